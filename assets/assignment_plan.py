@@ -17,8 +17,8 @@ from assets.shown.plans import detail_of, worst_first
 from assets.steps import snapshots_of, step
 from fairlead.common.words import plural
 from fairlead.store.plans import PlanStore
-from fairlead.workflows.deciding import decide_on
 from fairlead.workflows.proposal import Outcome
+from fairlead.workflows.snapshot_decisions import decide_on
 
 
 @step(

@@ -1,7 +1,8 @@
 """Whose claim to a partition counts, and whose counted before.
 
 Belongs here: the conflict rules between members that claim the same partition. Does not: reading
-the claims (`reading`, `user_data`), nor giving back what no newer claim decides (`older_claims`).
+the claims (`problem_input`, `user_data`), nor giving back what no newer claim decides
+(`older_claims`).
 """
 
 import numpy as np

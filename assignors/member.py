@@ -1,7 +1,7 @@
 """What a group's members tell, and in which order Kafka takes them.
 
 Belongs here: what a problem is made of. Does not: the problem (`problem`), nor checking what a
-caller hands in (`reading`).
+caller hands in (`problem_input`).
 """
 
 from collections.abc import Iterable, Mapping

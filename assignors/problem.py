@@ -1,7 +1,7 @@
 """Assignment problems: who may read what, who reads what now, and how heavy each partition is.
 
 Belongs here: the flat arrays every assignor works on, and how they are laid out. Does not: checking
-what a caller hands in (`reading`), whose claim to a partition counts (`claims`), any rule of
+what a caller hands in (`problem_input`), whose claim to a partition counts (`claims`), any rule of
 assignment (one module each).
 """
 
@@ -22,7 +22,7 @@ from assignors.member import (
     Member,
     kafka_order,
 )
-from assignors.reading import read
+from assignors.problem_input import read
 
 #: With what a problem is made of, as its users know it.
 __all__ = [

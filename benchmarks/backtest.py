@@ -16,9 +16,9 @@ import pyarrow as pa
 from benchmarks import harness
 from fairlead.domain.snapshot import GROUPS, MEMBERS
 from fairlead.simulation.churn import MemberChange
+from fairlead.simulation.consumption import Int32
 from fairlead.simulation.controllers import START, ByAssignor, Moment
 from fairlead.simulation.loop import Cadence, run
-from fairlead.simulation.reading import Int32
 from fairlead.simulation.scenario import Scenario
 from fairlead.simulation.world import World
 from fairlead.spark.lag import LAG

@@ -39,8 +39,8 @@ from fairlead.spark.lag import snapshot_lag
 from fairlead.spark.session import build_session
 from fairlead.spark.warehouse import Warehouse
 from fairlead.store.engine import create_store_engine, transaction
-from fairlead.store.judgement import record_findings
-from fairlead.store.queries import register_groups
+from fairlead.store.judgement_memory import record_findings
+from fairlead.store.shared_statements import register_groups
 from orchestration.definitions import build_defs
 
 RESULTS: Final = Path(__file__).with_name("fleet.json")

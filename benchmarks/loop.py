@@ -21,9 +21,9 @@ from benchmarks import harness, loop_diagnosis, loop_flips, loop_landau, loop_re
 from benchmarks.landau import STEP_S, TURN_S
 from benchmarks.loop_goals import goals
 from fairlead.simulation.catalogue import SCENARIOS, scenario
-from fairlead.simulation.course import RunFigures
 from fairlead.simulation.loop import Cadence
 from fairlead.simulation.registry import CONTROLLERS, simulate
+from fairlead.simulation.run_figures import RunFigures
 from fairlead.simulation.world import World
 
 RESULTS: Final = Path(__file__).with_name("loop.json")

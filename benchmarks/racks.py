@@ -43,13 +43,13 @@ from fairlead.domain.records import NoPlan, PlanDraft
 from fairlead.domain.snapshot import new_snapshot_id
 from fairlead.followers.confluent import PlanConsumer
 from fairlead.followers.core.follower import FollowOptions
+from fairlead.kafka.fetch_sources import RACK_AWARE, SELECTOR
 from fairlead.kafka.gateway import KafkaGateway
-from fairlead.kafka.sources import RACK_AWARE, SELECTOR
 from fairlead.sandbox.java import find_java
 from fairlead.sandbox.plugin import compile_java
 from fairlead.settings import KafkaSettings
 from fairlead.wire.document import PlanDocument
-from fairlead.workflows.planning import GroupMemory, plan_group
+from fairlead.workflows.planning_one_group import GroupMemory, plan_group
 from tests.cluster import KafkaCluster
 
 RESULTS: Final = Path(__file__).with_name("racks.json")

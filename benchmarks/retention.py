@@ -32,9 +32,9 @@ from fairlead.domain.records import Findings, SeenAdoption
 from fairlead.sandbox.postgres import Postgres
 from fairlead.store import NoPlan, PlanDraft, PlanStore, create_store_engine
 from fairlead.store.engine import transaction
+from fairlead.store.history_queries import read_decisions, read_groups, read_history, read_lag
 from fairlead.store.migrate import upgrade
 from fairlead.store.monitoring import DecisionCounts, read_all_groups
-from fairlead.store.reading import read_decisions, read_groups, read_history, read_lag
 from fairlead.store.trend import lag_trend
 from fairlead.surfaces.web.group import Asked, group_page
 from fairlead.surfaces.web.pages import groups_page

@@ -13,11 +13,11 @@ import numpy.typing as npt
 
 from benchmarks.random_scenarios import HOURS, Labelled
 from fairlead.domain.judgement.rules import Rules
+from fairlead.simulation.consumption import Int32
 from fairlead.simulation.controllers import START
-from fairlead.simulation.course import LATE_S, time_lags
 from fairlead.simulation.loop import Cadence, Run, run
 from fairlead.simulation.planner import Planner
-from fairlead.simulation.reading import Int32
+from fairlead.simulation.run_figures import LATE_S, time_lags
 from fairlead.simulation.traffic import HOUR_S
 from fairlead.simulation.world import World
 

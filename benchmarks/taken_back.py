@@ -28,12 +28,12 @@ from benchmarks.loop_goals import Goal
 from benchmarks.misled import MISLED
 from fairlead.domain.judgement.rules import Rules
 from fairlead.simulation.catalogue import SCENARIOS
+from fairlead.simulation.consumption import Int32
 from fairlead.simulation.controllers import START, Moment
-from fairlead.simulation.course import LATE_S, RunFigures, time_lags
 from fairlead.simulation.loop import Run, run
 from fairlead.simulation.planner import Planner
-from fairlead.simulation.reading import Int32
 from fairlead.simulation.registry import NEVER_PLANNED, PLANNER, simulate
+from fairlead.simulation.run_figures import LATE_S, RunFigures, time_lags
 from fairlead.simulation.scenario import Scenario
 from fairlead.simulation.world import World
 

@@ -19,8 +19,8 @@ from fairlead.store import acts
 from fairlead.store.attempts import Attempt
 from fairlead.store.brakes import brake_on
 from fairlead.store.hindsight import regrets
+from fairlead.store.history_queries import read_steps
 from fairlead.store.outbox import Outbox
-from fairlead.store.reading import read_steps
 from fairlead.workflows.delivery import PublishOptions
 from fairlead.workflows.lease import due
 from orchestration.jobs import publication

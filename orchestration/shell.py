@@ -22,8 +22,8 @@ from fairlead.domain.cohorts import cohort_of, discover
 from fairlead.errors import FairleadError, GroupError
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.settings import load_settings
+from fairlead.store.history_queries import read_decisions, read_groups
 from fairlead.store.plans import PlanStore
-from fairlead.store.reading import read_decisions, read_groups
 from fairlead.surfaces.cli.output import say, say_error
 from orchestration.definitions import defs
 from orchestration.runs import known_cohorts, run_requests

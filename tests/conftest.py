@@ -30,7 +30,7 @@ from psycopg import sql
 from pydantic import SecretStr
 
 from fairlead.common.threads import one_thread
-from fairlead.kafka.sources import RACK_AWARE, SELECTOR
+from fairlead.kafka.fetch_sources import RACK_AWARE, SELECTOR
 from fairlead.sandbox import Sandbox, Services
 from fairlead.sandbox.jars import kafka_classpath
 from fairlead.sandbox.plugin import compile_java, plugin_jar

@@ -27,10 +27,10 @@ PRODUCT: Final = (
 CAPABILITIES: Final = {
     "the brake, taking back, messages": "hindsight|brake|taking_back|noti[cf]|common/http",
     "simulation and backtest": "simulation|backtest|observed",
-    "survey, doctor, up": "survey|doctor|surfaces/up/|cli/(up|surroundings|look)[.]|kafka/rights"
+    "survey, doctor, up": "survey|doctor|surfaces/up/|cli/(up|running_sandbox|look)[.]|kafka/rights"
     "|surfaces/pipeline|switches",
-    "pages, and acting on them": "surfaces/(web|plots|review|offers|links|next_step)|acts|course"
-    "|domain/identity|sql/web|worst_first",
+    "pages, and acting on them": "surfaces/(web|plots|review|offers|links|next_step)|acts"
+    "|kept_looks|group_history|domain/identity|sql/web|worst_first",
     "judgement": "domain/|diagnosing|fairlead/spark|looking|judgement|proposal",
     "followers and brokers": "followers|jvm/|fairlead/wire|nudg|following|fairlead/kafka|testing",
     "the life of a plan": "workflows|store/|sql/",

@@ -13,9 +13,9 @@ from playwright.sync_api import Page, expect
 
 from fairlead.kafka.plan_topic import PlanTopic
 from fairlead.settings import Settings
-from fairlead.surfaces.demo.cluster import Consumers
 from fairlead.surfaces.demo.load import Load
 from fairlead.surfaces.demo.scenario import DemoGroup
+from fairlead.surfaces.demo.topics_and_consumers import Consumers
 from tests.conftest import KafkaTopic
 from tests.fairlead.followers.helpers import make_plan, wait_until_settled
 from tests.packaging import ROOT, build, new_environment, run

@@ -22,8 +22,8 @@ from fairlead.domain.drafting import ownership
 from fairlead.domain.records import PlanDraft, StoredPlan
 from fairlead.errors import InvalidPlanError, TamperedPlanError
 from fairlead.settings import WebSettings
+from fairlead.store.history_queries import read_plan
 from fairlead.store.plans import PlanStore
-from fairlead.store.reading import read_plan
 from fairlead.surfaces.links import review_url
 from fairlead.surfaces.plots import bars, consumers
 from fairlead.wire.document import PlanDocument
@@ -302,7 +302,7 @@ def describe_step(step: Mapping[str, Any]) -> dict[str, Any]:
     Parameters
     ----------
     step
-        A row of `fairlead.store.reading.read_steps`.
+        A row of `fairlead.store.history_queries.read_steps`.
     """
     version, state = step["version"], step["state"]
     at = f"{step['at'].astimezone(UTC):%Y-%m-%d %H:%M} UTC"

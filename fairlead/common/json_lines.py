@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NoReturn
 
 from assignors.problem import InvalidProblemError
-from assignors.reading import first_repeated
+from assignors.problem_input import first_repeated
 
 #: Of a value that is wrong, so much is shown.
 _SHOWN = 60

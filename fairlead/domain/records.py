@@ -15,9 +15,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from fairlead.domain.candidate_figures import Outcome, SnapshotCandidate
-from fairlead.domain.course import Kept
 from fairlead.domain.identity import FourEyes
 from fairlead.domain.judgement.capacities import Capacity
+from fairlead.domain.kept_looks import Kept
 from fairlead.domain.prospect import Prospect
 from fairlead.errors import TamperedPlanError
 from fairlead.wire.document import MemberShare, PlanDocument, content_hash

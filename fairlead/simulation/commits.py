@@ -1,12 +1,12 @@
 """What consumers have committed of what they were given.
 
-Belongs here: when commits come, and what they hold. Does not: reading (`reading`).
+Belongs here: when commits come, and what they hold. Does not: reading (`consumption`).
 """
 
 import numpy as np
 import numpy.typing as npt
 
-from fairlead.simulation.reading import Int32, Int64, Reading
+from fairlead.simulation.consumption import Int32, Int64, Reading
 from fairlead.simulation.traffic import Float64
 from fairlead.simulation.world import Mask
 

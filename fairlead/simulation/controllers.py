@@ -17,7 +17,7 @@ from assignors.registry import assign
 from fairlead.domain.as_problem import assignment_of
 from fairlead.domain.judgement.decision import Judgement
 from fairlead.domain.judgement.looks import Looks
-from fairlead.simulation.reading import Int32
+from fairlead.simulation.consumption import Int32
 from fairlead.simulation.traffic import Float64
 from fairlead.wire.document import MemberShare, PlanDocument
 from fairlead.wire.fit import fit

@@ -1,6 +1,6 @@
 """Partitions that crawl: their records wait for somebody else, and their owner has time to spare.
 
-Belongs here: which partitions, and laying their limits out. Does not: reading them (`reading`).
+Belongs here: which partitions, and laying their limits out. Does not: reading them (`consumption`).
 """
 
 from dataclasses import dataclass

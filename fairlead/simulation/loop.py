@@ -1,6 +1,6 @@
 """The closed loop: a world, somebody who decides, and what their decisions do to the next look.
 
-Belongs here: the order in which things happen. Does not: what came of it (`course`).
+Belongs here: the order in which things happen. Does not: what came of it (`run_figures`).
 """
 
 from dataclasses import dataclass
@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairlead.simulation.commits import SimulatedCommits
+from fairlead.simulation.consumption import Int32, Reading
 from fairlead.simulation.controllers import START, Controller, Moment, TakesBack, Truth
 from fairlead.simulation.membership import PresentMembers
-from fairlead.simulation.reading import Int32, Reading
 from fairlead.simulation.seen import SeenLooks
 from fairlead.simulation.traffic import DAY_S, Float64
 from fairlead.simulation.world import World

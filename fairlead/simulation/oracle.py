@@ -19,8 +19,8 @@ from assignors.ledger import Ledger, Limits
 from assignors.problem import Problem
 from assignors.registry import assign
 from assignors.relief import relieve
+from fairlead.simulation.consumption import Int32
 from fairlead.simulation.controllers import ByPlans, Moment
-from fairlead.simulation.reading import Int32
 from fairlead.simulation.traffic import Float64
 
 #: How full the minimal oracle may leave a member.

@@ -13,8 +13,8 @@ from fairlead.domain.hindsight import made_worse, rest_s
 from fairlead.domain.judgement.capacities import Capacity
 from fairlead.domain.judgement.decision import Question, judge
 from fairlead.domain.judgement.rules import Rules
+from fairlead.simulation.consumption import Int32
 from fairlead.simulation.controllers import ByPlans, Moment
-from fairlead.simulation.reading import Int32
 from fairlead.wire.document import PlanDocument
 
 

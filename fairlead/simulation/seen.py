@@ -8,8 +8,8 @@ import numpy as np
 
 from fairlead.domain.judgement.looks import NONE, Looks
 from fairlead.domain.looks import EVERY_LOOK, KEPT_EVERY
+from fairlead.simulation.consumption import Int32, Int64
 from fairlead.simulation.membership import PresentMembers
-from fairlead.simulation.reading import Int32, Int64
 from fairlead.simulation.world import World
 
 #: Looks older than this are gone.

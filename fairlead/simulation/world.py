@@ -1,7 +1,7 @@
 """What happens to a group, whoever reads: what arrives, how fast members are, who is there.
 
 Belongs here: everything that does not depend on who reads what, and drawing it from a scenario by a
-seed. Does not: what does depend (`reading`, `loop`), or taking it from a recording
+seed. Does not: what does depend (`consumption`, `loop`), or taking it from a recording
 (`fairlead.surfaces.backtest`).
 """
 

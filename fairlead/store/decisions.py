@@ -17,7 +17,7 @@ from sqlalchemy.dialects.postgresql import insert
 from fairlead.domain.candidate_figures import FORECAST, METRICS, RACKS
 from fairlead.domain.records import NoPlan, PlanDraft, StoredDecision
 from fairlead.store.bulk import copy_rows, with_constants
-from fairlead.store.judgement import record_findings
+from fairlead.store.judgement_memory import record_findings
 from fairlead.store.models import (
     Balance,
     CandidatePlan,
@@ -25,7 +25,7 @@ from fairlead.store.models import (
     MovedPartition,
     Plan,
 )
-from fairlead.store.queries import among, close_open_plans, is_one_of, plans_at
+from fairlead.store.shared_statements import among, close_open_plans, is_one_of, plans_at
 from fairlead.wire.document import content_hash
 
 _MOVES: Final = pa.schema(

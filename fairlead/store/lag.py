@@ -11,7 +11,7 @@ from sqlalchemy.dialects.postgresql import insert
 
 from fairlead.store.bulk import copy_rows
 from fairlead.store.models import LagSnapshot, PartitionLagRow
-from fairlead.store.queries import ensure_days, register_groups
+from fairlead.store.shared_statements import ensure_days, register_groups
 
 
 def insert_lag(connection: Connection, lag: pa.Table) -> int:

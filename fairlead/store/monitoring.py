@@ -2,7 +2,7 @@
 
 Belongs here: queries that stay cheap at ten thousand groups, since they are asked every few
 seconds; a reader may ask all of them. Does not: names of metrics (`fairlead.surfaces.web.metrics`),
-what people ask of one group (`reading`).
+what people ask of one group (`history_queries`).
 """
 
 from collections import Counter

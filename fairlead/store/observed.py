@@ -12,7 +12,7 @@ from typing import Final
 from sqlalchemy import Engine, text
 
 from fairlead.store.engine import transaction
-from fairlead.store.reading import read_rows
+from fairlead.store.history_queries import read_rows
 
 _COLUMNS: Final = "day, until, late_recorded_s, late_s, late_planned_s, plans, paused_s"
 _RECORD: Final = text(f"""

@@ -25,8 +25,14 @@ from fairlead.store.engine import transaction
 from fairlead.store.models import Plan, PlanIntent, PlanTold
 from fairlead.store.outbox_entries import FOLLOWED, POSSIBLE, OutboxEntry, PublishRequest
 from fairlead.store.published_records import PublishedRecord, begin_epochs, epochs_of, told_last
-from fairlead.store.queries import PATIENCE, find_plans, lock_groups, plans_at, record_events
 from fairlead.store.settlement import confirm, end, step, unsettled
+from fairlead.store.shared_statements import (
+    PATIENCE,
+    find_plans,
+    lock_groups,
+    plans_at,
+    record_events,
+)
 from fairlead.wire.record import Kind
 
 __all__ = ["Outbox", "OutboxEntry", "PartitionLock", "PublishRequest", "Turn"]

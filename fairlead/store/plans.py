@@ -28,8 +28,8 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import insert
 
 from fairlead.domain.candidate_figures import FORECAST, METRICS, RACKS
-from fairlead.domain.course import Last
 from fairlead.domain.judgement.capacities import Capacity
+from fairlead.domain.kept_looks import Last
 from fairlead.domain.plan_requests import PlanRequest, StandingRequest
 from fairlead.domain.records import (
     Findings,
@@ -43,7 +43,6 @@ from fairlead.domain.records import (
 from fairlead.errors import PlanStateError, UnstorableError
 from fairlead.store.attempts import Attempt, last_attempts, record_attempts
 from fairlead.store.brakes import Brake, read_brakes
-from fairlead.store.course import keep_looks, last_looks
 from fairlead.store.decisions import (
     insert_decisions,
     metric_columns,
@@ -53,7 +52,8 @@ from fairlead.store.decisions import (
     stored_decisions,
 )
 from fairlead.store.engine import store_errors, transaction
-from fairlead.store.judgement import (
+from fairlead.store.group_history import keep_looks, last_looks
+from fairlead.store.judgement_memory import (
     known_capacities,
     last_changes,
     record_findings,
@@ -70,7 +70,7 @@ from fairlead.store.models import (
     PlanTold,
 )
 from fairlead.store.outbox import Outbox
-from fairlead.store.queries import (
+from fairlead.store.shared_statements import (
     among,
     close_open_plans,
     ensure_days,

@@ -12,7 +12,7 @@ from fairlead.store.attempts import forget_attempts
 from fairlead.store.models import Plan, PlanIntent
 from fairlead.store.outbox_entries import FOLLOWED, ON_ITS_WAY, OutboxEntry
 from fairlead.store.published_records import PublishedRecord, record_sent
-from fairlead.store.queries import close_open_plans, record_events
+from fairlead.store.shared_statements import close_open_plans, record_events
 
 
 def unsettled(connection: Connection, intents: Sequence[OutboxEntry]) -> set[str]:

@@ -1,6 +1,6 @@
 """How a group's lag went: one figure a snapshot, for plots.
 
-Belongs here: sums over the lag history. Does not: its rows (`reading`), drawing
+Belongs here: sums over the lag history. Does not: its rows (`history_queries`), drawing
 (`fairlead.surfaces.plots`).
 """
 

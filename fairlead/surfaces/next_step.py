@@ -1,7 +1,7 @@
 """What to do next about a group, in a word, and whether it follows plans.
 
-Belongs here: words for rows of `fairlead.store.reading.read_groups`. Does not: their order, which
-is the store's, nor links.
+Belongs here: words for rows of `fairlead.store.history_queries.read_groups`. Does not: their order,
+which is the store's, nor links.
 """
 
 from collections.abc import Collection, Mapping

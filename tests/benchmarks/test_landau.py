@@ -16,9 +16,9 @@ from benchmarks.landau import (
     landau,
     record_delays,
 )
+from fairlead.simulation.consumption import Int32
 from fairlead.simulation.controllers import ByAssignor
 from fairlead.simulation.loop import run
-from fairlead.simulation.reading import Int32
 from fairlead.simulation.traffic import Float64, Traffic
 from fairlead.simulation.world import World
 

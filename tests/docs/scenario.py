@@ -15,12 +15,12 @@ import psycopg
 import pyarrow as pa
 
 from fairlead.domain.candidate_figures import SnapshotCandidate
-from fairlead.domain.course import Kept, digest_of
 from fairlead.domain.judgement.capacities import Capacity
+from fairlead.domain.kept_looks import Kept, digest_of
 from fairlead.domain.records import Findings, MemberLoad
 from fairlead.store import NoPlan, PlanDraft, PlanStore, create_store_engine
-from fairlead.store.course import keep_looks
 from fairlead.store.engine import transaction
+from fairlead.store.group_history import keep_looks
 from fairlead.store.migrate import upgrade
 from fairlead.store.outbox import Outbox, PublishRequest
 from fairlead.store.published_records import PublishedRecord

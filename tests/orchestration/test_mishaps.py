@@ -22,9 +22,9 @@ from fairlead.archive import LookArchive
 from fairlead.errors import ClocksApartError, StoreUnavailableError
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.settings import Settings
-from fairlead.store.reading import read_groups
+from fairlead.store.history_queries import read_groups
 from fairlead.workflows import looking
-from fairlead.workflows.deciding import decide_on
+from fairlead.workflows.snapshot_decisions import decide_on
 from tests.conftest import KafkaTopic
 from tests.fairlead.followers.helpers import eventually
 from tests.fairlead.kafka.conftest import Commit, Join

@@ -18,7 +18,7 @@ from typing import Final
 
 from fairlead.sandbox.spark import SparkServer
 from fairlead.settings import SparkSettings
-from fairlead.surfaces.demo.surroundings import dagster_yaml
+from fairlead.surfaces.demo.environment import dagster_yaml
 from orchestration.forkserver import MODULES
 from tests.fairlead.followers.helpers import eventually
 from tests.interrupts import heeding_ctrl_c

@@ -68,7 +68,7 @@ class Capacity:
     at
         When that was seen, seconds since the epoch.
     note
-        What is remembered of what it read at its limit, as `notes` writes it.
+        What is remembered of what it read at its limit, as `memory_notes` writes it.
     mix
         What it read when it was measured, within a judgement; None: not known.
     """

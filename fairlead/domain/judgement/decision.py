@@ -38,7 +38,7 @@ from fairlead.domain.judgement.diagnosis import Diagnosis, DiagnosisBasis, a_few
 from fairlead.domain.judgement.forecast import Forecast, Outlook
 from fairlead.domain.judgement.log_retention import retention_of
 from fairlead.domain.judgement.looks import Float64, Int32, Looks, Mask
-from fairlead.domain.judgement.notes import InvalidNoteError, note, read_note
+from fairlead.domain.judgement.memory_notes import InvalidNoteError, note, read_note
 from fairlead.domain.judgement.peers import Peers
 from fairlead.domain.judgement.racks import DAY_S, GIGABYTE, RackTraffic
 from fairlead.domain.judgement.rules import Rules

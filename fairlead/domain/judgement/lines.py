@@ -1,9 +1,9 @@
 """A question and its answer as JSON objects: what `fairlead decide` reads and writes.
 
 Belongs here: checking what a line says, and laying it out as arrays. Does not: the judgement
-(`decision`), its memory (`memory`), nor lines and their errors (`fairlead.common.json_lines`). The
-format is fixed: all that a decision knows is in the line, and the `memory` of an answer goes into
-the next question.
+(`decision`), its memory (`memory_json`), nor lines and their errors (`fairlead.common.json_lines`).
+The format is fixed: all that a decision knows is in the line, and the `memory` of an answer goes
+into the next question.
 """
 
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ from fairlead.domain.judgement.cost_equations import Costs
 from fairlead.domain.judgement.decision import Judgement, Question, judge
 from fairlead.domain.judgement.forecast import Forecast
 from fairlead.domain.judgement.looks import NONE, Int32, Int64, Looks
-from fairlead.domain.judgement.memory import as_row, capacities_of, moment, recalled, written
+from fairlead.domain.judgement.memory_json import as_row, capacities_of, moment, recalled, written
 from fairlead.domain.policy import Policy
 
 _KEYS: Final = frozenset(

@@ -1,8 +1,8 @@
 """Traffic between racks: how much of what a group reads comes from a broker in another one.
 
 Belongs here: bytes a second of each partition, and what an assignment makes of them. Does not: how
-much arrives (`arrivals`), where partitions are fetched from (`fairlead.kafka.sources`), fewer bytes
-(`assignors.rack_traffic`).
+much arrives (`arrivals`), where partitions are fetched from (`fairlead.kafka.fetch_sources`), fewer
+bytes (`assignors.rack_traffic`).
 
 A consumer reads each record once, so that as many bytes cross as arrive at the partitions that are
 read from afar. Bytes are averages: the size of a partition's log over the offsets that are in it.

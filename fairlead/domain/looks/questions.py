@@ -20,7 +20,7 @@ from fairlead.domain.judgement.decision import Choose, Question
 from fairlead.domain.judgement.racks import average_bytes
 from fairlead.domain.judgement.rules import Rules
 from fairlead.domain.looks.arrays import looks_of
-from fairlead.domain.looks.sources import sources_of
+from fairlead.domain.looks.fetch_sources import sources_of
 from fairlead.domain.policy import Policy
 
 _COOPERATIVE: Final = "cooperative-sticky"

@@ -18,7 +18,7 @@ from assignors.problem import kafka_order
 from fairlead.domain.judgement.commits import read_commits
 from fairlead.domain.judgement.looks import NONE, Looks
 from fairlead.domain.judgement.seeing import HISTORY_S, LEAST_LOOKS
-from fairlead.simulation.reading import Int64
+from fairlead.simulation.consumption import Int64
 from fairlead.simulation.traffic import Float64
 from fairlead.simulation.world import Mask, Roster, World
 from fairlead.surfaces.backtest.speeds import RecordedSpeeds, grown_ends

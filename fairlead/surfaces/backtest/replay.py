@@ -18,10 +18,10 @@ from fairlead.domain.candidate_figures import OBSERVED, improvement
 from fairlead.domain.judgement.capacities import Capacity
 from fairlead.domain.judgement.decision import Judgement, Question, judge
 from fairlead.domain.policy import Policy
+from fairlead.simulation.consumption import Int32
 from fairlead.simulation.controllers import START, ByPlans, Controller, Moment
-from fairlead.simulation.course import time_lags
 from fairlead.simulation.loop import Cadence, Run, run
-from fairlead.simulation.reading import Int32
+from fairlead.simulation.run_figures import time_lags
 from fairlead.surfaces.backtest.recording import Recording
 
 RECORDED: Final = "recorded"

@@ -35,7 +35,7 @@ from fairlead.surfaces.cli import (
     up,
 )
 from fairlead.surfaces.cli.output import epilog, say_error
-from fairlead.surfaces.cli.surroundings import show_version, use_running_sandbox
+from fairlead.surfaces.cli.running_sandbox import show_version, use_running_sandbox
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -1,6 +1,7 @@
 """What commands over the plan history take: arguments, their completion, and the database.
 
-Belongs here: what several command groups share. Does not: any query (`fairlead.store.reading`).
+Belongs here: what several command groups share. Does not: any query
+(`fairlead.store.history_queries`).
 """
 
 from collections.abc import Callable, Iterator
@@ -66,21 +67,21 @@ def _completed(read: Callable[["Engine"], list[str]]) -> list[str]:
 
 def complete_group(incomplete: str) -> list[str]:
     """Return the groups whose names begin so."""
-    from fairlead.store.reading import read_group_names
+    from fairlead.store.history_queries import read_group_names
 
     return _completed(lambda engine: read_group_names(engine, incomplete, limit=_COMPLETIONS))
 
 
 def known_groups() -> list[str]:
     """Return the groups that are stored; none where the database does not answer at once."""
-    from fairlead.store.reading import read_group_names
+    from fairlead.store.history_queries import read_group_names
 
     return _completed(lambda engine: read_group_names(engine, limit=_ALL))
 
 
 def complete_version(ctx: typer.Context, incomplete: str) -> list[str]:
     """Return the versions of the group that is typed already, the newest first."""
-    from fairlead.store.reading import read_versions
+    from fairlead.store.history_queries import read_versions
 
     group = ctx.params.get("group")
     if not group:

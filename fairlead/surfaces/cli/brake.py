@@ -16,7 +16,7 @@ from fairlead.surfaces.cli.arguments import (
     opened_engine,
 )
 from fairlead.surfaces.cli.output import print_json, say
-from fairlead.surfaces.cli.surroundings import ask
+from fairlead.surfaces.cli.running_sandbox import ask
 
 _One = Annotated[
     str | None,

@@ -1,6 +1,6 @@
 """`fairlead groups`, `why`, `lag`, `history`: what goes on in consumer groups.
 
-Belongs here: what these commands show. Does not: their queries (`fairlead.store.reading`).
+Belongs here: what these commands show. Does not: their queries (`fairlead.store.history_queries`).
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -79,7 +79,7 @@ def groups(*, wide: Wide = False, as_json: Json = False) -> None:
     from fairlead.domain.worst_first import worst_first
     from fairlead.store.brakes import read_brakes
     from fairlead.store.hindsight import rests
-    from fairlead.store.reading import read_groups, undecided
+    from fairlead.store.history_queries import read_groups, undecided
     from fairlead.surfaces.next_step import follows, next_step
 
     with opened_engine() as engine:
@@ -190,7 +190,7 @@ def not_sent(rows: Iterable[Mapping[str, Any]]) -> list[str]:
     Parameters
     ----------
     rows
-        Of `fairlead.store.reading.read_groups` or `read_plans`.
+        Of `fairlead.store.history_queries.read_groups` or `read_plans`.
     """
     return [
         f"{row['group']}: version {row.get('not_sent_version') or row['version']} was not sent at "
@@ -262,7 +262,7 @@ def lag(
     """
     from fairlead.common.words import span
     from fairlead.errors import GroupError
-    from fairlead.store.reading import read_lag, read_lag_by_member, read_lag_by_topic
+    from fairlead.store.history_queries import read_lag, read_lag_by_member, read_lag_by_topic
 
     read: Callable[..., list[dict[str, Any]]] = read_lag
     columns: tuple[str, ...] = _LAG
@@ -303,7 +303,7 @@ def lag(
 
 def history(group: Group, *, since: Since = None, limit: Limit = 50, as_json: Json = False) -> None:
     """Show what happened to a group, the newest first, decisions to change nothing included."""
-    from fairlead.store.reading import read_history
+    from fairlead.store.history_queries import read_history
 
     with opened_engine() as engine:
         rows = read_history(engine, group, since=since, limit=limit)
@@ -331,8 +331,8 @@ def why(
 
     With a partition: which versions moved it from whom to whom, and why.
     """
-    from fairlead.store.course import read_diagnoses, read_moves_of
-    from fairlead.store.reading import read_groups, undecided
+    from fairlead.store.group_history import read_diagnoses, read_moves_of
+    from fairlead.store.history_queries import read_groups, undecided
 
     with opened_engine() as engine:
         found = read_diagnoses(engine, group, limit=_DIAGNOSES)
@@ -353,7 +353,7 @@ def _moves_of(
 ) -> list[dict[str, Any]]:
     """Return the versions that move a partition; raises GroupError where there is no such one."""
     from fairlead.errors import GroupError
-    from fairlead.store.reading import read_lag
+    from fairlead.store.history_queries import read_lag
 
     moves = read(engine, group, partition, limit=_DIAGNOSES)
     known = {

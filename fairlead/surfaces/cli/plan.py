@@ -1,6 +1,7 @@
 """`fairlead plan`: a group looked at, judged and planned in seconds, without Dagster and Spark.
 
-Belongs here: what is asked and what is shown. Does not: planning (`fairlead.workflows.planning`).
+Belongs here: what is asked and what is shown. Does not: planning
+(`fairlead.workflows.planning_one_group`).
 """
 
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from fairlead.domain.records import Findings
     from fairlead.kafka.gateway import KafkaGateway
     from fairlead.settings import Settings
-    from fairlead.workflows.planning import GroupMemory, Planned
+    from fairlead.workflows.planning_one_group import GroupMemory, Planned
     from fairlead.workflows.proposal import Outcome
 
 _CANDIDATES: Final = {
@@ -78,7 +79,7 @@ def _planned(group: str, settings: "Settings", memory: "GroupMemory") -> "Planne
 
     from fairlead.archive import LookArchive
     from fairlead.kafka.gateway import KafkaGateway
-    from fairlead.workflows.planning import plan_group
+    from fairlead.workflows.planning_one_group import plan_group
 
     archive = LookArchive(settings.warehouse_path)
     with KafkaGateway(settings.kafka) as gateway:
@@ -100,7 +101,7 @@ def _stored(group: str, settings: "Settings") -> tuple["Planned", "Outcome"]:
     from fairlead.store.clock import check_clock
     from fairlead.store.plans import PlanStore
     from fairlead.workflows.looking import keep
-    from fairlead.workflows.planning import GroupMemory
+    from fairlead.workflows.planning_one_group import GroupMemory
     from fairlead.workflows.proposal import carry_out
 
     with opened_engine() as engine:
@@ -120,8 +121,8 @@ def _remembered(group: str) -> "GroupMemory":
     from fairlead.errors import ConfigurationError, StoreUnavailableError
     from fairlead.settings import load_settings
     from fairlead.store.engine import create_store_engine, transaction
-    from fairlead.store.judgement import known_capacities, last_changes
-    from fairlead.workflows.planning import GroupMemory
+    from fairlead.store.judgement_memory import known_capacities, last_changes
+    from fairlead.workflows.planning_one_group import GroupMemory
 
     try:
         engine = create_store_engine(load_settings().postgres, connect_timeout_s=2)

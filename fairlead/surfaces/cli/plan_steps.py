@@ -15,7 +15,7 @@ import typer
 from fairlead.common.words import plural, times
 from fairlead.surfaces.cli.arguments import Group, Json, Reason, Version, Yes, opened_engine
 from fairlead.surfaces.cli.output import as_text, epilog, print_json, print_table, say
-from fairlead.surfaces.cli.surroundings import ask
+from fairlead.surfaces.cli.running_sandbox import ask
 
 if TYPE_CHECKING:
     from fairlead.settings import KafkaSettings
@@ -45,7 +45,7 @@ def approve(
 ) -> None:
     """Approve the very bytes that are shown; the planner's sensor publishes them."""
     from fairlead.store import PlanStore
-    from fairlead.store.reading import read_plan
+    from fairlead.store.history_queries import read_plan
 
     with opened_engine() as engine:
         document = read_plan(engine, group, version)
@@ -70,7 +70,7 @@ def reject(
 ) -> None:
     """Reject a proposed version for good."""
     from fairlead.store import PlanStore
-    from fairlead.store.reading import read_plan
+    from fairlead.store.history_queries import read_plan
 
     with opened_engine() as engine:
         document = read_plan(engine, group, version)
@@ -150,7 +150,7 @@ def rollback(
     from fairlead.kafka.gateway import KafkaGateway
     from fairlead.settings import load_settings
     from fairlead.store import PlanStore
-    from fairlead.store.reading import read_plan
+    from fairlead.store.history_queries import read_plan
     from fairlead.workflows.rollback import rollback as roll_back
 
     settings = load_settings()
@@ -190,7 +190,7 @@ def retire(group: Group, *, reason: Reason, yes: Yes = False, as_json: Json = Fa
     from fairlead.errors import PlanStateError
     from fairlead.kafka.plan_topic import PlanTopic
     from fairlead.store import PlanStore
-    from fairlead.store.reading import read_plans
+    from fairlead.store.history_queries import read_plans
     from fairlead.workflows.delivery import PublishOptions
     from fairlead.workflows.retirement import retire as retire_plan
 

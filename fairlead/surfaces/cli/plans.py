@@ -1,7 +1,7 @@
 """`fairlead plans`: the versions of a group's plan, and what differs between them.
 
 Belongs here: what is shown. Does not: taking a plan further (`plan_steps`), queries
-(`fairlead.store.reading`).
+(`fairlead.store.history_queries`).
 """
 
 import re
@@ -76,7 +76,7 @@ def list_plans(
     as_json: Json = False,
 ) -> None:
     """List the versions, the newest first."""
-    from fairlead.store.reading import read_plans
+    from fairlead.store.history_queries import read_plans
 
     with opened_engine() as engine:
         rows = read_plans(engine, group, state=state, limit=limit)
@@ -99,7 +99,7 @@ def show(
     as_json: Json = False,
 ) -> None:
     """Show a version: why it was made, its life, its balance, and each move with its reason."""
-    from fairlead.store.reading import read_plan
+    from fairlead.store.history_queries import read_plan
 
     with opened_engine() as engine:
         plan = read_plan(engine, group, version)
@@ -114,7 +114,7 @@ def show(
 @app.command(epilog=epilog("plans diff orders 6 7", "plans diff orders 6 7 --json"))
 def diff(group: Group, before: Version, after: Version, *, as_json: Json = False) -> None:
     """Show the partitions whose owner differs between two versions."""
-    from fairlead.store.reading import read_diff
+    from fairlead.store.history_queries import read_diff
 
     with opened_engine() as engine:
         rows = read_diff(engine, group, before, after)
@@ -152,7 +152,7 @@ def review(
     The page needs no network: it can be attached to a change request, and is printed well.
     """
     from fairlead.settings import load_settings
-    from fairlead.store.reading import read_plans
+    from fairlead.store.history_queries import read_plans
     from fairlead.surfaces.review import review_page
 
     settings = load_settings()

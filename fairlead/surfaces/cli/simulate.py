@@ -51,8 +51,8 @@ def simulate(
     Late is what is more than 60 s behind, counted after the first six hours.
     """
     from fairlead.simulation import catalogue, registry
-    from fairlead.simulation.course import RunFigures
     from fairlead.simulation.loop import Cadence
+    from fairlead.simulation.run_figures import RunFigures
     from fairlead.simulation.world import World
 
     if not scenario:

@@ -18,11 +18,11 @@ from fairlead.common.visible import visible
 from fairlead.errors import ConfigurationError
 from fairlead.store.engine import create_store_engine
 from fairlead.store.plans import PlanStore
-from fairlead.surfaces.demo.cluster import Consumers, create_backlog
+from fairlead.surfaces.demo.environment import DemoEnvironment, demo_environment
+from fairlead.surfaces.demo.frequent_looks import Looking
 from fairlead.surfaces.demo.load import Load
-from fairlead.surfaces.demo.looking import Looking
 from fairlead.surfaces.demo.scenario import ASKS_FIRST, DEV_GROUPS
-from fairlead.surfaces.demo.surroundings import Surroundings, surroundings
+from fairlead.surfaces.demo.topics_and_consumers import Consumers, create_backlog
 from fairlead.surfaces.links import asset_url, lineage_url
 from fairlead.surfaces.up import DAGSTER_PORT, At, Planning, check, running
 from fairlead.surfaces.web.server import PORT
@@ -35,7 +35,7 @@ def dev(state_dir: Path, console: Console) -> None:
     """Run until Ctrl-C; then stop everything that was started."""
     with ExitStack() as stack:
         with console.status("Starting Kafka and Postgres ..."):
-            around = stack.enter_context(surroundings(state_dir, progress=console.print))
+            around = stack.enter_context(demo_environment(state_dir, progress=console.print))
         settings = around.settings
 
         def tell(line: str) -> None:
@@ -59,7 +59,7 @@ def dev(state_dir: Path, console: Console) -> None:
             console.print("Stopping ...")
 
 
-def _start_cluster(around: Surroundings, stack: ExitStack) -> None:
+def _start_cluster(around: DemoEnvironment, stack: ExitStack) -> None:
     """Start groups of consumers under steady load, and looks at them."""
     servers, settings = around.services.bootstrap_servers, around.settings
     client = AdminClient({"bootstrap.servers": servers, "log_level": 2})

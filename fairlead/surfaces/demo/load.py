@@ -1,6 +1,7 @@
 """Steady, skewed load on the demo's topics, until it is told to stop.
 
-Belongs here: how many records go where each moment. Does not: topics and consumers (`cluster`).
+Belongs here: how many records go where each moment. Does not: topics and consumers
+(`topics_and_consumers`).
 """
 
 import threading
@@ -10,8 +11,8 @@ from typing import Final, Self
 
 import numpy as np
 
-from fairlead.surfaces.demo.cluster import new_producer, produce
 from fairlead.surfaces.demo.scenario import DemoGroup
+from fairlead.surfaces.demo.topics_and_consumers import new_producer, produce
 
 #: Seconds between batches: several between two looks, so that these see a steady stream.
 BATCH_S: Final = 0.25

@@ -21,14 +21,14 @@ from fairlead.domain.as_problem import Ownership
 from fairlead.errors import SandboxError
 from fairlead.sandbox.supervisor import Supervisor
 from fairlead.store.engine import create_store_engine
+from fairlead.store.history_queries import read_groups
 from fairlead.store.plans import PlanStore
-from fairlead.store.reading import read_groups
-from fairlead.surfaces.demo.cluster import Consumers, broker_follows, create_backlog
+from fairlead.surfaces.demo.environment import DemoEnvironment, demo_environment, reset
+from fairlead.surfaces.demo.frequent_looks import Looking
 from fairlead.surfaces.demo.load import Load
-from fairlead.surfaces.demo.looking import Looking
 from fairlead.surfaces.demo.report import Found, GroupReport, LeftAlone
 from fairlead.surfaces.demo.scenario import CURED, CURED_BY_BROKER, DEMO_GROUPS, DemoGroup
-from fairlead.surfaces.demo.surroundings import Surroundings, reset, surroundings
+from fairlead.surfaces.demo.topics_and_consumers import Consumers, broker_follows, create_backlog
 from fairlead.surfaces.up.running import forks
 from fairlead.wire.document import PlanDocument
 
@@ -63,7 +63,7 @@ Where to go next
 class _Demo:
     """The demo under way: services, and the groups, those that need a plan also without one."""
 
-    def __init__(self, around: Surroundings, console: Console, stack: ExitStack) -> None:
+    def __init__(self, around: DemoEnvironment, console: Console, stack: ExitStack) -> None:
         self._around = around
         self._console = console
         self._stack = stack
@@ -271,7 +271,7 @@ def demo(state_dir: Path, console: Console) -> None:
     with ExitStack() as stack:
         console.print("[bold]Fairlead[/]: from measured lag to an adopted plan\n")
         with console.status("Starting Kafka and Postgres ..."):
-            around = stack.enter_context(surroundings(state_dir, progress=console.print))
+            around = stack.enter_context(demo_environment(state_dir, progress=console.print))
         console.print("[bold]Started Kafka and Postgres[/]")
         stack.enter_context(_fork_server(around, console))
         reports = _Demo(around, console, stack).run()
@@ -289,7 +289,7 @@ def demo(state_dir: Path, console: Console) -> None:
 
 
 @contextmanager
-def _fork_server(around: Surroundings, console: Console) -> Iterator[None]:
+def _fork_server(around: DemoEnvironment, console: Console) -> Iterator[None]:
     """Import once what all runs need, while everything else starts."""
     with (
         (around.dagster_home / "forkserver.log").open("w") as log,

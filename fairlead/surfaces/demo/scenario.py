@@ -1,6 +1,6 @@
 """What the demo's cluster looks like: topics, skewed backlogs and consumers.
 
-Belongs here: numbers alone. Does not: making them real (`cluster`).
+Belongs here: numbers alone. Does not: making them real (`topics_and_consumers`).
 """
 
 from collections.abc import Mapping

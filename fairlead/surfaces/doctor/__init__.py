@@ -10,10 +10,10 @@ from typing import Final
 
 from fairlead.errors import FairleadError
 from fairlead.settings import Settings, origin
-from fairlead.surfaces.doctor.cluster import examine_kafka
 from fairlead.surfaces.doctor.database import examine_database
 from fairlead.surfaces.doctor.finding import Finding
 from fairlead.surfaces.doctor.host import answered, examine_host
+from fairlead.surfaces.doctor.kafka import examine_kafka
 from fairlead.surfaces.doctor.switches import examine_dagster
 
 __all__ = ["PARTS", "Finding", "answered", "examine", "examine_kafka"]

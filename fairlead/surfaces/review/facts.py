@@ -17,7 +17,7 @@ from fairlead.domain.consumers import ConsumerChange, changes
 from fairlead.domain.records import Judged, MemberLoad, StoredPlan
 from fairlead.errors import InvalidPlanError, TamperedPlanError
 from fairlead.store import PlanStore
-from fairlead.store.reading import (
+from fairlead.store.history_queries import (
     Row,
     read_candidates,
     read_judged,

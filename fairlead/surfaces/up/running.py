@@ -17,7 +17,7 @@ from fairlead.sandbox.supervisor import Part, Supervisor
 from fairlead.settings import Settings
 from fairlead.spark.warm import WarmServer
 from fairlead.surfaces.pipeline import HOME_VARIABLE, PIPELINE, furnish
-from fairlead.surfaces.up.planning import Planning, planning
+from fairlead.surfaces.up.planning_switch import Planning, planning
 from fairlead.surfaces.web.server import HOST, PORT
 
 DAGSTER_PORT: Final = 3000

@@ -1,7 +1,7 @@
 """Acting on pages: who looks, the page before a step, the form that takes it, the page after.
 
 Belongs here: these routes, and the order of their checks. Does not: each check (`forms`,
-`identity`), the words (`sheets`), whether a step is allowed, which the database says.
+`identity`), the words (`step_pages`), whether a step is allowed, which the database says.
 """
 
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ from fairlead.surfaces.offers import Desk
 from fairlead.surfaces.web.forms import asked_version, read_fields, require_own_page
 from fairlead.surfaces.web.identity import Headers, NotProvenError, Person, identity_of
 from fairlead.surfaces.web.layout import TEMPLATES, page_address
-from fairlead.surfaces.web.sheets import ROWS, Sheet, outcome, sheet
+from fairlead.surfaces.web.step_pages import ROWS, Sheet, outcome, sheet
 
 _NO_PROOF: Final = "no setting says how a proxy proves who asks (web.token or web.header)"
 _LONGEST_REASON: Final = 500

@@ -1,7 +1,7 @@
 """A group's own page: what is the matter and since when, what was decided, who owned what.
 
 Belongs here: which readings the page shows, and how much of each. Does not: the readings
-(`fairlead.store.course`), a version's review (`fairlead.surfaces.review`).
+(`fairlead.store.group_history`), a version's review (`fairlead.surfaces.review`).
 """
 
 from collections import Counter
@@ -14,10 +14,10 @@ from sqlalchemy import Engine
 
 from fairlead.domain.advice import advice_in
 from fairlead.domain.cohorts import cohort_of
-from fairlead.domain.course import NOBODY, Change, Course, Kept
+from fairlead.domain.kept_looks import NOBODY, Change, Course, Kept
 from fairlead.domain.policy import Policy, policy_for
 from fairlead.errors import PlanStateError
-from fairlead.store import course, reading
+from fairlead.store import group_history, history_queries
 from fairlead.store.brakes import brakes_on
 from fairlead.store.hindsight import rests
 from fairlead.store.observed import observed_days
@@ -26,7 +26,13 @@ from fairlead.surfaces.links import asset_url
 from fairlead.surfaces.next_step import next_step
 from fairlead.surfaces.offers import Desk, of_brake
 from fairlead.surfaces.survey.finding import follows as follow_how
-from fairlead.surfaces.web.drawn import STRIPS, days_of, plots_of, plots_of_partition, strip_of
+from fairlead.surfaces.web.group_plots import (
+    STRIPS,
+    days_of,
+    plots_of,
+    plots_of_partition,
+    strip_of,
+)
 from fairlead.surfaces.web.layout import TEMPLATES, ages
 
 #: Rows of a table; commands give the rest.
@@ -89,10 +95,10 @@ def group_page(
         It has not both of the versions that are asked for.
     """
     read_at = now or datetime.now(UTC)
-    diagnoses = course.read_diagnoses(engine, group, limit=ROWS)
-    (row,) = reading.read_groups(engine, [group])
+    diagnoses = group_history.read_diagnoses(engine, group, limit=ROWS)
+    (row,) = history_queries.read_groups(engine, [group])
     policy = policy_for(group, policies)
-    looks = course.read_looks(engine, group)
+    looks = group_history.read_looks(engine, group)
     went = Course.of(looks)
     changes = went.changes()
     brakes = brakes_on(engine, group)
@@ -106,21 +112,21 @@ def group_page(
         advice=advice_in(row["evidence"]),
         can_follow=_can_follow(looks),
         resting=rests(engine, [group]).values(),
-        next_step=next_step(row, reading.undecided([row], read_at)),
-        planned_at=row["decided_at"] or course.last_planning(engine),
+        next_step=next_step(row, history_queries.undecided([row], read_at)),
+        planned_at=row["decided_at"] or group_history.last_planning(engine),
         policy=policy,
         plots=[
             *plots_of(looks, went, policy.objective.total_seconds()),
-            *days_of(course.read_days(engine, group)),
+            *days_of(group_history.read_days(engine, group)),
         ],
         strip=strip_of(went, changes, row["last_seen"]),
         looks=looks,
         changes=changes,
         restless=_restless(changes),
-        versions=reading.read_plans(engine, group, limit=ROWS),
+        versions=history_queries.read_plans(engine, group, limit=ROWS),
         difference=_difference(engine, group, asked),
         asked=asked,
-        moves=course.read_moves_of(engine, group, asked.partition, limit=ROWS)
+        moves=group_history.read_moves_of(engine, group, asked.partition, limit=ROWS)
         if asked.partition
         else [],
         owned=_owned(changes, asked.partition),
@@ -128,8 +134,8 @@ def group_page(
         partitions=went.partitions[:OFFERED],
         strips=min(len(went.partitions), STRIPS),
         partition_total=len(went.partitions),
-        history=reading.read_history(engine, group, limit=ROWS),
-        adoption=course.read_adoption(engine, group),
+        history=history_queries.read_history(engine, group, limit=ROWS),
+        adoption=group_history.read_adoption(engine, group),
         observed=_observed(engine, group, read_at),
         dagster=asset_url(dagster_url, "assignment_plan", cohort_of(group, policies)),
         age=ages(read_at),
@@ -175,14 +181,14 @@ def _owned(changes: Sequence[Change], partition: str) -> list[tuple[Change, str,
     ]
 
 
-def _difference(engine: Engine, group: str, asked: Asked) -> list[reading.Row] | None:
+def _difference(engine: Engine, group: str, asked: Asked) -> list[history_queries.Row] | None:
     """Return the partitions whose owner differs between two versions; None: none are asked for."""
     if asked.before is None or asked.after is None:
         return None
     for version in (asked.before, asked.after):
-        if not reading.read_plans(engine, group, version=version, limit=1):
+        if not history_queries.read_plans(engine, group, version=version, limit=1):
             raise PlanStateError(f"group {group} has no version {version}")
-    rows = reading.read_diff(engine, group, asked.before, asked.after)
+    rows = history_queries.read_diff(engine, group, asked.before, asked.after)
     return [
         row | {name: row[name] or NOBODY for name in ("member_before", "member_after")}
         for row in rows

@@ -17,8 +17,8 @@ from fairlead.domain.diagnoses import DIAGNOSES
 from fairlead.domain.policy import Policy, policy_for
 from fairlead.store.brakes import read_brakes
 from fairlead.store.hindsight import rests
+from fairlead.store.history_queries import Row, read_groups, read_states, undecided
 from fairlead.store.monitoring import LOOKED_WITHIN
-from fairlead.store.reading import Row, read_groups, read_states, undecided
 from fairlead.surfaces.next_step import FOLLOWS, follows, next_step
 from fairlead.surfaces.offers import Desk, of_brake
 from fairlead.surfaces.web.layout import TEMPLATES, ages

@@ -27,7 +27,7 @@ from fairlead.followers.confluent import PlanConsumer
 from fairlead.followers.core.plan_cache import PlanRecord
 from fairlead.followers.core.status import FollowerStatus
 from fairlead.sandbox import Services
-from fairlead.surfaces.demo.cluster import Consumers
+from fairlead.surfaces.demo.topics_and_consumers import Consumers
 from fairlead.wire.document import MemberShare, PlanDocument, content_hash
 from fairlead.wire.partitions import by_topic
 from fairlead.wire.record import Headers, Identity, Origin

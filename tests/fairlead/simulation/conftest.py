@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from fairlead.domain.judgement.looks import Looks
+from fairlead.simulation.consumption import Int32
 from fairlead.simulation.controllers import Moment
-from fairlead.simulation.reading import Int32
 
 
 class Scripted:

@@ -7,10 +7,10 @@ import pytest
 
 from assignors.problem import Problem
 from fairlead.simulation.catalogue import SCENARIOS, UnknownScenarioError, scenario
-from fairlead.simulation.course import RunFigures
 from fairlead.simulation.loop import Cadence
 from fairlead.simulation.oracle import FULL, fewest_moves
 from fairlead.simulation.registry import NEVER_PLANNED, ORACLE, STICKY, controller, simulate
+from fairlead.simulation.run_figures import RunFigures
 from fairlead.simulation.world import World
 
 

@@ -9,9 +9,9 @@ import pytest
 from fairlead.simulation.churn import MemberChange
 from fairlead.simulation.controllers import ByAssignor
 from fairlead.simulation.costs import Dear, TrueCosts
-from fairlead.simulation.course import RunFigures, time_lags
 from fairlead.simulation.crawling import Crawl
 from fairlead.simulation.loop import Cadence, run
+from fairlead.simulation.run_figures import RunFigures, time_lags
 from fairlead.simulation.scenario import CommitHabit, Growth, Scenario, Slow, Stuck
 from fairlead.simulation.traffic import Traffic
 from fairlead.simulation.world import World

@@ -23,9 +23,9 @@ from fairlead.domain.snapshot import GroupSnapshot
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.spark.planning import QUESTIONS, plan_task
 from fairlead.spark.warehouse import Warehouse
-from fairlead.workflows import planning
+from fairlead.workflows import planning_one_group
 from fairlead.workflows.diagnosing import GroupMemories, JudgedSnapshot, diagnose
-from fairlead.workflows.planning import plan_group
+from fairlead.workflows.planning_one_group import plan_group
 from tests.lengths import form
 
 pytestmark = pytest.mark.long
@@ -177,7 +177,7 @@ def test_command_agrees_with_tasks(fleet: Fleet, by_task: dict[str, dict[str, Ro
     """`fairlead plan` decides as a run would: the same outcome, reason, and owners."""
     gateway = cast("KafkaGateway", Recorded(fleet))
     for group in fleet.names[: form(short=20, long=GROUPS)]:
-        memory = planning.GroupMemory(fleet.capacities.get(group, {}))
+        memory = planning_one_group.GroupMemory(fleet.capacities.get(group, {}))
         done = plan_group(gateway, fleet.archive, group, policies=[POLICY], memory=memory, now=AT)
         observed, decision = by_task[group][OBSERVED], done.look.decision
         assert (decision.outcome, decision.reason) == (

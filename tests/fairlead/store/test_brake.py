@@ -15,10 +15,10 @@ from fairlead.store import PlanStore, StoredPlan, create_store_engine
 from fairlead.store.attempts import Attempt
 from fairlead.store.brakes import Brake, put_on, read_brakes, release
 from fairlead.store.engine import transaction
+from fairlead.store.history_queries import read_groups, read_history
 from fairlead.store.models import PlanIntent
 from fairlead.store.outbox import HANGS, Outbox, OutboxEntry
 from fairlead.store.outbox_entries import PublishRequest
-from fairlead.store.reading import read_groups, read_history
 from fairlead.surfaces.next_step import next_step
 from tests.fairlead.store.conftest import LEASE_UNTIL, StoreAs, sent
 from tests.logins import Login

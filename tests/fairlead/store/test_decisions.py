@@ -16,7 +16,7 @@ from sqlalchemy.exc import IntegrityError
 from fairlead.errors import StoreUnavailableError
 from fairlead.store import NoPlan, PlanDraft, PlanStore, StoredPlan, create_store_engine
 from fairlead.store.engine import transaction
-from fairlead.store.reading import read_candidates, read_decisions
+from fairlead.store.history_queries import read_candidates, read_decisions
 from fairlead.wire.document import PlanDocument
 from tests.docs.scenario import at, store_week
 from tests.stored import record_decision

@@ -14,7 +14,7 @@ from sqlalchemy import Engine, text
 from fairlead.store import PlanStore, StoredPlan, create_store_engine
 from fairlead.store.attempts import Attempt
 from fairlead.store.engine import transaction
-from fairlead.store.reading import read_groups, read_history, read_plans
+from fairlead.store.history_queries import read_groups, read_history, read_plans
 from fairlead.store.retention import prune
 from tests.logins import Login
 from tests.stored import record_adoption

@@ -10,7 +10,7 @@ from psycopg import sql
 from fairlead.errors import PlanStateError, TamperedPlanError
 from fairlead.store import PlanDraft, PlanStore, StoredPlan
 from fairlead.store.models import STATES
-from fairlead.store.queries import lock_groups
+from fairlead.store.shared_statements import lock_groups
 from tests.stored import record_decision
 
 pytestmark = pytest.mark.postgres

@@ -11,7 +11,7 @@ from sqlalchemy import Engine
 from fairlead.domain.records import StoredPlan
 from fairlead.store import PlanStore
 from fairlead.store.engine import transaction
-from fairlead.store.judgement import known_capacities, last_changes
+from fairlead.store.judgement_memory import known_capacities, last_changes
 from tests.fairlead.store.conftest import SNAPSHOT_AT
 
 
@@ -39,8 +39,9 @@ def test_the_newest_publication_or_retirement_counts(
 def test_a_dry_run_imports_neither_models_nor_what_it_does_not_need() -> None:
     """`fairlead plan --dry-run` is asked by people who wait."""
     program = (
-        "import sys; import fairlead.kafka.gateway, fairlead.archive, fairlead.workflows.planning,"
-        "fairlead.store.engine, fairlead.store.judgement; print(*sys.modules)"
+        "import sys; import fairlead.kafka.gateway, fairlead.archive,"
+        "fairlead.workflows.planning_one_group,"
+        "fairlead.store.engine, fairlead.store.judgement_memory; print(*sys.modules)"
     )
     imported = subprocess.check_output([sys.executable, "-c", program], text=True, timeout=300)
     heavy = {"sqlalchemy.orm", "pandas", "pyspark", "dagster", "ortools", "matplotlib", "scipy"}

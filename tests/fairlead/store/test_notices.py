@@ -17,7 +17,7 @@ from fairlead.store import PlanStore, StoredPlan
 from fairlead.store.brakes import put_on, release
 from fairlead.store.engine import transaction
 from fairlead.store.hindsight import say_made_worse
-from fairlead.store.judgement import record_findings
+from fairlead.store.judgement_memory import record_findings
 from fairlead.store.monitoring import DecisionCounts, read_all_groups
 from fairlead.store.notices import answered, end_notices, next_notice, read_standing
 from fairlead.store.retention import prune

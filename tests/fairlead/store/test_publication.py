@@ -14,7 +14,7 @@ from fairlead.errors import PlanStateError, StoreUnavailableError
 from fairlead.store import PlanStore, StoredPlan
 from fairlead.store.engine import transaction
 from fairlead.store.outbox import Outbox, OutboxEntry, PartitionLock, PublishRequest
-from fairlead.store.queries import record_events
+from fairlead.store.shared_statements import record_events
 from fairlead.wire.record import Kind
 from tests.fairlead.store.conftest import LEASE_UNTIL, sent
 

@@ -20,7 +20,7 @@ from fairlead.store import PlanStore
 from fairlead.wire.document import MemberShare
 from fairlead.workflows.adoption import observe
 from fairlead.workflows.following import follow, tell_members
-from fairlead.workflows.planning import GroupMemory, plan_group
+from fairlead.workflows.planning_one_group import GroupMemory, plan_group
 from fairlead.workflows.publication import Published, publish_all
 from tests.fairlead.kafka.conftest import Produce, gateway, produce  # noqa: F401 - fixtures
 from tests.fairlead.kafka.members import BrokerAssigned, eventually

@@ -26,8 +26,8 @@ from fairlead.sandbox import Services
 from fairlead.settings import PostgresSettings, Settings
 from fairlead.spark.warehouse import Warehouse
 from fairlead.store import PlanStore
-from fairlead.store.course import read_looks
 from fairlead.store.engine import create_store_engine
+from fairlead.store.group_history import read_looks
 from fairlead.workflows import diagnosing
 from fairlead.workflows import looking as taking
 from fairlead.workflows.diagnosing import GroupMemories, JudgedSnapshot

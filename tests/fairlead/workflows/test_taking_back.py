@@ -13,8 +13,8 @@ from fairlead.kafka.plan_topic import PlanTopic
 from fairlead.store import PlanStore, StoredPlan
 from fairlead.store.engine import transaction
 from fairlead.store.hindsight import regrets, rests, say_made_worse
+from fairlead.store.history_queries import read_history
 from fairlead.store.monitoring import DecisionCounts, read_all_groups
-from fairlead.store.reading import read_history
 from fairlead.wire.record import retired_value
 from fairlead.workflows.proposal import Look, carry_out
 from fairlead.workflows.publication_pass import publication_pass

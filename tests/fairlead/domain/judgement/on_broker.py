@@ -25,9 +25,9 @@ from fairlead.kafka.gateway import KafkaGateway
 from fairlead.kafka.plan_topic import PlanTopic
 from fairlead.sandbox import Services
 from fairlead.settings import KafkaSettings
-from fairlead.surfaces.demo.cluster import WORKER, Consumers, create_backlog
 from fairlead.surfaces.demo.load import Load
 from fairlead.surfaces.demo.scenario import DemoGroup
+from fairlead.surfaces.demo.topics_and_consumers import WORKER, Consumers, create_backlog
 from fairlead.wire.document import MemberShare, PlanDocument
 from tests.fairlead.domain.judgement.questions import line_of
 from tests.fairlead.followers.helpers import Fleet, wait_until_settled

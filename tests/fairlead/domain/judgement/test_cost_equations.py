@@ -11,7 +11,7 @@ from assignors.problem import Problem
 from fairlead.domain.judgement.cost_equations import Costs, Equation, fewest, suspect
 from fairlead.domain.judgement.cost_solver import solve
 from fairlead.domain.judgement.lines import answer_question
-from fairlead.domain.judgement.notes import (
+from fairlead.domain.judgement.memory_notes import (
     LENGTH,
     LENGTH_BY_PARTITION,
     InvalidNoteError,
@@ -20,12 +20,12 @@ from fairlead.domain.judgement.notes import (
 )
 from fairlead.domain.judgement.rules import Rules
 from fairlead.simulation.catalogue import scenario
+from fairlead.simulation.consumption import Int32
 from fairlead.simulation.controllers import Moment
-from fairlead.simulation.course import RunFigures
 from fairlead.simulation.loop import run
 from fairlead.simulation.planner import Planner
-from fairlead.simulation.reading import Int32
 from fairlead.simulation.registry import NEVER_PLANNED, simulate
+from fairlead.simulation.run_figures import RunFigures
 from fairlead.simulation.world import World
 from tests.fairlead.domain.judgement.questions import behind, line_of, question, skewed
 

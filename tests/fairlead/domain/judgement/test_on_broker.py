@@ -9,8 +9,8 @@ import pytest
 from fairlead.domain.judgement.decision import Judgement
 from fairlead.domain.judgement.rules import Rules
 from fairlead.sandbox import Services
-from fairlead.surfaces.demo.cluster import Consumers
 from fairlead.surfaces.demo.scenario import DemoGroup
+from fairlead.surfaces.demo.topics_and_consumers import Consumers
 from tests.fairlead.domain.judgement.on_broker import Planned, planned_for, planner_of
 
 pytestmark = pytest.mark.kafka

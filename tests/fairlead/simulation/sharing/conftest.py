@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fairlead.simulation.commits import SimulatedCommits
-from fairlead.simulation.reading import Int64, Reading
+from fairlead.simulation.consumption import Int64, Reading
 from fairlead.simulation.scenario import Scenario
 from fairlead.simulation.traffic import Float64, Traffic
 from fairlead.simulation.world import World

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fairlead.simulation.reading import Reading
+from fairlead.simulation.consumption import Reading
 from fairlead.simulation.scenario import Scenario
 from fairlead.simulation.traffic import Traffic
 from fairlead.simulation.world import World

@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from fairlead.simulation.consumption import Reading
 from fairlead.simulation.costs import TrueCosts
 from fairlead.simulation.crawling import Crawl
-from fairlead.simulation.reading import Reading
 from fairlead.simulation.scenario import Scenario
 from fairlead.simulation.sharing.clients import CLIENTS
 from fairlead.simulation.traffic import Traffic

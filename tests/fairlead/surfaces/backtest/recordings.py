@@ -4,9 +4,9 @@ from datetime import timedelta
 
 import numpy as np
 
+from fairlead.simulation.consumption import Int32
 from fairlead.simulation.controllers import START, ByAssignor, Moment
 from fairlead.simulation.loop import Cadence, Run, run
-from fairlead.simulation.reading import Int32
 from fairlead.simulation.scenario import Scenario
 from fairlead.simulation.world import World
 from fairlead.surfaces.backtest.recording import Snapshot

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from fairlead.simulation.catalogue import scenario
-from fairlead.simulation.course import RunFigures
+from fairlead.simulation.run_figures import RunFigures
 from fairlead.simulation.scenario import Scenario, Slow
 from fairlead.simulation.traffic import HOUR_S, Traffic
 from fairlead.surfaces.backtest.recording import Recording, Snapshot

@@ -162,12 +162,14 @@ def test_commands_start_without_loading_the_planner() -> None:
     ("needed", "not_needed"),
     [
         (
-            "fairlead.settings, fairlead.surfaces.next_step, fairlead.store.reading,"
-            + ",".join(f"fairlead.store.{name}" for name in ("brakes", "course", "hindsight")),
+            "fairlead.settings, fairlead.surfaces.next_step, fairlead.store.history_queries,"
+            + ",".join(
+                f"fairlead.store.{name}" for name in ("brakes", "group_history", "hindsight")
+            ),
             {"numpy", "pyarrow", "ortools", "sqlalchemy.orm", "kafka", "confluent_kafka"},
         ),
         (
-            "fairlead.kafka.gateway, fairlead.store.plans, fairlead.workflows.planning",
+            "fairlead.kafka.gateway, fairlead.store.plans, fairlead.workflows.planning_one_group",
             {"pyspark", "pandas", "dagster", "matplotlib", "ortools"},
         ),
     ],

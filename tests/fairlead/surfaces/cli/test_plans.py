@@ -17,8 +17,8 @@ from typer.testing import CliRunner, Result
 from fairlead.errors import ConfigurationError, GroupError, PlanStateError, TamperedPlanError
 from fairlead.store import PlanStore, create_store_engine
 from fairlead.store.attempts import Attempt
-from fairlead.store.course import keep_looks, read_looks
 from fairlead.store.engine import transaction
+from fairlead.store.group_history import keep_looks, read_looks
 from fairlead.surfaces.cli import app
 from fairlead.surfaces.cli.arguments import complete_group
 from tests.docs.scenario import store_week

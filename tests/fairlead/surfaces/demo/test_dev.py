@@ -5,8 +5,8 @@ import pytest
 from fairlead.domain.policy import policy_for
 from fairlead.settings import load_settings
 from fairlead.surfaces.demo.dev import _first_steps
+from fairlead.surfaces.demo.environment import POLICIES
 from fairlead.surfaces.demo.scenario import ASKS_FIRST, DEV_GROUPS, DemoGroup
-from fairlead.surfaces.demo.surroundings import POLICIES
 from fairlead.surfaces.up import Planning
 
 pytestmark = pytest.mark.long

@@ -20,8 +20,8 @@ from fairlead.domain.candidate_figures import SnapshotCandidate
 from fairlead.domain.policy import Approval, Policy
 from fairlead.errors import GroupError, PlanStateError
 from fairlead.store import PlanStore, create_store_engine
+from fairlead.store.history_queries import read_candidates
 from fairlead.store.monitoring import DecisionCounts, read_all_groups
-from fairlead.store.reading import read_candidates
 from fairlead.surfaces.cli import app
 from fairlead.surfaces.review import review_page
 from fairlead.wire.document import MemberShare

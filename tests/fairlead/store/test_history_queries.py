@@ -4,7 +4,7 @@ import psycopg
 import pytest
 
 from fairlead.store import PlanStore
-from fairlead.store.reading import read_steps
+from fairlead.store.history_queries import read_steps
 from tests.fairlead.store.conftest import MakeDraft
 from tests.stored import record_decision
 

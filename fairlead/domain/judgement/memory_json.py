@@ -1,7 +1,7 @@
 """What an answer wants remembered, as JSON that comes back with the next question.
 
 Belongs here: writing it within its bounds, and reading it without believing it. Does not: the rest
-of a line (`lines`), nor what notes say (`notes`).
+of a line (`lines`), nor what notes say (`memory_notes`).
 """
 
 import json

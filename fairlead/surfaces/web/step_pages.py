@@ -17,7 +17,7 @@ from fairlead.errors import PlanStateError
 from fairlead.store import PlanStore
 from fairlead.store.acts import Acted, Verb, agreed
 from fairlead.store.brakes import Brake, brake_on, read_brakes
-from fairlead.store.reading import read_diff, require_group
+from fairlead.store.history_queries import read_diff, require_group
 from fairlead.surfaces.review.facts import gather
 from fairlead.surfaces.review.page import summary
 from fairlead.surfaces.review.risks import Risk, risks

@@ -43,7 +43,7 @@ def use_running_sandbox() -> None:
     if set(said) - _OTHER or Path("fairlead.toml").exists() or not state.exists():
         return
     from fairlead.sandbox import Sandbox
-    from fairlead.surfaces.demo.surroundings import POLICIES, dev_home
+    from fairlead.surfaces.demo.environment import POLICIES, dev_home
     from fairlead.surfaces.pipeline import HOME_VARIABLE
 
     services = Sandbox(state_dir).running()

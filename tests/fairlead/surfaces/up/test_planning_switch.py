@@ -10,7 +10,7 @@ import pytest
 from dagster._core.scheduler.instigation import InstigatorStatus
 
 from fairlead.surfaces.pipeline import dagster_yaml, furnish
-from fairlead.surfaces.up.planning import SENSOR, Planning, planning
+from fairlead.surfaces.up.planning_switch import SENSOR, Planning, planning
 from tests.ui.running import free_port
 
 pytestmark = pytest.mark.long

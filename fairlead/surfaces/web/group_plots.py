@@ -1,7 +1,7 @@
 """What a group's page draws of its course: plots with the table beside each, and the owners' strip.
 
 Belongs here: which figures are drawn, and how much of them. Does not: drawing
-(`fairlead.surfaces.plots`), what follows from looks (`fairlead.domain.course`).
+(`fairlead.surfaces.plots`), what follows from looks (`fairlead.domain.kept_looks`).
 """
 
 from collections import Counter
@@ -13,8 +13,8 @@ from typing import Any, Final
 import numpy as np
 
 from fairlead.common.words import length, number, percent, rate
-from fairlead.domain.course import NOBODY, Change, Course, Kept, most_of
 from fairlead.domain.judgement.looks import Float64
+from fairlead.domain.kept_looks import NOBODY, Change, Course, Kept, most_of
 from fairlead.surfaces import plots
 
 #: Of a minute, an hour, a day: what lengths of time are written in.

@@ -19,7 +19,7 @@ from fairlead.domain.snapshot import new_snapshot_id
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.sandbox.processes import wait_until
 from fairlead.settings import KafkaSettings
-from fairlead.workflows.planning import GroupMemory, plan_group
+from fairlead.workflows.planning_one_group import GroupMemory, plan_group
 from tests.cluster import KafkaCluster
 from tests.conftest import AWARE, RACKS
 

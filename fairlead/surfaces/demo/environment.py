@@ -1,7 +1,7 @@
 """What `fairlead demo` and `fairlead dev` set up: services, the schema, a home for Dagster.
 
 Belongs here: the environment in which Dagster's processes find everything. Does not: the cluster's
-contents (`cluster`).
+contents (`topics_and_consumers`).
 """
 
 import os
@@ -33,7 +33,7 @@ storage:
 
 
 @dataclass(frozen=True)
-class Surroundings:
+class DemoEnvironment:
     """Running services; this process's environment leads its children to them."""
 
     services: Services
@@ -74,7 +74,9 @@ def reset(state_dir: Path) -> None:
 
 
 @contextmanager
-def surroundings(state_dir: Path, *, progress: Callable[[str], None]) -> Iterator[Surroundings]:
+def demo_environment(
+    state_dir: Path, *, progress: Callable[[str], None]
+) -> Iterator[DemoEnvironment]:
     """Start the services, bring schema and plan topic about, and give Dagster a home.
 
     Everything is stopped on leaving; data stay under `state_dir`. `progress` takes a line for the
@@ -106,7 +108,7 @@ def surroundings(state_dir: Path, *, progress: Callable[[str], None]) -> Iterato
         with PlanTopic(settings.kafka) as topic:
             topic.ensure()
         MembersTopic(settings.kafka).ensure()
-        yield Surroundings(services, settings, home)
+        yield DemoEnvironment(services, settings, home)
 
 
 def _forget_user_settings() -> None:

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from fairlead.domain.course import Course, Kept
+from fairlead.domain.kept_looks import Course, Kept
 
 
 def look(minute: int, late_s: float | None) -> Kept:

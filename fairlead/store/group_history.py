@@ -1,8 +1,8 @@
 """How one group went: what was the matter with it, who owned what, how far behind, what moved.
 
 Belongs here: what is kept of looks, and readings for a group's page, bounded however large the
-group and long its history. Does not: what people ask of all groups and of a plan (`reading`), what
-follows from the rows (`fairlead.domain.course`).
+group and long its history. Does not: what people ask of all groups and of a plan
+(`history_queries`), what follows from the rows (`fairlead.domain.kept_looks`).
 """
 
 from collections.abc import Iterable, Mapping
@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Final
 
 from sqlalchemy import Connection, Engine, text
 
-from fairlead.store.reading import Row, read_rows, require_group
+from fairlead.store.history_queries import Row, read_rows, require_group
 
 if TYPE_CHECKING:
-    from fairlead.domain.course import Kept, Last
+    from fairlead.domain.kept_looks import Kept, Last
 
 #: Four days of looks a quarter of an hour apart.
 LOOKS: Final = 400
@@ -113,7 +113,7 @@ def keep_looks(connection: Connection, kept: "Mapping[str, Kept]") -> None:
 
 def last_looks(connection: Connection, groups: Iterable[str]) -> "dict[str, Last]":
     """Return the newest look that is kept of each group; without one in the last day: none."""
-    from fairlead.domain.course import Last  # noqa: PLC0415 - arrays, for who looks
+    from fairlead.domain.kept_looks import Last  # noqa: PLC0415 - arrays, for who looks
 
     rows = connection.execute(_LAST, {"groups": list(groups)})
     return {row.group_id: Last(row.looked_at, row.digest, row.late_s is not None) for row in rows}
@@ -124,7 +124,7 @@ def read_looks(engine: Engine, group: str) -> "list[Kept]":
 
     The newest `LOOKS`, or as many of them as have `CELLS` partitions, two at least.
     """
-    from fairlead.domain.course import Kept  # noqa: PLC0415 - arrays, for who draws
+    from fairlead.domain.kept_looks import Kept  # noqa: PLC0415 - arrays, for who draws
 
     rows = read_rows(engine, _LOOKS, group=group, looks=LOOKS, cells=CELLS)
     return [Kept(**row) for row in reversed(rows)]

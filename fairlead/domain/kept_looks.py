@@ -1,7 +1,7 @@
 """How a group went, look by look: who owned what, how much lay there, who came and who left.
 
 Belongs here: what is kept of a look, and pure functions over many. Does not: storing and reading
-them (`fairlead.store.course`), drawing them (`fairlead.surfaces.plots`).
+them (`fairlead.store.group_history`), drawing them (`fairlead.surfaces.plots`).
 """
 
 import hashlib

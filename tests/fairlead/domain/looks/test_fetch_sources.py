@@ -5,8 +5,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from fairlead.domain.looks.fetch_sources import STEADY, sources_of
 from fairlead.domain.looks.look import LOOKS
-from fairlead.domain.looks.sources import STEADY, sources_of
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 STEP = timedelta(minutes=1)

@@ -12,7 +12,7 @@ from assignors.problem import Problem
 from fairlead.common.json_lines import answer_lines
 from fairlead.domain.judgement.capacities import Capacity
 from fairlead.domain.judgement.lines import answer_question
-from fairlead.domain.judgement.memory import recalled, written
+from fairlead.domain.judgement.memory_json import recalled, written
 from tests.fairlead.domain.judgement.questions import behind, looks_at, question, skewed
 from tests.lengths import form
 
