@@ -51,7 +51,7 @@ abstract class LogTail {
     private final Duration longestBackoff;
     private final Object wake = new Object();
     private boolean reopen;
-    private boolean atEnd;
+    private boolean caughtUp;
     private String knownProblem;
 
     /**
@@ -85,6 +85,11 @@ abstract class LogTail {
 
     /** Everything that was there when the connection began has been read; said after each read. */
     abstract void atEnd();
+
+    /** Whether {@link #atEnd} was said of this connection before. */
+    final boolean caughtUp() {
+        return caughtUp;
+    }
 
     /** The first topic does not exist, or may not be read. */
     void absent() {
@@ -122,7 +127,7 @@ abstract class LogTail {
     private void run() {
         long backoffMs = FIRST_BACKOFF_MS;
         while (wanted()) {
-            atEnd = false;
+            caughtUp = false;
             String problem;
             try {
                 problem = connectAndRead();
@@ -134,7 +139,7 @@ abstract class LogTail {
                 if (!problem.equals(knownProblem)) {
                     failed(problem);
                 }
-                if (atEnd) {
+                if (caughtUp) {
                     backoffMs = FIRST_BACKOFF_MS;
                 }
                 pause(backoffMs);
@@ -222,8 +227,8 @@ abstract class LogTail {
                 behind.remove();
             }
             if (behind.isEmpty()) {
-                atEnd = true;
                 atEnd();
+                caughtUp = true;
                 knownProblem = null;
             }
             tick();

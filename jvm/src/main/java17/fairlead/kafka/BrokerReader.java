@@ -47,7 +47,6 @@ final class BrokerReader extends LogTail {
     /** Groups of which something was dropped, since memory is bounded. */
     private final Set<String> dropped = ConcurrentHashMap.newKeySet();
     private Pass pass;
-    private boolean live;
     private Map<String, PlanCache> caches = new HashMap<>();
 
     BrokerReader(BrokerSettings settings) {
@@ -145,19 +144,17 @@ final class BrokerReader extends LogTail {
     void opened(List<VerifiedRecord.Origin> origins) {
         planTopicId = Uuid.fromString(origins.get(0).log);
         dropped.clear();
-        live = false;
         pass = new Pass(origins.get(0), origins.get(1));
     }
 
     @Override
     void read(ConsumerRecord<byte[], byte[]> record) {
-        pass.apply(record, live);
+        pass.apply(record, caughtUp());
     }
 
     @Override
     void atEnd() {
-        if (!live) {
-            live = true;
+        if (!caughtUp()) {
             pass.publish();
         }
         readAt = System.currentTimeMillis();
