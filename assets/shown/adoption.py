@@ -6,7 +6,7 @@ from typing import Any
 
 from assets.presentation import DECIMALS, in_order, others, table
 from fairlead.common.words import percent
-from fairlead.workflows.adoption import Observed
+from fairlead.workflows.adoption import Observed, adherence
 
 Metrics = Mapping[str, Any]
 
@@ -35,8 +35,8 @@ def describe(
     planned = sum(adoption.planned for adoption in read)
     as_planned = sum(adoption.as_planned for adoption in read)
     metadata: dict[str, Any] = {"followed": _verdict(mine, as_planned, planned)}
-    if read:
-        metadata["adherence"] = round(as_planned / planned, DECIMALS) if planned else 1.0
+    if planned:
+        metadata["adherence"] = adherence(as_planned, planned)
     if held_up := {observed.plan.group: observed.held_up for observed in mine if observed.held_up}:
         metadata["held up by"] = "; ".join(
             f"{group}: {who}" if len(groups) > 1 else who for group, who in held_up.items()
@@ -72,9 +72,9 @@ def _verdict(seen: Sequence[Observed], as_planned: int, planned: int) -> str:
     unread = [observed.error for observed in seen if observed.adoption is None]
     if len(unread) == len(seen):
         return f"not known: {unread[0]}"
-    share = as_planned / planned if planned else 1.0
     words = f"{as_planned:,} of {planned:,} partitions are where the plan wants them"
-    return f"{words} ({percent(share)})" + (f"; {len(unread):,} groups not read" if unread else "")
+    words += f" ({percent(adherence(as_planned, planned))})"
+    return words + (f"; {len(unread):,} groups not read" if unread else "")
 
 
 def _first(observed: Observed, predicted: Metrics) -> dict[str, Any]:
@@ -94,7 +94,8 @@ def _first(observed: Observed, predicted: Metrics) -> dict[str, Any]:
 
 
 def _adherence(observed: Observed) -> float:
-    return observed.adoption.adherence if observed.adoption else -1.0
+    share = observed.adoption.adherence if observed.adoption else None
+    return -1.0 if share is None else share
 
 
 def _row(observed: Observed, predicted: Metrics) -> dict[str, Any]:

@@ -48,9 +48,20 @@ class Adoption:
     holders: tuple[str, ...] = ()
 
     @property
-    def adherence(self) -> float:
-        """The share of planned partitions that are where the plan wants them; 1 for none."""
-        return self.as_planned / self.planned if self.planned else 1.0
+    def adherence(self) -> float | None:
+        """The share of planned partitions that are where the plan wants them."""
+        return adherence(self.as_planned, self.planned)
+
+
+def adherence(as_planned: int, planned: int) -> float | None:
+    """Return a share of planned partitions as the database's `fairlead_raw.adherence` does.
+
+    Examples
+    --------
+    >>> adherence(2, 3), adherence(99_999, 100_000), adherence(0, 0)
+    (0.6666, 0.9999, None)
+    """
+    return as_planned * 10_000 // planned / 10_000 if planned else None
 
 
 def compare(
@@ -225,4 +236,4 @@ def _since(before: Observed | None, now: Observed) -> Observed:
 
 def _settled(seen: Observed) -> bool:
     """Whether looking again would tell nothing new."""
-    return seen.adoption is None or seen.adoption.adherence == 1
+    return seen.adoption is None or seen.adoption.as_planned == seen.adoption.planned

@@ -1,6 +1,14 @@
 -- What people query. Loads are in records; imbalance is the heaviest member over the mean. But for the
 -- diagnoses, no view is in an order: to ask for the newest of a group must not mean to sort all of it.
 
+CREATE FUNCTION fairlead_raw.adherence(as_planned bigint, planned bigint) RETURNS numeric
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS
+'SELECT trunc(as_planned::numeric / nullif(planned, 0), 4)';
+
+COMMENT ON FUNCTION fairlead_raw.adherence IS
+    'The share of planned partitions that their planned member owns: 1 only where it is all of them, null where none are planned.';
+
+
 -- Tables that people ask as they are.
 CREATE VIEW fairlead.plan AS SELECT * FROM fairlead_raw.plan;
 CREATE VIEW fairlead.plan_event AS SELECT * FROM fairlead_raw.plan_event;
@@ -46,7 +54,7 @@ SELECT plan.group_id,
        round((predicted.lag_max / nullif(predicted.lag_mean, 0))::numeric, 3)
            AS imbalance_predicted,
        round((achieved.lag_max / nullif(achieved.lag_mean, 0))::numeric, 3) AS imbalance_achieved,
-       round(adoption.as_planned::numeric / nullif(adoption.planned, 0), 4) AS adherence,
+       fairlead_raw.adherence(adoption.as_planned, adoption.planned) AS adherence,
        plan.reason,
        plan.snapshot_id,
        plan.sha256,
@@ -153,7 +161,7 @@ COMMENT ON VIEW fairlead.plan_moves IS
 CREATE VIEW fairlead.adoption AS
 SELECT adoption.group_id, adoption.version, adoption.observed_at, plan.state,
        adoption.planned, adoption.as_planned,
-       round(adoption.as_planned::numeric / nullif(adoption.planned, 0), 4) AS adherence,
+       fairlead_raw.adherence(adoption.as_planned, adoption.planned) AS adherence,
        predicted.lag_max AS lag_max_predicted, adoption.lag_max AS lag_max_achieved
 FROM fairlead_raw.plan_adoption adoption
 JOIN fairlead_raw.plan USING (group_id, version)

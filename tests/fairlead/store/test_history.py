@@ -16,6 +16,7 @@ from fairlead.store.attempts import Attempt
 from fairlead.store.engine import transaction
 from fairlead.store.history_queries import read_groups, read_history, read_plans
 from fairlead.store.retention import prune
+from fairlead.workflows.adoption import adherence
 from tests.logins import Login
 from tests.stored import record_adoption
 
@@ -124,8 +125,18 @@ def test_adoption_stands_beside_the_prediction(
     for _ in range(2):
         record_adoption(store, "orders", 1, **seen)
     (row,) = query(engine, "SELECT * FROM fairlead.adoption")
-    assert (row["planned"], row["as_planned"], row["adherence"]) == (3, 2, Decimal("0.6667"))
+    assert (row["planned"], row["as_planned"], row["adherence"]) == (3, 2, Decimal("0.6666"))
     assert (row["lag_max_predicted"], row["lag_max_achieved"]) == (110_000, 120_000)
+
+
+def test_adherence_is_one_figure_in_the_database_and_in_runs(engine: Engine) -> None:
+    """Views and Dagster's metadata say the same of a group; 1 is all, and none planned nothing."""
+    cases = [(0, 0), (0, 3), (2, 3), (3, 3), (99_999, 100_000), (2**40 - 1, 2**40)]
+    for as_planned, planned in cases:
+        (row,) = query(engine, f"SELECT fairlead_raw.adherence({as_planned}, {planned}) AS share")
+        share = None if row["share"] is None else float(row["share"])
+        assert share == adherence(as_planned, planned)
+        assert (share == 1) == (as_planned == planned > 0)
 
 
 def test_what_a_plan_would_give_is_not_shown_as_measured(

@@ -41,7 +41,7 @@ INSERTED = {
     "plan_record",
 }
 REWRITTEN = {"group_observed", "notice", "plan_attempt", "plan_intent", "plan_record"}
-READING = {"history_days", "objection_to_pages", "plan_diff", "plan_owners"}
+READING = {"adherence", "history_days", "objection_to_pages", "plan_diff", "plan_owners"}
 CALLED = {
     "fairlead_planner": READING
     | {
