@@ -34,15 +34,14 @@ import numpy as np
 
 from fairlead.common.words import length, plural
 from fairlead.domain.judgement.candidates import weighing_horizon
-from fairlead.domain.judgement.capacities import STEPS, shown
+from fairlead.domain.judgement.capacities import shown
 from fairlead.domain.judgement.commits import Commits, read_commits
 from fairlead.domain.judgement.decision import BETTER, Question, State
+from fairlead.domain.judgement.diagnosis import LOOKS_NEEDED
 from fairlead.domain.judgement.forecast import Outlook
 from fairlead.domain.judgement.looks import Float64, Int32, Looks, Mask
 from fairlead.domain.judgement.seeing import HISTORY_S, LEAST_LOOKS
 
-#: Looks behind a handover that it takes to see what it did, and as many before it.
-SETTLES: Final = STEPS + 1
 #: Looks one after the other that have to say the same.
 IN_A_ROW: Final = 2
 #: Two ways of becoming late that differ by less than this share are the same.
@@ -107,7 +106,7 @@ def made_worse(question: Question) -> Hindsight | None:
 
     Notes
     -----
-    Pure. Nothing is said before the group has followed the plan for `SETTLES` looks, while a
+    Pure. Nothing is said before the group has followed the plan for `LOOKS_NEEDED` looks, while a
     question that came up before the plan is open, or where the owners before cannot come back.
     """
     found = _at_last_look(question)
@@ -195,13 +194,13 @@ def _handover(  # noqa: PLR0911 - each is a reason for no verdict
     known: Mask = np.asarray((looks.owner >= 0).any(axis=1))
     first = int(np.searchsorted(looks.at, changed_at, side="right"))
     behind = np.flatnonzero(known[:first])
-    if behind.size < SETTLES or not problem.assignable.any():
+    if behind.size < LOOKS_NEEDED or not problem.assignable.any():
         return None
     old, new = looks.owner[behind[-1]], problem.owner
     owned = problem.assignable & ~((old >= 0) & (old < len(problem.members)) & (new >= 0))
     if owned.any() or np.array_equal(old, new):
         return None
-    if (looks.owner[behind[-SETTLES:]] != old).any():
+    if (looks.owner[behind[-LOOKS_NEEDED:]] != old).any():
         return None  # they had hardly begun
     rows = looks.owner[first:]
     if ((rows >= 0) & (rows != old) & (rows != new)).any():
@@ -209,7 +208,7 @@ def _handover(  # noqa: PLR0911 - each is a reason for no verdict
     other = np.flatnonzero((known[first:, None] & (rows != new)).any(axis=1))
     followed = first + (int(other[-1]) + 1 if other.size else 0)
     stood_still = float(looks.at[followed - 1]) + question.rules.pause_s
-    if int((looks.at[followed:] > stood_still).sum()) < SETTLES:
+    if int((looks.at[followed:] > stood_still).sum()) < LOOKS_NEEDED:
         return None
     cut = int(behind[-1])
     return looks.until(cut), looks.last(looks.now - float(looks.at[cut]), 1)
@@ -217,7 +216,7 @@ def _handover(  # noqa: PLR0911 - each is a reason for no verdict
 
 def _open(question: Question, before: Looks, since: Looks, state: State) -> bool:
     """Whether what was asked before the plan is open still: the plan is there to answer it."""
-    told_s = question.rules.pause_s + (SETTLES + 1) * state.looks.step
+    told_s = question.rules.pause_s + (LOOKS_NEEDED + 1) * state.looks.step
     told = since.now - float(since.at[0]) >= told_s
     if told and not state.diagnosis.asks:
         return False

@@ -34,7 +34,13 @@ from fairlead.domain.judgement.cost_equations import (
     lasting,
 )
 from fairlead.domain.judgement.cost_solver import solve
-from fairlead.domain.judgement.diagnosis import Diagnosis, DiagnosisBasis, a_few, diagnose
+from fairlead.domain.judgement.diagnosis import (
+    LOOKS_NEEDED,
+    Diagnosis,
+    DiagnosisBasis,
+    a_few,
+    diagnose,
+)
 from fairlead.domain.judgement.forecast import Forecast, Outlook
 from fairlead.domain.judgement.log_retention import retention_of
 from fairlead.domain.judgement.looks import Float64, Int32, Looks, Mask
@@ -590,11 +596,11 @@ def _waits(state: State) -> str | None:
         left = length(changed_at + rules.cooldown_s - now)
         return f"the last plan took effect {length(now - changed_at)} ago: cooldown for {left} more"
     since = int((state.recent.at > changed_at + rules.pause_s).sum())
-    if since > STEPS or _changed_since(state, changed_at):
+    if since >= LOOKS_NEEDED or _changed_since(state, changed_at):
         return None
     return (
         f"the last plan took effect {length(max(now - changed_at, 0.0))} ago: {since} of the "
-        f"{STEPS + 1} looks are there that it takes to see what it did"
+        f"{LOOKS_NEEDED} looks are there that it takes to see what it did"
     )
 
 
@@ -623,7 +629,7 @@ def _settles(state: State) -> str | None:
     """
     looks, changed_at = state.recent, state.question.changed_at
     members = len(state.question.problem.members)
-    for back in range(2, min(STEPS + 1, len(looks)) + 1):
+    for back in range(2, min(LOOKS_NEEDED, len(looks)) + 1):
         before = looks.owner[-back]
         if (before < 0).all():
             continue  # the coordinator did not say who owned what
@@ -634,7 +640,7 @@ def _settles(state: State) -> str | None:
             names = [looks.members[member] for member in sorted(changed)]
             ago = length(looks.now - looks.at[-back])
             return (
-                f"{a_few(names)} came or went within {ago}: it takes {STEPS + 1} looks to see "
+                f"{a_few(names)} came or went within {ago}: it takes {LOOKS_NEEDED} looks to see "
                 "what that did"
             )
     return None
@@ -677,7 +683,7 @@ def _asked(state: State) -> str:
     """Say which question a plan answers besides, and when; empty: there is none."""
     if not state.diagnosis.asks:
         return ""
-    seen_s = state.question.rules.pause_s + (STEPS + 1) * state.looks.step
+    seen_s = state.question.rules.pause_s + LOOKS_NEEDED * state.looks.step
     return f"; {length(seen_s)} after the group follows it, it tells {state.diagnosis.asks}"
 
 

@@ -39,6 +39,9 @@ from fairlead.domain.judgement.rules import Rules
 from fairlead.domain.judgement.sizing import missing_members, surely_too_much
 from fairlead.domain.worst_first import SOON_S
 
+#: Looks that it takes to tell a cause from noise, after the first one, a plan or a change of
+#: members: as many as have the steps between them that measuring a speed takes.
+LOOKS_NEEDED: Final = STEPS + 1
 #: A member is slow that does less than this share of what is typical of its peers.
 SLOW: Final = 0.7
 #: A backlog is spread well where it is read within so many times the least time that it takes.
@@ -190,28 +193,28 @@ def _unowned(found: DiagnosisBasis) -> Diagnosis | None:
 
 
 def _unseen(found: DiagnosisBasis) -> Diagnosis | None:
-    needed, count = STEPS + 1, len(found.looks)
-    if count >= needed:
-        return _unlike(found, needed)
+    count = len(found.looks)
+    if count >= LOOKS_NEEDED:
+        return _unlike(found)
     return Diagnosis(
         "unknown",
         (),
         f"There {'is 1 look' if count == 1 else f'are {count} looks'} at the group; it takes "
-        f"{needed} to tell a backlog from a commit that has not come yet.",
+        f"{LOOKS_NEEDED} to tell a backlog from a commit that has not come yet.",
     )
 
 
-def _unlike(found: DiagnosisBasis, needed: int) -> Diagnosis | None:
+def _unlike(found: DiagnosisBasis) -> Diagnosis | None:
     """Say that most logs have been made anew, or cannot be seen: there is nothing to count in."""
     assignable = found.problem.assignable
-    few = assignable & (found.looks.in_one_log.sum(axis=0) < needed)
+    few = assignable & (found.looks.in_one_log.sum(axis=0) < LOOKS_NEEDED)
     if few.sum() * 2 <= assignable.sum():
         return None
     return Diagnosis(
         "unknown",
         (),
         f"The logs of {int(few.sum()):,} of {int(assignable.sum()):,} partitions are new, were "
-        f"made anew or were not seen at the last look: it takes {needed} looks at them.",
+        f"made anew or were not seen at the last look: it takes {LOOKS_NEEDED} looks at them.",
     )
 
 

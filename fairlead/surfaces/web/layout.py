@@ -9,8 +9,7 @@ from typing import Final
 from urllib.parse import quote, urlencode
 
 from fairlead.common.words import span
-from fairlead.domain.judgement.capacities import STEPS
-from fairlead.domain.judgement.diagnosis import a_few
+from fairlead.domain.judgement.diagnosis import LOOKS_NEEDED, a_few
 from fairlead.surfaces import next_step
 from fairlead.surfaces.offers import of_brake
 from fairlead.surfaces.templates import environment
@@ -50,6 +49,6 @@ TEMPLATES.globals |= {
     "address": page_address,
     "follows": next_step.follows,
     "kind": next_step.kind,
-    "looks_needed": STEPS + 1,
+    "looks_needed": LOOKS_NEEDED,
     "of_brake": of_brake,
 }

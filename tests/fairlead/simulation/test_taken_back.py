@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from benchmarks.misled import MISLED
-from fairlead.domain.hindsight import IN_A_ROW, SETTLES
+from fairlead.domain.hindsight import IN_A_ROW
+from fairlead.domain.judgement.diagnosis import LOOKS_NEEDED
 from fairlead.domain.judgement.rules import Rules
 from fairlead.simulation.catalogue import scenario
 from fairlead.simulation.churn import MemberChange
@@ -72,7 +73,7 @@ def test_plan_that_asks_is_not_judged_before_its_answer() -> None:
     crowd = Spoil(tuple(range(100)), None, 0.3, most=10)
     plan, back = handovers(replace(scenario("slow-and-dear"), spoils=(crowd,)), hours=0.5)
     step_s = 60.0
-    answered_s = Rules().pause_s + (SETTLES + 1) * step_s
+    answered_s = Rules().pause_s + (LOOKS_NEEDED + 1) * step_s
     assert (plan.planned, back.back) == (True, True)
     assert back.at_s - plan.at_s >= answered_s + (IN_A_ROW - 1) * step_s
 
