@@ -1,7 +1,7 @@
 """The Dagster code location: definitions, jobs, the schedule, sensors and running from a shell.
 
-Nothing here connects or writes at import; `rhythm` reads the settings. Modules here must not use
-`from __future__ import annotations`.
+Nothing here connects or writes at import; `tick_intervals` reads the settings. Modules here must
+not use `from __future__ import annotations`.
 """
 
 from fairlead.common.threads import one_thread

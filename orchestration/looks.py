@@ -14,8 +14,8 @@ from assets.retry_policy import RETRIES, failing_at_once
 from fairlead.common.words import listed, plural
 from fairlead.workflows.look_interval import due, now, told, wait_s
 from fairlead.workflows.looking import covered_groups, take
-from orchestration.rhythm import ask_every_s
 from orchestration.runs import under_way
+from orchestration.tick_intervals import ask_every_s
 
 #: What takes longer is a run of its own: sensors take turns, and a minute at most.
 IN_A_TICK_S: Final = 15.0

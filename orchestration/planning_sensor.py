@@ -21,8 +21,8 @@ from fairlead.domain.policy import Policy
 from fairlead.settings import Settings
 from fairlead.workflows.look_interval import interval
 from orchestration.jobs import planning
-from orchestration.rhythm import ask_every_s
 from orchestration.runs import known_cohorts, planning_under_way, since_failure
+from orchestration.tick_intervals import ask_every_s
 
 #: The run's tag that says why there is one.
 WHY_TAG: Final = "fairlead/why"

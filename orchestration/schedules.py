@@ -11,8 +11,8 @@ from assets.about import about
 from assets.resources import SettingsResource, SparkResource, StoreResource
 from fairlead.domain.cohorts import cadence_of, due, planned_cohorts
 from orchestration.jobs import planning
-from orchestration.rhythm import planning_rhythm
 from orchestration.runs import known_cohorts, run_requests, under_way
+from orchestration.tick_intervals import planning_rhythm
 
 
 def build_planning_schedule(

@@ -50,6 +50,19 @@ def test_tests_that_pages_name_exist() -> None:
     assert missing == []
 
 
+def test_the_table_of_decisions_names_what_is_there() -> None:
+    """Files and folders exist; every other name of a row is in a file that the row names."""
+    table = (DOCS / "architecture.md").read_text().partition("| question | decided by |")[2]
+    for row in re.findall(r"^\|.*\| (.*) \|$", table, re.MULTILINE):
+        names, text = re.findall(r"`([^`]+)`", row), ""
+        for name in names:
+            places = (ROOT / name, ROOT / "fairlead" / name, *(ROOT / "jvm/src").rglob(name))
+            found = [place for place in places if place.exists()]
+            text += "".join(place.read_text() for place in found if place.is_file())
+            assert found or re.search(rf"\b{re.escape(name)}\b", text), (name, row)
+    assert "`" in table
+
+
 #: What the pages call settings, in the words of the file and of the environment.
 _SETTING: Final = re.compile(r"`((?:[a-z]+\.)+[a-z_]+|FAIRLEAD_[A-Z_]+)\b[^`\n]*`")
 _STEP: Final = re.compile(r"\b(?:asset|check|job|schedule|sensor)s? `(\w+)`")

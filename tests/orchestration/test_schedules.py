@@ -12,8 +12,8 @@ from dagster._core.definitions.schedule_definition import ScheduleExecutionData
 
 from assets.partitions import COHORT
 from orchestration.definitions import build_defs
-from orchestration.rhythm import ask_every_s
 from orchestration.schedules import build_planning_schedule
+from orchestration.tick_intervals import ask_every_s
 
 
 @pytest.fixture
