@@ -22,7 +22,7 @@ from benchmarks.services import postgres
 from fairlead.store.engine import create_store_engine
 from fairlead.surfaces.review import review_page
 from fairlead.surfaces.web.group import Asked, group_page
-from fairlead.surfaces.web.pages import Filters, groups_page
+from fairlead.surfaces.web.groups_list import Filters, groups_page
 
 RESULTS: Final = Path(__file__).with_name("pages.json")
 GOAL_S: Final = 0.3

@@ -37,7 +37,7 @@ from fairlead.store.migrate import upgrade
 from fairlead.store.monitoring import DecisionCounts, read_all_groups
 from fairlead.store.trend import lag_trend
 from fairlead.surfaces.web.group import Asked, group_page
-from fairlead.surfaces.web.pages import groups_page
+from fairlead.surfaces.web.groups_list import groups_page
 
 RESULTS: Final = Path(__file__).with_name("retention.json")
 PAGE: Final = DOCS / "sql.md"

@@ -1,6 +1,6 @@
 """The web application: what is served where, and which error has which status.
 
-Belongs here: routes. Does not: what a page shows (`pages`, `fairlead.surfaces.review`), which
+Belongs here: routes. Does not: what a page shows (`groups_list`, `fairlead.surfaces.review`), which
 metrics there are (`metrics`), nor sockets and signals (`server`).
 """
 
@@ -36,8 +36,8 @@ from fairlead.surfaces.review import review_page
 from fairlead.surfaces.web.acting import Acting
 from fairlead.surfaces.web.forms import asked_version
 from fairlead.surfaces.web.group import Asked, group_page
+from fairlead.surfaces.web.groups_list import Filters, groups_page
 from fairlead.surfaces.web.metrics import build_registry
-from fairlead.surfaces.web.pages import Filters, groups_page
 
 _log = logging.getLogger(__name__)
 

@@ -18,7 +18,7 @@ from fairlead.store.brakes import put_on, release
 from fairlead.store.engine import create_store_engine
 from fairlead.surfaces.cli import app
 from fairlead.surfaces.web import build_app
-from fairlead.surfaces.web.pages import groups_page
+from fairlead.surfaces.web.groups_list import groups_page
 from tests.serving import serving
 
 pytestmark = pytest.mark.postgres
