@@ -32,9 +32,6 @@ from pathlib import Path
 from threading import Thread
 from typing import Any, Final, Self, TextIO
 
-from fairlead.sandbox.recorded import recorded
-from fairlead.settings import load_settings
-
 #: Imported before the first fork: what a planning run has imported at its end.
 MODULES: Final = (
     "dagster_postgres",
@@ -43,6 +40,8 @@ MODULES: Final = (
     f"{__package__}.shell",
     "pyspark.sql.connect.session",
     "pandas",
+    "matplotlib.figure",
+    "matplotlib.backends.backend_svg",
 )
 _SOCKET: Final = "runs.sock"
 #: Bounds what hangs: an answer is a fork away.
@@ -365,6 +364,10 @@ def main() -> None:
     home = os.environ.get("DAGSTER_HOME")
     if not home:
         parser.error("DAGSTER_HOME is not set: it says whose runs are forked")
+    # Whoever asks a server imports nothing.
+    from fairlead.sandbox.recorded import recorded  # noqa: PLC0415
+    from fairlead.settings import load_settings  # noqa: PLC0415
+
     for module in modules:
         importlib.import_module(module)
     gc.collect()

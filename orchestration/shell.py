@@ -28,6 +28,10 @@ from fairlead.surfaces.cli.output import say, say_error
 from orchestration.definitions import defs
 from orchestration.runs import known_cohorts, run_requests
 
+#: What Dagster's webserver keeps connections by, too: how long a query may take, when a connection
+#: is replaced, and how many there may be beside the first.
+_STATEMENT_MS, _RECYCLE_S, _MORE_CONNECTIONS = 15_000, 3_600, 20
+
 
 def run(
     job: str, cohorts: list[str], instance: dg.DagsterInstance, *, log_level: str
@@ -130,6 +134,8 @@ def main(words: Sequence[str] | None = None) -> int:
         parser.error("DAGSTER_HOME is not set: it says where Dagster keeps its runs")
     try:
         with dg.DagsterInstance.get() as instance, StoreResource().connect() as engine:
+            # Dagster connects anew for each of a run's 300 queries unless told to keep connections.
+            instance.optimize_for_webserver(_STATEMENT_MS, _RECYCLE_S, _MORE_CONNECTIONS)
             require_known(cohorts, instance)
             # By the database's clock, which decisions are dated by.
             since = max(PlanStore(engine).last_decisions().values(), default=None)

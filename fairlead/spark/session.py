@@ -16,6 +16,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from fairlead.settings import ANYWHERE, SparkSettings
+from fairlead.spark import class_archive
 from fairlead.spark.launch import launch
 from fairlead.spark.warm import WarmServer
 
@@ -31,10 +32,11 @@ _DEFAULTS: Final = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
+#: Most of what a JVM does in a short run is to compile itself; the work is done in Python.
+JAVA_OPTIONS: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 _LOCAL_DEFAULTS: Final = {
     "spark.log.level": "ERROR",
-    # Most of what a JVM does in a short run is to compile itself; the work is done in Python.
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.driver.extraJavaOptions": f"{JAVA_OPTIONS} {class_archive.java_options()}",
     # Its ports answer everybody on this machine, and read what they are sent as Java's objects.
     "spark.authenticate": "true",
     "spark.driver.bindAddress": "127.0.0.1",
