@@ -28,9 +28,9 @@ from fairlead.surfaces.cli.output import say, say_error
 from orchestration.definitions import defs
 from orchestration.runs import known_cohorts, run_requests
 
-#: What Dagster's webserver keeps connections by, too: how long a query may take, when a connection
-#: is replaced, and how many there may be beside the first.
-_STATEMENT_MS, _RECYCLE_S, _MORE_CONNECTIONS = 15_000, 3_600, 20
+#: Of Dagster's connections: how long a query may take, how old one may be that is used again, so
+#: that none has been cut off meanwhile, and how many there may be beside the first.
+_STATEMENT_MS, _RECYCLE_S, _MORE_CONNECTIONS = 15_000, 30, 20
 
 
 def run(
