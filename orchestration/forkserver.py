@@ -365,7 +365,7 @@ def main() -> None:
     if not home:
         parser.error("DAGSTER_HOME is not set: it says whose runs are forked")
     # Whoever asks a server imports nothing.
-    from fairlead.sandbox.recorded import recorded  # noqa: PLC0415
+    from fairlead.sandbox.recorded_processes import recorded  # noqa: PLC0415
     from fairlead.settings import load_settings  # noqa: PLC0415
 
     for module in modules:

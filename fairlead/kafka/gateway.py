@@ -30,6 +30,7 @@ from fairlead.kafka.descriptions import (
     read_description,
 )
 from fairlead.kafka.fetch_sources import read_sources, topics_of_racks
+from fairlead.kafka.kafka_python_settings import kafka_python_settings
 from fairlead.kafka.offsets import (
     committed_offsets,
     described_topics,
@@ -40,7 +41,6 @@ from fairlead.kafka.offsets import (
 from fairlead.kafka.pinned import SharedPinLog, with_pinned_shares
 from fairlead.kafka.refusals import raise_if_refused
 from fairlead.kafka.requests import GRACE_S, backoff, kafka_error
-from fairlead.kafka.security import kafka_python_settings
 from fairlead.settings import KafkaSettings
 from fairlead.wire.partitions import kafka_uuid
 

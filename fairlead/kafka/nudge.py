@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from fairlead.common.kafka_python_log import keep_secrets
 from fairlead.kafka.consumer_protocol import NUDGE, NUDGE_RACK
-from fairlead.kafka.security import kafka_python_settings
+from fairlead.kafka.kafka_python_settings import kafka_python_settings
 from fairlead.settings import KafkaSettings
 
 if TYPE_CHECKING:  # imported when somebody is nudged: it takes as long as all else of the planner

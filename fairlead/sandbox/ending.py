@@ -17,7 +17,7 @@ import psutil
 from fairlead.common.visible import visible
 from fairlead.errors import FairleadError
 from fairlead.sandbox.processes import end, members, wait_until
-from fairlead.sandbox.recorded import still_running
+from fairlead.sandbox.recorded_processes import still_running
 
 #: What `make clean` goes by: nothing may be removed yet.
 REFUSED: Final = 3

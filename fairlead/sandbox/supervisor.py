@@ -22,7 +22,7 @@ import psutil
 from fairlead.common.visible import visible
 from fairlead.errors import SandboxError
 from fairlead.sandbox.processes import POLL_S, members, wait_until
-from fairlead.sandbox.recorded import recorded
+from fairlead.sandbox.recorded_processes import recorded
 
 #: What a process has to end by itself; then it is killed, which takes no time.
 GRACE_S: Final = 10.0

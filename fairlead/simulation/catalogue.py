@@ -1,6 +1,6 @@
 """The scenarios by name.
 
-Belongs here: what is simulated. Does not: random ones (`random_scenarios`).
+Belongs here: what is simulated. Does not: random ones (`benchmarks/random_scenarios.py`).
 """
 
 from collections.abc import Mapping

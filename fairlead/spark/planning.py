@@ -2,7 +2,7 @@
 
 Belongs here: the columns of candidates, and what of the tables a task reads: groups stand in them
 in the order of their names, so that a task reads its stretch and nothing is shuffled. Does not:
-Spark (`candidates`), judging a group (`fairlead.domain.judging`).
+Spark (`candidates`), judging a group (`fairlead.domain.candidate_rows`).
 """
 
 import hashlib
@@ -19,7 +19,7 @@ from assignors.metrics import Metrics
 from fairlead.archive import LookArchive
 from fairlead.common.tables import slices
 from fairlead.domain.candidate_figures import OBSERVED
-from fairlead.domain.judging import Row, judge_groups
+from fairlead.domain.candidate_rows import Row, judge_groups
 from fairlead.domain.looks.look import looked_back
 from fairlead.domain.looks.questions import Group, PlanningOptions
 from fairlead.domain.policy import Policy

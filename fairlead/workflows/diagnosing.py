@@ -23,10 +23,10 @@ from fairlead.archive import LookArchive
 from fairlead.common.tables import slices
 from fairlead.domain.advice import CLASSIC, with_advice
 from fairlead.domain.basis import differences
+from fairlead.domain.candidate_rows import Row, ask, questions_about, rows_of
 from fairlead.domain.hindsight import Hindsight, made_worse
 from fairlead.domain.judgement.capacities import Capacity
 from fairlead.domain.judgement.decision import Judgement, Question
-from fairlead.domain.judging import Row, ask, questions_about, rows_of
 from fairlead.domain.kept_looks import Kept, Last, digest_of, is_kept
 from fairlead.domain.looks import EVERY_LOOK, HISTORY
 from fairlead.domain.looks.look import look_of

@@ -18,9 +18,9 @@ import pyarrow.compute as pc
 
 from fairlead.archive import LookArchive, Taken
 from fairlead.domain.advice import CLASSIC
+from fairlead.domain.candidate_rows import Row
 from fairlead.domain.cohorts import cohort_of
 from fairlead.domain.hindsight import Hindsight
-from fairlead.domain.judging import Row
 from fairlead.domain.looks.look import LOOKS, look_of
 from fairlead.domain.plan_requests import PlanRequest
 from fairlead.domain.policy import Policy, policy_for

@@ -12,9 +12,9 @@ from datetime import datetime
 import pyarrow as pa
 
 from fairlead.archive import LookArchive
+from fairlead.domain.candidate_rows import judge_group
 from fairlead.domain.drafting import SnapshotTables, decisions
 from fairlead.domain.judgement.capacities import Capacity
-from fairlead.domain.judging import judge_group
 from fairlead.domain.looks.look import look_of, looked_back
 from fairlead.domain.looks.questions import Group, PlanningOptions
 from fairlead.domain.policy import Policy, policy_for

@@ -111,10 +111,12 @@ def test_secret_of_the_proxy_reaches_the_pages_alone(monkeypatch: pytest.MonkeyP
 
 
 def test_version_is_that_of_the_package() -> None:
-    """Chart, image and package are released together, as the changelog says."""
+    """Chart, image, jar and package are released together, as the changelog says."""
     released = version("fairlead")
     described = yaml.safe_load((CHART / "Chart.yaml").read_text())
     assert described["version"] == described["appVersion"] == released
+    jar = f"<artifactId>fairlead-kafka</artifactId>\n  <version>{released}</version>"
+    assert jar in (ROOT / "jvm/pom.xml").read_text()
     dagster = (ROOT / "deploy/kubernetes/dagster-values.yaml").read_text()
     assert dagster.count(f"tag: {released}") == 3
     assert f"What {released} is to be" in (ROOT / "CHANGELOG.md").read_text()

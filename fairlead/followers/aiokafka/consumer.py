@@ -1,7 +1,7 @@
 """Follow plans with aiokafka: `PlanConsumer`, or `PlanAssignor` in a consumer of your own.
 
 Belongs here: what touches aiokafka's consumer and its assignor interface. Does not: any decision
-(`follower` and below), nor reading the plan topic (`source`).
+(`follower` and below), nor reading the plan topic (`plan_source`).
 
 ::
 
@@ -31,7 +31,7 @@ from aiokafka.coordinator.protocol import (
 from fairlead.errors import ConfigurationError
 from fairlead.followers.aiokafka.join import join_once
 from fairlead.followers.aiokafka.metadata import subscription
-from fairlead.followers.aiokafka.source import AiokafkaSource
+from fairlead.followers.aiokafka.plan_source import AiokafkaSource
 from fairlead.followers.core.follower import FollowOptions
 from fairlead.followers.core.plan_assignor import FollowingAssignor
 from fairlead.wire.members import GroupMember, decode_subscription

@@ -27,7 +27,7 @@ from aiokafka.coordinator.protocol import (
 )
 
 from fairlead.followers.aiokafka.join import join_once
-from fairlead.followers.aiokafka.source import CONNECTION
+from fairlead.followers.aiokafka.plan_source import CONNECTION
 from fairlead.followers.client_assignors.lags import Lags, lags_of
 from fairlead.followers.client_assignors.rule import DirectRule, JoinedMember, assignor_class
 from fairlead.wire.partitions import by_topic, partition_counts

@@ -29,7 +29,7 @@ from fairlead.followers.confluent.config import check, connection_of
 from fairlead.followers.confluent.membership import Event, GroupMembership, Pair
 from fairlead.followers.confluent.participant import Participant
 from fairlead.followers.confluent.pin_listener import KafkaPinTopic, PinListener
-from fairlead.followers.confluent.source import ConfluentSource
+from fairlead.followers.confluent.plan_source import ConfluentSource
 from fairlead.followers.confluent.topics import cause_of
 from fairlead.followers.core.clock import Clock
 from fairlead.followers.core.follower import FollowOptions, new_cache

@@ -1,7 +1,7 @@
 """What followers with confluent-kafka ask of a cluster about their topics.
 
 Belongs here: the pin topic's settings, and a topic's id. Does not: reading or writing a topic
-(`pin_log`, `source`).
+(`pin_log`, `plan_source`).
 """
 
 import logging

@@ -1,6 +1,6 @@
 """Follow plans with kafka-python: `PlanConsumer`, or `PlanAssignor` in a consumer of your own.
 
-`consumer` is the consumer and the assignor; `source` reads the plan topic; `join` asks for
+`consumer` is the consumer and the assignor; `plan_source` reads the plan topic; `join` asks for
 rebalances; `connect` makes clients that do not leak.
 """
 

@@ -1,7 +1,7 @@
 """Follow plans with kafka-python: `PlanConsumer`, or `PlanAssignor` in a consumer of your own.
 
 Belongs here: what touches kafka-python's consumer and its assignor interface. Does not: any
-decision (`follower` and below), nor reading the plan topic (`source`).
+decision (`follower` and below), nor reading the plan topic (`plan_source`).
 
 ::
 
@@ -28,7 +28,7 @@ from fairlead.errors import ConfigurationError
 from fairlead.followers.core.follower import FollowOptions
 from fairlead.followers.core.plan_assignor import FollowingAssignor
 from fairlead.followers.kafka_python.join import joining, no_request, rejoin_request
-from fairlead.followers.kafka_python.source import KafkaPythonSource
+from fairlead.followers.kafka_python.plan_source import KafkaPythonSource
 from fairlead.wire.members import GroupMember, decode_subscription
 from fairlead.wire.partitions import by_topic, partition_counts
 

@@ -1,7 +1,7 @@
 """What would have come of plans that are only observed: each day, as it was and as planned.
 
 Belongs here: the looks of a day as a recording, and the figures of its replay. Does not: the replay
-(`replay`), nor where figures are kept (`fairlead.store.observed`).
+(`replay`), nor where figures are kept (`fairlead.store.observed_plans`).
 """
 
 import logging
@@ -17,7 +17,7 @@ from fairlead.archive import LookArchive
 from fairlead.domain.candidate_figures import OBSERVED
 from fairlead.domain.policy import Policy, policy_for
 from fairlead.simulation.consumption import Int64
-from fairlead.store.observed import ObservedDay, newest_observed, record_observed
+from fairlead.store.observed_plans import ObservedDay, newest_observed, record_observed
 from fairlead.surfaces.backtest.recording import Recording, Snapshot
 from fairlead.surfaces.backtest.replay import RECORDED, Stretch, replay
 

@@ -197,7 +197,7 @@ def _recorded(name: str, run: Callable[[Path, "Console"], object]) -> None:
     """Run a command whose process is written down, for whoever has to end what it starts."""
     from rich.console import Console
 
-    from fairlead.sandbox.recorded import recorded
+    from fairlead.sandbox.recorded_processes import recorded
     from fairlead.settings import load_settings
 
     state_dir = load_settings().state_dir.absolute()

@@ -1,6 +1,6 @@
 """`fairlead assign`, `fairlead partition`, `fairlead decide`: JSON lines in, JSON lines out.
 
-Belongs here: the commands. Does not: what a line may say (`answers`,
+Belongs here: the commands. Does not: what a line may say (`assign_answers`,
 `fairlead.domain.judgement.lines`), nor the line protocol (`fairlead.common.json_lines`).
 """
 
@@ -21,7 +21,7 @@ def assign() -> None:
     "lags": {"t0": [5, 3, 2]}} -> {"assignment": ..., "metrics": ...} or {"error": ...}.
     Exits with 1 when any answer is an error.
     """
-    from fairlead.surfaces.cli.answers import answer_problem
+    from fairlead.surfaces.cli.assign_answers import answer_problem
 
     serve(answer_problem)
 
@@ -32,7 +32,7 @@ def partition() -> None:
     {"key": "k", "key_encoding": "utf8", "partitions": 12} -> {"partition": 3} or {"error": ...};
     key_encoding is utf8 or base64. Exits with 1 when any answer is an error.
     """
-    from fairlead.surfaces.cli.answers import answer_record
+    from fairlead.surfaces.cli.assign_answers import answer_record
 
     serve(answer_record)
 

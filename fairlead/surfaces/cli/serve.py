@@ -7,13 +7,15 @@ from typing import Annotated
 
 import typer
 
+from fairlead.surfaces.ports import PAGES_PORT
+
 
 def serve(
     *,
     host: Annotated[
         str, typer.Option(help="Where to listen; other machines reach it by 0.0.0.0, say.")
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535)] = 9464,
+    port: Annotated[int, typer.Option(min=0, max=65535)] = PAGES_PORT,
 ) -> None:
     """Serve metrics for Prometheus at /metrics, and pages; Ctrl-C ends it.
 

@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from fairlead.surfaces.cli.output import say
+from fairlead.surfaces.ports import DAGSTER_PORT, PAGES_PORT
 
 
 def up(
@@ -22,15 +23,15 @@ def up(
     host: Annotated[
         str, typer.Option(help="Where Dagster and the pages listen; neither knows a user.")
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Of the pages.", min=1, max=65535)] = 9464,
-    dagster_port: Annotated[int, typer.Option(help="Of Dagster.", min=1, max=65535)] = 3000,
+    port: Annotated[int, typer.Option(help="Of the pages.", min=1, max=65535)] = PAGES_PORT,
+    dagster_port: Annotated[int, typer.Option(help="Of Dagster.", min=1, max=65535)] = DAGSTER_PORT,
 ) -> None:
     """Run Dagster, the pages, looks, Spark and what starts runs, until Ctrl-C ends all of it.
 
     What ends is started again. It begins with the doctor's list and is told in one log. Groups are
     looked at; they are planned where planning is on, and the schema is `fairlead db upgrade`'s.
     """
-    from fairlead.sandbox.recorded import recorded
+    from fairlead.sandbox.recorded_processes import recorded
     from fairlead.settings import load_settings
     from fairlead.surfaces.pipeline import dagster_home
     from fairlead.surfaces.up import At, check, require_free, running

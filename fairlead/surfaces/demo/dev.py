@@ -24,8 +24,8 @@ from fairlead.surfaces.demo.load import Load
 from fairlead.surfaces.demo.scenario import ASKS_FIRST, DEV_GROUPS
 from fairlead.surfaces.demo.topics_and_consumers import Consumers, create_backlog
 from fairlead.surfaces.links import asset_url, lineage_url
-from fairlead.surfaces.up import DAGSTER_PORT, At, Planning, check, running
-from fairlead.surfaces.web.server import PORT
+from fairlead.surfaces.ports import DAGSTER_PORT, PAGES_PORT
+from fairlead.surfaces.up import At, Planning, check, running
 
 #: Of a cluster of its own, a first plan need not wait for minutes.
 LOOK_EVERY_S: Final = 5.0
@@ -44,7 +44,7 @@ def dev(state_dir: Path, console: Console) -> None:
         check(settings, tell)
         with console.status("Starting the demo cluster ..."):
             _start_cluster(around, stack)
-        at = At(dagster_port=_free_port(DAGSTER_PORT), pages_port=_free_port(PORT))
+        at = At(dagster_port=_free_port(DAGSTER_PORT), pages_port=_free_port(PAGES_PORT))
         path = around.dagster_home / "dev.log"
         log = stack.enter_context(path.open("w"))
         with ExitStack() as parts:

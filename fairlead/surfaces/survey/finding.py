@@ -1,7 +1,7 @@
 """What a survey finds: looks in, a row a group out, worst first, and the rights that are missing.
 
 Belongs here: looking again and again, and putting answers into words. Does not: judging
-(`fairlead.domain.judging`), nor what Kafka is asked (`fairlead.kafka.gateway`).
+(`fairlead.domain.candidate_rows`), nor what Kafka is asked (`fairlead.kafka.gateway`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ from fairlead.common.tables import slices
 from fairlead.common.words import caught_up, length
 from fairlead.domain.advice import CLASSIC, not_followed
 from fairlead.domain.candidate_figures import OBSERVED
-from fairlead.domain.judging import judge_group
+from fairlead.domain.candidate_rows import judge_group
 from fairlead.domain.looks.look import look_of
 from fairlead.domain.looks.questions import Group, PlanningOptions
 from fairlead.domain.policy import Policy, policy_for

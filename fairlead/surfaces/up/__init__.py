@@ -6,6 +6,6 @@ processes running (`fairlead.sandbox.supervisor`).
 
 from fairlead.surfaces.up.before import check, require_free
 from fairlead.surfaces.up.planning_switch import Planning
-from fairlead.surfaces.up.running import DAGSTER_PORT, At, running
+from fairlead.surfaces.up.running import At, running
 
-__all__ = ["DAGSTER_PORT", "At", "Planning", "check", "require_free", "running"]
+__all__ = ["At", "Planning", "check", "require_free", "running"]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from fairlead.errors import ConfigurationError, SandboxError
 from fairlead.sandbox.ending import end_recorded
-from fairlead.sandbox.recorded import still_running
+from fairlead.sandbox.recorded_processes import still_running
 from fairlead.settings import Settings
 from fairlead.surfaces.doctor import examine
 from fairlead.surfaces.up.running import At

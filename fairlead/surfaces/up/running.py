@@ -17,10 +17,10 @@ from fairlead.sandbox.supervisor import Part, Supervisor
 from fairlead.settings import Settings
 from fairlead.spark.warm import WarmServer
 from fairlead.surfaces.pipeline import HOME_VARIABLE, PIPELINE, furnish
+from fairlead.surfaces.ports import DAGSTER_PORT, PAGES_PORT
 from fairlead.surfaces.up.planning_switch import Planning, planning
-from fairlead.surfaces.web.server import HOST, PORT
+from fairlead.surfaces.web.server import HOST
 
-DAGSTER_PORT: Final = 3000
 #: `dagster dev` advises another command, which asks for more than there is to start.
 _WARNINGS: Final = "ignore:Function `dev_command` is superseded"
 _FAIRLEAD: Final = str(Path(sys.executable).with_name("fairlead"))
@@ -40,7 +40,7 @@ class At:
 
     host: str = HOST
     dagster_port: int = DAGSTER_PORT
-    pages_port: int = PORT
+    pages_port: int = PAGES_PORT
 
     @property
     def dagster(self) -> str:

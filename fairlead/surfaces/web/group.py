@@ -20,7 +20,7 @@ from fairlead.errors import PlanStateError
 from fairlead.store import group_history, history_queries
 from fairlead.store.brakes import brakes_on
 from fairlead.store.hindsight import rests
-from fairlead.store.observed import observed_days
+from fairlead.store.observed_plans import observed_days
 from fairlead.surfaces.backtest.report import would_have_saved
 from fairlead.surfaces.links import asset_url
 from fairlead.surfaces.next_step import next_step

@@ -1,7 +1,7 @@
 """Who asks: a person, by a proof that the proxy gives, or nobody, and why.
 
 Belongs here: reading and checking a request's headers. Does not: the settings of proofs
-(`fairlead.domain.identity`), the issuer's keys (`jwks`), what a person may do.
+(`fairlead.domain.identity`), the issuer's keys (`issuer_keys`), what a person may do.
 
 A header that is there twice, or that a proxy in between could have made of two, proves nothing.
 """
@@ -18,7 +18,7 @@ from jwt.exceptions import InvalidTokenError, PyJWTError
 from fairlead.domain.identity import HeaderSettings, TokenSettings, person_named
 from fairlead.errors import FairleadError
 from fairlead.settings import WebSettings
-from fairlead.surfaces.web.jwks import Keys, KeysUnavailableError
+from fairlead.surfaces.web.issuer_keys import Keys, KeysUnavailableError
 
 #: A request's headers, in order, as they came.
 Headers = Sequence[tuple[bytes, bytes]]

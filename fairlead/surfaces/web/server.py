@@ -15,10 +15,8 @@ from starlette.types import ASGIApp
 
 from fairlead.errors import ConfigurationError
 
-#: Where `fairlead serve` listens by default: this machine's own programs, on a port of the range
-#: where Prometheus exporters are.
+#: Where `fairlead serve` listens by default: for this machine's own programs.
 HOST: Final = "127.0.0.1"
-PORT: Final = 9464
 #: Who comes beyond so many connections gets status 503; one that asks for nothing more ends.
 CONNECTIONS: Final = 200
 KEEP_ALIVE_S: Final = 5

@@ -10,8 +10,8 @@ import pytest
 
 from fairlead.domain.advice import CLASSIC, advice_in
 from fairlead.domain.candidate_figures import OBSERVED
+from fairlead.domain.candidate_rows import judge_group
 from fairlead.domain.drafting import MOVED, PLACED, SnapshotTables, decisions, ownership
-from fairlead.domain.judging import judge_group
 from fairlead.domain.looks.questions import Group, PlanningOptions
 from fairlead.domain.policy import Policy
 from fairlead.domain.records import NoPlan, PlanDraft

@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from fairlead.sandbox.ending import REFUSED, end_recorded
-from fairlead.sandbox.recorded import recorded, still_running
+from fairlead.sandbox.recorded_processes import recorded, still_running
 
 pytestmark = pytest.mark.long
 

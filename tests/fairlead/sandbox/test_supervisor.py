@@ -15,7 +15,7 @@ import pytest
 from fairlead.errors import SandboxError
 from fairlead.sandbox import supervisor
 from fairlead.sandbox.processes import wait_until
-from fairlead.sandbox.recorded import still_running
+from fairlead.sandbox.recorded_processes import still_running
 from fairlead.sandbox.supervisor import Part, Supervisor
 
 pytestmark = pytest.mark.long

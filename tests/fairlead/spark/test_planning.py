@@ -12,7 +12,7 @@ from assignors import registry
 from assignors.assignment import Assignment
 from fairlead.domain.advice import CLASSIC
 from fairlead.domain.candidate_figures import OBSERVED
-from fairlead.domain.judging import judge_group
+from fairlead.domain.candidate_rows import judge_group
 from fairlead.domain.looks.look import LOOKS
 from fairlead.domain.looks.questions import Group, PlanningOptions
 from fairlead.spark.planning import CANDIDATES, as_batch

@@ -13,7 +13,7 @@ from pydantic import SecretStr
 from sqlalchemy import Engine, text
 
 from fairlead.archive import LookArchive
-from fairlead.domain import judging
+from fairlead.domain import candidate_rows
 from fairlead.domain.groups import GroupDescription, LiveMember, LogOffsets
 from fairlead.domain.judgement.decision import Question
 from fairlead.domain.looks.questions import Group, PlanningOptions, question_about
@@ -268,7 +268,7 @@ def test_one_groups_unforeseen_error_ends_no_other_diagnosis(
             raise IndexError("an unforeseen layout")
         return question_about(group, planning)
 
-    monkeypatch.setattr(judging, "question_about", asked)
+    monkeypatch.setattr(candidate_rows, "question_about", asked)
     at = datetime.now(UTC)
     seen = JudgedSnapshot.of(three_groups(at))
     found = diagnosing.diagnose(LookArchive(str(tmp_path)), [seen], [], GroupMemories()).found

@@ -17,7 +17,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, Topi
 
 from fairlead.errors import ConfigurationError
 from fairlead.followers import FollowOptions
-from fairlead.followers.confluent import PlanConsumer, source
+from fairlead.followers.confluent import PlanConsumer, plan_source
 from fairlead.followers.confluent.pin_listener import KafkaPinTopic, PinListener
 from fairlead.followers.core import plan_reader
 from fairlead.followers.core.plan_reader import PlanReader
@@ -417,7 +417,7 @@ def test_poll_keeps_its_time_without_a_broker() -> None:
 @pytest.fixture
 def alone(monkeypatch: pytest.MonkeyPatch) -> Iterator[PlanConsumer]:
     """Return a consumer that nobody answers, and which does not wait long for that."""
-    monkeypatch.setattr(source, "_TIMEOUT_S", 0.1)
+    monkeypatch.setattr(plan_source, "_TIMEOUT_S", 0.1)
     consumer = PlanConsumer({"bootstrap.servers": "127.0.0.1:1", "group.id": "g", "log_level": 0})
     yield consumer
     consumer.close()
@@ -530,7 +530,7 @@ def test_assigning_alone_needs_no_pin_topic(
 
 def test_consumer_that_is_dropped_leaves_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also without close."""
-    monkeypatch.setattr(source, "_TIMEOUT_S", 0.1)
+    monkeypatch.setattr(plan_source, "_TIMEOUT_S", 0.1)
     name = f"fairlead-plans-{uuid4().hex}"
     consumer = PlanConsumer(
         {

@@ -12,7 +12,7 @@ from fairlead.domain.looks.look import LOOKS
 from fairlead.domain.policy import Policy
 from fairlead.domain.snapshot import new_snapshot_id
 from fairlead.simulation.catalogue import scenario
-from fairlead.store.observed import observed_days
+from fairlead.store.observed_plans import observed_days
 from fairlead.surfaces.backtest.observing import observe
 from fairlead.surfaces.backtest.recording import Snapshot
 from tests.fairlead.store.conftest import engine, store_url  # noqa: F401 - fixtures

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from assignors.registry import ASSIGNORS, LAG_BLIND
 from fairlead.common.json_lines import answer_lines
 from fairlead.surfaces.cli import app
-from fairlead.surfaces.cli.answers import answer_problem, answer_record
+from fairlead.surfaces.cli.assign_answers import answer_problem, answer_record
 
 PROBLEM: dict[str, Any] = {
     "assignor": "sticky",
@@ -297,7 +297,8 @@ def test_answers_each_line_as_it_comes() -> None:
 def test_starts_without_what_it_does_not_need() -> None:
     """Spark, Dagster, SQLAlchemy, pydantic and OR-Tools are not imported to deal a few topics."""
     program = (
-        "import sys; from fairlead.surfaces.cli import answers, app; answers.answer_problem("
+        "import sys; from fairlead.surfaces.cli import app, assign_answers as answers;"
+        "answers.answer_problem("
         "{'assignor': 'sticky', 'topics': {'t': 1}, 'members': {'a': {'topics': ['t']}}});"
         "print(*sorted({name.split('.')[0] for name in sys.modules}))"
     )

@@ -16,7 +16,7 @@ import pytest
 from pydantic import SecretStr
 
 from fairlead.errors import ConfigurationError, SandboxError
-from fairlead.sandbox.recorded import recorded, still_running
+from fairlead.sandbox.recorded_processes import recorded, still_running
 from fairlead.settings import PostgresSettings, Settings
 from fairlead.surfaces.up import At, check, require_free
 from tests.fairlead.followers.helpers import eventually

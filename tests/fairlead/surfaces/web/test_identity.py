@@ -11,7 +11,7 @@ import pytest
 
 from fairlead.common import http
 from fairlead.domain.identity import HeaderSettings, TokenSettings
-from fairlead.surfaces.web import jwks
+from fairlead.surfaces.web import issuer_keys
 from fairlead.surfaces.web.identity import ByHeader, ByToken, IdentityProof, NotProvenError
 from tests.fairlead.surfaces.web.proxies import (
     AUDIENCE,
@@ -75,14 +75,14 @@ def test_token_proves_who_asks(issuer: Issuer, by_token: ByToken, key_id: str) -
 def test_keys_rotate(issuer: Issuer, by_token: ByToken, monkeypatch: pytest.MonkeyPatch) -> None:
     """A new key counts once it is published, an old one no longer than five minutes after."""
     now = [1000.0]
-    keys = jwks.Keys(issuer.url, lambda: now[0])
+    keys = issuer_keys.Keys(issuer.url, lambda: now[0])
     monkeypatch.setattr(by_token, "_keys", keys)
     old = issuer.token()
     assert asks(by_token, bearer(old)) == "kim@example.com"
     issuer.keys = {"two": OTHER}
     new = issuer.token(key_id="two")
     assert "has no key 'two'" in asks(by_token, bearer(new))  # asked for a moment ago
-    now[0] += jwks.REST_S
+    now[0] += issuer_keys.REST_S
     assert asks(by_token, bearer(new)) == "kim@example.com"
     assert "has no key 'one'" in asks(by_token, bearer(old))
     asked = issuer.asked
@@ -90,7 +90,7 @@ def test_keys_rotate(issuer: Issuer, by_token: ByToken, monkeypatch: pytest.Monk
         asks(by_token, bearer(jwt.encode(payload(), OTHER, "RS256", headers={"kid": f"{number}"})))
     assert issuer.asked == asked  # whoever makes up keys does not have the issuer asked
     issuer.keys = {"three": ONE}
-    now[0] += jwks.KEPT_S
+    now[0] += issuer_keys.KEPT_S
     assert "has no key 'two'" in asks(by_token, bearer(new))
 
 
@@ -116,7 +116,7 @@ def test_without_keys_nobody_is_proven(issuer: Issuer, how: str) -> None:
     FAILING[how](issuer)
     settings = TokenSettings(jwks_url=issuer.url, issuer=ISSUER, audience=AUDIENCE)
     by_token = ByToken(settings)
-    by_token._keys = jwks.Keys(issuer.url, lambda: now[0])  # noqa: SLF001 - its clock
+    by_token._keys = issuer_keys.Keys(issuer.url, lambda: now[0])  # noqa: SLF001 - its clock
     said = asks(by_token, bearer(issuer.token()))
     assert said.startswith("nobody: the token does not count: the issuer's keys cannot be had: ")
 
@@ -124,10 +124,10 @@ def test_without_keys_nobody_is_proven(issuer: Issuer, how: str) -> None:
 def test_known_keys_outlast_the_issuer_for_five_minutes(issuer: Issuer, by_token: ByToken) -> None:
     """An issuer that restarts keeps nobody out; one that is gone does, after that."""
     now = [1000.0]
-    by_token._keys = jwks.Keys(issuer.url, lambda: now[0])  # noqa: SLF001 - its clock
+    by_token._keys = issuer_keys.Keys(issuer.url, lambda: now[0])  # noqa: SLF001 - its clock
     assert asks(by_token, bearer(issuer.token())) == "kim@example.com"
     issuer.status = 503
-    now[0] += jwks.KEPT_S - 1
+    now[0] += issuer_keys.KEPT_S - 1
     assert asks(by_token, bearer(issuer.token())) == "kim@example.com"
     now[0] += 1
     assert "keys cannot be had" in asks(by_token, bearer(issuer.token()))
@@ -139,10 +139,10 @@ def test_issuer_that_hangs_keeps_nobody_out_whose_key_is_known(
 ) -> None:
     """Whoever makes up a key has the issuer asked: they wait, and nobody else does."""
     now = [1000.0]
-    by_token._keys = jwks.Keys(issuer.url, lambda: now[0])  # noqa: SLF001 - its clock
+    by_token._keys = issuer_keys.Keys(issuer.url, lambda: now[0])  # noqa: SLF001 - its clock
     good = bearer(issuer.token())
     assert asks(by_token, good) == "kim@example.com"
-    now[0] += jwks.REST_S
+    now[0] += issuer_keys.REST_S
     issuer.pause = 3
     asked = issuer.asked
     with ThreadPoolExecutor(1) as pool:
@@ -158,7 +158,7 @@ def test_keys_that_come_drop_by_drop_are_not_waited_for(
     issuer: Issuer, by_token: ByToken, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """However soon each drop comes."""
-    monkeypatch.setattr(jwks, "_TIMEOUT_S", 0.4)
+    monkeypatch.setattr(issuer_keys, "_TIMEOUT_S", 0.4)
     issuer.pieces, issuer.pause = 20, 0.1
     said = asks(by_token, bearer(issuer.token()))
     assert said.endswith("the issuer's keys cannot be had: it did not answer within 0.4 s")

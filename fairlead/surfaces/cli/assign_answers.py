@@ -1,4 +1,4 @@
-"""Answers to lines: an assignment problem, a record's key.
+"""What `fairlead assign` and `fairlead partition` answer: a problem, a record's key.
 
 Belongs here: what a line may say. Does not: the line protocol (`fairlead.common.json_lines`), the
 rules themselves (`assignors`). Imports neither Kafka, Postgres nor Spark.

@@ -7,7 +7,7 @@ import sys
 PROBE = """
 import threading
 from fairlead.followers.client_assignors.kafka_python import fetch_lags
-from fairlead.followers.kafka_python.source import KafkaPythonSource
+from fairlead.followers.kafka_python.plan_source import KafkaPythonSource
 nowhere = {"bootstrap_servers": "localhost:1", "bootstrap_timeout_ms": 200}
 for ask in (
     lambda: KafkaPythonSource.open("group", nowhere, "plans"),

@@ -4,7 +4,7 @@ import pytest
 
 from fairlead.errors import ConfigurationError
 from fairlead.kafka.gateway import KafkaGateway
-from fairlead.kafka.security import kafka_python_settings
+from fairlead.kafka.kafka_python_settings import kafka_python_settings
 from fairlead.settings import KafkaSettings
 
 

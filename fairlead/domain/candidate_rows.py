@@ -1,4 +1,4 @@
-"""Judging groups: their looks, members and memory in, rows of candidates out. Runs on executors.
+"""Rows of candidates from groups' looks, members and memory: groups judged, on executors.
 
 Belongs here: asking the questions about groups, and laying the answer out. Does not: the question
 (`fairlead.domain.looks.questions`), where the tables come from (`fairlead.spark`).

@@ -1,4 +1,4 @@
-"""How kafka-python connects where settings are librdkafka's.
+"""Settings for kafka-python from librdkafka's: how it connects.
 
 Belongs here: the librdkafka names that decide whether and as whom a client gets in, and what
 kafka-python calls them. Does not: any other librdkafka setting, which kafka-python does not need.
