@@ -6,7 +6,8 @@ answers (`descriptions`, `offsets`), the tables they fill (`snapshot`), plans (`
 
 import logging
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
@@ -185,30 +186,30 @@ class KafkaGateway:
         KafkaUnavailableError
             Brokers do not answer in time.
         """
-        admin = self._open_admin()
         descriptions = self._describe(sorted(set(groups)), patience_s, progress)
         started = time.monotonic()
-        # Also of groups that cannot be planned: their lag is worth knowing.
-        commits = committed_offsets(admin, sorted(descriptions), self._timeout_s, progress)
-        for name, error in commits.errors.items():
-            why = descriptions[name].error or f"Its commits cannot be read: {error.str()}"
-            descriptions[name] = replace(descriptions[name], error=why)
-        committed = {name: read_committed(answer) for name, answer in commits.values.items()}
-        counts, hidden = partition_counts(
-            admin,
-            {topic for found in committed.values() for topic in found}
-            | {
-                topic
-                for name in committed
-                for member in descriptions[name].members
-                for topic in member.topics
-            },
-            self._timeout_s,
-            progress,
-        )
-        ends, ends_at = log_offsets(
-            admin, self._open_reader(), counts, hidden, self._timeout_s, tell=progress
-        )
+        with self._asking() as admin:
+            # Also of groups that cannot be planned: their lag is worth knowing.
+            commits = committed_offsets(admin, sorted(descriptions), self._timeout_s, progress)
+            for name, error in commits.errors.items():
+                why = descriptions[name].error or f"Its commits cannot be read: {error.str()}"
+                descriptions[name] = replace(descriptions[name], error=why)
+            committed = {name: read_committed(answer) for name, answer in commits.values.items()}
+            counts, hidden = partition_counts(
+                admin,
+                {topic for found in committed.values() for topic in found}
+                | {
+                    topic
+                    for name in committed
+                    for member in descriptions[name].members
+                    for topic in member.topics
+                },
+                self._timeout_s,
+                progress,
+            )
+            ends, ends_at = log_offsets(
+                admin, self._open_reader(), counts, hidden, self._timeout_s, tell=progress
+            )
         return build_snapshot(
             snapshot_id=snapshot_id or new_snapshot_id(ends_at),
             snapshot_at=ends_at,
@@ -269,7 +270,8 @@ class KafkaGateway:
             for member in found.members
             for topic in member.topics
         }
-        counts, hidden = partition_counts(self._open_admin(), topics, self._timeout_s)
+        with self._asking() as admin:
+            counts, hidden = partition_counts(admin, topics, self._timeout_s)
         return {
             group: _live(group, found, counts, hidden, observed_at)
             for group, found in descriptions.items()
@@ -367,8 +369,8 @@ class KafkaGateway:
         KafkaUnavailableError
             No broker answers in time.
         """
-        admin = self._open_admin()
-        found = described_topics(admin, sorted(topics), self._timeout_s).values
+        with self._asking() as admin:
+            found = described_topics(admin, sorted(topics), self._timeout_s).values
         return {
             topic: (kafka_uuid(str(described.topic_id)), len(described.partitions))
             for topic, described in found.items()
@@ -418,10 +420,19 @@ class KafkaGateway:
             self._close_member_admin()
             raise KafkaUnavailableError(f"Kafka does not answer: {error}") from error
 
-    def _open_admin(self) -> AdminClient:
+    @contextmanager
+    def _asking(self) -> Iterator[AdminClient]:
+        """Yield the client; where nobody answers it, what comes next is asked by a new one.
+
+        What librdkafka asks the controller it asks one that is gone for five minutes more.
+        """
         if self._admin is None:
             raise RuntimeError("KafkaGateway is a context manager: enter it first")
-        return self._admin
+        try:
+            yield self._admin
+        except KafkaUnavailableError:
+            self._admin = AdminClient(self._settings.librdkafka())
+            raise
 
     def _open_reader(self) -> Consumer:
         """Return a consumer that is asked for offsets; it never joins its group."""
@@ -448,12 +459,13 @@ class KafkaGateway:
 
     def _require_broker(self) -> None:
         """Check that some broker answers; kafka-python leaks its sockets where none does."""
-        cluster = self._open_admin().describe_cluster(request_timeout=self._timeout_s)
-        try:
-            cluster.result(self._timeout_s + GRACE_S)  # type: ignore[attr-defined] # a future, whatever the stubs say
-        except KafkaException as error:
-            why = kafka_error(error).str()
-            raise KafkaUnavailableError(f"Kafka does not answer: {why}") from error
+        with self._asking() as admin:
+            cluster = admin.describe_cluster(request_timeout=self._timeout_s)
+            try:
+                cluster.result(self._timeout_s + GRACE_S)  # type: ignore[attr-defined] # a future, whatever the stubs say
+            except KafkaException as error:
+                why = kafka_error(error).str()
+                raise KafkaUnavailableError(f"Kafka does not answer: {why}") from error
 
     def _close_member_admin(self) -> None:
         if self._member_admin is not None:

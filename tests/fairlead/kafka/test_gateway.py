@@ -423,6 +423,24 @@ def test_an_unreachable_broker_is_worth_a_retry(question: str) -> None:
     assert time.monotonic() - started < 30  # librdkafka by itself waits for a minute
 
 
+def test_what_was_not_answered_is_asked_by_a_new_client(
+    settings: Settings, kafka_topic: Fixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A client asks a controller that is gone for five minutes more: the next question must not."""
+    topic = kafka_topic()
+    lost = AdminClient({"bootstrap.servers": "127.0.0.1:1", "log_level": 0})
+    hasty = settings.kafka.model_copy(update={"request_timeout_s": 2.0})
+    with KafkaGateway(hasty) as gateway:
+        monkeypatch.setattr(gateway, "_admin", lost)
+        with pytest.raises(KafkaUnavailableError):
+            gateway.topics_of([topic])
+        assert topic in gateway.topics_of([topic])
+        monkeypatch.setattr(gateway, "_admin", lost)
+        with pytest.raises(KafkaUnavailableError):
+            gateway.list_groups()
+        gateway.list_groups()
+
+
 def test_an_unknown_setting_is_named_without_its_value() -> None:
     """A mistyped librdkafka setting stops the gateway at once; its value may be a secret."""
     settings = KafkaSettings(properties={"sasl.pasword": "hunter2"})  # type: ignore[dict-item]
