@@ -96,7 +96,7 @@ class Cluster:
         self.servers = broker.bootstrap_servers
         quiet = {"bootstrap.servers": self.servers, "log_level": 2}  # brokers of tests are killed
         self.admin = AdminClient(quiet)
-        self._producer = Producer(quiet)
+        self._producer = Producer({**quiet, "message.max.bytes": 8_000_000})
         self._epoch = time.time_ns() // 1_000_000
 
     def create(self, topic: str, partitions: int, *, compact: bool = False) -> str:
@@ -158,12 +158,12 @@ class Cluster:
         """Put garbage where the plan stands."""
         self._send(PLANS, group, b"garbage", [])
 
-    def inflate(self, group: str) -> None:
-        """Publish a plan of a few hundred bytes that names ten million partitions."""
+    def inflate(self, group: str, numbers: str = "0-9999999") -> None:
+        """Publish a plan of ten million partitions; by default it takes a few hundred bytes."""
         now = datetime.now(UTC)
         share = MemberShare(("t",), {"t": np.array([0])})
         plan = PlanDocument(group, 1, "p", "tests", now, now, {"t": 10_000_000}, {"m": share})
-        value = plan.to_bytes().replace(b'"t":"0"', b'"t":"0-9999999"')
+        value = plan.to_bytes().replace(b'"t":"0"', b'"t":"%s"' % numbers.encode())
         self._send(PLANS, group, value, self._headers(value, group, 1, now + timedelta(hours=1)))
 
     def tell(self, group: str, topics: list[str]) -> None:
