@@ -183,9 +183,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Let a person weather longer storms, or one storm again."""
-    events = form(short=3, long=60)
+    events = form(short=3, long=100)
     parser.addoption("--storm-events", type=int, default=events, help="of each follower storm")
-    parser.addoption("--storm-brokers", type=int, choices=(1, 3), default=1, help="that may fail")
     parser.addoption("--container-kills", type=int, default=200, help="in the image's test")
     parser.addoption("--storm-seed", type=int, default=1, help="what decides them")
 

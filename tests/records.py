@@ -46,12 +46,12 @@ def signed(
     )
 
 
-def unsigned(value: bytes) -> Headers:
-    """Return the headers of an unsigned plan: of no cluster or log, and without a lease."""
+def unsigned(value: bytes, *, lease_until: datetime | None = None) -> Headers:
+    """Return the headers of an unsigned plan: of no cluster or log; by default without a lease."""
     said = re.search(rb'"version": ?(\d{1,9})\b', value)
     version = int(said[1]) if said else 1
     return plan_headers(
-        value, group="", version=version, origin=Origin(""), epoch=1, lease_until=None
+        value, group="", version=version, origin=Origin(""), epoch=1, lease_until=lease_until
     )
 
 

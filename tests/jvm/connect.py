@@ -1,4 +1,4 @@
-"""A worker of Kafka Connect, with a sink of the tests: Kafka's jars, downloaded once per user.
+"""Workers of Kafka Connect, with a sink of the tests: Kafka's jars, downloaded once per user.
 
 Belongs here: how it is got and started. Does not: any expectation.
 """
@@ -46,6 +46,31 @@ def connect_jars() -> list[Path]:
     return [plugin_jar(), *sorted(target.glob("*.jar"))]
 
 
+def sink_classes(folder: Path) -> Path:
+    """Compile the sink; returns the folder of its classes."""
+    compile_java([SINK], connect_jars(), folder / "classes", release=17)
+    return folder / "classes"
+
+
+def worker_command(folder: Path, classes: Path, *arguments: str) -> list[str]:
+    """Return what starts a worker whose sink writes into a folder.
+
+    Parameters
+    ----------
+    folder, classes
+        Where it writes, and what `sink_classes` returned.
+    arguments
+        Which kind of worker, and its files of properties.
+    """
+    kind, *files = arguments
+    return [
+        *(str(find_java()), "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"),
+        *("-Dorg.slf4j.simpleLogger.showDateTime=true", f"-Dsink.folder={folder}"),
+        *("-cp", os.pathsep.join(map(str, [classes, *connect_jars()]))),
+        *(f"org.apache.kafka.connect.cli.{kind}", *files),
+    ]
+
+
 @contextmanager
 def file_sink(folder: Path, name: str, topic: str, worker: Mapping[str, str]) -> Iterator[Path]:
     """Run a worker with one sink of two tasks; yields the file that it writes.
@@ -61,7 +86,7 @@ def file_sink(folder: Path, name: str, topic: str, worker: Mapping[str, str]) ->
     """
     (port,) = free_ports(1)
     string = "org.apache.kafka.connect.storage.StringConverter"
-    written = folder / "written"
+    written = folder / "messages"
     properties = {
         "worker": {
             "key.converter": string,
@@ -75,20 +100,15 @@ def file_sink(folder: Path, name: str, topic: str, worker: Mapping[str, str]) ->
             "connector.class": "FileSink",
             "tasks.max": "2",
             "topics": topic,
-            "file": str(written),
         },
     }
     for what, settings in properties.items():
         lines = [f"{key}={value}\n" for key, value in settings.items()]
         (folder / f"{what}.properties").write_text("".join(lines))
-    jars, classes = connect_jars(), folder / "classes"
-    compile_java([SINK], jars, classes, release=17)
-    command = [
-        *(str(find_java()), "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"),
-        *("-cp", os.pathsep.join(map(str, [classes, *jars]))),
-        "org.apache.kafka.connect.cli.ConnectStandalone",
-        *("worker.properties", "sink.properties"),
-    ]
+    classes = sink_classes(folder)
+    command = worker_command(
+        folder, classes, "ConnectStandalone", "worker.properties", "sink.properties"
+    )
     with (
         (folder / "log").open("wb") as log,
         subprocess.Popen(command, cwd=folder, stdout=log, stderr=subprocess.STDOUT) as process,

@@ -1,5 +1,8 @@
 """The tasks of a Kafka Connect sink follow plans, by a line of the worker's configuration."""
 
+import random
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -8,9 +11,14 @@ from confluent_kafka import Producer
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.sandbox import Services
 from fairlead.settings import KafkaSettings
+from tests.cluster import KafkaCluster
 from tests.conftest import KafkaTopic
 from tests.fairlead.followers.helpers import Fleet, eventually, make_plan
-from tests.jvm.connect import file_sink
+from tests.fairlead.followers.storm import Kind
+from tests.fairlead.followers.storming import OF_BROKERS, WEIGHTS, make_topics, weather
+from tests.jvm import connect_worker
+from tests.jvm.connect import file_sink, sink_classes
+from tests.jvm.connect_storm import ConnectStorm
 
 PARTITIONS = 6
 RECORDS = 600
@@ -61,6 +69,42 @@ def test_sink_tasks_adopt_plans_and_lose_nothing(
             fleet.publish(plan)
             eventually(lambda shares=shares: owned() == shares, "it is adopted")  # type: ignore[misc]
         eventually(
-            lambda: set(written.read_text().split()) == set(map(str, range(RECORDS))), "all written"
+            lambda: set(written.read_text().split()[1::2]) == set(map(str, range(RECORDS))),
+            "all written",
         )
     fleet.close()
+
+
+@pytest.fixture
+def storm(pytestconfig: pytest.Config, unique_name: str, tmp_path: Path) -> Iterator[ConnectStorm]:
+    """Return a cluster of workers over three brokers, before the storm."""
+    seed = pytestconfig.getoption("--storm-seed")
+    (workers := tmp_path / "workers").mkdir()
+    command = (sys.executable, connect_worker.__file__)
+    kind = Kind("connect", {"classes": str(sink_classes(tmp_path))}, command)
+    with KafkaCluster(tmp_path / "brokers") as brokers:
+        make_topics(brokers.bootstrap_servers, "plans", "topic")
+        storm = ConnectStorm(
+            kinds=[kind],
+            bootstrap_servers=brokers.bootstrap_servers,
+            group=unique_name,
+            plan_topic="plans",
+            topic="topic",
+            folder=workers,
+            rng=random.Random(seed),
+            brokers=brokers.brokers,
+        )
+        storm.history.append(f"seed {seed}")
+        yield storm
+        storm.end()
+
+
+@pytest.mark.kafka
+@pytest.mark.test_long(
+    guarded_by="tests/jvm/test_consumers.py::test_plans_are_adopted_as_they_come_and_go"
+)
+def test_storm_over_workers_loses_nothing_and_always_settles(
+    storm: ConnectStorm, pytestconfig: pytest.Config
+) -> None:
+    """Workers and brokers die and stop for a while; each task is somebody's, and as planned."""
+    weather(storm, pytestconfig.getoption("--storm-events"), WEIGHTS | OF_BROKERS)

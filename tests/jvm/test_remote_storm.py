@@ -1,7 +1,7 @@
 """Storms over plain consumers whose broker follows plans for them, while messages keep coming."""
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -13,7 +13,7 @@ from fairlead.settings import KafkaSettings
 from tests.cluster import KafkaCluster
 from tests.fairlead.followers.storm import Kind
 from tests.fairlead.followers.storm_worker import PLAIN
-from tests.fairlead.followers.storming import OF_BROKERS, WEIGHTS, weather
+from tests.fairlead.followers.storming import WEIGHTS, weather
 from tests.jvm.members import member_command
 from tests.jvm.remote import MEMBERS, PLANS, Cluster
 from tests.jvm.remote_storm import RemoteStorm
@@ -34,11 +34,11 @@ QUICK = {
 
 @pytest.fixture(scope="module")
 def brokers(
-    pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[KafkaBroker | KafkaCluster]:
     """Return one broker, or three, with the assignor in them."""
     folder = tmp_path_factory.mktemp("kafka")
-    if pytestconfig.getoption("--storm-brokers") > 1:
+    if request.param > 1:
         with KafkaCluster(folder, assignor=True, settings=[QUICK] * 3) as cluster:
             yield cluster
     else:
@@ -109,12 +109,16 @@ def storm(  # noqa: PLR0917 - fixtures
     guarded_by="tests/jvm/test_group_assignor.py::test_plain_consumers_adopt_plans_and_lose_only_what_moves"
 )
 @pytest.mark.parametrize(
-    "brokers_fail", [False, True], ids=lambda fail: "brokers fail" if fail else "brokers stay"
+    ("brokers", "more"),
+    [
+        pytest.param(1, {}, id="the broker stays"),
+        pytest.param(1, {"restart": 2}, id="the broker restarts"),
+        pytest.param(3, {"both_die": 10}, id="the coordinator dies with a member"),
+    ],
+    indirect=["brokers"],
 )
 def test_storm_loses_nothing_and_always_settles_as_planned(
-    storm: RemoteStorm, pytestconfig: pytest.Config, *, brokers_fail: bool
+    storm: RemoteStorm, pytestconfig: pytest.Config, more: Mapping[str, int]
 ) -> None:
     """After each event the owners are those of the newest plan; no message is lost at the end."""
-    of_brokers = OF_BROKERS if storm.brokers else {"restart": 2}
-    weights = WEIGHTS | of_brokers if brokers_fail else WEIGHTS
-    weather(storm, pytestconfig.getoption("--storm-events"), weights)
+    weather(storm, pytestconfig.getoption("--storm-events"), {**WEIGHTS, **more})

@@ -12,17 +12,19 @@ import subprocess
 import sys
 import threading
 import time
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from confluent_kafka.admin import AdminClient
 from kafka import KafkaAdminClient, KafkaProducer
 from kafka.admin import NewPartitions
 
 from fairlead.sandbox.kafka import KafkaBroker
-from tests.fairlead.followers.helpers import make_plan
+from tests.fairlead.followers.helpers import eventually, make_plan
 from tests.records import unsigned
 
 WORKER = Path(__file__).with_name("storm_worker.py")
@@ -32,12 +34,35 @@ SESSION_S = 3.0
 _HARM = re.compile(
     r"member_id was not recognized|Heartbeat session expired|likely to cause duplicate"
     r"|OffsetCommit failed before join|Failed to commit on finallization"
-    r"|SESSTMOUT|COMMITFAIL|partitions lost|Not committed"
+    r"|SESSTMOUT|COMMITFAIL|partitions lost|partitions as lost|Not committed"
 )
 NAMES = [f"c{number:02}" for number in range(12)]
-FEWEST, MOST_PARTITIONS = 4, 20
+MOST_PARTITIONS = 20
+#: How a process ends on SIGTERM, in order: one of Python's, a JVM.
+IN_ORDER = (0, 128 + signal.SIGTERM)
 #: Beyond the time in which brokers must be heard of by their controller.
 FROZEN_S = 8.0
+#: How often it is looked who owns what. Members say so within 0.1 s, when they revoke at once.
+LOOK_S = 0.05
+#: What a member says may be so old: for less two are not taken for owners of one partition.
+STALE_S = 0.5
+
+
+class Overlap(NamedTuple):
+    """Two members or more that said they owned one partition.
+
+    Parameters
+    ----------
+    event
+        During which: its number and name.
+    partition, folders, seconds
+        Which, whose, and for how long.
+    """
+
+    event: tuple[int, str]
+    partition: int
+    folders: frozenset[Path]
+    seconds: float
 
 
 @dataclass(frozen=True)
@@ -52,12 +77,15 @@ class Kind:
         What starts one, but for its task.
     static
         Whether its name is its instance id, too: it comes back as the member that it was.
+    ahead_s
+        How far the clock of its follower is ahead.
     """
 
     client: str
     configs: Mapping[str, Any] = field(default_factory=dict)
     command: Sequence[str] = (sys.executable, str(WORKER))
     static: bool = False
+    ahead_s: float = 0.0
 
 
 @dataclass
@@ -92,6 +120,12 @@ class Storm:
         Of which one at a time may fail; empty: they are left alone.
     rng
         Decides everything that is random.
+    fewest, at_first, most
+        How many consumers there are.
+    named
+        Whom plans name.
+    lease
+        How long a plan holds; a follower whose clock is ahead of its end follows none.
     """
 
     kinds: Sequence[Kind]
@@ -102,6 +136,11 @@ class Storm:
     folder: Path
     rng: random.Random
     brokers: Mapping[int, KafkaBroker] = field(default_factory=dict)
+    fewest: int = 4
+    at_first: int = 8
+    most: int = len(NAMES)
+    named: Sequence[str] = tuple(NAMES)
+    lease: timedelta | None = None
     partitions: int = 12
     history: list[str] = field(default_factory=list)
     settled_s: list[float] = field(default_factory=list)
@@ -114,6 +153,10 @@ class Storm:
     version: int = 0
     followed: int | None = None
     spoilt: bool = False
+    #: What happens, and for how long a partition had no owner then; each the longest of an event.
+    event: tuple[int, str] = (0, "beginning")
+    unowned_s: dict[tuple[int, str], float] = field(default_factory=dict)
+    overlaps: list[Overlap] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         connection = {"bootstrap_servers": self.bootstrap_servers}
@@ -123,10 +166,15 @@ class Storm:
         self._calm = threading.Event()
         self._writer = threading.Thread(target=self._write)
         self._writer.start()
+        self._ended = threading.Event()
+        self._watcher = threading.Thread(target=self._watch)
+        self._watcher.start()
 
     def end(self) -> None:
         """End every process, and close what is open."""
         self.stop_writing()
+        self._ended.set()
+        self._watcher.join()
         for worker in self.workers.values():
             worker.process.send_signal(signal.SIGCONT)
             worker.process.kill()
@@ -148,6 +196,34 @@ class Storm:
                 self._producer.send(self.topic, partition=partition, value=b"%d" % self.sent)
                 self.sent += 1
 
+    def _watch(self) -> None:
+        """Note how long partitions have no owner, and how long several."""
+        since: dict[int, tuple[float, tuple[int, str], frozenset[Path]]] = {}
+        while not self._ended.wait(LOOK_S):
+            now, owners = time.monotonic(), self._owners()
+            for partition in range(self.partitions):
+                by = frozenset(owners[partition])
+                began, event, before = since.setdefault(partition, (now, self.event, by))
+                if by == before:
+                    continue
+                since[partition] = (now, self.event, by)
+                if not before:
+                    self.unowned_s[event] = max(self.unowned_s.get(event, 0.0), now - began)
+                elif len(before) > 1 and now - began > STALE_S:
+                    self.overlaps.append(Overlap(event, partition, before, now - began))
+
+    def _owners(self) -> dict[int, list[Path]]:
+        """Return partition to the folders of those who say that they own it."""
+        owners: defaultdict[int, list[Path]] = defaultdict(list)
+        for folder, state in self._states():
+            for partition in state.get("owned", ()):
+                owners[partition].append(folder)
+        return owners
+
+    def _states(self) -> list[tuple[Path, dict[str, Any]]]:
+        """Return what each member last said, with the folder of its process."""
+        return [(worker.folder, worker.state) for worker in list(self.workers.values())]
+
     def settle(self, *, within_s: float = 180.0) -> None:
         """Wait until each partition has one owner and all agree; fail with the history if not."""
         started = time.monotonic()
@@ -165,22 +241,43 @@ class Storm:
             time.sleep(0.05)
         self.settled_s.append(time.monotonic() - started)
 
+    def rest(self, *, for_s: float = 5.0) -> None:
+        """Wait until nobody has rebalanced for a while."""
+        known: list[int] = []
+        since = time.monotonic()
+
+        def at_rest() -> bool:
+            nonlocal known, since
+            rebalances = [worker.state["rebalances"] for worker in self.workers.values()]
+            if rebalances != known:
+                known, since = rebalances, time.monotonic()
+            return time.monotonic() - since > for_s
+
+        eventually(at_rest, "nobody rebalances", within_s=60)
+
     def _settled(self) -> bool:
-        states = [worker.state for worker in self.workers.values()]
+        states = [state for _, state in self._states()]
         if not all(state.get("joined") for state in states):
             return False
         owned = sorted(partition for state in states for partition in state["owned"])
         return (
             owned == list(range(self.partitions))
-            and {state["version"] for state in states} == {self.followed}
+            and self._agree(states)
             and {state["problem"] for state in states} == {self.spoilt}
         )
+
+    def _agree(self, states: Sequence[Mapping[str, Any]]) -> bool:
+        """Whether all follow the plan; or none, where it is over for a leader that has read it."""
+        versions = {state["version"] for state in states}
+        if self.lease and self.followed and versions == {None}:
+            return {state["latest"] for state in states} == {self.followed}
+        return versions == {self.followed}
 
     # Events; each returns what to write into the history, or None where it cannot happen now.
 
     def join(self) -> str | None:
         """Start a consumer under a free name."""
-        free = [name for name in NAMES if name not in self.workers]
+        free = [name for name in NAMES[: self.most] if name not in self.workers]
         if not free:
             return None
         name = self.rng.choice(free)
@@ -191,6 +288,7 @@ class Storm:
             "client": kind.client,
             "topic": self.topic,
             "folder": str(folder),
+            "ahead_s": kind.ahead_s,
             "configs": {
                 "bootstrap_servers": self.bootstrap_servers,
                 "group_id": self.group,
@@ -222,17 +320,13 @@ class Storm:
         if (worker := self._some()) is None:
             return None
         worker.process.terminate()
-        assert worker.process.wait(timeout=120) == 0, worker.folder
+        assert worker.process.wait(timeout=120) in IN_ORDER, worker.folder
         return self._forget("leave", worker)
 
     def kill(self) -> str | None:
         """Kill a consumer; it stays a member until its session times out."""
-        if (worker := self._some()) is None:
-            return None
-        worker.process.kill()
-        worker.process.wait()
-        self.harmed.add(worker.folder)
-        return self._forget("kill", worker)
+        worker = self._some()
+        return None if worker is None else self._kill(worker)
 
     def pause(self) -> str | None:
         """Stop a consumer beyond its session timeout, see the others settle, and let it go on."""
@@ -241,23 +335,34 @@ class Storm:
         worker.process.send_signal(signal.SIGSTOP)
         del self.workers[worker.name]
         self.harmed.add(worker.folder)
-        self.settle()
-        worker.process.send_signal(signal.SIGCONT)
-        self.workers[worker.name] = worker
+        try:
+            self.settle()
+        finally:
+            worker.process.send_signal(signal.SIGCONT)
+            self.workers[worker.name] = worker
         return f"pause {worker.name}"
 
     def plan(self) -> str:
         """Publish a plan with random shares for the names there are, present or not."""
         self.version += 1
-        members: dict[str, dict[str, list[int]]] = {name: {self.topic: []} for name in NAMES}
+        members: dict[str, dict[str, list[int]]] = {name: {self.topic: []} for name in self.named}
         for partition in range(self.partitions):
-            members[self.rng.choice(NAMES)][self.topic].append(partition)
+            members[self.rng.choice(self.named)][self.topic].append(partition)
         counts = {self.topic: self.partitions}
         plan = make_plan(members, partition_counts=counts, group=self.group, version=self.version)
         value = plan.to_bytes()
-        self._put(value, unsigned(value))
+        until = datetime.now(UTC) + self.lease if self.lease else None
+        self._put(value, unsigned(value, lease_until=until))
         self.followed, self.spoilt = self.version, False
         return f"plan version {self.version}"
+
+    def flurry(self) -> str:
+        """Publish plans without waiting until they are followed: most are owned for a moment."""
+        count = self.rng.randint(3, 8)
+        for _ in range(count):
+            self.plan()
+            time.sleep(self.rng.uniform(0.05, 1.5))  # how long, is what happens
+        return f"{count} plans in a row"
 
     def tombstone(self) -> str | None:
         """Withdraw the plan."""
@@ -299,8 +404,28 @@ class Storm:
         process.resume()
         return f"broker {number} freezes"
 
+    def both_die(self) -> str | None:
+        """Kill the group's coordinator and a member at once, see the others settle without both."""
+        if (worker := self._some()) is None:
+            return None
+        admin = AdminClient({"bootstrap.servers": self.bootstrap_servers, "log_level": 2})
+        found: Any = admin.describe_consumer_groups([self.group])[self.group]
+        number = found.result(60).coordinator.id
+        self.outages += 1
+        self.brokers[number].kill()
+        killed = self._kill(worker)
+        self.settle()
+        self.brokers[number].start()
+        return f"coordinator {number} dies, {killed}"
+
+    def _kill(self, worker: Worker) -> str:
+        worker.process.kill()
+        worker.process.wait()
+        self.harmed.add(worker.folder)
+        return self._forget("kill", worker)
+
     def _some(self) -> Worker | None:
-        if len(self.workers) <= FEWEST:
+        if len(self.workers) <= self.fewest:
             return None
         return self.workers[self.rng.choice(sorted(self.workers))]
 
@@ -331,6 +456,23 @@ class Storm:
         for folder in self.folder.iterdir():
             lines = (folder / "messages").read_text().splitlines() if folder.is_dir() else []
             for line in lines:
-                number = int(line.split()[1])
-                found.setdefault(number, Counter())[folder] += 1
+                if line.count(" "):
+                    number = int(line.split()[1])
+                    found.setdefault(number, Counter())[folder] += 1
         return found
+
+    def possessions(self) -> Iterator[list[int]]:
+        """Yield the offsets that a member read of a partition from its assignment to the next one.
+
+        Of members that note offsets and assignments.
+        """
+        for messages in self.folder.glob("*/messages"):
+            read: dict[str, list[int]] = {}
+            for line in messages.read_text().splitlines():
+                partition, *what = line.split()
+                if not what:
+                    yield from [read[partition]] if partition in read else []
+                    read[partition] = []
+                elif partition in read:
+                    read[partition].append(int(what[1]))
+            yield from read.values()

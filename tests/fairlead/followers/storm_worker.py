@@ -2,8 +2,9 @@
 
     python storm_worker.py '{"client": "aiokafka", "configs": {...}, "topic": "t", "folder": "..."}'
 
-Into its folder it writes `messages`, a line "partition number" for each message before anything
-can be committed, and `state`, replaced whenever it changes. Ends, leaving the group, on SIGTERM.
+Into its folder it writes `messages`, a line "partition number offset" for each message before
+anything can be committed and a line "partition" for each partition that it is assigned, and
+`state`, replaced whenever it changes. Ends, leaving the group, on SIGTERM.
 """
 
 import asyncio
@@ -11,13 +12,18 @@ import json
 import logging
 import signal
 import sys
+import threading
 from collections.abc import Callable, Iterable
+from datetime import datetime, timedelta, tzinfo
 from pathlib import Path
 from typing import Any
 
-from confluent_kafka import Consumer, Message
+from aiokafka.abc import ConsumerRebalanceListener as AiokafkaListener
+from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
+from kafka import ConsumerRebalanceListener as KafkaPythonListener
 
 from fairlead.followers import FollowOptions, aiokafka, confluent, kafka_python
+from fairlead.followers.core import clock
 from fairlead.followers.core.status import FollowerStatus
 
 log = logging.getLogger(__name__)
@@ -26,26 +32,47 @@ log = logging.getLogger(__name__)
 PLAIN = "plain confluent-kafka"
 
 
-class Notes:
-    """The worker's files."""
+class Notes(KafkaPythonListener, AiokafkaListener):  # type: ignore[misc] # neither is typed
+    """The worker's files, which its rebalances are noted in, too."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._messages = (folder / "messages").open("a", encoding="ascii")
-        self._last = ""
+        self._known: dict[str, Any] = {}
+        #: What clients count as assigned until they know what comes next.
+        self._revoked: set[int] = set()
+        self._lock = threading.Lock()  # kafka-python tells of rebalances on its own thread
         self.stopping = False
         signal.signal(signal.SIGTERM, self._stop)
 
     def read(self, batches: Iterable[list[Any]]) -> None:
         """Note messages; they stand in the file when this returns."""
         for records in batches:
-            self._messages.writelines(f"{r.partition} {r.value.decode()}\n" for r in records)
+            self._messages.writelines(
+                f"{r.partition} {r.value.decode()} {r.offset}\n" for r in records
+            )
         self._messages.flush()
 
     def read_message(self, message: Message) -> None:
         """Note one message of confluent-kafka's; it stands in the file when this returns."""
-        self._messages.write(f"{message.partition()} {(message.value() or b'').decode()}\n")
+        number = (message.value() or b"").decode()
+        self._messages.write(f"{message.partition()} {number} {message.offset()}\n")
         self._messages.flush()
+
+    def on_partitions_assigned(self, assigned: Iterable[Any]) -> None:
+        """Note that partitions are this consumer's from here on."""
+        numbers = [partition.partition for partition in assigned]
+        self._messages.writelines(f"{number}\n" for number in numbers)
+        self._messages.flush()
+        with self._lock:
+            self._revoked.difference_update(numbers)
+
+    def on_partitions_revoked(self, revoked: Iterable[Any]) -> None:
+        """Note at once that partitions are not its own any more."""
+        with self._lock:
+            self._revoked.update(partition.partition for partition in revoked)
+            if self._known:
+                self._write(self._known)
 
     def state(self, owned: Iterable[tuple[str, int]], status: FollowerStatus | None = None) -> None:
         """Note what the consumer owns and, if it is a follower, follows."""
@@ -58,12 +85,16 @@ class Notes:
                 "joined": status.rebalances > 0,
                 "rebalances": status.rebalances,
             }
-        state = json.dumps(known)
-        if state != self._last:
+        with self._lock:
+            self._write(known)
+
+    def _write(self, known: dict[str, Any]) -> None:
+        known = {**known, "owned": [n for n in known["owned"] if n not in self._revoked]}
+        if known != self._known:
             new = self._folder / "state.new"
-            new.write_text(state)
+            new.write_text(json.dumps(known))
             new.rename(self._folder / "state")
-            self._last = state
+            self._known = known
 
     def _stop(self, *_: object) -> None:
         self.stopping = True
@@ -71,7 +102,8 @@ class Notes:
 
 def run_kafka_python(topic: str, configs: dict[str, Any], notes: Notes) -> None:
     """Read with kafka-python until told to stop."""
-    consumer = kafka_python.PlanConsumer(topic, **configs)
+    consumer = kafka_python.PlanConsumer(**configs)
+    consumer.subscribe([topic], listener=notes)
     while not notes.stopping:
         notes.read(consumer.poll(timeout_ms=100).values())
         notes.state(consumer.assignment(), consumer.plan_assignor.status())
@@ -80,7 +112,8 @@ def run_kafka_python(topic: str, configs: dict[str, Any], notes: Notes) -> None:
 
 async def run_aiokafka(topic: str, configs: dict[str, Any], notes: Notes) -> None:
     """Read with aiokafka until told to stop."""
-    consumer = aiokafka.PlanConsumer(topic, **configs)
+    consumer = aiokafka.PlanConsumer(**configs)
+    consumer.subscribe([topic], listener=notes)
     await consumer.start()
     while not notes.stopping:
         notes.read((await consumer.getmany(timeout_ms=100)).values())
@@ -111,14 +144,31 @@ def librdkafka(configs: dict[str, Any]) -> dict[str, Any]:
         **{name.replace("_", "."): value for name, value in configs.items()},
         "topic.metadata.refresh.interval.ms": refresh_ms,
         "enable.auto.offset.store": False,  # what is noted is stored, below
+        "on_commit": note_refusal,
     }
+
+
+def note_refusal(error: KafkaError | None, _: object) -> None:
+    """Log that a commit was refused, which librdkafka does not."""
+    if error is not None and error.code() != KafkaError._NO_OFFSET:  # noqa: SLF001 - its name
+        log.warning("Not committed: %s", error)
 
 
 def poll(
     consumer: Consumer, topic: str, notes: Notes, status: Callable[[], FollowerStatus | None]
 ) -> None:
     """Read messages one by one until told to stop."""
-    consumer.subscribe([topic], on_lost=lambda *_: log.warning("partitions lost"))
+
+    def lost(_: Consumer, partitions: list[TopicPartition]) -> None:
+        log.warning("partitions lost")
+        notes.on_partitions_revoked(partitions)
+
+    consumer.subscribe(
+        [topic],
+        on_assign=lambda _, partitions: notes.on_partitions_assigned(partitions),
+        on_revoke=lambda _, partitions: notes.on_partitions_revoked(partitions),
+        on_lost=lost,
+    )
     while not notes.stopping:
         message = consumer.poll(0.1)
         if message is not None and message.error() is None:
@@ -131,9 +181,21 @@ def poll(
     consumer.close()
 
 
+def run_ahead(seconds: float) -> None:
+    """Let this process's followers take the time for later than it is."""
+
+    class Ahead(datetime):
+        @classmethod
+        def now(cls, tz: tzinfo | None = None) -> datetime:  # type: ignore[override]
+            return datetime.now(tz) + timedelta(seconds=seconds)
+
+    vars(clock).update(datetime=Ahead)
+
+
 def main(raw: str) -> None:
     """Run one worker."""
     task = json.loads(raw)
+    run_ahead(task["ahead_s"])
     folder = Path(task["folder"])
     logging.basicConfig(
         filename=folder / "log", level=logging.INFO, format="%(asctime)s %(name)s %(message)s"

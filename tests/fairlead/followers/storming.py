@@ -6,14 +6,16 @@ group and the events (`storm`), nor which consumers it is made of (the tests).
 
 import logging
 import statistics
+from collections import defaultdict
 from collections.abc import Mapping
+
+from confluent_kafka.admin import AdminClient, NewTopic
 
 from tests.fairlead.followers.helpers import eventually
 from tests.fairlead.followers.storm import Storm
 
 log = logging.getLogger(__name__)
 
-MEMBERS = 8
 #: How often each event comes; members that vanish take a session timeout each.
 WEIGHTS = {
     "join": 5,
@@ -26,19 +28,38 @@ WEIGHTS = {
     "grow": 2,
 }
 #: And where there are several brokers.
-OF_BROKERS = {"broker_dies": 2, "broker_freezes": 2}
+OF_BROKERS = {"broker_dies": 2, "broker_freezes": 2, "both_die": 2}
+
+
+def make_topics(bootstrap_servers: str, plan_topic: str, topic: str) -> None:
+    """Make the topics of a storm, with as many copies as the brokers say."""
+    admin = AdminClient({"bootstrap.servers": bootstrap_servers})
+    new = [
+        NewTopic(plan_topic, 3, config={"cleanup.policy": "compact"}),
+        NewTopic(topic, 12),
+    ]
+    for made in admin.create_topics(new).values():
+        made.result(60)
 
 
 def weather(storm: Storm, events: int, weights: Mapping[str, int]) -> None:
-    """Settle after each event; at the end every message is read, and none twice without need."""
-    for _ in range(MEMBERS):
+    """Settle after each event; at the end every message is read, and none twice without need.
+
+    Within a possession offsets ascend by one, and never did two members own a partition of which
+    nothing had befallen either.
+    """
+    for _ in range(storm.at_first):
         storm.join()
     storm.plan()
     storm.settle()
     storm.settled_s.clear()
-    for _ in range(events):
-        what = storm.rng.choices(list(weights), list(weights.values()))[0]
-        happened = getattr(storm, what)() or storm.join() or storm.plan()
+    for number in range(1, events + 1):
+        drawn = storm.rng.choices(list(weights), list(weights.values()))[0]
+        for what in (drawn, "join", "plan"):
+            storm.event = number, what
+            if happened := getattr(storm, what)():
+                break
+        storm.unowned_s.setdefault(storm.event, 0.0)
         storm.history.append(happened)
         storm.settle()
         storm.history[-1] += f": settled in {storm.settled_s[-1]:.1f} s"
@@ -64,5 +85,32 @@ def weather(storm: Storm, events: int, weights: Mapping[str, int]) -> None:
         statistics.median(storm.settled_s),
         max(storm.settled_s),
     )
+    log.warning("longest without an owner, s: %s", unowned(storm))
     unexplained = {number: by for number, by in twice.items() if number not in excused}
     assert storm.outages or not unexplained, (unexplained, storm.history)
+    overlaps = [overlap for overlap in storm.overlaps if not overlap.folders & harmed]
+    assert not overlaps, (overlaps, storm.history)
+    possessions = list(storm.possessions())
+    log.warning("%d possessions", len(possessions))
+    torn = [offsets for offsets in possessions if not ascend(offsets)]
+    assert not torn, (torn, storm.folder)
+
+
+def ascend(offsets: list[int]) -> bool:
+    """Whether each offset is the next one.
+
+    >>> ascend([]), ascend([4, 5, 6]), ascend([0, 1072])
+    (True, True, False)
+    """
+    return not offsets or offsets == list(range(offsets[0], offsets[0] + len(offsets)))
+
+
+def unowned(storm: Storm) -> dict[str, str]:
+    """Return what happened to how often, and the median and most seconds without an owner then."""
+    by_cause: defaultdict[str, list[float]] = defaultdict(list)
+    for (_, cause), seconds in storm.unowned_s.items():
+        by_cause[cause].append(seconds)
+    return {
+        cause: f"{len(found)}: {statistics.median(found):.1f}, {max(found):.1f}"
+        for cause, found in by_cause.items()
+    }

@@ -2,16 +2,17 @@
 
 import random
 from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka.admin import AdminClient, NewTopic
 
 from fairlead.sandbox import Services
 from tests.cluster import KafkaCluster
 from tests.fairlead.followers.storm import Kind, Storm
-from tests.fairlead.followers.storming import OF_BROKERS, WEIGHTS, weather
+from tests.fairlead.followers.storming import OF_BROKERS, WEIGHTS, make_topics, weather
 from tests.jvm.members import member_command
 from tests.lengths import form
 
@@ -23,25 +24,14 @@ EAGER = "fairlead.kafka.PlanAssignor,org.apache.kafka.clients.consumer.RangeAssi
 
 @pytest.fixture(scope="module")
 def brokers(
-    pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[KafkaCluster | None]:
-    """Return three brokers, where so many are asked for."""
-    if pytestconfig.getoption("--storm-brokers") == 1:
+    """Return three brokers, where so many are asked for; None: the run's only one."""
+    if request.param == 1:
         yield None
         return
     with KafkaCluster(tmp_path_factory.mktemp("cluster")) as cluster:
         yield cluster
-
-
-def make_topics(bootstrap_servers: str, plan_topic: str, topic: str) -> None:
-    """Make the topics of a storm, with as many copies as the brokers say."""
-    admin = AdminClient({"bootstrap.servers": bootstrap_servers})
-    new = [
-        NewTopic(plan_topic, 3, config={"cleanup.policy": "compact"}),
-        NewTopic(topic, 12),
-    ]
-    for made in admin.create_topics(new).values():
-        made.result(60)
 
 
 PYTHON = (Kind("kafka-python"), Kind("kafka-python", {"cooperative": True}))
@@ -57,15 +47,35 @@ def java(classpath: str) -> dict[str, Kind]:
     }
 
 
-@pytest.fixture(
-    params=[
-        "kafka-python",
-        "kafka-python cooperative",
-        "aiokafka",
-        "confluent-kafka",
-        *form(short=[], long=["java", "java eager", "java static", "java beside kafka-python"]),
-    ]
-)
+#: An hour, either way.
+HOUR_S = 3600.0
+#: What storms come over: kinds of consumers, over one broker or three.
+OVER = [
+    ("kafka-python", 1),
+    ("kafka-python cooperative", 1),
+    ("aiokafka", 1),
+    ("confluent-kafka", 1),
+    *form(
+        short=[],
+        long=[
+            ("java", 1),
+            ("java eager", 1),
+            ("java static", 1),
+            ("java beside kafka-python", 1),
+            ("kafka-python", 3),
+            ("aiokafka", 3),
+            ("confluent-kafka", 3),
+        ],
+    ),
+]
+
+
+CLOCKS = [("kafka-python", 1), *form(short=[], long=[("aiokafka", 1), ("confluent-kafka", 1)])]
+#: Most partitions are somebody's for a moment.
+FLURRIES = {"flurry": 30, "join": 2, "leave": 2, "kill": 1, "pause": 1, "grow": 2}
+
+
+@pytest.fixture
 def kinds(request: pytest.FixtureRequest) -> tuple[Kind, ...]:
     """Return the kinds of consumers that the group may have."""
     if request.param == "kafka-python cooperative":
@@ -107,7 +117,27 @@ def storm(  # noqa: PLR0917 - fixtures
     storm.end()
 
 
+@pytest.mark.parametrize(("kinds", "brokers"), OVER, indirect=True)
 def test_storm_loses_nothing_and_always_settles(storm: Storm, pytestconfig: Any) -> None:
     """One owner a partition and one version after each event; no message lost at the end."""
     weights = WEIGHTS | OF_BROKERS if storm.brokers else WEIGHTS
     weather(storm, pytestconfig.getoption("--storm-events"), weights)
+
+
+@pytest.mark.parametrize(("kinds", "brokers"), CLOCKS, indirect=True)
+def test_storm_over_clocks_an_hour_off(storm: Storm, pytestconfig: Any) -> None:
+    """The leader's, too: a plan has half an hour to go, and is over for who is ahead; all rest."""
+    (kind,) = storm.kinds
+    storm.kinds = [replace(kind, ahead_s=ahead_s) for ahead_s in (-HOUR_S, 0.0, HOUR_S)]
+    storm.lease = timedelta(minutes=30)
+    weather(storm, pytestconfig.getoption("--storm-events"), WEIGHTS)
+    storm.rest()
+
+
+@pytest.mark.test_long(
+    guarded_by="tests/fairlead/followers/test_storm.py::test_storm_loses_nothing_and_always_settles"
+)
+@pytest.mark.parametrize(("kinds", "brokers"), [("confluent-kafka", 3)], indirect=True)
+def test_possessions_of_a_moment_leave_no_record_behind(storm: Storm, pytestconfig: Any) -> None:
+    """Some ten thousand: nobody gets a record later, out of order, that one of them fetched."""
+    weather(storm, pytestconfig.getoption("--storm-events"), FLURRIES | OF_BROKERS)
