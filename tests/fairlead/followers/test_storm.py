@@ -139,5 +139,5 @@ def test_storm_over_clocks_an_hour_off(storm: Storm, pytestconfig: Any) -> None:
 )
 @pytest.mark.parametrize(("kinds", "brokers"), [("confluent-kafka", 3)], indirect=True)
 def test_possessions_of_a_moment_leave_no_record_behind(storm: Storm, pytestconfig: Any) -> None:
-    """Some ten thousand: nobody gets a record later, out of order, that one of them fetched."""
+    """Thousands of them: nobody gets a record later, out of order, that one of them fetched."""
     weather(storm, pytestconfig.getoption("--storm-events"), FLURRIES | OF_BROKERS)

@@ -1,0 +1,75 @@
+"""Whether librdkafka takes the answer to an earlier `assign()` for the next one: without Fairlead.
+
+`python -m benchmarks.old_answers`
+
+Belongs here: a consumer that is assigned partitions, gives them up at once and is assigned them
+again, while a second client commits other offsets in between; counting where it begins before what
+was committed. Twice: as it comes, and with an answer of the coordinator before each last
+assignment, as every rebalance brings one. Does not: followers, whose assignments lie between
+rebalances (`tests/fairlead/followers/test_storm.py`).
+"""
+
+import random
+import time
+
+from confluent_kafka import Consumer, Producer, TopicPartition
+
+from benchmarks.services import create_topics, kafka
+
+PARTITIONS, ROUNDS, AHEAD = 20, 250, 3
+TOPIC = "old-answers"
+
+
+def main() -> None:
+    """Count, and print."""
+    with kafka() as broker:
+        for between in (False, True):
+            topic = f"{TOPIC}-{between}"
+            create_topics(broker.bootstrap_servers, {topic: PARTITIONS})
+            what = "an answer in between" if between else "as it comes"
+            print(f"{what}: {_count(broker.bootstrap_servers, topic, between=between)}")
+
+
+def _count(servers: str, topic: str, *, between: bool) -> str:
+    rng = random.Random(1)
+    connection = {"bootstrap.servers": servers, "group.id": topic}
+    reader = Consumer({**connection, "enable.auto.commit": False, "auto.offset.reset": "earliest"})
+    other = Consumer(connection)
+    producer = Producer({"bootstrap.servers": servers})
+    everything = [TopicPartition(topic, number) for number in range(PARTITIONS)]
+    possessions = old = begun = 0
+    for round_ in range(ROUNDS):
+        for _ in range(AHEAD):
+            for number in range(PARTITIONS):
+                producer.produce(topic, b"", partition=number)
+        producer.flush()
+        for _ in range(rng.randint(1, 3)):  # possessions of a moment
+            reader.assign(everything)
+            possessions += PARTITIONS
+            time.sleep(rng.uniform(0, 0.004))
+            reader.unassign()
+        at = round_ * AHEAD
+        other.commit(
+            offsets=[TopicPartition(topic, number, at) for number in range(PARTITIONS)],
+            asynchronous=False,
+        )
+        if between:
+            reader.committed(everything[:1], 30)
+        reader.assign(everything)
+        possessions += PARTITIONS
+        begins: dict[int | None, int | None] = {}
+        until = time.monotonic() + 1
+        while len(begins) < PARTITIONS and time.monotonic() < until:
+            message = reader.poll(0.05)
+            if message is not None and not message.error():
+                begins.setdefault(message.partition(), message.offset())
+        begun += len(begins)
+        old += sum(offset != at for offset in begins.values())
+        reader.unassign()
+    reader.close()
+    other.close()
+    return f"{possessions} possessions; of {begun} that read something, {old} began elsewhere"
+
+
+if __name__ == "__main__":
+    main()
