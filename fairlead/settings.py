@@ -255,8 +255,9 @@ class Settings(BaseSettings):
     history_retention: timedelta = Field(
         default=timedelta(days=30),
         gt=timedelta(days=1),
-        description="How long history in Postgres is kept by `fairlead db prune`: lag, decisions, "
-        "candidates, balances, adoption, diagnoses that hold no more, plans that nobody followed.",
+        description="How long history in Postgres is kept by `fairlead db prune`: looks, lag, "
+        "decisions, candidates, balances, adoption, diagnoses that hold no more, plans that nobody "
+        "followed.",
     )
     summary_retention: timedelta = Field(
         default=timedelta(days=400),

@@ -1,7 +1,7 @@
 """A record of the plan topic, as it is read: every check that one record can be put to by itself.
 
-Belongs here: keys, and what of a record is to be believed. Does not: how records are written
-(`record`), nor what one means after others (`fairlead.followers.core.plan_cache`).
+Belongs here: what of a record is to be believed. Does not: how records are written (`record`), nor
+what a record means after others (`fairlead.followers.core.plan_cache`).
 """
 
 import base64
