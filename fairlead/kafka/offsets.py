@@ -31,6 +31,8 @@ GROUPS_A_BATCH: Final = 16
 TOPICS_A_BATCH: Final = 100
 PARTITIONS_A_BATCH: Final = 500
 """Few: librdkafka's time for a batch grows faster than the batch."""
+UNTOLD: Final = "its leader does not answer"
+"""Where librdkafka returns an offset below zero, and no error."""
 IN_ONE_CALL_S: Final = 5.0
 """How long the quick way may take before partitions are asked about one by one."""
 
@@ -208,7 +210,8 @@ def _offsets(
         index: LogOffsets.GONE_TEXT if index in gone else error.str()
         for index, error in answers.errors.items()
     }
-    return offsets, errors
+    untold = {index: UNTOLD for index in answers.values if offsets[index] < 0}
+    return offsets, errors | untold
 
 
 def _at_once(reader: Consumer, portion: Sequence[TopicPartition], where: int) -> list[int] | None:

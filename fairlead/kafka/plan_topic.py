@@ -260,7 +260,7 @@ class PlanTopic:
             if found.offset > offset:
                 return None
             if time.monotonic() >= deadline:
-                return int(found.offset)
+                return int(found.offset) if found.offset >= 0 else None  # its leader is gone
             time.sleep(_POLL_S)
 
     def read(self, group: str) -> Record | None:

@@ -288,7 +288,9 @@ class PinLog:
             self.broken = "the cluster does not say where it ends"
         else:
             end = int(found.offset)
-            if end < self._floor:
+            if end < 0:  # which librdkafka returns where a leader is gone
+                self.broken = "its leader does not say where it ends"
+            elif end < self._floor:
                 self.broken = f"it was made anew: it ends at {end}, and {self._floor - 1} was read"
             self._floor = end
 

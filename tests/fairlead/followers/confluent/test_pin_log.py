@@ -2,7 +2,10 @@
 
 import random
 from collections.abc import Callable
+from concurrent.futures import Future
 from contextlib import closing
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -46,6 +49,27 @@ def test_pin_of_a_large_group_comes_through(
 
         eventually(arrived, "the pin is read")
     assert read == [pin]
+
+
+def test_log_whose_leader_is_gone_was_not_made_anew(
+    services: Services,
+    unique_name: str,
+    kafka_topic: Callable[..., str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It tells -1001 for its end, and no error."""
+
+    class Admin:
+        def list_offsets(self, asked: Any, **_: Any) -> Any:
+            future: Future[Any] = Future()
+            future.set_result(SimpleNamespace(offset=-1001))
+            return dict.fromkeys(asked, future)
+
+    connection = {"bootstrap.servers": services.bootstrap_servers}
+    with closing(PinLog.open(unique_name, connection, kafka_topic(), timeout_s=10.0)) as log:
+        monkeypatch.setattr(log, "_admin", Admin())
+        log.skip_to_end(1.0)
+        assert log.broken == "its leader does not say where it ends"
 
 
 def generations(records: list[Record]) -> list[int]:
