@@ -24,6 +24,9 @@ from assignors.settling import settle, stand_ins
 # mended: back to the edge of the band, with the fewest moves.
 _FAR = 3.0
 _RENEWED = 0.2
+# A path that does not reach its target ends where all that is left of it takes no more than this
+# share of the band's width off the heaviest member.
+_SLIGHT = 0.2
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,8 @@ class Goal:
         The upper end of the band.
     far, renewed
         Above the one, a plan goes on to the other.
+    slight
+        Less than this is not worth moves.
     hot_partition
         The partition that alone makes the bound, well above what is shared by all; else None.
     """
@@ -46,6 +51,7 @@ class Goal:
     edge: float
     far: float
     renewed: float
+    slight: float
     hot_partition: int | None
 
     @classmethod
@@ -68,6 +74,7 @@ class Goal:
             edge=max(bound.load + slack, enough or 0.0),
             far=np.inf if enough is not None else bound.load + slack * _FAR,
             renewed=bound.load + slack * _RENEWED,
+            slight=slack * _SLIGHT,
             hot_partition=bound.partition if bound.alone > bound.shared + slack else None,
         )
 
@@ -94,13 +101,16 @@ class Path:
     def finish(self) -> Assignment:
         """Walk the path, and return the assignment where it is best within the budget."""
         goal, heaviest = self.goal, self.points[0].heaviest
+        end = 0
         if goal.bound and heaviest > goal.edge:
             self._walk(goal.edge)
+            end = self._worthwhile(goal.edge)
         if goal.bound and heaviest > goal.far and self.points[-1].heaviest <= goal.edge:
             self._walk(goal.renewed)
+            end = self._worthwhile(goal.renewed, end)
         affordable = next(
-            (i for i, point in enumerate(self.points) if point.moves > self.budget),
-            len(self.points),
+            (i for i, point in enumerate(self.points[: end + 1]) if point.moves > self.budget),
+            end + 1,
         )
         within = self.points[: max(affordable, 1)]
         best = min(range(len(within)), key=lambda i: (within[i].heaviest, i))
@@ -108,7 +118,7 @@ class Path:
         for step in self.steps[:best]:
             for partition, taker in step.takers():
                 owner[partition] = taker
-        cut_short = affordable < len(self.points)
+        cut_short = affordable <= end
         settled = settle(self.problem, owner, self.ledger.weights)
         ends = cut_short or self.effort.spent or within[best].heaviest <= goal.edge
         if not (ends or np.array_equal(settled, owner)) and self._goes_on(settled):
@@ -126,12 +136,25 @@ class Path:
         return Assignment(self.problem, settled, outcome, why, self._frontier())
 
     def _goes_on(self, owner: Int32) -> bool:
-        """Say whether the next plan would find a step from here.
+        """Say whether the next plan would go on from here.
 
         An exchange may bring the heaviest member what members that read other topics can take.
         """
         ledger = Ledger(self.problem, owner, self.ledger.weights, self.ledger.limits)
-        return next(self._steps(ledger, self.goal.edge, Effort(None)), None) is not None
+        following = Path(self.problem, ledger, self.goal, max_moves=None, effort=Effort(None))
+        following._walk(self.goal.edge)
+        return following._worthwhile(self.goal.edge) > 0
+
+    def _worthwhile(self, target: float, first: int = 0) -> int:
+        """Return the first point from which on the rest of the path is worth next to nothing.
+
+        Where the effort is spent, what the rest would have been nobody knows.
+        """
+        least = self.points[-1].heaviest
+        if self.effort.spent or least <= target:
+            return len(self.points) - 1
+        rest = (point.heaviest - least for point in self.points[first:])
+        return next(place for place, left in enumerate(rest, first) if left <= self.goal.slight)
 
     def _steps(self, ledger: Ledger, target: float, effort: Effort) -> Iterator[Step]:
         everything = np.ones(self.problem.partition_total, dtype=bool)
@@ -176,9 +199,15 @@ class Path:
                 return f"{what}: {name} alone is the bound, no assignment can help: repartition it"
         if end.heaviest <= goal.edge:
             return f"{what}: within the band, {above}"
+        return f"{what}: {self._why_no_further(steps)}; {above}"
+
+    def _why_no_further(self, steps: int) -> str:
+        """Say why a plan of so many steps ends above the band."""
         if self.effort.spent:
-            return f"{what}: the effort of {self.effort.pairs:,} pairs of members is spent; {above}"
-        return f"{what}: no further move or swap relieves the heaviest member; {above}"
+            return f"the effort of {self.effort.pairs:,} pairs of members is spent"
+        if steps < len(self.steps):
+            return "more moves take next to nothing off the heaviest member"
+        return "no further move or swap relieves the heaviest member"
 
 
 def _counted(moves: int) -> str:

@@ -75,6 +75,8 @@ def sticky_lag_aware(
     Notes
     -----
     Greedy: the step with the most excess load removed for each partition moved is next (`relief`).
+    Where the band cannot be reached, steps that take next to nothing off the heaviest load, all
+    together, are not taken.
     Partitions without work never move for load.
 
     Examples

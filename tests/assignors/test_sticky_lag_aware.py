@@ -159,6 +159,7 @@ def test_rack_breaks_ties_between_equal_moves() -> None:
         ("ab", [90, 10], {}, "no change: t-0 alone is the bound"),
         ("aabb", [50, 50, 5, 5], {"max_moves": 0}, "no change: the budget of 0 moves is spent"),
         ("aab", [9, 9, 9], {}, "no change: no further move or swap"),
+        ("bacaabc", [44, 45, 43, 45, 39, 32, 57], {}, "1 move: more moves take next to nothing"),
         ("aabb", [50, 50, 5, 5], {}, "2 moves: within the band"),
     ],
 )
@@ -167,6 +168,16 @@ def test_says_what_it_did_and_why(
 ) -> None:
     """Each way a plan can end has its own sentence."""
     assert (plan(spread_over(owners, lags), **options).outcome or "").startswith(outcome)
+
+
+def test_moves_that_take_off_next_to_nothing_are_not_made() -> None:
+    """Two more moves would buy a load of 114 instead of 115, where the band is 5 wide."""
+    problem = spread_over("bacaabc", [44, 45, 43, 45, 39, 32, 57])
+    found = plan(problem)
+    assert found.frontier == ((0, 129), (1, 115), (3, 114))
+    assert len(moves(problem, found)) == 1
+    assert (plan(rejoin(problem, found.owner)).owner == found.owner).all()
+    assert heaviest_lag(problem, plan(problem, band=0.0).owner) == 114
 
 
 def test_every_move_has_a_reason() -> None:
