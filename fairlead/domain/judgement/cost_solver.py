@@ -33,6 +33,8 @@ _COST: Final = 0.25
 _TOPIC: Final = 0.5
 _SPEED: Final = 0.12
 _FREEDOM: Final = 1.5
+#: Of two in the middle whose rates are equal but for this share of all, the cheaper one is usual.
+_EQUAL: Final = 0.003
 #: How well a cost is known is told with these instead of the first and the last.
 _ANY_COST: Final = 0.7
 _ANY_SPEED: Final = 0.5
@@ -47,6 +49,8 @@ _NOISE: Final = 0.01
 #: So many stretches tell as much of how far off they are as is expected; and at least this share of
 #: it is seen, however many unknown are fitted to them.
 _SURE: Final = 4.0
+#: The same once costs are found, and what remains off is told by many of them.
+_FOUND: Final = 2.0
 _FREE: Final = 0.3
 #: An equation that contradicts the others counts less; and less as it grows old.
 _OUTLIER: Final = 8.0
@@ -221,7 +225,7 @@ class _Noise:
         followed = np.bincount(member[later], minlength=int(member.max()) + 1)
         return cls(1.0 / seconds, later, 2.0 ** (age / _HALF_S), member, followed, usual_s)
 
-    def late_s(self, off: Float64) -> Float64:
+    def late_s(self, off: Float64, sure: float = _SURE) -> Float64:
         """Return by how many seconds commits of each equation's member blur it, shape (E,).
 
         What one stretch lacks the next one has too much.
@@ -229,17 +233,19 @@ class _Noise:
         seconds = off / self.blur
         whose, count = self.member[self.later], self.followed.size
         seen = np.bincount(whose, -seconds[self.later] * seconds[self.later - 1], count)
-        late = _SURE * self.usual_s**2 + np.maximum(seen, 0.0)[self.member]
-        found: Float64 = np.sqrt(late / (_SURE + self.followed[self.member]))
+        late = sure * self.usual_s**2 + np.maximum(seen, 0.0)[self.member]
+        found: Float64 = np.sqrt(late / (sure + self.followed[self.member]))
         return found
 
-    def beside(self, off: Float64, late_s: Float64, limited: Mask, unknown: int) -> float:
+    def beside(
+        self, off: Float64, late_s: Float64, limited: Mask, unknown: int, sure: float = _SURE
+    ) -> float:
         """Return the variance of what equations are off besides."""
         count = int(limited.sum())
         seen = float((off**2 - 2.0 * (late_s * self.blur) ** 2)[limited].sum())
         # What the unknown have been fitted to is not seen any more.
         free = max(count - unknown, _FREE * count)
-        return (_SURE * _NOISE**2 + max(seen, 0.0)) / (_SURE + free)
+        return (sure * _NOISE**2 + max(seen, 0.0)) / (sure + free)
 
     def covariance(
         self, late_s: Float64, off: Float64, beside: float, counts: Mask
@@ -322,6 +328,9 @@ def _most_likely(
         if settled and np.abs(step).max() < _NEAR:
             break
         settled = settled or doubt < _NOISE
+    late_s = noise.late_s(off, _FOUND)
+    beside = noise.beside(off, late_s, limited, size, _FOUND)
+    wrong = noise.covariance(late_s, off, beside, counts)
     # Whoever seems slow or fast may be, or what it reads is dear or cheap.
     reads = np.logical_or.reduceat(rows > 0, member.searchsorted(np.arange(members)), axis=0)
     free[:size] += _ANY_COST**2 + (reads * speed[:, None] ** 2).max(axis=0)
@@ -357,5 +366,5 @@ def _middle(values: Float64, weights: Float64) -> Places:
 
 def _weighted_median(values: Float64, weights: Float64) -> float:
     order = values.argsort()
-    place = weights[order].cumsum().searchsorted(weights.sum() / 2.0)
+    place = weights[order].cumsum().searchsorted((0.5 - _EQUAL) * weights.sum())
     return float(values[order][min(int(place), values.size - 1)])
