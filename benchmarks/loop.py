@@ -2,10 +2,11 @@
 
 Belongs here: running every scenario with everybody who can decide, and writing loop.json. Does not:
 the goals (`loop_goals`), tables and the plot (`loop_report`), Landau's workload (`loop_landau`),
-diagnoses (`loop_diagnosis`, `loop_flips`), or the simulation itself (`fairlead.simulation`).
+diagnoses (`loop_diagnosis`, `loop_flips`), whether what is told comes true (`loop_told`), or the
+simulation itself (`fairlead.simulation`).
 
-Names are those of scenarios, `landau`, `diagnosis` and `flips`; without, everything is run, and
-written down; `--report` draws it again from loop.json.
+Names are those of scenarios, `landau`, `diagnosis`, `flips` and `told`; without, everything is run,
+and written down; `--report` draws it again from loop.json.
 """
 
 import json
@@ -17,7 +18,14 @@ from typing import Any, Final
 
 import numpy as np
 
-from benchmarks import harness, loop_diagnosis, loop_flips, loop_landau, loop_report
+from benchmarks import (
+    harness,
+    loop_diagnosis,
+    loop_flips,
+    loop_landau,
+    loop_report,
+    loop_told,
+)
 from benchmarks.landau import STEP_S, TURN_S
 from benchmarks.loop_goals import goals
 from fairlead.simulation.catalogue import SCENARIOS, scenario
@@ -30,7 +38,7 @@ RESULTS: Final = Path(__file__).with_name("loop.json")
 HOURS: Final = 48.0
 SEED: Final = 1
 CADENCE: Final = Cadence()
-_OTHERS: Final = ("landau", "diagnosis", "flips")
+_OTHERS: Final = ("landau", "diagnosis", "flips", "told")
 
 
 def main() -> None:
@@ -54,12 +62,14 @@ def main() -> None:
             flips = pool.submit(loop_flips.measure, SEED) if "flips" in names else None
             landau = loop_landau.measure(SEED) if "landau" in names else []
             diagnoses = loop_diagnosis.measure(SEED, pool.map) if "diagnosis" in names else []
+            told = loop_told.measure(SEED, pool.map) if "told" in names else []
             flip = [] if flips is None else flips.result()
         reached = [
             *goals(courses),
             *loop_landau.goals(landau),
             *loop_diagnosis.goals(diagnoses),
             *loop_flips.goals(flip),
+            *loop_told.goals(told),
         ]
         document = {
             "measured_at": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -69,6 +79,7 @@ def main() -> None:
             "landau": landau,
             "diagnosis": diagnoses,
             "flips": flip,
+            "told": told,
         }
         loop_report.show(bench, document)
         if not chosen:

@@ -41,7 +41,7 @@ def show_courses(bench: Bench, rows: Sequence[Row]) -> None:
 
 
 def show(bench: Bench, document: Mapping[str, Any]) -> None:
-    """Print Landau's workload, the diagnoses, what flips, and every goal."""
+    """Print Landau's workload, the diagnoses, what flips, what is told, and every goal."""
     if document["landau"]:
         keys = ("delta", "members", "p99_s", "r_score", "plans", "moves")
         bench.show(
@@ -56,6 +56,8 @@ def show(bench: Bench, document: Mapping[str, Any]) -> None:
         bench.console.print(f"{row['runs']}: right in {row['right']}", *row["wrong"], sep="\n  ")
     for row in document["flips"]:
         bench.console.print(f"{row['client']}: {row['flip']} of {row['groups']} steady groups flip")
+    for row in document["told"]:
+        bench.console.print(row)
     reached = document["goals"]
     bench.show(
         f"Goals: {sum(goal['met'] for goal in reached)} of {len(reached)} met",

@@ -1,0 +1,260 @@
+"""Whether what is told comes true: when a group will have caught up, and what records take.
+
+Belongs here: what then happens, and what records truly take, held against what is told. Does not:
+telling it (`fairlead.domain.judgement`), nor diagnoses (`loop_diagnosis`).
+
+When all will be in time is held against what happens where nothing changes until then: no plan,
+nobody who comes or goes, and what arrives at the late members' partitions, over what they can do,
+within `_STEADY`. A cost is held against its truth over the rate-weighted median of all that is
+connected by who has read what. It must be known where stretches of two minutes in the last hour, in
+which the owner truly was at its limit, hold the partition in shares that differ twofold.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from benchmarks.loop_goals import Goal
+from fairlead.domain.judgement.forecast import Forecast
+from fairlead.domain.judgement.peers import linked
+from fairlead.domain.judgement.rules import Rules
+from fairlead.simulation.catalogue import SCENARIOS, scenario
+from fairlead.simulation.consumption import Int32
+from fairlead.simulation.controllers import START
+from fairlead.simulation.loop import Cadence, Run, run
+from fairlead.simulation.planner import Planner
+from fairlead.simulation.run_figures import LATE_S, time_lags
+from fairlead.simulation.traffic import Float64
+from fairlead.simulation.world import World
+
+Places = npt.NDArray[np.intp]
+Mask = npt.NDArray[np.bool_]
+#: What is told where so much of each late member's speed is spare is to be as near as the next two.
+_SPARE: Final = 0.15
+_NEAR: Final = 0.2
+_LOOKS: Final = 2
+_STEADY: Final = 0.05
+#: Who is in time for so long has caught up.
+_STAYS_S: Final = 600.0
+#: What never happens in so long never does.
+_NEVER_S: Final = 6 * 3600.0
+_STRETCH_S, _SEEN_S, _FULL, _TWOFOLD = 120.0, 3600.0, 0.995, 2.0
+#: Shares of less than this do not count as different.
+_SMALL: Final = 0.02
+#: Groups whose costs are told: scenarios, and the clients that read in them.
+_COSTLY: Final = ("heavy", "own-costs", "slow-and-dear", "skew")
+_CLIENTS: Final = ("proportional", "confluent-kafka", "aiokafka", "kafka-python")
+_COSTLY_HOURS, _HOURS, _CHANGING_HOURS = 3.0, 12.0, 30.0
+_WRONG: Final = 0.1
+#: A scenario, the client whose costs are told, whether it is planned, and a seed.
+_Job = tuple[str, str | None, bool, int]
+#: How often what was told, and how often it came true, by what it is of.
+Rows = list[dict[str, Any]]
+
+
+def measure(seed: int, each: Callable[..., Iterable[Rows]] = map) -> Rows:
+    """Say how much of what is told comes true.
+
+    Parameters
+    ----------
+    seed
+        Of the arrivals.
+    each
+        `map`, or that of a pool of processes.
+    """
+    jobs: list[_Job] = [
+        (name, None, planned, seed)
+        for name, what in SCENARIOS.items()
+        for planned in (True, False)
+        if what.kind == "changing" or (planned and what.kind != "healthy")
+    ]
+    jobs += [(name, client, False, seed) for name in _COSTLY for client in _CLIENTS]
+    total: dict[tuple[str, str], dict[str, int]] = {}
+    for rows in each(_told, jobs):
+        for row in rows:
+            sums = total.setdefault((row["what"], row["of"]), {})
+            for key in row.keys() - {"what", "of"}:
+                sums[key] = sums.get(key, 0) + row[key]
+    return [{"what": what, "of": of, **sums} for (what, of), sums in sorted(total.items())]
+
+
+def goals(rows: Rows) -> list[Goal]:
+    """Nine in ten; of costs over all clients."""
+    total: dict[str, dict[str, int]] = {}
+    for row in rows:
+        sums = total.setdefault("costs" if "known" in row else f"told, {row['of']}", {})
+        for key in row.keys() - {"what", "of"}:
+            sums[key] = sums.get(key, 0) + row[key]
+    return [
+        Goal(scenario, what, round(1 - sums[part] / sums[whole], 3), _WRONG)
+        for scenario, sums in total.items()
+        for what, part, whole in _GOALS
+        if sums.get(whole)
+    ]
+
+
+_GOALS: Final = (
+    ("wrong when all are in time", "right", "told"),
+    ("intervals without the truth", "within", "known"),
+    ("unknown that must be known", "found", "must"),
+)
+
+
+def _told(job: _Job) -> Rows:
+    """Run a group; count what was told of it and came true."""
+    name, client, planned, seed = job
+    what = scenario(name, client)
+    hours = _CHANGING_HOURS if what.kind == "changing" else _HOURS
+    world = World.of(what, seed=seed, hours=hours if client is None else _COSTLY_HOURS)
+    planner = Planner(Rules(), plans=planned)
+    ran = run(world, planner, Cadence())
+    if client is not None:
+        return list(_costs(ran, planner, client))
+    return list(_caught_up(ran, planner))
+
+
+@dataclass(frozen=True, eq=False)
+class _Future:
+    """What then happened: `late` and `in_time_at` by step, bool and int64 of shape (N + 1,)."""
+
+    ran: Run
+    late: Mask
+    in_time_at: Places
+    behind: Float64
+
+    @classmethod
+    def of(cls, ran: Run) -> "_Future":
+        """Look at a run; what crawls or is stuck is left out."""
+        world = ran.world
+        ill = np.isfinite(world.limits).any(axis=0) | world.uncommitted.any(axis=0)
+        behind = np.where(ill, 0.0, time_lags(ran))
+        late: Mask = np.atleast_1d((behind > LATE_S).any(axis=1))
+        steps = np.arange(late.size)
+        next_late = np.minimum.accumulate(np.where(late, steps, late.size)[::-1])[::-1]
+        stays = next_late - steps >= _STAYS_S / world.step_s
+        found = np.where(stays, steps, 10 * late.size)
+        return cls(ran, late, np.minimum.accumulate(found[::-1])[::-1], behind)
+
+    def happens_s(self, step: int) -> tuple[float, float]:
+        """Return when all is in time, infinite: never, and until when nobody's share changes."""
+        world = self.ran.world
+        changes = [round(handover.at_s / world.step_s) for handover in self.ran.handovers]
+        end = min((at for at in changes if at > step), default=world.steps)
+        seconds = float(self.in_time_at[step] - step) * world.step_s
+        until = (end - step) * world.step_s
+        return seconds if seconds + _STAYS_S <= until else np.inf, until
+
+    def spare(self, step: int, last: int, owner: Int32) -> tuple[float, float]:
+        """Return the least share of late members' speeds that is spare, and how much it varies."""
+        world, held = self.ran.world, owner >= 0
+        count = world.speeds.shape[1]
+        late = np.bincount(owner[held], self.behind[step, held] > LATE_S, count) > 0
+        if not late.any():
+            return 0.0, np.inf
+        moments = np.linspace(step, last, 12).astype(int)
+        used = [np.bincount(owner[held], world.work[at, held], count) for at in moments.tolist()]
+        spare = (1.0 - np.array(used) / world.speeds[moments])[:, late].min(axis=1)
+        return float(spare.min()), float(np.ptp(spare))
+
+
+def _caught_up(ran: Run, planner: Planner) -> Iterator[dict[str, Any]]:
+    """Count how often it was told right when a late group would be in time."""
+    world, future = ran.world, _Future.of(ran)
+    planned_at = {round(item.at_s / world.step_s) for item in ran.handovers if item.planned}
+    for at, judgement in planner.judgements:
+        step = round((at - START.timestamp()) / world.step_s)
+        forecast = judgement.kept
+        if step in planned_at and judgement.planned is not None:
+            forecast = judgement.planned
+        if not future.late[step] or judgement.diagnosis.name == "unknown":
+            continue
+        seconds, until = future.happens_s(step)
+        told = np.inf if forecast.caught_up_s is None else forecast.caught_up_s
+        if np.isinf(seconds) and not (told <= until - _STAYS_S or until >= _NEVER_S):
+            continue  # something changed before either
+        owner = [owner for since_s, owner in ran.owners if since_s <= step * world.step_s][-1]
+        last = min(step + round(min(seconds, until) / world.step_s), world.steps - 1)
+        spare, varies = future.spare(step, last, owner)
+        if varies > _STEADY:
+            continue
+        roomy = spare >= _SPARE
+        right = _near(told, seconds) if roomy else _between(forecast, seconds)
+        of = "15 % of speed spare" if roomy else "less spare: within the interval"
+        yield {"what": "caught up", "of": of, "told": 1, "right": int(right)}
+
+
+def _near(told: float, seconds: float) -> bool:
+    allowed = max(_NEAR * seconds, _LOOKS * Cadence().look_s)
+    return told == seconds or bool(np.isfinite(seconds) and abs(told - seconds) <= allowed)
+
+
+def _between(forecast: Forecast, seconds: float) -> bool:
+    low, high = (np.inf if end is None else end for end in forecast.caught_up_between_s)
+    return low <= seconds <= high
+
+
+def _costs(ran: Run, planner: Planner, client: str) -> Iterator[dict[str, Any]]:
+    """Count how many costs are known that must be, and how many intervals hold the truth."""
+    world, stretches = ran.world, _stretches(ran)
+    for at, judgement in planner.judgements:
+        step = round((at - START.timestamp()) / world.step_s)
+        rows, truth = judgement.costs.known(), _truth(ran, step)
+        known = ~np.isnan(rows[:, 0])
+        must, since = np.zeros(known.size, dtype=bool), step - _SEEN_S / world.step_s
+        for owned, by_end in stretches:
+            shares = np.array([share for end, share in by_end.items() if since < end <= step])
+            if shares.size:
+                most, least = shares.max(axis=0), shares.min(axis=0)
+                must[owned] |= (most >= _TWOFOLD * least) & (most >= _SMALL)
+        within = known & (rows[:, 0] <= truth) & (truth <= rows[:, 2])
+        yield {
+            "what": "costs",
+            "of": client,
+            "known": int(known.sum()),
+            "within": int(within.sum()),
+            "must": int(must.sum()),
+            "found": int((must & known).sum()),
+        }
+
+
+def _stretches(ran: Run) -> list[tuple[Places, dict[int, Float64]]]:
+    """Return each member's partitions, and their shares of the records in stretches at its limit.
+
+    By the step in which a stretch ended; nobody plans, so that owners stay.
+    """
+    world, owner = ran.world, ran.owners[0][1]
+    read = np.maximum(ran.waiting[:-1] + world.arrivals - ran.waiting[1:], 0.0)
+    length, found = round(_STRETCH_S / world.step_s), []
+    for member in range(world.speeds.shape[1]):
+        owned = np.flatnonzero(owner == member)
+        work = (read[:, owned] * world.costs[:, owned]).sum(axis=1)
+        full = work >= _FULL * world.speeds[:, member] * world.step_s
+        ends = np.arange(length, world.steps, length)
+        by_end = {
+            end: read[end - length : end, owned].sum(axis=0) / read[end - length : end, owned].sum()
+            for end in ends.tolist()
+            if full[end - length : end].all()
+        }
+        found.append((owned, by_end))
+    return found
+
+
+def _truth(ran: Run, step: int) -> Float64:
+    """Return what records truly take, over the usual of what is connected by who has read what."""
+    world = ran.world
+    costs, rates = world.costs[step], world.rates[step]
+    owners = np.stack([owner for since_s, owner in ran.owners if since_s < step * world.step_s])
+    _, partition = np.nonzero(owners >= 0)
+    _, connected = linked(
+        world.speeds.shape[1], owners[owners >= 0].astype(np.intp), partition, costs.size
+    )
+    truth: Float64 = costs.copy()
+    for part in np.unique(connected).tolist():
+        mine = np.flatnonzero(connected == part)
+        mine = mine[np.argsort(costs[mine], kind="stable")]
+        middle = np.searchsorted(rates[mine].cumsum(), rates[mine].sum() / 2.0 - 1e-9)
+        truth[mine] /= costs[mine[middle]]
+    return truth
