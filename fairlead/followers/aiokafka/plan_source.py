@@ -1,7 +1,7 @@
 """Read the plan topic with aiokafka.
 
-Belongs here: finding and fetching the one partition that holds a group's key. Does not: what a
-record means (`plan_cache`).
+Belongs here: the one partition that holds a group's key, read by an event loop of its own, so that
+the application's does not wait. Does not: what a record means (`plan_cache`).
 """
 
 import asyncio
