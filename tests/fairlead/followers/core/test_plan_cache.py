@@ -3,12 +3,15 @@
 import json
 import logging
 import random
-import tracemalloc
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import numpy as np
+import psutil
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -64,14 +67,24 @@ def edited(**changes: object) -> bytes:
 HOSTILE = form(short=60, long=100_000)
 
 
+@contextmanager
+def room_for(more: int) -> Iterator[None]:
+    """Give this process so many bytes beside those that it has."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    resource.setrlimit(resource.RLIMIT_DATA, (psutil.Process().memory_info().data + more, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
+
+
 @pytest.mark.long
 def test_hostile_plans_take_no_more_memory_than_their_bytes() -> None:
     """Valid ones of ten million partitions, in one range or in many, read one after the other."""
     rng = random.Random(3)
     cache = PlanCache("group", ORIGIN, None)
     shares = ["0-9999999", ",".join(str(2 * number) for number in range(20_000))]
-    tracemalloc.start()
-    try:
+    with room_for(64 << 20):
         for offset in range(HOSTILE):
             changes = {
                 "version": offset + 1,
@@ -82,11 +95,7 @@ def test_hostile_plans_take_no_more_memory_than_their_bytes() -> None:
             value = edited(**changes)
             headers = unsigned(value)
             cache.apply(PlanRecord(offset, KEY, value, tuple(headers)))
-        _, peak = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
     assert version(cache.state) == HOSTILE
-    assert peak < 20e6
 
 
 def test_newer_version_replaces_and_older_ones_are_ignored() -> None:
