@@ -21,9 +21,6 @@ _CONNECTION_PREFIXES: Final = (
     "socket.",
     "ssl.",
 )
-#: How long a broker may keep a fetch that finds nothing: it answers once a record comes, and an
-#: empty answer costs both sides.
-PATIENT: Final = {"fetch.wait.max.ms": 4_000}
 _CONNECTION: Final = frozenset(
     {"api.version.request", "debug", "log_level", "logger", "oauth_cb", "plugin.library.paths"}
 )

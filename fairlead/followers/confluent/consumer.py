@@ -42,11 +42,7 @@ RebalanceCallback = Callable[[Consumer, list[TopicPartition]], None]
 PIN_TOPIC: Final = "fairlead.pins"
 _METADATA: Final = b"CGMDv2:"
 #: How long the thread that reads plans waits for them at a time: a plan ends the wait.
-_READ_S: Final = 3.0
-#: How often it looks whether the plan topic has grown, or was made anew: each time with a client.
-_LOOK_S: Final = 120.0
-#: From a call that waits for 0.2 s confluent-kafka does not return when a callback asks for it.
-_CALL_S: Final = 0.199
+_READ_S: Final = 1.0
 
 
 class _BeganError(Exception):
@@ -101,16 +97,15 @@ class PlanConsumer(Consumer):
         settings, secrets = check({**(config or {}), **kwargs}), read_secrets(group_secret)
         super().__init__(settings)
         self._callbacks: dict[Event, RebalanceCallback | None] = {}
-        self._closed = self._waiting = self._disturbed = False
+        self._closed = self._waiting = False
         group, connection = settings["group.id"], connection_of(settings)
         options, clock, rng = options or FollowOptions(), Clock(), random.Random()  # noqa: S311
-        self._reader = reader = PlanReader(
+        reader = PlanReader(
             group,
             open_source=partial(ConfluentSource.open, group, connection, options.plan_topic),
             new_cache=partial(new_cache, group, options),
             on_tick=lambda: None,
             read_s=_READ_S,
-            look_s=_LOOK_S,
         )
         topic = KafkaPinTopic(group, connection, pin_topic, secrets)
         listener = PinListener(group, topic, clock, rng)
@@ -201,20 +196,10 @@ class PlanConsumer(Consumer):
         return self._membership.fetch(fetch, timeout, nothing=[])
 
     def _wait(self, wait_s: float) -> Message | None:
-        """Wait for the next message or event, for a rebalance, or for news of a plan.
-
-        A consumer at rest is mostly here: each call of Python costs more than the client's own.
-        """
-        poll = super().poll  # consume() would wait on
-        reader, known = self._reader, self._reader.state
-        self._waiting, self._disturbed = True, False
+        """Wait for the next message or event, or for the beginning of a roll call."""
+        self._waiting = True
         try:
-            while wait_s > _CALL_S:
-                message = poll(_CALL_S)
-                if message is not None or self._disturbed or reader.state is not known:
-                    return message
-                wait_s -= _CALL_S
-            return poll(wait_s)
+            return super().poll(wait_s)  # consume() would wait on
         except _BeganError as began:
             began.__traceback__ = None  # the client keeps the exception, and so what it leads to
             return None
@@ -260,11 +245,9 @@ class PlanConsumer(Consumer):
             raise _BeganError  # makes the client return; by now it has assigned nothing, as it must
 
     def _on_revoke(self, _: Consumer, __: list[TopicPartition]) -> None:
-        self._disturbed = True
         self._membership.revoked()
 
     def _on_lost(self, _: Consumer, __: list[TopicPartition]) -> None:
-        self._disturbed = True
         self._membership.lost()
 
     def _tell(self, event: Event, share: Sequence[Pair]) -> None:

@@ -28,7 +28,7 @@ _LONGEST_MARK_S: Final = 30.0
 #: How long a mark may take to come back before the connections are made anew.
 _BACK_S: Final = 3.0
 #: How often to look whether the topic has grown.
-_LOOK_S: Final = 120.0
+_LOOK_S: Final = 30.0
 #: Who has found the topic grown tells the others with a mark of this name: they look at once.
 _LOOK: Final = "look"
 _MISSING: Final = frozenset(

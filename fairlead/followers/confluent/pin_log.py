@@ -8,7 +8,6 @@ A group's records stand in the one partition where its key lands.
 """
 
 import logging
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
@@ -25,8 +24,7 @@ from confluent_kafka import (  # type: ignore[attr-defined] # the type is newer 
 )
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
-from fairlead.followers.confluent.config import PATIENT
-from fairlead.followers.confluent.topics import TopicRequest, cause_of, partition_count
+from fairlead.followers.confluent.topics import TopicIdRequest, cause_of
 from fairlead.wire.partitions import partition_for_key
 from fairlead.wire.pin_seals import Seal
 from fairlead.wire.pins import LARGEST_RECORD, Record, decode, encode
@@ -36,8 +34,6 @@ log = logging.getLogger(__name__)
 #: How long a record may be on its way before nobody waits for it any more.
 _SEND_S: Final = 2.0
 _ENOUGH: Final = 1000
-#: How long what nobody asks or sends through is kept: rebalances come together, or hours apart.
-_KEPT_S: Final = 45.0
 # After these what was read and what comes may belong to two different logs.
 _BROKEN: Final = frozenset(
     {
@@ -109,8 +105,8 @@ class PinLog:
 
     Parameters
     ----------
-    tail
-        A consumer of its own.
+    tail, producer
+        librdkafka handles of its own.
     partition
         Where the group's key lands, and where to begin.
     group
@@ -126,6 +122,7 @@ class PinLog:
     def __init__(
         self,
         tail: Consumer,
+        producer: Producer,
         partition: TopicPartition,
         group: str,
         *,
@@ -134,6 +131,7 @@ class PinLog:
         secrets: tuple[bytes, ...] = (),
     ) -> None:
         self._tail = tail
+        self._producer = producer
         self._partition = partition
         self._group = group
         self._key = group.encode()
@@ -142,9 +140,7 @@ class PinLog:
         self.identity = identity
         self._seal = Seal(group, identity, secrets)
         self.broken: str | None = None
-        self._producer: Producer | None = None
         self._admin: AdminClient | None = None
-        self._used_at = time.monotonic()
         tail.assign([partition])
 
     @classmethod
@@ -180,10 +176,10 @@ class PinLog:
         tail = Consumer(
             {
                 **connection,
-                **PATIENT,
                 "group.id": group,  # required, never joined: the one the consumer may read
                 "enable.auto.commit": False,
                 "auto.offset.reset": "error",
+                "fetch.wait.max.ms": 1000,  # an empty answer costs both sides, and tells nothing
                 "fetch.error.backoff.ms": 50,
                 # While many members announce themselves, fetch what they said together.
                 "queued.min.messages": 1,
@@ -192,17 +188,33 @@ class PinLog:
             }
         )
         try:
-            identity = TopicRequest(connection, topic, timeout_s)
+            identity = TopicIdRequest(connection, topic, timeout_s)
             found = tail.list_topics(topic, timeout=timeout_s).topics[topic]
             if found.error is not None:
                 raise KafkaException(found.error)  # noqa: TRY301 - the tail is closed here
             number = partition_for_key(group, len(found.partitions))
             _, end = tail.get_watermark_offsets(TopicPartition(topic, number), timeout=timeout_s)
             partition = TopicPartition(topic, number, end)
+            producer = Producer(
+                {
+                    **connection,
+                    "acks": "all",
+                    # A record that is refused is not there, and one that is lost is not waited
+                    # for: whoever sent it decides what then, and the client sends it once.
+                    "retries": 0,
+                    "message.timeout.ms": int(_SEND_S * 1000),
+                    "linger.ms": 0,
+                    # A pin of 50,000 partitions is larger than the megabyte that brokers take;
+                    # compressed it is not. Every client can read gzip.
+                    "compression.type": "gzip",
+                    "message.max.bytes": LARGEST_RECORD,
+                    "reconnect.backoff.max.ms": 1000,
+                }
+            )
             return cls(
-                *(tail, partition, group),
+                *(tail, producer, partition, group),
                 connection=connection,
-                identity=identity.topic_id(),
+                identity=identity.answer(),
                 secrets=secrets,
             )
         except BaseException:
@@ -220,9 +232,8 @@ class PinLog:
             elif offset is not None and 0 <= offset < read_to:
                 self.broken = f"it was made anew: offset {offset} follows {read_to - 1}"
 
-        producer = self._open_producer()
         try:
-            producer.produce(
+            self._producer.produce(
                 self._partition.topic,
                 value,
                 key=self._key,
@@ -230,7 +241,7 @@ class PinLog:
                 partition=self._partition.partition,
                 on_delivery=delivered,
             )
-            producer.poll(0)
+            self._producer.poll(0)
         except KafkaException as error:
             sent.note(cause_of(error))
         except BufferError as error:
@@ -239,8 +250,7 @@ class PinLog:
 
     def read(self, timeout_s: float) -> list[Entry]:
         """Wait at most `timeout_s` for the next records of the group."""
-        if self._producer is not None:
-            self._producer.poll(0)
+        self._producer.poll(0)
         entries = []
         # consume() would wait for its whole time-out, whatever is there.
         first = self._tail.poll(timeout_s)
@@ -287,8 +297,6 @@ class PinLog:
     def look(self, timeout_s: float, *, identity: bool) -> None:
         """Ask whether this still is the group's part of the topic; if not, it is broken.
 
-        Lets go of what has not been asked or sent through for long.
-
         Parameters
         ----------
         timeout_s
@@ -296,15 +304,13 @@ class PinLog:
         identity
             Ask for the topic's id, too: records of another log have been read.
         """
-        if time.monotonic() >= self._used_at + _KEPT_S:  # whatever was sent is there, or given up
-            self._producer = self._admin = None
         topic = self._partition.topic
         count = self.partition_count(topic, timeout_s)
         if count and partition_for_key(self._group, count) != self._partition.partition:
             self.broken = f"it has grown to {count} partitions, and the group's is another one now"
         elif identity:
             try:
-                now = TopicRequest(self._connection, topic, timeout_s).topic_id()
+                now = TopicIdRequest(self._connection, topic, timeout_s).answer()
             except KafkaException as error:
                 log.debug("The id of pin topic %s cannot be read: %s", topic, error)
             else:
@@ -314,13 +320,13 @@ class PinLog:
     def partition_count(self, topic: str, timeout_s: float) -> int | None:
         """Ask the cluster how many partitions a topic has; None: unknown.
 
-        Not asked through the tail, where the request would wait behind its fetches.
+        Asked through the producer: on a consumer the request waits behind its own fetches.
         """
-        client = self._producer if self._producer is not None else self._admin
         try:
-            return partition_count(client or AdminClient(dict(self._connection)), topic, timeout_s)
+            found = self._producer.list_topics(topic, timeout=timeout_s).topics[topic]
         except KafkaException:
             return None
+        return None if found.error is not None else len(found.partitions)
 
     def broker_assigns(self, timeout_s: float) -> bool:
         """Ask whether the group is one of the consumer protocol; where that is unknown: no.
@@ -340,36 +346,12 @@ class PinLog:
 
     def _admin_client(self) -> AdminClient:
         """Return what asks beside the tail, whose own requests wait behind its fetches."""
-        self._used_at = time.monotonic()
         if self._admin is None:
             self._admin = AdminClient(dict(self._connection))
         return self._admin
 
-    def _open_producer(self) -> Producer:
-        """Return what sends."""
-        self._used_at = time.monotonic()
-        if self._producer is None:
-            self._producer = Producer(
-                {
-                    **self._connection,
-                    "acks": "all",
-                    # A record that is refused is not there, and one that is lost is not waited
-                    # for: whoever sent it decides what then, and the client sends it once.
-                    "retries": 0,
-                    "message.timeout.ms": int(_SEND_S * 1000),
-                    "linger.ms": 0,
-                    # A pin of 50,000 partitions is larger than the megabyte that brokers take;
-                    # compressed it is not. Every client can read gzip.
-                    "compression.type": "gzip",
-                    "message.max.bytes": LARGEST_RECORD,
-                    "reconnect.backoff.max.ms": 1000,
-                }
-            )
-        return self._producer
-
     def close(self) -> None:
         """Let go of the connections; what is not yet sent is not sent any more."""
-        if self._producer is not None:
-            self._producer.purge()
-            self._producer.flush(0)
+        self._producer.purge()
+        self._producer.flush(0)
         self._tail.close()

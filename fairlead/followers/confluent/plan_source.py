@@ -17,8 +17,7 @@ from confluent_kafka import (
     TopicPartition,
 )
 
-from fairlead.followers.confluent.config import PATIENT
-from fairlead.followers.confluent.topics import TopicRequest
+from fairlead.followers.confluent.topics import TopicIdRequest
 from fairlead.followers.core.plan_cache import PlanRecord
 from fairlead.wire.partitions import partition_for_key
 from fairlead.wire.record import Origin
@@ -44,11 +43,7 @@ class ConfluentSource:
         self._connection = connection
         self._group = group
         self._partition = partition
-        # That nothing follows, the broker tells only once its patience is over.
-        beginning, self._end = consumer.get_watermark_offsets(partition, timeout=_TIMEOUT_S)
-        if self._end < 0:  # what librdkafka tells of a partition whose leader is gone
-            raise KafkaException(KafkaError(KafkaError.LEADER_NOT_AVAILABLE))
-        self._ended = self._end <= beginning
+        self._ended = False
         self.origin = origin
         consumer.assign([TopicPartition(partition.topic, partition.partition, OFFSET_BEGINNING)])
 
@@ -70,7 +65,6 @@ class ConfluentSource:
         consumer = Consumer(
             {
                 **connection,
-                **PATIENT,
                 "group.id": group,  # required, never joined: the one that the consumer may read
                 "enable.auto.commit": False,
                 "auto.offset.reset": "earliest",
@@ -83,8 +77,7 @@ class ConfluentSource:
             found = metadata.topics[topic]
             if found.error is None:
                 number = partition_for_key(group, len(found.partitions))
-                topic_id = _id_of(TopicRequest(connection, topic, _TIMEOUT_S))
-                origin = Origin(topic, metadata.cluster_id or "", topic_id)
+                origin = Origin(topic, metadata.cluster_id or "", _topic_id(connection, topic))
                 partition = TopicPartition(topic, number)
                 return cls(consumer, group, partition, origin, connection)
         except BaseException:
@@ -115,13 +108,13 @@ class ConfluentSource:
 
         librdkafka goes on from the offset that it had in the topic before, and says nothing.
         """
-        asked = TopicRequest(self._connection, self._partition.topic, _TIMEOUT_S)
-        count = asked.partition_count()
-        if count is None:
+        topic = self._partition.topic
+        found = self._consumer.list_topics(topic, timeout=_TIMEOUT_S).topics[topic]
+        if found.error is not None:
             return False
-        if partition_for_key(self._group, count) != self._partition.partition:
+        if partition_for_key(self._group, len(found.partitions)) != self._partition.partition:
             return True
-        log_now = _id_of(asked)
+        log_now = _topic_id(self._connection, topic)
         return bool(log_now) and log_now != self.origin.log
 
     def at_end(self) -> bool:
@@ -135,10 +128,8 @@ class ConfluentSource:
     def _record(self, message: Message) -> PlanRecord | None:
         error = message.error()
         if error is None:
-            offset = message.offset() or 0
-            self._ended = self._ended or offset + 1 >= self._end
             return PlanRecord(
-                offset,
+                message.offset() or 0,
                 message.key(),
                 message.value(),
                 tuple(message.headers() or ()),
@@ -149,10 +140,10 @@ class ConfluentSource:
         return None
 
 
-def _id_of(asked: TopicRequest) -> str:
-    """Wait for the id that the cluster gave a topic; "": it does not tell."""
+def _topic_id(connection: Mapping[str, Any], topic: str) -> str:
+    """Ask for the id that the cluster gave a topic; "": it does not tell."""
     try:
-        return asked.topic_id()
+        return TopicIdRequest(connection, topic, _TIMEOUT_S).answer()
     except KafkaException as error:
-        log.debug("The id of the plan topic is not known: %s", error)
+        log.debug("The id of topic %s is not known: %s", topic, error)
         return ""

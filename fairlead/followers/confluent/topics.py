@@ -8,7 +8,7 @@ import logging
 from collections.abc import Mapping
 from typing import Any, Final
 
-from confluent_kafka import KafkaError, KafkaException, Producer, TopicCollection
+from confluent_kafka import KafkaError, KafkaException, TopicCollection
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, ResourceType
 
 from fairlead.errors import ConfigurationError
@@ -25,8 +25,8 @@ PIN_TOPIC_CONFIG: Final = {
 PIN_PARTITIONS: Final = 8
 
 
-class TopicRequest:
-    """Asks about a topic, through a client of its own: another's request waits behind its fetches.
+class TopicIdRequest:
+    """Asks for the id that the cluster gave a topic.
 
     Parameters
     ----------
@@ -35,27 +35,17 @@ class TopicRequest:
     topic
         Its name.
     timeout_s
-        How long each request may take.
+        How long the request may take.
     """
 
     def __init__(self, connection: Mapping[str, Any], topic: str, timeout_s: float) -> None:
         self._admin = AdminClient(dict(connection))  # answers nothing once it is let go
-        self._topic, self._timeout_s = topic, timeout_s
+        self._timeout_s = timeout_s
         asked = self._admin.describe_topics(TopicCollection([topic]), request_timeout=timeout_s)
         self._asked = asked[topic]
 
-    def partition_count(self) -> int | None:
-        """Ask how many partitions it has; None where it does not exist, or may not be read.
-
-        Raises
-        ------
-        KafkaException
-            No broker answers in time.
-        """
-        return partition_count(self._admin, self._topic, self._timeout_s)
-
-    def topic_id(self) -> str:
-        """Wait for the id that the cluster gave it; "" where it gives none.
+    def answer(self) -> str:
+        """Wait for the id; "" where the cluster gives none.
 
         Raises
         ------
@@ -70,18 +60,6 @@ class TopicRequest:
             if cause_of(error).code() == KafkaError._UNSUPPORTED_FEATURE:  # noqa: SLF001
                 return ""
             raise
-
-
-def partition_count(client: AdminClient | Producer, topic: str, timeout_s: float) -> int | None:
-    """Ask how many partitions a topic has; None where it does not exist, or may not be read.
-
-    Raises
-    ------
-    KafkaException
-        No broker answers in time.
-    """
-    found = client.list_topics(topic, timeout=timeout_s).topics[topic]
-    return None if found.error is not None else len(found.partitions)
 
 
 def create_pin_topic(connection: Mapping[str, Any], topic: str, *, timeout_s: float = 10.0) -> None:

@@ -76,8 +76,6 @@ class PlanReader:
         What time it is; default: the machine's.
     read_s
         How long to wait for records at a time.
-    look_s
-        How often to ask the source whether it has moved.
     wait
         How `current` waits for what this reads.
     """
@@ -91,7 +89,6 @@ class PlanReader:
         *,
         clock: Clock | None = None,
         read_s: float = _READ_S,
-        look_s: float = _LOOK_S,
         wait: Wait = threading.Condition.wait_for,
     ) -> None:
         self._group = group
@@ -99,11 +96,10 @@ class PlanReader:
         self._open_source = open_source
         self._new_cache = new_cache
         self._on_tick = on_tick
-        self._read_s, self._look_s = read_s, look_s
+        self._read_s = read_s
         self._wait = wait
         self._progress = threading.Condition()
-        #: The plan as known now.
-        self.state = PlanState(problem=_NOT_READ)
+        self._state = PlanState(problem=_NOT_READ)
         self._caught_up = False
         self._source: PlanSource | None = None
         self._cache: PlanCache | None = None
@@ -115,6 +111,11 @@ class PlanReader:
         self._thread = threading.Thread(
             target=self._run, name=f"fairlead-plans-{group}", daemon=True
         )
+
+    @property
+    def state(self) -> PlanState:
+        """The plan as known now."""
+        return self._state
 
     @property
     def caught_up(self) -> bool:
@@ -130,7 +131,7 @@ class PlanReader:
         self._stopping.set()
 
     def close(self) -> None:
-        """Stop reading. Returns when the connection is closed, once a read has ended."""
+        """Stop reading. Returns when the connection is closed, within a second as a rule."""
         self._stopping.set()
         if self._thread.is_alive() and self._thread is not threading.current_thread():
             self._thread.join(timeout=5)
@@ -148,7 +149,7 @@ class PlanReader:
         with self._progress:
             if not self._wait(
                 self._progress,
-                lambda: self._caught_up and self.state.seen.rank >= at_least.rank,
+                lambda: self._caught_up and self._state.seen.rank >= at_least.rank,
                 timeout_s,
             ):
                 log.warning(
@@ -157,7 +158,7 @@ class PlanReader:
                     self._group,
                     timeout_s,
                 )
-            return self.state
+            return self._state
 
     def advance(self, read_s: float) -> float:
         """Do what is next: connect, or read what there is; returns how long to pause before more.
@@ -185,8 +186,7 @@ class PlanReader:
     def _run(self) -> None:
         try:
             while not self._stopping.is_set():
-                if pause_s := self.advance(self._read_s):
-                    self._stopping.wait(pause_s)
+                self._stopping.wait(self.advance(self._read_s))
         finally:
             self._disconnect()
 
@@ -195,12 +195,12 @@ class PlanReader:
         self._connecting_at = self._now()
         source = self._open_source()
         if source is None:
-            self._publish(replace(self.state, problem=_NO_TOPIC))  # a lease says for how long
+            self._publish(replace(self._state, problem=_NO_TOPIC))  # a lease says for how long
             return _NO_TOPIC
         self._source = source
         log.info("Group %s: reading plans from %s", self._group, source)
-        self._cache, self._at_end = self._new_cache(source.origin, self.state), False
-        self._look_at = self._now() + self._look_s
+        self._cache, self._at_end = self._new_cache(source.origin, self._state), False
+        self._look_at = self._now() + _LOOK_S
         return None
 
     def _read_on(self, read_s: float) -> str | None:
@@ -210,11 +210,11 @@ class PlanReader:
         if self._now() >= self._look_at:
             if source.moved():
                 return _MOVED
-            self._look_at = self._now() + self._look_s
+            self._look_at = self._now() + _LOOK_S
         for record in source.read(read_s):
             cache.apply(record)
         self._at_end = self._at_end or source.at_end()
-        if self._at_end and not (self._caught_up and cache.state is self.state):
+        if self._at_end:
             self._publish(cache.state)
         self._on_tick()
         return None
@@ -230,6 +230,6 @@ class PlanReader:
 
     def _publish(self, state: PlanState) -> None:
         with self._progress:
-            self.state = state
+            self._state = state
             self._caught_up = True
             self._progress.notify_all()

@@ -101,7 +101,7 @@ def test_more_partitions_of_the_pin_topic_move_all_members_together() -> None:
     world = settled("a", "b", "c")
     happen(world, Action(world.time, "pins_grow"))
     generation = world.coordinator.generation
-    world.run(world.time + 130.0)
+    world.run(world.time + 40.0)
     assert generation < world.coordinator.generation <= generation + 3
     assert world.healed() is None
     logs = [member.participant._listener.log for member in world.members.values()]  # noqa: SLF001

@@ -19,6 +19,7 @@ from fairlead.errors import ConfigurationError
 from fairlead.followers import FollowOptions
 from fairlead.followers.confluent import PlanConsumer, plan_source
 from fairlead.followers.confluent.pin_listener import KafkaPinTopic, PinListener
+from fairlead.followers.core import plan_reader
 from fairlead.followers.core.plan_reader import PlanReader
 from fairlead.sandbox import Services
 from fairlead.wire.document import PlanDocument
@@ -326,7 +327,7 @@ def test_plans_of_a_topic_that_was_made_anew_are_adopted(
     services: Services, new_consumer: NewConsumer, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is as long as the one before was: by offsets alone there is nothing new in it."""
-    monkeypatch.setattr("fairlead.followers.confluent.consumer._LOOK_S", 0.5)
+    monkeypatch.setattr(plan_reader, "_LOOK_S", 0.5)
     consumer = new_consumer()
     publish(services, consumer, topic, 1, a=[0, 1, 2, 3])
     consumer.subscribe([topic])

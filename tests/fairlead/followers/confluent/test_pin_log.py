@@ -8,9 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from confluent_kafka import Producer
 
-from fairlead.followers.confluent import pin_log
 from fairlead.followers.confluent.pin_log import PinLog
 from fairlead.sandbox import Services
 from fairlead.wire.pin_seals import read_secrets
@@ -72,43 +70,6 @@ def test_log_whose_leader_is_gone_was_not_made_anew(
         monkeypatch.setattr(log, "_admin", Admin())
         log.skip_to_end(1.0)
         assert log.broken == "its leader does not say where it ends"
-
-
-def test_what_sends_is_let_go_at_rest_and_made_anew(
-    services: Services,
-    unique_name: str,
-    kafka_topic: Callable[..., str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Not before it is old; a record that is sent after it arrives like any other."""
-    made = list[Producer]()
-
-    def make(config: dict[str, object]) -> Producer:
-        made.append(Producer(config))
-        return made[-1]
-
-    monkeypatch.setattr(pin_log, "Producer", make)
-    connection = {"bootstrap.servers": services.bootstrap_servers}
-    with closing(PinLog.open(unique_name, connection, kafka_topic(), timeout_s=10.0)) as log:
-        for generation, producers in ((1, 1), (2, 1), (3, 2)):
-            log.append(Pin(generation, "consumer-1", ("orders",), {}, plan_version=1))
-            assert [arrived.generation for arrived in pins(log)] == [generation]
-            assert len(made) == producers
-            monkeypatch.setattr(pin_log, "_KEPT_S", 60.0 if generation == 1 else 0.0)
-            log.look(10.0, identity=False)
-            assert log.broken is None
-
-
-def pins(log: PinLog) -> list[Pin]:
-    """Return the next that are read."""
-    read = list[Pin]()
-
-    def arrived() -> bool:
-        read.extend(entry.record for entry in log.read(0.1) if isinstance(entry.record, Pin))
-        return bool(read)
-
-    eventually(arrived, "a pin is read")
-    return read
 
 
 def generations(records: list[Record]) -> list[int]:

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 import pytest
 
+from fairlead.followers.core import plan_reader
 from fairlead.followers.core.plan_cache import PlanCache, PlanRecord, PlanState
 from fairlead.followers.core.plan_reader import PlanReader
 from fairlead.wire.record import NOTHING, Origin
@@ -31,11 +32,9 @@ def new_cache(origin: Origin, known: PlanState) -> PlanCache:
 
 
 @contextmanager
-def reading(
-    open_source: Callable[[], ScriptedSource | None], *, look_s: float = 30.0
-) -> Iterator[PlanReader]:
+def reading(open_source: Callable[[], ScriptedSource | None]) -> Iterator[PlanReader]:
     """Run a reader, and close it."""
-    reader = PlanReader("group", open_source, new_cache, lambda: None, look_s=look_s)
+    reader = PlanReader("group", open_source, new_cache, lambda: None)
     reader.start()
     try:
         yield reader
@@ -171,8 +170,11 @@ def test_older_record_that_comes_again_is_refused_across_connections() -> None:
         assert version(reader.state) == 2
 
 
-def test_topic_that_grows_is_read_where_the_key_lands_now() -> None:
+def test_topic_that_grows_is_read_where_the_key_lands_now(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """The reader opens the other partition, and goes on from what it knew."""
+    monkeypatch.setattr(plan_reader, "_LOOK_S", 0.0)
 
     class Grown(ScriptedSource):
         def moved(self) -> bool:
@@ -180,7 +182,7 @@ def test_topic_that_grows_is_read_where_the_key_lands_now() -> None:
 
     first, second = Grown(leased(1)), ScriptedSource()
     sources = iter([first, second])
-    with reading(lambda: next(sources), look_s=0.0) as reader:
+    with reading(lambda: next(sources)) as reader:
         eventually(first.feed.empty, "version 1 is read")
         first.ended.set()
         eventually(lambda: first.closed, "the old partition is left")
