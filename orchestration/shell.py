@@ -28,9 +28,10 @@ from fairlead.surfaces.cli.output import say, say_error
 from orchestration.definitions import defs
 from orchestration.runs import known_cohorts, run_requests
 
-#: Of Dagster's connections: how long a query may take, how old one may be that is used again, so
-#: that none has been cut off meanwhile, and how many there may be beside the first.
-_STATEMENT_MS, _RECYCLE_S, _MORE_CONNECTIONS = 15_000, 30, 20
+#: Of Dagster's connections: how long a query may take, how old a connection may be that is used
+#: again, and how many there may be beside the first. One that was cut off fails a query, so that
+#: they are replaced after seconds.
+_STATEMENT_MS, _RECYCLE_S, _MORE_CONNECTIONS = 60_000, 5, 20
 
 
 def run(

@@ -40,16 +40,15 @@ def main() -> int:
         session = build_session(SparkSettings(master=HERE, properties=properties))
         warm_up(session, Path(folder))
         session.stop()
-        _end_jvm()
-        if not unfinished.exists():
+        if not _has_ended() or not unfinished.exists():
             sys.stderr.write("This Java wrote no archive of classes: Spark starts without it\n")
             return 1
         unfinished.replace(PATH)
     return 0
 
 
-def _end_jvm() -> None:
-    """End this process's JVM, and wait until it has written."""
+def _has_ended() -> bool:
+    """End this process's JVM, and wait until it has written; False: it takes too long."""
     gateway: Any = SparkContext._gateway  # noqa: SLF001 - PySpark has no public name for it
     gateway.shutdown()
     gateway.proc.stdin.close()  # a JVM of PySpark ends with its parent's end of this
@@ -57,6 +56,8 @@ def _end_jvm() -> None:
         gateway.proc.wait(_WRITTEN_WITHIN_S)
     except TimeoutExpired:
         gateway.proc.kill()
+        return False
+    return True
 
 
 if __name__ == "__main__":
