@@ -14,6 +14,7 @@ import time
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 
+from benchmarks import harness
 from benchmarks.services import create_topics, kafka
 
 PARTITIONS, ROUNDS, AHEAD = 20, 250, 3
@@ -22,6 +23,7 @@ TOPIC = "old-answers"
 
 def main() -> None:
     """Count, and print."""
+    harness.parser(__doc__).parse_args()
     with kafka() as broker:
         for between in (False, True):
             topic = f"{TOPIC}-{between}"
