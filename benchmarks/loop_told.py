@@ -10,15 +10,17 @@ connected by who has read what. It must be known where stretches of two minutes 
 which the owner truly was at its limit, hold the partition in shares that differ twofold.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Final
+from itertools import chain
+from typing import Any, Final, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from benchmarks.loop_goals import Goal
-from fairlead.domain.judgement.forecast import Forecast
+from fairlead.domain.judgement.forecast import STAYS_S, Forecast
 from fairlead.domain.judgement.peers import linked
 from fairlead.domain.judgement.rules import Rules
 from fairlead.simulation.catalogue import SCENARIOS, scenario
@@ -37,8 +39,6 @@ _SPARE: Final = 0.15
 _NEAR: Final = 0.2
 _LOOKS: Final = 2
 _STEADY: Final = 0.05
-#: Who is in time for so long has caught up.
-_STAYS_S: Final = 600.0
 #: What never happens in so long never does.
 _NEVER_S: Final = 6 * 3600.0
 _STRETCH_S, _SEEN_S, _FULL, _TWOFOLD = 120.0, 3600.0, 0.995, 2.0
@@ -53,6 +53,7 @@ _WRONG: Final = 0.1
 _Job = tuple[str, str | None, bool, int]
 #: How often what was told, and how often it came true, by what it is of.
 Rows = list[dict[str, Any]]
+Key = TypeVar("Key", bound=Hashable)
 
 
 def measure(seed: int, each: Callable[..., Iterable[Rows]] = map) -> Rows:
@@ -72,28 +73,31 @@ def measure(seed: int, each: Callable[..., Iterable[Rows]] = map) -> Rows:
         if what.kind == "changing" or (planned and what.kind != "healthy")
     ]
     jobs += [(name, client, False, seed) for name in _COSTLY for client in _CLIENTS]
-    total: dict[tuple[str, str], dict[str, int]] = {}
-    for rows in each(_told, jobs):
-        for row in rows:
-            sums = total.setdefault((row["what"], row["of"]), {})
-            for key in row.keys() - {"what", "of"}:
-                sums[key] = sums.get(key, 0) + row[key]
+    rows = chain.from_iterable(each(_told, jobs))
+    total = _summed(rows, lambda row: (row["what"], row["of"]))
     return [{"what": what, "of": of, **sums} for (what, of), sums in sorted(total.items())]
 
 
 def goals(rows: Rows) -> list[Goal]:
     """Nine in ten; of costs over all clients."""
-    total: dict[str, dict[str, int]] = {}
-    for row in rows:
-        sums = total.setdefault("costs" if "known" in row else f"told, {row['of']}", {})
-        for key in row.keys() - {"what", "of"}:
-            sums[key] = sums.get(key, 0) + row[key]
+    total = _summed(rows, lambda row: "costs" if "known" in row else f"told, {row['of']}")
     return [
         Goal(scenario, what, round(1 - sums[part] / sums[whole], 3), _WRONG)
         for scenario, sums in total.items()
         for what, part, whole in _GOALS
         if sums.get(whole)
     ]
+
+
+def _summed(
+    rows: Iterable[dict[str, Any]], by: Callable[[dict[str, Any]], Key]
+) -> dict[Key, Counter[str]]:
+    """Add up what rows count, by what a function says of each row."""
+    total: dict[Key, Counter[str]] = {}
+    for row in rows:
+        counts = {name: row[name] for name in row.keys() - {"what", "of"}}
+        total.setdefault(by(row), Counter()).update(counts)
+    return total
 
 
 _GOALS: Final = (
@@ -134,7 +138,7 @@ class _Future:
         late: Mask = np.atleast_1d((behind > LATE_S).any(axis=1))
         steps = np.arange(late.size)
         next_late = np.minimum.accumulate(np.where(late, steps, late.size)[::-1])[::-1]
-        stays = next_late - steps >= _STAYS_S / world.step_s
+        stays = next_late - steps >= STAYS_S / world.step_s
         found = np.where(stays, steps, 10 * late.size)
         return cls(ran, late, np.minimum.accumulate(found[::-1])[::-1], behind)
 
@@ -145,7 +149,7 @@ class _Future:
         end = min((at for at in changes if at > step), default=world.steps)
         seconds = float(self.in_time_at[step] - step) * world.step_s
         until = (end - step) * world.step_s
-        return seconds if seconds + _STAYS_S <= until else np.inf, until
+        return seconds if seconds + STAYS_S <= until else np.inf, until
 
     def spare(self, step: int, last: int, owner: Int32) -> tuple[float, float]:
         """Return the least share of late members' speeds that is spare, and how much it varies."""
@@ -173,7 +177,7 @@ def _caught_up(ran: Run, planner: Planner) -> Iterator[dict[str, Any]]:
             continue
         seconds, until = future.happens_s(step)
         told = np.inf if forecast.caught_up_s is None else forecast.caught_up_s
-        if np.isinf(seconds) and not (told <= until - _STAYS_S or until >= _NEVER_S):
+        if np.isinf(seconds) and not (told <= until - STAYS_S or until >= _NEVER_S):
             continue  # something changed before either
         owner = [owner for since_s, owner in ran.owners if since_s <= step * world.step_s][-1]
         last = min(step + round(min(seconds, until) / world.step_s), world.steps - 1)

@@ -18,12 +18,13 @@ from pyspark import SparkContext
 #: In this Python environment, as the jars of PySpark are.
 PATH: Final = Path(sys.prefix, "share", "fairlead", "spark.jsa")
 _WRITTEN_WITHIN_S: Final = 120
+#: Of a file that does not fit, and of classes that it cannot hold, Java warns on standard output.
+_QUIET: Final = "-Xlog:all=error"
 
 
 def java_options(path: Path = PATH) -> str:
     """Return the JVM options that use the file; none where there is no file."""
-    # Of a file that does not fit, Java warns on its standard output.
-    return f'-XX:SharedArchiveFile="{path}" -Xlog:all=error' if path.exists() else ""
+    return f'-XX:SharedArchiveFile="{path}" {_QUIET}' if path.exists() else ""
 
 
 def main() -> int:
@@ -35,7 +36,7 @@ def main() -> int:
     PATH.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=PATH.parent) as folder:
         unfinished = Path(folder, PATH.name)
-        options = f'{JAVA_OPTIONS} -XX:ArchiveClassesAtExit="{unfinished}" -Xlog:all=error'
+        options = f'{JAVA_OPTIONS} -XX:ArchiveClassesAtExit="{unfinished}" {_QUIET}'
         properties = {"spark.driver.extraJavaOptions": options}
         session = build_session(SparkSettings(master=HERE, properties=properties))
         warm_up(session, Path(folder))
