@@ -71,6 +71,7 @@ bench: install
 
 bench-followers: install
 	$(BIN)/python -m benchmarks.rebalance
+	$(BIN)/python -m benchmarks.rest
 	$(BIN)/python -m benchmarks.drain
 
 bench-loop: install

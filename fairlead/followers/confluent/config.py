@@ -21,6 +21,11 @@ _CONNECTION_PREFIXES: Final = (
     "socket.",
     "ssl.",
 )
+#: How long a broker may keep a fetch that finds nothing, in milliseconds: it answers once a record
+#: comes, and an empty answer costs both sides.
+_PATIENCE_MS: Final = 4_000
+#: librdkafka wants a fetch to be over so long before its request would be.
+_SPARE_MS: Final = 1_000
 _CONNECTION: Final = frozenset(
     {"api.version.request", "debug", "log_level", "logger", "oauth_cb", "plugin.library.paths"}
 )
@@ -83,6 +88,18 @@ def connection_of(settings: Mapping[str, Any]) -> dict[str, Any]:
         if name in _CONNECTION or name.startswith(_CONNECTION_PREFIXES)
     }
     return {**reach, "allow.auto.create.topics": False}
+
+
+def patience_of(connection: Mapping[str, Any]) -> int:
+    """Return how many milliseconds a broker may keep a fetch of a follower at rest.
+
+    Examples
+    --------
+    >>> patience_of({}), patience_of({"socket.timeout.ms": 3000})
+    (4000, 2000)
+    """
+    longest = int(connection.get("socket.timeout.ms", _PATIENCE_MS + _SPARE_MS)) - _SPARE_MS
+    return max(0, min(_PATIENCE_MS, longest))
 
 
 def _dotted(name: str) -> str:

@@ -19,7 +19,6 @@ import random
 import struct
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import Any, Final, Self
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
@@ -29,11 +28,10 @@ from fairlead.followers.confluent.config import check, connection_of
 from fairlead.followers.confluent.membership import Event, GroupMembership, Pair
 from fairlead.followers.confluent.participant import Participant
 from fairlead.followers.confluent.pin_listener import KafkaPinTopic, PinListener
-from fairlead.followers.confluent.plan_source import ConfluentSource
+from fairlead.followers.confluent.plan_source import shared_reader
 from fairlead.followers.confluent.topics import cause_of
 from fairlead.followers.core.clock import Clock
-from fairlead.followers.core.follower import FollowOptions, new_cache
-from fairlead.followers.core.plan_reader import PlanReader
+from fairlead.followers.core.follower import FollowOptions
 from fairlead.followers.core.status import FollowerStatus
 from fairlead.wire.pin_seals import read_secrets
 
@@ -41,8 +39,9 @@ RebalanceCallback = Callable[[Consumer, list[TopicPartition]], None]
 
 PIN_TOPIC: Final = "fairlead.pins"
 _METADATA: Final = b"CGMDv2:"
-#: How long the thread that reads plans waits for them at a time: a plan ends the wait.
-_READ_S: Final = 1.0
+#: From a call that waits for 0.2 s confluent-kafka does not return when a callback asks for it.
+_CALL_S: Final = 0.199
+_CALLED_S: Final = 0.2
 
 
 class _BeganError(Exception):
@@ -97,16 +96,11 @@ class PlanConsumer(Consumer):
         settings, secrets = check({**(config or {}), **kwargs}), read_secrets(group_secret)
         super().__init__(settings)
         self._callbacks: dict[Event, RebalanceCallback | None] = {}
-        self._closed = self._waiting = False
+        self._closed = self._waiting = self._disturbed = False
         group, connection = settings["group.id"], connection_of(settings)
         options, clock, rng = options or FollowOptions(), Clock(), random.Random()  # noqa: S311
-        reader = PlanReader(
-            group,
-            open_source=partial(ConfluentSource.open, group, connection, options.plan_topic),
-            new_cache=partial(new_cache, group, options),
-            on_tick=lambda: None,
-            read_s=_READ_S,
-        )
+        reader = shared_reader(group, connection, options)
+        self._dropped = weakref.finalize(self, reader.stop)  # without having been closed
         topic = KafkaPinTopic(group, connection, pin_topic, secrets)
         listener = PinListener(group, topic, clock, rng)
         client_id = settings.get("client.id", "rdkafka")
@@ -114,8 +108,6 @@ class PlanConsumer(Consumer):
             group, client_id, options, listener=listener, reader=reader, clock=clock, rng=rng
         )
         self._membership = GroupMembership(_Handle(self), self._participant, clock)
-        weakref.finalize(self, reader.stop)  # dropped without having been closed
-        reader.start()
 
     @property
     def plan_version(self) -> int | None:
@@ -196,10 +188,18 @@ class PlanConsumer(Consumer):
         return self._membership.fetch(fetch, timeout, nothing=[])
 
     def _wait(self, wait_s: float) -> Message | None:
-        """Wait for the next message or event, or for the beginning of a roll call."""
-        self._waiting = True
+        """Wait for the next message or event, for a rebalance, or for news of a plan.
+
+        A consumer at rest is mostly here: each call of Python costs more than the client's own.
+        """
+        poll, participant = super().poll, self._participant  # consume() would wait on
+        self._waiting, self._disturbed = True, False
         try:
-            return super().poll(wait_s)  # consume() would wait on
+            while True:
+                message = poll(min(wait_s, _CALL_S))
+                wait_s -= _CALLED_S
+                if message is not None or wait_s <= 0 or self._disturbed or participant.news:
+                    return message
         except _BeganError as began:
             began.__traceback__ = None  # the client keeps the exception, and so what it leads to
             return None
@@ -229,6 +229,7 @@ class PlanConsumer(Consumer):
             try:
                 super().close()
             finally:
+                self._dropped.detach()
                 self._participant.close()
 
     def __enter__(self) -> Self:
@@ -245,9 +246,11 @@ class PlanConsumer(Consumer):
             raise _BeganError  # makes the client return; by now it has assigned nothing, as it must
 
     def _on_revoke(self, _: Consumer, __: list[TopicPartition]) -> None:
+        self._disturbed = True
         self._membership.revoked()
 
     def _on_lost(self, _: Consumer, __: list[TopicPartition]) -> None:
+        self._disturbed = True
         self._membership.lost()
 
     def _tell(self, event: Event, share: Sequence[Pair]) -> None:

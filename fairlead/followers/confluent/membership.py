@@ -29,13 +29,12 @@ Fetched = TypeVar("Fetched")
 #: The longest that a call to the client may keep a roll call waiting.
 _SLICE_S: Final = 0.02
 _READ_S: Final = 0.02
-#: The same while this member owns what was decided, and how often it then looks for news. From a
-#: call that waits longer confluent-kafka does not return when a callback asks for it.
+#: How often this member steps while it owns what was decided, and a time to ask for more is drawn.
 _SETTLED_S: Final = 0.2
 #: How often it looks after the log while there is no news.
-_AT_REST_S: Final = 1.0
+_AT_REST_S: Final = 3.0
 #: The client counts in milliseconds: what is left of a time-out below this is over.
-_SHORTEST_S: Final = 0.001
+_SHORTEST_S: Final = 0.006
 #: How often subscribing may wait so long for the log to show that it works.
 _READS_TO_JOIN: Final = 25
 
@@ -123,7 +122,8 @@ class GroupMembership:
         Parameters
         ----------
         fetch
-            Waits so long at most, and no longer once a roll call has begun.
+            Waits so long at most, and no longer once a rebalance has begun or there is news of a
+            plan.
         timeout
             How long all may take; None or below 0: as long as it takes.
         nothing
@@ -178,10 +178,10 @@ class GroupMembership:
             # Subscribing again would give this member its old place back, without a rebalance.
             self._leave()
             self._join()
-        self._slice_s = _SETTLED_S if self._participant.settled else _SLICE_S
-        self._next_step_at = self._now() + (
-            _AT_REST_S if self._participant.at_rest else self._slice_s
-        )
+        self._slice_s = _SLICE_S
+        if self._participant.settled:
+            self._slice_s = _AT_REST_S if self._participant.at_rest else _SETTLED_S
+        self._next_step_at = self._now() + self._slice_s
         if self._is_urgent:
             self._slice_s, self._next_step_at = 0.0, float("-inf")
 

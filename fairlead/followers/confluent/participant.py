@@ -434,7 +434,7 @@ class Participant:
         if why is not None:
             self._give_up(part, why)
         if why == UNREAD:
-            self._listener.close()
+            self._listener.give_up(why)
 
     def _give_up(self, part: Attendance, why: str) -> None:
         """Leave what was ceded to whoever owns it by now, if anybody; and say no more for a while.

@@ -200,6 +200,13 @@ class PinListener:
         self._shown, self._mark = False, None
         self._mark_at, self._mark_s = self._now() + _MARK_S, _MARK_S
 
+    def give_up(self, why: str) -> None:
+        """Let go of connections that do not work; the next are new ones."""
+        self.doubt(why)
+        if self._log is not None:
+            self._log.broken = why
+        self.close()
+
     def skip_to_end(self) -> None:
         """Pass over whatever stands in the log by now."""
         if self._log is not None and self.works:
@@ -215,8 +222,7 @@ class PinListener:
             return []
         now = self._now()
         if self._mark is not None and now >= self._marked_at + _BACK_S:
-            self.doubt("what was written to it is not read again")
-            self.close()
+            self.give_up("what was written to it is not read again")
             return []
         if not self._shown and now >= self._mark_at:
             self._mark = f"{self._rng.getrandbits(64):016x}"

@@ -19,20 +19,19 @@ from confluent_kafka import (  # type: ignore[attr-defined] # the type is newer 
     KafkaError,
     KafkaException,
     Message,
-    Producer,
     TopicPartition,
 )
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
+from fairlead.followers.confluent.clients import Sender, admin_client, forget, sender
+from fairlead.followers.confluent.config import patience_of
 from fairlead.followers.confluent.topics import TopicIdRequest, cause_of
 from fairlead.wire.partitions import partition_for_key
 from fairlead.wire.pin_seals import Seal
-from fairlead.wire.pins import LARGEST_RECORD, Record, decode, encode
+from fairlead.wire.pins import Record, decode, encode
 
 log = logging.getLogger(__name__)
 
-#: How long a record may be on its way before nobody waits for it any more.
-_SEND_S: Final = 2.0
 _ENOUGH: Final = 1000
 # After these what was read and what comes may belong to two different logs.
 _BROKEN: Final = frozenset(
@@ -105,14 +104,14 @@ class PinLog:
 
     Parameters
     ----------
-    tail, producer
-        librdkafka handles of its own.
+    tail
+        A consumer of its own.
+    producer, admin
+        What sends, and what asks beside the tail, whose own requests wait behind its fetches.
     partition
         Where the group's key lands, and where to begin.
     group
         The group id.
-    connection
-        librdkafka's settings of how to reach the cluster.
     identity
         The topic's id; "": unknown.
     secrets
@@ -122,25 +121,24 @@ class PinLog:
     def __init__(
         self,
         tail: Consumer,
-        producer: Producer,
+        producer: Sender,
+        admin: AdminClient,
         partition: TopicPartition,
         group: str,
         *,
-        connection: Mapping[str, Any],
         identity: str,
         secrets: tuple[bytes, ...] = (),
     ) -> None:
         self._tail = tail
         self._producer = producer
+        self._admin = admin
         self._partition = partition
         self._group = group
         self._key = group.encode()
-        self._connection = connection
         self._floor = partition.offset
         self.identity = identity
         self._seal = Seal(group, identity, secrets)
         self.broken: str | None = None
-        self._admin: AdminClient | None = None
         tail.assign([partition])
 
     @classmethod
@@ -179,7 +177,7 @@ class PinLog:
                 "group.id": group,  # required, never joined: the one the consumer may read
                 "enable.auto.commit": False,
                 "auto.offset.reset": "error",
-                "fetch.wait.max.ms": 1000,  # an empty answer costs both sides, and tells nothing
+                "fetch.wait.max.ms": patience_of(connection),
                 "fetch.error.backoff.ms": 50,
                 # While many members announce themselves, fetch what they said together.
                 "queued.min.messages": 1,
@@ -188,32 +186,16 @@ class PinLog:
             }
         )
         try:
-            identity = TopicIdRequest(connection, topic, timeout_s)
+            admin = admin_client(connection)
+            identity = TopicIdRequest(admin, topic, timeout_s)
             found = tail.list_topics(topic, timeout=timeout_s).topics[topic]
             if found.error is not None:
                 raise KafkaException(found.error)  # noqa: TRY301 - the tail is closed here
             number = partition_for_key(group, len(found.partitions))
             _, end = tail.get_watermark_offsets(TopicPartition(topic, number), timeout=timeout_s)
             partition = TopicPartition(topic, number, end)
-            producer = Producer(
-                {
-                    **connection,
-                    "acks": "all",
-                    # A record that is refused is not there, and one that is lost is not waited
-                    # for: whoever sent it decides what then, and the client sends it once.
-                    "retries": 0,
-                    "message.timeout.ms": int(_SEND_S * 1000),
-                    "linger.ms": 0,
-                    # A pin of 50,000 partitions is larger than the megabyte that brokers take;
-                    # compressed it is not. Every client can read gzip.
-                    "compression.type": "gzip",
-                    "message.max.bytes": LARGEST_RECORD,
-                    "reconnect.backoff.max.ms": 1000,
-                }
-            )
             return cls(
-                *(tail, producer, partition, group),
-                connection=connection,
+                *(tail, sender(connection), admin, partition, group),
                 identity=identity.answer(),
                 secrets=secrets,
             )
@@ -274,7 +256,7 @@ class PinLog:
     def skip_to_end(self, timeout_s: float) -> None:
         """Pass over whatever stands in the log by now; where that cannot be known, it is broken."""
         partition = self._partition
-        asked = self._admin_client().list_offsets(
+        asked = self._admin.list_offsets(
             {TopicPartition(partition.topic, partition.partition): OffsetSpec.latest()},
             isolation_level=IsolationLevel.READ_UNCOMMITTED,
             request_timeout=timeout_s,
@@ -310,7 +292,7 @@ class PinLog:
             self.broken = f"it has grown to {count} partitions, and the group's is another one now"
         elif identity:
             try:
-                now = TopicIdRequest(self._connection, topic, timeout_s).answer()
+                now = TopicIdRequest(self._admin, topic, timeout_s).answer()
             except KafkaException as error:
                 log.debug("The id of pin topic %s cannot be read: %s", topic, error)
             else:
@@ -333,7 +315,7 @@ class PinLog:
 
         Brokers before KIP-848 know of no such groups, and one that does not answer converts none.
         """
-        asked = self._admin_client().list_consumer_groups(
+        asked = self._admin.list_consumer_groups(
             types={ConsumerGroupType.CONSUMER},  # type: ignore[call-arg] # as above
             request_timeout=timeout_s,
         )
@@ -344,14 +326,10 @@ class PinLog:
             return False
         return any(member.group_id == self._group for member in found)
 
-    def _admin_client(self) -> AdminClient:
-        """Return what asks beside the tail, whose own requests wait behind its fetches."""
-        if self._admin is None:
-            self._admin = AdminClient(dict(self._connection))
-        return self._admin
-
     def close(self) -> None:
-        """Let go of the connections; what is not yet sent is not sent any more."""
-        self._producer.purge()
-        self._producer.flush(0)
+        """Let go of the connections; where it is broken, nobody else shall have the same."""
+        self._producer.poll(0)
+        if self.broken is not None:
+            forget(self._producer)
+            forget(self._admin)
         self._tail.close()

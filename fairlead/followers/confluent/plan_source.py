@@ -6,6 +6,7 @@ record means (`plan_cache`).
 
 import logging
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Final
 
 from confluent_kafka import (
@@ -16,9 +17,14 @@ from confluent_kafka import (
     Message,
     TopicPartition,
 )
+from confluent_kafka.admin import AdminClient
 
+from fairlead.followers.confluent.clients import admin_client, key_of, shared
+from fairlead.followers.confluent.config import patience_of
 from fairlead.followers.confluent.topics import TopicIdRequest
+from fairlead.followers.core.follower import FollowOptions, new_cache
 from fairlead.followers.core.plan_cache import PlanRecord
+from fairlead.followers.core.plan_reader import PlanReader
 from fairlead.wire.partitions import partition_for_key
 from fairlead.wire.record import Origin
 
@@ -26,24 +32,48 @@ log = logging.getLogger(__name__)
 
 _TIMEOUT_S: Final = 5.0
 _ENOUGH: Final = 100
+#: How long the thread that reads plans waits for them at a time: a plan ends the wait.
+_READ_S: Final = 1.0
+#: As `config.patience_of`, until the end has been reached: only an empty answer tells that.
+_HASTE_MS: Final = 200
 
 
 class ConfluentSource:
-    """The plan topic's partition that holds a group's key, read from its beginning."""
+    """The plan topic's partition that holds a group's key, read from its beginning.
+
+    Parameters
+    ----------
+    consumer
+        Reads the partition to its end; then another one goes on, for which brokers wait longer.
+    settings
+        The consumer's.
+    group
+        The group id.
+    partition
+        Where its key lands.
+    origin
+        The topic.
+    admin
+        Asks about it: on a consumer the request waits behind its own fetches.
+    """
 
     def __init__(
         self,
         consumer: Consumer,
+        settings: Mapping[str, Any],
         group: str,
         partition: TopicPartition,
         origin: Origin,
-        connection: Mapping[str, Any],
+        *,
+        admin: AdminClient,
     ) -> None:
         self._consumer = consumer
-        self._connection = connection
+        self._settings = settings
+        self._admin = admin
         self._group = group
         self._partition = partition
         self._ended = False
+        self._epoch = -1  # unknown
         self.origin = origin
         consumer.assign([TopicPartition(partition.topic, partition.partition, OFFSET_BEGINNING)])
 
@@ -62,24 +92,26 @@ class ConfluentSource:
         topic
             The plan topic.
         """
-        consumer = Consumer(
-            {
-                **connection,
-                "group.id": group,  # required, never joined: the one that the consumer may read
-                "enable.auto.commit": False,
-                "auto.offset.reset": "earliest",
-                "isolation.level": "read_committed",
-                "enable.partition.eof": True,  # the last stable offset, whatever stands before it
-            }
-        )
+        patience_ms = patience_of(connection)
+        settings = {
+            **connection,
+            "group.id": group,  # required, never joined: the one that the consumer may read
+            "enable.auto.commit": False,
+            "auto.offset.reset": "earliest",
+            "isolation.level": "read_committed",
+            "enable.partition.eof": True,  # the last stable offset, whatever stands before it
+            "fetch.wait.max.ms": patience_ms,
+        }
+        consumer = Consumer({**settings, "fetch.wait.max.ms": min(_HASTE_MS, patience_ms)})
         try:
             metadata = consumer.list_topics(topic, timeout=_TIMEOUT_S)
             found = metadata.topics[topic]
             if found.error is None:
                 number = partition_for_key(group, len(found.partitions))
-                origin = Origin(topic, metadata.cluster_id or "", _topic_id(connection, topic))
+                admin = admin_client(connection)
+                origin = Origin(topic, metadata.cluster_id or "", _topic_id(admin, topic))
                 partition = TopicPartition(topic, number)
-                return cls(consumer, group, partition, origin, connection)
+                return cls(consumer, settings, group, partition, origin, admin=admin)
         except BaseException:
             consumer.close()
             raise
@@ -101,7 +133,13 @@ class ConfluentSource:
         messages = self._consumer.consume(1, timeout_s)
         if messages:
             messages += self._consumer.consume(_ENOUGH, 0)
-        return [record for record in map(self._record, messages) if record is not None]
+        records = []
+        for message in messages:
+            if (record := self._record(message)) is not None:
+                records.append(record)
+            elif self._reach_end(message.offset() or 0):
+                break  # what came since is read again
+        return records
 
     def moved(self) -> bool:
         """Whether the group's key lands in another partition by now, or in another topic's.
@@ -109,12 +147,12 @@ class ConfluentSource:
         librdkafka goes on from the offset that it had in the topic before, and says nothing.
         """
         topic = self._partition.topic
-        found = self._consumer.list_topics(topic, timeout=_TIMEOUT_S).topics[topic]
+        found = self._admin.list_topics(topic, timeout=_TIMEOUT_S).topics[topic]
         if found.error is not None:
             return False
         if partition_for_key(self._group, len(found.partitions)) != self._partition.partition:
             return True
-        log_now = _topic_id(self._connection, topic)
+        log_now = _topic_id(self._admin, topic)
         return bool(log_now) and log_now != self.origin.log
 
     def at_end(self) -> bool:
@@ -128,6 +166,8 @@ class ConfluentSource:
     def _record(self, message: Message) -> PlanRecord | None:
         error = message.error()
         if error is None:
+            epoch = message.leader_epoch()
+            self._epoch = -1 if epoch is None else epoch
             return PlanRecord(
                 message.offset() or 0,
                 message.key(),
@@ -136,14 +176,52 @@ class ConfluentSource:
             )
         if error.code() != KafkaError._PARTITION_EOF:  # noqa: SLF001 - librdkafka's name
             raise KafkaException(error)
-        self._ended = True
         return None
 
+    def _reach_end(self, offset: int) -> bool:
+        """Read on from where the partition ends, through a patient consumer; whether that is new.
 
-def _topic_id(connection: Mapping[str, Any], topic: str) -> str:
+        With the last record's leader epoch the broker says where the log has been cut since.
+        """
+        if self._ended:
+            return False
+        hasty, self._consumer = self._consumer, Consumer(dict(self._settings))
+        topic, number = self._partition.topic, self._partition.partition
+        self._consumer.assign([TopicPartition(topic, number, offset, leader_epoch=self._epoch)])
+        hasty.close()
+        self._ended = True
+        return True
+
+
+def shared_reader(group: str, connection: Mapping[str, Any], options: FollowOptions) -> PlanReader:
+    """Return a reader of a group's plans that has been started, by this or another follower.
+
+    Parameters
+    ----------
+    group
+        The group id.
+    connection
+        librdkafka's settings of how to reach the cluster.
+    options
+        How to follow plans.
+    """
+    key = (PlanReader, group, key_of(connection), options)
+    reader: PlanReader | None = shared.get(key)
+    while reader is None or not reader.serve():
+        reader = shared[key] = PlanReader(
+            group,
+            open_source=partial(ConfluentSource.open, group, connection, options.plan_topic),
+            new_cache=partial(new_cache, group, options),
+            on_tick=lambda: None,
+            read_s=_READ_S,
+        )
+    return reader
+
+
+def _topic_id(admin: AdminClient, topic: str) -> str:
     """Ask for the id that the cluster gave a topic; "": it does not tell."""
     try:
-        return TopicIdRequest(connection, topic, _TIMEOUT_S).answer()
+        return TopicIdRequest(admin, topic, _TIMEOUT_S).answer()
     except KafkaException as error:
         log.debug("The id of topic %s is not known: %s", topic, error)
         return ""

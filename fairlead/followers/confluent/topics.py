@@ -12,6 +12,7 @@ from confluent_kafka import KafkaError, KafkaException, TopicCollection
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, ResourceType
 
 from fairlead.errors import ConfigurationError
+from fairlead.followers.confluent.clients import admin_client
 from fairlead.wire.partitions import kafka_uuid
 
 log = logging.getLogger(__name__)
@@ -30,18 +31,17 @@ class TopicIdRequest:
 
     Parameters
     ----------
-    connection
-        librdkafka's settings of how to reach the cluster.
+    admin
+        Asks; answers nothing once it is let go.
     topic
         Its name.
     timeout_s
         How long the request may take.
     """
 
-    def __init__(self, connection: Mapping[str, Any], topic: str, timeout_s: float) -> None:
-        self._admin = AdminClient(dict(connection))  # answers nothing once it is let go
+    def __init__(self, admin: AdminClient, topic: str, timeout_s: float) -> None:
         self._timeout_s = timeout_s
-        asked = self._admin.describe_topics(TopicCollection([topic]), request_timeout=timeout_s)
+        asked = admin.describe_topics(TopicCollection([topic]), request_timeout=timeout_s)
         self._asked = asked[topic]
 
     def answer(self) -> str:
@@ -72,7 +72,7 @@ def create_pin_topic(connection: Mapping[str, Any], topic: str, *, timeout_s: fl
     KafkaException
         No broker answers in time.
     """
-    admin = AdminClient(dict(connection))
+    admin = admin_client(connection)
     new = NewTopic(topic, PIN_PARTITIONS, config=PIN_TOPIC_CONFIG)  # replicas: the brokers' default
     try:
         admin.create_topics([new], request_timeout=timeout_s)[topic].result(timeout_s + 1)
@@ -98,7 +98,7 @@ def check_pin_topic(connection: Mapping[str, Any], topic: str, *, timeout_s: flo
     ConfigurationError
         It is compacted.
     """
-    admin = AdminClient(dict(connection))
+    admin = admin_client(connection)
     resource = ConfigResource(ResourceType.TOPIC, topic)
     try:
         config = admin.describe_configs([resource], request_timeout=timeout_s)[resource].result(

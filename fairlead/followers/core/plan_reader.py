@@ -55,7 +55,7 @@ Wait = Callable[[threading.Condition, Callable[[], bool], float], bool]
 
 
 class PlanReader:
-    """Keeps one group's plan current on a daemon thread.
+    """Keeps one group's plan current on a daemon thread, for one or several followers.
 
     Each connection reads the partition from its beginning into a cache of its own, which counts
     from when it has got to the end; until then the last good plan of the one before stays. What
@@ -108,6 +108,7 @@ class PlanReader:
         self._backoff_s = _FIRST_BACKOFF_S
         self._known_problem: str | None = None
         self._stopping = threading.Event()
+        self._users = 0
         self._thread = threading.Thread(
             target=self._run, name=f"fairlead-plans-{group}", daemon=True
         )
@@ -124,16 +125,30 @@ class PlanReader:
 
     def start(self) -> None:
         """Begin to read."""
-        self._thread.start()
+        self.serve()
+
+    def serve(self) -> bool:
+        """Read for one more follower; False: the last one has left, and this does not read."""
+        with self._progress:
+            if self._stopping.is_set():
+                return False
+            self._users += 1
+            if self._users == 1:
+                self._thread.start()
+            return True
 
     def stop(self) -> None:
-        """Stop reading, without waiting for it."""
-        self._stopping.set()
+        """Stop reading, once as many followers say so as this serves; does not wait."""
+        with self._progress:
+            self._users -= 1
+            if self._users <= 0:
+                self._stopping.set()
 
     def close(self) -> None:
-        """Stop reading. Returns when the connection is closed, within a second as a rule."""
-        self._stopping.set()
-        if self._thread.is_alive() and self._thread is not threading.current_thread():
+        """Stop reading likewise; the last returns when the connection is closed, in a second."""
+        self.stop()
+        reading = self._thread.is_alive() and self._thread is not threading.current_thread()
+        if reading and self._stopping.is_set():
             self._thread.join(timeout=5)
 
     def current(self, *, at_least: Identity, timeout_s: float) -> PlanState:
@@ -186,7 +201,8 @@ class PlanReader:
     def _run(self) -> None:
         try:
             while not self._stopping.is_set():
-                self._stopping.wait(self.advance(self._read_s))
+                if pause_s := self.advance(self._read_s):
+                    self._stopping.wait(pause_s)
         finally:
             self._disconnect()
 
@@ -214,7 +230,7 @@ class PlanReader:
         for record in source.read(read_s):
             cache.apply(record)
         self._at_end = self._at_end or source.at_end()
-        if self._at_end:
+        if self._at_end and not (self._caught_up and cache.state is self._state):
             self._publish(cache.state)
         self._on_tick()
         return None

@@ -1,0 +1,55 @@
+"""Who shares which client, without any broker."""
+
+import gc
+import os
+from typing import Any
+
+import pytest
+
+from fairlead.followers.confluent import clients
+
+NOWHERE = {"bootstrap.servers": "127.0.0.1:1", "log_level": 0}
+
+
+@pytest.mark.parametrize("client_of", [clients.admin_client, clients.sender])
+def test_client_is_shared_for_as_long_as_somebody_holds_it(client_of: Any) -> None:
+    """By those who reach the cluster in the same way; nothing is left of it afterwards."""
+    before = len(clients.shared)
+    client = client_of(NOWHERE)
+    assert client_of(dict(NOWHERE)) is client
+    assert client_of({**NOWHERE, "socket.timeout.ms": 5000}) is not client
+    del client
+    gc.collect()
+    assert len(clients.shared) == before
+
+
+def test_client_that_does_not_do_its_work_is_given_to_nobody_else() -> None:
+    """Who holds it keeps it; what takes its place is shared again."""
+    client = clients.sender(NOWHERE)
+    clients.forget(client)
+    anew = clients.sender(NOWHERE)
+    assert anew is not client
+    clients.forget(client)
+    assert clients.sender(NOWHERE) is anew
+
+
+def test_fork_has_clients_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its parent's have no threads there."""
+    client = clients.admin_client(NOWHERE)
+    monkeypatch.setattr(os, "getpid", lambda: -1)
+    assert clients.admin_client(NOWHERE) is not client
+
+
+def test_settings_that_have_no_hash_tell_followers_apart() -> None:
+    """A callback may be an object that can be compared, and so has none."""
+
+    class Tokens:
+        __hash__ = None  # type: ignore[assignment]
+
+        def __call__(self, _: str) -> tuple[str, float]:
+            raise NotImplementedError
+
+    tokens = Tokens()
+    key = clients.key_of({"oauth_cb": tokens})
+    assert key == clients.key_of({"oauth_cb": tokens})
+    assert key != clients.key_of({"oauth_cb": Tokens()})

@@ -1,0 +1,99 @@
+"""The plan topic as confluent-kafka's followers read it, on a real broker."""
+
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Any
+
+import pytest
+
+from fairlead.followers import FollowOptions
+from fairlead.followers.confluent.plan_source import ConfluentSource, shared_reader
+from fairlead.followers.core.plan_cache import PlanRecord
+from fairlead.kafka.plan_topic import PlanTopic
+from fairlead.settings import Settings
+from tests.fairlead.followers.helpers import eventually, make_plan
+from tests.records import publish, signed_plan
+
+pytestmark = pytest.mark.kafka
+
+
+@pytest.fixture
+def plans(settings: Settings, unique_name: str) -> Iterator[PlanTopic]:
+    """Return a plan topic of the test's own, written in transactions as every plan is."""
+    with PlanTopic(settings.kafka.model_copy(update={"plan_topic": unique_name})) as topic:
+        topic.ensure()
+        yield topic
+
+
+@pytest.fixture
+def connection(settings: Settings) -> dict[str, Any]:
+    """Return how to reach the broker."""
+    return {"bootstrap.servers": settings.kafka.bootstrap_servers}
+
+
+def send(plans: PlanTopic, version: int) -> None:
+    plan = make_plan({"a": {"t": [0]}}, partition_counts={"t": 1}, group="g", version=version)
+    publish(plans, "g", *signed_plan(plan, plans.origin))
+
+
+def test_plan_that_is_there_is_known_at_once(plans: PlanTopic, connection: dict[str, Any]) -> None:
+    """The log ends in a marker, which no consumer sees: a broker's patience would be waited out.
+
+    What else the machine does comes between: the claim holds when one of five looks finds it so.
+    """
+    send(plans, 1)
+    taken = list[float]()
+    while len(taken) < 5 and not any(took < 1.5 for took in taken):
+        began = time.monotonic()
+        with closing(shared_reader("g", connection, FollowOptions(plans.name))) as reader:
+            eventually(lambda: reader.caught_up, "the plan topic is read")
+            assert reader.state.plan is not None
+        taken.append(time.monotonic() - began)
+    assert min(taken) < 1.5, taken
+
+
+@pytest.mark.parametrize("config", [{}, {"socket.timeout.ms": 1500}])
+def test_no_record_is_lost_or_read_twice_where_one_consumer_follows_another(
+    plans: PlanTopic, connection: dict[str, Any], config: dict[str, Any]
+) -> None:
+    """Nor where a record comes between the end that was reached and its being told."""
+    send(plans, 1)
+    source = ConfluentSource.open("g", {**connection, **config}, plans.name)
+    assert source is not None
+    read = list[PlanRecord]()
+    with closing(source):
+
+        def has_read(count: int) -> bool:
+            read.extend(source.read(1.0))
+            return len(read) >= count
+
+        eventually(lambda: has_read(1), "the first record is read")
+        time.sleep(1.0)  # the client knows the end by then, and nobody has asked
+        send(plans, 2)
+        eventually(lambda: has_read(2), "what came after the end is read")
+        eventually(lambda: has_read(2) and source.at_end(), "the end is told")
+        send(plans, 3)
+        eventually(lambda: has_read(3), "the other consumer reads on")
+        read += source.read(1.0)
+    assert [record.offset for record in read] == sorted({record.offset for record in read})
+    assert len(read) == 3
+
+
+def test_followers_that_would_read_the_same_share_a_reader(
+    plans: PlanTopic, connection: dict[str, Any]
+) -> None:
+    """It reads for as long as one of them wants to know; who comes after that has another."""
+    options = FollowOptions(plans.name)
+    first = shared_reader("g", connection, options)
+    assert shared_reader("g", dict(connection), options) is first
+    other = shared_reader("h", connection, options)
+    assert other is not first
+    other.close()
+    first.close()
+    send(plans, 1)
+    eventually(lambda: first.state.plan is not None, "the one that is left reads on")
+    first.close()
+    with closing(shared_reader("g", connection, options)) as anew:
+        assert anew is not first
+        eventually(lambda: anew.state.plan is not None, "and another one reads")
