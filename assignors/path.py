@@ -141,7 +141,8 @@ class Path:
         An exchange may bring the heaviest member what members that read other topics can take.
         """
         ledger = Ledger(self.problem, owner, self.ledger.weights, self.ledger.limits)
-        following = Path(self.problem, ledger, self.goal, max_moves=None, effort=Effort(None))
+        effort = Effort(self.effort.pairs)
+        following = Path(self.problem, ledger, self.goal, max_moves=None, effort=effort)
         following._walk(self.goal.edge)
         return following._worthwhile(self.goal.edge) > 0
 

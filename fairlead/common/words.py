@@ -26,14 +26,16 @@ def number(value: float | Decimal | None) -> str:
 
 
 def percent(share: float | None) -> str:
-    """Write a share of one.
+    """Write a share of one; what is short of the whole is less than 100 %.
 
     Examples
     --------
-    >>> percent(0.4), percent(None)
-    ('40.0 %', 'unknown')
+    >>> percent(0.4), percent(0.9999), percent(1), percent(None)
+    ('40.0 %', '99.9 %', '100.0 %', 'unknown')
     """
-    return "unknown" if share is None else f"{100 * share:,.1f} %"
+    if share is None:
+        return "unknown"
+    return f"{100 * (min(share, 0.999) if share < 1 else share):,.1f} %"
 
 
 def times(factor: float | None) -> str:

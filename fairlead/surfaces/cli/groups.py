@@ -76,6 +76,7 @@ _HISTORY = {
 
 def groups(*, wide: Wide = False, as_json: Json = False) -> None:
     """List the groups, the worst first: what is the matter, until when, and what to do next."""
+    from fairlead.common.words import percent
     from fairlead.domain.worst_first import worst_first
     from fairlead.store.brakes import read_brakes
     from fairlead.store.hindsight import rests
@@ -96,7 +97,7 @@ def groups(*, wide: Wide = False, as_json: Json = False) -> None:
                 | _forecast(row)
                 | _waits(row)
                 | {"follows": follows(row), "next": next_step(row, waits)}
-                | {"adherence": None if row["adherence"] is None else f"{row['adherence']:.0%}"}
+                | {"adherence": None if row["adherence"] is None else percent(row["adherence"])}
                 for row in rows
             ],
             _ALL_OF_GROUPS if wide else _GROUPS,

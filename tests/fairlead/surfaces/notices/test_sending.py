@@ -112,7 +112,7 @@ def test_receiver_that_lies_has_not_taken_it(
     assert time.monotonic() - began < 5
     assert said in str(error.value)
     assert "hunter2" not in str(error.value)
-    assert len(receiver.came) == 1
+    assert wait_until(lambda: len(receiver.came) == 1, timeout_s=30)
     receiver.pause = 0.0
     for thread in set(threading.enumerate()) - before:
         if "ask" in thread.name:
