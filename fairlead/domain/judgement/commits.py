@@ -411,7 +411,9 @@ def _stuck(
     waits = (owner >= 0) & (waiting_s >= patience_s[place]) & (others > few)
     if not waits.any():
         return stuck
-    turns = np.concatenate((np.zeros((1, looks.partitions)), _turns(looks, moved).cumsum(axis=0)))
+    # What was another's until lately had its turns there.
+    took = _turns(looks, moved & (looks.owner[1:] == owner))
+    turns = np.concatenate((np.zeros((1, looks.partitions)), took.cumsum(axis=0)))
     for partition in np.flatnonzero(waits).tolist():
         mine = (owner == owner[partition]) & (waiting_s < waiting_s[partition])
         taken = (turns[-1] - turns[since[partition]])[mine]

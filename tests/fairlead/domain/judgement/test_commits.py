@@ -57,6 +57,14 @@ def test_a_partition_that_waits_while_others_are_committed_is_stuck() -> None:
     assert found.backlog[3] == 0
 
 
+def test_turns_that_others_gave_to_partitions_leave_none_stuck() -> None:
+    """Member b works off one chunk of its first; a plan gives it what a read as it came."""
+    rows = [[997 + 60 * look] * 2 + [1000 + 30 * look, 1000 + 60 * min(look, 10)] for look in LOOKS]
+    owner = [[0, 0, 1, 1]] * (len(LOOKS) - 1) + [[1, 1, 1, 1]]
+    found = read_commits(looks_at([[1000 + 60 * look] * 4 for look in LOOKS], rows, owner))
+    assert not found.stuck.any()
+
+
 def test_who_commits_nothing_is_silent_and_not_stuck() -> None:
     """Both partitions of b wait: nobody can tell whether it reads."""
     found = commits_of([[997 + 60 * look] * 2 + [1000 + 60 * min(look, 10)] * 2 for look in LOOKS])
