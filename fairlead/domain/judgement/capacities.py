@@ -70,7 +70,7 @@ class Capacity:
     note
         What is remembered of what it read at its limit, as `memory_notes` writes it.
     mix
-        What it read when it was measured, within a judgement; None: not known.
+        What it read then, within a judgement; None: not known.
     """
 
     records_per_s: float
@@ -141,10 +141,11 @@ def _by_steps(
     best = middle.argmax(axis=0)
     most = np.maximum(middle[best, np.arange(best.size)], _without_fastest(per_s))
     seen_at = looks.at[places[best + STEPS - 1] + 1]
-    found = {
-        looks.members[member]: Capacity(value, measured=False, at=at)
-        for member, value, at in zip(members.tolist(), most.tolist(), seen_at.tolist(), strict=True)
-    }
+    found = {}
+    bounds = zip(members.tolist(), most.tolist(), seen_at.tolist(), best.tolist(), strict=True)
+    for member, value, at, first in bounds:
+        mix = _mix(looks, commits, places[first : first + STEPS], member)
+        found[looks.members[member]] = Capacity(value, measured=False, at=at, mix=mix)
     for column in np.flatnonzero(limited.sum(axis=0) >= STEPS).tolist():
         run = _newest_run(limited[:, column], throughout[:, column])
         if run is not None:
@@ -174,11 +175,11 @@ def _newest_run(busy: Mask, throughout: Mask) -> tuple[int, int] | None:
     return None
 
 
-def _mix(looks: Looks, commits: Commits, steps: Places, member: int) -> Mix:
-    """Return what a member read in some steps: partitions, and records of each."""
+def _mix(looks: Looks, commits: Commits, steps: Places, member: int) -> Mix | None:
+    """Return what a member read in some steps: partitions, and records of each; None: nothing."""
     mine = np.where(looks.owner[steps + 1] == member, commits.taken[steps], 0).sum(axis=0)
     partitions = np.flatnonzero(mine)
-    return partitions, mine[partitions].astype(np.float64)
+    return (partitions, mine[partitions].astype(np.float64)) if partitions.size else None
 
 
 def _measured(stretch: Float64) -> tuple[float, int]:
@@ -225,7 +226,7 @@ def _by_intervals(looks: Looks, commits: Commits, member: int) -> dict[str, Capa
     place = int(np.flatnonzero(behind)[-1]) if measured else int(rate.argmax())
     at = float(looks.at[ends[place + count]])
     steps = np.arange(ends[place], ends[place + count])
-    mix = _mix(looks, commits, steps, member) if measured else None
+    mix = _mix(looks, commits, steps, member)
     return {looks.members[member]: Capacity(float(rate[place]), measured, at, mix=mix)}
 
 

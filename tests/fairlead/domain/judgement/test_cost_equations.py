@@ -2,14 +2,17 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from assignors.problem import Problem
+from assignors.problem import Member, Problem
+from fairlead.domain.judgement.capacities import Capacity
 from fairlead.domain.judgement.cost_equations import Costs, Equation, fewest, suspect
 from fairlead.domain.judgement.cost_solver import solve
+from fairlead.domain.judgement.decision import Question, State
 from fairlead.domain.judgement.lines import answer_question
 from fairlead.domain.judgement.memory_notes import (
     LENGTH,
@@ -27,7 +30,7 @@ from fairlead.simulation.planner import Planner
 from fairlead.simulation.registry import NEVER_PLANNED, simulate
 from fairlead.simulation.run_figures import RunFigures
 from fairlead.simulation.world import World
-from tests.fairlead.domain.judgement.questions import behind, line_of, question, skewed
+from tests.fairlead.domain.judgement.questions import behind, line_of, looks_at, question, skewed
 
 NOW = 1e9
 PROBLEM = Problem.of({"t": 6, "u": 4}, {"a": ["t", "u"], "b": ["t", "u"]})
@@ -284,3 +287,30 @@ def test_what_nothing_tells_apart_is_left_open_for_an_hour() -> None:
     """Equal shares in all stretches."""
     assert suspected(np.ones(5), 40.0, mixes=False) is not None
     assert suspected(np.ones(5), 40.0, mixes=False, hours=1.0) is None
+
+
+def test_a_bound_counts_by_what_was_read_then() -> None:
+    """Whoever was seen with usual records alone is no faster once a dear partition is its own."""
+    truth = np.ones(10)
+    truth[3] = 10.0
+
+    def asked(at: float, owner: np.ndarray, per_s: np.ndarray, known: Any) -> State:
+        """Return what is known after seven looks at members at rest."""
+        offsets = np.outer(60 * np.arange(7), per_s).astype(np.int64)
+        owned = [[place for place in range(10) if owner[place] == member] for member in (0, 1)]
+        members = {
+            name: Member(["t"], owned={"t": mine}) for name, mine in zip("ab", owned, strict=True)
+        }
+        problem = Problem.of({"t": 10}, members, {"t": [0] * 10})
+        looks = looks_at(offsets.tolist(), offsets.tolist(), owner.tolist())
+        looks = replace(looks, at=looks.at + at)
+        return State(Question(problem, looks, capacities=known))
+
+    problem = Problem.of({"t": 10}, {"a": ["t"], "b": ["t"]})
+    limited = note(None, fewest(equations(truth, {"a": 100.0}), 10), problem)
+    at_first = {"a": Capacity(30.0, measured=True, at=NOW, note=limited)}
+    before = asked(NOW, np.repeat([0, 1], 5), np.repeat([1.0, 16.0], 5), at_first)
+    assert before.capacities["b"].records_per_s == pytest.approx(80.0, rel=0.05)
+    after = asked(NOW + 3600.0, np.where(TEN == 3, 1, 0), np.ones(10), before.known)
+    assert after.costs.value[3] == pytest.approx(10.0, rel=0.3)
+    assert after.capacities["b"].records_per_s == pytest.approx(80.0, rel=0.05)
