@@ -2,7 +2,7 @@
 
 Belongs here: the group, its load and its planner; and its looks as a line of `fairlead decide`, for
 whoever wants to judge them again. Does not: any expectation (the tests), nor the consumers' work
-(`reader`, the demo's `worker`).
+(`reader`).
 """
 
 import time
@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -27,19 +27,45 @@ from fairlead.sandbox import Services
 from fairlead.settings import KafkaSettings
 from fairlead.surfaces.demo.load import Load
 from fairlead.surfaces.demo.scenario import DemoGroup
-from fairlead.surfaces.demo.topics_and_consumers import WORKER, Consumers, create_backlog
+from fairlead.surfaces.demo.topics_and_consumers import Consumers, create_backlog
 from fairlead.wire.document import MemberShare, PlanDocument
 from tests.fairlead.domain.judgement.questions import line_of
 from tests.fairlead.followers.helpers import Fleet, wait_until_settled
 
-#: Who is held up for longer than this by a busy machine is slow for a while, whatever it reads.
-HELD_UP_S = 0.3
-#: For so many looks: those that a measured speed rests on at most, and some.
-DISTURBED_LOOKS = 12
+#: Who is held up by a busy machine for a larger share of the time between looks than this is slow,
+#: whatever it reads, and that is remembered; and a look that comes so late was held up.
+HELD_UP = 0.1
+
+
+class Seen(NamedTuple):
+    """What was judged at a look.
+
+    `owner` is who owned what, int32 of shape (P,), -1: nobody; `disturbed` whether a busy machine
+    has ever held a member up, by the member's own report, or the looks; `published` whether it was
+    a plan, and another one than the group was to follow.
+    """
+
+    judgement: Judgement
+    owner: Int32
+    disturbed: bool
+    published: bool
 
 
 class Planned:
-    """A group of real consumers, looked at again and again, whose plans are published at once."""
+    """A group of real consumers, looked at again and again, whose plans are published at once.
+
+    Parameters
+    ----------
+    fleet, gateway, consumers
+        The group, where it is looked at, and its processes.
+    rules
+        Of its policy.
+    faster
+        How many times as fast as the machine's the clock of the looks runs: whatever the judgement
+        takes minutes for takes so much less.
+    look_every_s
+        Seconds between looks, by their own clock.
+    """
 
     def __init__(
         self,
@@ -47,44 +73,49 @@ class Planned:
         gateway: KafkaGateway,
         consumers: Consumers,
         rules: Rules,
+        *,
+        faster: int,
         look_every_s: float,
     ) -> None:
         self._fleet, self._gateway, self._consumers = fleet, gateway, consumers
-        self._rules, self._look_every_s = rules, look_every_s
+        self._rules, self._faster, self._every_s = rules, faster, look_every_s / faster
+        self._began, self._next_at = datetime.now(UTC), time.monotonic()
         self._looks: list[pa.Table] = []
         self._capacities: dict[str, Capacity] = {}
         self._changed_at: float | None = None
-        self._held_up_at = -DISTURBED_LOOKS
-        self.judged: list[Judgement] = []
-        self.plans: list[Judgement] = []
-        #: Of these, those for which a busy machine is no excuse.
-        self.undisturbed_plans = 0
+        self._followed: Int32 | None = None
+        self._disturbed = False
         self._question: Question | None = None
+        self.seen: list[Seen] = []
 
-    def judgements(self, within_s: float) -> Iterator[Judgement]:
-        """Look and decide for so long; yields each judgement, its plan published."""
-        next_at = time.monotonic()
-        end = next_at + within_s
-        while time.monotonic() < end:
-            next_at = max(next_at + self._look_every_s, time.monotonic())
-            time.sleep(max(0.0, next_at - time.monotonic()))
+    def looks(self, count: int) -> Iterator[Seen]:
+        """Look so many times; yields what was judged, its plan published."""
+        for _ in range(count):
+            due = self._next_at + self._every_s
+            self._next_at = max(due, time.monotonic())
+            time.sleep(max(0.0, due - time.monotonic()))
             self._consumers.update()
-            yield self._judged()
+            late_s = time.monotonic() - due
+            if max(late_s, self._consumers.held_up_s) > HELD_UP * self._every_s:
+                self._disturbed = True
+            self._consumers.held_up_s = 0.0
+            if (seen := self._judged()) is not None:
+                yield seen
 
-    def until(self, condition: Callable[[Judgement], bool], within_s: float) -> Judgement:
-        """Look until a judgement meets a condition."""
-        seen = []
-        for judgement in self.judgements(within_s):
-            seen.append((judgement.diagnosis.name, judgement.diagnosis.evidence, judgement.reason))
-            if condition(judgement):
-                return judgement
-        raise AssertionError(f"not within {within_s} s: {seen}")
+    def until(self, condition: Callable[[Seen], bool], within: int) -> Seen:
+        """Look until a condition is met, so many times at most."""
+        told = []
+        for seen in self.looks(within):
+            diagnosis = seen.judgement.diagnosis
+            told.append((diagnosis.name, diagnosis.evidence, seen.judgement.reason))
+            if condition(seen):
+                return seen
+        raise AssertionError(f"not at {within} looks: {told}")
 
     @property
-    def owner(self) -> Int32:
-        """Who owned what at the last look, int32 of shape (P,); -1: nobody."""
-        assert self._question is not None
-        return self._question.problem.owner
+    def plans(self) -> list[Seen]:
+        """What was judged where a plan was published."""
+        return [seen for seen in self.seen if seen.published]
 
     @property
     def line(self) -> dict[str, Any]:
@@ -96,27 +127,18 @@ class Planned:
         line = line_of(question.problem, question.looks, remembered, question.changed_at)
         return line | {"policy": _policy(self._rules)}
 
-    @property
-    def disturbed(self) -> bool:
-        """Whether a busy machine held a member up lately, by the member's own report."""
-        return len(self._looks) - self._held_up_at < DISTURBED_LOOKS
+    def work_at(self, member: int, share: float) -> None:
+        """Let a member do so much of what is usual from now on."""
+        scenario = self._consumers.scenario
+        self._consumers.work_at(scenario.members[member], round(scenario.rate * share))
 
-    def undisturbed(self, looks: int, within_s: float) -> list[Judgement]:
-        """Look until the machine left the members alone at so many looks, and return these."""
-        stretch: list[Judgement] = []
-        for judgement in self.judgements(within_s):
-            stretch = [] if self.disturbed else [*stretch, judgement]
-            if len(stretch) == looks:
-                return stretch
-        raise AssertionError(f"for {within_s} s the machine had no processor to give")
-
-    def _judged(self) -> Judgement:
-        if self._consumers.held_up_s > HELD_UP_S:
-            self._held_up_at = len(self._looks) + 1
-        self._consumers.held_up_s = 0.0
+    def _judged(self) -> Seen | None:
+        """Look, judge, and publish the plan; None: the group rebalances, and is not judged."""
         snapshot = self._gateway.snapshot([self._fleet.group])
-        self._looks.append(look_of(snapshot))
+        self._looks.append(self._on_its_clock(look_of(snapshot)))
         (described,) = snapshot.groups.to_pylist()
+        if described["error"] is not None:
+            return None
         group = Group(
             described,
             snapshot.members.to_pylist(),
@@ -127,15 +149,25 @@ class Planned:
         question = question_about(group, PlanningOptions(rules=self._rules))
         self._question = question
         judgement = judge(question)
-        self.judged.append(judgement)
+        plan = judgement.owner
+        before = self._followed
+        published = plan is not None and (before is None or not np.array_equal(plan, before))
+        self.seen.append(Seen(judgement, question.problem.owner, self._disturbed, published))
         self._capacities = dict(judgement.capacities)
-        if judgement.chosen is not None and judgement.chosen.assignment is not None:
-            self.plans.append(judgement)
-            self.undisturbed_plans += not self.disturbed
-            shares = judgement.chosen.assignment.by_member()
-            self._fleet.publish(self._document(shares))
-            self._changed_at = time.time()
-        return judgement
+        if published and judgement.chosen is not None and judgement.chosen.assignment is not None:
+            self._followed = plan
+            self._fleet.publish(self._document(judgement.chosen.assignment.by_member()))
+            self._changed_at = self._told(datetime.now(UTC)).timestamp()
+        return self.seen[-1]
+
+    def _told(self, at: datetime) -> datetime:
+        """Return what the clock of the looks says at a moment."""
+        return self._began + (at - self._began) * self._faster
+
+    def _on_its_clock(self, look: pa.Table) -> pa.Table:
+        place = look.schema.get_field_index("at")
+        (at,) = look["at"].to_pylist()
+        return look.set_column(place, look.schema.field(place), [[self._told(at)]])
 
     def _document(self, shares: dict[str, dict[str, list[int]]]) -> PlanDocument:
         topics = {topic: len(counts) for topic, counts in self._consumers.scenario.backlog.items()}
@@ -183,10 +215,11 @@ def planner_of(
     log: Path,
     *,
     rules: Rules,
+    faster: int,
     look_every_s: float,
-    command: Sequence[str] = WORKER,
-) -> Iterator[tuple[Planned, Consumers]]:
-    """Start a group's consumers and its load, and return what plans for it."""
+    command: Sequence[str],
+) -> Iterator[Planned]:
+    """Start a group's consumers by a command, and its load, and return what plans for it."""
     name = scenario.name
     settings = KafkaSettings(
         bootstrap_servers=services.bootstrap_servers,
@@ -206,9 +239,4 @@ def planner_of(
         stack.enter_context(Load(services.bootstrap_servers, [scenario]))
         consumers.start_work()
         gateway = stack.enter_context(KafkaGateway(settings))
-        yield Planned(fleet, gateway, consumers, rules, look_every_s), consumers
-
-
-def planned_for(judgement: Judgement, *diagnoses: str) -> bool:
-    """Return whether a judgement makes a plan because of one of these diagnoses."""
-    return judgement.outcome == "plan" and judgement.diagnosis.name in diagnoses
+        yield Planned(fleet, gateway, consumers, rules, faster=faster, look_every_s=look_every_s)

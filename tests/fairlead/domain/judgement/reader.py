@@ -29,7 +29,7 @@ from fairlead.surfaces.demo.worker import CAUGHT_UP_S, Orders, report
 from fairlead.wire.partitions import by_topic
 
 #: The clients' defaults.
-COMMIT_MS, FETCH_BYTES, POLL_RECORDS, QUEUED_KB = 5000, 2**20, 500, 65536
+COMMIT_MS, HEARTBEAT_MS, FETCH_BYTES, POLL_RECORDS, QUEUED_KB = 5000, 3000, 2**20, 500, 65536
 #: A shorter pause is not worth a call to sleep: it is made up for with the next one.
 LEAST_S = 0.005
 #: Less than this is not worth telling.
@@ -143,6 +143,7 @@ def kafka_python_settings(arguments: argparse.Namespace) -> dict[str, Any]:
         "plan_topic": arguments.plan_topic,
         "auto_offset_reset": "earliest",
         "auto_commit_interval_ms": COMMIT_MS // arguments.faster,
+        "heartbeat_interval_ms": HEARTBEAT_MS // arguments.faster,
         "max_partition_fetch_bytes": FETCH_BYTES // arguments.faster,
         "enable_auto_commit": not arguments.desks,
     }
@@ -276,6 +277,7 @@ def run_confluent(arguments: argparse.Namespace, orders: Orders) -> None:
             "client.id": arguments.name,
             "auto.offset.reset": "earliest",
             "auto.commit.interval.ms": COMMIT_MS // arguments.faster,
+            "heartbeat.interval.ms": HEARTBEAT_MS // arguments.faster,
             "max.partition.fetch.bytes": FETCH_BYTES // arguments.faster,
             "queued.max.messages.kbytes": QUEUED_KB // arguments.faster,
             "enable.auto.offset.store": not arguments.desks,
