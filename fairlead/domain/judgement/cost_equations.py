@@ -27,8 +27,11 @@ Places = npt.NDArray[np.intp]
 Mix = tuple[Places, Float64]
 """What was read: partitions, intp of shape (N,), and records of each, float64 of shape (N,)."""
 
-#: A stretch is so long at least, in seconds.
-STRETCH_S: Final = 120.0
+#: A stretch is so long at least, in seconds; longer ones average away what clients share out.
+STRETCH_S: Final = 60.0
+#: It goes on for so long where the next look finds the same mix: the cosine between both.
+_GOES_ON_S: Final = 300.0
+_ALIKE: Final = 0.998
 #: So many equations of a member are remembered, for so long.
 REMEMBERED: Final = 6
 LASTS_S: Final = 7 * 86_400.0
@@ -45,7 +48,7 @@ _MOST: Final = 300
 _CELLS: Final = 4_000_000
 #: To tell a slow member from what it reads, stretches are off by so much, and by so many seconds.
 _OFF: Final = 0.03
-_LATE_S: Final = 5.0
+_LATE_S: Final = 4.0
 #: An explanation is told that leaves equations so much less wrong: three standard deviations.
 _TELLS: Final = 9.0
 #: Two explanations are told for so long at most.
@@ -98,11 +101,14 @@ class Costs:
     deviation
         Standard deviation of its logarithm, float64 of shape (P,); infinite where the cost is an
         assumption.
+    equations
+        What they rest on; stretches that commits blur are joined.
     """
 
     value: Float64
     estimate: Float64
     deviation: Float64
+    equations: Sequence[Equation] = ()
 
     def known(self) -> Float64:
         """Return the costs that are known: low, estimate and high, float64 of shape (P, 3).
@@ -177,7 +183,12 @@ def equations_of(
     for member in np.flatnonzero(counted.any(axis=0)).tolist():
         ends = commits.marked[:, member].nonzero()[0] + 1
         limited, at_rest = _stretches(
-            ends.tolist(), looks.at[ends], busy[ends - 1, member], broken[ends, member], least_s
+            ends.tolist(),
+            looks.at[ends],
+            busy[ends - 1, member],
+            broken[ends, member],
+            total[np.ix_(ends, np.flatnonzero(looks.owner[-1] == member))],
+            least_s=least_s,
         )
         chosen = [*limited[-most:], *at_rest]
         if not chosen:
@@ -212,7 +223,7 @@ def at_most(partitions: int) -> int:
 
 
 def _stretches(
-    ends: Sequence[int], at: Float64, busy: Mask, broken: Float64, least_s: float
+    ends: Sequence[int], at: Float64, busy: Mask, broken: Float64, read: Float64, *, least_s: float
 ) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
     """Return when a member was at its limit, and the newest time when it was at rest, if any.
 
@@ -224,10 +235,20 @@ def _stretches(
         Looks behind which it had committed anew, and when they were taken.
     busy, broken
         Whether it was at its limit then, and how many steps had been of no use until then.
+    read
+        Records of each of its partitions that had been read until then.
+    least_s
+        How long a stretch is at least, in seconds.
     """
     whole, first, last = broken[1:] == broken[:-1], busy[:-1], busy[1:]
     limited, at_rest = whole & first & last, whole & ~first & ~last
     gaps = (at[1:] - at[:-1]).tolist()
+    goes_on = np.zeros(limited.size, dtype=bool)
+    if limited.any():
+        records = np.diff(read, axis=0)
+        size = np.sqrt(np.square(records).sum(axis=1))
+        same = (records[1:] * records[:-1]).sum(axis=1) > _ALIKE * size[1:] * size[:-1]
+        goes_on[:-1] = same & limited[1:] & limited[:-1]
 
     def of(intervals: Sequence[int]) -> Iterator[tuple[int, int]]:
         """Yield stretches of enough of these intervals, one after the other."""
@@ -236,7 +257,7 @@ def _stretches(
             span = gaps[interval] + (span if abs(interval - before) == 1 else 0.0)
             count = count + 1 if span > gaps[interval] else 1
             before = interval
-            if span >= least_s - 1.0:
+            if span >= least_s - 1.0 and not (goes_on[interval] and span < _GOES_ON_S):
                 begin, end = sorted((interval, interval - count + 1))
                 yield ends[begin], ends[end + 1]
                 span = 0.0

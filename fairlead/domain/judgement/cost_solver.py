@@ -6,7 +6,8 @@ The logarithms of topics' costs, of what partitions deviate from them, and of me
 are the unknown; all are likely to be usual, and few deviate, but those much (Student t priors). The
 maximum a posteriori is found by Gauss and Newton. How far off equations are is told by what they
 contradict each other: commits blur the ends of stretches, so that what one stretch lacks the next
-one has too much, and of the rest nothing is known.
+one has too much, and of the rest nothing is known. Short stretches tell most; but much blur in them
+reads as cheaper records, for it comes with what is read at their ends: such stretches are joined.
 
 How well a cost is known is told of its ratio to the usual, the rate-weighted median of what is
 connected by who has read what: a common factor nobody can know. It is told without believing that
@@ -50,16 +51,19 @@ _NOISE: Final = 0.01
 #: it is seen, however many unknown are fitted to them.
 _SURE: Final = 4.0
 #: The same once costs are found, and what remains off is told by many of them.
-_FOUND: Final = 2.0
+_FOUND: Final = 1.0
 _FREE: Final = 0.3
 #: An equation that contradicts the others counts less; and less as it grows old.
 _OUTLIER: Final = 8.0
+#: Where commits blur stretches by so many seconds, shorter ones than the second count in twos.
+_BLURRED_S: Final = 3.0
+_JOINED_S: Final = 110.0
 _HALF_S: Final = 6 * 3600.0
 #: At first all equations are doubted by so much, and in each round by this share of it.
 _DOUBT: Final = 0.3
 _COOLS: Final = 0.5
 _ROUNDS: Final = 20
-_NEAR: Final = 0.003
+_NEAR: Final = 0.01
 _LARGEST_STEP: Final = 0.5
 
 
@@ -84,8 +88,9 @@ def solve(
     O(E U² + U³) a round for E equations of U partitions, topics and members.
     """
     count = topic_of.size
-    costs = Costs(np.ones(count), np.ones(count), np.full(count, np.inf))
-    equations = sorted(equations, key=lambda entry: entry.at)[-at_most(count) :]
+    costs = Costs(np.ones(count), np.ones(count), np.full(count, np.inf), equations)
+    by_time = sorted(equations, key=lambda entry: entry.at)
+    older, equations = by_time[: -at_most(count)], by_time[-at_most(count) :]
     equations.sort(key=lambda entry: (entry.member, entry.at))
     if not any(entry.limited for entry in equations):
         return costs
@@ -98,14 +103,19 @@ def solve(
     rows = np.zeros((len(equations), read.size))
     row = np.repeat(np.arange(len(equations)), [entry.partitions.size for entry in equations])
     rows[row, column] = np.concatenate([entry.records for entry in equations]) / seconds[row]
+    limited = np.array([entry.limited for entry in equations])
     age = np.maximum(now - np.array([entry.at for entry in equations]), 0.0)
     likely = _most_likely(
         rows,
         member,
         _numbered(topic_of[read], int(topic_of.max()) + 1)[1],
-        np.array([entry.limited for entry in equations]),
+        limited,
         _Noise.of(equations, member, age),
     )
+    blurred = limited & (likely.late_s > _BLURRED_S) & (seconds < _JOINED_S)
+    joined = _joined(equations, blurred, count)
+    if len(joined) < len(equations):
+        return solve([*older, *joined], topic_of, rates, now)
     # What connects nobody has read is not compared: each set has a usual kind of its own.
     equation, partition = np.nonzero(rows)
     _, related = linked(len(names), member[equation], partition, read.size)
@@ -131,7 +141,8 @@ class _Likely:
 
     `cost` and `topic` are of each partition; `own` and `common` are what was known without any
     equation, as variances, of each partition and topic; `side` and `told` are what equations tell
-    of each partition's sum of both, float64 of shape (E, U).
+    of each partition's sum of both, float64 of shape (E, U); `late_s` is by how many seconds
+    commits blur each equation, shape (E,).
     """
 
     cost: Float64
@@ -140,6 +151,7 @@ class _Likely:
     common: Float64
     side: Float64
     told: Float64
+    late_s: Float64
 
     @cached_property
     def _by_partition(self) -> tuple[Float64, Float64]:
@@ -336,7 +348,7 @@ def _most_likely(
     free[:size] += _ANY_COST**2 + (reads * speed[:, None] ** 2).max(axis=0)
     free[size + kinds :] = _ANY_SPEED**2 + speed**2 / _FREEDOM
     scaled = told * free
-    inverse = np.linalg.inv(wrong.added_to(scaled @ told.T))
+    square = wrong.added_to(scaled @ told.T)
     both = scaled[:, :size] + scaled[:, size + topic]
     return _Likely(
         cost=own + of_topic[topic],
@@ -344,8 +356,38 @@ def _most_likely(
         own=free[:size],
         common=free[size : size + kinds],
         side=both,
-        told=inverse @ both,
+        told=np.linalg.solve(square, both),
+        late_s=late_s,
     )
+
+
+def _joined(equations: Sequence[Equation], blurred: Mask, partitions: int) -> list[Equation]:
+    """Join each stretch that is blurred with the one that follows it, if that is, too.
+
+    Parameters
+    ----------
+    equations, blurred
+        E equations, in order of members and time, and which of them are; bool of shape (E,).
+    partitions
+        How many there are.
+    """
+    found: list[Equation] = []
+    joins = False
+    for equation, is_blurred in zip(equations, blurred.tolist(), strict=True):
+        last = found[-1] if joins else equation
+        follows = abs(equation.at - equation.seconds - last.at) < 1.0
+        if is_blurred and follows and last.member == equation.member:
+            read = np.zeros(partitions)
+            read[last.partitions] += last.records
+            read[equation.partitions] += equation.records
+            places = np.flatnonzero(read)
+            seconds = last.seconds + equation.seconds
+            found[-1] = equation._replace(seconds=seconds, partitions=places, records=read[places])
+            joins = False
+        else:
+            found.append(equation)
+            joins = is_blurred
+    return found
 
 
 def _numbered(values: npt.NDArray[np.integer], count: int) -> tuple[Places, Places]:

@@ -372,7 +372,7 @@ class State:
         if not any(equation.limited for equation in self.equations):
             return found
         kept: dict[str, list[Equation]] = {}
-        for limiting in fewest(self.equations, self.looks.partitions):
+        for limiting in fewest(self.costs.equations, self.looks.partitions):
             kept.setdefault(limiting.member, []).append(limiting)
         problem = self.question.problem
         return {

@@ -10,10 +10,18 @@ import pytest
 
 from assignors.problem import Member, Problem
 from fairlead.domain.judgement.capacities import Capacity
-from fairlead.domain.judgement.cost_equations import Costs, Equation, fewest, suspect
+from fairlead.domain.judgement.commits import read_commits
+from fairlead.domain.judgement.cost_equations import (
+    Costs,
+    Equation,
+    equations_of,
+    fewest,
+    suspect,
+)
 from fairlead.domain.judgement.cost_solver import solve
 from fairlead.domain.judgement.decision import Question, State
 from fairlead.domain.judgement.lines import answer_question
+from fairlead.domain.judgement.looks import Looks
 from fairlead.domain.judgement.memory_notes import (
     LENGTH,
     LENGTH_BY_PARTITION,
@@ -244,6 +252,52 @@ def test_a_group_with_dear_records_is_cured(name: str, client: str, hours: float
     assert course.late <= 0.03 * never.late
     assert 1 <= course.plans <= 10
     assert planner.largest < 1.0
+
+
+def test_what_short_stretches_tell_is_known() -> None:
+    """Half an hour at its limit: a member's fetched chunks hold partitions in ever other shares."""
+    world = World.of(scenario("slow-and-dear", "aiokafka"), seed=1, hours=0.55)
+    planner = Planner(Rules(), plans=False)
+    course = run(world, planner)
+    mine = np.flatnonzero(course.owners[0][1] == 2)
+    low, _, high = planner.judgements[-1][1].costs.known()[mine].T
+    known = ~np.isnan(low)
+    truth = np.where(mine == 25, 6.0, 1.0)
+    assert known.sum() >= 8
+    assert ((low <= truth) & (truth <= high))[known].all()
+
+
+@pytest.mark.parametrize(("turns", "longest"), [((1, 1), 300.0), ((2, 0), 60.0)])
+def test_a_stretch_goes_on_while_what_is_read_is_alike(
+    turns: tuple[int, int], longest: float
+) -> None:
+    """Of one mix long stretches say all; of ever other mixes each minute says something."""
+    minutes = np.arange(31)
+    taken = np.resize(turns, minutes.size)
+    committed = 6000 * np.stack((taken, 2 - taken), axis=1).cumsum(axis=0)
+    end = committed + 100_000
+    owner = np.zeros(end.shape, np.int32)
+    looks = Looks(np.linspace(0.0, 1800.0, 31), 0 * end, end, committed, ("a",), owner)
+    found = equations_of(looks, read_commits(looks))
+    assert max(equation.seconds for equation in found) == longest
+
+
+def test_stretches_whose_ends_commits_blur_count_in_twos() -> None:
+    """What commits blur by many seconds comes with what is read then: it would tell lies."""
+    rng = np.random.default_rng(0)
+    minutes, pairs, late_s, before = list[Equation](), list[Equation](), 0.0, np.zeros(5)
+    for minute in range(1, 41):
+        late_s, was_s = rng.uniform(0.0, 40.0), late_s
+        records = rng.dirichlet(np.full(5, 0.5)) * 100.0 * (60.0 + was_s - late_s) + 1.0
+        at = NOW - 2400 + 60.0 * minute
+        equation = Equation("a", at, 60.0, limited=True, partitions=TEN[:5], records=records)
+        minutes.append(equation)
+        if minute % 2 == 0:
+            pairs.append(equation._replace(seconds=120.0, records=before + records))
+        before = records
+    found = costs_of(minutes)
+    assert found.estimate.tolist() == costs_of(pairs).estimate.tolist()
+    assert {equation.seconds for equation in found.equations} == {120.0}
 
 
 def test_a_partition_that_crawled_says_nothing_of_costs_once_it_is_healed() -> None:

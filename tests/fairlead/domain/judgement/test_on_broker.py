@@ -186,9 +186,10 @@ def crawling_partition(group: Group) -> None:
 
 def same_slow_records_in_a_plain_loop(group: Group) -> None:
     """They hold up all that their owner reads: relief is due, and nothing crawls."""
-    group.finds("badly spread", "slow member", "hot partition")
+    names = "badly spread", "slow member", "hot partition"
+    group.finds(*names)
     list(group.planner.looks(12))
-    group.says("badly spread", "slow member")
+    group.says(*names)
 
 
 def slow_consumer(group: Group) -> None:
