@@ -24,6 +24,8 @@ _CONNECTION_PREFIXES: Final = (
 #: How long a broker may keep a fetch that finds nothing, in milliseconds: it answers once a record
 #: comes, and an empty answer costs both sides.
 _PATIENCE_MS: Final = 4_000
+#: The least, librdkafka's own: without any, fetches that find nothing follow each other at once.
+_LEAST_MS: Final = 500
 #: librdkafka wants a fetch to be over so long before its request would be.
 _SPARE_MS: Final = 1_000
 _CONNECTION: Final = frozenset(
@@ -95,11 +97,11 @@ def patience_of(connection: Mapping[str, Any]) -> int:
 
     Examples
     --------
-    >>> patience_of({}), patience_of({"socket.timeout.ms": 3000})
-    (4000, 2000)
+    >>> [patience_of({"socket.timeout.ms": timeout}) for timeout in (60000, 3000, 1000)]
+    [4000, 2000, 500]
     """
     longest = int(connection.get("socket.timeout.ms", _PATIENCE_MS + _SPARE_MS)) - _SPARE_MS
-    return max(0, min(_PATIENCE_MS, longest))
+    return max(_LEAST_MS, min(_PATIENCE_MS, longest))
 
 
 def _dotted(name: str) -> str:

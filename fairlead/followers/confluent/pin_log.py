@@ -8,6 +8,7 @@ A group's records stand in the one partition where its key lands.
 """
 
 import logging
+import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
@@ -206,13 +207,14 @@ class PinLog:
     def append(self, record: Record) -> Sent:
         """Send a record, once. That it arrived is known when `read` returns it."""
         sent, read_to, value = Sent(), self._floor, encode(record)
+        known = weakref.ref(self)  # the producer keeps the callback, and this keeps the producer
 
         def delivered(error: KafkaError | None, message: Message) -> None:
             offset = message.offset()
             if error is not None:
                 sent.note(error)
-            elif offset is not None and 0 <= offset < read_to:
-                self.broken = f"it was made anew: offset {offset} follows {read_to - 1}"
+            elif offset is not None and 0 <= offset < read_to and (told := known()) is not None:
+                told.broken = f"it was made anew: offset {offset} follows {read_to - 1}"
 
         try:
             self._producer.produce(

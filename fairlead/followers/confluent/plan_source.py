@@ -92,7 +92,6 @@ class ConfluentSource:
         topic
             The plan topic.
         """
-        patience_ms = patience_of(connection)
         settings = {
             **connection,
             "group.id": group,  # required, never joined: the one that the consumer may read
@@ -100,9 +99,9 @@ class ConfluentSource:
             "auto.offset.reset": "earliest",
             "isolation.level": "read_committed",
             "enable.partition.eof": True,  # the last stable offset, whatever stands before it
-            "fetch.wait.max.ms": patience_ms,
+            "fetch.wait.max.ms": patience_of(connection),
         }
-        consumer = Consumer({**settings, "fetch.wait.max.ms": min(_HASTE_MS, patience_ms)})
+        consumer = Consumer({**settings, "fetch.wait.max.ms": _HASTE_MS})
         try:
             metadata = consumer.list_topics(topic, timeout=_TIMEOUT_S)
             found = metadata.topics[topic]

@@ -132,9 +132,9 @@ class PlanReader:
         with self._progress:
             if self._stopping.is_set():
                 return False
-            self._users += 1
-            if self._users == 1:
+            if not self._users:
                 self._thread.start()
+            self._users += 1
             return True
 
     def stop(self) -> None:
@@ -204,6 +204,7 @@ class PlanReader:
                 if pause_s := self.advance(self._read_s):
                     self._stopping.wait(pause_s)
         finally:
+            self._stopping.set()  # whatever has ended it: who comes next has another reader
             self._disconnect()
 
     def _connect(self) -> str | None:

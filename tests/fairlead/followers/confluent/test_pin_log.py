@@ -1,6 +1,8 @@
 """The log through which members agree, on a real broker."""
 
+import gc
 import random
+import weakref
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import closing
@@ -9,10 +11,11 @@ from typing import Any
 
 import pytest
 
+from fairlead.followers.confluent import clients
 from fairlead.followers.confluent.pin_log import PinLog
 from fairlead.sandbox import Services
 from fairlead.wire.pin_seals import read_secrets
-from fairlead.wire.pins import Pin, Record, encode
+from fairlead.wire.pins import Mark, Pin, Record, encode
 from tests.fairlead.followers.helpers import eventually
 
 pytestmark = pytest.mark.kafka
@@ -70,6 +73,23 @@ def test_log_whose_leader_is_gone_was_not_made_anew(
         monkeypatch.setattr(log, "_admin", Admin())
         log.skip_to_end(1.0)
         assert log.broken == "its leader does not say where it ends"
+
+
+@pytest.mark.parametrize("broken", [None, "its leader is gone"])
+def test_log_that_is_let_go_leaves_no_client_behind(
+    services: Services, unique_name: str, kafka_topic: Callable[..., str], broken: str | None
+) -> None:
+    """Though something was on its way; each would cost threads and connections for good."""
+    connection, before = {"bootstrap.servers": services.bootstrap_servers}, len(clients.shared)
+    log = PinLog.open(unique_name, connection, kafka_topic(), timeout_s=10.0)
+    log.append(Mark("a mark", log.identity))
+    log.broken = broken
+    log.close()
+    kept = weakref.ref(log), weakref.ref(log._producer)  # noqa: SLF001 - what is to be gone
+    del log
+    gc.collect()
+    assert [known() for known in kept] == [None, None]
+    assert len(clients.shared) == before
 
 
 def generations(records: list[Record]) -> list[int]:

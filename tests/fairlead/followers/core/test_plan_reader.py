@@ -189,3 +189,35 @@ def test_topic_that_grows_is_read_where_the_key_lands_now(
         second.feed.put(leased(2))
         second.ended.set()
         eventually(lambda: version(reader.state) == 2, "version 2 is read")
+
+
+def test_reader_without_a_thread_serves_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The machine had none left for it: whoever asks next finds nobody served, and starts it."""
+    source = ScriptedSource(record(0, 1))
+    source.ended.set()
+    reader = PlanReader("group", lambda: source, new_cache, lambda: None)
+    with monkeypatch.context() as patch:
+        patch.setattr(threading, "_start_new_thread", _refuse)
+        with pytest.raises(RuntimeError, match="can't start new thread"):
+            reader.serve()
+    assert reader.serve()
+    eventually(lambda: reader.caught_up, "it reads")
+    reader.close()
+    assert source.closed
+
+
+def _refuse(*_: object) -> None:
+    raise RuntimeError("can't start new thread")
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_reader_that_has_ended_serves_nobody_else() -> None:
+    """A callback of the application's may end its thread, as `sys.exit` does."""
+
+    def leave() -> ScriptedSource | None:
+        raise SystemExit
+
+    reader = PlanReader("group", leave, new_cache, lambda: None)
+    assert reader.serve()
+    eventually(lambda: not reader.serve(), "it has ended")
+    reader.close()
