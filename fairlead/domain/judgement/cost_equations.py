@@ -29,8 +29,8 @@ Mix = tuple[Places, Float64]
 
 #: A stretch is so long at least, in seconds; longer ones average away what clients share out.
 STRETCH_S: Final = 60.0
-#: It goes on for so long where the next look finds the same mix: the cosine between both.
-_GOES_ON_S: Final = 300.0
+#: It goes on for so many times as long where the next look finds the same mix: the cosine of both.
+_GOES_ON: Final = 5.0
 _ALIKE: Final = 0.998
 #: So many equations of a member are remembered, for so long.
 REMEMBERED: Final = 6
@@ -257,7 +257,7 @@ def _stretches(
             span = gaps[interval] + (span if abs(interval - before) == 1 else 0.0)
             count = count + 1 if span > gaps[interval] else 1
             before = interval
-            if span >= least_s - 1.0 and not (goes_on[interval] and span < _GOES_ON_S):
+            if span >= least_s - 1.0 and not (goes_on[interval] and span < _GOES_ON * least_s):
                 begin, end = sorted((interval, interval - count + 1))
                 yield ends[begin], ends[end + 1]
                 span = 0.0

@@ -267,18 +267,24 @@ def test_what_short_stretches_tell_is_known() -> None:
     assert ((low <= truth) & (truth <= high))[known].all()
 
 
-@pytest.mark.parametrize(("turns", "longest"), [((1, 1), 300.0), ((2, 0), 60.0)])
+@pytest.mark.parametrize(
+    ("turns", "every_s", "objective_s", "longest"),
+    [((1, 1), 60.0, 60.0, 300.0), ((2, 0), 60.0, 60.0, 60.0), ((1, 1), 1.0, 2.0, 20.0)],
+)
 def test_a_stretch_goes_on_while_what_is_read_is_alike(
-    turns: tuple[int, int], longest: float
+    turns: tuple[int, int], every_s: float, objective_s: float, longest: float
 ) -> None:
-    """Of one mix long stretches say all; of ever other mixes each minute says something."""
-    minutes = np.arange(31)
-    taken = np.resize(turns, minutes.size)
+    """Of one mix long stretches say all; of ever other mixes each minute says something.
+
+    Nobody waits for minutes where being in time is a matter of seconds.
+    """
+    looked_at = np.linspace(0.0, 30.0 * every_s, 31)
+    taken = np.resize(turns, looked_at.size)
     committed = 6000 * np.stack((taken, 2 - taken), axis=1).cumsum(axis=0)
     end = committed + 100_000
     owner = np.zeros(end.shape, np.int32)
-    looks = Looks(np.linspace(0.0, 1800.0, 31), 0 * end, end, committed, ("a",), owner)
-    found = equations_of(looks, read_commits(looks))
+    looks = Looks(looked_at, 0 * end, end, committed, ("a",), owner)
+    found = equations_of(looks, read_commits(looks), objective_s)
     assert max(equation.seconds for equation in found) == longest
 
 
