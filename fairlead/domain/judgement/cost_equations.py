@@ -29,8 +29,9 @@ Mix = tuple[Places, Float64]
 
 #: A stretch is so long at least, in seconds; longer ones average away what clients share out.
 STRETCH_S: Final = 60.0
-#: It goes on for so many times as long where the next look finds the same mix: the cosine of both.
+#: It goes on, up to so many times as long, while the next look finds the same mix.
 _GOES_ON: Final = 5.0
+#: Mixes are the same whose cosine is larger.
 _ALIKE: Final = 0.998
 #: So many equations of a member are remembered, for so long.
 REMEMBERED: Final = 6
