@@ -29,8 +29,9 @@ _TOGETHER: Final = 0.8
 
 def set_right(looks: Looks, commits: Commits) -> Commits:
     """Return commits in which what was handed out counts as read once it has been worked off."""
-    prompt = ~commits.late & commits.marked.any(axis=0)
-    if not commits.late.any() or not prompt.any():
+    commit = commits.marked.any(axis=0)
+    # Where most commit less often than looks are taken, that is how the application commits.
+    if not (commits.late & commit).any() or 2 * (commits.late & commit).sum() > commit.sum():
         return commits
     found = commits
     for member in np.flatnonzero(commits.late).tolist():

@@ -11,7 +11,7 @@ is at most s dt.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Final, NamedTuple
 
@@ -54,6 +54,8 @@ _LATE_S: Final = 4.0
 _TELLS: Final = 9.0
 #: Two explanations are told for so long at most.
 _OPEN_S: Final = 2700.0
+#: A partition that may have made several members slow takes so many times as long.
+_DEAR: Final = 1.5
 #: So many partitions are named.
 _NAMED: Final = 3
 
@@ -136,7 +138,7 @@ class Costs:
         return bool((self.value == 1.0).all())
 
     def said(self, problem: Problem) -> str:
-        """Return what is dear and what is cheap in words, the furthest from the usual first."""
+        """Return in a sentence what is dear and what is cheap, the furthest from usual first."""
         apart = np.flatnonzero(self.value != 1.0)
         furthest = apart[np.argsort(-np.abs(np.log(self.value[apart])), kind="stable")]
         names = [
@@ -145,8 +147,8 @@ class Costs:
         ]
         others = f" and {plural(apart.size - _NAMED, 'other')}" if apart.size > _NAMED else ""
         return (
-            f"counted in records of the usual kind, for those of {', '.join(names)}{others} "
-            "take another time"
+            f"Records of {', '.join(names)}{others} take another time than usual: all is counted "
+            "in records of the usual kind."
         )
 
     def of(self, partitions: Places, records: Float64) -> float:
@@ -332,13 +334,8 @@ def suspect(mine: Sequence[Equation], costs: Costs, usual: float) -> int | None:
     """
     if not mine or mine[-1].at - mine[0].at + mine[0].seconds > _OPEN_S:
         return None
-    read = np.unique(np.concatenate([equation.partitions for equation in mine]))
-    rows = np.zeros((len(mine), read.size))
-    for row, equation in zip(rows, mine, strict=True):
-        row[np.searchsorted(read, equation.partitions)] = equation.records / equation.seconds
-    rows *= costs.value[read]
+    read, rows, seconds = _work_of(mine, costs)
     work = rows.sum(axis=1)
-    seconds = np.array([equation.seconds for equation in mine])
     precision = 1.0 / (_OFF**2 + (_LATE_S / seconds) ** 2)
     of_member = float((precision * (work / np.average(work, weights=precision) - 1.0) ** 2).sum())
     # One partition's records would take so many times as long, for the others to be as usual.
@@ -351,3 +348,67 @@ def suspect(mine: Sequence[Equation], costs: Costs, usual: float) -> int | None:
         return None
     likely = of_each < of_each.min() + 1.0
     return int(read[np.where(likely, rows.mean(axis=0), 0.0).argmax()])
+
+
+class Dear(NamedTuple):
+    """A partition that may be dear: `costs` with its own, and what members do a second if it is."""
+
+    partition: int
+    costs: Costs
+    per_s: float
+
+
+def dear_for_several(equations: Sequence[Equation], costs: Costs) -> Dear | None:
+    """Return the partition that may have made several members slow; None: there is no such one.
+
+    Parameters
+    ----------
+    equations
+        Of all members.
+    costs
+        Of all partitions.
+
+    Notes
+    -----
+    Either members differ, or all do the same work a second and one partition's records take more
+    than is known: what they do of all else falls by that much for each of these. That line is
+    fitted to the stretches of all members, for each partition that two of them have read at their
+    limit. It may hold where it leaves hardly more unexplained than each member's average does.
+    """
+    limited = [equation for equation in equations if equation.limited]
+    if not limited:
+        return None
+    read, rows, seconds = _work_of(limited, costs)
+    names, member = np.unique([equation.member for equation in limited], return_inverse=True)
+    readers = np.zeros((names.size, read.size), dtype=bool)
+    np.logical_or.at(readers, member, rows > 0)
+    shared = readers.sum(axis=0) > 1
+    if not shared.any():
+        return None
+    share = seconds / seconds.sum()
+    work = rows.sum(axis=1)
+    usual = np.bincount(member, share * work) / np.bincount(member, share)
+    apart = float(share @ (work / usual[member] - 1.0) ** 2)
+    rest = work[:, None] - rows
+    off, off_rest = rows - share @ rows, rest - share @ rest
+    falls = share @ (off * off_rest)
+    times = -falls / np.maximum(share @ off**2, 1e-9)
+    speed = share @ (rest + times * rows)
+    left = share @ (rest + times * rows - speed) ** 2 / np.maximum(speed, 1e-9) ** 2
+    times *= costs.value[read]
+    left[~shared | (times < _DEAR) | (speed <= 0)] = np.inf
+    best = int(left.argmin())
+    if seconds.size * np.log(left[best] / max(apart, 1e-9)) > _TELLS:
+        return None
+    value, partition = costs.value.copy(), int(read[best])
+    value[partition] = times[best]
+    return Dear(partition, replace(costs, value=value), float(speed[best]))
+
+
+def _work_of(equations: Sequence[Equation], costs: Costs) -> tuple[Places, Float64, Float64]:
+    """Return which R partitions were read, work a second, shape (E, R), and seconds, shape (E,)."""
+    read = np.unique(np.concatenate([equation.partitions for equation in equations]))
+    rows = np.zeros((len(equations), read.size))
+    for row, equation in zip(rows, equations, strict=True):
+        row[np.searchsorted(read, equation.partitions)] = equation.records / equation.seconds
+    return read, rows * costs.value[read], np.array([entry.seconds for entry in equations])

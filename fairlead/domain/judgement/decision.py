@@ -27,8 +27,10 @@ from fairlead.domain.judgement.commits import Commits, read_commits
 from fairlead.domain.judgement.commits_ahead import set_right
 from fairlead.domain.judgement.cost_equations import (
     Costs,
+    Dear,
     Equation,
     Mix,
+    dear_for_several,
     equations_of,
     fewest,
     lasting,
@@ -250,7 +252,7 @@ def judge(
     >>> answer.outcome, answer.owner.tolist(), answer.moved
     ('plan', [0, 1], 0)
     """
-    state = State(question)
+    state = _state(question)
     hold = _hold(state)
     offered: tuple[Candidate, ...] = ()
     if hold is not None and state.places:
@@ -288,11 +290,24 @@ def _judgement(
     )
 
 
-class State:
-    """What a question comes to before anything is decided; each figure computed when asked for."""
+def _state(question: Question) -> "State":
+    """Read a question: who is overloaded only if nothing is dear may be helped by a plan."""
+    state = State(question)
+    if state.diagnosis.name != "overloaded":
+        return state
+    dear = dear_for_several(state.equations, state.costs)
+    supposed = state if dear is None else State(question, dear)
+    return state if supposed.diagnosis.name == "overloaded" else supposed
 
-    def __init__(self, question: Question) -> None:
-        self.question = question
+
+class State:
+    """What a question comes to before anything is decided; each figure computed when asked for.
+
+    What `dear` says is supposed: its costs, and that no member does less.
+    """
+
+    def __init__(self, question: Question, dear: Dear | None = None) -> None:
+        self.question, self.dear = question, dear
         self.seen = question.seen or see([question.looks])[0]
         self.looks, self.recent = self.seen.looks, self.seen.recent
 
@@ -348,6 +363,8 @@ class State:
     def costs(self) -> Costs:
         """What a record of each partition takes."""
         topic_of, rates = self.question.problem.topic_of, self.rates.per_s
+        if self.dear is not None:
+            return self.dear.costs
         return solve(self.equations, topic_of, rates, self.recent.now)
 
     @cached_property
@@ -407,11 +424,12 @@ class State:
         at_rest = np.bincount(owner, self.commits.backlog[owned] > 0, count) == 0
         known = {**self.capacities, **self._replaying()}
         found = speeds(problem.members, known, arrivals, at_rest, self.recent.now, peers=self.peers)
+        least = 0.0 if self.dear is None else self.dear.per_s
         # A silent member is given nothing: nobody knows whether it reads.
         return Speeds(
-            np.where(self.silent, 0.0, found.per_s),
+            np.where(self.silent, 0.0, np.maximum(found.per_s, least)),
             found.measured & ~self.silent,
-            np.where(self.silent, 0.0, found.at_most),
+            np.where(self.silent, 0.0, np.maximum(found.at_most, least)),
         )
 
     def _replaying(self) -> dict[str, Capacity]:
@@ -507,12 +525,16 @@ class State:
                 self.costs,
             )
         )
-        said = [found.evidence]
+        said, asks = [found.evidence], found.asks
+        if self.dear is not None:
+            name = "{}-{}".format(*question.problem.partition_name(self.dear.partition))
+            said.append(f"This supposes that {name} is dear, and no member slow.")
+            asks = f"whether {name} is dear"
         if found.name != "healthy" and not self.costs.equal:
             said.append(self.costs.said(question.problem))
         if self._notes[2]:
-            said.append("what was remembered makes no sense and is ignored")
-        return replace(found, evidence="; ".join(said))
+            said.append("What was remembered makes no sense and is ignored.")
+        return replace(found, evidence=" ".join(said), asks=asks)
 
     @cached_property
     def size(self) -> Size:

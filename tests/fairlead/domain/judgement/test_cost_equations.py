@@ -14,6 +14,7 @@ from fairlead.domain.judgement.commits import read_commits
 from fairlead.domain.judgement.cost_equations import (
     Costs,
     Equation,
+    dear_for_several,
     equations_of,
     fewest,
     suspect,
@@ -192,7 +193,7 @@ def test_a_foreign_memory_changes_nothing_but_a_sentence(spoil: Callable[[Any], 
     without = answer_question(LATE)
     answer = answer_question(LATE | {"memory": spoil(without["memory"])})
     assert answer["evidence"] == (
-        without["evidence"] + "; what was remembered makes no sense and is ignored"
+        without["evidence"] + " What was remembered makes no sense and is ignored."
     )
     for key in ("outcome", "diagnosis", "names", "forecast", "costs", "capacities"):
         assert answer[key] == without[key]
@@ -347,6 +348,53 @@ def test_what_nothing_tells_apart_is_left_open_for_an_hour() -> None:
     """Equal shares in all stretches."""
     assert suspected(np.ones(5), 40.0, mixes=False) is not None
     assert suspected(np.ones(5), 40.0, mixes=False, hours=1.0) is None
+
+
+def handed_on(costs: np.ndarray, speeds: dict[str, float]) -> list[Equation]:
+    """Return stretches of members that had partition 3, one member after the other, and not."""
+    rng = np.random.default_rng(3)
+    found = []
+    for number, (member, speed) in enumerate(speeds.items()):
+        for stretch in range(6):
+            shares = np.where(TEN % len(speeds) == number, rng.uniform(0.1, 1.0, 10), 0.0)
+            shares[3] = rng.uniform(0.1, 0.5) if stretch % 2 else 0.0
+            records = shares * 120.0 * speed / (shares * costs).sum()
+            places = np.flatnonzero(records)
+            at = NOW - 3600.0 + 120.0 * (6 * number + stretch)
+            limited = Equation(
+                member, at, 120.0, limited=True, partitions=places, records=records[places]
+            )
+            found.append(limited)
+    return found
+
+
+USUAL = Costs(np.ones(10), np.ones(10), np.full(10, np.inf))
+
+
+def test_the_partition_that_made_several_members_slow_is_found() -> None:
+    """Whoever has it does less of all else, by the same for each of its records."""
+    costs = np.ones(10)
+    costs[3] = 8.0
+    found = dear_for_several(handed_on(costs, {"a": 100.0, "b": 100.0, "c": 100.0}), USUAL)
+    assert found is not None
+    assert found.partition == 3
+    assert found.costs.value == pytest.approx(costs)
+    assert found.per_s == pytest.approx(100.0)
+
+
+@pytest.mark.parametrize("speeds", [{"a": 100.0, "b": 40.0, "c": 40.0}, {"a": 100.0, "b": 40.0}])
+def test_members_that_are_slow_with_it_and_without_it_are_slow(speeds: dict[str, float]) -> None:
+    """A group of these is overloaded by what they can do, whatever a partition takes."""
+    assert dear_for_several(handed_on(np.ones(10), speeds), USUAL) is None
+
+
+def test_no_partition_makes_several_slow_that_were_never_at_their_limit() -> None:
+    """Nothing says what a record takes."""
+    at_rest = [
+        equation._replace(limited=False)
+        for equation in handed_on(np.ones(10), {"a": 100.0, "b": 40.0})
+    ]
+    assert dear_for_several(at_rest, USUAL) is None
 
 
 def test_a_bound_counts_by_what_was_read_then() -> None:
