@@ -249,7 +249,7 @@ def read_commits(
     stuck &= (waiting_s >= STUCK_INTERVALS * _own_interval(looks, moved, due, waiting_s)) & (
         looks.lag[-1] > rest
     )
-    crawling, read = _crawling(looks, held)
+    crawling, read = _crawling(looks, held, marked, whole=bool(late.any()))
     if handed_over:
         stuck |= _stuck_before(looks, before, moved, team_of) & (looks.lag[-1] > rest)
     crawling &= ~stuck & ~_any_owned(looks, stuck)[np.maximum(looks.owner[-1], 0)]
@@ -422,33 +422,38 @@ def _stuck(
     return stuck
 
 
-def _crawling(looks: Looks, held: Mask) -> tuple[Mask, Float64]:
+def _crawling(looks: Looks, held: Mask, marked: Mask, *, whole: bool) -> tuple[Mask, Float64]:
     """Return the partitions that crawl, and how fast they are read, records a second.
 
-    Whoever owned them: the newest steps count in which they did not change hands.
+    Whoever owned them: the newest steps count in which they did not change hands, and of these the
+    steps in which the owner committed anything tell who is behind. `whole` is whether somebody
+    commits so rarely that all looks are needed for that.
     """
     nothing = np.zeros(looks.partitions)
     first = int(np.searchsorted(looks.at, looks.now - STUCK_S + 1e-6))
     count = max(len(looks) - 1 - first, STUCK_STEPS)
     if len(looks) <= count:
         return nothing > 0, nothing
-    steps = slice(-min(_TENURES * count, len(looks) - 1), None)
+    steps = slice(0 if whole else -min(_TENURES * count, len(looks) - 1), None)
     held, owner = held[steps], looks.owner[1:][steps]
-    counts = held & (held[::-1].cumsum(axis=0)[::-1] <= count)
+    tells = held & np.take_along_axis(marked[steps], np.maximum(owner, 0), axis=1)
+    following = tells[::-1].cumsum(axis=0)[::-1]
+    counts = held & (following >= 1) & (following <= count)
+    tells &= counts
     behind = (looks.position[1:] < looks.end[:-1])[steps]
     seconds = looks.seconds[steps]
     span = np.maximum(seconds @ counts, 1e-9)
     read = np.where(counts, looks.advanced[steps], 0).sum(axis=0) / span
     come = np.where(counts, looks.arrived[steps], 0).sum(axis=0) / span
-    enough = (counts.sum(axis=0) == count) & (looks.owner[-1] >= 0)
-    crawling = enough & (behind | ~counts).all(axis=0) & (read > 0) & (read < come)
+    enough = (tells.sum(axis=0) == count) & (looks.owner[-1] >= 0)
+    crawling = enough & (behind | ~tells).all(axis=0) & (read > 0) & (read < come)
     # Nobody crawls whose owner never had anything at rest.
     rests_at, resting = np.nonzero(held & ~behind)
     idle = np.zeros((len(owner), len(looks.members) + 1), dtype=bool)
     idle[rests_at, owner[rests_at, resting]] = True
-    crawling &= (counts & idle[np.arange(len(owner))[:, None], owner]).any(axis=0)
+    crawling &= (tells & idle[np.arange(len(owner))[:, None], owner]).any(axis=0)
     for partition in np.flatnonzero(crawling).tolist():
-        mine = counts[:, partition]
+        mine = tells[:, partition]
         beside = held[mine] & (owner[mine] == owner[mine, partition, None])
         rests = (beside & ~behind[mine]).sum(axis=0) >= AT_REST * beside.sum(axis=0)
         faster = come >= FASTER_THAN_CRAWLING * read[partition]

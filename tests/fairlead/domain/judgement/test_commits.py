@@ -1,6 +1,7 @@
 """What of a lag is a backlog, and what is stuck."""
 
 import numpy as np
+import pytest
 
 from fairlead.domain.judgement.commits import Commits, read_commits
 from tests.fairlead.domain.judgement.questions import looks_at
@@ -86,3 +87,17 @@ def test_what_is_read_once_more_is_not_consumed() -> None:
     rows[15:, 0] -= 800
     found = commits_of(rows.tolist())
     assert found.consumed[14:, 0].max() <= 120
+
+
+@pytest.mark.parametrize(("every", "first"), [(1, 0), (2, 0), (2, 1), (5, 0), (5, 2)])
+def test_a_partition_crawls_however_rarely_its_owner_commits(every: int, first: int) -> None:
+    """A tenth of what comes to it is read; all else is committed up to the look before."""
+    rows = []
+    for look in range(60):
+        commit = (look - first) // every * every + first
+        rows.append([1000 + 6 * commit] + [997 + 60 * commit] * 3)
+    end = [[1000 + 60 * look] * 4 for look in range(60)]
+    found = read_commits(looks_at(end, rows, [0] * 4))
+    assert found.crawling.tolist() == [True, False, False, False]
+    assert found.read[0] == pytest.approx(0.1)
+    assert not found.busy[1:].any()

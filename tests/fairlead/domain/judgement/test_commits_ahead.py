@@ -1,5 +1,7 @@
 """Members whose commits are ahead of what they have worked off, as with aiokafka's `getmany()`."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from fairlead.domain.judgement.commits import Commits, read_commits
@@ -49,3 +51,16 @@ def test_whoever_commits_partitions_one_after_the_other_is_not_ahead() -> None:
     """As clients do that work off chunks."""
     looks, commits = seen(together=False)
     assert set_right(looks, commits) is commits
+
+
+def test_most_members_that_commit_every_other_look_are_not_ahead() -> None:
+    """They are at rest: a peer that commits more often, for it works off a backlog, is no rule."""
+    look = np.arange(LOOKS)
+    seldom = 995 + 60 * (look // 2 * 2)
+    committed = np.column_stack([seldom] * 4 + [995 + 30 * look] * 2)
+    end = np.repeat(1000 + 60 * look[:, None], 6, axis=1)
+    looks = looks_at(end.tolist(), committed.tolist(), [0, 0, 1, 1, 2, 2])
+    looks = replace(looks, members=("a", "b", "c"))
+    commits = read_commits(looks)
+    assert commits.late.tolist() == [True, True, False]
+    assert not set_right(looks, commits).busy[:, :2].any()
