@@ -249,7 +249,7 @@ def read_commits(
     stuck &= (waiting_s >= STUCK_INTERVALS * _own_interval(looks, moved, due, waiting_s)) & (
         looks.lag[-1] > rest
     )
-    crawling, read = _crawling(looks, held, marked, whole=bool(late.any()))
+    crawling, read = _crawling(looks, held, marked, late)
     if handed_over:
         stuck |= _stuck_before(looks, before, moved, team_of) & (looks.lag[-1] > rest)
     crawling &= ~stuck & ~_any_owned(looks, stuck)[np.maximum(looks.owner[-1], 0)]
@@ -422,20 +422,23 @@ def _stuck(
     return stuck
 
 
-def _crawling(looks: Looks, held: Mask, marked: Mask, *, whole: bool) -> tuple[Mask, Float64]:
+def _crawling(looks: Looks, held: Mask, marked: Mask, late: Mask) -> tuple[Mask, Float64]:
     """Return the partitions that crawl, and how fast they are read, records a second.
 
-    Whoever owned them: the newest steps count in which they did not change hands, and of these the
-    steps in which the owner committed anything tell who is behind. `whole` is whether somebody
-    commits so rarely that all looks are needed for that.
+    Whoever owned them: the newest steps count in which they did not change hands. Who is behind is
+    told by those of them in which the owner committed anything, for which all looks may be needed.
     """
     nothing = np.zeros(looks.partitions)
     first = int(np.searchsorted(looks.at, looks.now - STUCK_S + 1e-6))
     count = max(len(looks) - 1 - first, STUCK_STEPS)
     if len(looks) <= count:
         return nothing > 0, nothing
-    steps = slice(0 if whole else -min(_TENURES * count, len(looks) - 1), None)
+    newest = max(len(looks) - 1 - _TENURES * count, 0)
+    steps = slice(0 if late.any() else newest, None)
     held, owner = held[steps], looks.owner[1:][steps]
+    if late.any():
+        recent = np.arange(len(owner)) >= newest
+        held = held & (recent[:, None] | late[np.maximum(owner, 0)])
     tells = held & np.take_along_axis(marked[steps], np.maximum(owner, 0), axis=1)
     following = tells[::-1].cumsum(axis=0)[::-1]
     counts = held & (following >= 1) & (following <= count)

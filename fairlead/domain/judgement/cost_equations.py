@@ -350,7 +350,7 @@ def suspect(mine: Sequence[Equation], costs: Costs, usual: float) -> int | None:
     return int(read[np.where(likely, rows.mean(axis=0), 0.0).argmax()])
 
 
-class Dear(NamedTuple):
+class DearPartition(NamedTuple):
     """A partition that may be dear: `costs` with its own, and what members do a second if it is."""
 
     partition: int
@@ -358,7 +358,7 @@ class Dear(NamedTuple):
     per_s: float
 
 
-def dear_for_several(equations: Sequence[Equation], costs: Costs) -> Dear | None:
+def dear_for_several(equations: Sequence[Equation], costs: Costs) -> DearPartition | None:
     """Return the partition that may have made several members slow; None: there is no such one.
 
     Parameters
@@ -402,7 +402,7 @@ def dear_for_several(equations: Sequence[Equation], costs: Costs) -> Dear | None
         return None
     value, partition = costs.value.copy(), int(read[best])
     value[partition] = times[best]
-    return Dear(partition, replace(costs, value=value), float(speed[best]))
+    return DearPartition(partition, replace(costs, value=value), float(speed[best]))
 
 
 def _work_of(equations: Sequence[Equation], costs: Costs) -> tuple[Places, Float64, Float64]:

@@ -27,7 +27,7 @@ from fairlead.domain.judgement.commits import Commits, read_commits
 from fairlead.domain.judgement.commits_ahead import set_right
 from fairlead.domain.judgement.cost_equations import (
     Costs,
-    Dear,
+    DearPartition,
     Equation,
     Mix,
     dear_for_several,
@@ -306,7 +306,7 @@ class State:
     What `dear` says is supposed: its costs, and that no member does less.
     """
 
-    def __init__(self, question: Question, dear: Dear | None = None) -> None:
+    def __init__(self, question: Question, dear: DearPartition | None = None) -> None:
         self.question, self.dear = question, dear
         self.seen = question.seen or see([question.looks])[0]
         self.looks, self.recent = self.seen.looks, self.seen.recent
