@@ -61,8 +61,6 @@ _FEW: Final = 10
 FASTER_THAN_CRAWLING: Final = 1.5
 AT_REST: Final = 0.9
 _OTHERS: Final = 2
-#: Who has owned a partition for no more steps than these is judged with the owner before it.
-_CHANGES: Final = STUCK_STEPS + 2
 #: The steps in which a partition did not change hands are sought in so many times as many.
 _TENURES: Final = 3
 #: So many seconds lie at most between the ends and the commits that a look reads.
@@ -172,11 +170,7 @@ class Commits:
 
 
 def read_commits(
-    looks: Looks,
-    before: Int64 | None = None,
-    *,
-    team_of: Places | None = None,
-    handed_over: bool = True,
+    looks: Looks, before: Int64 | None = None, *, team_of: Places | None = None
 ) -> Commits:
     """Read from looks what their commits say.
 
@@ -189,8 +183,6 @@ def read_commits(
         first.
     team_of
         Number of each member's group, ascending, shape (M,); None: there is one group.
-    handed_over
-        Whether partitions that have just changed hands are stuck if they were before.
 
     Notes
     -----
@@ -245,13 +237,20 @@ def read_commits(
     unpunctual = late | _any_owned(looks, rarely)
     foreign = _foreign(looks)
     silent = _silent(looks, per_member, waiting_s, interval_s) | _any_owned(looks, foreign)
-    stuck = _stuck(looks, moved, marked, waiting_s, _patience(looks, interval_s))
-    stuck &= (waiting_s >= STUCK_INTERVALS * _own_interval(looks, moved, due, waiting_s)) & (
-        looks.lag[-1] > rest
-    )
-    crawling, read = _crawling(looks, held, marked, late)
-    if handed_over:
-        stuck |= _stuck_before(looks, before, moved, team_of) & (looks.lag[-1] > rest)
+    patience_s = _patience(looks, interval_s)
+    stuck = _stuck(looks, moved, marked, waiting_s, patience_s)
+    stuck &= waiting_s >= STUCK_INTERVALS * _own_interval(looks, moved, due, waiting_s)
+    left, read = _left_behind(looks, held, marked, late)
+    if (left & (read == 0)).any():
+        stands_s = _waiting(looks, moved, uncommitted, same_owner=False)
+        stuck |= (
+            left
+            & (read == 0)
+            & (stands_s >= patience_s[np.maximum(looks.owner[-1], 0)])
+            & (stands_s >= STUCK_INTERVALS * _own_interval(looks, moved, due, stands_s))
+        )
+    stuck &= looks.lag[-1] > rest
+    crawling = left & (read > 0)
     crawling &= ~stuck & ~_any_owned(looks, stuck)[np.maximum(looks.owner[-1], 0)]
     free = moved & ~stuck & ~crawling
     taken = np.where(free, advance, 0)
@@ -337,11 +336,11 @@ def at_rest(looks: Looks) -> Int64:
     return largest
 
 
-def _waiting(looks: Looks, moved: Mask, uncommitted: Mask) -> Float64:
+def _waiting(looks: Looks, moved: Mask, uncommitted: Mask, *, same_owner: bool = True) -> Float64:
     """Return for how long each partition has had something to commit and no commit."""
     # From the last look backwards: looks with something uncommitted, steps without a commit.
     still = uncommitted.copy()
-    same = looks.owner[1:] == looks.owner[:-1]
+    same = (looks.owner[1:] == looks.owner[:-1]) if same_owner else looks.advanced <= 0
     still[:-1] &= ~moved & same & looks.in_one_log[:-1]
     waits = np.logical_and.accumulate(still[::-1], axis=0)[::-1]
     first = len(looks) - waits.sum(axis=0)
@@ -422,8 +421,8 @@ def _stuck(
     return stuck
 
 
-def _crawling(looks: Looks, held: Mask, marked: Mask, late: Mask) -> tuple[Mask, Float64]:
-    """Return the partitions that crawl, and how fast they are read, records a second.
+def _left_behind(looks: Looks, held: Mask, marked: Mask, late: Mask) -> tuple[Mask, Float64]:
+    """Return the partitions that crawl or stand, and how fast they are read, records a second.
 
     Whoever owned them: the newest steps count in which they did not change hands. Who is behind is
     told by those of them in which the owner committed anything, for which all looks may be needed.
@@ -449,20 +448,20 @@ def _crawling(looks: Looks, held: Mask, marked: Mask, late: Mask) -> tuple[Mask,
     read = np.where(counts, looks.advanced[steps], 0).sum(axis=0) / span
     come = np.where(counts, looks.arrived[steps], 0).sum(axis=0) / span
     enough = (tells.sum(axis=0) == count) & (looks.owner[-1] >= 0)
-    crawling = enough & (behind | ~tells).all(axis=0) & (read > 0) & (read < come)
-    # Nobody crawls whose owner never had anything at rest.
+    left = enough & (behind | ~tells).all(axis=0) & (read < come)
+    # Nobody is left behind whose owner never had anything at rest.
     rests_at, resting = np.nonzero(held & ~behind)
     idle = np.zeros((len(owner), len(looks.members) + 1), dtype=bool)
     idle[rests_at, owner[rests_at, resting]] = True
-    crawling &= (tells & idle[np.arange(len(owner))[:, None], owner]).any(axis=0)
-    for partition in np.flatnonzero(crawling).tolist():
+    left &= (tells & idle[np.arange(len(owner))[:, None], owner]).any(axis=0)
+    for partition in np.flatnonzero(left).tolist():
         mine = tells[:, partition]
         beside = held[mine] & (owner[mine] == owner[mine, partition, None])
         rests = (beside & ~behind[mine]).sum(axis=0) >= AT_REST * beside.sum(axis=0)
-        faster = come >= FASTER_THAN_CRAWLING * read[partition]
+        faster = (come > 0) & (come >= FASTER_THAN_CRAWLING * read[partition])
         others = (beside & rests & faster).sum(axis=1) >= _OTHERS
-        crawling[partition] = others.mean() >= AT_REST
-    return crawling, read
+        left[partition] = others.mean() >= AT_REST
+    return left, read
 
 
 def held_up(looks: Looks) -> Mask:
@@ -488,25 +487,6 @@ def held_up(looks: Looks) -> Mask:
         if (mine & late).any() and (mine & rests).sum() >= _OTHERS:
             found[steps, member] = True
     return found
-
-
-def _stuck_before(looks: Looks, before: Int64 | None, moved: Mask, team_of: Places) -> Mask:
-    """Return the partitions that were stuck at their last owner, and still wait.
-
-    Where somebody comes or goes every few minutes, no owner has a partition for long enough.
-    """
-    nothing = np.zeros(looks.partitions, dtype=bool)
-    first = len(looks) - 1 - _CHANGES
-    if first <= STUCK_STEPS:
-        return nothing
-    changed = (looks.owner[1:] != looks.owner[:-1])[first:].any(axis=0)
-    behind = (looks.position[1:] < looks.end[:-1])[first:].all(axis=0)
-    waits = changed & behind & (looks.owner[-1] >= 0)
-    if not waits.any():
-        return nothing
-    was = read_commits(looks.until(first), before, team_of=team_of, handed_over=False)
-    stays: Mask = was.stuck & waits & ~moved[first:].any(axis=0)
-    return stays
 
 
 def _own_interval(looks: Looks, moved: Mask, due: Mask, waiting_s: Float64) -> Float64:

@@ -244,7 +244,7 @@ def _uncommitted(found: DiagnosisBasis) -> Diagnosis | None:
     few = commits.marked.sum(axis=0) <= INTERVALS
     young = (commits.late & few)[: len(problem.members)] & owns
     early = _names(problem.members, young)
-    if early:
+    if early and 2 * len(early) >= owns.sum():
         usual = float(commits.interval_s[: young.size][young].max())
         return Diagnosis(
             "unknown",

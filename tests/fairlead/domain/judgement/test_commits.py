@@ -101,3 +101,24 @@ def test_a_partition_crawls_however_rarely_its_owner_commits(every: int, first: 
     assert found.crawling.tolist() == [True, False, False, False]
     assert found.read[0] == pytest.approx(0.1)
     assert not found.busy[1:].any()
+
+
+def test_a_partition_stands_whoever_owns_it() -> None:
+    """It goes from one member to the other every four looks, and neither commits it."""
+    rows = [[997 + 60 * look] * 3 + [1000 + 60 * min(look, 10)] for look in LOOKS]
+    rows = [[*row[:3], *row[1:3], row[3]] for row in rows]
+    end = [[1000 + 60 * look] * 6 for look in LOOKS]
+    owner = [[0, 0, 0, 1, 1, look // 4 % 2] for look in LOOKS]
+    found = read_commits(looks_at(end, rows, owner))
+    assert found.stuck.tolist() == [False] * 5 + [True]
+    assert found.backlog[5] == 0
+    assert not found.busy[-5:].any()
+
+
+def test_what_is_committed_after_so_many_records_does_not_stand_whoever_owns_it() -> None:
+    """A commit comes at every eighth look, though all else of its owners is at rest."""
+    rows = [[997 + 60 * look] * 5 + [1000 + 480 * (look // 8)] for look in range(48)]
+    end = [[1000 + 60 * look] * 6 for look in range(48)]
+    owner = [[0, 0, 0, 1, 1, look // 5 % 2] for look in range(48)]
+    for until in range(30, 48):
+        assert not read_commits(looks_at(end[:until], rows[:until], owner[:until])).stuck.any()

@@ -118,3 +118,19 @@ def test_members_never_at_their_limit_are_given_what_a_slow_one_cannot_do() -> N
     course = Loop(group, step_s=20.0, since_h=2.0).run(4)
     assert 1 <= len(course.plans) <= 3
     assert course.late == 0
+
+
+@pytest.mark.parametrize(("young", "name"), [(1, "healthy"), (3, "unknown")])
+def test_few_young_members_that_commit_rarely_leave_a_group_known(young: int, name: str) -> None:
+    """They commit every four minutes, and have done so twice; it takes three to know a member."""
+    members = [f"m{number}" for number in range(5)]
+    line = question(
+        30,
+        partitions=5,
+        committed=lambda p, look: 1000 * (p + 1) + 60 * (look // 4 * 4) - 3,
+        owner=lambda p, look: "old" if p < young and look < 20 else members[p],
+    )
+    line["members"] = {member: {"topics": ["t"]} for member in members}
+    answer = answer_question(line)
+    assert answer["diagnosis"] == name, answer["evidence"]
+    assert answer["names"] == ([] if name == "healthy" else members[:young])
