@@ -92,6 +92,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """
     # A shell lets what it starts in the background ignore Ctrl-C; tests send that to processes.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    gc.disable()  # modules and tests are made, and stay
     one_thread()  # for the processes of pytest-xdist, which import numpy after this
     # By default Dagster gives up on a code server after 60 s: a busy machine takes longer.
     os.environ.setdefault("DAGSTER_GRPC_TIMEOUT_SECONDS", "600")
@@ -160,8 +161,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Refuse to run where pytest-xdist has not taken up the groups that tests belong to."""
     # Modules and tests stay: to look through them for garbage takes a tenth of all the time.
-    gc.collect()
     gc.freeze()
+    gc.enable()
     session.config.stash[limits.CPU_BEFORE] = limits.cpu_s()
     if session.config.getoption("loadgroup", default=False):
         assert any("@" in item.nodeid for item in session.items), "no group stays together"
@@ -344,6 +345,23 @@ def _template(services: Services) -> Iterator[str]:
 def migrated(services: Services, _template: str) -> Iterator[str]:
     """Return the URL of a migrated database, a copy: that takes a tenth of migrating one."""
     with empty_database(services, template=_template) as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def _week_template(services: Services, _template: str) -> Iterator[str]:
+    """Return the name of a database with the week that the pages tell of; nobody writes to it."""
+    from tests.docs.scenario import store_week  # noqa: PLC0415 - for who needs it
+
+    with empty_database(services, template=_template) as url:
+        store_week(url)
+        yield urlsplit(url).path[1:]
+
+
+@pytest.fixture
+def week(services: Services, _week_template: str) -> Iterator[str]:
+    """Return the URL of a database with that week, a copy: to store it takes ten times as long."""
+    with empty_database(services, template=_week_template) as url:
         yield url
 
 

@@ -21,7 +21,7 @@ from fairlead.store.engine import create_store_engine
 from fairlead.store.hindsight import say_made_worse
 from fairlead.store.plans import PlanStore
 from fairlead.surfaces.web.metrics import build_registry
-from tests.fairlead.surfaces.web.week import store_recent_week
+from tests.fairlead.surfaces.web.week import end_now
 
 pytestmark = pytest.mark.postgres
 
@@ -55,11 +55,11 @@ QUERIES = [*panel_queries(), *((rule["alert"], rule["expr"]) for rule in RULES)]
 
 
 @pytest.fixture
-def exposed(database: str) -> list[Metric]:
+def exposed(week: str) -> list[Metric]:
     """Return what is exposed of a database with rows, and what Prometheus adds of itself."""
-    store_recent_week(database)
-    approve_for_another_group(database)
-    engine = create_store_engine(database)
+    end_now(week)
+    approve_for_another_group(week)
+    engine = create_store_engine(week)
     put_on(engine, "orders", reason="incident")
     published = next(plan for plan in PlanStore(engine).in_state("published"))
     found = Hindsight(

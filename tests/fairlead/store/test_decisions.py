@@ -18,7 +18,7 @@ from fairlead.store import NoPlan, PlanDraft, PlanStore, StoredPlan, create_stor
 from fairlead.store.engine import transaction
 from fairlead.store.history_queries import read_candidates, read_decisions
 from fairlead.wire.document import PlanDocument
-from tests.docs.scenario import at, store_week
+from tests.docs.scenario import at
 from tests.stored import record_decision
 
 pytestmark = pytest.mark.postgres
@@ -280,10 +280,9 @@ def test_one_snapshot_has_one_observed_balance(
         )
 
 
-def test_newest_decision_of_each_group_after_a_moment(migrated: str) -> None:
+def test_newest_decision_of_each_group_after_a_moment(week: str) -> None:
     """With what has become of its plan; groups that were decided on before are not there."""
-    store_week(migrated)
-    engine = create_store_engine(migrated)
+    engine = create_store_engine(week)
     every = read_decisions(engine, None)
     assert [(row["group"], row["outcome"], row["version"], row["state"]) for row in every] == [
         ("billing", "plan", 1, "proposed"),

@@ -21,20 +21,12 @@ from fairlead.store.engine import transaction
 from fairlead.store.group_history import keep_looks, read_looks
 from fairlead.surfaces.cli import app
 from fairlead.surfaces.cli.arguments import complete_group
-from tests.docs.scenario import store_week
 
 FAIRLEAD = Path(sys.executable).with_name("fairlead")
 
 pytestmark = pytest.mark.postgres
 
 APPROVE = ("plans", "approve", "billing", "1", "--reason", "agreed")
-
-
-@pytest.fixture
-def week(migrated: str) -> str:
-    """Return the URL of a database with a week of history."""
-    store_week(migrated)
-    return migrated
 
 
 def run(url: str, *arguments: str) -> Result:

@@ -17,7 +17,6 @@ from fairlead.common.visible import VisibleFormatter, visible
 from fairlead.errors import GroupError, SandboxError
 from fairlead.surfaces.cli import app
 from fairlead.surfaces.cli.output import print_rich, print_table, say, say_error, tell
-from tests.docs.scenario import store_week
 
 EVIL = "\x1b[2J\x1b]0;title\x07or\u202eders\r\nbilling: fine\x9b31m\u2028\u200b\u2066"
 
@@ -77,10 +76,9 @@ def test_a_record_of_the_log_is_a_line() -> None:
 
 
 @pytest.mark.postgres
-def test_every_answer_of_the_command_line_is_visible(database: str) -> None:
+def test_every_answer_of_the_command_line_is_visible(week: str) -> None:
     """Of a group with that name and such reasons; programs get both as they are."""
-    store_week(database)
-    with psycopg.connect(database) as connection:
+    with psycopg.connect(week) as connection:
         connection.execute("SET session_replication_role = replica")
         tables = ("consumer_group", "decision", "plan", "plan_event")
         for table in tables:
@@ -92,7 +90,7 @@ def test_every_answer_of_the_command_line_is_visible(database: str) -> None:
             connection.execute(f"UPDATE fairlead_raw.{table} SET reason = %s".encode(), (EVIL,))
 
     def answer(*words: str) -> str:
-        environment = {"FAIRLEAD_POSTGRES__URL": database}
+        environment = {"FAIRLEAD_POSTGRES__URL": week}
         result = CliRunner().invoke(app, words, env=environment)
         assert result.exit_code == 0, result.output
         return result.output

@@ -25,7 +25,7 @@ from fairlead.store.monitoring import DecisionCounts, read_all_groups
 from fairlead.surfaces.cli import app
 from fairlead.surfaces.review import review_page
 from fairlead.wire.document import MemberShare
-from tests.docs.scenario import at, store_week
+from tests.docs.scenario import at
 from tests.fairlead.store.conftest import make_draft, make_metrics
 from tests.stored import record_decision
 
@@ -68,13 +68,6 @@ class Page(HTMLParser):
         self.text += f" {data}"
         if self._cell:
             self.rows[-1][-1] += data
-
-
-@pytest.fixture
-def week(migrated: str) -> str:
-    """Return the URL of a database with a week of history."""
-    store_week(migrated)
-    return migrated
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from fairlead.store.engine import create_store_engine
 from fairlead.surfaces.web import build_app
 from tests.fairlead.store.conftest import make_draft, record_publication
 from tests.fairlead.surfaces.web.proxies import PUBLIC, Answer, Pairs, post, send
-from tests.fairlead.surfaces.web.week import store_recent_week
+from tests.fairlead.surfaces.web.week import end_now
 from tests.logins import logins
 from tests.serving import serving
 from tests.stored import record_decision
@@ -28,10 +28,10 @@ SECRET: Final = "s" * 40
 
 
 @pytest.fixture
-def week(migrated: str) -> str:
+def week(week: str) -> str:
     """Return the URL of a database with a week of history, which ends today."""
-    store_recent_week(migrated)
-    return migrated
+    end_now(week)
+    return week
 
 
 @pytest.fixture

@@ -4,8 +4,6 @@ from typing import Final
 
 import psycopg
 
-from tests.docs.scenario import store_week
-
 _MOVED: Final = (
     ("decision", "decided_at"),
     ("decision", "snapshot_at"),
@@ -23,13 +21,12 @@ _MOVED: Final = (
 )
 
 
-def store_recent_week(url: str) -> None:
-    """Migrate an empty database and fill it with two groups, `orders` and `billing`.
+def end_now(url: str) -> None:
+    """Move the week of two groups, `orders` and `billing`, in the database that has it.
 
     Plans expire tomorrow, one partition of `orders` stands still, each is ill in its own way, and
     both read from other racks.
     """
-    store_week(url)
     with psycopg.connect(url) as connection:
         connection.execute("SET session_replication_role = replica")  # else nothing may change
         connection.execute(
