@@ -10,7 +10,7 @@ from pathlib import Path
 
 from fairlead.errors import SandboxError
 from fairlead.sandbox.jars import kafka_classpath
-from fairlead.sandbox.java import find_java
+from fairlead.sandbox.java import BRIEF, find_java
 
 
 def run_kafka_tool(main_class: str, *arguments: str, timeout_s: float = 120.0) -> str:
@@ -48,7 +48,7 @@ def run_java_source(
 
 def _run(*arguments: str, standard_input: str | None, timeout_s: float) -> str:
     command = [
-        *(str(find_java()), "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"),
+        *(str(find_java()), *BRIEF, "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"),
         *("-cp", os.pathsep.join(map(str, kafka_classpath())), *arguments),
     ]
     try:

@@ -13,6 +13,9 @@ from typing import Final
 from fairlead.errors import ConfigurationError
 
 MINIMUM_VERSION: Final = 17
+#: Options of a JVM with seconds of work: the plainest collector and the quick compiler alone. Most
+#: of what such a JVM does is to compile itself.
+BRIEF: Final = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 _VERSION = re.compile(r'version "(?:1\.)?(\d+)')
 _RELEASE = re.compile(r'^JAVA_VERSION="(?:1\.)?(\d+)', re.MULTILINE)
 _ADVICE: Final = (

@@ -24,17 +24,18 @@ from confluent_kafka.admin import AdminClient
 from fairlead.errors import SandboxError
 from fairlead.sandbox import processes
 from fairlead.sandbox.jars import kafka_classpath
-from fairlead.sandbox.java import find_java
+from fairlead.sandbox.java import BRIEF, find_java
 from fairlead.sandbox.plugin import plugin_if_any
 
 START_TIMEOUT_S: Final = 180.0
 STOP_GRACE_S: Final = 20.0
 PORT_ATTEMPTS: Final = 5
 HOST: Final = "127.0.0.1"
-# A small heap, the plainest collector and the quick compiler alone: a broker of a few megabytes a
-# second, ready after half of the work.
+# What Kafka consists of was checked when it was fetched: no class is verified once more.
+_TRUSTING: Final = ("-XX:+UnlockDiagnosticVMOptions", "-XX:-BytecodeVerificationRemote")
+# A small heap for a broker of a few megabytes a second.
 JVM_OPTIONS: Final = (
-    *("-Xms128m", "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"),
+    *(*BRIEF, *_TRUSTING, "-Xms128m", "-Xmx512m"),
     "-Djava.awt.headless=true",
 )
 LOGGING_OPTIONS: Final = (
@@ -47,6 +48,7 @@ process.roles=broker,controller
 node.id=1
 controller.quorum.voters=1@{host}:{controller_port}
 controller.listener.names=CONTROLLER
+metadata.max.idle.interval.ms=5000
 listeners=PLAINTEXT://{host}:{port},CONTROLLER://{host}:{controller_port}
 advertised.listeners=PLAINTEXT://{host}:{port}
 listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT
@@ -212,7 +214,7 @@ class KafkaBroker:
         cluster_id = self._new_cluster_id()
         result = subprocess.run(
             [
-                *(str(java), "-XX:TieredStopAtLevel=1", "-cp", classpath),
+                *(str(java), *BRIEF, *_TRUSTING, "-cp", classpath),
                 *("kafka.tools.StorageTool", "format", "--cluster-id", cluster_id),
                 *("--config", self._properties.name),
             ],

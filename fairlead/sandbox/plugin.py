@@ -18,7 +18,7 @@ from filelock import FileLock
 
 from fairlead.errors import ConfigurationError, SandboxError
 from fairlead.sandbox.jars import KAFKA_VERSION, kafka_classpath
-from fairlead.sandbox.java import find_java
+from fairlead.sandbox.java import BRIEF, find_java
 
 PROJECT: Final = Path(__file__).parents[2] / "jvm"
 JAR: Final = PROJECT / "build" / "fairlead-kafka.jar"
@@ -87,7 +87,8 @@ def compile_java(
             "openjdk-17-jdk-headless)"
         )
     command = [
-        *(str(compiler), "--release", str(release), "-Xlint:all", "-Werror", "-encoding", "UTF-8"),
+        *(str(compiler), *(f"-J{option}" for option in BRIEF)),
+        *("--release", str(release), "-Xlint:all", "-Werror", "-encoding", "UTF-8"),
         *("-classpath", os.pathsep.join(map(str, classpath)), "-d", str(target)),
         *map(str, sources),
     ]

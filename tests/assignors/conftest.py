@@ -13,7 +13,7 @@ import pytest
 
 from assignors.problem import Int32, Problem
 from fairlead.sandbox.jars import kafka_classpath
-from fairlead.sandbox.java import find_java
+from fairlead.sandbox.java import BRIEF, find_java
 
 Share = dict[str, dict[str, list[int]]]
 
@@ -69,7 +69,7 @@ def oracle() -> Iterator[Oracle]:
     """Start Oracle.java on Kafka's jars."""
     classpath = os.pathsep.join(map(str, kafka_classpath()))
     source = Path(__file__).with_name("Oracle.java")
-    command = [str(find_java()), "-cp", classpath, str(source)]
+    command = [str(find_java()), *BRIEF, "-cp", classpath, str(source)]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8"
     ) as process:

@@ -15,7 +15,7 @@ import pytest
 from assignors.ledger import in_replica_rack
 from assignors.problem import Int32, Member, Problem
 from assignors.registry import assign
-from fairlead.sandbox.java import find_java
+from fairlead.sandbox.java import BRIEF, find_java
 from tests.assignors.conftest import Oracle, owner_of
 from tests.assignors.problems import not_back, spread, sticky_value
 from tests.assignors.suite_jars import suite_classpath
@@ -114,7 +114,7 @@ def results() -> dict[str, list[Result]]:
     classpath = os.pathsep.join(map(str, suite_classpath()))
     run = subprocess.run(
         [
-            *(str(find_java()), "-Xmx2g", "-Dorg.slf4j.simpleLogger.defaultLogLevel=off"),
+            *(str(find_java()), *BRIEF, "-Xmx2g", "-Dorg.slf4j.simpleLogger.defaultLogLevel=off"),
             *("-cp", classpath, str(Path(__file__).with_name("Suites.java"))),
             *(str(Path(sys.executable).with_name("fairlead")), *left_out),
         ],

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from fairlead.sandbox.java import find_java
+from fairlead.sandbox.java import BRIEF, find_java
 
 
 class Checks:
@@ -48,7 +48,7 @@ class Checks:
 @contextmanager
 def answering(classpath: str) -> Iterator[Checks]:
     """Run Checks.java until the context ends, on a small heap: whatever it reads must fit."""
-    command = [str(find_java()), "-Xmx64m", "-cp", classpath, "fairlead.kafka.Checks"]
+    command = [str(find_java()), *BRIEF, "-Xmx64m", "-cp", classpath, "fairlead.kafka.Checks"]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8"
     ) as process:

@@ -10,10 +10,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from fairlead.sandbox.java import find_java
+from fairlead.sandbox.java import BRIEF, find_java
 
 #: Small and quick to start; and it says what it logs.
-OPTIONS = ("-Xmx96m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+OPTIONS = ("-Xmx96m", *BRIEF)
 LOGGING = ("-Dorg.slf4j.simpleLogger.showDateTime=true",)
 
 

@@ -14,6 +14,7 @@ import pytest
 
 from benchmarks.recorded import Size, snapshot
 from fairlead.spark.planning import SUMMARY
+from fairlead.spark.session import JAVA_OPTIONS
 from fairlead.spark.warehouse import Warehouse
 from tests.fairlead.followers.helpers import eventually
 from tests.fairlead.spark.on_cluster import plan
@@ -71,6 +72,7 @@ def connect_server(tmp_path: Path) -> Iterator[str]:
         "org.apache.spark.deploy.SparkSubmit",
         *("--master", "local[2]", "--conf", "spark.ui.enabled=false"),
         *("--conf", "spark.connect.grpc.binding.port=0"),
+        *("--driver-java-options", JAVA_OPTIONS),
         *("--class", "org.apache.spark.sql.connect.service.SparkConnectServer"),
         "spark-internal",
     )

@@ -17,7 +17,7 @@ from fairlead.followers.client_assignors import aiokafka as aiokafka_assignors
 from fairlead.followers.client_assignors import kafka_python as kafka_python_assignors
 from fairlead.sandbox import Services
 from fairlead.sandbox.jars import kafka_classpath
-from fairlead.sandbox.java import find_java
+from fairlead.sandbox.java import BRIEF, find_java
 from tests.fairlead.followers.helpers import Fleet, Member, Owned, eventually
 
 pytestmark = pytest.mark.kafka
@@ -134,7 +134,7 @@ class JavaMember:
 def java_member(fleet: Fleet, services: Services) -> Iterator[JavaMember]:
     """Run a Java consumer in the fleet's group."""
     command = [
-        *(str(find_java()), "-cp", os.pathsep.join(map(str, kafka_classpath()))),
+        *(str(find_java()), *BRIEF, "-cp", os.pathsep.join(map(str, kafka_classpath()))),
         str(Path(__file__).with_name("StickyMember.java")),
         *(services.bootstrap_servers, fleet.group, fleet.topics[0]),
     ]
