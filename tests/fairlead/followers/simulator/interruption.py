@@ -17,7 +17,8 @@ from fairlead.followers.confluent import (
 )
 
 MODULES = (rejoin_policy, attendance, participant, membership, pin_listener, roll_call)
-FILES = {str(Path(str(module.__file__))) for module in MODULES}
+#: File to the name that a line's module has.
+FILES = {str(module.__file__): Path(str(module.__file__)).stem for module in MODULES}
 Line = tuple[str, int]
 
 
@@ -30,10 +31,11 @@ def traced(reach: Callable[[Line], None]) -> Iterator[None]:
     """Call a function before each line of the followers' modules."""
 
     def trace(frame: FrameType, event: str, _: Any) -> Any:
-        if frame.f_code.co_filename not in FILES:
+        module = FILES.get(frame.f_code.co_filename)
+        if module is None:
             return None
         if event == "line":
-            reach((Path(frame.f_code.co_filename).stem, frame.f_lineno))
+            reach((module, frame.f_lineno))
         return trace
 
     before = sys.gettrace()

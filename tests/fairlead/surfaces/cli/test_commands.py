@@ -114,9 +114,13 @@ def test_unknown_command_is_a_usage_error(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "settings", "message"),
     [
-        (["demo"], {"FAIRLEAD_NONSENSE": "1"}, "FAIRLEAD_NONSENSE: no such setting"),
-        (["demo"], {"FAIRLEAD_KAFAK__PLAN_TOPIC": "x"}, "did you mean FAIRLEAD_KAFKA__PLAN_TOPIC?"),
-        (["demo"], {"FAIRLEAD_CONFIG": "absent.toml"}, "absent.toml, which does not exist"),
+        (["groups"], {"FAIRLEAD_NONSENSE": "1"}, "FAIRLEAD_NONSENSE: no such setting"),
+        (
+            ["groups"],
+            {"FAIRLEAD_KAFAK__PLAN_TOPIC": "x"},
+            "did you mean FAIRLEAD_KAFKA__PLAN_TOPIC?",
+        ),
+        (["groups"], {"FAIRLEAD_CONFIG": "absent.toml"}, "absent.toml, which does not exist"),
         (
             ["db", "upgrade"],
             {"FAIRLEAD_POSTGRES__URL": "mysql://root:secret@localhost/x"},
