@@ -29,6 +29,9 @@ from fairlead.domain.judgement.peers import linked
 #: A cost counts that deviates from the usual by such a factor, and is known so well.
 DEVIATES: Final = 1.5
 SURE: Final = 3.0
+#: Who seems so many times faster than is typical has read nothing dear for certain: one partition
+#: that takes nearly all of a member's time would make what it does look as steady as one likes.
+_FASTEST: Final = 2.0
 #: The priors: usual deviations of costs, topics and speeds, in logarithms, and degrees of freedom.
 _COST: Final = 0.25
 _TOPIC: Final = 0.5
@@ -130,6 +133,7 @@ def solve(
         alike = likely.by_topics(mine, near, weight[mine])
         deviation[mine] = np.minimum(deviation[mine], alike)
     told = (np.abs(found) > np.log(DEVIATES)) & (np.abs(found) > SURE * deviation)
+    told &= likely.slowest < np.log(_FASTEST)
     costs.value[read] = np.where(told, np.exp(found), 1.0)
     costs.estimate[read], costs.deviation[read] = np.exp(found), deviation
     return costs
@@ -142,7 +146,8 @@ class _Likely:
     `cost` and `topic` are of each partition; `own` and `common` are what was known without any
     equation, as variances, of each partition and topic; `side` and `told` are what equations tell
     of each partition's sum of both, float64 of shape (E, U); `late_s` is by how many seconds
-    commits blur each equation, shape (E,).
+    commits blur each equation, shape (E,); `slowest` is the logarithm of the speed of the slowest
+    member that has read each partition, over what is typical.
     """
 
     cost: Float64
@@ -152,6 +157,7 @@ class _Likely:
     side: Float64
     told: Float64
     late_s: Float64
+    slowest: Float64
 
     @cached_property
     def _by_partition(self) -> tuple[Float64, Float64]:
@@ -358,6 +364,7 @@ def _most_likely(
         side=both,
         told=np.linalg.solve(square, both),
         late_s=late_s,
+        slowest=np.where(reads, speed[:, None], np.inf).min(axis=0),
     )
 
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
+import pytest
 
 from fairlead.domain.judgement.cost_equations import Costs, Equation
 from fairlead.domain.judgement.cost_solver import solve
@@ -98,3 +99,20 @@ def test_what_is_dear_among_partitions_in_constant_shares_is_not_known() -> None
     idle = read("b", NOW, np.arange(11, 21), 600.0)
     costs = solve([*with_it, without, idle], np.zeros(21, np.int64), np.ones(21), NOW)
     assert np.isnan(costs.known()).all()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_what_is_read_at_an_even_rate_beside_uneven_ones_is_not_dear_for_that(seed: int) -> None:
+    """If it took nearly all of the member's time, nothing else that it reads would matter."""
+    rng = np.random.default_rng(seed)
+    equations = []
+    for number, member in enumerate("abc"):
+        for stretch in range(40):
+            records = 1050.0 * rng.uniform(0.97, 1.03, 5)
+            if member == "c":
+                records = 1050.0 * np.where(np.arange(5) > 0, rng.choice([0.5, 1.0, 1.7], 5), 1.0)
+            at, read = NOW - 3600.0 + 60.0 * stretch, np.arange(5) + 5 * number
+            equation = Equation(member, at, 60.0, limited=True, partitions=read, records=records)
+            equations.append(equation)
+    costs = solve(equations, np.zeros(15, np.int64), np.full(15, 20.0), NOW)
+    assert costs.equal
