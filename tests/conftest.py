@@ -40,6 +40,7 @@ from fairlead.store.migrate import upgrade
 from tests.cluster import KafkaCluster
 from tests.lengths import form
 from tests.started import limits
+from tests.while_needed import end_after, note_last, while_needed
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -53,7 +54,10 @@ FENCED = KafkaError.INVALID_REPLICATION_FACTOR  # there is no broker to put a to
 SPARK = SparkSettings(master="local[2]", properties={"spark.sql.shuffle.partitions": "2"})
 KafkaTopic = Callable[..., str]
 #: Waits for Dagster's clocks, starts Spark or Kafka again and again, or drains backlogs.
-LONG = ("tests/ui/", "tests/orchestration/", "demo/test_demo", "test_storm", "sandbox/")
+LONG = (
+    *("tests/ui/", "tests/orchestration/", "demo/test_demo", "test_storm", "sandbox/"),
+    *("tests/jvm/", "tests/test_wheel"),
+)
 #: Fixtures that belong to a process, by the group of tests that share it.
 TOGETHER = {
     "spark": {"spark", "pipeline"},
@@ -164,8 +168,15 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     gc.freeze()
     gc.enable()
     session.config.stash[limits.CPU_BEFORE] = limits.cpu_s()
+    note_last(session.items)
     if session.config.getoption("loadgroup", default=False):
         assert any("@" in item.nodeid for item in session.items), "no group stays together"
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item: pytest.Item) -> None:
+    """End what only the group of this test uses, after its last one."""
+    end_after(item)
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -223,8 +234,9 @@ def own_services(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def three_brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
     """Return three brokers in three racks; some send consumers to the replica in their rack."""
-    with KafkaCluster(tmp_path_factory.mktemp("racks"), settings=RACKED) as brokers:
-        yield brokers
+    with while_needed("three brokers") as stack:
+        cluster = KafkaCluster(tmp_path_factory.mktemp("racks"), settings=RACKED)
+        yield stack.enter_context(cluster)
 
 
 @pytest.fixture(scope="session")

@@ -1,7 +1,6 @@
 """What the tests of this folder share: one Java process with the jar's classes, and one broker."""
 
 from collections.abc import Iterator
-from contextlib import ExitStack
 
 import pytest
 
@@ -10,6 +9,7 @@ from tests.cluster import ClusterNode, new_cluster_id
 from tests.jvm.asking import Checks, answering
 from tests.jvm.remote import READER
 from tests.started import limits
+from tests.while_needed import while_needed
 
 _PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"
 
@@ -17,7 +17,7 @@ _PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"
 @pytest.fixture(scope="session")
 def checks(java_classpath: str) -> Iterator[Checks]:
     """Start Checks.java."""
-    with ExitStack() as stack:
+    with while_needed("java") as stack:
         with limits.shared():
             checks = stack.enter_context(answering(java_classpath))
         yield checks
@@ -47,6 +47,7 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaBroker]:
     }
     folder, cluster_id = tmp_path_factory.mktemp("broker"), new_cluster_id()
     broker = ClusterNode(folder, (port, controller), cluster_id, settings=settings, assignor=True)
-    broker.start()
-    yield broker
-    broker.kill()
+    with while_needed("java") as stack:
+        stack.callback(broker.kill)
+        broker.start()
+        yield broker

@@ -14,6 +14,7 @@ from kafka.protocol.consumer import JoinGroupRequest, LeaveGroupRequest, SyncGro
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.settings import Settings
 from tests.fairlead.kafka.secured import SecuredBroker, secured_broker
+from tests.while_needed import while_needed
 
 Join = Callable[..., list[Consumer]]
 Produce = Callable[[str, list[int]], None]
@@ -151,5 +152,5 @@ def join_raw(settings: Settings) -> Iterator[Callable[[str, bytes], None]]:
 @pytest.fixture(scope="session")
 def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredBroker]:
     """Return a broker that lets nobody in without a password, and has no users yet."""
-    with secured_broker(tmp_path_factory.mktemp("secured")) as broker:
-        yield broker
+    with while_needed("secured broker") as stack:
+        yield stack.enter_context(secured_broker(tmp_path_factory.mktemp("secured")))

@@ -13,6 +13,7 @@ import pyspark
 import pytest
 
 from benchmarks.recorded import Size, snapshot
+from fairlead.spark.class_archive import java_options
 from fairlead.spark.planning import SUMMARY
 from fairlead.spark.session import JAVA_OPTIONS
 from fairlead.spark.warehouse import Warehouse
@@ -72,7 +73,7 @@ def connect_server(tmp_path: Path) -> Iterator[str]:
         "org.apache.spark.deploy.SparkSubmit",
         *("--master", "local[2]", "--conf", "spark.ui.enabled=false"),
         *("--conf", "spark.connect.grpc.binding.port=0"),
-        *("--driver-java-options", JAVA_OPTIONS),
+        *("--driver-java-options", f"{JAVA_OPTIONS} {java_options()}"),
         *("--class", "org.apache.spark.sql.connect.service.SparkConnectServer"),
         "spark-internal",
     )

@@ -1,0 +1,40 @@
+"""Ends services that one group of tests shares with the last of them, not with the whole run.
+
+Belongs here: when they end. Does not: which tests are a group (`conftest`). A broker that nobody
+asks anything takes a second of CPU time a minute.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Final
+
+import pytest
+
+_OF_GROUP: Final[defaultdict[str, list[ExitStack]]] = defaultdict(list)
+_LAST: Final[dict[str, str]] = {}
+
+
+@contextmanager
+def while_needed(group: str) -> Iterator[ExitStack]:
+    """Return a stack that is closed after the group's last test, at the latest on leaving."""
+    with ExitStack() as stack:
+        _OF_GROUP[group].append(stack)
+        yield stack
+
+
+def note_last(items: Sequence[pytest.Item]) -> None:
+    """Note which test of each group comes last: processes of pytest-xdist keep the order."""
+    _LAST.update({_group(item): item.nodeid for item in items})
+
+
+def end_after(item: pytest.Item) -> None:
+    """Close what the group of a test has, if this was its last one."""
+    if _LAST.get(_group(item)) == item.nodeid:
+        for stack in _OF_GROUP.pop(_group(item), ()):
+            stack.close()
+
+
+def _group(item: pytest.Item) -> str:
+    (mark, *_) = item.iter_markers("xdist_group")
+    return str(mark.args[0])
