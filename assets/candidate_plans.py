@@ -1,9 +1,8 @@
 """`candidate_plans`: what is the matter with each group, and what each assignor would do."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING
 
 import dagster as dg
 import pyarrow as pa
@@ -20,9 +19,6 @@ from fairlead.common.words import plural
 from fairlead.domain.policy import Policy, policy_for
 from fairlead.spark.planning import JUDGED_BY, fingerprint
 from fairlead.spark.warehouse import Recent, Warehouse
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
 
 
 @step(
@@ -41,9 +37,7 @@ def candidate_plans(
     store: StoreResource,
 ) -> dg.MaterializeResult[None]:
     """Judge the groups of the newest snapshots of the run's cohorts."""
-    from fairlead.spark.candidates import (  # noqa: PLC0415 - Spark, for who needs it
-        candidate_plans as judge_groups,
-    )
+    from fairlead.spark.candidates import write_candidates  # noqa: PLC0415 - Spark, for who needs it
 
     warehouse = spark.warehouse()
     policies = settings.get().policies
@@ -63,15 +57,14 @@ def candidate_plans(
             f"{plural(candidates_at_most, 'candidate')}"
         )
         judge = partial(
-            judge_groups,
+            write_candidates,
             warehouse=warehouse,
             snapshot_id=recent.snapshot_id,
             policies=policy_of,
             capacities=known,
             changed_at=changed_at,
         )
-        keep = partial(warehouse.write, "candidates", recent.snapshot_id)
-        spark.compute(doing, context.log.info, partial(_judge, judge, keep))
+        spark.compute(doing, context.log.info, judge)
         computed.append(warehouse.load("candidates", recent.snapshot_id).select(COLUMNS))
     candidates = pa.concat_tables(computed)
     failed = candidates.filter(pc.is_valid(candidates["error"]))
@@ -96,11 +89,3 @@ def _judged_already(
     if judged_by is None or judged_by.decode() != fingerprint(policy_of):
         return False
     return all(changed < recent.snapshot_at for changed in changed_at.values())
-
-
-def _judge(
-    judge: Callable[["SparkSession"], "DataFrame"],
-    keep: Callable[["DataFrame"], None],
-    session: "SparkSession",
-) -> None:
-    keep(judge(session))

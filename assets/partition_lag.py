@@ -1,8 +1,8 @@
 """`partition_lag`: how far behind each partition is, and whether it is healthy."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import dagster as dg
 import pyarrow as pa
@@ -16,12 +16,8 @@ from assets.shown.lag import worst_first
 from assets.steps import snapshots_of, step
 from fairlead.common.words import plural
 from fairlead.domain.policy import policy_for
-from fairlead.spark.warehouse import Warehouse
 from fairlead.store.plans import PlanStore
 from fairlead.store.trend import lag_trend
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 
 @step(
@@ -40,6 +36,8 @@ def partition_lag(
     store: StoreResource,
 ) -> dg.MaterializeResult[None]:
     """Measure the newest snapshots of the run's cohorts."""
+    from fairlead.spark.lag import write_lag  # noqa: PLC0415 - Spark, for who needs it
+
     warehouse = spark.warehouse()
     policies = settings.get().policies
     measured = []
@@ -50,7 +48,9 @@ def partition_lag(
             if policy_for(group, policies).auto_offset_reset == "latest"
         }
         doing = f"Measuring the lag of {plural(len(recent.groups), 'group')}"
-        measure = partial(_measure, warehouse, recent.snapshot_id, latest)
+        measure = partial(
+            write_lag, warehouse=warehouse, snapshot_id=recent.snapshot_id, latest=latest
+        )
         spark.compute(doing, context.log.info, measure)
         measured.append(warehouse.load("lag", recent.snapshot_id))
     lag = pa.concat_tables(measured)
@@ -63,11 +63,3 @@ def partition_lag(
             return describe_lag(lag, groups, trend)
 
         return materialized(context, worst_first(lag), policies, describe)
-
-
-def _measure(
-    warehouse: Warehouse, snapshot_id: str, latest: Collection[str], session: "SparkSession"
-) -> None:
-    from fairlead.spark.lag import snapshot_lag  # noqa: PLC0415 - Spark, for who needs it
-
-    warehouse.write("lag", snapshot_id, snapshot_lag(session, warehouse, snapshot_id, latest))

@@ -34,8 +34,8 @@ from fairlead.domain.judgement.capacities import Capacity
 from fairlead.domain.records import Findings
 from fairlead.domain.snapshot import GroupSnapshot
 from fairlead.settings import load_settings
-from fairlead.spark.candidates import candidate_plans
-from fairlead.spark.lag import snapshot_lag
+from fairlead.spark.candidates import write_candidates
+from fairlead.spark.lag import write_lag
 from fairlead.spark.session import build_session
 from fairlead.spark.warehouse import Warehouse
 from fairlead.store.engine import create_store_engine, transaction
@@ -193,11 +193,7 @@ def candidates_alone(warehouse: Warehouse, sizes: list[Size], _: str) -> dict[st
     snapshot, names = with_lag(warehouse, sizes)
     spark, policy = build_session(load_settings().spark), load_settings().policies[0]
     began = time.time()
-    warehouse.write(
-        "candidates",
-        snapshot,
-        candidate_plans(spark, warehouse, snapshot, dict.fromkeys(names, policy)),
-    )
+    write_candidates(spark, warehouse, snapshot, dict.fromkeys(names, policy))
     all_s = time.time() - began
     ends = sorted(task_ends(spark))
     small = ends[:-1] if len(sizes) > 1 else ends  # the giant's task is the last by far
@@ -245,8 +241,7 @@ def with_lag(warehouse: Warehouse, sizes: list[Size]) -> tuple[str, list[str]]:
     """Write a snapshot and its lag; return its id and its groups."""
     snapshot = write(warehouse, sizes)
     spark = build_session(load_settings().spark)
-    lag = snapshot_lag(spark, warehouse, snapshot.snapshot_id)
-    warehouse.write("lag", snapshot.snapshot_id, lag)
+    write_lag(spark, warehouse, snapshot.snapshot_id)
     return snapshot.snapshot_id, snapshot.groups["group"].to_pylist()
 
 

@@ -24,7 +24,7 @@ from benchmarks.harness import Bench, median, seconds
 from benchmarks.services import folder, wait_until
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.settings import KafkaSettings, SparkSettings
-from fairlead.spark.lag import snapshot_lag
+from fairlead.spark.lag import write_lag
 from fairlead.spark.session import build_session
 from fairlead.spark.warehouse import Warehouse
 from tests.cluster import KafkaCluster
@@ -35,7 +35,7 @@ TOOL = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
 HOW = (
     "Medians, ours and theirs in turns, on an embedded cluster of 3 brokers; nobody "
     "commits or produces meanwhile. Ours: connecting, listing the groups, KafkaGateway.snapshot, "
-    "writing it as Parquet, snapshot_lag on Spark, collecting the lags; Spark runs "
+    "writing it as Parquet, write_lag on Spark, reading the lags; Spark runs "
     "already, but compiles what it runs in our first round, which `rounds` shows. "
     "Theirs: kafka-consumer-groups --describe --all-groups, its JVM's start included; without: "
     "what --list takes, which starts and connects too, is subtracted."
@@ -162,7 +162,8 @@ def by_fairlead(servers: str, spark: SparkSession, warehouse_path: Path, groups:
     fetched = time.perf_counter()
     warehouse = Warehouse(str(warehouse_path))
     warehouse.write_snapshot(snapshot)
-    rows = snapshot_lag(spark, warehouse, snapshot.snapshot_id).toArrow()
+    write_lag(spark, warehouse, snapshot.snapshot_id)
+    rows = warehouse.load("lag", snapshot.snapshot_id)
     ended = time.perf_counter()
     errors = [error for error in snapshot.groups["error"].to_pylist() if error]
     if errors:

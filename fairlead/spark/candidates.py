@@ -12,12 +12,12 @@ from datetime import datetime
 from functools import partial
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from fairlead.domain.judgement.capacities import Capacity
 from fairlead.domain.looks.questions import PlanningOptions, capacity_rows
 from fairlead.domain.policy import Policy
-from fairlead.spark.dealing import deal_snapshot, in_tasks, no_rows
+from fairlead.spark.dealing import deal_snapshot, in_tasks
 from fairlead.spark.planning import CANDIDATES, QUESTIONS, plan_task
 from fairlead.spark.warehouse import Warehouse
 
@@ -27,7 +27,7 @@ COMPARED: int = 200
 Capacities = Mapping[str, Mapping[str, Capacity]]
 
 
-def candidate_plans(
+def write_candidates(
     spark: SparkSession,
     warehouse: Warehouse,
     snapshot_id: str,
@@ -35,8 +35,12 @@ def candidate_plans(
     *,
     capacities: Capacities | None = None,
     changed_at: Mapping[str, datetime] | None = None,
-) -> DataFrame:
+) -> None:
     """Judge every group of a snapshot, and compute the candidates of its policy's assignors.
+
+    They are the snapshot's table `candidates`, of the schema `fairlead.spark.planning.CANDIDATES`:
+    one row a group and assignor, and one for its current assignment, under the name `observed`. A
+    group or assignor that failed has an error and no figures.
 
     Parameters
     ----------
@@ -49,13 +53,6 @@ def candidate_plans(
     changed_at
         Group to when a plan of it last took effect.
 
-    Returns
-    -------
-    DataFrame
-        Of the schema `fairlead.spark.planning.CANDIDATES`: one row a group and assignor, and one
-        for its current assignment, under the name `observed`. A group or assignor that failed has
-        an error and no figures.
-
     Notes
     -----
     A group with an error in the snapshot yields one row, `observed`, with that error. So does a
@@ -63,17 +60,18 @@ def candidate_plans(
     members read no partition, yields one row, `observed`, whose outcome says so. In a snapshot of
     more than `COMPARED` groups, those that are to stay as they are have no candidates beside them.
 
-    Groups are dealt out by `dealing.deal`. Assignments are arrays of one row a candidate: what
-    travels between Python, Spark and Parquet is a few bytes a partition and candidate.
+    Groups are dealt out by `dealing.deal`. Assignments are arrays of one row a candidate.
     """
     place = warehouse.place_of(snapshot_id)
     if place is None:
-        return no_rows(spark, CANDIDATES)
+        warehouse.write("candidates", snapshot_id, CANDIDATES.empty_table())
+        return
     tasks = deal_snapshot(spark, place)
     options, option_of = _options(policies, compare=len(tasks) <= COMPARED)
     questions = _questions(tasks, option_of, capacities or {}, changed_at or {})
     warehouse.write("questions", snapshot_id, questions)
-    return in_tasks(spark, len({*tasks.values()}), partial(plan_task, place, options), CANDIDATES)
+    with warehouse.in_parts("candidates", snapshot_id, CANDIDATES) as parts:
+        in_tasks(spark, len({*tasks.values()}), partial(plan_task, place, options), parts)
 
 
 def _options(

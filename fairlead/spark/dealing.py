@@ -3,8 +3,8 @@
 Belongs here: which task a group goes to, and starting so many tasks. Does not: what a task does
 (`lag`, `planning`).
 
-A task reads its groups' stretch of the warehouse by itself: nothing is shuffled, and Spark hands
-rows on in batches, not group by group.
+A task reads its groups' stretch of the warehouse and writes its part of a table by itself: nothing
+is shuffled, and no row goes through the JVM.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -12,11 +12,10 @@ from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql import SparkSession
 
 from fairlead.archive import LookArchive
-from fairlead.spark.warehouse import Place
+from fairlead.spark.warehouse import Parts, Place
 
 #: Groups of a task: what it reads of their looks fits into memory many times over.
 GROUPS_IN_TASK: Final = 512
@@ -86,12 +85,9 @@ def deal(sizes: Mapping[str, int], tasks: int) -> dict[str, int]:
 
 
 def in_tasks(
-    spark: SparkSession,
-    tasks: int,
-    work: Callable[[int], Iterator[pa.RecordBatch]],
-    schema: pa.Schema,
-) -> DataFrame:
-    """Do work in so many tasks.
+    spark: SparkSession, tasks: int, work: Callable[[int], Iterable[pa.RecordBatch]], parts: Parts
+) -> None:
+    """Do work in so many tasks, each of which writes a part of a table.
 
     Parameters
     ----------
@@ -99,18 +95,14 @@ def in_tasks(
         How many; positive.
     work
         Task number to rows; runs on executors.
-    schema
-        Of these rows.
+    parts
+        Of the table.
     """
 
-    def rows(numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def write(numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in numbers:
             for task in batch.column(0).to_pylist():
-                yield from work(task)
+                parts.write(task, work(task))
+            yield batch.slice(0, 0)  # a DataFrame has rows
 
-    return spark.range(0, tasks, 1, tasks).mapInArrow(rows, from_arrow_schema(schema))
-
-
-def no_rows(spark: SparkSession, schema: pa.Schema) -> DataFrame:
-    """Return what there is to say of no groups."""
-    return spark.createDataFrame([], from_arrow_schema(schema))
+    spark.range(0, tasks, 1, tasks).mapInArrow(write, "id long").collect()

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from fairlead.archive import LookArchive
 from fairlead.common.tables import named, slices
@@ -20,7 +20,7 @@ from fairlead.domain.looks import HISTORY
 from fairlead.domain.looks.lag import LEAST, LOOKED_BACK, STATUSES, partition_lag
 from fairlead.domain.looks.look import partition_places
 from fairlead.domain.looks.stacks import Stack, stacks
-from fairlead.spark.dealing import deal_snapshot, in_tasks, no_rows
+from fairlead.spark.dealing import deal_snapshot, in_tasks
 from fairlead.spark.warehouse import Place, Warehouse
 
 LAG: Final = pa.schema(
@@ -51,10 +51,10 @@ each other; a rate and `time_lag_s` are where looks cannot tell.
 _AT_ONCE: Final = 50_000
 
 
-def snapshot_lag(
+def write_lag(
     spark: SparkSession, warehouse: Warehouse, snapshot_id: str, latest: Collection[str] = ()
-) -> DataFrame:
-    """Measure every partition of a snapshot.
+) -> None:
+    """Measure every partition of a snapshot: its table `lag`, of the schema `LAG`.
 
     Parameters
     ----------
@@ -63,11 +63,6 @@ def snapshot_lag(
     latest
         The groups whose consumers start at the log's end without a commit (`auto.offset.reset`).
 
-    Returns
-    -------
-    DataFrame
-        Of the schema `LAG`.
-
     Notes
     -----
     Looked back on are the looks of the last hour, or where a group's looks or planning runs are
@@ -75,12 +70,14 @@ def snapshot_lag(
     """
     place = warehouse.place_of(snapshot_id)
     if place is None:
-        return no_rows(spark, LAG)
+        warehouse.write("lag", snapshot_id, LAG.empty_table())
+        return
     tasks: dict[int, list[str]] = {}
     for group, task in deal_snapshot(spark, place).items():
         tasks.setdefault(task, []).append(group)
     work = partial(_measure, place, tasks, frozenset(latest))
-    return in_tasks(spark, len(tasks), work, LAG)
+    with warehouse.in_parts("lag", snapshot_id, LAG) as parts:
+        in_tasks(spark, len(tasks), work, parts)
 
 
 def _measure(

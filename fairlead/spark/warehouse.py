@@ -8,7 +8,9 @@ A table is `PATH/TABLE/SNAPSHOT_ID/`. Groups are a sorted column within it, not 
 group costs milliseconds, and a snapshot can cover thousands.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import secrets
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -27,6 +29,7 @@ if TYPE_CHECKING:  # whoever has a frame has imported Spark; the others need not
     from pyspark.sql import DataFrame, SparkSession
 
 _FILE: Final = "part-0.parquet"
+_WHOLE: Final = "_SUCCESS"
 #: Rows: little is read of a table that is sorted by group for a few groups of many.
 _ROWS_IN_PIECE: Final = 50_000
 
@@ -70,6 +73,32 @@ class Place:
     groups: tuple[str, ...]
 
 
+@dataclass(frozen=True)
+class Parts:
+    """A table that is written in parts: what executors are given.
+
+    Parameters
+    ----------
+    files, folder
+        Where.
+    schema
+        Of all parts.
+    """
+
+    files: fs.FileSystem
+    folder: str
+    schema: pa.Schema
+
+    def write(self, number: int, rows: Iterable[pa.RecordBatch]) -> None:
+        """Write a part, counted from 0; of several attempts at it the last one counts."""
+        name = f"part-{number:05}.parquet"
+        unfinished = f"{self.folder}/_{secrets.token_hex(8)}.{name}"
+        with pq.ParquetWriter(unfinished, self.schema, filesystem=self.files) as file:
+            for batch in rows:
+                file.write_batch(batch)
+        self.files.move(unfinished, f"{self.folder}/{name}")
+
+
 class Warehouse:
     """Parquet tables under a path.
 
@@ -98,20 +127,29 @@ class Warehouse:
         for table in ("members", "groups"):
             self.write(table, snapshot.snapshot_id, snapshot.tables[table])
 
-    def write(self, table: str, snapshot_id: str, rows: "pa.Table | DataFrame") -> None:
+    def write(self, table: str, snapshot_id: str, rows: pa.Table) -> None:
         """Write a table of a snapshot; what stood there before is replaced.
 
         Readers find the whole table or none.
         """
-        folder = f"{table}/{snapshot_id}"
-        if not isinstance(rows, pa.Table):
-            rows.write.mode("overwrite").parquet(f"{self._path}/{folder}")
-            return
-        self._files.create_dir(f"{self._root}/{folder}", recursive=True)
-        target = f"{self._root}/{folder}/{_FILE}"
-        unfinished = f"{self._root}/{folder}/_{_FILE}"  # readers pass over names with underscores
+        folder = f"{self._root}/{table}/{snapshot_id}"
+        self._files.create_dir(folder, recursive=True)
+        unfinished = f"{folder}/_{_FILE}"  # readers pass over names with underscores
         pq.write_table(rows, unfinished, filesystem=self._files, row_group_size=_ROWS_IN_PIECE)
-        self._files.move(unfinished, target)
+        self._files.move(unfinished, f"{folder}/{_FILE}")
+
+    @contextmanager
+    def in_parts(self, table: str, snapshot_id: str, schema: pa.Schema) -> Iterator["Parts"]:
+        """Write a table of a snapshot in parts; what stood there before is replaced.
+
+        Readers find the whole table or none: it counts as written when the block ends.
+        """
+        folder = f"{self._root}/{table}/{snapshot_id}"
+        self._files.create_dir(folder, recursive=True)
+        self._files.delete_dir_contents(folder)
+        yield Parts(self._files, folder, schema)
+        with self._files.open_output_stream(f"{folder}/{_WHOLE}"):
+            pass
 
     def read(self, spark: "SparkSession", table: str, snapshot_id: str) -> "DataFrame":
         """Read a table of a snapshot.
@@ -223,7 +261,7 @@ class Warehouse:
     def metadata(self, table: str, snapshot_id: str) -> Mapping[bytes, bytes]:
         """Return what a table that was written whole says of itself; nothing where there is none.
 
-        Spark says nothing of its own.
+        What tasks write in parts says nothing.
         """
         path = f"{self._root}/{table}/{snapshot_id}/{_FILE}"
         try:
@@ -269,4 +307,4 @@ class Warehouse:
     def _exists(self, table: str, snapshot_id: str) -> bool:
         folder = fs.FileSelector(f"{self._root}/{table}/{snapshot_id}", allow_not_found=True)
         names = {entry.base_name for entry in self._files.get_file_info(folder)}
-        return bool(names & {_FILE, "_SUCCESS"})
+        return bool(names & {_FILE, _WHOLE})

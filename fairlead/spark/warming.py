@@ -14,8 +14,8 @@ from pyspark.sql import SparkSession
 from fairlead.domain.groups import GroupDescription, LiveMember, LogOffsets
 from fairlead.domain.policy import Policy
 from fairlead.domain.snapshot import GroupSnapshot, build_snapshot, new_snapshot_id
-from fairlead.spark.candidates import candidate_plans
-from fairlead.spark.lag import snapshot_lag
+from fairlead.spark.candidates import write_candidates
+from fairlead.spark.lag import write_lag
 from fairlead.spark.warehouse import Warehouse
 
 _NAME: Final = "warming"
@@ -27,10 +27,8 @@ def warm_up(spark: SparkSession, folder: Path) -> None:
     with TemporaryDirectory(dir=folder, prefix="warming-") as place:
         warehouse, snapshot = Warehouse(place), _snapshot(datetime.now(UTC))
         warehouse.write_snapshot(snapshot)
-        lag = snapshot_lag(spark, warehouse, snapshot.snapshot_id)
-        warehouse.write("lag", snapshot.snapshot_id, lag)
-        judged = candidate_plans(spark, warehouse, snapshot.snapshot_id, {_NAME: Policy()})
-        warehouse.write("candidates", snapshot.snapshot_id, judged)
+        write_lag(spark, warehouse, snapshot.snapshot_id)
+        write_candidates(spark, warehouse, snapshot.snapshot_id, {_NAME: Policy()})
 
 
 def _snapshot(at: datetime) -> GroupSnapshot:

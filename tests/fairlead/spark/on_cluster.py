@@ -15,8 +15,8 @@ from pyspark.sql import DataFrame
 
 from fairlead.domain.policy import Policy
 from fairlead.settings import load_settings
-from fairlead.spark.candidates import candidate_plans
-from fairlead.spark.lag import snapshot_lag
+from fairlead.spark.candidates import write_candidates
+from fairlead.spark.lag import write_lag
 from fairlead.spark.session import build_session
 from fairlead.spark.warehouse import Warehouse
 
@@ -24,11 +24,10 @@ from fairlead.spark.warehouse import Warehouse
 def plan(warehouse: Warehouse, snapshot_id: str) -> DataFrame:
     """Measure and plan a snapshot; return the candidates as they are in the warehouse."""
     spark = build_session(load_settings().spark)
-    warehouse.write("lag", snapshot_id, snapshot_lag(spark, warehouse, snapshot_id))
+    write_lag(spark, warehouse, snapshot_id)
     groups = warehouse.load("groups", snapshot_id)["group"].to_pylist()
     policy = Policy(assignors=("sticky-lag-aware", "range"))
-    candidates = candidate_plans(spark, warehouse, snapshot_id, dict.fromkeys(groups, policy))
-    warehouse.write("candidates", snapshot_id, candidates)
+    write_candidates(spark, warehouse, snapshot_id, dict.fromkeys(groups, policy))
     return warehouse.read(spark, "candidates", snapshot_id)
 
 

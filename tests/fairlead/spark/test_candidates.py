@@ -5,16 +5,16 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as sf
 
 from fairlead.archive import LookArchive
 from fairlead.domain.judgement.capacities import Capacity
 from fairlead.domain.looks.look import look_of
 from fairlead.domain.policy import Policy
 from fairlead.domain.snapshot import GROUPS, MEMBERS, OFFSETS, GroupSnapshot, new_snapshot_id
-from fairlead.spark.candidates import candidate_plans
+from fairlead.spark.candidates import write_candidates
 from fairlead.spark.planning import CANDIDATES
 from fairlead.spark.warehouse import Warehouse
 from tests.recalled import CONSUMED, recalled
@@ -89,9 +89,10 @@ def test_each_group_is_judged_by_its_policy_and_fails_alone(
     policies = dict.fromkeys(
         ("good-1", "empty", "holes", "bad"), Policy(assignors=("lag-aware", "roundrobin"))
     ) | {"good-2": RANGE}
-    candidates = candidate_plans(spark, warehouse, taken.snapshot_id, policies)
-    assert candidates.columns == CANDIDATES.names
-    rows = [row.asDict() for row in candidates.collect()]
+    write_candidates(spark, warehouse, taken.snapshot_id, policies)
+    candidates = warehouse.load("candidates", taken.snapshot_id)
+    assert candidates.schema == CANDIDATES
+    rows = candidates.to_pylist()
 
     assert {row["snapshot_id"] for row in rows} == {taken.snapshot_id}
     assert sorted((row["group"], row["assignor"]) for row in rows) == [
@@ -117,15 +118,16 @@ def test_what_is_remembered_reaches_the_judgement(spark: SparkSession, tmp_path:
     warehouse.write_snapshot(taken)
     remember(warehouse, taken)
     fast = Capacity(99.0, measured=True, at=(NOON - timedelta(minutes=1)).timestamp())
-    rows = candidate_plans(
+    write_candidates(
         spark,
         warehouse,
         taken.snapshot_id,
         dict.fromkeys("gh", RANGE),
         capacities={"g": {"b": fast}},
         changed_at={"h": NOON - timedelta(minutes=1)},
-    ).where("assignor = 'observed'")
-    found = {row["group"]: row for row in rows.collect()}
+    )
+    rows = warehouse.load("candidates", taken.snapshot_id, [("assignor", "==", "observed")])
+    found = {row["group"]: row for row in rows.to_pylist()}
     known = {
         group: {capacity["member"]: capacity["records_per_s"] for capacity in row["capacities"]}
         for group, row in found.items()
@@ -139,12 +141,15 @@ def test_what_is_remembered_reaches_the_judgement(spark: SparkSession, tmp_path:
 def test_groups_stay_in_the_tasks_they_were_dealt_out_to(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    """There are as many tasks as were dealt, in the order of names; the giant's is the last."""
+    """Each writes its part, in the order of names; the giant's is the last."""
     warehouse = Warehouse(str(tmp_path))
     small: dict[str, list[int | None]] = {name: [1, 2] for name in "abde"}
     taken = snapshot({**small, "c": [0] * 30})
     warehouse.write_snapshot(taken)
-    candidates = candidate_plans(spark, warehouse, taken.snapshot_id, dict.fromkeys("abcde", RANGE))
-    by_task = candidates.withColumn("task", sf.spark_partition_id()).select("task", "group")
-    found = {row["group"]: row["task"] for row in by_task.distinct().collect()}
-    assert found == {"a": 0, "b": 0, "d": 1, "e": 1, "c": 2}
+    for _ in range(2):  # what was written before is replaced
+        write_candidates(spark, warehouse, taken.snapshot_id, dict.fromkeys("abcde", RANGE))
+        folder = tmp_path / "candidates" / taken.snapshot_id
+        parts = sorted(folder.glob("part-*.parquet"))
+        found = [set(pq.read_table(part)["group"].to_pylist()) for part in parts]
+        assert found == [{"a", "b"}, {"d", "e"}, {"c"}]
+    assert len(list(folder.iterdir())) == len(found) + 1

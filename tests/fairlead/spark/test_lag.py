@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from fairlead.archive import LookArchive
 from fairlead.domain.looks.look import LOOKS
 from fairlead.domain.snapshot import GROUPS, MEMBERS, OFFSETS, GroupSnapshot, new_snapshot_id
-from fairlead.spark.lag import LAG, snapshot_lag
+from fairlead.spark.lag import LAG, write_lag
 from fairlead.spark.warehouse import Warehouse
 
 pytestmark = pytest.mark.spark
@@ -77,8 +77,9 @@ def warehouse(tmp_path: Path) -> Warehouse:
 
 def measured(spark: SparkSession, warehouse: Warehouse) -> list[dict[str, Any]]:
     """Return the rows of the snapshot."""
-    lag = snapshot_lag(spark, warehouse, SNAPSHOT).toArrow()
-    assert lag.schema.names == LAG.names
+    write_lag(spark, warehouse, SNAPSHOT)
+    lag = warehouse.load("lag", SNAPSHOT)
+    assert lag.schema == LAG
     rows: list[dict[str, Any]] = lag.sort_by(
         [("group", "ascending"), ("topic", "ascending")]
     ).to_pylist()

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.settings import Settings
-from fairlead.spark.lag import snapshot_lag
+from fairlead.spark.lag import write_lag
 from fairlead.spark.warehouse import Warehouse
 from tests.kafka_tools import run_kafka_tool
 
@@ -71,7 +71,8 @@ def test_lag_equals_the_column_of_kafkas_tool(
 
     def measured(policy: str) -> dict[int, tuple[int, str]]:
         latest = {unique_name} if policy == "latest" else ()
-        rows = snapshot_lag(spark, warehouse, snapshot.snapshot_id, latest).collect()
+        write_lag(spark, warehouse, snapshot.snapshot_id, latest)
+        rows = warehouse.load("lag", snapshot.snapshot_id).to_pylist()
         return {row["partition"]: (row["lag"], row["status"]) for row in rows}
 
     earliest, latest = measured("earliest"), measured("latest")
