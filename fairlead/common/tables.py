@@ -36,5 +36,4 @@ def named(numbers: npt.NDArray[Any], names: Sequence[str]) -> pa.Array:
     >>> named(np.array([1, -1, 0]), ["a", "b"]).to_pylist()
     ['b', None, 'a']
     """
-    indices = pa.array(numbers.astype(np.int32), mask=numbers < 0)
-    return pa.DictionaryArray.from_arrays(indices, pa.array(names, pa.string())).cast(pa.string())
+    return pa.array(names, pa.string()).take(pa.array(numbers, mask=numbers < 0))

@@ -35,6 +35,11 @@ _SUMMARY: Final = [
     *("decision", "decision_reason", "chosen", "diagnosis", "names", "evidence", "loss_s"),
     *("consumers_wanted", "consumers_why", "costs", "capacities", "statuses"),
 ]
+#: The arrays of assignments, and what they are laid out by.
+_ARRAYS: Final = [
+    *("topics", "partition_counts", "members", "weights", "owner", "reasons"),
+    *("arrival_rates", "capacity_used"),
+]
 
 
 @dataclass(frozen=True)
@@ -79,7 +84,10 @@ def decisions(
     """
     subscriptions = tables.members.select(["group", "member", "topics"])
     members = slices(subscriptions, "group")
-    candidates = slices(tables.candidates, "group")
+    arrays = slices(tables.candidates.select(["group", *_ARRAYS]), "group")
+    summaries: dict[str, list[dict[str, Any]]] = {}
+    for summary in tables.candidates.select(["group", *_SUMMARY]).to_pylist():
+        summaries.setdefault(summary["group"], []).append(summary)
     for row in tables.groups.sort_by("group").select(_DESCRIBED).to_pylist():
         group = row["group"]
         common = {
@@ -95,7 +103,8 @@ def decisions(
             decision = _decide(
                 common,
                 policy_for(group, policies),
-                candidates.get(group, tables.candidates.slice(0, 0)),
+                summaries.pop(group, []),
+                arrays.get(group),
                 members=members.get(group, subscriptions.slice(0, 0)),
                 described=row,
                 now=now,
@@ -119,17 +128,17 @@ def ownership(members: pa.Table) -> dict[str, dict[str, dict[str, list[int]]]]:
 def _decide(
     common: Mapping[str, Any],
     policy: Policy,
-    rows: pa.Table,
+    summaries: Sequence[Mapping[str, Any]],
+    rows: pa.Table | None,
     *,
     members: pa.Table,
     described: Mapping[str, Any],
     now: datetime,
 ) -> PlanDraft | NoPlan:
-    summaries = rows.select(_SUMMARY).to_pylist()
     candidates = {row["assignor"]: candidate_of(row) for row in summaries}
     places = {row["assignor"]: place for place, row in enumerate(summaries)}
     observed = candidates.pop(OBSERVED, None)
-    if observed is None:
+    if observed is None or rows is None:
         return NoPlan(**common, outcome="failed", reason="the group was not judged")
     if observed.metrics is None:
         return NoPlan(**common, outcome="failed", reason=observed.error or "no observed balance")
