@@ -49,7 +49,7 @@ def candidate_plans(
         policy_of = {group: policy_for(group, policies) for group in groups}
         if _judged_already(warehouse, recent, policy_of, changed_at):
             context.log.info("The look that called for this run has judged its groups")
-            computed.append(warehouse.load("candidates", recent.snapshot_id).select(COLUMNS))
+            computed.append(warehouse.load("candidates", recent.snapshot_id, columns=COLUMNS))
             continue
         candidates_at_most = sum(len(policy.assignors) for policy in policy_of.values())
         doing = (
@@ -65,7 +65,7 @@ def candidate_plans(
             changed_at=changed_at,
         )
         spark.compute(doing, context.log.info, judge)
-        computed.append(warehouse.load("candidates", recent.snapshot_id).select(COLUMNS))
+        computed.append(warehouse.load("candidates", recent.snapshot_id, columns=COLUMNS))
     candidates = pa.concat_tables(computed)
     failed = candidates.filter(pc.is_valid(candidates["error"]))
     for row in failed.slice(0, ROWS).to_pylist():
