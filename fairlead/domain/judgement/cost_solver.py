@@ -29,8 +29,9 @@ from fairlead.domain.judgement.peers import linked
 #: A cost counts that deviates from the usual by such a factor, and is known so well.
 DEVIATES: Final = 1.5
 SURE: Final = 3.0
-#: Who seems so many times faster than is typical has read nothing dear for certain: one partition
-#: that takes nearly all of a member's time would make what it does look as steady as one likes.
+#: A partition that takes all but so little of its readers' time makes what they do look as steady
+#: as one likes, if they are so many times faster than is typical: that explains nothing.
+_ALL: Final = 0.8
 _FASTEST: Final = 2.0
 #: The priors: usual deviations of costs, topics and speeds, in logarithms, and degrees of freedom.
 _COST: Final = 0.25
@@ -133,7 +134,7 @@ def solve(
         alike = likely.by_topics(mine, near, weight[mine])
         deviation[mine] = np.minimum(deviation[mine], alike)
     told = (np.abs(found) > np.log(DEVIATES)) & (np.abs(found) > SURE * deviation)
-    told &= likely.slowest < np.log(_FASTEST)
+    told &= ~likely.empty
     costs.value[read] = np.where(told, np.exp(found), 1.0)
     costs.estimate[read], costs.deviation[read] = np.exp(found), deviation
     return costs
@@ -146,8 +147,8 @@ class _Likely:
     `cost` and `topic` are of each partition; `own` and `common` are what was known without any
     equation, as variances, of each partition and topic; `side` and `told` are what equations tell
     of each partition's sum of both, float64 of shape (E, U); `late_s` is by how many seconds
-    commits blur each equation, shape (E,); `slowest` is the logarithm of the speed of the slowest
-    member that has read each partition, over what is typical.
+    commits blur each equation, shape (E,); `empty` is whether a partition explains anything by
+    being all that counts, bool of shape (U,).
     """
 
     cost: Float64
@@ -157,7 +158,7 @@ class _Likely:
     side: Float64
     told: Float64
     late_s: Float64
-    slowest: Float64
+    empty: Mask
 
     @cached_property
     def _by_partition(self) -> tuple[Float64, Float64]:
@@ -349,6 +350,8 @@ def _most_likely(
     late_s = noise.late_s(off, _FOUND)
     beside = noise.beside(off, late_s, limited, size, _FOUND)
     wrong = noise.covariance(late_s, off, beside, counts)
+    mine = (rows > 0) & limited[:, None]
+    share = (slope[:, :size] * mine).sum(axis=0) / np.maximum(mine.sum(axis=0), 1)
     # Whoever seems slow or fast may be, or what it reads is dear or cheap.
     reads = np.logical_or.reduceat(rows > 0, member.searchsorted(np.arange(members)), axis=0)
     free[:size] += _ANY_COST**2 + (reads * speed[:, None] ** 2).max(axis=0)
@@ -364,7 +367,8 @@ def _most_likely(
         side=both,
         told=np.linalg.solve(square, both),
         late_s=late_s,
-        slowest=np.where(reads, speed[:, None], np.inf).min(axis=0),
+        empty=(np.where(reads, speed[:, None], np.inf).min(axis=0) > np.log(_FASTEST))
+        & (share > _ALL),
     )
 
 

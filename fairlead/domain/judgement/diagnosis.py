@@ -243,8 +243,11 @@ def _uncommitted(found: DiagnosisBasis) -> Diagnosis | None:
     owns = np.bincount(found.owner[found.owner >= 0], minlength=len(problem.members)) > 0
     few = commits.marked.sum(axis=0) <= INTERVALS
     young = (commits.late & few)[: len(problem.members)] & owns
+    if 2 * young.sum() < owns.sum():  # few leave it open only if they seem late themselves
+        late_s = found.outlook.lateness(found.owner, found.rules.horizon_s)
+        young &= late_s > found.rules.objective_s
     early = _names(problem.members, young)
-    if early and 2 * len(early) >= owns.sum():
+    if early:
         usual = float(commits.interval_s[: young.size][young].max())
         return Diagnosis(
             "unknown",
