@@ -6,6 +6,7 @@ that exist now. Does not: keeping looks (`archive`), nor judging by them
 """
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
@@ -21,6 +22,7 @@ MICROSECONDS: Final = 1_000_000
 #: The columns that are laid out.
 _READ: Final = ["at", "topics", "counts", "begin", "end", "committed", "members", "owner"]
 
+Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 
 
@@ -50,29 +52,30 @@ def looks_of(
     latest
         Whether consumers without a commit start at the log's end.
     """
-    rows = _taken(rows.select(_READ), _chosen(moments(rows))).combine_chunks()
+    rows = _taken(rows.select(_READ), _chosen(moments(rows)))
     firsts = np.cumsum(np.asarray(counts, dtype=np.int64)) - np.asarray(counts, dtype=np.int64)
     place = {
         name: (start, count) for name, start, count in zip(topics, firsts, counts, strict=True)
     }
-    names, owner = _owners(rows, members)
-    known = {name: flat(rows[name]) for name in ("begin", "end", "committed")} | {"owner": owner}
-    shape = (rows.num_rows, int(np.sum(counts)))
-    laid_out = {name: np.full(shape, NONE, dtype=np.int64) for name in known}
+    # Where each value stands among those of all looks; what is not there, at their end.
+    found_at = np.full((rows.num_rows, int(np.sum(counts))), NONE, dtype=np.int64)
     first = starts(rows["end"])
     for alike, layout in _layouts(rows):
         source, target = _positions(layout, place)
-        if target.size:
-            values_at = first[alike][:, None] + source
-            for name, values in known.items():
-                laid_out[name][np.ix_(alike, target)] = values[values_at]
+        found_at[alike[:, None], target] = first[alike][:, None] + source
+    begin, end, committed, owner = (
+        np.append(flat(rows[name]), NONE)[found_at]
+        for name in ("begin", "end", "committed", "owner")
+    )
+    names, numbers = _numbered(rows, members)
+    owner = np.where(owner >= 0, starts(rows["members"])[:-1, None] + owner, NONE)
     return Looks(
         at=moments(rows) / MICROSECONDS,
-        begin=laid_out["begin"],
-        end=laid_out["end"],
-        committed=laid_out["committed"],
+        begin=begin,
+        end=end,
+        committed=committed,
         members=names,
-        owner=laid_out["owner"].astype(np.int32),
+        owner=np.append(numbers, np.int32(NONE))[owner],
         latest=latest,
     )
 
@@ -87,7 +90,7 @@ def _taken(rows: pa.Table, chosen: Int64) -> pa.Table:
 
 def moments(rows: pa.Table) -> Int64:
     """Return when each look was taken, in microseconds since the epoch."""
-    at: Int64 = rows["at"].cast(pa.int64()).to_numpy()
+    at: Int64 = rows["at"].to_numpy().view(np.int64)
     return at
 
 
@@ -109,12 +112,12 @@ def _microseconds(length: Any) -> int:
 
 def _layouts(rows: pa.Table) -> list[tuple[Int64, list[tuple[str, int]]]]:
     """Gather the looks that know the same topics with the same numbers of partitions."""
-    encoded = rows["topics"].combine_chunks().flatten().dictionary_encode()
+    encoded = _one(rows["topics"]).flatten().dictionary_encode()
     codes = encoded.indices.to_numpy(zero_copy_only=False)
     counts = flat(rows["counts"])
     ends = starts(rows["counts"])
     found: dict[bytes, list[int]] = {}
-    for row, (start, end) in enumerate(zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True)):
+    for row, (start, end) in enumerate(pairwise(ends.tolist())):
         key = codes[start:end].tobytes() + counts[start:end].tobytes()
         found.setdefault(key, []).append(row)
     names = encoded.dictionary.to_pylist()
@@ -142,27 +145,28 @@ def _positions(
     return np.concatenate(source), np.concatenate(target)
 
 
-def _owners(rows: pa.Table, members: Sequence[str]) -> tuple[tuple[str, ...], Int64]:
-    """Return all names, and the owners of all looks as indices into these."""
-    encoded = rows["members"].combine_chunks().flatten().dictionary_encode()
-    names = dict.fromkeys([*members, *encoded.dictionary.to_pylist()])
+def _numbered(rows: pa.Table, members: Sequence[str]) -> tuple[tuple[str, ...], Int32]:
+    """Return all names, and the index into these of each member of each look."""
+    encoded = _one(rows["members"]).flatten().dictionary_encode()
+    known = encoded.dictionary.to_pylist()
+    names = dict.fromkeys([*members, *known])
     number = {name: index for index, name in enumerate(names)}
-    numbers = np.array([number[name] for name in encoded.dictionary.to_pylist()], dtype=np.int64)
-    member_of = numbers[encoded.indices.to_numpy(zero_copy_only=False)] if numbers.size else numbers
-    owner = flat(rows["owner"]).astype(np.int64)
-    row_of = np.repeat(np.arange(rows.num_rows), pc.list_value_length(rows["owner"]).to_numpy())
-    owned = owner >= 0
-    owner[owned] = member_of[starts(rows["members"])[row_of[owned]] + owner[owned]]
-    return tuple(names), owner
+    numbers = np.array([number[name] for name in known], dtype=np.int32)
+    return tuple(names), numbers[encoded.indices.to_numpy(zero_copy_only=False)]
 
 
 def flat(lists: pa.ChunkedArray) -> npt.NDArray[Any]:
     """Return the values of all rows' lists, one behind the other."""
-    values: npt.NDArray[Any] = lists.combine_chunks().flatten().to_numpy(zero_copy_only=False)
+    values: npt.NDArray[Any] = _one(lists).flatten().to_numpy(zero_copy_only=False)
     return values
 
 
 def starts(lists: pa.ChunkedArray) -> Int64:
     """Return where each row's values start among all, and where they end, shape (rows + 1,)."""
-    lengths = pc.list_value_length(lists).to_numpy().astype(np.int64)
-    return np.concatenate(([0], np.cumsum(lengths)))
+    offsets = _one(lists).offsets.to_numpy().astype(np.int64)
+    return offsets - offsets[0]
+
+
+def _one(lists: pa.ChunkedArray) -> pa.Array:
+    """Return a column as one array; nothing is copied where it is one."""
+    return lists.chunk(0) if lists.num_chunks == 1 else lists.combine_chunks()
