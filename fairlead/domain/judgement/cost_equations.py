@@ -182,41 +182,30 @@ def equations_of(
     busy = commits.busy & ~held_up(looks)
     unusable = ~commits.steady | commits.replayed
     broken = np.concatenate((np.zeros((1, unusable.shape[1])), unusable.cumsum(axis=0)))
+    at = looks.at.tolist()
     found: list[Equation] = []
     for member in np.flatnonzero(counted.any(axis=0)).tolist():
         ends = commits.marked[:, member].nonzero()[0] + 1
-        limited, at_rest = _stretches(
-            ends.tolist(),
+        stretches = _stretches(
+            ends,
             looks.at[ends],
             busy[ends - 1, member],
             broken[ends, member],
-            total[np.ix_(ends, np.flatnonzero(looks.owner[-1] == member))],
+            total,
+            looks.owner[-1] == member,
             least_s=least_s,
         )
-        chosen = [*limited[-most:], *at_rest]
-        if not chosen:
-            continue
-        start, end = np.array(chosen).T
-        read = np.where(looks.owner[end] == member, total[end] - total[start], 0.0)
-        row, place = np.nonzero(read > 0)
-        records = read[row, place]
-        begin = np.searchsorted(row, np.arange(len(chosen) + 1)).tolist()
         # When in its step a commit came nobody knows, where it comes less often than looks.
         blur_s = looks.step * _ANYWHERE if commits.late[member] else BLUR_S
-        seconds, at = (looks.at[end] - looks.at[start]).tolist(), looks.at[end].tolist()
-        found += [
-            Equation(
-                looks.members[member],
-                at[number],
-                seconds[number],
-                number < len(limited[-most:]),
-                place[begin[number] : begin[number + 1]],
-                records[begin[number] : begin[number + 1]],
-                blur_s,
-            )
-            for number in range(len(chosen))
-            if begin[number] < begin[number + 1]
-        ]
+        for limited, some in zip((True, False), stretches, strict=True):
+            for start, end in some[-most:]:
+                mine = np.flatnonzero(looks.owner[end] == member)
+                records = total[end][mine] - total[start][mine]
+                read, seconds = records > 0, at[end] - at[start]
+                if read.any():
+                    which = mine[read], records[read]
+                    name = looks.members[member]
+                    found.append(Equation(name, at[end], seconds, limited, *which, blur_s))
     return found
 
 
@@ -226,7 +215,7 @@ def at_most(partitions: int) -> int:
 
 
 def _stretches(
-    ends: Sequence[int], at: Float64, busy: Mask, broken: Float64, read: Float64, *, least_s: float
+    ends: Places, at: Float64, busy: Mask, broken: Float64, read: Float64, mine: Mask, *, least_s: float
 ) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
     """Return when a member was at its limit, and the newest time when it was at rest, if any.
 
@@ -238,8 +227,8 @@ def _stretches(
         Looks behind which it had committed anew, and when they were taken.
     busy, broken
         Whether it was at its limit then, and how many steps had been of no use until then.
-    read
-        Records of each of its partitions that had been read until then.
+    read, mine
+        Records of each partition that had been read until each look, and which are its own.
     least_s
         How long a stretch is at least, in seconds.
     """
@@ -248,7 +237,7 @@ def _stretches(
     gaps = (at[1:] - at[:-1]).tolist()
     goes_on = np.zeros(limited.size, dtype=bool)
     if limited.any():
-        records = np.diff(read, axis=0)
+        records = np.diff(read[np.ix_(ends, mine)], axis=0)
         size = np.sqrt(np.square(records).sum(axis=1))
         same = (records[1:] * records[:-1]).sum(axis=1) > _ALIKE * size[1:] * size[:-1]
         goes_on[:-1] = same & limited[1:] & limited[:-1]
@@ -262,7 +251,7 @@ def _stretches(
             before = interval
             if span >= least_s - 1.0 and not (goes_on[interval] and span < _GOES_ON * least_s):
                 begin, end = sorted((interval, interval - count + 1))
-                yield ends[begin], ends[end + 1]
+                yield int(ends[begin]), int(ends[end + 1])
                 span = 0.0
 
     backwards = at_rest.nonzero()[0][::-1].tolist()
