@@ -5,9 +5,10 @@ here. Does not: how good an assignment is (`metrics`).
 """
 
 import numpy as np
+import numpy.typing as npt
 
 from assignors.assignment import Assignment
-from assignors.problem import Problem
+from assignors.problem import Int32, Problem
 
 _SHOWN = 5
 
@@ -41,11 +42,8 @@ def violations(problem: Problem, assignment: Assignment) -> list[str]:
     known = (owner >= -1) & (owner < len(problem.members))
     missing = known & (owner == -1) & problem.assignable
     assigned = np.flatnonzero(known & (owner >= 0))
-    pairs = np.int64(len(problem.topics)) * owner[assigned] + problem.topic_of[assigned]
     ineligible = np.zeros(owner.shape, dtype=bool)
-    subscribed = _subscribed_pairs(problem)
-    found_at = np.append(subscribed, -1)[np.searchsorted(subscribed, pairs)]
-    ineligible[assigned[found_at != pairs]] = True
+    ineligible[assigned] = ~_subscribes(problem, owner[assigned], problem.topic_of[assigned])
     found = (
         (~known, "go to a member that does not exist"),
         (missing, "have no owner"),
@@ -58,12 +56,16 @@ def violations(problem: Problem, assignment: Assignment) -> list[str]:
     ]
 
 
-def _subscribed_pairs(problem: Problem) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """Return who subscribes to what, ascending."""
-    members = np.repeat(
+def _subscribes(problem: Problem, members: Int32, topics: Int32) -> npt.NDArray[np.bool_]:
+    """Whether each member subscribes to the topic beside it."""
+    if problem.dense:
+        return problem.reads[topics, members]
+    every = np.repeat(
         np.arange(len(problem.members), dtype=np.int64), np.diff(problem.subscription_offsets)
     )
-    return members * len(problem.topics) + problem.subscription_topics
+    subscribed = every * len(problem.topics) + problem.subscription_topics  # ascending
+    pairs = np.int64(len(problem.topics)) * members + topics
+    return np.append(subscribed, -1)[np.searchsorted(subscribed, pairs)] == pairs
 
 
 def _names(problem: Problem, partitions: np.ndarray[tuple[int], np.dtype[np.int64]]) -> str:

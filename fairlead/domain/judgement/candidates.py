@@ -113,23 +113,40 @@ def candidates(
     """
     for name in names:
         check_options(name, options.get(name, {}))
-    return tuple(_candidate(inputs, name, options.get(name, {})) for name in names)
+    found = [_assigned(inputs, name, options.get(name, {})) for name in names]
+    made = [assignment for assignment in found if isinstance(assignment, Assignment)]
+    owners = np.array([assignment.owner for assignment in made], np.int32)
+    owners = owners.reshape(len(made), inputs.problem.partition_total)
+    forecasts = iter(inputs.outlook.told_of_each(owners, inputs.rules.horizon_s))
+    return tuple(
+        _candidate(inputs, name, assignment, next(forecasts))
+        if isinstance(assignment, Assignment)
+        else Candidate(name, error=assignment)
+        for name, assignment in zip(names, found, strict=True)
+    )
 
 
-def _candidate(inputs: CandidateInputs, name: str, options: Mapping[str, Any]) -> Candidate:
+def _assigned(inputs: CandidateInputs, name: str, options: Mapping[str, Any]) -> Assignment | str:
+    """Return what an assignor would do, or why it failed."""
     try:
         assignment = _run(inputs, name, options)
     except InvalidProblemError as error:
-        return Candidate(name, error=str(error))
+        return str(error)
     except Exception as error:  # noqa: BLE001 - one assignor must not take the others with it
-        return Candidate(name, error=f"The assignor failed: {error!r}")
+        return f"The assignor failed: {error!r}"
     if broken := violations(inputs.problem, assignment):
-        return Candidate(name, error=f"The assignment is invalid: {'; '.join(broken)}")
+        return f"The assignment is invalid: {'; '.join(broken)}"
+    return assignment
+
+
+def _candidate(
+    inputs: CandidateInputs, name: str, assignment: Assignment, forecast: Forecast
+) -> Candidate:
     before, after = inputs.problem.owner, assignment.owner
     return Candidate(
         assignor=name,
         assignment=assignment,
-        forecast=inputs.outlook.told(after, inputs.rules.horizon_s),
+        forecast=forecast,
         moved=int(((before >= 0) & (after >= 0) & (before != after)).sum()),
         frontier=_frontier(inputs, assignment) if assignment.frontier else (),
         rack_gb_per_day=None if inputs.traffic is None else inputs.traffic.gb_per_day(after),

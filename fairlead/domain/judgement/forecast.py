@@ -53,7 +53,7 @@ class Forecast:
 
 
 class _Loads(NamedTuple):
-    """What each of M members has, by its partitions: records a second, records, seconds."""
+    """What each of M members has in N assignments, shapes (N, M): records a second, records, seconds."""
 
     arrivals: Float64
     waiting: Float64
@@ -117,20 +117,12 @@ class Outlook:
         Never more than what is late now and the horizon together: nothing grows older faster. What
         is late now for a member of whose speed nothing is known.
         """
-        return self._lateness(self._loads(owner), horizon_s)
+        lateness: Float64 = self.lateness_of_each(owner[None], horizon_s)[0]
+        return lateness
 
     def lateness_of_each(self, owners: Int32, horizon_s: float) -> Float64:
         """Return the same of N assignments, int32 of shape (N, P): float64 of shape (N, M)."""
-        count, members = len(owners), self.capacities.size
-        beside = replace(
-            self,
-            arrivals=np.tile(self.arrivals, count),
-            backlog=np.tile(self.backlog, count),
-            late_s=np.tile(self.late_s, count),
-            capacities=np.tile(self.capacities, count),
-        )
-        apart = np.where(owners >= 0, owners + members * np.arange(count)[:, None], -1)
-        return beside.lateness(apart.ravel(), horizon_s).reshape(count, members)
+        return self._lateness(self._loads(owners), horizon_s)
 
     def sure_lateness(self, owner: Int32, horizon_s: float) -> Float64:
         """Return each member's lateness if less arrives than is estimated, as may be by chance.
@@ -138,22 +130,24 @@ class Outlook:
         Where a few records come an hour, a member that is used to nine tenths looks overloaded now
         and then. Float64 of shape (M,), never above `lateness`.
         """
-        loads = self._loads(owner)
+        loads = self._loads(owner[None])
         arrivals = loads.arrivals
         chance = CHANCE * np.sqrt(self.by_member(self.deviation**2, owner))
         fewest = np.where(chance > CERTAIN * arrivals, np.maximum(arrivals - chance, 0.0), arrivals)
         sure = self._lateness(loads._replace(arrivals=fewest), horizon_s)
-        return np.minimum(sure, self._lateness(loads, horizon_s))
+        return np.minimum(sure, self._lateness(loads, horizon_s))[0]
 
-    def _loads(self, owner: Int32) -> _Loads:
-        mine = np.flatnonzero(owner >= 0)
-        members, count = owner[mine], self.capacities.size
-        oldest = np.zeros(count)
-        np.maximum.at(oldest, members, self.late_s[mine])
+    def _loads(self, owners: Int32) -> _Loads:
+        number, mine = (owners >= 0).nonzero()
+        shape = len(owners), self.capacities.size
+        size = shape[0] * shape[1]
+        cell = number * shape[1] + owners[number, mine]
+        oldest = np.zeros(size)
+        np.maximum.at(oldest, cell, self.late_s[mine])
         return _Loads(
-            np.bincount(members, self.arrivals[mine], count).astype(np.float64),
-            np.bincount(members, self.backlog[mine], count).astype(np.float64),
-            oldest,
+            np.bincount(cell, self.arrivals[mine], size).astype(np.float64).reshape(shape),
+            np.bincount(cell, self.backlog[mine], size).astype(np.float64).reshape(shape),
+            oldest.reshape(shape),
         )
 
     def _lateness(self, loads: _Loads, horizon_s: float) -> Float64:
@@ -175,14 +169,15 @@ class Outlook:
         >>> outlook.forecast(one_each, 1800.0).late_s
         0.0
         """
-        return self._forecast(self._loads(owner), owner, horizon_s)
+        return self._forecasts(self._loads(owner[None]), owner[None], horizon_s)[0]
 
-    def _forecast(self, loads: _Loads, owner: Int32, horizon_s: float) -> Forecast:
-        return Forecast(
-            late_s=float(self._lateness(loads, horizon_s).max(initial=0.0)),
-            utilisation=float(self._utilisation(loads.arrivals).max(initial=0.0)),
-            loss_s=self.loss_s(owner),
-        )
+    def _forecasts(self, loads: _Loads, owners: Int32, horizon_s: float) -> list[Forecast]:
+        late_s = self._lateness(loads, horizon_s).max(axis=1, initial=0.0)
+        used = self._utilisation(loads.arrivals).max(axis=1, initial=0.0)
+        return [
+            Forecast(late_s=late, utilisation=share, loss_s=self.loss_s(owner))
+            for late, share, owner in zip(late_s.tolist(), used.tolist(), owners, strict=True)
+        ]
 
     def told(self, owner: Int32, horizon_s: float) -> Forecast:
         """Return the forecast, and when all that is late has been read.
@@ -194,18 +189,22 @@ class Outlook:
         >>> outlook.told(np.array([0], np.int32), 1800.0).caught_up_s
         5310.0
         """
-        loads = self._loads(owner)
-        likely, soonest, latest = self._caught_up_s(loads)
-        return replace(
-            self._forecast(loads, owner, horizon_s),
-            caught_up_s=likely,
-            caught_up_between_s=(soonest, latest),
-        )
+        return self.told_of_each(owner[None], horizon_s)[0]
 
-    def _caught_up_s(self, loads: _Loads) -> list[float | None]:
+    def told_of_each(self, owners: Int32, horizon_s: float) -> list[Forecast]:
+        """Return the same of N assignments, int32 of shape (N, P)."""
+        loads = self._loads(owners)
+        return [
+            replace(forecast, caught_up_s=likely, caught_up_between_s=(soonest, latest))
+            for forecast, (likely, soonest, latest) in zip(
+                self._forecasts(loads, owners, horizon_s), self._caught_up_s(loads), strict=True
+            )
+        ]
+
+    def _caught_up_s(self, loads: _Loads) -> list[list[float | None]]:
         """Return in how many seconds all are within the objective: likely, soonest, latest."""
         arrivals, waiting, oldest = loads
-        faster = np.array([1.0, 1.0 + DOUBT, 1.0 - DOUBT])[:, None]
+        faster = np.array([1.0, 1.0 + DOUBT, 1.0 - DOUBT])[:, None, None]
         spare = faster * self.capacities - arrivals
         stays = waiting - spare * STAYS_S <= self.objective_s * arrivals
         late = (oldest > self.objective_s) | ~stays
@@ -214,8 +213,11 @@ class Outlook:
         alike = np.minimum(_over(waiting, arrivals) / np.maximum(oldest, 1e-9), 1.0)
         left = np.maximum(waiting - alike**4 * arrivals * self.objective_s, 0.0)
         through = np.where(spare > 0, left / np.where(spare > 0, spare, 1.0), np.inf)
-        longest = np.where(late, through, 0.0).max(axis=1, initial=0.0)
-        return [seconds if np.isfinite(seconds) else None for seconds in longest.tolist()]
+        longest = np.where(late, through, 0.0).max(axis=2, initial=0.0)
+        return [
+            [seconds if np.isfinite(seconds) else None for seconds in of_one]
+            for of_one in longest.T.tolist()
+        ]
 
     def loss_s(self, owner: Int32) -> float | None:
         """Return in how many seconds the first records are lost that were not read; None: never."""

@@ -8,6 +8,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import accumulate
 from typing import Any, Final
 
 import numpy as np
@@ -159,9 +160,8 @@ def question_about(group: Group, planning: PlanningOptions) -> Question:
         sorted(members, key=kafka_order),
         latest=planning.latest,
     )
-    lags = dict(
-        zip(topics, np.split(looks.lag[-1], np.cumsum([*counts.values()])[:-1]), strict=False)
-    )
+    lag, ends = looks.lag[-1], accumulate(counts[topic] for topic in topics)
+    lags = {topic: lag[end - counts[topic] : end] for topic, end in zip(topics, ends, strict=True)}
     sources = sources_of(group.looks, topics, counts) if planning.rules.racks else None
     racks = None if sources is None else sources.racks
     problem = Problem.of(counts, members, lags, replica_racks=racks)
