@@ -16,6 +16,7 @@ assumed of members that were never seen at their limit. Does not: what is a back
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
@@ -130,21 +131,28 @@ def shown(looks: Looks, commits: Commits) -> dict[str, Capacity]:
 def _by_steps(
     looks: Looks, commits: Commits, members: Places, places: Places
 ) -> dict[str, Capacity]:
-    """Look at members that commit in every step, in the steps at some places."""
+    """Look at members that commit in every step, in the steps at some places.
+
+    Where these are several members, they own the same partitions all the time.
+    """
     if places.size < STEPS or not members.size:
         return {}
     per_s = commits.consumed[np.ix_(places, members)] / looks.seconds[places, None]
     limited = (commits.busy & commits.marked)[np.ix_(places, members)]
     throughout = commits.throughout[np.ix_(places, members)]
-    windows = np.sort(sliding_window_view(per_s, STEPS, axis=0), axis=2)
-    middle = windows[:, :, 1:-1].mean(axis=2)
+    window = np.arange(places.size - STEPS + 1)[:, None] + np.arange(STEPS)
+    middle = np.sort(per_s[window], axis=1)[:, 1:-1].mean(axis=1)
     best = middle.argmax(axis=0)
     most = np.maximum(middle[best, np.arange(best.size)], _without_fastest(per_s))
     seen_at = looks.at[places[best + STEPS - 1] + 1]
     found = {}
-    bounds = zip(members.tolist(), most.tolist(), seen_at.tolist(), best.tolist(), strict=True)
-    for member, value, at, first in bounds:
-        mix = _mix(looks, commits, places[first : first + STEPS], member)
+    steps = places[window[best]]
+    if members.size > 1:
+        mixes = _mixes(looks, commits, steps, members)
+    else:
+        mixes = [_mix(looks, commits, steps[0], int(members[0]))]
+    bounds = zip(members.tolist(), most.tolist(), seen_at.tolist(), mixes, strict=True)
+    for member, value, at, mix in bounds:
         found[looks.members[member]] = Capacity(value, measured=False, at=at, mix=mix)
     for column in np.flatnonzero(limited.sum(axis=0) >= STEPS).tolist():
         run = _newest_run(limited[:, column], throughout[:, column])
@@ -180,6 +188,26 @@ def _mix(looks: Looks, commits: Commits, steps: Places, member: int) -> Mix | No
     mine = np.where(looks.owner[steps + 1] == member, commits.taken[steps], 0).sum(axis=0)
     partitions = np.flatnonzero(mine)
     return (partitions, mine[partitions].astype(np.float64)) if partitions.size else None
+
+
+def _mixes(looks: Looks, commits: Commits, steps: Places, members: Places) -> list[Mix | None]:
+    """Return the same of K members that own the same partitions all the time, ascending.
+
+    Each in S steps of its own: intp of shape (K, S).
+    """
+    number = np.full(len(looks.members) + 1, -1)  # nobody, -1, is the last
+    number[members] = np.arange(members.size)
+    number = number[looks.owner[-1]]
+    mine = np.flatnonzero(number >= 0)
+    records = commits.taken[steps[number[mine]].T, mine].sum(axis=0)
+    mine, records = mine[records > 0], records[records > 0].astype(np.float64)
+    order = np.argsort(number[mine], kind="stable")
+    begin = np.searchsorted(number[mine][order], np.arange(members.size + 1)).tolist()
+    mine, records = mine[order], records[order]
+    return [
+        (mine[first:last], records[first:last]) if first < last else None
+        for first, last in pairwise(begin)
+    ]
 
 
 def _measured(stretch: Float64) -> tuple[float, int]:
@@ -322,7 +350,7 @@ def speeds(
         measured[index] = capacity.measured
         value[index] = capacity.records_per_s if capacity.measured else _faded(capacity, now)
         if capacity.measured:
-            age = np.clip((now - capacity.at - FRESH_S) / (DAY_S - FRESH_S), 0.0, 1.0)
+            age = min(max((now - capacity.at - FRESH_S) / (DAY_S - FRESH_S), 0.0), 1.0)
             value[index] *= 1.0 + (FASTER - 1.0) * age
     value = np.where(~measured & at_rest, np.maximum(value, arrivals), value)
     seen = value > 0
@@ -347,9 +375,10 @@ def _by_peers(
     Where nothing is known of these, of those that share topics with it; 0 where there are none.
     """
     found = np.zeros(value.size)
-    for classes in (None,) if peers is None else (peers.linked, peers.alike):
-        numbers = np.zeros(value.size, np.int32) if classes is None else classes
-        for number in np.unique(numbers[known]).tolist():
+    nobody = np.zeros(value.size, np.int32)
+    every = (nobody,) if peers is None else (peers.linked, peers.alike)
+    for numbers in every[:1] if every[0] is every[-1] else every:
+        for number in set(numbers[known].tolist()):
             mine = numbers == number
             found[mine] = _of(value, mine & known, figure)
     return found

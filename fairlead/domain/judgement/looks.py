@@ -296,6 +296,8 @@ class Looks:
         -------
         Seconds, float64 of shape (P,): interpolated between looks; 0 where nothing is behind.
         """
+        if not (behind > 0).any():
+            return np.zeros(self.partitions)
         stands = self.end[-1] - behind
         known = self.in_one_log
         passed = known & (self.end <= stands)
