@@ -59,13 +59,16 @@ def violations(problem: Problem, assignment: Assignment) -> list[str]:
 def _subscribes(problem: Problem, members: Int32, topics: Int32) -> npt.NDArray[np.bool_]:
     """Whether each member subscribes to the topic beside it."""
     if problem.dense:
-        return problem.reads[topics, members]
+        reads: npt.NDArray[np.bool_] = problem.reads[topics, members]
+        return reads
     every = np.repeat(
         np.arange(len(problem.members), dtype=np.int64), np.diff(problem.subscription_offsets)
     )
     subscribed = every * len(problem.topics) + problem.subscription_topics  # ascending
     pairs = np.int64(len(problem.topics)) * members + topics
-    return np.append(subscribed, -1)[np.searchsorted(subscribed, pairs)] == pairs
+    nearest = np.append(subscribed, -1)[subscribed.searchsorted(pairs)]
+    found: npt.NDArray[np.bool_] = nearest == pairs
+    return found
 
 
 def _names(problem: Problem, partitions: np.ndarray[tuple[int], np.dtype[np.int64]]) -> str:

@@ -187,18 +187,18 @@ def equations_of(
     for member in np.flatnonzero(counted.any(axis=0)).tolist():
         ends = commits.marked[:, member].nonzero()[0] + 1
         stretches = _stretches(
+            looks,
+            member,
             ends,
-            looks.at[ends],
-            busy[ends - 1, member],
-            broken[ends, member],
-            total,
-            looks.owner[-1] == member,
+            busy=busy[ends - 1, member],
+            broken=broken[ends, member],
+            read=total,
             least_s=least_s,
         )
         # When in its step a commit came nobody knows, where it comes less often than looks.
         blur_s = looks.step * _ANYWHERE if commits.late[member] else BLUR_S
-        for limited, some in zip((True, False), stretches, strict=True):
-            for start, end in some[-most:]:
+        for limited, spans in zip((True, False), stretches, strict=True):
+            for start, end in spans[-most:]:
                 mine = np.flatnonzero(looks.owner[end] == member)
                 records = total[end][mine] - total[start][mine]
                 read, seconds = records > 0, at[end] - at[start]
@@ -215,7 +215,14 @@ def at_most(partitions: int) -> int:
 
 
 def _stretches(
-    ends: Places, at: Float64, busy: Mask, broken: Float64, read: Float64, mine: Mask, *, least_s: float
+    looks: Looks,
+    member: int,
+    ends: Places,
+    *,
+    busy: Mask,
+    broken: Float64,
+    read: Float64,
+    least_s: float,
 ) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
     """Return when a member was at its limit, and the newest time when it was at rest, if any.
 
@@ -223,21 +230,21 @@ def _stretches(
 
     Parameters
     ----------
-    ends, at
-        Looks behind which it had committed anew, and when they were taken.
+    ends
+        Those of the looks behind which it had committed anew.
     busy, broken
         Whether it was at its limit then, and how many steps had been of no use until then.
-    read, mine
-        Records of each partition that had been read until each look, and which are its own.
+    read
+        Records of each partition that had been read until each look.
     least_s
         How long a stretch is at least, in seconds.
     """
     whole, first, last = broken[1:] == broken[:-1], busy[:-1], busy[1:]
     limited, at_rest = whole & first & last, whole & ~first & ~last
-    gaps = (at[1:] - at[:-1]).tolist()
+    gaps = np.diff(looks.at[ends]).tolist()
     goes_on = np.zeros(limited.size, dtype=bool)
     if limited.any():
-        records = np.diff(read[np.ix_(ends, mine)], axis=0)
+        records = np.diff(read[np.ix_(ends, looks.owner[-1] == member)], axis=0)
         size = np.sqrt(np.square(records).sum(axis=1))
         same = (records[1:] * records[:-1]).sum(axis=1) > _ALIKE * size[1:] * size[:-1]
         goes_on[:-1] = same & limited[1:] & limited[:-1]

@@ -53,7 +53,7 @@ class Forecast:
 
 
 class _Loads(NamedTuple):
-    """What each of M members has in N assignments, shapes (N, M): records a second, records, seconds."""
+    """What each of M members has by N assignments, shapes (N, M): records a second, records, s."""
 
     arrivals: Float64
     waiting: Float64
@@ -135,7 +135,8 @@ class Outlook:
         chance = CHANCE * np.sqrt(self.by_member(self.deviation**2, owner))
         fewest = np.where(chance > CERTAIN * arrivals, np.maximum(arrivals - chance, 0.0), arrivals)
         sure = self._lateness(loads._replace(arrivals=fewest), horizon_s)
-        return np.minimum(sure, self._lateness(loads, horizon_s))[0]
+        least: Float64 = np.minimum(sure, self._lateness(loads, horizon_s))[0]
+        return least
 
     def _loads(self, owners: Int32) -> _Loads:
         number, mine = (owners >= 0).nonzero()

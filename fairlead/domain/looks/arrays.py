@@ -12,7 +12,6 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from fairlead.domain.judgement.looks import Looks
 from fairlead.domain.looks import EVERY_LOOK, HISTORY, KEPT_EVERY
@@ -163,8 +162,9 @@ def flat(lists: pa.ChunkedArray) -> npt.NDArray[Any]:
 
 def starts(lists: pa.ChunkedArray) -> Int64:
     """Return where each row's values start among all, and where they end, shape (rows + 1,)."""
-    offsets = _one(lists).offsets.to_numpy().astype(np.int64)
-    return offsets - offsets[0]
+    offsets = _one(lists).offsets.to_numpy()
+    begins: Int64 = (offsets - offsets[0]).astype(np.int64)
+    return begins
 
 
 def _one(lists: pa.ChunkedArray) -> pa.Array:

@@ -162,13 +162,14 @@ class _LookedAt:
 
     def __init__(self, looks: Looks, where: slice) -> None:
         self.where = where
-        looks = replace(
-            looks,
-            begin=looks.begin[:, where],
-            end=looks.end[:, where],
-            committed=looks.committed[:, where],
-            owner=looks.owner[:, where],
-        )
+        if looks.partitions > _AT_ONCE:
+            looks = replace(
+                looks,
+                begin=looks.begin[:, where],
+                end=looks.end[:, where],
+                committed=looks.committed[:, where],
+                owner=looks.owner[:, where],
+            )
         self._begin, self._end, self._committed = looks.begin, looks.end, looks.committed
         self._looks = looks
         self._at = np.broadcast_to(looks.at[:, None], self._end.shape)
