@@ -37,3 +37,10 @@ def named(numbers: npt.NDArray[Any], names: Sequence[str]) -> pa.Array:
     ['b', None, 'a']
     """
     return pa.array(names, pa.string()).take(pa.array(numbers, mask=numbers < 0))
+
+
+def as_array(values: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """Return a column as one array; nothing is copied where it is one."""
+    if isinstance(values, pa.Array):
+        return values
+    return values.chunk(0) if values.num_chunks == 1 else values.combine_chunks()

@@ -216,8 +216,8 @@ class Outlook:
         through = np.where(spare > 0, left / np.where(spare > 0, spare, 1.0), np.inf)
         longest = np.where(late, through, 0.0).max(axis=2, initial=0.0)
         return [
-            [seconds if np.isfinite(seconds) else None for seconds in of_one]
-            for of_one in longest.T.tolist()
+            [seconds if np.isfinite(seconds) else None for seconds in each]
+            for each in longest.T.tolist()
         ]
 
     def loss_s(self, owner: Int32) -> float | None:

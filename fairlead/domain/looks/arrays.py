@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from fairlead.common.tables import as_array
 from fairlead.domain.judgement.looks import Looks
 from fairlead.domain.looks import EVERY_LOOK, HISTORY, KEPT_EVERY
 from fairlead.domain.looks.look import NONE
@@ -111,7 +112,7 @@ def _microseconds(length: Any) -> int:
 
 def _layouts(rows: pa.Table) -> list[tuple[Int64, list[tuple[str, int]]]]:
     """Gather the looks that know the same topics with the same numbers of partitions."""
-    encoded = _one(rows["topics"]).flatten().dictionary_encode()
+    encoded = as_array(rows["topics"]).flatten().dictionary_encode()
     codes = encoded.indices.to_numpy(zero_copy_only=False)
     counts = flat(rows["counts"])
     ends = starts(rows["counts"])
@@ -146,7 +147,7 @@ def _positions(
 
 def _numbered(rows: pa.Table, members: Sequence[str]) -> tuple[tuple[str, ...], Int32]:
     """Return all names, and the index into these of each member of each look."""
-    encoded = _one(rows["members"]).flatten().dictionary_encode()
+    encoded = as_array(rows["members"]).flatten().dictionary_encode()
     known = encoded.dictionary.to_pylist()
     names = dict.fromkeys([*members, *known])
     number = {name: index for index, name in enumerate(names)}
@@ -156,17 +157,12 @@ def _numbered(rows: pa.Table, members: Sequence[str]) -> tuple[tuple[str, ...], 
 
 def flat(lists: pa.ChunkedArray) -> npt.NDArray[Any]:
     """Return the values of all rows' lists, one behind the other."""
-    values: npt.NDArray[Any] = _one(lists).flatten().to_numpy(zero_copy_only=False)
+    values: npt.NDArray[Any] = as_array(lists).flatten().to_numpy(zero_copy_only=False)
     return values
 
 
 def starts(lists: pa.ChunkedArray) -> Int64:
     """Return where each row's values start among all, and where they end, shape (rows + 1,)."""
-    offsets = _one(lists).offsets.to_numpy()
+    offsets = as_array(lists).offsets.to_numpy()
     begins: Int64 = (offsets - offsets[0]).astype(np.int64)
     return begins
-
-
-def _one(lists: pa.ChunkedArray) -> pa.Array:
-    """Return a column as one array; nothing is copied where it is one."""
-    return lists.chunk(0) if lists.num_chunks == 1 else lists.combine_chunks()

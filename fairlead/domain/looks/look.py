@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from assignors.claims import effective_owner
+from fairlead.common.tables import as_array
 from fairlead.domain.groups import LogOffsets
 from fairlead.domain.looks import EVERY_LOOK, HISTORY
 from fairlead.domain.snapshot import GroupSnapshot
@@ -149,7 +150,7 @@ def _claims(
     members = members.sort_by([("group", "ascending"), ("member", "ascending")]).combine_chunks()
     group_of = _codes(members["group"], place)
     starts = np.searchsorted(group_of, np.arange(len(place) + 1))
-    owned = _one(members["partitions"])
+    owned = as_array(members["partitions"])
     row = np.repeat(np.arange(members.num_rows), pc.list_value_length(owned).to_numpy())
     claimed = owned.flatten()
     topic = _codes(claimed.field("topic"), {t: n for n, t in enumerate(topics)})
@@ -164,12 +165,12 @@ def _claims(
         row - starts[group_of[row]],
         generation[row],
     )
-    return claims, _one(members["member"])
+    return claims, as_array(members["member"])
 
 
 def _sources(offsets: pa.Table, rows_of: Codes) -> dict[str, pa.Array]:
     """Return where each group's partitions are fetched from; null where none is known."""
-    encoded = pc.binary_join(_one(offsets["racks"]), _BETWEEN).dictionary_encode()
+    encoded = pc.binary_join(as_array(offsets["racks"]), _BETWEEN).dictionary_encode()
     names = [text.split(_BETWEEN) for text in encoded.dictionary.to_pylist()]
     codes = pc.fill_null(encoded.indices, NONE).to_numpy(zero_copy_only=False).copy()
     sets: list[list[list[str]] | None] = []
@@ -247,19 +248,14 @@ def _existing(offsets: pa.Table) -> pa.Table:
 
 def _codes(names: pa.Array | pa.ChunkedArray, place: dict[str, int]) -> Codes:
     """Return the place of each name; -1: it has none."""
-    encoded = _one(names).dictionary_encode()
+    encoded = as_array(names).dictionary_encode()
     places = np.array([place.get(name, NONE) for name in encoded.dictionary.to_pylist()], np.int64)
     indices: Codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
     return places[indices] if places.size else indices
 
 
 def _filled(values: pa.ChunkedArray) -> pa.Array:
-    return pc.fill_null(_one(values), NONE)
-
-
-def _one(values: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """Return a column as one array."""
-    return values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
+    return pc.fill_null(as_array(values), NONE)
 
 
 def _lists(starts: npt.NDArray[Any], values: pa.Array, mask: pa.Array | None = None) -> pa.Array:
