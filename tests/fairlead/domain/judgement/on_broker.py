@@ -103,14 +103,20 @@ class Planned:
                 yield seen
 
     def until(self, condition: Callable[[Seen], bool], within: int) -> Seen:
-        """Look until a condition is met, so many times at most."""
+        """Look until a condition is met, so many times at most.
+
+        Twice as many where the machine held the members up: what it made them look like is
+        remembered for some looks.
+        """
         told = []
-        for seen in self.looks(within):
+        for seen in self.looks(2 * within):
             diagnosis = seen.judgement.diagnosis
             told.append((diagnosis.name, diagnosis.evidence, seen.judgement.reason))
             if condition(seen):
                 return seen
-        raise AssertionError(f"not at {within} looks: {told}")
+            if len(told) >= within and not self._disturbed:
+                break
+        raise AssertionError(f"not at {len(told)} looks: {told}")
 
     @property
     def plans(self) -> list[Seen]:
