@@ -375,9 +375,13 @@ def _by_peers(
     Where nothing is known of these, of those that share topics with it; 0 where there are none.
     """
     found = np.zeros(value.size)
-    nobody = np.zeros(value.size, np.int32)
-    every = (nobody,) if peers is None else (peers.linked, peers.alike)
-    for numbers in every[:1] if every[0] is every[-1] else every:
+    if peers is None:
+        classes = [np.zeros(value.size, np.int32)]
+    elif peers.linked is peers.alike:  # all have the same subscription
+        classes = [peers.alike]
+    else:
+        classes = [peers.linked, peers.alike]
+    for numbers in classes:
         for number in set(numbers[known].tolist()):
             mine = numbers == number
             found[mine] = _of(value, mine & known, figure)

@@ -241,11 +241,11 @@ def read_commits(
     stuck = _stuck(looks, moved, marked, waiting_s, patience_s)
     stuck &= waiting_s >= STUCK_INTERVALS * _own_interval(looks, moved, due, waiting_s)
     left, read = _left_behind(looks, held, marked, late)
-    if (left & (read == 0)).any():
+    stands = left & (read == 0)
+    if stands.any():
         stands_s = _waiting(looks, moved, uncommitted, same_owner=False)
         stuck |= (
-            left
-            & (read == 0)
+            stands
             & (stands_s >= patience_s[np.maximum(looks.owner[-1], 0)])
             & (stands_s >= STUCK_INTERVALS * _own_interval(looks, moved, due, stands_s))
         )
@@ -337,11 +337,14 @@ def at_rest(looks: Looks) -> Int64:
 
 
 def _waiting(looks: Looks, moved: Mask, uncommitted: Mask, *, same_owner: bool = True) -> Float64:
-    """Return for how long each partition has had something to commit and no commit."""
+    """Return for how long each partition has had something to commit and no commit.
+
+    By its present owner, or by whoever owned it.
+    """
     # From the last look backwards: looks with something uncommitted, steps without a commit.
     still = uncommitted.copy()
-    same = (looks.owner[1:] == looks.owner[:-1]) if same_owner else looks.advanced <= 0
-    still[:-1] &= ~moved & same & looks.in_one_log[:-1]
+    waited = (looks.owner[1:] == looks.owner[:-1]) if same_owner else looks.advanced <= 0
+    still[:-1] &= ~moved & waited & looks.in_one_log[:-1]
     waits = np.logical_and.accumulate(still[::-1], axis=0)[::-1]
     first = len(looks) - waits.sum(axis=0)
     since: Float64 = looks.at[np.minimum(first, len(looks) - 1)]

@@ -30,8 +30,9 @@ _TOGETHER: Final = 0.8
 def set_right(looks: Looks, commits: Commits) -> Commits:
     """Return commits in which what was handed out counts as read once it has been worked off."""
     commit = commits.marked.any(axis=0)
+    rarely = commits.late & commit
     # Where most commit less often than looks are taken, that is how the application commits.
-    if not (commits.late & commit).any() or 2 * (commits.late & commit).sum() > commit.sum():
+    if not rarely.any() or 2 * rarely.sum() > commit.sum():
         return commits
     found = commits
     for member in np.flatnonzero(commits.late).tolist():

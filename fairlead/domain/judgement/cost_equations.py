@@ -394,7 +394,7 @@ def dear_for_several(equations: Sequence[Equation], costs: Costs) -> DearPartiti
     times *= costs.value[read]
     left[~shared | (times < _DEAR) | (speed <= 0)] = np.inf
     best = int(left.argmin())
-    if seconds.size * np.log(left[best] / max(apart, 1e-9)) > _TELLS:
+    if left[best] > max(apart, 1e-9) * np.exp(_TELLS / seconds.size):
         return None
     value, partition = costs.value.copy(), int(read[best])
     value[partition] = times[best]

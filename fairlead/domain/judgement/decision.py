@@ -291,12 +291,14 @@ def _judgement(
 
 
 def _state(question: Question) -> "State":
-    """Read a question: who is overloaded only if nothing is dear may be helped by a plan."""
+    """Read a question; suppose a dear partition where a group is overloaded only without it."""
     state = State(question)
     if state.diagnosis.name != "overloaded":
         return state
     dear = dear_for_several(state.equations, state.costs)
-    supposed = state if dear is None else State(question, dear)
+    if dear is None:
+        return state
+    supposed = State(replace(question, seen=state.seen), dear)
     return state if supposed.diagnosis.name == "overloaded" else supposed
 
 
@@ -362,9 +364,9 @@ class State:
     @cached_property
     def costs(self) -> Costs:
         """What a record of each partition takes."""
-        topic_of, rates = self.question.problem.topic_of, self.rates.per_s
         if self.dear is not None:
             return self.dear.costs
+        topic_of, rates = self.question.problem.topic_of, self.rates.per_s
         return solve(self.equations, topic_of, rates, self.recent.now)
 
     @cached_property

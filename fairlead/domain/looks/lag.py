@@ -162,7 +162,7 @@ class _LookedAt:
 
     def __init__(self, looks: Looks, where: slice) -> None:
         self.where = where
-        if looks.partitions > _AT_ONCE:
+        if looks.partitions > _AT_ONCE:  # else these are all, with what was derived of them before
             looks = replace(
                 looks,
                 begin=looks.begin[:, where],
