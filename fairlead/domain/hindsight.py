@@ -47,7 +47,7 @@ IN_A_ROW: Final = 2
 #: Two ways of becoming late that differ by less than this share are the same.
 CLOSE: Final = 0.1
 #: For so long a group rests after the first plan that made it worse; each further one doubles it.
-FIRST_REST_S: Final = 2 * 3600.0
+FIRST_REST_S: Final = 1800.0
 LONGEST_REST_S: Final = 7 * 86_400.0
 
 
@@ -91,7 +91,7 @@ def rest_s(times: int) -> float:
     Examples
     --------
     >>> [rest_s(times) / 3600 for times in (1, 2, 3, 20)]
-    [2.0, 4.0, 8.0, 168.0]
+    [0.5, 1.0, 2.0, 168.0]
     """
     return float(min(FIRST_REST_S * 2.0 ** (times - 1), LONGEST_REST_S))
 

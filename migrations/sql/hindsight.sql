@@ -61,7 +61,7 @@ BEGIN
             error_s, late, late_before, record_made_worse.evidence,
             automatic AND eyes IS NULL AND NOT fairlead_raw.needs_four_eyes(record_made_worse.group_id),
             back_to,
-            clock_timestamp() + least(interval '2 hours' * 2 ^ times, interval '7 days'));
+            clock_timestamp() + least(interval '30 minutes' * 2 ^ times, interval '7 days'));
     RETURN record_made_worse.version;
 END $$;
 COMMENT ON FUNCTION fairlead_raw.record_made_worse IS

@@ -119,7 +119,7 @@ def test_database_takes_back_nothing_but_what_is_in_force(store: PlanStore, publ
 
 
 def test_rest_doubles_with_each(store: PlanStore, publish: Step) -> None:
-    """Two hours, then four, then eight, as simulations have it, too."""
+    """Half an hour, then one, then two, as simulations have it, too."""
     hours = []
     for version in (1, 2, 3):
         publish(f"s{version}")
@@ -130,4 +130,4 @@ def test_rest_doubles_with_each(store: PlanStore, publish: Step) -> None:
                 " ORDER BY version DESC LIMIT 1"
             )
             hours.append(round(float(row.scalar_one()), 3))
-    assert hours == [2, 4, 8] == [rest_s(times) / 3600 for times in (1, 2, 3)]
+    assert hours == [0.5, 1, 2] == [rest_s(times) / 3600 for times in (1, 2, 3)]
