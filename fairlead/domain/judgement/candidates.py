@@ -318,14 +318,14 @@ def _work(inputs: CandidateInputs, horizon_s: float) -> Problem:
     """Return the problem in the forecast's weights: backlog and arrivals, over capacities.
 
     A partition that is held has no weight, so that it stays; what arrives at it counts as taken
-    from its owner's capacity. A partition that alone fills any member weighs just that much: else
-    nothing would be done for the others.
+    from its owner's capacity. So does a partition that alone fills any member: everything else is
+    to leave that owner. Without an owner it weighs just that much.
     """
     problem, outlook, owner = inputs.problem, inputs.outlook, inputs.problem.owner
     capacities: Float64 = np.maximum(outlook.capacities, _least(outlook.capacities))
-    held = inputs.held & (owner >= 0)
-    reserved = np.bincount(owner[held], outlook.arrivals[held], capacities.size)
     most = inputs.rules.headroom * float(capacities.max(initial=0.0))
+    held = (inputs.held | (outlook.arrivals > most)) & (owner >= 0)
+    reserved = np.bincount(owner[held], outlook.arrivals[held], capacities.size)
     arrivals = np.where(held, 0.0, np.minimum(outlook.arrivals, most))
     backlog = np.where(held, 0.0, outlook.backlog)
     room = np.maximum(most - arrivals, 0.0) * horizon_s

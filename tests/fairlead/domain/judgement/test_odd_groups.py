@@ -145,6 +145,20 @@ def test_who_reads_other_topics_has_no_room_for_this(
     assert words in answer["evidence"]
 
 
+def test_owners_of_several_hot_partitions_read_nothing_else() -> None:
+    """Two members of 60/s own a partition of 200/s each; whoever has room takes all else."""
+    rates, speeds = np.full(30, 4.0), np.array([60.0, 60.0, 60.0, 160.0, 160.0])
+    rates[[0, 6]] = 200.0
+    reads = {f"m{number}": ("t",) for number in range(5)}
+    owner = np.repeat(np.arange(5), 6)
+    group = Group(steady(rates), steady(speeds), topics={"t": 30}, reads=reads, owner=owner)
+    loop = Loop(group, decide_s=1e9)
+    loop.run(1.0)
+    answer = answer_question(loop.question())
+    assert (answer["outcome"], answer["diagnosis"]) == ("plan", "hot partition")
+    assert [answer["assignment"][name]["t"] for name in ("m0", "m1")] == [[0], [6]]
+
+
 def test_missing_consumers_have_room_for_whole_partitions() -> None:
     """Two of 40/s fit into a member of 99/s, so that nine of them need five members."""
     group = Group(
