@@ -14,11 +14,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from fairlead.common.tables import named, slices
 from fairlead.domain.advice import with_advice
 from fairlead.domain.candidate_figures import FORECAST, METRICS, OBSERVED, RACKS, candidate_of
 from fairlead.domain.judgement.capacities import Capacity
 from fairlead.domain.judgement.forecast import Outlook
+from fairlead.domain.looks.arrays import flat, starts
 from fairlead.domain.policy import Policy, policy_for
 from fairlead.domain.prospect import Prospect
 from fairlead.domain.records import Findings, MemberLoad, NoPlan, PlanDraft
@@ -35,11 +35,8 @@ _SUMMARY: Final = [
     *("decision", "decision_reason", "chosen", "diagnosis", "names", "evidence", "loss_s"),
     *("consumers_wanted", "consumers_why", "costs", "capacities", "statuses"),
 ]
-#: The arrays of assignments, and what they are laid out by.
-_ARRAYS: Final = [
-    *("topics", "partition_counts", "members", "weights", "owner", "reasons"),
-    *("arrival_rates", "capacity_used"),
-]
+#: The lists of numbers in the table of candidates.
+_NUMBERS: Final = ("partition_counts", "weights", "owner", "arrival_rates", "capacity_used")
 
 
 @dataclass(frozen=True)
@@ -82,12 +79,13 @@ def decisions(
     PlanDraft where the judgement says so, else NoPlan with the reason. A group that
     could not be read or planned is a NoPlan with the outcome `failed`.
     """
-    subscriptions = tables.members.select(["group", "member", "topics"])
-    members = slices(subscriptions, "group")
-    arrays = slices(tables.candidates.select(["group", *_ARRAYS]), "group")
-    summaries: dict[str, list[dict[str, Any]]] = {}
-    for summary in tables.candidates.select(["group", *_SUMMARY]).to_pylist():
-        summaries.setdefault(summary["group"], []).append(summary)
+    subscriptions: dict[str, dict[str, list[str]]] = {}
+    for row in tables.members.select(["group", "member", "topics"]).to_pylist():
+        subscriptions.setdefault(row["group"], {})[row["member"]] = row["topics"]
+    assignments = _Assignments(tables.candidates)
+    candidates: dict[str, dict[str, dict[str, Any]]] = {}
+    for place, row in enumerate(tables.candidates.select(["group", *_SUMMARY]).to_pylist()):
+        candidates.setdefault(row["group"], {})[row["assignor"]] = row | {"place": place}
     for row in tables.groups.sort_by("group").select(_DESCRIBED).to_pylist():
         group = row["group"]
         common = {
@@ -103,9 +101,9 @@ def decisions(
             decision = _decide(
                 common,
                 policy_for(group, policies),
-                summaries.pop(group, []),
-                arrays.get(group),
-                members=members.get(group, subscriptions.slice(0, 0)),
+                candidates.pop(group, {}),
+                assignments,
+                subscriptions=subscriptions.get(group, {}),
                 described=row,
                 now=now,
             )
@@ -128,31 +126,30 @@ def ownership(members: pa.Table) -> dict[str, dict[str, dict[str, list[int]]]]:
 def _decide(
     common: Mapping[str, Any],
     policy: Policy,
-    summaries: Sequence[Mapping[str, Any]],
-    rows: pa.Table | None,
+    rows: Mapping[str, Mapping[str, Any]],
+    assignments: "_Assignments",
     *,
-    members: pa.Table,
+    subscriptions: Mapping[str, Sequence[str]],
     described: Mapping[str, Any],
     now: datetime,
 ) -> PlanDraft | NoPlan:
-    candidates = {row["assignor"]: candidate_of(row) for row in summaries}
-    places = {row["assignor"]: place for place, row in enumerate(summaries)}
+    candidates = {assignor: candidate_of(row) for assignor, row in rows.items()}
     observed = candidates.pop(OBSERVED, None)
-    if observed is None or rows is None:
+    if observed is None:
         return NoPlan(**common, outcome="failed", reason="the group was not judged")
     if observed.metrics is None:
         return NoPlan(**common, outcome="failed", reason=observed.error or "no observed balance")
-    judged = summaries[places[OBSERVED]]
+    judged = rows[OBSERVED]
     known = {**common, "observed": observed.metrics, "candidates": tuple(candidates.values())}
     if judged["decision"] is None:
         return NoPlan(**known, reason=f"{observed.outcome or 'nothing'}: there is nothing to plan")
     known |= {"reason": judged["decision_reason"], "findings": _findings(judged, described)}
     if judged["decision"] != "plan":
         return NoPlan(**known)
-    layout, place = _Layout.of(rows, places[OBSERVED]), places[judged["chosen"]]
-    owner = _values(rows["owner"], place)
-    prospect = layout.prospect(rows, places[OBSERVED], policy.horizon.total_seconds())
-    reasons = {reason["index"]: reason["reason"] for reason in rows["reasons"][place].as_py()}
+    place, chosen = judged["place"], rows[judged["chosen"]]["place"]
+    layout, owner = _Layout.of(assignments, place), assignments.numbers("owner", chosen)
+    prospect = layout.prospect(assignments, place, policy.horizon.total_seconds())
+    reasons = {reason["index"]: reason["reason"] for reason in assignments.of("reasons", chosen)}
     return PlanDraft(
         **known,
         assignor=judged["chosen"],
@@ -160,7 +157,7 @@ def _decide(
         moves=layout.moves(owner, reasons),
         expires_at=None if policy.expires_after is None else now + policy.expires_after,
         partition_counts=dict(zip(layout.topics, layout.counts.tolist(), strict=True)),
-        members=layout.shares(owner, members),
+        members=layout.shares(owner, subscriptions),
         weights=dict(zip(layout.topics, layout.cut(layout.weights), strict=True)),
         topic_ids={
             topic_id["topic"]: topic_id["id"]
@@ -196,6 +193,30 @@ def _findings(judged: Mapping[str, Any], described: Mapping[str, Any]) -> Findin
     )
 
 
+class _Assignments:
+    """The lists in a table of candidates, by row.
+
+    Parameters
+    ----------
+    candidates
+        The table.
+    """
+
+    def __init__(self, candidates: pa.Table) -> None:
+        self._candidates = candidates
+        self._flat = {name: flat(candidates[name]) for name in _NUMBERS}
+        self._starts = {name: starts(candidates[name]) for name in _NUMBERS}
+
+    def of(self, name: str, row: int) -> Any:
+        """Return a list as Python has it; None: there is none."""
+        return self._candidates[name][row].as_py()
+
+    def numbers(self, name: str, row: int) -> npt.NDArray[Any]:
+        """Return a list of numbers without making Python objects of them."""
+        values: npt.NDArray[Any] = self._flat[name][slice(*self._starts[name][row : row + 2])]
+        return values
+
+
 @dataclass(frozen=True, eq=False)
 class _Layout:
     """How the arrays of a group's candidates are laid out: P partitions, T topics, M members.
@@ -220,16 +241,16 @@ class _Layout:
     owner: npt.NDArray[np.int32]
 
     @classmethod
-    def of(cls, rows: pa.Table, place: int) -> "_Layout":
+    def of(cls, assignments: _Assignments, row: int) -> "_Layout":
         """Read the row `observed` of a group."""
-        counts = _values(rows["partition_counts"], place)
+        counts = assignments.numbers("partition_counts", row)
         return cls(
-            topics=rows["topics"][place].as_py(),
-            members=rows["members"][place].as_py(),
+            topics=assignments.of("topics", row),
+            members=assignments.of("members", row),
             counts=counts,
             starts=np.cumsum(counts) - counts,
-            weights=_values(rows["weights"], place).astype(np.float64),
-            owner=_values(rows["owner"], place),
+            weights=assignments.numbers("weights", row).astype(np.float64),
+            owner=assignments.numbers("owner", row),
         )
 
     def cut(self, values: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
@@ -241,59 +262,62 @@ class _Layout:
         changed = np.flatnonzero(owner != self.owner)
         before, after = self.owner[changed], owner[changed]
         topic_of = self._topic_of(changed)
-        texts = [PLACED, MOVED]
-        why = np.where(before < 0, 0, 1)
-        for index, reason in reasons.items():
-            place = int(np.searchsorted(changed, index))
-            if place < changed.size and changed[place] == index:
-                why[place] = len(texts)
-                texts.append(reason)
+        names = [*self.members, None]  # nobody is -1
+
+        def texts(values: Iterable[str | None]) -> pa.Array:
+            return pa.array(values, pa.string())
+
         return pa.table(
             {
-                "topic": named(topic_of, self.topics),
+                "topic": texts(self.topics[topic] for topic in topic_of.tolist()),
                 "partition": pa.array((changed - self.starts[topic_of]).astype(np.int32)),
-                "previous_member": named(before, self.members),
-                "member": named(after, self.members),
+                "previous_member": texts(names[member] for member in before.tolist()),
+                "member": texts(names[member] for member in after.tolist()),
                 "weight": pa.array(self.weights[changed]),
-                "reason": named(why, texts),
+                "reason": texts(
+                    reasons.get(index, PLACED if member < 0 else MOVED)
+                    for index, member in zip(changed.tolist(), before.tolist(), strict=True)
+                ),
             }
         )
 
     def shares(
-        self, owner: npt.NDArray[np.int32], subscriptions: pa.Table
+        self, owner: npt.NDArray[np.int32], subscriptions: Mapping[str, Sequence[str]]
     ) -> dict[str, MemberShare]:
         """Return every member's share; one that gets nothing has an empty one."""
         places = np.argsort(owner, kind="stable")
         places = places[np.count_nonzero(owner < 0) :]
-        member_of, topic_of = owner[places], self._topic_of(places)
+        topic_of = self._topic_of(places)
         numbers = (places - self.starts[topic_of]).astype(np.int32)
-        other = (np.diff(member_of, prepend=-1) != 0) | (np.diff(topic_of, prepend=-1) != 0)
-        firsts = np.flatnonzero(other)
+        share_of = owner[places] * len(self.topics) + topic_of
+        firsts = np.flatnonzero(np.diff(share_of, prepend=-1))
         ends = [*firsts[1:].tolist(), places.size]
         owned: dict[str, dict[str, npt.NDArray[np.int32]]] = {name: {} for name in self.members}
-        for first, end in zip(firsts.tolist(), ends, strict=False):
-            member, topic = self.members[member_of[first]], self.topics[topic_of[first]]
-            owned[member][topic] = numbers[first:end]
+        for share, first, end in zip(
+            share_of[firsts].tolist(), firsts.tolist(), ends, strict=False
+        ):
+            member, topic = divmod(share, len(self.topics))
+            owned[self.members[member]][self.topics[topic]] = numbers[first:end]
         return {
-            row["member"]: MemberShare(tuple(sorted(row["topics"])), owned[row["member"]])
-            for row in subscriptions.to_pylist()
+            name: MemberShare(tuple(sorted(topics)), owned[name])
+            for name, topics in subscriptions.items()
         }
 
-    def prospect(self, rows: pa.Table, place: int, horizon_s: float) -> Prospect | None:
+    def prospect(self, assignments: _Assignments, row: int, horizon_s: float) -> Prospect | None:
         """Return what the judgement expects of the group; what waits now is the lag it saw.
 
         None: it does not say.
         """
-        if not rows["arrival_rates"][place].is_valid:
+        arrivals = assignments.numbers("arrival_rates", row).astype(np.float64)
+        if arrivals.size < self.owner.size:
             return None
-        arrivals = _values(rows["arrival_rates"], place).astype(np.float64)
         arriving = np.where(arrivals > 0, arrivals, np.inf)
         outlook = Outlook(
             arrivals=arrivals,
             deviation=np.zeros_like(arrivals),
             backlog=self.weights,
             late_s=self.weights / arriving,
-            capacities=_values(rows["capacity_used"], place).astype(np.float64),
+            capacities=assignments.numbers("capacity_used", row).astype(np.float64),
         )
         counts = dict(zip(self.topics, self.counts.tolist(), strict=True))
         return Prospect(counts, self.members, outlook, horizon_s)
@@ -323,9 +347,3 @@ class _Layout:
     def _topic_of(self, places: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         # The last of the topics that start there: the others have no partitions.
         return np.searchsorted(self.starts, places, side="right") - 1
-
-
-def _values(column: pa.ChunkedArray, row: int) -> npt.NDArray[Any]:
-    """Return the values of a list without making Python objects of them."""
-    values: npt.NDArray[Any] = column[row].values.to_numpy(zero_copy_only=False)
-    return values
