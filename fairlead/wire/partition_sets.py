@@ -67,8 +67,9 @@ def parse_ranges(text: str, *, below: int) -> Ranges:
     firsts, lasts, free = [], [], 0
     for piece in text.split(","):
         first_text, _, last_text = piece.partition("-")
-        first, last = int(first_text), int(last_text or first_text)
-        if first > last or first < free:
+        first = int(first_text)
+        last = int(last_text) if last_text else first
+        if not free <= first <= last:
             raise ValueError(
                 f"{piece!r} in {text[:80]!r} is out of order or names a partition twice"
             )
