@@ -24,7 +24,6 @@ from benchmarks.plans import draft
 from benchmarks.services import folder, postgres
 from fairlead.sandbox.postgres import psql_path
 from fairlead.store import PlanDraft, PlanStore, create_store_engine
-from fairlead.store.bulk import with_constants
 from tests.stored import record_decision
 
 RESULTS = Path(__file__).with_name("store.json")
@@ -98,7 +97,8 @@ def measure_moves(store: PlanStore, url: str, file: Path, rounds: int) -> Writin
     def theirs(turn: int) -> Callable[[], object]:
         group = f"psql-{turn}"
         record_decision(store, everything(group, moves.slice(0, 0)))  # what the moves refer to
-        rows = with_constants(moves, {"group_id": group, "version": 1})
+        rows = moves.append_column("group_id", pa.repeat(group, moves.num_rows))
+        rows = rows.append_column("version", pa.repeat(1, moves.num_rows))
         return copying(rows, "fairlead_raw.moved_partition", url, file)
 
     return compare("moves of a plan", moves.num_rows, ours, theirs, rounds)

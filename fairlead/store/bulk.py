@@ -3,7 +3,6 @@
 Belongs here: the way from an Arrow table into a Postgres table. Does not: which rows.
 """
 
-from collections.abc import Mapping
 from typing import Final
 
 import psycopg
@@ -42,10 +41,3 @@ def copy_rows(connection: Connection, table: FromClause, rows: pa.Table) -> None
             sink = pa.BufferOutputStream()
             pa.csv.write_csv(batch, sink, _CSV)
             copy.write(sink.getvalue().to_pybytes())
-
-
-def with_constants(rows: pa.Table, constants: Mapping[str, object]) -> pa.Table:
-    """Return the rows with further columns of one value each."""
-    for name, value in constants.items():
-        rows = rows.append_column(name, pa.repeat(pa.scalar(value), rows.num_rows))
-    return rows

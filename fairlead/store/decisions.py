@@ -10,13 +10,15 @@ from decimal import Decimal
 from typing import Any, Final
 from uuid import uuid4
 
+import numpy as np
 import pyarrow as pa
 from sqlalchemy import Connection, func, null, select
 from sqlalchemy.dialects.postgresql import insert
 
+from fairlead.common.tables import named
 from fairlead.domain.candidate_figures import FORECAST, METRICS, RACKS
 from fairlead.domain.records import NoPlan, PlanDraft, StoredDecision
-from fairlead.store.bulk import copy_rows, with_constants
+from fairlead.store.bulk import copy_rows
 from fairlead.store.judgement_memory import record_findings
 from fairlead.store.models import (
     Balance,
@@ -87,7 +89,12 @@ def propose(connection: Connection, drafts: Sequence[PlanDraft]) -> dict[str, in
             }
         )
     connection.execute(insert(Plan), rows)
-    moves = pa.concat_tables([_moves(draft, versions[draft.group]) for draft in drafts])
+    moves = pa.concat_tables(
+        [_MOVES.empty_table(), *(draft.moves for draft in drafts)], promote_options="permissive"
+    ).combine_chunks()
+    draft_of = np.repeat(np.arange(len(drafts)), [draft.moves.num_rows for draft in drafts])
+    moves = moves.append_column("group_id", named(draft_of, list(versions)))
+    moves = moves.append_column("version", pa.array(np.array([*versions.values()])[draft_of]))
     copy_rows(connection, MovedPartition.__table__, moves)
     return versions
 
@@ -230,19 +237,6 @@ def metric_columns(metrics: Mapping[str, Any] | None) -> dict[str, Any]:
     return {name: metrics[name] for name in METRICS} | {
         name: metrics.get(name) for name in (*FORECAST, *RACKS)
     }
-
-
-def _moves(draft: PlanDraft, version: int) -> pa.Table:
-    """Return a draft's moves as rows of their table; columns that it lacks are null."""
-    nothing = pa.nulls(draft.moves.num_rows)
-    moves = pa.table(
-        {
-            name: draft.moves[name] if name in draft.moves.column_names else nothing
-            for name in _MOVES.names
-        },
-        schema=_MOVES,
-    )
-    return with_constants(moves, {"group_id": draft.group, "version": version})
 
 
 def _as_text(rows: Sequence[Mapping[str, Any]]) -> pa.Table:
