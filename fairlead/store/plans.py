@@ -15,13 +15,15 @@ from uuid import UUID
 
 import pyarrow as pa
 from sqlalchemy import (
+    ARRAY,
     ColumnElement,
     Connection,
     Engine,
-    Select,
+    Integer,
+    Text,
     and_,
-    bindparam,
     func,
+    literal,
     select,
     text,
 )
@@ -218,42 +220,35 @@ class PlanStore:
         -------
         Groups whose plan could not be approved, as where somebody has just rejected it, and why.
         """
-        names = ("group", "version", "why", "sha256", "actor")
-        function = select(func.fairlead.approve_plan(*map(bindparam, names)))
-        values: list[dict[str, str | int]] = [
-            dict(
-                zip(
-                    names,
-                    (approved.group, approved.version, why, approved.sha256, actor),
-                    strict=True,
-                )
-            )
-            for approved, why in zip(plans, reasons, strict=True)
-        ]
+        wanted = list(zip(plans, reasons, strict=True))
         with transaction(self._engine) as connection:
             free = lock_groups(connection, [plan.group for plan in plans])
-            possible = [value for value in values if value["group"] in free]
-            held = {plan.group: _HELD for plan in plans if plan.group not in free}
-            if not possible:
-                return held
+            refused = {plan.group: _HELD for plan in plans if plan.group not in free}
+            possible = [(plan, why) for plan, why in wanted if plan.group in free]
             try:  # together, which is fast, as long as nothing is wrong with any
-                with connection.begin_nested(), store_errors(self._engine.url):
-                    connection.execute(function, possible)
+                self._approve(connection, possible, actor)
             except PlanStateError:
-                return held | self._approve_one_by_one(connection, function, possible)
-        return held
-
-    def _approve_one_by_one(
-        self, connection: Connection, function: Select[Any], values: Sequence[Mapping[str, Any]]
-    ) -> dict[str, str]:
-        refused: dict[str, str] = {}
-        for value in values:
-            try:
-                with connection.begin_nested(), store_errors(self._engine.url):
-                    connection.execute(function, value)
-            except PlanStateError as error:
-                refused[value["group"]] = str(error)
+                for plan, why in possible:
+                    try:
+                        self._approve(connection, [(plan, why)], actor)
+                    except PlanStateError as error:
+                        refused[plan.group] = str(error)
         return refused
+
+    def _approve(
+        self, connection: Connection, plans: Sequence[tuple[StoredPlan, str]], actor: str
+    ) -> None:
+        """Approve plans, each for its reason, by one statement: all of them or none."""
+        columns = (
+            literal([plan.group for plan, _ in plans], ARRAY(Text)),
+            literal([plan.version for plan, _ in plans], ARRAY(Integer)),
+            literal([why for _, why in plans], ARRAY(Text)),
+            literal([plan.sha256 for plan, _ in plans], ARRAY(Text)),
+        )
+        given = func.unnest(*columns).table_valued("group", "version", "why", "sha256")
+        rows = given.render_derived()
+        with connection.begin_nested(), store_errors(self._engine.url):
+            connection.execute(select(func.fairlead.approve_plan(*rows.c, actor)))
 
     def reject(
         self, group: str, version: int, *, reason: str, actor: str | None = None

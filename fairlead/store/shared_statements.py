@@ -61,9 +61,10 @@ def is_one_of(
 
 def register_groups(connection: Connection, groups: Iterable[str]) -> None:
     """Make sure that the groups have rows; in one order for all, or writers block each other."""
-    rows = [{"group_id": group} for group in sorted(set(groups))]
-    if rows:  # of none, SQLAlchemy would make a row of defaults
-        connection.execute(insert(ConsumerGroup).on_conflict_do_nothing(), rows)
+    names = select(func.unnest(literal(sorted(set(groups)), ARRAY(Text))))
+    connection.execute(
+        insert(ConsumerGroup).from_select(["group_id"], names).on_conflict_do_nothing()
+    )
 
 
 def ensure_days(connection: Connection, days: Iterable[date]) -> None:
