@@ -4,8 +4,8 @@
 CREATE FUNCTION fairlead_raw.record_capacities(known jsonb) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-    DELETE FROM fairlead_raw.member_capacity kept
-    WHERE known ? kept.group_id AND NOT known -> kept.group_id ? kept.member;
+    DELETE FROM fairlead_raw.member_capacity kept USING jsonb_each(known) of_group
+    WHERE kept.group_id = of_group.key AND NOT of_group.value ? kept.member;
     INSERT INTO fairlead_raw.member_capacity AS kept
         (group_id, member, records_per_s, measured, measured_at, evidence, note)
     SELECT of_group.key, of_member.key, found.records_per_s, found.measured, found.measured_at,
