@@ -7,7 +7,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from assets.presentation import DECIMALS, columns_for, others, picture, table
+from assets.presentation import DECIMALS, ROWS, columns_for, others, picture, table
 from assets.shown.words import share, span
 from assets.shown.work import speeds, work
 from fairlead.common.words import caught_up, gigabytes, listed
@@ -68,9 +68,11 @@ def describe(
     draw
         Whether to draw what moves buy in the first of the groups.
     """
-    place = {group: number for number, group in enumerate(groups)}
     mine = candidates.filter(pc.is_in(candidates["group"], pa.array(groups, pa.string())))
-    rows = sorted(mine.to_pylist(), key=lambda row: (place[row["group"]], *_best_first(row)))
+    # More rows no table shows: of the other groups only what they sum up to.
+    place = {group: number for number, group in enumerate(groups[:ROWS])}
+    first = mine.filter(pc.is_in(mine["group"], pa.array(groups[:ROWS], pa.string())))
+    rows = sorted(first.to_pylist(), key=lambda row: (place[row["group"]], *_best_first(row)))
     observed = [row for row in rows if row["assignor"] == OBSERVED]
     metadata: dict[str, Any] = {}
     if len(groups) == 1 and observed and observed[0]["diagnosis"]:
@@ -89,7 +91,7 @@ def describe(
         )
     if draw and groups:
         metadata |= _drawn(groups[0], [row for row in rows if row["group"] == groups[0]])
-    failed = any(row["error"] is not None or row["lag_max"] is None for row in rows)
+    failed = mine.num_rows - mine["error"].null_count
     metadata["candidates"] = table(
         [_row(row) | _far(row) for row in rows],
         columns_for(
@@ -104,19 +106,20 @@ def describe(
                 "worst topic": "Its largest share on one member over its even share: 1 is even",
                 "moved": "Partitions taken from a present owner",
                 "placed": "Partitions without an owner that get one",
-                **_FAR_IF_KNOWN[any(row["rack_gb_per_day"] is not None for row in rows)],
-                **({"error": "Why there is none"} if failed else {}),
+                **_FAR_IF_KNOWN[mine["rack_gb_per_day"].null_count < mine.num_rows],
+                **({"error": "Why there is none"} if failed or mine["lag_max"].null_count else {}),
             },
         ),
     )
-    counts = Counter(row["diagnosis"] for row in observed if row["diagnosis"])
+    as_it_is = mine.filter(pc.equal(mine["assignor"], OBSERVED))
+    counts = Counter(filter(None, as_it_is["diagnosis"].to_pylist()))
     return metadata | {
         "diagnosis of groups": listed(
             sorted(f"{count:,} {name}" for name, count in counts.items())
         ),
-        "assignors": listed(sorted({row["assignor"] for row in rows} - {OBSERVED})),
+        "assignors": listed(sorted({*pc.unique(mine["assignor"]).to_pylist()} - {OBSERVED})),
         "groups": len(groups),
-        "failed": sum(row["error"] is not None for row in rows),
+        "failed": failed,
         **others(len(groups)),
     }
 
