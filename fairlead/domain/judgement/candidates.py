@@ -318,13 +318,16 @@ def _work(inputs: CandidateInputs, horizon_s: float) -> Problem:
     """Return the problem in the forecast's weights: backlog and arrivals, over capacities.
 
     A partition that is held has no weight, so that it stays; what arrives at it counts as taken
-    from its owner's capacity. So does a partition that alone fills any member: everything else is
-    to leave that owner. Without an owner it weighs just that much.
+    from its owner's capacity. So does a partition that fills any member alone, whatever members
+    turn out to do: everything else is to leave its owner. One that fills members as far as is known
+    weighs just that much: else nothing would be done for the others.
     """
     problem, outlook, owner = inputs.problem, inputs.outlook, inputs.problem.owner
     capacities: Float64 = np.maximum(outlook.capacities, _least(outlook.capacities))
     most = inputs.rules.headroom * float(capacities.max(initial=0.0))
-    held = (inputs.held | (outlook.arrivals > most)) & (owner >= 0)
+    at_most = capacities if inputs.at_most is None else np.maximum(capacities, inputs.at_most)
+    fills = outlook.arrivals > inputs.rules.headroom * float(at_most.max(initial=0.0))
+    held = (inputs.held | fills) & (owner >= 0)
     reserved = np.bincount(owner[held], outlook.arrivals[held], capacities.size)
     arrivals = np.where(held, 0.0, np.minimum(outlook.arrivals, most))
     backlog = np.where(held, 0.0, outlook.backlog)
