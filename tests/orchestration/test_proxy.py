@@ -12,7 +12,6 @@ from dagster._core.remote_origin import InProcessCodeLocationOrigin
 from dagster._core.types.loadable_target_origin import LoadableTargetOrigin
 from dagster._core.workspace.context import WorkspaceProcessContext
 from dagster._core.workspace.load_target import InProcessWorkspaceLoadTarget
-from dagster_webserver.webserver import DagsterWebserver
 
 from orchestration.proxy import ACTOR_TAG
 from tests.serving import serving
@@ -64,6 +63,8 @@ def instance(tmp_path: Path) -> Iterator[dg.DagsterInstance]:
 @pytest.fixture
 def webserver(instance: dg.DagsterInstance, tmp_path: Path) -> Iterator[str]:
     """Return the address of Dagster's webserver with one code location."""
+    from dagster_webserver.webserver import DagsterWebserver  # noqa: PLC0415 - it takes a second
+
     location = tmp_path / "location.py"
     location.write_text(LOCATION)
     loaded = LoadableTargetOrigin(python_file=str(location))
