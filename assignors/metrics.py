@@ -13,8 +13,6 @@ from assignors.lower_bound import lag_lower_bound
 from assignors.problem import Int32, Int64, Problem
 from assignors.spread import worst
 
-_HALF = 32
-
 
 @dataclass(frozen=True)
 class Metrics:
@@ -76,7 +74,7 @@ def measure(problem: Problem, assignment: Assignment) -> Metrics:
     (210, 105.0, 105, 1.0)
     """
     members = len(problem.members)
-    counts = np.sort(assignment.counts)
+    counts = assignment.counts
     lags = member_lags(problem, assignment.owner)
     bound = lag_lower_bound(problem)
     heaviest = max(lags, default=0)
@@ -86,8 +84,8 @@ def measure(problem: Problem, assignment: Assignment) -> Metrics:
     share, even = worst(problem, assignment.owner)
     kept, owned = int(stays.sum()), int(had_owner.sum())
     return Metrics(
-        count_min=int(counts[0]) if members else 0,
-        count_max=int(counts[-1]) if members else 0,
+        count_min=int(counts.min()) if members else 0,
+        count_max=int(counts.max()) if members else 0,
         balance_score=balance_score(counts),
         lag_max=heaviest,
         lag_mean=sum(lags) / members if members else 0.0,
@@ -114,16 +112,9 @@ def balance_score(counts: Int64) -> int:
 
 
 def member_lags(problem: Problem, owner: Int32) -> list[int]:
-    """Sum the lags of each member: M exact Python integers.
-
-    Lags may be as large as int64; so that no sum overflows, halves of 32 bits are summed apart.
-    """
-    assigned = owner >= 0
-    members, weights = owner[assigned], problem.weights[assigned]
-    high = np.zeros(len(problem.members), dtype=np.int64)
-    low = np.zeros(len(problem.members), dtype=np.int64)
-    np.add.at(high, members, weights >> _HALF)
-    np.add.at(low, members, weights & (2**_HALF - 1))
-    return [
-        (upper << _HALF) + lower for upper, lower in zip(high.tolist(), low.tolist(), strict=True)
-    ]
+    """Sum the lags of each member: M exact Python integers."""
+    assigned, weights = owner >= 0, problem.exact_weights
+    lags = np.zeros(len(problem.members), dtype=weights.dtype)
+    np.add.at(lags, owner[assigned], weights[assigned])
+    found: list[int] = lags.tolist()
+    return found

@@ -48,8 +48,7 @@ def _table(problem: Problem, owner: Int32) -> Int64 | None:
 
 def _numbers(problem: Problem, owner: Int32) -> Int64:
     """Pair of each partition that has an owner."""
-    first = np.arange(len(problem.topics)) * len(problem.members)
-    number = np.repeat(first, problem.partition_counts) + owner
+    number = problem.topic_of * np.int64(len(problem.members)) + owner
     return number if owner.size and owner.min() >= 0 else number[owner >= 0]
 
 
@@ -70,12 +69,12 @@ def worst(problem: Problem, owner: Int32) -> tuple[int, int]:
     >>> worst(problem, np.array([0, 0, 0, 1, 1, 1], np.int32))  # u is all on b
     (2, 1)
     """
-    found, even = pairs(problem, owner), even_shares(problem)
-    if not found.size.size:
+    found, sizes = _sizes(problem, owner)
+    if not sizes.size:
         return 0, 1
-    ratio = found.size / even[found.topic]
-    at = int(np.argmax(ratio))
-    return int(found.size[at]), int(even[found.topic[at]])
+    even = even_shares(problem)[found // len(problem.members)]
+    at = int(np.argmax(sizes / even))
+    return int(sizes[at]), int(even[at])
 
 
 def is_even(problem: Problem, owner: Int32) -> bool:
