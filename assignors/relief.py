@@ -175,7 +175,7 @@ def _best_offer(
     found = [exchange for taker in takers for exchange in _exchanges(ledger, shares, giver, taker)]
     if not found:
         return None
-    sizes = [choice.mine.size for choice in found]
+    sizes = np.array([choice.mine.size for choice in found])
     which = np.repeat(np.arange(len(found)), sizes)
     taker = np.array([choice.taker for choice in found])[which]
     swaps = np.array([choice.theirs is not None for choice in found])[which]
@@ -194,8 +194,11 @@ def _best_offer(
     # Gains that differ by rounding alone are the same gain.
     gain = (gain / target).round(12) / np.where(swaps, 2, 1)
     near = in_replica_rack(ledger.problem, mine, taker)
-    order = np.lexsort((mine, peak, ~near, -gain, peak >= high, which))
-    best = order[np.cumsum(sizes) - sizes]
+    gain[peak >= high] = -np.inf
+    most = np.maximum.reduceat(gain, sizes.cumsum() - sizes)
+    order = np.flatnonzero(gain == most[which])
+    order = order[np.lexsort((mine[order], peak[order], ~near[order], which[order]))]
+    best = order[which[order].searchsorted(np.arange(len(found)))]  # the first of each exchange
     best = best[peak[best] <= highest]
     if not best.size:
         return None
