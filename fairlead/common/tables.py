@@ -18,7 +18,9 @@ def slices(table: pa.Table, column: str) -> dict[str, pa.Table]:
     if not table.num_rows:
         return {}
     order = pc.sort_indices(table, sort_keys=[(column, "ascending")])
-    table = table.take(order).combine_chunks()
+    if (np.diff(order.to_numpy()) != 1).any():  # else nothing is copied
+        table = table.take(order)
+    table = table.combine_chunks()
     names = table[column].to_numpy()
     starts = np.concatenate(([0], np.flatnonzero(names[1:] != names[:-1]) + 1))
     lengths = np.diff(np.append(starts, names.size))
