@@ -525,6 +525,7 @@ class State:
                 self.rates.per_s,
                 self.equations,
                 self.costs,
+                self.late,
             )
         )
         said, asks = [found.evidence], found.asks
@@ -558,11 +559,11 @@ class State:
         return int((problem.assignable & (problem.owner < 0)).sum())
 
     @cached_property
-    def surely_late(self) -> bool:
-        """Whether the group as it is will be too late, even if less arrives than is estimated."""
+    def late(self) -> Mask:
+        """Members that will be too late, even if less arrives than is estimated, bool (M,)."""
         rules = self.question.rules
         sure = self.outlook.sure_lateness(self.question.problem.owner, rules.horizon_s)
-        return bool((sure > rules.objective_s).any())
+        return sure > rules.objective_s
 
     @cached_property
     def catches_up(self) -> bool:
@@ -595,7 +596,7 @@ def _hold(state: State) -> str | None:
     diagnosis, blocked = state.diagnosis, _blocked(state)
     if blocked is not None:
         return blocked
-    if not state.surely_late or state.catches_up:
+    if not state.late.any() or state.catches_up:
         return f"{diagnosis.name}: {diagnosis.evidence}"
     return None
 

@@ -77,7 +77,8 @@ class DiagnosisBasis:
     """All that a diagnosis rests on.
 
     `owner` is who owns what now, int32 of shape (P,), `arrivals` what comes to each partition,
-    records a second, and `equations` what members read at their limit.
+    records a second, `equations` what members read at their limit, and `late` who will be too late,
+    even if less arrives than is estimated, bool of shape (M,).
     """
 
     problem: Problem
@@ -91,6 +92,7 @@ class DiagnosisBasis:
     arrivals: Float64
     equations: Sequence[Equation]
     costs: Costs
+    late: Mask
 
     def limited(self, member: int) -> list[Equation]:
         """Return the stretches of these looks in which a member was at its limit, by time."""
@@ -132,8 +134,7 @@ def _and_more(partitions: int) -> str:
 
 
 def _diagnose(found: DiagnosisBasis) -> Diagnosis:
-    doubt = _unknown(found)
-    late = found.outlook.sure_lateness(found.owner, found.rules.horizon_s) > found.rules.objective_s
+    doubt, late = _unknown(found), found.late
     if doubt is None:
         return _matter(found, late)
     if late.any() and _few_silent(found, doubt):
