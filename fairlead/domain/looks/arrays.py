@@ -57,16 +57,18 @@ def looks_of(
     place = {
         name: (start, count) for name, start, count in zip(topics, firsts, counts, strict=True)
     }
-    # Where each value stands among those of all looks; what is not there, at their end.
-    found_at = np.full((rows.num_rows, int(np.sum(counts))), NONE, dtype=np.int64)
-    first = starts(rows["end"])
-    for alike, layout in _layouts(rows):
-        source, target = _positions(layout, place)
-        found_at[alike[:, None], target] = first[alike][:, None] + source
-    begin, end, committed, owner = (
-        np.append(flat(rows[name]), NONE)[found_at]
-        for name in ("begin", "end", "committed", "owner")
-    )
+    values = (flat(rows[name]) for name in ("begin", "end", "committed", "owner"))
+    layouts, shape = _layouts(rows), (rows.num_rows, int(np.sum(counts)))
+    if [layout for _, layout in layouts] == [list(zip(topics, counts, strict=True))]:
+        begin, end, committed, owner = (column.reshape(shape) for column in values)
+    else:
+        # Where each value stands among those of all looks; what is not there, at their end.
+        found_at = np.full(shape, NONE, dtype=np.int64)
+        first = starts(rows["end"])
+        for alike, layout in layouts:
+            source, target = _positions(layout, place)
+            found_at[alike[:, None], target] = first[alike][:, None] + source
+        begin, end, committed, owner = (np.append(column, NONE)[found_at] for column in values)
     names, numbers = _numbered(rows, members)
     owner = np.where(owner >= 0, starts(rows["members"])[:-1, None] + owner, NONE)
     return Looks(
@@ -116,10 +118,11 @@ def _layouts(rows: pa.Table) -> list[tuple[Int64, list[tuple[str, int]]]]:
     codes = encoded.indices.to_numpy(zero_copy_only=False)
     counts = flat(rows["counts"])
     ends = starts(rows["counts"])
+    both = np.column_stack((codes, counts))
+    text, width = both.tobytes(), both.itemsize * 2
     found: dict[bytes, list[int]] = {}
-    for row, (start, end) in enumerate(pairwise(ends.tolist())):
-        key = codes[start:end].tobytes() + counts[start:end].tobytes()
-        found.setdefault(key, []).append(row)
+    for row, (start, end) in enumerate(pairwise((ends * width).tolist())):
+        found.setdefault(text[start:end], []).append(row)
     names = encoded.dictionary.to_pylist()
     layouts = []
     for alike in found.values():
