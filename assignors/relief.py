@@ -10,6 +10,7 @@ beginning of the plan with more.
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -71,9 +72,10 @@ class _Shares:
         chosen = np.flatnonzero(movable & (ledger.weights > 0) & (ledger.owner >= 0))
         owner = ledger.owner[chosen]
         order = np.lexsort((ledger.weights[chosen], owner))
-        bounds = np.searchsorted(owner[order], np.arange(1, ledger.counts.size))
+        bounds = np.searchsorted(owner[order], np.arange(ledger.counts.size + 1)).tolist()
+        chosen = chosen[order]
         self._ledger = ledger
-        self._rows: list[Int64] = np.split(chosen[order], bounds)
+        self._rows: list[Int64] = [chosen[first:last] for first, last in pairwise(bounds)]
 
     def of(self, member: int) -> Int64:
         return self._rows[member]

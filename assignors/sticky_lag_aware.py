@@ -143,9 +143,10 @@ def _start(
         evened = int(((even != problem.owner) & (problem.owner >= 0)).sum())
         if max_moves is None or evened <= max_moves:
             ledger = Ledger(problem, even, weights, limits)
-    if goal.bound:
+    orphans = problem.owner < 0
+    if goal.bound and orphans.any():
         # What had no owner costs nothing to place better.
-        for _ in relieve(ledger, problem.owner < 0, target=goal.renewed, effort=effort):
+        for _ in relieve(ledger, orphans, target=goal.renewed, effort=effort):
             pass
     return ledger
 
