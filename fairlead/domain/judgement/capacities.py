@@ -137,9 +137,9 @@ def _by_steps(
     """
     if places.size < STEPS or not members.size:
         return {}
-    per_s = commits.consumed[np.ix_(places, members)] / looks.seconds[places, None]
-    limited = (commits.busy & commits.marked)[np.ix_(places, members)]
-    throughout = commits.throughout[np.ix_(places, members)]
+    cells = np.ix_(places, members)
+    per_s = commits.consumed[cells] / looks.seconds[places, None]
+    limited, throughout = (commits.busy & commits.marked)[cells], commits.throughout[cells]
     window = np.arange(places.size - STEPS + 1)[:, None] + np.arange(STEPS)
     middle = np.sort(per_s[window], axis=1)[:, 1:-1].mean(axis=1)
     best = middle.argmax(axis=0)

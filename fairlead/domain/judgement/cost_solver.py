@@ -193,16 +193,15 @@ class _Likely:
         topic = self.topic[chosen]
         if (topic == topic[0]).all():
             return found
-        kinds = np.unique(topic)
+        kinds, place = _numbered(topic, self.common.size)
         shares = np.zeros((kinds.size, self.cost.size))
-        place = np.searchsorted(kinds, topic)
         shares[place, chosen] = weight
         shares /= shares.sum(axis=1, keepdims=True)
         center = shares @ self.cost
         alike = np.bincount(place, np.abs(self.cost[chosen] - center[place]) > _APART) == 0
         middle = int(np.searchsorted(kinds, np.bincount(self.topic[usual]).argmax()))
         over = shares - shares[middle]
-        of_topic = np.stack([np.bincount(self.topic, row, self.common.size) for row in over])
+        of_topic = np.array([np.bincount(self.topic, row, self.common.size) for row in over])
         assumed = over**2 @ self.own + of_topic**2 @ self.common
         learnt = ((over @ self.side.T) * (over @ self.told.T)).sum(axis=1)
         left = np.sqrt(np.maximum(assumed - learnt, 0.0) + _SAME**2)
