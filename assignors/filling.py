@@ -35,7 +35,7 @@ def fill(loads: Int64, items: int) -> Int64:
     [1, 2, 1, 0, 2]
     """
     if loads.size and (loads == loads[0]).all():
-        return np.resize(np.arange(loads.size), items)
+        return np.arange(items) % loads.size
     # At the same level, who had most before was given fewest.
     order = np.argsort(-loads, kind="stable")
     sorted_loads = loads[order]

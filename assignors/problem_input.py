@@ -75,7 +75,9 @@ def _mapping(value: Any, where: str) -> Mapping[str, Any]:
 
 def _items(value: Any, where: str) -> list[Any]:
     """Take any iterable but a text, whose characters nobody means."""
-    if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
+    if type(value) is not list and (  # the usual first: the others take their time
+        isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable)
+    ):
         _fail(where, f"{_show(value)} is not a list")
     return list(value)
 
@@ -214,7 +216,7 @@ def _claimed_partitions(rows: dict[str, list[Any]]) -> tuple[Int64, Int64]:
     claimed = list(chain.from_iterable(rows.values()))
     row = np.repeat(np.arange(len(rows)), [len(values) for values in rows.values()])
     if all(kind is int for kind in set(map(type, claimed))):
-        inside = all(0 <= partition <= LARGEST_COUNT for partition in claimed)
+        inside = not claimed or (min(claimed) >= 0 and max(claimed) <= LARGEST_COUNT)
         if inside and len(set(zip(row.tolist(), claimed, strict=True))) == len(claimed):
             return np.array(claimed, dtype=np.int64), row
     checked = [_partitions(values, where) for where, values in rows.items()]

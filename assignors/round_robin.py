@@ -44,7 +44,7 @@ def round_robin(problem: Problem) -> Assignment:
             continue
         places = np.sort(rank[subscribers])
         start = int(np.searchsorted(places, place))
-        dealt = np.resize(np.roll(places, -start), count)
+        dealt = places[(start + np.arange(count)) % places.size]
         first = problem.topic_offsets[topic]
         owner[first : first + count] = ring[dealt]
         place = int(dealt[-1]) + 1
