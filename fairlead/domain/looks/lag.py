@@ -51,7 +51,7 @@ LEAST: Final = 2
 """Rates and statuses look back so far, and at so many looks before it where there are fewer."""
 
 #: Partitions measured at once: what is computed on the way stays small beside the looks.
-_AT_ONCE: Final = 50_000
+_AT_ONCE: Final = 2_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -315,9 +315,7 @@ class _LookedAt:
             ("STALL", np.minimum(behind_s, self._still_s) >= patience_s),
             ("WARN", (behind_s >= patience_s) & (grown.sum(axis=0) > 0) & (grown.min(axis=0) >= 0)),
         )
-        found: Int64 = np.select(
-            [holds for _, holds in rules],
-            [STATUSES.index(name) for name, _ in rules],
-            STATUSES.index("OK"),
-        )
+        found = np.full(lag.shape[1], STATUSES.index("OK"))
+        for name, holds in reversed(rules):  # the first that holds is the status
+            found[holds] = STATUSES.index(name)
         return found
