@@ -311,7 +311,7 @@ def weighing_horizon(inputs: CandidateInputs) -> float:
     if spare <= 0:
         return rules.horizon_s
     drained = float(outlook.backlog.sum() / spare)
-    return float(np.clip(DRAINED * drained, rules.horizon_s, FURTHEST * rules.horizon_s))
+    return float(min(max(DRAINED * drained, rules.horizon_s), FURTHEST * rules.horizon_s))
 
 
 def _work(inputs: CandidateInputs, horizon_s: float) -> Problem:

@@ -126,6 +126,8 @@ class Costs:
     def told(self, problem: Problem) -> dict[str, dict[str, list[float]]]:
         """Return the costs that are known, by topic and partition: low, estimate and high."""
         told: dict[str, dict[str, list[float]]] = {}
+        if not (self.deviation <= KNOWN).any():
+            return told
         rows = self.known().round(4)
         for place in np.flatnonzero(~np.isnan(rows[:, 0])).tolist():
             topic, partition = problem.partition_name(place)
