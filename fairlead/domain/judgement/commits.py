@@ -130,6 +130,9 @@ class Commits:
         For how long a partition has had something to commit and no commit, float64 of shape (P,).
     explained_s
         How old a lag each member's commits explain, in seconds, float64 of shape (M,).
+    held_up
+        Steps in which a member was not at its limit, whatever waited: a partition held it up; bool
+        of shape (S, M).
     """
 
     taken: Int64
@@ -149,6 +152,7 @@ class Commits:
     backlog: Float64
     waiting_s: Float64
     explained_s: Float64
+    held_up: Mask
 
     def in_work(self, looks: Looks, costs: Float64) -> "Commits":
         """Return the same with records counted as what they take, float64 of shape (P,)."""
@@ -286,6 +290,7 @@ def read_commits(
         backlog=np.where(stuck | crawling, 0.0, backlog),
         waiting_s=waiting_s,
         explained_s=explained_s,
+        held_up=_held_up(looks, per_member, held),
     )
 
 
@@ -467,28 +472,29 @@ def _left_behind(looks: Looks, held: Mask, marked: Mask, late: Mask) -> tuple[Ma
     return left, read
 
 
-def held_up(looks: Looks) -> Mask:
+def _held_up(looks: Looks, per_member: _PerMember, held: Mask) -> Mask:
     """Return the steps in which a member was not at its limit, whatever waited, bool (S, M).
 
     For `STUCK_STEPS` steps a partition of its was left behind while two others were at rest: what
     crawls now, and what has crawled and does not any more.
     """
-    held = (looks.owner[1:] == looks.owner[:-1]) & (looks.owner[1:] >= 0) & looks.in_one_log[:-1]
-    behind = looks.position[1:] < looks.end[:-1]
-    per_member = _PerMember(looks)
-    found = np.zeros((per_member.steps, per_member.members), dtype=bool)
-    count = STUCK_STEPS
+    found, count = np.zeros((per_member.steps, per_member.members), dtype=bool), STUCK_STEPS
     if per_member.steps < count:
         return found
-    both = (per_member.sum(held & ~behind) >= _OTHERS) & per_member.any(held & behind)
-    ends = range(per_member.steps - count + 1, per_member.steps + 1)
-    windows = np.logical_and.reduce([both[end - ends[0] : end] for end in ends])
-    for window, member in np.argwhere(windows).tolist():
-        steps = slice(window, window + count)
-        mine = held[steps].all(axis=0) & (looks.owner[window + count] == member)
-        late, rests = behind[steps].all(axis=0), ~behind[steps].any(axis=0)
-        if (mine & late).any() and (mine & rests).sum() >= _OTHERS:
-            found[steps, member] = True
+    behind = looks.position[1:] < looks.end[:-1]
+
+    def lasted(values: Mask) -> Mask:
+        """Whether each holds in a step that is the last of so many in which it does."""
+        last = np.zeros_like(values)
+        windows = [values[first : len(values) - count + 1 + first] for first in range(count)]
+        np.logical_and.reduce(windows, out=last[count - 1 :])
+        return last
+
+    mine = lasted(held)
+    held_up = per_member.any(mine & lasted(behind))
+    held_up &= per_member.sum(mine & lasted(~behind)) >= _OTHERS
+    for before in range(count):
+        found[: len(found) - before] |= held_up[before:]
     return found
 
 

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from assignors.problem import Problem
 from fairlead.common.words import plural
-from fairlead.domain.judgement.commits import Commits, held_up
+from fairlead.domain.judgement.commits import Commits
 from fairlead.domain.judgement.looks import Float64, Looks, Mask
 
 Places = npt.NDArray[np.intp]
@@ -181,7 +181,7 @@ def equations_of(
         return []  # nobody was at a limit
     total = np.concatenate((np.zeros((1, looks.partitions)), commits.taken.cumsum(axis=0)))
     most = at_most(looks.partitions)
-    busy = commits.busy & ~held_up(looks)
+    busy = commits.busy & ~commits.held_up
     unusable = ~commits.steady | commits.replayed
     broken = np.concatenate((np.zeros((1, unusable.shape[1])), unusable.cumsum(axis=0)))
     at = looks.at.tolist()
