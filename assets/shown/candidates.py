@@ -69,7 +69,7 @@ def describe(
         Whether to draw what moves buy in the first of the groups.
     """
     mine = candidates.filter(pc.is_in(candidates["group"], pa.array(groups, pa.string())))
-    # More rows no table shows: of the other groups only what they sum up to.
+    # A table shows no more rows than that; all groups are counted below.
     place = {group: number for number, group in enumerate(groups[:ROWS])}
     first = mine.filter(pc.is_in(mine["group"], pa.array(groups[:ROWS], pa.string())))
     rows = sorted(first.to_pylist(), key=lambda row: (place[row["group"]], *_best_first(row)))

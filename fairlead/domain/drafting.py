@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from fairlead.common.tables import named
 from fairlead.domain.advice import with_advice
 from fairlead.domain.candidate_figures import FORECAST, METRICS, OBSERVED, RACKS, candidate_of
 from fairlead.domain.judgement.capacities import Capacity
@@ -262,22 +263,18 @@ class _Layout:
         changed = np.flatnonzero(owner != self.owner)
         before, after = self.owner[changed], owner[changed]
         topic_of = self._topic_of(changed)
-        names = [*self.members, None]  # nobody is -1
-
-        def texts(values: Iterable[str | None]) -> pa.Array:
-            return pa.array(values, pa.string())
-
+        why = [
+            reasons.get(index, PLACED if member < 0 else MOVED)
+            for index, member in zip(changed.tolist(), before.tolist(), strict=True)
+        ]
         return pa.table(
             {
-                "topic": texts(self.topics[topic] for topic in topic_of.tolist()),
+                "topic": named(topic_of, self.topics),
                 "partition": pa.array((changed - self.starts[topic_of]).astype(np.int32)),
-                "previous_member": texts(names[member] for member in before.tolist()),
-                "member": texts(names[member] for member in after.tolist()),
+                "previous_member": named(before, self.members),
+                "member": named(after, self.members),
                 "weight": pa.array(self.weights[changed]),
-                "reason": texts(
-                    reasons.get(index, PLACED if member < 0 else MOVED)
-                    for index, member in zip(changed.tolist(), before.tolist(), strict=True)
-                ),
+                "reason": pa.array(why, pa.string()),
             }
         )
 
@@ -289,7 +286,7 @@ class _Layout:
         places = places[np.count_nonzero(owner < 0) :]
         topic_of = self._topic_of(places)
         numbers = (places - self.starts[topic_of]).astype(np.int32)
-        share_of = owner[places] * len(self.topics) + topic_of
+        share_of = owner[places] * np.int64(len(self.topics)) + topic_of
         firsts = np.flatnonzero(np.diff(share_of, prepend=-1))
         ends = [*firsts[1:].tolist(), places.size]
         owned: dict[str, dict[str, npt.NDArray[np.int32]]] = {name: {} for name in self.members}

@@ -244,7 +244,8 @@ def read_commits(
     patience_s = _patience(looks, interval_s)
     stuck = _stuck(looks, moved, marked, waiting_s, patience_s)
     stuck &= waiting_s >= STUCK_INTERVALS * _own_interval(looks, moved, due, waiting_s)
-    left, read = _left_behind(looks, held, marked, late)
+    behind = looks.position[1:] < looks.end[:-1]
+    left, read = _left_behind(looks, held, behind, marked=marked, late=late)
     stands = left & (read == 0)
     if stands.any():
         stands_s = _waiting(looks, moved, uncommitted, same_owner=False)
@@ -290,7 +291,7 @@ def read_commits(
         backlog=np.where(stuck | crawling, 0.0, backlog),
         waiting_s=waiting_s,
         explained_s=explained_s,
-        held_up=_held_up(looks, per_member, held),
+        held_up=_held_up(per_member, held, behind),
     )
 
 
@@ -429,7 +430,9 @@ def _stuck(
     return stuck
 
 
-def _left_behind(looks: Looks, held: Mask, marked: Mask, late: Mask) -> tuple[Mask, Float64]:
+def _left_behind(
+    looks: Looks, held: Mask, behind: Mask, *, marked: Mask, late: Mask
+) -> tuple[Mask, Float64]:
     """Return the partitions that crawl or stand, and how fast they are read, records a second.
 
     Whoever owned them: the newest steps count in which they did not change hands. Who is behind is
@@ -450,7 +453,7 @@ def _left_behind(looks: Looks, held: Mask, marked: Mask, late: Mask) -> tuple[Ma
     following = tells[::-1].cumsum(axis=0)[::-1]
     counts = held & (following >= 1) & (following <= count)
     tells &= counts
-    behind = (looks.position[1:] < looks.end[:-1])[steps]
+    behind = behind[steps]
     seconds = looks.seconds[steps]
     span = np.maximum(seconds @ counts, 1e-9)
     read = np.where(counts, looks.advanced[steps], 0).sum(axis=0) / span
@@ -472,7 +475,7 @@ def _left_behind(looks: Looks, held: Mask, marked: Mask, late: Mask) -> tuple[Ma
     return left, read
 
 
-def _held_up(looks: Looks, per_member: _PerMember, held: Mask) -> Mask:
+def _held_up(per_member: _PerMember, held: Mask, behind: Mask) -> Mask:
     """Return the steps in which a member was not at its limit, whatever waited, bool (S, M).
 
     For `STUCK_STEPS` steps a partition of its was left behind while two others were at rest: what
@@ -481,10 +484,9 @@ def _held_up(looks: Looks, per_member: _PerMember, held: Mask) -> Mask:
     found, count = np.zeros((per_member.steps, per_member.members), dtype=bool), STUCK_STEPS
     if per_member.steps < count:
         return found
-    behind = looks.position[1:] < looks.end[:-1]
 
     def lasted(values: Mask) -> Mask:
-        """Whether each holds in a step that is the last of so many in which it does."""
+        """Return the steps up to which a value has held for `STUCK_STEPS` steps."""
         last = np.zeros_like(values)
         windows = [values[first : len(values) - count + 1 + first] for first in range(count)]
         np.logical_and.reduce(windows, out=last[count - 1 :])
