@@ -281,7 +281,8 @@ class _Replay:
         if (theirs & (speeds <= 0)).any():
             return None
         waited = np.where(free, commits.backlog, 0.0) * costs
-        first = np.argmax((recent.owner == old).all(axis=1))  # of those that stand up to the plan
+        others = np.flatnonzero(((recent.owner >= 0) & (recent.owner != old)).any(axis=1))
+        first = int(others[-1]) + 1 if others.size else 0  # since then they stand up to the plan
         then = recent.last(recent.now - float(recent.at[first]), 1)
         objective_s = state.question.rules.objective_s
         waits = np.where(free, then.lag[0], 0).astype(np.float64)
