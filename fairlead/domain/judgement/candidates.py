@@ -326,7 +326,7 @@ def _work(inputs: CandidateInputs, horizon_s: float) -> Problem:
     capacities: Float64 = np.maximum(outlook.capacities, _least(outlook.capacities))
     most = inputs.rules.headroom * float(capacities.max(initial=0.0))
     at_most = capacities if inputs.at_most is None else np.maximum(capacities, inputs.at_most)
-    fills = outlook.arrivals > inputs.rules.headroom * float(at_most.max(initial=0.0))
+    fills = outlook.arrivals > float(at_most.max(initial=0.0))
     held = (inputs.held | fills) & (owner >= 0)
     reserved = np.bincount(owner[held], outlook.arrivals[held], capacities.size)
     arrivals = np.where(held, 0.0, np.minimum(outlook.arrivals, most))

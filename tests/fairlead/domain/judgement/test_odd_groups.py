@@ -159,6 +159,24 @@ def test_owners_of_several_hot_partitions_read_nothing_else() -> None:
     assert [answer["assignment"][name]["t"] for name in ("m0", "m1")] == [[0], [6]]
 
 
+def test_large_partitions_that_fit_into_a_member_each_are_told_apart() -> None:
+    """Two of 97/s are with a member of 100/s: more than is planned with, and no more than it does.
+
+    Four others have room for one of them.
+    """
+    rates = np.full(30, 4.0)
+    rates[:2] = 97.0
+    owner = np.repeat(np.arange(5), 6)
+    group = Group(
+        steady(rates), steady(np.full(5, 100.0)), topics={"t": 30}, reads=names(5), owner=owner
+    )
+    loop = Loop(group, decide_s=1e9)
+    loop.run(1.0)
+    answer = answer_question(loop.question())
+    assert (answer["outcome"], answer["diagnosis"]) == ("plan", "badly spread")
+    assert all(not {0, 1} <= set(reads["t"]) for reads in answer["assignment"].values())
+
+
 def test_missing_consumers_have_room_for_whole_partitions() -> None:
     """Two of 40/s fit into a member of 99/s, so that nine of them need five members."""
     group = Group(
