@@ -120,7 +120,7 @@ class Diagnosed:
     judged
         The judgements of these, as rows of the schema `fairlead.spark.planning.CANDIDATES`.
     worse
-        Groups whose plan seems to have made them worse; no plan is called for in these.
+        Groups that what they follow seems to have made worse.
     """
 
     found: Found = field(default_factory=dict)
@@ -263,9 +263,9 @@ def _judge(
     findings = replace(findings, kept=_kept(group, question, judgement, at, last))
     late = judgement.kept.late_s > question.rules.objective_s
     worse = made_worse(question) if late and question.changed_at is not None else None
-    if worse is not None:  # before that is settled, nothing new is planned
+    if worse is not None:
         diagnosed.worse[name] = worse
-    elif judgement.outcome == "plan":
+    if judgement.outcome == "plan":
         rows = rows_of(question, judgement, planning)
         diagnosed.judged.extend(row | {"snapshot_id": look_id, "group": name} for row in rows)
         diagnosed.requests[name] = _request(judgement, look_id)

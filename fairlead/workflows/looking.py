@@ -166,16 +166,23 @@ def _diagnosed(
     groups: Sequence[str],
     store: PlanStore,
 ) -> tuple[Mapping[str, PlanRequest], Mapping[str, Hindsight]]:
-    """Judge what was seen, and store it; return plan requests, and which plans made it worse."""
+    """Judge what was seen, and store it; return plan requests, and which plans made it worse.
+
+    Before that is settled nothing new is planned. What went back is doubted by nobody.
+    """
     memory = GroupMemories(
         store.capacities(groups), store.last_changes(groups), store.last_looks(groups)
     )
     diagnosed = diagnose(archive, seen, settings.policies, memory)
     followed = store.in_state("published", groups=diagnosed.requests) if diagnosed.requests else []
-    requests = members_changed(diagnosed.requests, seen, followed)
+    planned = {plan.group for plan in followed if plan.rolled_back_from is None}
+    doubted = planned & diagnosed.worse.keys()
+    wanted = {name: why for name, why in diagnosed.requests.items() if name not in doubted}
+    requests = members_changed(wanted, seen, followed)
     if requests:  # before anybody is told: the run that comes goes on from here, if it can
+        judged = [row for row in diagnosed.judged if row["group"] in requests]
         try:
-            _keep_judged(Warehouse(archive.warehouse), seen, diagnosed.judged, settings.policies)
+            _keep_judged(Warehouse(archive.warehouse), seen, judged, settings.policies)
         except Exception:  # noqa: BLE001 - the run looks and judges again
             _log.exception("what the look has judged is not kept")
     store.record_findings(diagnosed.found, requests)

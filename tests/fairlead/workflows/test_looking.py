@@ -15,6 +15,7 @@ from sqlalchemy import Engine, text
 from fairlead.archive import LookArchive
 from fairlead.domain import candidate_rows
 from fairlead.domain.groups import GroupDescription, LiveMember, LogOffsets
+from fairlead.domain.hindsight import Hindsight
 from fairlead.domain.judgement.decision import Question
 from fairlead.domain.looks.questions import Group, PlanningOptions, question_about
 from fairlead.domain.policy import Discovery
@@ -55,6 +56,7 @@ from tests.fairlead.store.conftest import (  # noqa: F401 - fixtures
 from tests.recalled import CONSUMED, recall
 
 pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
+LONG_AGO = text("UPDATE fairlead_raw.plan_event SET at = at - interval '1 hour'")
 
 
 def test_look_is_what_the_broker_says(
@@ -157,7 +159,7 @@ def test_change_of_members_calls_for_a_plan_where_the_fit_does_not_do(
     publish(group=unique_name)
     with engine.begin() as connection:  # long ago: what it did can be seen
         connection.execute(text("SET LOCAL session_replication_role = replica"))
-        connection.execute(text("UPDATE fairlead_raw.plan_event SET at = at - interval '1 hour'"))
+        connection.execute(LONG_AGO)
     recall(settings.kafka, str(tmp_path), unique_name)
     archive = LookArchive(str(tmp_path))
     first = take(gateway, archive, settings, [unique_name], store)
@@ -181,6 +183,44 @@ def test_change_of_members_calls_for_a_plan_where_the_fit_does_not_do(
     look_id = standing.request.look_id
     (kept,) = Warehouse(str(tmp_path)).of_groups(look_id, "candidates", lambda *_: True)
     assert (kept.groups, kept.snapshot_at) == ((unique_name,), standing.at)
+
+
+def test_nothing_is_planned_while_a_plan_is_doubted_but_what_went_back_is_not(
+    *,
+    gateway: KafkaGateway,  # noqa: F811
+    join: Join,  # noqa: F811
+    produce: Produce,  # noqa: F811
+    commit: Commit,  # noqa: F811
+    kafka_topic: KafkaTopic,
+    settings: Settings,
+    tmp_path: Path,
+    unique_name: str,
+    store: PlanStore,  # noqa: F811
+    engine: Engine,  # noqa: F811
+    publish: Callable[..., StoredPlan],  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The group would get no plan after its rest, for as long as that seems to be worse, too."""
+    doubt = Hindsight(900.0, 60.0, 30.0, 3, 1, "late", np.zeros(4, np.int32))
+    monkeypatch.setattr(diagnosing, "made_worse", lambda _: doubt)
+    topic = kafka_topic(partitions=4)
+    produce(topic, [CONSUMED + lag for lag in (100, 80, 5, 5)])
+    commit(unique_name, {(topic, number): CONSUMED for number in range(4)})
+    join(unique_name, [topic], 4, [{"client.id": "one"}, {"client.id": "two"}])
+    for snapshot_id in ("s1", "s2"):
+        publish(snapshot_id, group=unique_name)
+    with engine.begin() as connection:
+        connection.execute(text("SET LOCAL session_replication_role = replica"))
+        connection.execute(LONG_AGO)
+    recall(settings.kafka, str(tmp_path), unique_name)
+    archive = LookArchive(str(tmp_path))
+    assert take(gateway, archive, settings, [unique_name], store).requests == {}
+    with engine.begin() as connection:
+        connection.execute(text("SET LOCAL session_replication_role = replica"))
+        connection.execute(
+            text("UPDATE fairlead_raw.plan SET rolled_back_from = 1 WHERE version = 2")
+        )
+    assert list(take(gateway, archive, settings, [unique_name], store).requests) == [unique_name]
 
 
 def test_snapshot_of_a_planning_run_is_a_look(
