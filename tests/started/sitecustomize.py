@@ -1,8 +1,9 @@
 """Notes each service and JVM that a process of the tests' starts; Python imports it by its name.
 
-Belongs here: what runs inside each of those processes. Does not: the limits (`limits`).
+Belongs here: what runs first in each of those processes. Does not: the limits (`limits`).
 """
 
+import gc
 import json
 import os
 import sys
@@ -54,3 +55,5 @@ def note(event: str, values: tuple[object, ...]) -> None:
 
 if __name__ == "sitecustomize":
     sys.addaudithook(note)
+    # Hundreds of processes import modules, and end: to look for garbage is a sixth of that.
+    gc.set_threshold(50_000)

@@ -85,8 +85,8 @@ class Surroundings:
         return _column(self.dagster, statement, COHORT)
 
     def runs_under_way(self) -> bool:
-        """Whether a run has not ended."""
-        statement = "SELECT status FROM runs WHERE status = ANY(%s)"
+        """Whether a run that somebody launched has not ended: looks are a sensor's."""
+        statement = "SELECT status FROM runs WHERE pipeline_name <> 'look' AND status = ANY(%s)"
         return bool(_column(self.dagster, statement, UNFINISHED))
 
     def seen_to_change(self) -> bool:

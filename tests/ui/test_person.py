@@ -20,6 +20,10 @@ pytestmark = [pytest.mark.kafka, pytest.mark.postgres, pytest.mark.spark]
 #: What the pinned version of Dagster calls what a newcomer clicks.
 LINEAGE, MATERIALIZE, CHOOSE = "Lineage", "Materialize all", "Select a partition or create one"
 LAUNCH, LAUNCH_RUN = "Launch backfill", "Launch 1 run"
+#: Without what is in order, which names thousands of elements.
+VIOLATIONS = "axe.run({resultTypes: ['violations']}).then(found => found.violations)"
+#: For a wait: Dagster's pages ask and draw several times a second.
+NOWHERE = "about:blank"
 #: Narrower than any plot: what failed to load has no width.
 PLOT_PX = 300
 PHONE_PX = 390
@@ -44,8 +48,7 @@ def test_person_plans_looks_approves_and_sees_the_plan_followed(
     assert_left_to_right(page, "group_offsets", "assignment_plan", "plan_adoption")
     keep(page, "asset-graph")
     materialize(page, group)
-    eventually(lambda: around.states(group) == ["proposed"], "a plan", within_s=PATIENCE_S)
-    eventually(lambda: not around.runs_under_way(), "the run's end", within_s=PATIENCE_S)
+    leave_until_done(page, around, ["proposed"])
 
     show(page, around, "partition_lag")
     expect(page.get_by_text("one planning run so far").first).to_be_visible()
@@ -76,12 +79,23 @@ def test_person_plans_looks_approves_and_sees_the_plan_followed(
     expect(launch).to_be_enabled()
     keep(page, "launchpad")
     launch.click()
-    eventually(lambda: around.states(group) == ["published"], "published", within_s=PATIENCE_S)
-    eventually(lambda: not around.runs_under_way(), "the run's end", within_s=PATIENCE_S)
+    leave_until_done(page, around, ["published"])
 
     see_it_followed(page, around)
     look_up_why_a_partition_moved(page, around)
     assert around.forked()  # as `make dev` has it
+
+
+def leave_until_done(page: Page, around: Surroundings, states: list[str]) -> None:
+    """Wait for a run that was just launched to end, with such states of the group's versions."""
+
+    def reached() -> bool:
+        return around.states(around.group) == states
+
+    eventually(lambda: around.runs_under_way() or reached(), "a run begins", within_s=PATIENCE_S)
+    page.goto(NOWHERE)
+    eventually(reached, f"versions are {states}", within_s=PATIENCE_S)
+    eventually(lambda: not around.runs_under_way(), "the run's end", within_s=PATIENCE_S)
 
 
 def see_it_followed(page: Page, around: Surroundings) -> None:
@@ -92,6 +106,7 @@ def see_it_followed(page: Page, around: Surroundings) -> None:
     show(page, around, "plan_adoption")
     expect(page.get_by_text("4 of 4 partitions are where")).to_be_visible()
     keep(page, "plan_adoption")
+    page.goto(NOWHERE)
     became = "version 1 is published already"
     eventually(lambda: around.observed(became), "what became of the plan", within_s=PATIENCE_S)
     show(page, around, "assignment_plan")
@@ -101,6 +116,7 @@ def see_it_followed(page: Page, around: Surroundings) -> None:
 
 def look_up_why_a_partition_moved(page: Page, around: Surroundings) -> None:
     """Go from the list to the group, to its owners over time, to the reason of one move."""
+    page.goto(NOWHERE)
     eventually(around.seen_to_change, "a look sees other owners", within_s=PATIENCE_S)
     page.goto(around.review_url)
     keep(page, "why-groups")
@@ -180,7 +196,7 @@ def assert_open_to_all(page: Page) -> None:
     for width, scheme in looks:
         page.emulate_media(color_scheme=scheme)
         page.set_viewport_size({"width": width, "height": HEIGHT})
-        found = page.evaluate("axe.run()")["violations"]
+        found = page.evaluate(VIOLATIONS)
         assert [(violation["id"], violation["nodes"][0]["html"]) for violation in found] == [], (
             width,
             scheme,

@@ -190,8 +190,8 @@ class Storm:
 
     def _write(self) -> None:
         rng = random.Random(0)
-        while not self._calm.wait(0.02):
-            for _ in range(5):
+        while not self._calm.wait(0.05):  # each time wakes every member
+            for _ in range(12):
                 partition = rng.choice(sorted(self._producer.partitions_for(self.topic)))
                 self._producer.send(self.topic, partition=partition, value=b"%d" % self.sent)
                 self.sent += 1
