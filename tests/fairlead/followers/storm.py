@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -190,8 +190,8 @@ class Storm:
 
     def _write(self) -> None:
         rng = random.Random(0)
-        while not self._calm.wait(0.05):  # each time wakes every member
-            for _ in range(12):
+        while not self._calm.wait(0.02):
+            for _ in range(5):
                 partition = rng.choice(sorted(self._producer.partitions_for(self.topic)))
                 self._producer.send(self.topic, partition=partition, value=b"%d" % self.sent)
                 self.sent += 1
@@ -449,6 +449,16 @@ class Storm:
             for said in self.folder.glob(f"*/{name}")
             if _HARM.search(said.read_text(errors="replace"))
         }
+
+    def said_by(self, folders: Collection[Path]) -> list[str]:
+        """Return what some members' clients logged of the group."""
+        return [
+            f"{folder.name} {line}"
+            for folder in folders
+            for said in sorted(folder.glob("log")) or [folder / "errors"]
+            for line in said.read_text(errors="replace").splitlines()
+            if "coordinator" in line.lower()
+        ]
 
     def readers(self) -> dict[int, Counter[Path]]:
         """Return message number to who read it, how often."""

@@ -111,7 +111,6 @@ def storm(  # noqa: PLR0917 - fixtures
         folder=tmp_path,
         rng=random.Random(seed),
         brokers=brokers.brokers if brokers else {},
-        at_first=form(short=6, long=8),
     )
     storm.history.append(f"seed {seed}")
     yield storm
