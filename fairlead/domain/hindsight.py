@@ -281,8 +281,9 @@ class _Replay:
         if (theirs & (speeds <= 0)).any():
             return None
         waited = np.where(free, commits.backlog, 0.0) * costs
+        # Only what came since somebody else last owned a partition tells how wrong the replay is.
         others = np.flatnonzero(((recent.owner >= 0) & (recent.owner != old)).any(axis=1))
-        first = int(others[-1]) + 1 if others.size else 0  # since then they stand up to the plan
+        first = int(others[-1]) + 1 if others.size else 0
         then = recent.last(recent.now - float(recent.at[first]), 1)
         objective_s = state.question.rules.objective_s
         waits = np.where(free, then.lag[0], 0).astype(np.float64)

@@ -120,7 +120,7 @@ class Diagnosed:
     judged
         The judgements of these, as rows of the schema `fairlead.spark.planning.CANDIDATES`.
     worse
-        Groups that what they follow seems to have made worse.
+        Groups that seem to be worse off for the plan, or the rollback, that they follow.
     """
 
     found: Found = field(default_factory=dict)

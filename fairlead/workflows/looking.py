@@ -168,7 +168,8 @@ def _diagnosed(
 ) -> tuple[Mapping[str, PlanRequest], Mapping[str, Hindsight]]:
     """Judge what was seen, and store it; return plan requests, and which plans made it worse.
 
-    Before that is settled nothing new is planned. What went back is doubted by nobody.
+    A group gets no request while its plan is in doubt. A rollback is not doubted: nothing better
+    is known to go back to.
     """
     memory = GroupMemories(
         store.capacities(groups), store.last_changes(groups), store.last_looks(groups)

@@ -444,18 +444,19 @@ class Storm:
         On a machine without a processor to give, a member misses its session by itself.
         """
         return {
-            said.parent
-            for name in ("log", "errors")
-            for said in self.folder.glob(f"*/{name}")
-            if _HARM.search(said.read_text(errors="replace"))
+            said.parent for said in self._logs() if _HARM.search(said.read_text(errors="replace"))
         }
+
+    def _logs(self) -> list[Path]:
+        """Return what members and their clients wrote."""
+        return [said for name in ("log", "errors") for said in self.folder.glob(f"*/{name}")]
 
     def said_by(self, folders: Collection[Path]) -> list[str]:
         """Return what some members' clients logged of the group."""
         return [
-            f"{folder.name} {line}"
-            for folder in folders
-            for said in sorted(folder.glob("log")) or [folder / "errors"]
+            f"{said.parent.name} {line}"
+            for said in self._logs()
+            if said.parent in folders
             for line in said.read_text(errors="replace").splitlines()
             if "coordinator" in line.lower()
         ]

@@ -56,7 +56,13 @@ from tests.fairlead.store.conftest import (  # noqa: F401 - fixtures
 from tests.recalled import CONSUMED, recall
 
 pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
-LONG_AGO = text("UPDATE fairlead_raw.plan_event SET at = at - interval '1 hour'")
+
+
+def an_hour_passes(engine: Engine) -> None:  # noqa: F811
+    """Date the events of plans back: what the plans did can be seen."""
+    with engine.begin() as connection:
+        connection.execute(text("SET LOCAL session_replication_role = replica"))
+        connection.execute(text("UPDATE fairlead_raw.plan_event SET at = at - interval '1 hour'"))
 
 
 def test_look_is_what_the_broker_says(
@@ -157,9 +163,7 @@ def test_change_of_members_calls_for_a_plan_where_the_fit_does_not_do(
     commit(unique_name, {(topic, number): CONSUMED for number in range(4)})
     join(unique_name, [topic], 4, [{"client.id": "one"}, {"client.id": "two"}])
     publish(group=unique_name)
-    with engine.begin() as connection:  # long ago: what it did can be seen
-        connection.execute(text("SET LOCAL session_replication_role = replica"))
-        connection.execute(LONG_AGO)
+    an_hour_passes(engine)
     recall(settings.kafka, str(tmp_path), unique_name)
     archive = LookArchive(str(tmp_path))
     first = take(gateway, archive, settings, [unique_name], store)
@@ -209,9 +213,7 @@ def test_nothing_is_planned_while_a_plan_is_doubted_but_what_went_back_is_not(
     join(unique_name, [topic], 4, [{"client.id": "one"}, {"client.id": "two"}])
     for snapshot_id in ("s1", "s2"):
         publish(snapshot_id, group=unique_name)
-    with engine.begin() as connection:
-        connection.execute(text("SET LOCAL session_replication_role = replica"))
-        connection.execute(LONG_AGO)
+    an_hour_passes(engine)
     recall(settings.kafka, str(tmp_path), unique_name)
     archive = LookArchive(str(tmp_path))
     assert take(gateway, archive, settings, [unique_name], store).requests == {}
