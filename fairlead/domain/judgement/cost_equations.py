@@ -43,7 +43,7 @@ KNOWN: Final = 0.135
 #: in a step, as a share of the step.
 BLUR_S: Final = 2.0
 _ANYWHERE: Final = 0.29
-#: No more equations than these at once; the newest count.
+#: No more equations than these at once, of each member those that say most.
 _MOST: Final = 300
 #: Nor with more coefficients in all.
 _CELLS: Final = 4_000_000
@@ -278,7 +278,7 @@ def lasting(old: Sequence[Equation], new: Sequence[Equation], since: float) -> l
     return [equation for equation in old if since - LASTS_S <= equation.at <= since] + list(new)
 
 
-def fewest(equations: Sequence[Equation], partitions: int) -> list[Equation]:
+def fewest(equations: Sequence[Equation], most: int = REMEMBERED) -> list[Equation]:
     """Return the few of each member that say most: of two much alike the older one goes."""
     members: dict[str, list[Equation]] = {}
     for equation in equations:
@@ -286,12 +286,13 @@ def fewest(equations: Sequence[Equation], partitions: int) -> list[Equation]:
     remembered: list[Equation] = []
     for mine in members.values():
         mine.sort(key=lambda equation: equation.at)
-        if len(mine) <= REMEMBERED:
+        if len(mine) <= most:
             remembered += mine
             continue
-        mixes = np.zeros((len(mine), partitions))
         row = np.repeat(np.arange(len(mine)), [equation.partitions.size for equation in mine])
-        column = np.concatenate([equation.partitions for equation in mine])
+        read = np.concatenate([equation.partitions for equation in mine])
+        which, column = np.unique(read, return_inverse=True)
+        mixes = np.zeros((len(mine), which.size))
         mixes[row, column] = np.concatenate([equation.records for equation in mine])
         mixes /= np.sqrt(np.square(mixes).sum(axis=1))[:, None]
         alike = mixes @ mixes.T
@@ -305,7 +306,7 @@ def fewest(equations: Sequence[Equation], partitions: int) -> list[Equation]:
         for pair in zip(older[closest].tolist(), newer[closest].tolist(), strict=True):
             if left.issuperset(pair):
                 left.remove(pair[0])
-            if len(left) == REMEMBERED:
+            if len(left) == most:
                 break
         remembered += [mine[place] for place in sorted(left)]
     return remembered

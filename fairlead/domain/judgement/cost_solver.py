@@ -14,6 +14,7 @@ connected by who has read what: a common factor nobody can know. It is told with
 records or members are usual: whoever seems slow may read what is dear.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,7 +23,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from fairlead.domain.judgement.cost_equations import Costs, Equation, Places, at_most
+from fairlead.domain.judgement.cost_equations import Costs, Equation, Places, at_most, fewest
 from fairlead.domain.judgement.looks import Float64, Mask, median
 from fairlead.domain.judgement.peers import linked
 
@@ -93,9 +94,7 @@ def solve(
     """
     count = topic_of.size
     costs = Costs(np.ones(count), np.ones(count), np.full(count, np.inf), equations)
-    by_time = sorted(equations, key=lambda entry: entry.at)
-    older, equations = by_time[: -at_most(count)], by_time[-at_most(count) :]
-    equations.sort(key=lambda entry: (entry.member, entry.at))
+    equations, left = _chosen(equations, at_most(count))
     if not any(entry.limited for entry in equations):
         return costs
     partitions = np.concatenate([entry.partitions for entry in equations])
@@ -119,7 +118,7 @@ def solve(
     blurred = limited & (likely.late_s > _BLURRED_S) & (seconds < _JOINED_S)
     joined = _joined(equations, blurred, count)
     if len(joined) < len(equations):
-        return solve([*older, *joined], topic_of, rates, now)
+        return solve([*left, *joined], topic_of, rates, now)
     # What connects nobody has read is not compared: each set has a usual kind of its own.
     equation, partition = np.nonzero(rows)
     _, related = linked(len(names), member[equation], partition, read.size)
@@ -369,6 +368,22 @@ def _most_likely(
         empty=(np.where(reads, speed[:, None], np.inf).min(axis=0) > np.log(_FASTEST))
         & (share > _ALL),
     )
+
+
+def _chosen(equations: Sequence[Equation], most: int) -> tuple[list[Equation], list[Equation]]:
+    """Return so many equations, in order of members and time, and the others.
+
+    As many of each member as there is room for; where that is not one, the newest.
+    """
+    chosen = sorted(equations, key=lambda entry: entry.at)
+    if len(equations) > most:
+        counts = np.array(list(Counter(entry.member for entry in equations).values()))
+        of_each = range(int(counts.max()), 0, -1)
+        each = next((each for each in of_each if np.minimum(counts, each).sum() <= most), 0)
+        chosen = fewest(equations, each) if each else chosen[-most:]
+    kept = {id(entry) for entry in chosen}
+    left = [entry for entry in equations if id(entry) not in kept]
+    return sorted(chosen, key=lambda entry: (entry.member, entry.at)), left
 
 
 def _joined(equations: Sequence[Equation], blurred: Mask, partitions: int) -> list[Equation]:

@@ -109,11 +109,27 @@ def test_what_was_read_longest_ago_and_is_alike_is_forgotten_first() -> None:
     """A few equations of a member stay, in order, and the newest one is among them."""
     mine = equations(np.ones(10), {"a": 100.0})
     alike = [equation._replace(at=equation.at - 7200.0, records=np.ones(5)) for equation in mine]
-    left = fewest(alike + mine, 10)
+    left = fewest(alike + mine)
     assert len(left) == 6
     assert left == sorted(left, key=lambda equation: equation.at)
     assert left[-1] is mine[-1]
     assert sum(equation in alike for equation in left) <= 1
+
+
+def test_what_others_read_anew_does_not_push_out_what_is_known() -> None:
+    """A dear partition that was told apart long ago, and hundreds of newer stretches of others."""
+    costs = np.where(TEN == 2, 8.0, 1.0)
+    old = [entry._replace(at=entry.at - 7200.0) for entry in equations(costs, {"a": 100.0})]
+    new = [
+        entry._replace(member=f"{entry.member}{number}")
+        for number in range(30)
+        for entry in equations(costs, {"c": 100.0, "d": 100.0}, seed=number)
+        if entry.partitions[0] == 5
+    ]
+    found = costs_of(fewest(old) + new)
+    assert len(new) > 300
+    assert found.value[2] == pytest.approx(8.0, rel=0.2)
+    assert (found.value[[0, 1, 3, 4]] == 1.0).all()
 
 
 def test_a_note_says_again_what_was_read() -> None:
@@ -415,7 +431,7 @@ def test_a_bound_counts_by_what_was_read_then() -> None:
         return State(Question(problem, looks, capacities=known))
 
     problem = Problem.of({"t": 10}, {"a": ["t"], "b": ["t"]})
-    limited = note(None, fewest(equations(truth, {"a": 100.0}), 10), problem)
+    limited = note(None, fewest(equations(truth, {"a": 100.0})), problem)
     at_first = {"a": Capacity(30.0, measured=True, at=NOW, note=limited)}
     before = asked(NOW, np.repeat([0, 1], 5), np.repeat([1.0, 16.0], 5), at_first)
     assert before.capacities["b"].records_per_s == pytest.approx(80.0, rel=0.05)
