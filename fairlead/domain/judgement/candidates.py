@@ -32,6 +32,8 @@ FURTHEST: Final = 20.0
 WORTHWHILE: Final = 0.1
 #: At so many numbers of moves is told what they buy.
 POINTS: Final = 50
+#: Who does so much of what the fastest member does is about the fastest.
+_ABOUT: Final = 0.9
 #: Owners after several numbers of moves are looked at side by side, so many at once.
 _CELLS: Final = 100_000
 
@@ -319,15 +321,17 @@ def _work(inputs: CandidateInputs, horizon_s: float) -> Problem:
 
     A partition that is held has no weight, so that it stays; what arrives at it counts as taken
     from its owner's capacity. So does a partition that fills any member alone, whatever members
-    turn out to do: everything else is to leave its owner. One that fills members as far as is known
-    weighs just that much: else nothing would be done for the others.
+    turn out to do, where its owner is about the fastest: everything else is to leave that. Another
+    that fills members as far as is known weighs just that much: else nothing would be done for the
+    others.
     """
     problem, outlook, owner = inputs.problem, inputs.outlook, inputs.problem.owner
     capacities: Float64 = np.maximum(outlook.capacities, _least(outlook.capacities))
     most = inputs.rules.headroom * float(capacities.max(initial=0.0))
     at_most = capacities if inputs.at_most is None else np.maximum(capacities, inputs.at_most)
     fills = outlook.arrivals > float(at_most.max(initial=0.0))
-    held = (inputs.held | fills) & (owner >= 0)
+    fastest = capacities >= _ABOUT * capacities.max(initial=0.0)
+    held = (inputs.held | (fills & np.append(fastest, False)[owner])) & (owner >= 0)
     reserved = np.bincount(owner[held], outlook.arrivals[held], capacities.size)
     arrivals = np.where(held, 0.0, np.minimum(outlook.arrivals, most))
     backlog = np.where(held, 0.0, outlook.backlog)

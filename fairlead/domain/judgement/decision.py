@@ -6,6 +6,7 @@ rules of assignment (`assignors`), nor what a policy is (`fairlead.domain.policy
 """
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, Final, Literal
@@ -13,7 +14,7 @@ from typing import Any, Final, Literal
 import numpy as np
 
 from assignors.problem import Problem
-from fairlead.common.words import length
+from fairlead.common.words import length, rate
 from fairlead.domain.judgement.arrivals import Rates
 from fairlead.domain.judgement.candidates import (
     FLAGSHIP,
@@ -22,7 +23,15 @@ from fairlead.domain.judgement.candidates import (
     candidates,
     weighing_horizon,
 )
-from fairlead.domain.judgement.capacities import STEPS, Capacity, Speeds, remembered, shown, speeds
+from fairlead.domain.judgement.capacities import (
+    MORE,
+    STEPS,
+    Capacity,
+    Speeds,
+    remembered,
+    shown,
+    speeds,
+)
 from fairlead.domain.judgement.commits import Commits, read_commits
 from fairlead.domain.judgement.commits_ahead import set_right
 from fairlead.domain.judgement.cost_equations import (
@@ -59,6 +68,8 @@ CHANGED: Final = 0.1
 BETTER: Final = 0.1
 #: Who comes or goes with no more than this share of all arrivals, and nothing late, is passed over.
 MINOR: Final = 0.1
+#: What so many members do that were at their limit says enough of the others.
+_SEVERAL: Final = 3
 #: While a backlog of hours is read, no plan is made for being through so much of that time earlier.
 CLOSE: Final = 0.1
 
@@ -226,6 +237,8 @@ def judge(
     yes                 no             no            none                        never
     ==================  =============  ============  ==========================  ==================
 
+    Where none is worth it, a member may be faster than is assumed: a plan tries that (`_tried`).
+
     The columns are `_hold`, `State.places` and `State.nears`. Worth it (`_worth`) is a candidate
     that brings the forecast within the objective, or makes it better by `BETTER`, if it makes
     partitions less late, in all, than they stand still for it.
@@ -269,6 +282,11 @@ def judge(
         return _judgement(state, offered, nearer, why if nearer else f"{hold}; {why}")
     free = hold is None or state.places
     chosen, reason = _choice(state, offered, choose) if free else (None, hold)
+    if hold is None and chosen is None:
+        mine = assignors if choose == "best" else assignors[:1]
+        tried = _tried(state, offered, options or {}) if FLAGSHIP in mine else None
+        if tried is not None:
+            return tried
     return _judgement(state, offered, chosen, reason or "")
 
 
@@ -309,7 +327,7 @@ class State:
     """
 
     def __init__(self, question: Question, dear: DearPartition | None = None) -> None:
-        self.question, self.dear = question, dear
+        self.question, self.dear, self.supposed = question, dear, ""
         self.seen = question.seen or see([question.looks])[0]
         self.looks, self.recent = self.seen.looks, self.seen.recent
 
@@ -391,7 +409,7 @@ class State:
         if not any(equation.limited for equation in self.equations):
             return found
         kept: dict[str, list[Equation]] = {}
-        for limiting in fewest(self.costs.equations, self.looks.partitions):
+        for limiting in fewest(self.costs.equations):
             kept.setdefault(limiting.member, []).append(limiting)
         problem = self.question.problem
         return {
@@ -572,6 +590,22 @@ class State:
         forecast = self.outlook.forecast(self.question.problem.owner, span)
         return forecast.late_s <= max(rules.objective_s, CLOSE * (span - rules.horizon_s))
 
+    def supposing(self, member: int) -> "State":
+        """Return the same, but that a member can do `MORE` times what is assumed of it."""
+        supposed, per_s = copy(self), self.speeds.per_s.copy()
+        per_s[member] *= MORE
+        for name in ("outlook", "kept", "late", "catches_up"):
+            vars(supposed).pop(name, None)
+        supposed.speeds = replace(
+            self.speeds, per_s=per_s, at_most=np.maximum(per_s, self.speeds.at_most)
+        )
+        name = self.question.problem.members[member]
+        asks = f"{self.diagnosis.asks} and " if self.diagnosis.asks else ""
+        asks += f"whether {name} can do more than {rate(self.speeds.per_s[member])}"
+        supposed.diagnosis = replace(self.diagnosis, asks=asks)
+        supposed.supposed = f"if {name} is faster than is assumed, "
+        return supposed
+
     @property
     def places(self) -> bool:
         """Whether some partitions are to get an owner; none where nobody knows of any owner."""
@@ -589,6 +623,49 @@ class State:
             self.speeds.at_most,
             self.traffic,
         )
+
+
+def _tried(
+    state: State, offered: Sequence[Candidate], options: Mapping[str, Mapping[str, Any]]
+) -> Judgement | None:
+    """Return a plan that helps if a member is faster than is assumed; None: there is none.
+
+    A member has more than it can do, and with the plan nobody has: where there is too much for all,
+    nothing is tried.
+    """
+    member = _untried(state) if state.kept.utilisation > 1.0 else None
+    if member is None:
+        return None
+    supposed = state.supposing(member)
+    chosen, reason = _choice(
+        supposed, candidates(supposed.inputs, [FLAGSHIP], options), choose="first"
+    )
+    if chosen is None or chosen.forecast is None or not chosen.moved:
+        return None
+    if chosen.forecast.utilisation > 1.0:
+        return None
+    offered = tuple(chosen if each.assignor == FLAGSHIP else each for each in offered)
+    judgement = _judgement(state, offered, chosen, reason)
+    return replace(judgement, diagnosis=supposed.diagnosis)
+
+
+def _untried(state: State) -> int | None:
+    """Return the member with most room if it is faster than is assumed, as it well may be.
+
+    It was never at its limit, and shares topics with whoever is late. None: there is none, or
+    several others were, and say what is to be expected of it.
+    """
+    problem, rules, peers = state.question.problem, state.question.rules, state.peers
+    speeds, outlook, owner = state.speeds, state.outlook, problem.owner
+    behind = np.zeros(len(problem.members), dtype=bool)
+    behind[owner[(owner >= 0) & (outlook.backlog > 0)]] = True
+    behind |= outlook.lateness(owner, rules.horizon_s) > rules.objective_s
+    related = np.isin(peers.linked, peers.linked[state.late])
+    untried = related & ~speeds.measured & ~state.silent & ~behind
+    if (related & speeds.measured).sum() >= _SEVERAL or not untried.any():
+        return None
+    room = MORE * speeds.per_s - outlook.by_member(outlook.arrivals, owner)
+    return int(np.where(untried, room, -np.inf).argmax())
 
 
 def _hold(state: State) -> str | None:
@@ -762,7 +839,7 @@ def _worth(state: State, candidate: Candidate) -> tuple[bool, str]:
         return False, candidate.error or "failed"
     owner = candidate.assignment.owner
     what = (
-        f"late in {length(rules.horizon_s)}: {length(kept.late_s)} as it is, "
+        f"{state.supposed}late in {length(rules.horizon_s)}: {length(kept.late_s)} as it is, "
         f"{length(planned.late_s)} as planned; fullest member {kept.utilisation:.0%}, then "
         f"{planned.utilisation:.0%}"
     )

@@ -333,8 +333,8 @@ def _hot(found: DiagnosisBasis, late: Mask) -> Diagnosis | None:
         "hot partition",
         tuple(found.partition(index) for index in hot.tolist()),
         f"{found.partition(hottest)} {fills}; the fastest member can drain {rate(speed)}: no "
-        f"assignment helps it. Repartition {topic} from {count:,} into {count * times:,}, or "
-        f"{remedy}.",
+        f"assignment helps it{_as_known(found, _readers(found))}. Repartition {topic} from "
+        f"{count:,} into {count * times:,}, or {remedy}.",
     )
 
 
@@ -363,10 +363,15 @@ def _overloaded(found: DiagnosisBasis, late: Mask) -> Diagnosis | None:
             "overloaded",
             (),
             f"{rate(arrive)} arrive{whole} and the {int(of_it.sum()):,} {told} can do "
-            f"{rate(most)}{full}: no assignment helps. {plural(more, 'more consumer')} of "
-            f"{rate(typical)} would.",
+            f"{rate(most)}{full}: no assignment helps{_as_known(found, of_it)}. "
+            f"{plural(more, 'more consumer')} of {rate(typical)} would.",
         )
     return None
+
+
+def _as_known(found: DiagnosisBasis, members: Mask) -> str:
+    """Say that some members, bool of shape (M,), were never at their limit; empty: all were."""
+    return "" if found.speeds.measured[members].all() else " as far as is known"
 
 
 def _readers(found: DiagnosisBasis) -> Mask:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.fairlead.domain.judgement.outside import HOUR, Group, Loop, by_day, steady, zipf
+from tests.fairlead.domain.judgement.outside import HOUR, Group, Loop, by_day, steady, written, zipf
 
 READS = {f"m{n}": ("t",) for n in range(6)}
 TOPICS = {"t": 36}
@@ -56,3 +56,51 @@ def test_a_sick_group_is_cured_by_few_plans(sick: Group) -> None:
     never = Loop(sick, step_s=20.0, since_h=3.0, decide_s=1e9).run(8)
     assert 1 <= len(course.plans) <= 4
     assert course.late <= 0.01 * never.late
+
+
+def hot_partition(*speeds: float, hot: float = 90.0) -> Loop:
+    """Return a loop of members, each with six partitions, and so many records a second at one."""
+    count = len(speeds)
+    uneven = Group(
+        rates=steady(np.array([hot] + [4.0] * (6 * count - 1))),
+        speeds=steady(np.array(speeds)),
+        topics={"t": 6 * count},
+        reads={f"m{number}": ("t",) for number in range(count)},
+        owner=np.repeat(np.arange(count), 6),
+    )
+    return Loop(uneven, step_s=20.0, since_h=1.5)
+
+
+def test_a_faster_member_is_found_by_trying() -> None:
+    """The others never were at their limit: one that does more than is known cures the group."""
+    course = hot_partition(60.0, 100.0, 100.0, 160.0).run(4)
+    assert len(course.plans) <= 4
+    assert course.late <= 60
+    reason = course.plans[1][3]
+    assert "if m1 is faster than is assumed, late in 30 min: " in reason
+    assert "it tells whether m1 can do more than 60" in reason
+    first = course.answers[0][1]
+    assert "no assignment helps it as far as is known." in first["evidence"]
+    assert course.answers[-1][1]["diagnosis"] == "healthy"
+
+
+def test_members_are_not_tried_one_after_the_other() -> None:
+    """Three that were at their limit say enough of all; only the hot partition is late."""
+    course = hot_partition(*[60.0] * 8).run(30)
+    assert len(course.plans) <= 6
+    assert course.late <= 28.5 * 60 + 30
+    assert course.answers[-1][1]["names"] == ["t-0"]
+
+
+def test_a_hot_partition_goes_to_the_fastest_member() -> None:
+    """No member can read it in time, but it is read twice as fast."""
+    speeds = (70.0, 100.0, 140.0, 70.0)
+    loop = hot_partition(*speeds, hot=190.0)
+    loop.capacities = {
+        name: {"records_per_s": speed, "measured": True, "at": written(0.0)}
+        for name, speed in zip(loop.names, speeds, strict=True)
+    }
+    course = loop.run(4)
+    assert loop.names[loop.owner[0]] == "m2"
+    assert len(course.plans) <= 2
+    assert course.answers[-1][1]["names"] == ["t-0"]
