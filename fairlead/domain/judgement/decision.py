@@ -640,10 +640,13 @@ def _tried(
     chosen, reason = _choice(
         supposed, candidates(supposed.inputs, [FLAGSHIP], options), choose="first"
     )
-    if chosen is None or chosen.forecast is None or not chosen.moved:
+    if chosen is None or chosen.assignment is None or not chosen.moved:
         return None
-    if chosen.forecast.utilisation > 1.0:
+    if supposed.outlook.utilisation(chosen.assignment.owner).max() > 1.0:
         return None
+    # What is told of the plan is what is known: only the reason supposes anything.
+    known = state.outlook.told(chosen.assignment.owner, state.question.rules.horizon_s)
+    chosen = replace(chosen, forecast=known)
     offered = tuple(chosen if each.assignor == FLAGSHIP else each for each in offered)
     judgement = _judgement(state, offered, chosen, reason)
     return replace(judgement, diagnosis=supposed.diagnosis)
