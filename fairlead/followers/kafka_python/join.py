@@ -11,7 +11,8 @@ rejoin stands until the rebalance is over, so every join makes one.
 A member that is thrown out while it joins, since its process stood still, joins anew without a word
 to its listener and with what it owned: a cooperative one claims that, and reads it beside whoever
 has got it since; and where it gets a partition back it reads on from where it was, not from what
-others have committed. So every join lets go of what a lost member had.
+others have committed. So does an eager member that misses a generation in which others read. So
+every join lets go of what a lost member had, or an eager one, as Kafka's own client does.
 """
 
 import logging
@@ -20,6 +21,7 @@ from collections.abc import Callable
 from typing import Any
 
 from kafka import KafkaConsumer
+from kafka.coordinator.assignors.abstract import RebalanceProtocol
 
 log = logging.getLogger(__name__)
 
@@ -46,23 +48,26 @@ def joining(consumer: KafkaConsumer) -> Callable[[], None]:
     def join() -> None:
         rejoin()
         if (known := coordinator()) is not None:
-            _let_go_if_lost(known)
+            _let_go(known)
 
     return join
 
 
-def _let_go_if_lost(coordinator: Any) -> None:
-    """Own nothing where the member was thrown out. Called where the client calls its listeners."""
+def _let_go(coordinator: Any) -> None:
+    """Own nothing that others may read meanwhile. Called where the client calls its listeners."""
     subscription = coordinator._subscription  # noqa: SLF001 - as above
-    lost = set(subscription.assigned_partitions())
-    if not lost or not coordinator._generation.is_lost():  # noqa: SLF001 - as above
+    had, lost = set(subscription.assigned_partitions()), coordinator._generation.is_lost()  # noqa: SLF001 - as above
+    eager = coordinator._rebalance_protocol == RebalanceProtocol.EAGER  # noqa: SLF001 - as above
+    if not had or not (lost or eager):
         return
-    log.info("Group %s: thrown out while joining; letting go of %s", coordinator.group_id, lost)
     subscription.assign_from_subscribed([])
+    if not lost:  # its listener knows
+        return
+    log.info("Group %s: thrown out while joining; letting go of %s", coordinator.group_id, had)
 
     async def tell() -> None:
         try:
-            await coordinator._invoke_rebalance_listener_async("on_partitions_lost", lost)  # noqa: SLF001 - as above
+            await coordinator._invoke_rebalance_listener_async("on_partitions_lost", had)  # noqa: SLF001 - as above
         except Exception:
             log.exception("Group %s: on_partitions_lost failed", coordinator.group_id)
 

@@ -461,6 +461,15 @@ class Storm:
             if "coordinator" in line.lower()
         ]
 
+    def noted_of(self, numbers: Collection[int]) -> list[str]:
+        """Return what members noted of some messages: who, partition, number and offset."""
+        return [
+            f"{messages.parent.name} {line}"
+            for messages in self.folder.glob("*/messages")
+            for line in messages.read_text().splitlines()
+            if line.count(" ") and int(line.split()[1]) in numbers
+        ]
+
     def readers(self) -> dict[int, Counter[Path]]:
         """Return message number to who read it, how often."""
         found: dict[int, Counter[Path]] = {}

@@ -192,6 +192,12 @@ def run_ahead(seconds: float) -> None:
     vars(clock).update(datetime=Ahead)
 
 
+def tells_of_offsets(record: logging.LogRecord) -> bool:
+    """Whether kafka-python says where it commits or begins, or what is no debugging."""
+    told = ("Sending offset-commit", "Setting offset")
+    return record.levelno > logging.DEBUG or str(record.msg).startswith(told)
+
+
 def main(raw: str) -> None:
     """Run one worker."""
     task = json.loads(raw)
@@ -200,6 +206,9 @@ def main(raw: str) -> None:
     logging.basicConfig(
         filename=folder / "log", level=logging.INFO, format="%(asctime)s %(name)s %(message)s"
     )
+    of_offsets = logging.getLogger("kafka.coordinator.consumer")
+    of_offsets.setLevel(logging.DEBUG)
+    of_offsets.addFilter(tells_of_offsets)
     notes = Notes(folder)
     if task["client"] == "aiokafka":
         asyncio.run(run_aiokafka(task["topic"], task["configs"], notes))
