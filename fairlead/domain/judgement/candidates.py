@@ -321,9 +321,9 @@ def _work(inputs: CandidateInputs, horizon_s: float) -> Problem:
 
     A partition that is held has no weight, so that it stays; what arrives at it counts as taken
     from its owner's capacity. So does a partition that fills any member alone, whatever members
-    turn out to do, where its owner is about the fastest: everything else is to leave that. Another
-    that fills members as far as is known weighs just that much: else nothing would be done for the
-    others.
+    turn out to do, where its owner is about the fastest: everything else is to leave that owner.
+    Another that fills members as far as is known weighs just that much: else nothing would be done
+    for the others.
     """
     problem, outlook, owner = inputs.problem, inputs.outlook, inputs.problem.owner
     capacities: Float64 = np.maximum(outlook.capacities, _least(outlook.capacities))
@@ -331,7 +331,8 @@ def _work(inputs: CandidateInputs, horizon_s: float) -> Problem:
     at_most = capacities if inputs.at_most is None else np.maximum(capacities, inputs.at_most)
     fills = outlook.arrivals > float(at_most.max(initial=0.0))
     fastest = capacities >= _ABOUT * capacities.max(initial=0.0)
-    held = (inputs.held | (fills & np.append(fastest, False)[owner])) & (owner >= 0)
+    stays = fills & np.append(fastest, False)[owner]  # nobody, -1, is the last
+    held = (inputs.held | stays) & (owner >= 0)
     reserved = np.bincount(owner[held], outlook.arrivals[held], capacities.size)
     arrivals = np.where(held, 0.0, np.minimum(outlook.arrivals, most))
     backlog = np.where(held, 0.0, outlook.backlog)

@@ -375,14 +375,15 @@ def _chosen(equations: Sequence[Equation], most: int) -> tuple[list[Equation], l
 
     As many of each member as there is room for; where that is not one, the newest.
     """
-    chosen = sorted(equations, key=lambda entry: entry.at)
+    chosen, left = list(equations), list[Equation]()
     if len(equations) > most:
         counts = np.array(list(Counter(entry.member for entry in equations).values()))
         of_each = range(int(counts.max()), 0, -1)
         each = next((each for each in of_each if np.minimum(counts, each).sum() <= most), 0)
-        chosen = fewest(equations, each) if each else chosen[-most:]
-    kept = {id(entry) for entry in chosen}
-    left = [entry for entry in equations if id(entry) not in kept]
+        newest = sorted(equations, key=lambda entry: entry.at)[-most:]
+        chosen = fewest(equations, each) if each else newest
+        kept = {id(entry) for entry in chosen}
+        left = [entry for entry in equations if id(entry) not in kept]
     return sorted(chosen, key=lambda entry: (entry.member, entry.at)), left
 
 

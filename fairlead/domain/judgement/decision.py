@@ -327,7 +327,9 @@ class State:
     """
 
     def __init__(self, question: Question, dear: DearPartition | None = None) -> None:
-        self.question, self.dear, self.supposed = question, dear, ""
+        self.question, self.dear = question, dear
+        #: How reasons begin that rest on what is supposed of a member (`supposing`); else empty.
+        self.supposed = ""
         self.seen = question.seen or see([question.looks])[0]
         self.looks, self.recent = self.seen.looks, self.seen.recent
 

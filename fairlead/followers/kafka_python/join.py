@@ -61,7 +61,7 @@ def _let_go(coordinator: Any) -> None:
     if not had or not (lost or eager):
         return
     subscription.assign_from_subscribed([])
-    if not lost:  # its listener knows
+    if not lost:  # the client has told its listener
         return
     log.info("Group %s: thrown out while joining; letting go of %s", coordinator.group_id, had)
 
