@@ -67,7 +67,7 @@ class Ledger:
         self.counts = np.bincount(owner[held], minlength=members).astype(np.int64)
         work = np.bincount(owner[held], weights=weights[held], minlength=members)
         self.loads: Float64 = work / problem.capacities
-        self._limits_topics = bool((limits.most_of_topic < NO_LIMIT).any())
+        self.limits_topics = bool((limits.most_of_topic < NO_LIMIT).any())
         self._topic_counts: dict[int, Int64] = {}
         self._neighbours: dict[int, Mask] = {}
 
@@ -78,7 +78,7 @@ class Ledger:
             if holder >= 0:
                 self.counts[holder] += sign
                 self.loads[holder] += sign * self.weights[partition] / self.capacity(holder)
-                if self._limits_topics:
+                if self.limits_topics:
                     topic_counts[holder] += sign
         self.owner[partition] = member
 
@@ -106,7 +106,7 @@ class Ledger:
 
     def with_topic_room(self, member: int, partitions: Int64) -> Int64:
         """Return those of some partitions of whose topics a member may hold one more."""
-        if not self._limits_topics:
+        if not self.limits_topics:
             return partitions
         kinds, inverse = np.unique(self.problem.topic_of[partitions], return_inverse=True)
         held = np.array([self._topic_counts_of(int(topic))[member] for topic in kinds], np.int64)
@@ -115,7 +115,7 @@ class Ledger:
     def has_room(self, topic: int, members: Int32) -> Mask:
         """Which members may take one partition of a topic they subscribe to."""
         room: Mask = self.counts[members] < self.limits.most[members]
-        if self._limits_topics:
+        if self.limits_topics:
             room &= self._topic_counts_of(topic)[members] < self.limits.most_of_topic[topic]
         return room
 
@@ -139,7 +139,7 @@ class Ledger:
 
     def _topic_counts_of(self, topic: int) -> Int64:
         """Partitions of a topic that each member holds; counted when first asked for."""
-        if self._limits_topics and topic not in self._topic_counts:
+        if self.limits_topics and topic not in self._topic_counts:
             first, last = self.problem.topic_offsets[topic : topic + 2]
             held = self.owner[first:last]
             self._topic_counts[topic] = np.bincount(

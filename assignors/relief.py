@@ -1,4 +1,4 @@
-"""Relieving the heaviest member, one move or swap at a time.
+"""Relieving the heaviest member, one move or exchange at a time.
 
 Belongs here: finding the step that pays most, and the path such steps make. Does not: when a plan
 is good enough and how many moves it may spend (`path`).
@@ -32,12 +32,12 @@ _MANY = 10_000
 
 @dataclass(frozen=True)
 class Step:
-    """Partitions that change hands together: one for a move, two for a swap.
+    """Partitions that change hands together: one for a move, two for a swap, or more.
 
     Parameters
     ----------
     partitions
-        Indices: the one that leaves the heaviest member first.
+        Indices: the one that leaves the heaviest member first, then what it gets for it.
     giver, taker
         The heaviest member, and the other one.
     load
@@ -51,7 +51,8 @@ class Step:
 
     def takers(self) -> Iterator[tuple[int, int]]:
         """Each partition with its new owner."""
-        return zip(self.partitions, (self.taker, self.giver), strict=False)
+        yield self.partitions[0], self.taker
+        yield from ((partition, self.giver) for partition in self.partitions[1:])
 
 
 class _Offer(NamedTuple):
@@ -132,7 +133,10 @@ def relieve(ledger: Ledger, movable: Mask, *, target: float, effort: Effort) -> 
 def _best_step(
     ledger: Ledger, shares: _Shares, giver: int, target: float, effort: Effort
 ) -> Step | None:
-    """Find the best step with the lightest receivers; go on to heavier ones while there is none."""
+    """Find the best step with the lightest receivers; go on to heavier ones while there is none.
+
+    Where no move or swap helps, a partition for several lighter ones may.
+    """
     if not shares.of(giver).size:
         return None
     load = float(ledger.loads[giver])
@@ -150,7 +154,50 @@ def _best_step(
         ]
         if usable := [offer for offer in offers if offer is not None]:
             return max(usable, key=itemgetter(0)).step
+    for taker in receivers.tolist():
+        if not effort.take(1):
+            return None
+        offer = _for_several(ledger, shares, giver, taker, target=target, highest=highest)
+        if offer is not None:
+            return offer.step
     return None
+
+
+def _for_several(
+    ledger: Ledger, shares: _Shares, giver: int, taker: int, *, target: float, highest: float
+) -> _Offer | None:
+    """Pick the best of one partition for several lighter ones of another member's.
+
+    None: each of them leaves one of the two members with more than the highest load, or limits are
+    in the way.
+    """
+    mine = _readable(ledger, shares.of(giver), by=taker)
+    theirs = _readable(ledger, shares.of(taker), by=giver)
+    if ledger.limits_topics or not (mine.size and theirs.size):
+        return None
+    sums = np.concatenate(([0.0], ledger.weights[theirs].cumsum()))
+    last = ledger.weights[theirs].searchsorted(ledger.weights[mine])
+    # The heaviest of those that are lighter: those that come closest to evening out both members.
+    first = sums.searchsorted(sums[last] - _ideal_returns(ledger, giver, taker, mine))
+    first = np.clip(np.concatenate((first, first - 1)), 0, np.tile(last, 2))
+    mine, last = np.tile(mine, 2), np.tile(last, 2)
+    count, work = last - first, ledger.weights[mine] - (sums[last] - sums[first])
+    high, low = float(ledger.loads[giver]), float(ledger.loads[taker])
+    after_giver = high - work / ledger.capacity(giver)
+    after_taker = low + work / ledger.capacity(taker)
+    peak = np.maximum(after_giver, after_taker)
+    gain = high - target + _excess(np.array(low), target)
+    gain = gain - _excess(after_giver, target) - _excess(after_taker, target)
+    gain = (gain / target).round(12) / (1 + count)
+    limits, counts = ledger.limits, ledger.counts
+    room = min(limits.most[giver] - counts[giver], counts[taker] - limits.fewest[taker]) + 1
+    usable = np.flatnonzero((count > 1) & (count <= room) & (peak <= highest))
+    if not usable.size:
+        return None
+    best = usable[np.lexsort((mine[usable], peak[usable], -gain[usable]))[0]]
+    partitions = (int(mine[best]), *theirs[first[best] : last[best]].tolist())
+    worth = (float(gain[best]), False, -float(peak[best]))
+    return _Offer(worth, Step(partitions, giver, taker, high))
 
 
 class _Exchanges(NamedTuple):

@@ -130,6 +130,26 @@ def test_capacity_shares_the_load_in_proportion() -> None:
     assert plan(problem).counts.tolist() == [30, 10]
 
 
+def test_a_heavy_partition_goes_to_a_faster_member_for_several_light_ones() -> None:
+    """No move or swap helps where only a faster member can read it, and only without the rest."""
+    problem = spread_over("a" + "b" * 7, [88] + [8] * 7, a={"capacity": 68.0}, b={"capacity": 96.0})
+    found = plan(problem)
+    assert found.owner.tolist() == [1] + [0] * 7
+    assert found.reasons[0].startswith("relieves a")
+    assert {found.reasons[partition] for partition in range(1, 8)} == {"makes room on b for t-0"}
+    assert [spent.moves for spent in found.frontier] == [0, 8]
+    for options in ({"max_moves": 7}, {"max_topic_count_skew": 2}):
+        assert not moves(problem, plan(problem, **options))
+
+
+def test_several_light_partitions_are_as_few_as_will_do() -> None:
+    """The taker keeps what it can read beside the heavy partition."""
+    problem = spread_over(
+        "a" + "b" * 5, [50, 60, 20, 15, 10, 5], a={"capacity": 40.0}, b={"capacity": 120.0}
+    )
+    assert plan(problem, enough=1.1).owner.tolist() == [1, 1, 0, 0, 1, 1]
+
+
 def test_works_ahead_by_the_horizon() -> None:
     """Arrival rates count for as many seconds as the horizon says."""
     members = {"a": Member(["t"], owned={"t": [0, 1]}), "b": Member(["t"], owned={"t": [2]})}
