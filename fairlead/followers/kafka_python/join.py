@@ -11,8 +11,11 @@ rejoin stands until the rebalance is over, so every join makes one.
 A member that is thrown out while it joins, since its process stood still, joins anew without a word
 to its listener and with what it owned: a cooperative one claims that, and reads it beside whoever
 has got it since; and where it gets a partition back it reads on from where it was, not from what
-others have committed. So does an eager member that misses a generation in which others read. So
-every join lets go of what a lost member had, or an eager one, as Kafka's own client does.
+others have committed. So every join lets go of what a lost member had.
+
+An eager member that misses a generation in which others read would read on from where it was, too.
+So every join makes it forget where it was, as Kafka's own client does. It keeps all else, as ever
+with kafka-python: what is paused stays so, and who is thrown out later still hears of it.
 """
 
 import logging
@@ -21,6 +24,7 @@ from collections.abc import Callable
 from typing import Any
 
 from kafka import KafkaConsumer
+from kafka.consumer.subscription_state import TopicPartitionState
 from kafka.coordinator.assignors.abstract import RebalanceProtocol
 
 log = logging.getLogger(__name__)
@@ -54,16 +58,17 @@ def joining(consumer: KafkaConsumer) -> Callable[[], None]:
 
 
 def _let_go(coordinator: Any) -> None:
-    """Own nothing that others may read meanwhile. Called where the client calls its listeners."""
+    """Know nothing that may be out of date. Called where the client calls its listeners."""
     subscription = coordinator._subscription  # noqa: SLF001 - as above
-    had, lost = set(subscription.assigned_partitions()), coordinator._generation.is_lost()  # noqa: SLF001 - as above
-    eager = coordinator._rebalance_protocol == RebalanceProtocol.EAGER  # noqa: SLF001 - as above
-    if not had or not (lost or eager):
+    had = set(subscription.assigned_partitions())
+    if not had:
         return
-    subscription.assign_from_subscribed([])
-    if not lost:  # the client has told its listener
+    if not coordinator._generation.is_lost():  # noqa: SLF001 - as above
+        if coordinator._rebalance_protocol == RebalanceProtocol.EAGER:  # noqa: SLF001 - as above
+            _forget_positions(subscription)
         return
     log.info("Group %s: thrown out while joining; letting go of %s", coordinator.group_id, had)
+    subscription.assign_from_subscribed([])
 
     async def tell() -> None:
         try:
@@ -73,6 +78,14 @@ def _let_go(coordinator: Any) -> None:
 
     if subscription.rebalance_listener:
         coordinator._manager.call_soon(tell)  # noqa: SLF001 - as above
+
+
+def _forget_positions(subscription: Any) -> None:
+    """Own the same partitions anew: what has been committed says where to read on."""
+    for partition, state in list(subscription.assignment.items()):
+        anew = TopicPartitionState()
+        anew.paused = state.paused
+        subscription.assignment[partition] = anew
 
 
 def no_request() -> None:

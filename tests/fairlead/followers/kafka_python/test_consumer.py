@@ -13,7 +13,7 @@ from kafka import (
     KafkaProducer,
     TopicPartition,
 )
-from kafka.admin import NewPartitions
+from kafka.admin import MemberToRemove, NewPartitions
 from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
 
 from fairlead.errors import ConfigurationError
@@ -229,6 +229,71 @@ def test_member_that_is_thrown_out_while_it_joins_lets_go(
         assert journal.notes[-2:] == [("lost", [0, 1, 2, 3]), ("assigned", [0, 1, 2, 3])]
         assert {consumer.position(partition) for partition in consumer.assignment()} == {0}
     finally:
+        consumer.close()
+
+
+def test_eager_member_reads_on_from_the_commit_and_keeps_its_pauses(
+    fleet: Fleet, services: Services
+) -> None:
+    """Where it was may be out of date; what is paused is the application's business."""
+    consumer = PlanConsumer(
+        bootstrap_servers=services.bootstrap_servers,
+        group_id=fleet.group,
+        plan_topic=fleet.plan_topic,
+        enable_auto_commit=False,
+    )
+    coordinator = consumer._coordinator  # noqa: SLF001 - there is no other way
+
+    def settled() -> bool:
+        consumer.poll(timeout_ms=100)
+        return len(consumer.assignment()) == 4 and not coordinator.need_rejoin()
+
+    try:
+        consumer.subscribe(fleet.topics)
+        eventually(settled, "all partitions")
+        for partition in consumer.assignment():
+            consumer.seek(partition, 100)  # a position of its own
+        paused = TopicPartition(fleet.topics[0], 2)
+        consumer.pause(paused)
+        coordinator.request_rejoin()
+        eventually(settled, "all partitions again")
+        assert consumer.paused() == {paused}
+        assert {consumer.position(partition) for partition in consumer.assignment()} == {0}
+    finally:
+        consumer.close()
+
+
+def test_eager_member_that_is_thrown_out_unawares_tells_its_listener(
+    fleet: Fleet, services: Services
+) -> None:
+    """It hears of it only when it joins; others may have read what it gets back."""
+    journal = Journal()
+    connection = {"bootstrap_servers": services.bootstrap_servers}
+    consumer = PlanConsumer(
+        **connection,
+        group_id=fleet.group,
+        plan_topic=fleet.plan_topic,
+        enable_auto_commit=False,
+        heartbeat_interval_ms=9_000,
+    )
+    coordinator = consumer._coordinator  # noqa: SLF001 - there is no other way
+
+    def settled() -> bool:
+        consumer.poll(timeout_ms=100)
+        return len(consumer.assignment()) == 4 and not coordinator.need_rejoin()
+
+    admin = KafkaAdminClient(**connection)
+    try:
+        consumer.subscribe(fleet.topics, listener=journal)
+        eventually(settled, "all partitions")
+        me = MemberToRemove(member_id=consumer.group_metadata().member_id)
+        admin.remove_group_members(fleet.group, [me])
+        coordinator.request_rejoin()
+        eventually(settled, "all partitions again")
+        every = [0, 1, 2, 3]
+        assert journal.notes[-3:] == [("revoked", every), ("lost", every), ("assigned", every)]
+    finally:
+        admin.close()
         consumer.close()
 
 
