@@ -1,6 +1,6 @@
 """`candidate_plans`: what is the matter with each group, and what each assignor would do."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import partial
 
@@ -45,9 +45,9 @@ def candidate_plans(
     for recent in snapshots_of(context, scope_of(context), warehouse, "groups"):
         groups = warehouse.load("groups", recent.snapshot_id)["group"].to_pylist()
         with store.open() as plans:
-            known, changed_at = plans.capacities(groups), plans.last_changes(groups)
+            known, changes = plans.capacities(groups), plans.last_changes(groups)
         policy_of = {group: policy_for(group, policies) for group in groups}
-        if _judged_already(warehouse, recent, policy_of, changed_at):
+        if _judged_already(warehouse, recent, policy_of, changes):
             context.log.info("The look that called for this run has judged its groups")
             computed.append(warehouse.load("candidates", recent.snapshot_id, columns=COLUMNS))
             continue
@@ -62,7 +62,7 @@ def candidate_plans(
             snapshot_id=recent.snapshot_id,
             policies=policy_of,
             capacities=known,
-            changed_at=changed_at,
+            changes=changes,
         )
         spark.compute(doing, context.log.info, judge)
         computed.append(warehouse.load("candidates", recent.snapshot_id, columns=COLUMNS))
@@ -82,10 +82,10 @@ def _judged_already(
     warehouse: Warehouse,
     recent: Recent,
     policy_of: Mapping[str, Policy],
-    changed_at: Mapping[str, datetime],
+    changes: Mapping[str, Sequence[datetime]],
 ) -> bool:
     """Whether a look has judged the snapshot, by these policies and after the last plan."""
     judged_by = warehouse.metadata("candidates", recent.snapshot_id).get(JUDGED_BY)
     if judged_by is None or judged_by.decode() != fingerprint(policy_of):
         return False
-    return all(changed < recent.snapshot_at for changed in changed_at.values())
+    return all(plans[-1] < recent.snapshot_at for plans in changes.values())

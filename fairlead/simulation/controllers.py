@@ -135,8 +135,8 @@ class ByPlans:
 
     def __init__(self) -> None:
         self._plan: PlanDocument | None = None
-        #: When a plan last took effect, seconds since the epoch.
-        self.changed_at: float | None = None
+        #: When plans took effect, seconds since the epoch, ascending.
+        self.took_effect: list[float] = []
         #: What was said at each decision, with when.
         self.judgements: list[tuple[float, Judgement]] = []
 
@@ -154,7 +154,7 @@ class ByPlans:
         if owner is None:
             return None
         self.take_over(moment, owner)
-        self.changed_at = moment.at
+        self.took_effect.append(moment.at)
         return owner
 
     def take_over(self, moment: Moment, owner: Int32) -> None:

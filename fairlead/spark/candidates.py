@@ -7,7 +7,7 @@ does (`planning`), the judgement (`fairlead.domain.judgement`), storing what it 
 Executors need this package and numpy, no settings.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import partial
 
@@ -34,7 +34,7 @@ def write_candidates(
     policies: Mapping[str, Policy],
     *,
     capacities: Capacities | None = None,
-    changed_at: Mapping[str, datetime] | None = None,
+    changes: Mapping[str, Sequence[datetime]] | None = None,
 ) -> None:
     """Judge every group of a snapshot, and compute the candidates of its policy's assignors.
 
@@ -50,8 +50,8 @@ def write_candidates(
         Group to its policy, for every group of the snapshot.
     capacities
         Group to what is remembered of its members' speeds.
-    changed_at
-        Group to when a plan of it last took effect.
+    changes
+        Group to when plans of it took effect lately, ascending.
 
     Notes
     -----
@@ -68,7 +68,7 @@ def write_candidates(
         return
     tasks = deal_snapshot(spark, place)
     options, option_of = _options(policies, compare=len(tasks) <= COMPARED)
-    questions = _questions(tasks, option_of, capacities or {}, changed_at or {})
+    questions = _questions(tasks, option_of, capacities or {}, changes or {})
     warehouse.write("questions", snapshot_id, questions)
     with warehouse.in_parts("candidates", snapshot_id, CANDIDATES) as parts:
         in_tasks(spark, len({*tasks.values()}), partial(plan_task, place, options), parts)
@@ -93,7 +93,7 @@ def _questions(
     tasks: Mapping[str, int],
     option_of: Mapping[str, int],
     capacities: Capacities,
-    changed_at: Mapping[str, datetime],
+    changes: Mapping[str, Sequence[datetime]],
 ) -> pa.Table:
     """Return the table `questions` of a snapshot."""
     rows = [
@@ -101,7 +101,7 @@ def _questions(
             "group": group,
             "task": task,
             "option": option_of[group],
-            "changed_at": changed_at[group].timestamp() if group in changed_at else None,
+            "plans": [at.timestamp() for at in changes.get(group, ())],
             "capacities": capacity_rows(capacities.get(group, {})),
         }
         for group, task in tasks.items()

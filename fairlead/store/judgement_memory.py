@@ -14,6 +14,7 @@ from sqlalchemy import Connection, Text, cast, func, literal, select, text
 from sqlalchemy.dialects.postgresql import JSONB
 
 from fairlead.domain.judgement.capacities import Capacity
+from fairlead.domain.judgement.rules import MOST_PLANS
 from fairlead.domain.plan_requests import PlanRequest, StandingRequest
 from fairlead.domain.records import Findings
 
@@ -33,17 +34,18 @@ _CALLS: Final = text("""
     WHERE until IS NULL AND called_for IS NOT NULL AND called_at >= now() - :age
     ORDER BY late_s DESC NULLS LAST, group_id
 """)
-# Of the highest version, and there a retirement comes after the publication.
+# Of the highest versions, and there a retirement comes after the publication.
 _CHANGES: Final = text("""
     SELECT consumer_group.group_id, newest.at
     FROM fairlead_raw.consumer_group,
         LATERAL (
-            SELECT at FROM fairlead_raw.plan_event
+            SELECT at, version, state FROM fairlead_raw.plan_event
             WHERE plan_event.group_id = consumer_group.group_id
                 AND state IN ('published', 'retired')
-            ORDER BY version DESC, state DESC LIMIT 1
+            ORDER BY version DESC, state DESC LIMIT :most
         ) AS newest
     WHERE consumer_group.group_id = ANY(:groups)
+    ORDER BY newest.version, newest.state
 """)
 
 #: Of findings, what other tables keep.
@@ -62,10 +64,15 @@ def known_capacities(
     return found
 
 
-def last_changes(connection: Connection, groups: Iterable[str]) -> dict[str, datetime]:
-    """Return when a plan of each group was last published or retired; never: it is missing."""
-    rows = connection.execute(_CHANGES, {"groups": list(groups)})
-    return {row.group_id: row.at for row in rows}
+def last_changes(connection: Connection, groups: Iterable[str]) -> dict[str, list[datetime]]:
+    """Return when plans of each group were last published or retired; never: it is missing.
+
+    Ascending by version, and `MOST_PLANS` at most.
+    """
+    changes: dict[str, list[datetime]] = {}
+    for row in connection.execute(_CHANGES, {"groups": list(groups), "most": MOST_PLANS}):
+        changes.setdefault(row.group_id, []).append(row.at)
+    return changes
 
 
 def standing_requests(connection: Connection, age: timedelta) -> dict[str, StandingRequest]:

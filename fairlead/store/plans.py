@@ -329,8 +329,8 @@ class PlanStore:
                 connection.scalars(select(ConsumerGroup.group_id).order_by(ConsumerGroup.group_id))
             )
 
-    def last_changes(self, groups: Iterable[str]) -> dict[str, datetime]:
-        """Return when what a group is to follow last changed: a plan was published or retired."""
+    def last_changes(self, groups: Iterable[str]) -> dict[str, list[datetime]]:
+        """Return when what groups are to follow changed lately: plans were published or retired."""
         with transaction(self._engine) as connection:
             return last_changes(connection, groups)
 

@@ -87,14 +87,14 @@ class GroupMemories:
     ----------
     capacities
         Group to what is known of its members' speeds.
-    changed_at
-        Group to when a plan of it last took effect.
+    changes
+        Group to when plans of it took effect lately, ascending.
     kept
         Group to the newest look that is kept for those who ask how it went.
     """
 
     capacities: Mapping[str, Mapping[str, Capacity]] = field(default_factory=dict)
-    changed_at: Mapping[str, datetime] = field(default_factory=dict)
+    changes: Mapping[str, Sequence[datetime]] = field(default_factory=dict)
     kept: Mapping[str, Last] = field(default_factory=dict)
 
     def of(self, groups: Iterable[str]) -> "GroupMemories":
@@ -102,7 +102,7 @@ class GroupMemories:
         names = list(groups)
         return GroupMemories(
             {name: self.capacities[name] for name in names if name in self.capacities},
-            {name: self.changed_at[name] for name in names if name in self.changed_at},
+            {name: self.changes[name] for name in names if name in self.changes},
             {name: self.kept[name] for name in names if name in self.kept},
         )
 
@@ -222,7 +222,7 @@ def _judged(
                 members[name],
                 looks[name],
                 memory.capacities.get(name, {}),
-                memory.changed_at.get(name),
+                memory.changes.get(name, ()),
             )
             groups.append((group, PlanningOptions.of(policy_for(name, policies), compare=False)))
     for group, planning, question in questions_about(groups):
@@ -262,7 +262,7 @@ def _judge(
     findings = _findings(group, question.problem, judgement)
     findings = replace(findings, kept=_kept(group, question, judgement, at, last))
     late = judgement.kept.late_s > question.rules.objective_s
-    worse = made_worse(question) if late and question.changed_at is not None else None
+    worse = made_worse(question) if late and question.plans else None
     if worse is not None:
         diagnosed.worse[name] = worse
     if judgement.outcome == "plan":

@@ -33,12 +33,12 @@ class GroupMemory:
     ----------
     capacities
         Of its members' speeds.
-    changed_at
-        When a plan last took effect; None: never, or it is not known.
+    changes
+        When plans took effect lately, ascending; none: never, or it is not known.
     """
 
     capacities: Mapping[str, Capacity]
-    changed_at: datetime | None = None
+    changes: Sequence[datetime] = ()
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ def plan_group(
     since = at - looked_back(remembered=bool(memory.capacities))
     looks = pa.concat_tables([archive.read(since, at, [group]), seen])
     rows = judge_group(
-        Group.remembered(described, snapshot.members, looks, memory.capacities, memory.changed_at),
+        Group.remembered(described, snapshot.members, looks, memory.capacities, memory.changes),
         PlanningOptions.of(policy, compare=True),
     )
     tables = SnapshotTables(

@@ -17,6 +17,7 @@ from assignors.registry import assign, check_options
 from assignors.verifier import violations
 from fairlead.domain.judgement.forecast import Forecast, Outlook
 from fairlead.domain.judgement.looks import Float64, Int32, Int64, Mask
+from fairlead.domain.judgement.peers import Peers
 from fairlead.domain.judgement.racks import RackTraffic
 from fairlead.domain.judgement.rules import Rules
 
@@ -159,18 +160,84 @@ def _run(inputs: CandidateInputs, name: str, options: Mapping[str, Any]) -> Assi
     options = _within_budget(inputs.rules, name, options)
     if name != FLAGSHIP:
         return assign(name, inputs.problem, **options)
+    if inputs.calm:
+        found = Assignment(inputs.problem, inputs.problem.owner, "no change: nobody is late")
+    else:
+        found = _relieved(inputs, options)
+    horizon_s = weighing_horizon(inputs)
+    return _brought_near(inputs, found, _work(inputs, horizon_s), horizon_s, options)
+
+
+def _relieved(inputs: CandidateInputs, options: Mapping[str, Any]) -> Assignment:
+    """Plan each set of members that share topics by itself, the latest first.
+
+    What one of them has too much of is no measure for the others.
+    """
+    problem = inputs.problem
+    owner, reasons, told = problem.owner.copy(), dict[int, str](), list[Assignment]()
+    for part, mine in _parts(inputs):
+        left = options.get("max_moves")
+        if left is not None:
+            left -= int(((problem.owner >= 0) & (owner != problem.owner)).sum())
+        found = _relieved_part(part, {**options, "max_moves": left})
+        owner[mine] = found.owner[mine]
+        reasons |= {index: why for index, why in found.reasons.items() if mine[index]}
+        told.append(found)
+    outcome = "; ".join(dict.fromkeys(found.outcome or "" for found in told))
+    return Assignment(problem, owner, outcome, reasons, told[0].frontier)
+
+
+def _parts(inputs: CandidateInputs) -> list[tuple[CandidateInputs, Mask]]:
+    """Return the sets of members that share topics, and which partitions are theirs.
+
+    Those with somebody late, or with a partition that nobody owns; everything where none is so. The
+    others have no arrivals, no backlog and no capacity.
+    """
+    problem, outlook = inputs.problem, inputs.outlook
+    peers = Peers.of(problem)
+    lateness = outlook.lateness(problem.owner, inputs.rules.horizon_s)
+    orphans = problem.assignable & (problem.owner < 0)
+    of_partition = peers.topics[problem.topic_of]
+    latest = {
+        number: -float(lateness[peers.linked == number].max())
+        for number in np.unique(
+            np.concatenate(
+                (peers.linked[lateness > inputs.rules.objective_s], of_partition[orphans])
+            )
+        ).tolist()
+    }
+    if peers.linked is peers.alike or not latest:
+        return [(inputs, np.ones(problem.partition_total, dtype=bool))]
+    return [
+        (_part(inputs, of_partition == number, peers.linked == number), of_partition == number)
+        for number in sorted(latest, key=latest.__getitem__)
+    ]
+
+
+def _part(inputs: CandidateInputs, mine: Mask, members: Mask) -> CandidateInputs:
+    outlook = inputs.outlook
+    return replace(
+        inputs,
+        outlook=replace(
+            outlook,
+            arrivals=np.where(mine, outlook.arrivals, 0.0),
+            backlog=np.where(mine, outlook.backlog, 0.0),
+            late_s=np.where(mine, outlook.late_s, 0.0),
+            capacities=np.where(members, outlook.capacities, 0.0),
+        ),
+        at_most=None if inputs.at_most is None else np.where(members, inputs.at_most, 0.0),
+    )
+
+
+def _relieved_part(inputs: CandidateInputs, options: Mapping[str, Any]) -> Assignment:
     horizon_s = weighing_horizon(inputs)
     work = _work(inputs, horizon_s)
     limits = {"horizon": horizon_s, "enough": _enough(inputs, work, horizon_s)}
-    if inputs.calm:
-        kept = Assignment(inputs.problem, inputs.problem.owner, "no change: nobody is late")
-        return _brought_near(inputs, kept, work, horizon_s, options)
-    found = assign(name, work, **{**limits, **options})
+    found = assign(FLAGSHIP, work, **{**limits, **options})
     spared = _sparing(inputs, found, horizon_s)
     if spared is not None:
-        found = assign(name, work, **{**limits, **options, "max_moves": spared})
-    found = replace(found, problem=inputs.problem)
-    return _brought_near(inputs, found, work, horizon_s, options)
+        found = assign(FLAGSHIP, work, **{**limits, **options, "max_moves": spared})
+    return replace(found, problem=inputs.problem)
 
 
 def _within_budget(rules: Rules, name: str, options: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -73,6 +73,12 @@ _SEVERAL: Final = 3
 #: While a backlog of hours is read, no plan is made for being through so much of that time earlier.
 CLOSE: Final = 0.1
 
+#: After so many plans lately a group rests for so long, and after each further one twice as long.
+AT_ONCE: Final = 8
+FIRST_REST_S: Final = 3600.0
+#: Plans that took effect before that count no more.
+LATELY_S: Final = 2 * 86_400.0
+
 Outcome = Literal["plan", "no change"]
 Choose = Literal["first", "best"]
 
@@ -95,8 +101,8 @@ class Question:
         Known from before: what the last answer about the group said.
     forgotten
         Whether there was a memory that made no sense: the evidence says so.
-    changed_at
-        When a plan last took effect, seconds since the epoch; None: never.
+    plans
+        When plans took effect, seconds since the epoch, ascending: the last `MOST_PLANS`.
     eager
         Whether every partition stands still at each rebalance, not only those that move.
     record_bytes
@@ -111,10 +117,15 @@ class Question:
     rules: Rules = field(default_factory=Rules)
     capacities: Mapping[str, Capacity] = field(default_factory=dict)
     forgotten: bool = False
-    changed_at: float | None = None
+    plans: Sequence[float] = ()
     eager: bool = False
     record_bytes: Float64 | None = None
     seen: Seen | None = None
+
+    @property
+    def changed_at(self) -> float | None:
+        """When a plan last took effect; None: never."""
+        return self.plans[-1] if self.plans else None
 
 
 def together(questions: Sequence[Question]) -> list[Question]:
@@ -702,13 +713,34 @@ def _waits(state: State) -> str | None:
     if rules.cooldown_s is not None and now < changed_at + rules.cooldown_s:
         left = length(changed_at + rules.cooldown_s - now)
         return f"the last plan took effect {length(now - changed_at)} ago: cooldown for {left} more"
+    if _changed_since(state, changed_at):
+        return None
+    plans = [at for at in state.question.plans if at > now - LATELY_S]
+    rests_until = changed_at + rest_s(len(plans))
+    if now < rests_until:
+        return (
+            f"{len(plans)} plans took effect within {length(now - plans[0])}: the group rests for "
+            f"{length(rests_until - now)} more"
+        )
     since = int((state.recent.at > changed_at + rules.pause_s).sum())
-    if since >= LOOKS_NEEDED or _changed_since(state, changed_at):
+    if since >= LOOKS_NEEDED:
         return None
     return (
         f"the last plan took effect {length(max(now - changed_at, 0.0))} ago: {since} of the "
         f"{LOOKS_NEEDED} looks are there that it takes to see what it did"
     )
+
+
+def rest_s(plans: int) -> float:
+    """Return how long a group rests after so many plans one after the other, seconds.
+
+    Examples
+    --------
+    >>> [rest_s(plans) / 3600 for plans in (7, 8, 9, 10)]
+    [0.0, 1.0, 2.0, 4.0]
+    """
+    more = min(plans - AT_ONCE, 10)
+    return FIRST_REST_S * 2.0**more if more >= 0 else 0.0
 
 
 def _changed_since(state: State, changed_at: float) -> bool:
@@ -856,9 +888,18 @@ def _worth(state: State, candidate: Candidate) -> tuple[bool, str]:
     if not candidate.moved:
         known = "" if state.speeds.measured.all() else " as far as is known"
         return False, f"no assignment is better{known} ({state.diagnosis.name}); {what}"
+    changed = owner != problem.owner
+    concerned = np.union1d(problem.owner[changed], owner[changed])
+    if planned.late_s > (1.0 - BETTER) * kept.late_s:
+        # The latest is not whom the plan helps.
+        then, now = (
+            length(outlook.lateness(owners, rules.horizon_s)[concerned].max())
+            for owners in (owner, problem.owner)
+        )
+        what += f"; the {concerned.size} members that it changes: {now} as it is, {then} as planned"
     span = weighing_horizon(state.inputs)
-    before = outlook.lateness_in_all(problem.owner, span)
-    avoided = before - outlook.lateness_in_all(owner, span)
+    before = outlook.lateness_in_all(problem.owner, span)[concerned].sum()
+    avoided = before - outlook.lateness_in_all(owner, span)[concerned].sum()
     if planned.late_s > rules.objective_s and avoided < BETTER * before:
         return False, f"hardly better ({state.diagnosis.name}); {what}"
     still = int((owner >= 0).sum()) if state.question.eager else candidate.moved

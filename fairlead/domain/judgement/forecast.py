@@ -154,7 +154,8 @@ class Outlook:
     def _lateness(self, loads: _Loads, horizon_s: float) -> Float64:
         arrivals, waiting, oldest = loads
         left = np.maximum(waiting + (arrivals - self.capacities) * horizon_s, 0.0)
-        grown = np.minimum(_over(left, arrivals), oldest + horizon_s)
+        stays = oldest * np.minimum(left / np.maximum(waiting, 1e-9), 1.0)
+        grown = np.minimum(np.maximum(_over(left, arrivals), stays), oldest + horizon_s)
         return np.where(self.capacities > 0, grown, oldest)
 
     def forecast(self, owner: Int32, horizon_s: float) -> Forecast:
@@ -251,10 +252,10 @@ class Outlook:
         records = read if self.costs is None else read / self.costs
         return self.retention.seconds(waits, records, until)
 
-    def lateness_in_all(self, owner: Int32, horizon_s: float) -> float:
-        """Return the lateness at a horizon, summed over partitions; seconds."""
+    def lateness_in_all(self, owner: Int32, horizon_s: float) -> Float64:
+        """Return the lateness at a horizon, summed over each member's partitions; seconds, (M,)."""
         partitions = self.by_member(np.ones_like(self.arrivals), owner)
-        return float((self.lateness(owner, horizon_s) * partitions).sum())
+        return self.lateness(owner, horizon_s) * partitions
 
 
 def _over(amounts: Float64, per_s: Float64) -> Float64:

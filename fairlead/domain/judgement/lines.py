@@ -97,14 +97,16 @@ def _question(line: Mapping[str, Any], policy: Policy) -> Question:
         },
     )
     changed_at = line.get("changed_at")
-    capacities, forgotten = _remembered(line, looks, problem)
+    changed_at = None if changed_at is None else min(moment(changed_at, "changed_at"), looks.now)
+    capacities, plans, forgotten = _remembered(line, looks, problem)
+    before = [at for at in plans if changed_at is not None and at < changed_at]
     return Question(
         problem=problem,
         looks=looks,
         rules=policy.rules(),
         capacities=capacities,
         forgotten=forgotten,
-        changed_at=None if changed_at is None else min(moment(changed_at, "changed_at"), looks.now),
+        plans=[] if changed_at is None else [*before, changed_at],
     )
 
 
@@ -233,19 +235,19 @@ def _owned(looks: Looks, layout: Problem) -> dict[str, dict[str, list[int]]]:
 
 def _remembered(
     line: Mapping[str, Any], looks: Looks, problem: Problem
-) -> tuple[dict[str, Capacity], bool]:
+) -> tuple[dict[str, Capacity], tuple[float, ...], bool]:
     """Read what is known from before: the memory, or the capacities where it makes no sense.
 
-    Also returned is whether there was a memory that made none.
+    Also returned is when plans took effect, and whether there was a memory that made no sense.
     """
     capacities = capacities_of(line.get("capacities"), looks)
     memory = line.get("memory")
     if memory is None:
-        return capacities, False
+        return capacities, (), False
     try:
-        return recalled(memory, looks, problem), False
+        return *recalled(memory, looks, problem), False
     except InvalidProblemError:
-        return capacities, True
+        return capacities, (), True
 
 
 def _answer(judgement: Judgement, question: Question) -> dict[str, Any]:
@@ -261,7 +263,7 @@ def _answer(judgement: Judgement, question: Question) -> dict[str, Any]:
             "kept": _forecast(judgement.kept),
         },
         "capacities": {name: as_row(capacity) for name, capacity in judgement.capacities.items()},
-        "memory": written(judgement.capacities, question.looks, question.problem),
+        "memory": written(judgement.capacities, question.looks, question.problem, question.plans),
         "costs": _costs(judgement.costs, question.problem),
         "consumers": asdict(judgement.size),
         "moved": 0 if chosen is None else chosen.moved,

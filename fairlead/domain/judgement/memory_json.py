@@ -6,7 +6,7 @@ of a line (`lines`), nor what notes say (`memory_notes`).
 
 import json
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -17,6 +17,7 @@ from assignors.problem import InvalidProblemError, Problem
 from fairlead.common.json_lines import an_object, check_keys, shown
 from fairlead.domain.judgement.capacities import LARGEST_RATE, Capacity
 from fairlead.domain.judgement.looks import Looks
+from fairlead.domain.judgement.rules import MOST_PLANS
 
 _FORMAT: Final = 1
 _CAPACITY_KEYS: Final = frozenset({"records_per_s", "measured", "at"})
@@ -28,13 +29,16 @@ _BY_MEMBER: Final = 500
 _TOPICS: Final = 50
 
 
-def written(capacities: Mapping[str, Capacity], looks: Looks, problem: Problem) -> dict[str, Any]:
-    """Write down what is known of members.
+def written(
+    capacities: Mapping[str, Capacity], looks: Looks, problem: Problem, plans: Sequence[float] = ()
+) -> dict[str, Any]:
+    """Write down what is known of members, and when plans took effect lately.
 
     Those that are there come first, then those of whom something was seen last; where there is no
     room, notes are left out, and then members.
     """
     memory: dict[str, Any] = {"format": _FORMAT, "look": _look(looks, problem), "members": {}}
+    memory["plans"] = list(plans[-MOST_PLANS:])
     room = _LENGTH + _BY_PARTITION * problem.partition_total + _BY_MEMBER * len(problem.members)
     room -= len(json.dumps(memory))
     there = capacities.keys() & set(problem.members)
@@ -54,8 +58,10 @@ def _size(name: str, row: Mapping[str, Any]) -> int:
     return len(json.dumps({name: row}))
 
 
-def recalled(memory: Any, looks: Looks, problem: Problem) -> dict[str, Capacity]:
-    """Read a memory.
+def recalled(
+    memory: Any, looks: Looks, problem: Problem
+) -> tuple[dict[str, Capacity], tuple[float, ...]]:
+    """Read a memory: what is known of members, and when plans took effect, ascending.
 
     Raises
     ------
@@ -71,11 +77,14 @@ def recalled(memory: Any, looks: Looks, problem: Problem) -> dict[str, Capacity]
             raise InvalidProblemError("memory.members: no notes")
         known = capacities_of(rows, looks)
         foreign = known and known.keys().isdisjoint(looks.members)
+        plans = tuple(sorted(min(float(at), looks.now) for at in memory.get("plans", ())))
+        if len(plans) > MOST_PLANS or not np.isfinite(plans).all():
+            raise InvalidProblemError("memory.plans: no times")
         if foreign or not _seen(memory.get("look"), looks, problem):
             raise InvalidProblemError("memory: of another group")
     except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError) as error:
         raise InvalidProblemError("memory: makes no sense") from error
-    return {name: replace(capacity, note=notes[name]) for name, capacity in known.items()}
+    return {name: replace(capacity, note=notes[name]) for name, capacity in known.items()}, plans
 
 
 def capacities_of(given: Any, looks: Looks) -> dict[str, Capacity]:

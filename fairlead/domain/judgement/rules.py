@@ -1,6 +1,10 @@
 """What a policy asks of the judgement, free of how policies are written down."""
 
 from dataclasses import dataclass
+from typing import Final
+
+#: Of so many plans is remembered when they took effect.
+MOST_PLANS: Final = 20
 
 
 @dataclass(frozen=True)

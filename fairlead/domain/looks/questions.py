@@ -84,15 +84,15 @@ class Group:
         Its looks, the snapshot among them; of the schema `fairlead.domain.looks.look.LOOKS`.
     capacities
         Remembered of its members: rows of member, records_per_s, measured, at, note.
-    changed_at
-        When a plan last took effect, seconds since the epoch; None: never.
+    plans
+        When plans took effect lately, seconds since the epoch, ascending.
     """
 
     described: Mapping[str, Any]
     members: Sequence[Mapping[str, Any]]
     looks: pa.Table
     capacities: Sequence[Mapping[str, Any]] = ()
-    changed_at: float | None = None
+    plans: Sequence[float] = ()
 
     @classmethod
     def remembered(
@@ -101,7 +101,7 @@ class Group:
         members: pa.Table,
         looks: pa.Table,
         capacities: Mapping[str, Capacity],
-        changed_at: datetime | None,
+        plans: Sequence[datetime],
     ) -> "Group":
         """Return a group with what is remembered of it, as the plan store has it."""
         return cls(
@@ -109,7 +109,7 @@ class Group:
             members=members.to_pylist(),
             looks=looks,
             capacities=capacity_rows(capacities),
-            changed_at=None if changed_at is None else changed_at.timestamp(),
+            plans=[at.timestamp() for at in plans],
         )
 
 
@@ -179,7 +179,7 @@ def question_about(group: Group, planning: PlanningOptions) -> Question:
             )
             for row in group.capacities
         },
-        changed_at=None if group.changed_at is None else min(group.changed_at, looks.now),
+        plans=[min(at, looks.now) for at in group.plans],
         eager=_eager(group),
         record_bytes=None
         if sources is None

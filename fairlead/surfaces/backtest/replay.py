@@ -170,7 +170,7 @@ class _ByPolicy(ByPlans):
                 looks=moment.looks(),
                 rules=self._policy.rules(),
                 capacities=self._capacities,
-                changed_at=self.changed_at,
+                plans=self.took_effect,
             ),
             assignors=(self._assignor,),
             options=self._options,

@@ -108,7 +108,7 @@ def _stored(group: str, settings: "Settings") -> tuple["Planned", "Outcome"]:
         check_clock(engine)
         store = PlanStore(engine, settings.source)
         memory = GroupMemory(
-            store.capacities([group]).get(group, {}), store.last_changes([group]).get(group)
+            store.capacities([group]).get(group, {}), store.last_changes([group]).get(group, ())
         )
         planned = _planned(group, settings, memory)
         (outcome,) = carry_out(store, [planned.look], datetime.now(UTC))
@@ -135,7 +135,7 @@ def _remembered(group: str) -> "GroupMemory":
     except (ConfigurationError, StoreUnavailableError) as error:
         say_error(error, "nothing is remembered of the group's speeds: ")
         return GroupMemory({})
-    return GroupMemory(known.get(group, {}), changed.get(group))
+    return GroupMemory(known.get(group, {}), changed.get(group, ()))
 
 
 def _require_known(gateway: "KafkaGateway", group: str) -> None:

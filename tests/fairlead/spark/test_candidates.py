@@ -124,7 +124,7 @@ def test_what_is_remembered_reaches_the_judgement(spark: SparkSession, tmp_path:
         taken.snapshot_id,
         dict.fromkeys("gh", RANGE),
         capacities={"g": {"b": fast}},
-        changed_at={"h": NOON - timedelta(minutes=1)},
+        changes={"h": [NOON - timedelta(minutes=1)]},
     )
     rows = warehouse.load("candidates", taken.snapshot_id, [("assignor", "==", "observed")])
     found = {row["group"]: row for row in rows.to_pylist()}

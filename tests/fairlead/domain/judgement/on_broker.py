@@ -82,7 +82,7 @@ class Planned:
         self._began, self._next_at = datetime.now(UTC), time.monotonic()
         self._looks: list[pa.Table] = []
         self._capacities: dict[str, Capacity] = {}
-        self._changed_at: float | None = None
+        self._plans: list[float] = []
         self._followed: Int32 | None = None
         self._disturbed = False
         self._question: Question | None = None
@@ -150,7 +150,7 @@ class Planned:
             snapshot.members.to_pylist(),
             pa.concat_tables(self._looks),
             [{"member": name, **vars(capacity)} for name, capacity in self._capacities.items()],
-            self._changed_at,
+            self._plans,
         )
         question = question_about(group, PlanningOptions(rules=self._rules))
         self._question = question
@@ -163,7 +163,7 @@ class Planned:
         if published and judgement.chosen is not None and judgement.chosen.assignment is not None:
             self._followed = plan
             self._fleet.publish(self._document(judgement.chosen.assignment.by_member()))
-            self._changed_at = self._told(datetime.now(UTC)).timestamp()
+            self._plans.append(self._told(datetime.now(UTC)).timestamp())
         return self.seen[-1]
 
     def _told(self, at: datetime) -> datetime:

@@ -1,5 +1,6 @@
 """Whether there is a plan, and which."""
 
+import json
 import time
 from collections.abc import Callable
 from statistics import median
@@ -40,6 +41,22 @@ def test_after_a_plan_its_effect_is_awaited() -> None:
     answer = answer_question({**sick, "changed_at": written(16 * 60.0)})
     assert answer["outcome"] == "no change"
     assert "took effect" in answer["reason"]
+
+
+def test_after_many_plans_a_group_rests() -> None:
+    """What is known does not suffice: the ninth plan comes an hour after the eighth."""
+    sick, memory = question(end=skewed, committed=behind), None
+    outcomes = []
+    for number in range(9):
+        line = {**sick, "memory": memory, "changed_at": written((number - 9) * 300.0)}
+        answer = answer_question(line)
+        outcomes.append(answer["outcome"])
+        memory = json.loads(json.dumps(answer["memory"]))
+    assert outcomes == ["plan"] * 7 + ["no change"] * 2
+    assert answer["reason"].startswith("9 plans took effect within ")
+    assert "the group rests for " in answer["reason"]
+    later = {**sick, "memory": memory, "changed_at": written(-86_400.0)}
+    assert answer_question(later)["outcome"] == "plan"
 
 
 @pytest.mark.parametrize("hours", [1.0, 4.0])

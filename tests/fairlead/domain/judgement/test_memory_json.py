@@ -95,4 +95,5 @@ def test_a_memory_keeps_within_its_bounds_and_those_that_are_there_come_first() 
     newest = f"{'gone' * 20}-199"
     assert newest in memory["members"]
     assert f"{'gone' * 20}-0" not in memory["members"]
-    assert recalled(memory, looks, problem)["b"] == capacity
+    known, _ = recalled(memory, looks, problem)
+    assert known["b"] == capacity
