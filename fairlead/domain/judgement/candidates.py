@@ -25,6 +25,8 @@ from fairlead.domain.judgement.rules import Rules
 FLAGSHIP: Final = "sticky-lag-aware"
 #: How much of the room between what is used in all and everything a plan may use of a member.
 ROOM: Final = 0.25
+#: A member may stay so much fuller than need be, and not so full as to fall behind.
+BAND: Final = 0.05
 #: Where a backlog takes longer than the horizon to be read, the horizon is so much of that time.
 DRAINED: Final = 1.25
 #: Further than so many horizons nobody looks.
@@ -232,7 +234,8 @@ def _part(inputs: CandidateInputs, mine: Mask, members: Mask) -> CandidateInputs
 def _relieved_part(inputs: CandidateInputs, options: Mapping[str, Any]) -> Assignment:
     horizon_s = weighing_horizon(inputs)
     work = _work(inputs, horizon_s)
-    limits = {"horizon": horizon_s, "enough": _enough(inputs, work, horizon_s)}
+    enough = _enough(inputs, work, horizon_s)
+    limits = {"horizon": horizon_s, "enough": enough, "band": _band(work)}
     found = assign(FLAGSHIP, work, **{**limits, **options})
     spared = _sparing(inputs, found, horizon_s)
     if spared is not None:
@@ -432,3 +435,14 @@ def _enough(inputs: CandidateInputs, work: Problem, horizon_s: float) -> float:
         # What fills members is backlog, and will be gone.
         return roomy * horizon_s
     return min(roomy, inputs.rules.headroom) * horizon_s
+
+
+def _band(work: Problem) -> float:
+    """Return how much fuller than need be a member may stay, as a share.
+
+    `BAND`, or less where little more than what arrives can be read.
+    """
+    assert work.arrival_rates is not None  # noqa: S101 - as `_work` has it
+    arrivals, capacity = float(work.arrival_rates.sum()), float(work.capacities.sum())
+    spare = capacity / arrivals - 1.0 if arrivals > 0 else np.inf
+    return min(BAND, spare) if spare > 0 else BAND

@@ -74,7 +74,7 @@ _SEVERAL: Final = 3
 CLOSE: Final = 0.1
 
 #: After so many plans lately a group rests for so long, and after each further one twice as long.
-AT_ONCE: Final = 8
+AT_ONCE: Final = 20
 FIRST_REST_S: Final = 3600.0
 #: Plans that took effect before that count no more.
 LATELY_S: Final = 2 * 86_400.0
@@ -736,7 +736,7 @@ def rest_s(plans: int) -> float:
 
     Examples
     --------
-    >>> [rest_s(plans) / 3600 for plans in (7, 8, 9, 10)]
+    >>> [rest_s(plans) / 3600 for plans in (19, 20, 21, 22)]
     [0.0, 1.0, 2.0, 4.0]
     """
     more = min(plans - AT_ONCE, 10)

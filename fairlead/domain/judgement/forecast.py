@@ -152,11 +152,21 @@ class Outlook:
         )
 
     def _lateness(self, loads: _Loads, horizon_s: float) -> Float64:
-        arrivals, waiting, oldest = loads
-        left = np.maximum(waiting + (arrivals - self.capacities) * horizon_s, 0.0)
-        stays = oldest * np.minimum(left / np.maximum(waiting, 1e-9), 1.0)
-        grown = np.minimum(np.maximum(_over(left, arrivals), stays), oldest + horizon_s)
-        return np.where(self.capacities > 0, grown, oldest)
+        # What is furthest behind stays so until all that waits has been read.
+        left = self._left(loads, horizon_s) / np.maximum(loads.waiting, 1e-9)
+        stays = loads.oldest * np.minimum(left, 1.0)
+        return np.maximum(self._usual_lateness(loads, horizon_s), stays)
+
+    def _usual_lateness(self, loads: _Loads, horizon_s: float) -> Float64:
+        """Return how late each member is with what it reads on average; seconds, (N, M)."""
+        grown = _over(self._left(loads, horizon_s), loads.arrivals)
+        grown = np.minimum(grown, loads.oldest + horizon_s)
+        return np.where(self.capacities > 0, grown, loads.oldest)
+
+    def _left(self, loads: _Loads, horizon_s: float) -> Float64:
+        """Return what waits at the horizon, records."""
+        more = (loads.arrivals - self.capacities) * horizon_s
+        return np.maximum(loads.waiting + more, 0.0)
 
     def forecast(self, owner: Int32, horizon_s: float) -> Forecast:
         """Return the figures that decide.
@@ -255,7 +265,8 @@ class Outlook:
     def lateness_in_all(self, owner: Int32, horizon_s: float) -> Float64:
         """Return the lateness at a horizon, summed over each member's partitions; seconds, (M,)."""
         partitions = self.by_member(np.ones_like(self.arrivals), owner)
-        return self.lateness(owner, horizon_s) * partitions
+        late_s: Float64 = self._usual_lateness(self._loads(owner[None]), horizon_s)[0]
+        return late_s * partitions
 
 
 def _over(amounts: Float64, per_s: Float64) -> Float64:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Final
 
 #: Of so many plans is remembered when they took effect.
-MOST_PLANS: Final = 20
+MOST_PLANS: Final = 30
 
 
 @dataclass(frozen=True)

@@ -44,16 +44,16 @@ def test_after_a_plan_its_effect_is_awaited() -> None:
 
 
 def test_after_many_plans_a_group_rests() -> None:
-    """What is known does not suffice: the ninth plan comes an hour after the eighth."""
+    """What is known does not suffice: after the twentieth plan there is none for an hour."""
     sick, memory = question(end=skewed, committed=behind), None
     outcomes = []
-    for number in range(9):
-        line = {**sick, "memory": memory, "changed_at": written((number - 9) * 300.0)}
+    for number in range(21):
+        line = {**sick, "memory": memory, "changed_at": written((number - 21) * 300.0)}
         answer = answer_question(line)
         outcomes.append(answer["outcome"])
         memory = json.loads(json.dumps(answer["memory"]))
-    assert outcomes == ["plan"] * 7 + ["no change"] * 2
-    assert answer["reason"].startswith("9 plans took effect within ")
+    assert outcomes == ["plan"] * 19 + ["no change"] * 2
+    assert answer["reason"].startswith("21 plans took effect within ")
     assert "the group rests for " in answer["reason"]
     later = {**sick, "memory": memory, "changed_at": written(-86_400.0)}
     assert answer_question(later)["outcome"] == "plan"

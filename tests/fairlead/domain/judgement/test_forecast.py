@@ -24,6 +24,16 @@ def test_a_backlog_that_is_read_in_time_is_no_lateness() -> None:
     assert left == pytest.approx([12_000 / 60.0, 0.0])
 
 
+def test_what_is_furthest_behind_stays_so_until_all_is_read() -> None:
+    """A member is just full: what is 138 s behind will be; in sum it is as late as on average."""
+    late_s = np.array([138.0, 0.0])
+    found = Outlook(
+        np.array([60.0, 40.0]), NONE, np.array([2000.0, 0.0]), late_s, np.full(2, 100.0)
+    )
+    assert found.lateness(TOGETHER, 1800.0) == pytest.approx([138.0, 0.0])
+    assert found.lateness_in_all(TOGETHER, 1800.0) == pytest.approx([2 * 20.0, 0.0])
+
+
 def test_nothing_grows_older_faster_than_time() -> None:
     """Ten times too much is at most as late as it was, and the horizon."""
     assert outlook([1000.0, 1.0], [0.0, 0.0]).lateness(APART, 1800.0).max() <= 1800.0
