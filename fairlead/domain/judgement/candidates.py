@@ -124,7 +124,7 @@ def candidates(
     owners = owners.reshape(len(made), inputs.problem.partition_total)
     forecasts = iter(inputs.outlook.told_of_each(owners, inputs.rules.horizon_s))
     return tuple(
-        _candidate(inputs, name, assignment, next(forecasts))
+        with_figures(inputs, name, assignment, next(forecasts))
         if isinstance(assignment, Assignment)
         else Candidate(name, error=assignment)
         for name, assignment in zip(names, found, strict=True)
@@ -144,9 +144,10 @@ def _assigned(inputs: CandidateInputs, name: str, options: Mapping[str, Any]) ->
     return assignment
 
 
-def _candidate(
+def with_figures(
     inputs: CandidateInputs, name: str, assignment: Assignment, forecast: Forecast
 ) -> Candidate:
+    """Return an assignor's assignment as a candidate, with its forecast and what is told beside."""
     before, after = inputs.problem.owner, assignment.owner
     return Candidate(
         assignor=name,

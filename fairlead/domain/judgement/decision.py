@@ -22,6 +22,7 @@ from fairlead.domain.judgement.candidates import (
     CandidateInputs,
     candidates,
     weighing_horizon,
+    with_figures,
 )
 from fairlead.domain.judgement.capacities import (
     MORE,
@@ -646,42 +647,51 @@ def _tried(
     A member has more than it can do, and with the plan nobody has: where there is too much for all,
     nothing is tried.
     """
-    member = _untried(state) if state.kept.utilisation > 1.0 else None
-    if member is None:
+    if state.kept.utilisation <= 1.0:
         return None
-    supposed = state.supposing(member)
-    chosen, reason = _choice(
-        supposed, candidates(supposed.inputs, [FLAGSHIP], options), choose="first"
-    )
-    if chosen is None or chosen.assignment is None or not chosen.moved:
-        return None
-    if supposed.outlook.utilisation(chosen.assignment.owner).max() > 1.0:
-        return None
-    # What is told of the plan is what is known: only the reason supposes anything.
-    known = state.outlook.told(chosen.assignment.owner, state.question.rules.horizon_s)
-    chosen = replace(chosen, forecast=known)
-    offered = tuple(chosen if each.assignor == FLAGSHIP else each for each in offered)
-    judgement = _judgement(state, offered, chosen, reason)
-    return replace(judgement, diagnosis=supposed.diagnosis)
+    for member in _untried(state):
+        supposed = state.supposing(member)
+        chosen, reason = _choice(
+            supposed, candidates(supposed.inputs, [FLAGSHIP], options), choose="first"
+        )
+        if chosen is None or chosen.assignment is None or not chosen.moved:
+            continue
+        owner = chosen.assignment.owner
+        if supposed.outlook.utilisation(owner).max() > 1.0:
+            continue
+        # What is told of the plan is what is known: only the reason supposes anything.
+        known = state.outlook.told(owner, state.question.rules.horizon_s)
+        chosen = with_figures(state.inputs, FLAGSHIP, chosen.assignment, known)
+        offered = tuple(chosen if each.assignor == FLAGSHIP else each for each in offered)
+        judgement = _judgement(state, offered, chosen, reason)
+        return replace(judgement, diagnosis=supposed.diagnosis)
+    return None
 
 
-def _untried(state: State) -> int | None:
-    """Return the member with most room if it is faster than is assumed, as it well may be.
+def _untried(state: State) -> list[int]:
+    """Return members that may well be faster than is assumed, those with most room then first.
 
-    It was never at its limit, and shares topics with whoever is late. None: there is none, or
-    several others were, and say what is to be expected of it.
+    One of each subscription, a few at most: it was never at its limit, and reads a topic of whoever
+    is late. None at all where several of those that share topics with these were: they say what is
+    to be expected of the others.
     """
     problem, rules, peers = state.question.problem, state.question.rules, state.peers
     speeds, outlook, owner = state.speeds, state.outlook, problem.owner
-    behind = np.zeros(len(problem.members), dtype=bool)
+    behind, reads = np.zeros((2, len(problem.members)), dtype=bool)
     behind[owner[(owner >= 0) & (outlook.backlog > 0)]] = True
     behind |= outlook.lateness(owner, rules.horizon_s) > rules.objective_s
+    late = np.append(state.late, False)[owner]  # nobody, -1, is the last
+    for topic in np.unique(problem.topic_of[late]).tolist():
+        reads[problem.subscribers_of(topic)] = True
     related = np.isin(peers.linked, peers.linked[state.late])
-    untried = related & ~speeds.measured & ~state.silent & ~behind
-    if (related & speeds.measured).sum() >= _SEVERAL or not untried.any():
-        return None
+    if (related & speeds.measured).sum() >= _SEVERAL:
+        return []
+    untried = np.flatnonzero(reads & ~speeds.measured & ~state.silent & ~behind)
     room = MORE * speeds.per_s - outlook.by_member(outlook.arrivals, owner)
-    return int(np.where(untried, room, -np.inf).argmax())
+    untried = untried[np.argsort(-room[untried], kind="stable")]
+    _, first = np.unique(peers.alike[untried], return_index=True)
+    most: list[int] = untried[np.sort(first)][:_SEVERAL].tolist()
+    return most
 
 
 def _hold(state: State) -> str | None:

@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from assignors.problem import Member, Problem
+from fairlead.domain.judgement.decision import Question, judge
 from fairlead.domain.judgement.lines import answer_question
 from tests.fairlead.domain.judgement.outside import Group, Loop, steady, written, zipf
-from tests.fairlead.domain.judgement.questions import behind, halves, question, skewed
+from tests.fairlead.domain.judgement.questions import behind, halves, looks_at, question, skewed
 
 SPEEDS = steady(np.full(10, 100.0))
 
@@ -69,6 +71,18 @@ def test_a_group_that_was_late_for_hours_is_cured(hours: float) -> None:
     assert answer["outcome"] == "plan"
     assert answer["moved"] <= 20
     assert answer["forecast"]["planned"]["utilisation"] < 1
+
+
+def test_of_a_plan_that_tries_a_member_all_figures_say_what_is_known() -> None:
+    """What moves buy, too: that is drawn beside how late the plan is forecast."""
+    minutes, come = np.arange(20)[:, None], 60 * np.array([90] + [4] * 7)
+    looks = looks_at(minutes * come, minutes * np.minimum(come, 60 * 60), [0] + [1] * 7)
+    members = {"a": Member(["t"], {"t": [0]}), "b": Member(["t"], {"t": range(1, 8)})}
+    answer = judge(Question(Problem.of({"t": 8}, members, {"t": [0] * 8}), looks))
+    assert "if b is faster than is assumed" in answer.reason
+    assert answer.chosen is not None
+    assert answer.planned is not None
+    assert answer.chosen.frontier[-1] == (answer.moved, answer.planned.late_s)
 
 
 @pytest.mark.long

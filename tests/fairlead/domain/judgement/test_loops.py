@@ -84,6 +84,22 @@ def test_a_faster_member_is_found_by_trying() -> None:
     assert course.answers[-1][1]["diagnosis"] == "healthy"
 
 
+@pytest.mark.parametrize(("late", "idle"), [(("t",), ("u",)), (("t", "u"), ())])
+def test_only_who_can_read_it_is_tried(late: tuple[str, ...], idle: tuple[str, ...]) -> None:
+    """Most room has a member that reads another topic, or none: nothing is learned of that one."""
+    uneven = Group(
+        rates=steady(np.array([90.0] + [4.0] * 5 + [5.0] * 6)),
+        speeds=steady(np.array([60.0, 100.0, 100.0])),
+        topics={"t": 6, "u": 6},
+        reads={"a": late, "b": ("t", "u"), "c": idle},
+        owner=np.array([0] * 3 + [1] * 9),
+    )
+    loop = Loop(uneven, step_s=20.0, since_h=1.5)
+    course = loop.run(2)
+    assert any("if b is faster than is assumed" in reason for _, _, _, reason in course.plans)
+    assert loop.names[loop.owner[0]] == "b"
+
+
 def test_members_are_not_tried_one_after_the_other() -> None:
     """Three that were at their limit say enough of all; only the hot partition is late."""
     course = hot_partition(*[60.0] * 8).run(30)
