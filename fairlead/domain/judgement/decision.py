@@ -644,11 +644,10 @@ def _tried(
 ) -> Judgement | None:
     """Return a plan that helps if a member is faster than is assumed; None: there is none.
 
-    A member has more than it can do, and with the plan nobody has: where there is too much for all,
-    nothing is tried.
+    A member has more than it can do, and with the plan none has that shares topics with it: where
+    there is too much for all of these, nothing is tried.
     """
-    if state.kept.utilisation <= 1.0:
-        return None
+    linked, rules = state.peers.linked, state.question.rules
     for member in _untried(state):
         supposed = state.supposing(member)
         chosen, reason = _choice(
@@ -656,11 +655,11 @@ def _tried(
         )
         if chosen is None or chosen.assignment is None or not chosen.moved:
             continue
-        owner = chosen.assignment.owner
-        if supposed.outlook.utilisation(owner).max() > 1.0:
+        used = supposed.outlook.utilisation(chosen.assignment.owner)
+        if used[linked == linked[member]].max() > 1.0:
             continue
         # What is told of the plan is what is known: only the reason supposes anything.
-        known = state.outlook.told(owner, state.question.rules.horizon_s)
+        known = state.outlook.told(chosen.assignment.owner, rules.horizon_s)
         chosen = with_figures(state.inputs, FLAGSHIP, chosen.assignment, known)
         offered = tuple(chosen if each.assignor == FLAGSHIP else each for each in offered)
         judgement = _judgement(state, offered, chosen, reason)
@@ -672,24 +671,22 @@ def _untried(state: State) -> list[int]:
     """Return members that may well be faster than is assumed, those with most room then first.
 
     One of each subscription, a few at most: it was never at its limit, and reads a topic of whoever
-    is late. None at all where several of those that share topics with these were: they say what is
-    to be expected of the others.
+    is late and has more than it can do. None of those of whose peers several were: these say what
+    is to be expected of the others.
     """
-    problem, rules, peers = state.question.problem, state.question.rules, state.peers
+    problem, rules, linked = state.question.problem, state.question.rules, state.peers.linked
     speeds, outlook, owner = state.speeds, state.outlook, problem.owner
     behind, reads = np.zeros((2, len(problem.members)), dtype=bool)
     behind[owner[(owner >= 0) & (outlook.backlog > 0)]] = True
     behind |= outlook.lateness(owner, rules.horizon_s) > rules.objective_s
-    late = np.append(state.late, False)[owner]  # nobody, -1, is the last
-    for topic in np.unique(problem.topic_of[late]).tolist():
+    full = np.append(state.late & (outlook.utilisation(owner) > 1.0), False)  # nobody is the last
+    for topic in np.unique(problem.topic_of[full[owner]]).tolist():
         reads[problem.subscribers_of(topic)] = True
-    related = np.isin(peers.linked, peers.linked[state.late])
-    if (related & speeds.measured).sum() >= _SEVERAL:
-        return []
-    untried = np.flatnonzero(reads & ~speeds.measured & ~state.silent & ~behind)
+    told = np.bincount(linked, speeds.measured)[linked] >= _SEVERAL
+    untried = np.flatnonzero(reads & ~told & ~speeds.measured & ~state.silent & ~behind)
     room = MORE * speeds.per_s - outlook.by_member(outlook.arrivals, owner)
     untried = untried[np.argsort(-room[untried], kind="stable")]
-    _, first = np.unique(peers.alike[untried], return_index=True)
+    _, first = np.unique(state.peers.alike[untried], return_index=True)
     most: list[int] = untried[np.sort(first)][:_SEVERAL].tolist()
     return most
 

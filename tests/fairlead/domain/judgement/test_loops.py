@@ -100,6 +100,22 @@ def test_only_who_can_read_it_is_tried(late: tuple[str, ...], idle: tuple[str, .
     assert loop.names[loop.owner[0]] == "b"
 
 
+def test_what_others_can_do_that_read_other_topics_forbids_no_trial() -> None:
+    """Three have too much, and are known: a member of another topic is tried all the same."""
+    both = Group(
+        rates=steady(np.array([90.0] + [4.0] * 23 + [30.0] * 9)),
+        speeds=steady(np.array([60.0, 100.0, 100.0, 160.0] + [60.0] * 3)),
+        topics={"a": 24, "b": 9},
+        reads={f"m{number}": ("a" if number < 4 else "b",) for number in range(7)},
+        owner=np.concatenate((np.repeat(np.arange(4), 6), np.repeat(np.arange(4, 7), 3))),
+    )
+    loop = Loop(both, step_s=20.0, since_h=1.5)
+    course = loop.run(4)
+    assert len(course.plans) <= 4
+    assert loop.owner[0] != 0
+    assert all(index >= 24 for index in np.flatnonzero(loop.end - loop.position > 600))
+
+
 def test_members_are_not_tried_one_after_the_other() -> None:
     """Three that were at their limit say enough of all; only the hot partition is late."""
     course = hot_partition(*[60.0] * 8).run(30)
