@@ -179,10 +179,11 @@ def _relieved(inputs: CandidateInputs, options: Mapping[str, Any]) -> Assignment
     problem = inputs.problem
     owner, reasons, told = problem.owner.copy(), dict[int, str](), list[Assignment]()
     for part, mine in _parts(inputs):
-        left = options.get("max_moves")
-        if left is not None:
-            left -= int(((problem.owner >= 0) & (owner != problem.owner)).sum())
-        found = _relieved_part(part, {**options, "max_moves": left})
+        moved = int(((problem.owner >= 0) & (owner != problem.owner)).sum())
+        if moved and options.get("max_moves") is not None:
+            found = _relieved_part(part, {**options, "max_moves": options["max_moves"] - moved})
+        else:
+            found = _relieved_part(part, options)
         owner[mine] = found.owner[mine]
         reasons |= {index: why for index, why in found.reasons.items() if mine[index]}
         told.append(found)
@@ -199,21 +200,15 @@ def _parts(inputs: CandidateInputs) -> list[tuple[CandidateInputs, Mask]]:
     problem, outlook = inputs.problem, inputs.outlook
     peers = Peers.of(problem)
     lateness = outlook.lateness(problem.owner, inputs.rules.horizon_s)
-    orphans = problem.assignable & (problem.owner < 0)
-    of_partition = peers.topics[problem.topic_of]
-    latest = {
-        number: -float(lateness[peers.linked == number].max())
-        for number in np.unique(
-            np.concatenate(
-                (peers.linked[lateness > inputs.rules.objective_s], of_partition[orphans])
-            )
-        ).tolist()
-    }
-    if peers.linked is peers.alike or not latest:
+    late = peers.linked[lateness > inputs.rules.objective_s]
+    set_of = peers.topics[problem.topic_of]
+    numbers = np.union1d(late, set_of[problem.assignable & (problem.owner < 0)])
+    if peers.linked is peers.alike or not numbers.size:
         return [(inputs, np.ones(problem.partition_total, dtype=bool))]
+    latest = [lateness[peers.linked == number].max() for number in numbers]
     return [
-        (_part(inputs, of_partition == number, peers.linked == number), of_partition == number)
-        for number in sorted(latest, key=latest.__getitem__)
+        (_part(inputs, set_of == number, peers.linked == number), set_of == number)
+        for number in numbers[np.argsort(latest, kind="stable")[::-1]].tolist()
     ]
 
 
