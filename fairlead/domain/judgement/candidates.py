@@ -25,7 +25,7 @@ from fairlead.domain.judgement.rules import Rules
 FLAGSHIP: Final = "sticky-lag-aware"
 #: How much of the room between what is used in all and everything a plan may use of a member.
 ROOM: Final = 0.25
-#: A member may stay so much fuller than need be, and not so full as to fall behind.
+#: The flagship leaves members that are only so much fuller than need be.
 BAND: Final = 0.05
 #: Where a backlog takes longer than the horizon to be read, the horizon is so much of that time.
 DRAINED: Final = 1.25
@@ -230,9 +230,11 @@ def _part(inputs: CandidateInputs, mine: Mask, members: Mask) -> CandidateInputs
 def _relieved_part(inputs: CandidateInputs, options: Mapping[str, Any]) -> Assignment:
     horizon_s = weighing_horizon(inputs)
     work = _work(inputs, horizon_s)
-    enough = _enough(inputs, work, horizon_s)
-    limits = {"horizon": horizon_s, "enough": enough, "band": _band(work)}
+    limits = {"horizon": horizon_s, "enough": _enough(inputs, work, horizon_s)}
     found = assign(FLAGSHIP, work, **{**limits, **options})
+    if (band := _band(work)) is not None and _overfull(inputs, found):
+        closer = assign(FLAGSHIP, work, **{**limits, "band": band, **options})
+        found = found if _overfull(inputs, closer) else closer
     spared = _sparing(inputs, found, horizon_s)
     if spared is not None:
         found = assign(FLAGSHIP, work, **{**limits, **options, "max_moves": spared})
@@ -433,12 +435,17 @@ def _enough(inputs: CandidateInputs, work: Problem, horizon_s: float) -> float:
     return min(roomy, inputs.rules.headroom) * horizon_s
 
 
-def _band(work: Problem) -> float:
-    """Return how much fuller than need be a member may stay, as a share.
+def _overfull(inputs: CandidateInputs, found: Assignment) -> bool:
+    return bool(inputs.outlook.utilisation(found.owner).max(initial=0.0) > 1.0)
 
-    `BAND`, or less where little more than what arrives can be read.
+
+def _band(work: Problem) -> float | None:
+    """Return how much fuller than need be a member may stay and not fall behind, as a share.
+
+    None: as much as it may stay anyway (`BAND`), or nothing, since there is too much for all.
     """
     assert work.arrival_rates is not None  # noqa: S101 - as `_work` has it
     arrivals, capacity = float(work.arrival_rates.sum()), float(work.capacities.sum())
-    spare = capacity / arrivals - 1.0 if arrivals > 0 else np.inf
-    return min(BAND, spare) if spare > 0 else BAND
+    if not capacity / (1.0 + BAND) < arrivals < capacity:
+        return None
+    return 0.5 * (capacity / arrivals - 1.0)  # half of it for what waits
