@@ -154,26 +154,26 @@ def _best_step(
         ]
         if usable := [offer for offer in offers if offer is not None]:
             return max(usable, key=itemgetter(0)).step
-    for taker in receivers.tolist():
+    for taker in [] if ledger.limits_topics else receivers.tolist():
         if not effort.take(1):
             return None
-        offer = _for_several(ledger, shares, giver, taker, target=target, highest=highest)
-        if offer is not None:
-            return offer.step
+        step = _for_several(ledger, shares, giver, taker, target=target, highest=highest)
+        if step is not None:
+            return step
     return None
 
 
 def _for_several(
     ledger: Ledger, shares: _Shares, giver: int, taker: int, *, target: float, highest: float
-) -> _Offer | None:
+) -> Step | None:
     """Pick the best of one partition for several lighter ones of another member's.
 
-    None: each of them leaves one of the two members with more than the highest load, or limits are
-    in the way.
+    None: each of them leaves one of the two members with more than the highest load, or with more
+    or fewer partitions than limits allow.
     """
     mine = _readable(ledger, shares.of(giver), by=taker)
     theirs = _readable(ledger, shares.of(taker), by=giver)
-    if ledger.limits_topics or not (mine.size and theirs.size):
+    if not (mine.size and theirs.size):
         return None
     sums = np.concatenate(([0.0], ledger.weights[theirs].cumsum()))
     last = ledger.weights[theirs].searchsorted(ledger.weights[mine])
@@ -182,13 +182,8 @@ def _for_several(
     first = np.clip(np.concatenate((first, first - 1)), 0, np.tile(last, 2))
     mine, last = np.tile(mine, 2), np.tile(last, 2)
     count, work = last - first, ledger.weights[mine] - (sums[last] - sums[first])
-    high, low = float(ledger.loads[giver]), float(ledger.loads[taker])
-    after_giver = high - work / ledger.capacity(giver)
-    after_taker = low + work / ledger.capacity(taker)
-    peak = np.maximum(after_giver, after_taker)
-    gain = high - target + _excess(np.array(low), target)
-    gain = gain - _excess(after_giver, target) - _excess(after_taker, target)
-    gain = (gain / target).round(12) / (1 + count)
+    gain, peak = _effect(ledger, giver, np.array(taker), work, target)
+    gain /= 1 + count
     limits, counts = ledger.limits, ledger.counts
     room = min(limits.most[giver] - counts[giver], counts[taker] - limits.fewest[taker]) + 1
     usable = np.flatnonzero((count > 1) & (count <= room) & (peak <= highest))
@@ -196,8 +191,7 @@ def _for_several(
         return None
     best = usable[np.lexsort((mine[usable], peak[usable], -gain[usable]))[0]]
     partitions = (int(mine[best]), *theirs[first[best] : last[best]].tolist())
-    worth = (float(gain[best]), False, -float(peak[best]))
-    return _Offer(worth, Step(partitions, giver, taker, high))
+    return Step(partitions, giver, taker, float(ledger.loads[giver]))
 
 
 class _Exchanges(NamedTuple):
@@ -234,14 +228,9 @@ def _best_offer(
     )
     returned = np.where(swaps, ledger.weights[theirs], 0.0)
     work = ledger.weights[mine] - returned
-    high, low = float(ledger.loads[giver]), ledger.loads[taker]
-    after_giver = high - work / ledger.capacity(giver)
-    after_taker = low + work / ledger.problem.capacities[taker]
-    peak = np.maximum(after_giver, after_taker)
-    gain = max(high - target, 0.0) + _excess(low, target)
-    gain = gain - _excess(after_giver, target) - _excess(after_taker, target)
-    # Gains that differ by rounding alone are the same gain.
-    gain = (gain / target).round(12) / np.where(swaps, 2, 1)
+    high = float(ledger.loads[giver])
+    gain, peak = _effect(ledger, giver, taker, work, target)
+    gain /= np.where(swaps, 2, 1)
     near = in_replica_rack(ledger.problem, mine, taker)
     gain[peak >= high] = -np.inf
     most = np.maximum.reduceat(gain, sizes.cumsum() - sizes)
@@ -256,6 +245,22 @@ def _best_offer(
     at = int(best[first])
     pair = (int(mine[at]), int(theirs[at])) if swaps[at] else (int(mine[at]),)
     return _Offer(worth[first], Step(pair, giver, int(taker[at]), high))
+
+
+def _effect(
+    ledger: Ledger, giver: int, taker: Int64, work: Float64, target: float
+) -> tuple[Float64, Float64]:
+    """Return the load above the target that vanishes, in targets, and the heavier of both then.
+
+    For each amount of work that the giver hands to the taker beside it.
+    """
+    high, low = float(ledger.loads[giver]), ledger.loads[taker]
+    after_giver = high - work / ledger.capacity(giver)
+    after_taker = low + work / ledger.problem.capacities[taker]
+    gain = max(high - target, 0.0) + _excess(low, target)
+    gain = gain - _excess(after_giver, target) - _excess(after_taker, target)
+    # Gains that differ by rounding alone are the same gain.
+    return (gain / target).round(12), np.maximum(after_giver, after_taker)
 
 
 def _excess(load: Float64, target: float) -> Float64:
