@@ -88,4 +88,4 @@ def _judged_already(
     judged_by = warehouse.metadata("candidates", recent.snapshot_id).get(JUDGED_BY)
     if judged_by is None or judged_by.decode() != fingerprint(policy_of):
         return False
-    return all(plans[-1] < recent.snapshot_at for plans in changes.values())
+    return all(of_group[-1] < recent.snapshot_at for of_group in changes.values())

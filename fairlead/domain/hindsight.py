@@ -36,7 +36,7 @@ from fairlead.common.words import length, plural
 from fairlead.domain.judgement.candidates import weighing_horizon
 from fairlead.domain.judgement.capacities import shown
 from fairlead.domain.judgement.commits import Commits, read_commits
-from fairlead.domain.judgement.decision import BETTER, Question, State
+from fairlead.domain.judgement.decision import BETTER, Question, State, doubled_s
 from fairlead.domain.judgement.diagnosis import LOOKS_NEEDED
 from fairlead.domain.judgement.forecast import Outlook
 from fairlead.domain.judgement.looks import Float64, Int32, Looks, Mask
@@ -48,7 +48,6 @@ IN_A_ROW: Final = 2
 CLOSE: Final = 0.1
 #: For so long a group rests after the first plan that made it worse; each further one doubles it.
 FIRST_REST_S: Final = 1800.0
-LONGEST_REST_S: Final = 7 * 86_400.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +92,7 @@ def rest_s(times: int) -> float:
     >>> [rest_s(times) / 3600 for times in (1, 2, 3, 20)]
     [0.5, 1.0, 2.0, 168.0]
     """
-    return float(min(FIRST_REST_S * 2.0 ** (times - 1), LONGEST_REST_S))
+    return doubled_s(FIRST_REST_S, times)
 
 
 def made_worse(question: Question) -> Hindsight | None:

@@ -136,7 +136,7 @@ class ByPlans:
     def __init__(self) -> None:
         self._plan: PlanDocument | None = None
         #: When plans took effect, seconds since the epoch, ascending.
-        self.took_effect: list[float] = []
+        self.changes: list[float] = []
         #: What was said at each decision, with when.
         self.judgements: list[tuple[float, Judgement]] = []
 
@@ -154,7 +154,7 @@ class ByPlans:
         if owner is None:
             return None
         self.take_over(moment, owner)
-        self.took_effect.append(moment.at)
+        self.changes.append(moment.at)
         return owner
 
     def take_over(self, moment: Moment, owner: Int32) -> None:

@@ -56,7 +56,7 @@ class Planner(ByPlans):
 
     def take_back(self, moment: Moment) -> Int32 | None:
         """Go back where the plan in force has made it worse: to the plan before, or to none."""
-        if self._plan is None or self.took_effect[-1] == self._regretted_at or not self._plans:
+        if self._plan is None or self.changes[-1] == self._regretted_at or not self._plans:
             return None
         found = made_worse(self._question(moment))
         if found is not None:  # until the next look says so, too, or does not
@@ -66,7 +66,7 @@ class Planner(ByPlans):
         self._regrets += 1
         self._rests_until = moment.at + rest_s(self._regrets)
         self._plan, self._before = self._before, None
-        self.took_effect.append(moment.at)
+        self.changes.append(moment.at)
         self._regretted_at = moment.at
         return found.owner if self._plan else assign("range", moment.problem).owner
 
@@ -76,6 +76,6 @@ class Planner(ByPlans):
             looks=moment.looks(),
             rules=self._rules,
             capacities=self._capacities,
-            plans=self.took_effect,
+            changes=self.changes,
             eager=self._eager,
         )

@@ -101,7 +101,7 @@ def _questions(
             "group": group,
             "task": task,
             "option": option_of[group],
-            "plans": [at.timestamp() for at in changes.get(group, ())],
+            "changes": [at.timestamp() for at in changes.get(group, ())],
             "capacities": capacity_rows(capacities.get(group, {})),
         }
         for group, task in tasks.items()

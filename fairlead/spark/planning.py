@@ -108,7 +108,7 @@ QUESTIONS: Final = pa.schema(
         "group": pa.string(),
         "task": pa.int32(),
         "option": pa.int32(),
-        "plans": pa.list_(pa.float64()),
+        "changes": pa.list_(pa.float64()),
         "capacities": _CAPACITIES,
     }
 )
@@ -194,7 +194,7 @@ def _groups(place: Place, task: int) -> Iterator[tuple[Group, int]]:
                 members=[] if mine is None else mine.to_pylist(),
                 looks=looks[name],
                 capacities=row["capacities"] or (),
-                plans=row["plans"] or (),
+                changes=row["changes"] or (),
             ),
             row["option"],
         )

@@ -262,7 +262,7 @@ def _judge(
     findings = _findings(group, question.problem, judgement)
     findings = replace(findings, kept=_kept(group, question, judgement, at, last))
     late = judgement.kept.late_s > question.rules.objective_s
-    worse = made_worse(question) if late and question.plans else None
+    worse = made_worse(question) if late and question.changes else None
     if worse is not None:
         diagnosed.worse[name] = worse
     if judgement.outcome == "plan":

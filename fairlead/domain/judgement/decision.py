@@ -77,6 +77,7 @@ CLOSE: Final = 0.1
 #: After so many plans lately a group rests for so long, and after each further one twice as long.
 AT_ONCE: Final = 20
 FIRST_REST_S: Final = 3600.0
+LONGEST_REST_S: Final = 7 * 86_400.0
 #: Plans that took effect before that count no more.
 LATELY_S: Final = 2 * 86_400.0
 
@@ -102,7 +103,7 @@ class Question:
         Known from before: what the last answer about the group said.
     forgotten
         Whether there was a memory that made no sense: the evidence says so.
-    plans
+    changes
         When plans took effect, seconds since the epoch, ascending: the last `MOST_PLANS`.
     eager
         Whether every partition stands still at each rebalance, not only those that move.
@@ -118,7 +119,7 @@ class Question:
     rules: Rules = field(default_factory=Rules)
     capacities: Mapping[str, Capacity] = field(default_factory=dict)
     forgotten: bool = False
-    plans: Sequence[float] = ()
+    changes: Sequence[float] = ()
     eager: bool = False
     record_bytes: Float64 | None = None
     seen: Seen | None = None
@@ -126,7 +127,7 @@ class Question:
     @property
     def changed_at(self) -> float | None:
         """When a plan last took effect; None: never."""
-        return self.plans[-1] if self.plans else None
+        return self.changes[-1] if self.changes else None
 
 
 def together(questions: Sequence[Question]) -> list[Question]:
@@ -720,34 +721,32 @@ def _waits(state: State) -> str | None:
     if rules.cooldown_s is not None and now < changed_at + rules.cooldown_s:
         left = length(changed_at + rules.cooldown_s - now)
         return f"the last plan took effect {length(now - changed_at)} ago: cooldown for {left} more"
-    if _changed_since(state, changed_at):
+    plans = [at for at in state.question.changes if at > now - LATELY_S]
+    rests_until = changed_at + doubled_s(FIRST_REST_S, len(plans) - AT_ONCE + 1)
+    since = int((state.recent.at > changed_at + rules.pause_s).sum())
+    seen = since >= LOOKS_NEEDED and now >= rests_until
+    if seen or _changed_since(state, changed_at):
         return None
-    plans = [at for at in state.question.plans if at > now - LATELY_S]
-    rests_until = changed_at + rest_s(len(plans))
     if now < rests_until:
         return (
             f"{len(plans)} plans took effect within {length(now - plans[0])}: the group rests for "
             f"{length(rests_until - now)} more"
         )
-    since = int((state.recent.at > changed_at + rules.pause_s).sum())
-    if since >= LOOKS_NEEDED:
-        return None
     return (
         f"the last plan took effect {length(max(now - changed_at, 0.0))} ago: {since} of the "
         f"{LOOKS_NEEDED} looks are there that it takes to see what it did"
     )
 
 
-def rest_s(plans: int) -> float:
-    """Return how long a group rests after so many plans one after the other, seconds.
+def doubled_s(first_s: float, times: int) -> float:
+    """Return a rest that is doubled each time, `LONGEST_REST_S` at most; none before the first.
 
     Examples
     --------
-    >>> [rest_s(plans) / 3600 for plans in (19, 20, 21, 22)]
-    [0.0, 1.0, 2.0, 4.0]
+    >>> [doubled_s(3600.0, times) / 3600 for times in (0, 1, 2, 3, 20)]
+    [0.0, 1.0, 2.0, 4.0, 168.0]
     """
-    more = min(plans - AT_ONCE, 10)
-    return FIRST_REST_S * 2.0**more if more >= 0 else 0.0
+    return min(first_s * 2.0 ** (times - 1), LONGEST_REST_S) if times > 0 else 0.0
 
 
 def _changed_since(state: State, changed_at: float) -> bool:

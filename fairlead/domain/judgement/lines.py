@@ -106,7 +106,7 @@ def _question(line: Mapping[str, Any], policy: Policy) -> Question:
         rules=policy.rules(),
         capacities=capacities,
         forgotten=forgotten,
-        plans=[] if changed_at is None else [*before, changed_at],
+        changes=[] if changed_at is None else [*before, changed_at],
     )
 
 
@@ -263,7 +263,7 @@ def _answer(judgement: Judgement, question: Question) -> dict[str, Any]:
             "kept": _forecast(judgement.kept),
         },
         "capacities": {name: as_row(capacity) for name, capacity in judgement.capacities.items()},
-        "memory": written(judgement.capacities, question.looks, question.problem, question.plans),
+        "memory": written(judgement.capacities, question.looks, question.problem, question.changes),
         "costs": _costs(judgement.costs, question.problem),
         "consumers": asdict(judgement.size),
         "moved": 0 if chosen is None else chosen.moved,

@@ -84,7 +84,7 @@ class Group:
         Its looks, the snapshot among them; of the schema `fairlead.domain.looks.look.LOOKS`.
     capacities
         Remembered of its members: rows of member, records_per_s, measured, at, note.
-    plans
+    changes
         When plans took effect lately, seconds since the epoch, ascending.
     """
 
@@ -92,7 +92,7 @@ class Group:
     members: Sequence[Mapping[str, Any]]
     looks: pa.Table
     capacities: Sequence[Mapping[str, Any]] = ()
-    plans: Sequence[float] = ()
+    changes: Sequence[float] = ()
 
     @classmethod
     def remembered(
@@ -101,7 +101,7 @@ class Group:
         members: pa.Table,
         looks: pa.Table,
         capacities: Mapping[str, Capacity],
-        plans: Sequence[datetime],
+        changes: Sequence[datetime],
     ) -> "Group":
         """Return a group with what is remembered of it, as the plan store has it."""
         return cls(
@@ -109,7 +109,7 @@ class Group:
             members=members.to_pylist(),
             looks=looks,
             capacities=capacity_rows(capacities),
-            plans=[at.timestamp() for at in plans],
+            changes=[at.timestamp() for at in changes],
         )
 
 
@@ -179,7 +179,7 @@ def question_about(group: Group, planning: PlanningOptions) -> Question:
             )
             for row in group.capacities
         },
-        plans=[min(at, looks.now) for at in group.plans],
+        changes=[min(at, looks.now) for at in group.changes],
         eager=_eager(group),
         record_bytes=None
         if sources is None

@@ -170,7 +170,7 @@ class _ByPolicy(ByPlans):
                 looks=moment.looks(),
                 rules=self._policy.rules(),
                 capacities=self._capacities,
-                plans=self.took_effect,
+                changes=self.changes,
             ),
             assignors=(self._assignor,),
             options=self._options,

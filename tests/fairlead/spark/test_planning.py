@@ -167,7 +167,7 @@ def test_what_was_known_before_is_remembered() -> None:
 
 def test_a_plan_that_just_took_effect_is_waited_for() -> None:
     """Nothing is judged by looks from before it."""
-    observed = judged(fallen_behind(plans=[NOON.timestamp() - 60]))[OBSERVED]
+    observed = judged(fallen_behind(changes=[NOON.timestamp() - 60]))[OBSERVED]
     assert observed["decision"] == "no change"
     assert "took effect 60 s ago" in observed["decision_reason"]
 

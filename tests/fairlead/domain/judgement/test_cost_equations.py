@@ -234,7 +234,7 @@ class Judged(Planner):
     def plan(self, moment: Moment) -> Int32 | None:
         """Ask as `fairlead decide` is asked."""
         problem = moment.problem
-        changed_at = self.took_effect[-1] if self.took_effect else None
+        changed_at = self.changes[-1] if self.changes else None
         answer = answer_question(line_of(problem, moment.looks(), self.memory, changed_at))
         self.memory = json.loads(json.dumps(answer["memory"]))
         most = 4096 + 100 * problem.partition_total + 500 * len(problem.members)
