@@ -60,7 +60,7 @@ LONG = (
 )
 #: Fixtures that belong to a process, by the group of tests that share it.
 TOGETHER = {
-    "spark": {"spark", "pipeline"},
+    "spark": {"spark"},
     "java": {"java_classpath"},
     "own services": {"own_services"},
     "three brokers": {"three_brokers"},

@@ -19,10 +19,15 @@ _LINK: Final = re.compile(r"\]\(([^()\s]+)\)")
 _HEADING: Final = re.compile(r"^#+ (.+)$", re.MULTILINE)
 
 
-def test_site_is_built_without_a_warning(tmp_path: Path) -> None:
-    """Strict: a page that is in no menu, a link or an anchor that leads nowhere is an error."""
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """Return the site's folder, and what was said when it was built.
+
+    Strict: a page that is in no menu, a link or an anchor that leads nowhere is an error.
+    """
+    folder = tmp_path_factory.mktemp("site")
     built = subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path)],
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)],
         cwd=ROOT,
         env={"NO_MKDOCS_2_WARNING": "1"},  # the theme's word on a successor of MkDocs
         capture_output=True,
@@ -30,21 +35,23 @@ def test_site_is_built_without_a_warning(tmp_path: Path) -> None:
         check=False,
     )
     assert built.returncode == 0, built.stderr
-    assert "WARNING" not in built.stderr
+    return folder, built.stderr
 
 
-def test_site_fetches_nothing(tmp_path: Path) -> None:
+def test_site_is_built_without_a_warning(site: tuple[Path, str]) -> None:
+    """Its start page is there."""
+    folder, said = site
+    assert "WARNING" not in said
+    assert (folder / "index.html").exists()
+
+
+def test_site_fetches_nothing(site: tuple[Path, str]) -> None:
     """It can be read behind any firewall: no page names a script, style or picture elsewhere."""
-    subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build", "--quiet", "--site-dir", str(tmp_path)],
-        cwd=ROOT,
-        env={"NO_MKDOCS_2_WARNING": "1"},
-        check=True,
-    )
+    folder, _ = site
     fetched = re.compile(r"<(?:script|link|img)\b[^>]*(?:src|href)=\"?(https?:[^\" >]+)")
     found = {
-        f"{page.relative_to(tmp_path)}: {address}"
-        for page in tmp_path.rglob("*.html")
+        f"{page.relative_to(folder)}: {address}"
+        for page in folder.rglob("*.html")
         for address in fetched.findall(page.read_text())
     }
     assert found == set()

@@ -1,31 +1,39 @@
-"""Publication after the planning run: what the sensor asks for, and what the job refuses."""
+"""Publication of plans from a shell: what the sensor asks for, and what the job refuses.
+
+What a planning run published, and what it left to a person, is in `test_planning`.
+"""
 
 import json
 
 import pytest
 from confluent_kafka.admin import AdminClient, NewPartitions
+from typer.testing import CliRunner
 
+from fairlead.surfaces.cli import app
 from orchestration.sensors import TRY_AGAIN_S
 from tests.fairlead.followers.helpers import eventually
 from tests.orchestration.conftest import StartConsumers
 from tests.pipeline import Consumers, Pipeline, metadata, rows
 
-pytestmark = [
-    pytest.mark.kafka,
-    pytest.mark.postgres,
-    pytest.mark.spark,
-    pytest.mark.usefixtures("spark"),
-]
+pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
 
 
 @pytest.fixture
-def approved(pipeline: Pipeline, start_consumers: StartConsumers, unique_name: str) -> Consumers:
-    """Return a group with a plan that a person approved after the planning run."""
+def proposed(pipeline: Pipeline, start_consumers: StartConsumers, unique_name: str) -> Consumers:
+    """Return a group with a plan that nobody has approved."""
     consumers = start_consumers(unique_name)
-    pipeline.run("planning", unique_name)
-    plan = pipeline.only_version(unique_name)
-    pipeline.store.approve(unique_name, 1, sha256=plan.sha256, reason="looks fine", actor="kim")
+    pipeline.know(unique_name)
+    assert CliRunner().invoke(app, ["plan", unique_name]).exit_code == 0
+    assert pipeline.only_version(unique_name).state == "proposed"
     return consumers
+
+
+@pytest.fixture
+def approved(pipeline: Pipeline, proposed: Consumers) -> Consumers:
+    """Return a group with a plan that a person approved."""
+    plan = pipeline.only_version(proposed.group)
+    pipeline.store.approve(proposed.group, 1, sha256=plan.sha256, reason="looks fine", actor="kim")
+    return proposed
 
 
 def test_sensor_asks_for_the_approved_cohort_alone(
@@ -55,13 +63,9 @@ def test_sensor_tries_again_after_a_while_only(
     assert key_at(0) == key_at(TRY_AGAIN_S - 1) != key_at(TRY_AGAIN_S)
 
 
-def test_sensor_passes_over_a_plan_that_nobody_approved(
-    pipeline: Pipeline, start_consumers: StartConsumers, unique_name: str
-) -> None:
+@pytest.mark.usefixtures("proposed")
+def test_sensor_passes_over_a_plan_that_nobody_approved(pipeline: Pipeline) -> None:
     """A proposed plan starts no run."""
-    start_consumers(unique_name)
-    pipeline.run("planning", unique_name)
-    assert pipeline.only_version(unique_name).state == "proposed"
     assert not pipeline.sensor("approved_plans").run_requests
 
 

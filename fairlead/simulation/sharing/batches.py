@@ -49,7 +49,7 @@ class Batches(Chunks):
 
     def _held(self) -> Mask:
         workers = int(self._worker.max(initial=0)) + 1
-        more = max(workers - self._handed_out.size, 0)
-        self._handed_out = np.pad(self._handed_out, (0, more))
+        if workers > self._handed_out.size:
+            self._handed_out = np.pad(self._handed_out, (0, workers - self._handed_out.size))
         held: Mask = self._turn < self._handed_out[self._worker]
         return held

@@ -91,15 +91,15 @@ class Chunks:
         records = self._records[order]
         work = records * costs[partition]
         # Chunks of one turn are worked at the same time, turns of a worker one after the other.
-        first = np.flatnonzero(
-            (np.diff(turn, prepend=-1) != 0) | (np.diff(worker, prepend=-1) != 0)
-        )
+        starts = np.ones(order.size, dtype=bool)
+        starts[1:] = (turn[1:] != turn[:-1]) | (worker[1:] != worker[:-1])
+        first = np.flatnonzero(starts)
         of_turn = np.add.reduceat(work, first)
         before = np.cumsum(of_turn) - of_turn
         whose = worker[first]
         before -= before[np.searchsorted(whose, whose)]
-        share = np.clip((budgets[whose] - before) / np.maximum(of_turn, 1e-12), 0.0, 1.0)
-        each = np.repeat(share, np.diff(first, append=order.size))
+        share = np.minimum((budgets[whose] - before) / np.maximum(of_turn, 1e-12), 1.0)
+        each = np.maximum(share, 0.0)[np.cumsum(starts) - 1]
         left -= np.bincount(partition, records * each, left.size)
         budgets -= np.bincount(worker, work * each, budgets.size)
         self._records[order] -= records * each

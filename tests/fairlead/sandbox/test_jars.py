@@ -47,8 +47,9 @@ def test_jars_are_resolved_once(cache: Path) -> None:
 @pytest.mark.parametrize("missing", form(short=[SMALL_JAR], long=[SMALL_JAR, "listing"]))
 def test_half_cache_is_resolved_again(cache: Path, missing: str) -> None:
     """A cache that lacks a jar, or the listing that is written last, is made anew."""
-    jars.kafka_classpath()
-    (cache / missing).unlink()
+    cache.mkdir(parents=True)
+    for name in {SMALL_JAR, "listing"} - {missing}:
+        (cache / name).write_text(SMALL_JAR)
     (cache / "left-over.jar").touch()
     assert (cache / SMALL_JAR) in jars.kafka_classpath()
     assert sorted(path.name for path in cache.iterdir()) == ["listing", SMALL_JAR]
