@@ -58,12 +58,11 @@ _SURE: Final = 4.0
 #: The same once costs are found, and what remains off is told by many of them.
 _FOUND: Final = 1.0
 _FREE: Final = 0.3
-#: An equation that contradicts the others counts less; and less as it grows old.
+#: An equation that contradicts the others counts less, whether it is old or new.
 _OUTLIER: Final = 8.0
 #: Where commits blur stretches by so many seconds, shorter ones than the second count in twos.
 _BLURRED_S: Final = 3.0
 _JOINED_S: Final = 110.0
-_HALF_S: Final = 6 * 3600.0
 #: At first all equations are doubted by so much, and in each round by this share of it.
 _DOUBT: Final = 0.3
 _COOLS: Final = 0.5
@@ -73,7 +72,7 @@ _LARGEST_STEP: Final = 0.5
 
 
 def solve(
-    equations: Sequence[Equation], topic_of: npt.NDArray[np.integer], rates: Float64, now: float
+    equations: Sequence[Equation], topic_of: npt.NDArray[np.integer], rates: Float64
 ) -> Costs:
     """Estimate what records take.
 
@@ -85,8 +84,6 @@ def solve(
         Each partition's topic, an integer of shape (P,).
     rates
         Arrivals, records a second, float64 of shape (P,): what is usual is what most records take.
-    now
-        Seconds since the epoch.
 
     Notes
     -----
@@ -107,18 +104,17 @@ def solve(
     row = np.repeat(np.arange(len(equations)), [entry.partitions.size for entry in equations])
     rows[row, column] = np.concatenate([entry.records for entry in equations]) / seconds[row]
     limited = np.array([entry.limited for entry in equations])
-    age = np.maximum(now - np.array([entry.at for entry in equations]), 0.0)
     likely = _most_likely(
         rows,
         member,
         _numbered(topic_of[read], int(topic_of.max()) + 1)[1],
         limited,
-        _Noise.of(equations, member, age),
+        _Noise.of(equations, member),
     )
     blurred = limited & (likely.late_s > _BLURRED_S) & (seconds < _JOINED_S)
     joined = _joined(equations, blurred, count)
     if len(joined) < len(equations):
-        return solve([*left, *joined], topic_of, rates, now)
+        return solve([*left, *joined], topic_of, rates)
     # What connects nobody has read is not compared: each set has a usual kind of its own.
     equation, partition = np.nonzero(rows)
     _, related = linked(len(names), member[equation], partition, read.size)
@@ -215,20 +211,18 @@ class _Noise:
     """How far E equations may be off, as shares.
 
     `blur` is what a second of it is of each stretch, `later` which stretches begin where the one
-    before ends, `older` by how much its age makes an equation say less, `member` whose it is,
-    `followed` how many of each member's do that, and `usual_s` what blurs it as far as is known
-    beforehand.
+    before ends, `member` whose it is, `followed` how many of each member's do that, and `usual_s`
+    what blurs it as far as is known beforehand.
     """
 
     blur: Float64
     later: Places
-    older: Float64
     member: Places
     followed: Places
     usual_s: Float64
 
     @classmethod
-    def of(cls, equations: Sequence[Equation], member: Places, age: Float64) -> "_Noise":
+    def of(cls, equations: Sequence[Equation], member: Places) -> "_Noise":
         """Lay it out for equations in order of members and time."""
         seconds = np.array([equation.seconds for equation in equations])
         begins = np.array([equation.at for equation in equations]) - seconds
@@ -240,7 +234,7 @@ class _Noise:
         usual_s = np.array([equation.blur_s for equation in equations])
         later = np.flatnonzero(follows)
         followed = np.bincount(member[later], minlength=int(member.max()) + 1)
-        return cls(1.0 / seconds, later, 2.0 ** (age / _HALF_S), member, followed, usual_s)
+        return cls(1.0 / seconds, later, member, followed, usual_s)
 
     def late_s(self, off: Float64, sure: float = _SURE) -> Float64:
         """Return by how many seconds commits of each equation's member blur it, shape (E,).
@@ -270,7 +264,7 @@ class _Noise:
         """Return how far those equations are off together that count; followed ones always do."""
         blur = late_s * self.blur
         alone = beside + 2.0 * blur**2
-        more = np.sqrt(self.older * (1.0 + off**2 / alone / _OUTLIER))
+        more = np.sqrt(1.0 + off**2 / alone / _OUTLIER)
         blur *= more
         common = -blur[self.later] * blur[self.later - 1]
         return _Covariance((alone * more**2)[counts], (counts.cumsum() - 1)[self.later], common)

@@ -400,7 +400,7 @@ class State:
         if self.dear is not None:
             return self.dear.costs
         topic_of, rates = self.question.problem.topic_of, self.rates.per_s
-        return solve(self.equations, topic_of, rates, self.recent.now)
+        return solve(self.equations, topic_of, rates)
 
     @cached_property
     def capacities(self) -> dict[str, Capacity]:

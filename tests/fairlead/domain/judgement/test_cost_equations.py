@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from assignors.problem import Member, Problem
-from fairlead.domain.judgement.capacities import Capacity
+from fairlead.domain.judgement.capacities import DAY_S, Capacity
 from fairlead.domain.judgement.commits import read_commits
 from fairlead.domain.judgement.cost_equations import (
     Costs,
@@ -62,7 +62,7 @@ def equations(costs: np.ndarray, speeds: dict[str, float], seed: int = 0) -> lis
 
 def costs_of(found: list[Equation]) -> Costs:
     """Estimate what records of ten partitions take that get the same."""
-    return solve(found, np.zeros(10, np.int32), np.ones(10), NOW)
+    return solve(found, np.zeros(10, np.int32), np.ones(10))
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -130,6 +130,20 @@ def test_what_others_read_anew_does_not_push_out_what_is_known() -> None:
     assert len(new) > 300
     assert found.value[2] == pytest.approx(8.0, rel=0.2)
     assert (found.value[[0, 1, 3, 4]] == 1.0).all()
+
+
+def test_what_is_known_stays_known_while_nothing_moves() -> None:
+    """Members that stay late read ever the same shares: their speeds alone would explain these."""
+    costs = np.where(TEN % 5 == 2, 8.0, 1.0)
+    speeds = {"a": 100.0, "b": 100.0}
+    found = costs_of(fewest(equations(costs, speeds)))
+    assert (found.value[[2, 7]] > 4.0).all()
+    same = [
+        entry._replace(at=entry.at + DAY_S, records=120.0 * 100.0 / costs[:5].sum() * np.ones(5))
+        for entry in equations(costs, speeds)
+    ]
+    later = costs_of(fewest(equations(costs, speeds)) + same)
+    assert later.value[[2, 7]] == pytest.approx(8.0, rel=0.2)
 
 
 def test_a_note_says_again_what_was_read() -> None:
