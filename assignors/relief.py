@@ -81,12 +81,19 @@ class _Shares:
     def of(self, member: int) -> Int64:
         return self._rows[member]
 
-    def hand_over(self, partition: int, giver: int, taker: int) -> None:
-        row = self._rows[giver]
-        self._rows[giver] = row[row != partition]
+    def take(self, step: Step) -> None:
+        """Hand over what changes hands, all that goes one way at once."""
+        (mine, *theirs) = step.partitions
+        self._hand_over([mine], step.giver, step.taker)
+        if theirs:
+            self._hand_over(theirs, step.taker, step.giver)
+
+    def _hand_over(self, partitions: list[int], giver: int, taker: int) -> None:
+        row, weights = self._rows[giver], self._ledger.weights
+        self._rows[giver] = row[~np.isin(row, partitions)]
         row = self._rows[taker]
-        at = np.searchsorted(self._ledger.weights[row], self._ledger.weights[partition])
-        self._rows[taker] = np.concatenate((row[:at], [partition], row[at:]))
+        at = weights[row].searchsorted(weights[partitions])
+        self._rows[taker] = np.insert(row, at, partitions)
 
 
 def relieve(ledger: Ledger, movable: Mask, *, target: float, effort: Effort) -> Iterator[Step]:
@@ -124,9 +131,8 @@ def relieve(ledger: Ledger, movable: Mask, *, target: float, effort: Effort) -> 
         if step is None:
             return
         for partition, taker in step.takers():
-            giver = int(ledger.owner[partition])
             ledger.give(partition, taker)
-            shares.hand_over(partition, giver, taker)
+        shares.take(step)
         yield step
 
 

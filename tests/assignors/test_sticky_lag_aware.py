@@ -1,6 +1,7 @@
 """Sticky lag-aware: what it promises about load, moves, limits, and its account of itself."""
 
 import random
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -148,6 +149,18 @@ def test_several_light_partitions_are_as_few_as_will_do() -> None:
         "a" + "b" * 5, [50, 60, 20, 15, 10, 5], a={"capacity": 40.0}, b={"capacity": 120.0}
     )
     assert plan(problem, enough=1.1).owner.tolist() == [1, 1, 0, 0, 1, 1]
+
+
+def test_a_heavy_partition_goes_for_a_hundred_thousand_light_ones_in_seconds() -> None:
+    """Two thirds of 150,000 partitions change hands in one step."""
+    light = 150_000
+    problem = spread_over(
+        "a" + "b" * light, [light] + [1] * light, a={"capacity": 1.0}, b={"capacity": 2.0}
+    )
+    started = time.process_time()
+    found = plan(problem)
+    assert time.process_time() - started < 5.0
+    assert len(moves(problem, found)) == 2 * light // 3 + 1
 
 
 def test_works_ahead_by_the_horizon() -> None:
