@@ -33,10 +33,10 @@ from typing import Final
 import numpy as np
 
 from fairlead.common.words import length, plural
-from fairlead.domain.judgement.candidates import weighing_horizon
+from fairlead.domain.judgement.candidates import BETTER, weighing_horizon
 from fairlead.domain.judgement.capacities import shown
 from fairlead.domain.judgement.commits import Commits, read_commits
-from fairlead.domain.judgement.decision import BETTER, Question, State, doubled_s
+from fairlead.domain.judgement.decision import Question, State, doubled_s
 from fairlead.domain.judgement.diagnosis import LOOKS_NEEDED
 from fairlead.domain.judgement.forecast import Outlook
 from fairlead.domain.judgement.looks import Float64, Int32, Looks, Mask

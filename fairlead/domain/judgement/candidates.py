@@ -6,7 +6,7 @@ candidate's figures. Does not: choosing between candidates (`decision`).
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -31,12 +31,18 @@ BAND: Final = 0.05
 DRAINED: Final = 1.25
 #: Further than so many horizons nobody looks.
 FURTHEST: Final = 20.0
+#: A plan that cannot bring members within their objective must make them less late by this share.
+BETTER: Final = 0.1
+#: While a backlog of hours is read, no plan is made for being through so much of that time earlier.
+CLOSE: Final = 0.1
 #: A partition that carries less than this share of what is usual is not moved for its rack.
 WORTHWHILE: Final = 0.1
 #: At so many numbers of moves is told what they buy.
 POINTS: Final = 50
 #: Who does so much of what the fastest member does is about the fastest.
 _ABOUT: Final = 0.9
+#: Of so many sets of readers is told how far they are relieved.
+_TOLD: Final = 3
 #: Owners after several numbers of moves are looked at side by side, so many at once.
 _CELLS: Final = 100_000
 
@@ -56,6 +62,8 @@ class CandidateInputs:
         takes them reads again, and those of members that commit nothing.
     rules
         Of the policy.
+    peers
+        Which members share topics.
     at_most
         What members could turn out to do, records a second, float64 of shape (M,), as `Speeds`
         has it; None: what the outlook says they can.
@@ -69,6 +77,7 @@ class CandidateInputs:
     outlook: Outlook
     held: Mask
     rules: Rules
+    peers: Peers
     at_most: Float64 | None = None
     traffic: RackTraffic | None = None
     calm: bool = False
@@ -153,10 +162,15 @@ def with_figures(
         assignor=name,
         assignment=assignment,
         forecast=forecast,
-        moved=int(((before >= 0) & (after >= 0) & (before != after)).sum()),
+        moved=_moved(before, after),
         frontier=_frontier(inputs, assignment) if assignment.frontier else (),
         rack_gb_per_day=None if inputs.traffic is None else inputs.traffic.gb_per_day(after),
     )
+
+
+def _moved(before: Int32, after: Int32) -> int:
+    """Return how many partitions go from one owner to another."""
+    return int(((before >= 0) & (after >= 0) & (before != after)).sum())
 
 
 def _run(inputs: CandidateInputs, name: str, options: Mapping[str, Any]) -> Assignment:
@@ -174,37 +188,58 @@ def _run(inputs: CandidateInputs, name: str, options: Mapping[str, Any]) -> Assi
 def _relieved(inputs: CandidateInputs, options: Mapping[str, Any]) -> Assignment:
     """Plan each set of members that share topics by itself, the latest first.
 
-    What one of them has too much of is no measure for the others.
+    What one of them has too much of is no measure for the others. Where it is not worth its moves
+    in some sets, these stay as they are.
     """
-    problem = inputs.problem
-    owner, reasons, told = problem.owner.copy(), dict[int, str](), list[Assignment]()
+    problem, left = inputs.problem, options.get("max_moves")
+    worth, needless = list[Assignment](), list[Assignment]()
     for part, mine in _parts(inputs):
-        moved = int(((problem.owner >= 0) & (owner != problem.owner)).sum())
-        if moved and options.get("max_moves") is not None:
-            found = _relieved_part(part, {**options, "max_moves": options["max_moves"] - moved})
-        else:
-            found = _relieved_part(part, options)
-        owner[mine] = found.owner[mine]
-        reasons |= {index: why for index, why in found.reasons.items() if mine[index]}
-        told.append(found)
-    outcome = "; ".join(dict.fromkeys(found.outcome or "" for found in told))
+        found = _relieved_part(part, {**options, "max_moves": left})
+        found = replace(
+            found,
+            problem=problem,
+            owner=np.where(mine, found.owner, problem.owner),
+            reasons={index: why for index, why in found.reasons.items() if mine[index]},
+        )
+        if not _pays(part, found.owner):
+            needless.append(found)
+            continue
+        worth.append(found)
+        left = None if left is None else left - _moved(problem.owner, found.owner)
+    owner, reasons = problem.owner.copy(), dict[int, str]()
+    told = worth or needless[:1]
+    for found in told:
+        owner = np.where(found.owner == problem.owner, owner, found.owner)
+        reasons |= found.reasons
+    outcome = "; ".join(dict.fromkeys(found.outcome or "" for found in told[:_TOLD]))
+    if len(told) > _TOLD:
+        outcome += f"; and {len(told) - _TOLD:,} more sets of readers"
     return Assignment(problem, owner, outcome, reasons, told[0].frontier)
+
+
+def _pays(inputs: CandidateInputs, owner: Int32) -> bool:
+    """Whether a plan gives partitions an owner that have none, or is worth its moves."""
+    before, rules = inputs.problem.owner, inputs.rules
+    if ((before < 0) & (owner >= 0)).any():
+        return True
+    found = gain(inputs, owner)
+    return not found.slight and found.avoided_s > _moved(before, owner) * rules.pause_s
 
 
 def _parts(inputs: CandidateInputs) -> list[tuple[CandidateInputs, Mask]]:
     """Return the sets of members that share topics, and which partitions are theirs.
 
-    Those with somebody late, or with a partition that nobody owns; everything where none is so. The
+    Those that are behind, or with a partition that nobody owns; everything where none is so. The
     others have no arrivals, no backlog and no capacity.
     """
-    problem, outlook = inputs.problem, inputs.outlook
-    peers = Peers.of(problem)
-    lateness = outlook.lateness(problem.owner, inputs.rules.horizon_s)
-    late = peers.linked[lateness > inputs.rules.objective_s]
+    problem, peers = inputs.problem, inputs.peers
     set_of = peers.topics[problem.topic_of]
-    numbers = np.union1d(late, set_of[problem.assignable & (problem.owner < 0)])
+    numbers = np.union1d(
+        peers.linked[behind(inputs)], set_of[problem.assignable & (problem.owner < 0)]
+    )
     if peers.linked is peers.alike or not numbers.size:
         return [(inputs, np.ones(problem.partition_total, dtype=bool))]
+    lateness = inputs.outlook.lateness(problem.owner, inputs.rules.horizon_s)
     latest = [lateness[peers.linked == number].max() for number in numbers]
     return [
         (_part(inputs, set_of == number, peers.linked == number), set_of == number)
@@ -238,7 +273,7 @@ def _relieved_part(inputs: CandidateInputs, options: Mapping[str, Any]) -> Assig
     spared = _sparing(inputs, found, horizon_s)
     if spared is not None:
         found = assign(FLAGSHIP, work, **{**limits, **options, "max_moves": spared})
-    return replace(found, problem=inputs.problem)
+    return found
 
 
 def _within_budget(rules: Rules, name: str, options: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -266,13 +301,12 @@ def _brought_near(
     traffic, before = inputs.traffic, inputs.problem.owner
     if traffic is None or not work.members:
         return found
-    moved = int(((before >= 0) & (found.owner >= 0) & (before != found.owner)).sum())
     load: Float64 = work.weights.astype(np.float64)
     if work.arrival_rates is not None:
         load += work.arrival_rates * horizon_s
     bounds = Bounds(
         load=_enough(inputs, work, horizon_s),
-        moves=options.get("max_moves") if inputs.calm else moved,
+        moves=options.get("max_moves") if inputs.calm else _moved(before, found.owner),
         least=WORTHWHILE * float(traffic.per_s.mean()),
         fixed=inputs.held,
         counts=options.get("max_count_skew") is not None,
@@ -281,7 +315,7 @@ def _brought_near(
     late_s = max(inputs.rules.objective_s, _late(inputs, found.owner))
     if (owner == found.owner).all() or _late(inputs, owner) > late_s:
         return found
-    moves = int(((before >= 0) & (owner >= 0) & (before != owner)).sum())
+    moves = _moved(before, owner)
     outcome = f"{moves:,} move{'' if moves == 1 else 's'}: for racks" if inputs.calm else None
     return replace(
         found,
@@ -370,18 +404,83 @@ def _frontier(inputs: CandidateInputs, found: Assignment) -> tuple[tuple[int, fl
     )
 
 
+class Gain(NamedTuple):
+    """What a plan comes to for the members that it changes: seconds.
+
+    Parameters
+    ----------
+    members
+        How many these are.
+    late_s, planned_s
+        How late the latest of them is at the horizon, as it is and as planned.
+    avoided_s
+        By how much less late they are once what waits can have been read, summed over partitions.
+    slight
+        Whether that is hardly anything, and they are not within the objective for it.
+    """
+
+    members: int
+    late_s: float
+    planned_s: float
+    avoided_s: float
+    slight: bool
+
+
+def gain(inputs: CandidateInputs, owner: Int32) -> Gain:
+    """Hold a plan that takes no partition from nobody against what is."""
+    outlook, rules, now = inputs.outlook, inputs.rules, inputs.problem.owner
+    changed = owner != now
+    members = np.union1d(now[changed], owner[changed])
+    spans = _weighing_horizons(inputs)
+    before_s, then_s = (
+        float(outlook.lateness_in_all(owners, spans)[members].sum()) for owners in (now, owner)
+    )
+    late_s, planned_s = (
+        float(outlook.lateness(owners, rules.horizon_s)[members].max(initial=0.0))
+        for owners in (now, owner)
+    )
+    avoided_s = before_s - then_s
+    slight = planned_s > rules.objective_s and avoided_s < BETTER * before_s
+    return Gain(members.size, late_s, planned_s, avoided_s, slight)
+
+
+def behind(inputs: CandidateInputs) -> Mask:
+    """Return who shares topics with somebody late, where not all are about to catch up, bool (M,).
+
+    They catch up if all that waits is read about as soon as any assignment could have it read.
+    """
+    outlook, rules, linked = inputs.outlook, inputs.rules, inputs.peers.linked
+    owner, spans = inputs.problem.owner, _weighing_horizons(inputs)
+    close_s = np.maximum(rules.objective_s, CLOSE * (spans - rules.horizon_s))
+    late = outlook.lateness(owner, rules.horizon_s) > rules.objective_s
+    slow = outlook.lateness(owner, spans) > close_s
+    found: Mask = np.isin(linked, np.intersect1d(linked[late], linked[slow]))
+    return found
+
+
 def weighing_horizon(inputs: CandidateInputs) -> float:
     """Return how far ahead work is weighed, in seconds.
 
     Far enough that all that waits can have been read by then: else members would be filled with
     backlog alone, and fall behind again once that is gone.
     """
-    outlook, rules = inputs.outlook, inputs.rules
-    spare = outlook.capacities.sum() - outlook.arrivals.sum()
-    if spare <= 0:
-        return rules.horizon_s
-    drained = float(outlook.backlog.sum() / spare)
-    return float(min(max(DRAINED * drained, rules.horizon_s), FURTHEST * rules.horizon_s))
+    return float(_weighing_horizons(inputs).max(initial=inputs.rules.horizon_s))
+
+
+def _weighing_horizons(inputs: CandidateInputs) -> Float64:
+    """Return the same for each member: what others have that share no topics does not count."""
+    outlook, rules, peers = inputs.outlook, inputs.rules, inputs.peers
+    set_of = peers.topics[inputs.problem.topic_of]
+    mine, count = set_of >= 0, peers.linked.size
+    waits, arrives = (
+        np.bincount(set_of[mine], amounts[mine], count)
+        for amounts in (outlook.backlog, outlook.arrivals)
+    )
+    spare = np.bincount(peers.linked, outlook.capacities, count) - arrives
+    drained = np.where(spare > 0, waits / np.where(spare > 0, spare, 1.0), 0.0)
+    longest = FURTHEST * rules.horizon_s
+    horizons: Float64 = np.clip(DRAINED * drained, rules.horizon_s, longest)[peers.linked]
+    return horizons
 
 
 def _work(inputs: CandidateInputs, horizon_s: float) -> Problem:

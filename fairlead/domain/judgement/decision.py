@@ -17,11 +17,13 @@ from assignors.problem import Problem
 from fairlead.common.words import length, rate
 from fairlead.domain.judgement.arrivals import Rates
 from fairlead.domain.judgement.candidates import (
+    BETTER,
     FLAGSHIP,
     Candidate,
     CandidateInputs,
+    behind,
     candidates,
-    weighing_horizon,
+    gain,
     with_figures,
 )
 from fairlead.domain.judgement.capacities import (
@@ -65,14 +67,10 @@ from fairlead.domain.judgement.sizing import Size, size
 
 #: Arrivals that have changed matter where they are more than this share of a member's capacity.
 CHANGED: Final = 0.1
-#: A plan that cannot bring a group within its objective must make it better by this share.
-BETTER: Final = 0.1
 #: Who comes or goes with no more than this share of all arrivals, and nothing late, is passed over.
 MINOR: Final = 0.1
 #: What so many members do that were at their limit says enough of the others.
 _SEVERAL: Final = 3
-#: While a backlog of hours is read, no plan is made for being through so much of that time earlier.
-CLOSE: Final = 0.1
 
 #: After so many plans lately a group rests for so long, and after each further one twice as long.
 AT_ONCE: Final = 20
@@ -600,10 +598,8 @@ class State:
 
     @cached_property
     def catches_up(self) -> bool:
-        """Whether all that waits is read about as soon as any assignment could have it read."""
-        rules, span = self.question.rules, weighing_horizon(self.inputs)
-        forecast = self.outlook.forecast(self.question.problem.owner, span)
-        return forecast.late_s <= max(rules.objective_s, CLOSE * (span - rules.horizon_s))
+        """Whether nobody is late for long: all that waits is read as soon as it could be."""
+        return not behind(self.inputs).any()
 
     def supposing(self, member: int) -> "State":
         """Return the same, but that a member can do `MORE` times what is assumed of it."""
@@ -635,6 +631,7 @@ class State:
             self.outlook,
             self.held,
             question.rules,
+            self.peers,
             self.speeds.at_most,
             self.traffic,
         )
@@ -876,7 +873,7 @@ def _saves_enough(state: State, traffic: RackTraffic, per_s: float) -> bool:
 
 def _worth(state: State, candidate: Candidate) -> tuple[bool, str]:
     """Whether a candidate is worth its price, and what it comes to in words."""
-    rules, outlook, kept = state.question.rules, state.outlook, state.kept
+    rules, kept = state.question.rules, state.kept
     problem, planned = state.question.problem, candidate.forecast
     if planned is None or candidate.assignment is None:
         return False, candidate.error or "failed"
@@ -894,25 +891,18 @@ def _worth(state: State, candidate: Candidate) -> tuple[bool, str]:
     if not candidate.moved:
         known = "" if state.speeds.measured.all() else " as far as is known"
         return False, f"no assignment is better{known} ({state.diagnosis.name}); {what}"
-    changed = owner != problem.owner
-    concerned = np.union1d(problem.owner[changed], owner[changed])
+    found = gain(state.inputs, owner)
     if planned.late_s > (1.0 - BETTER) * kept.late_s:
         # The latest is not whom the plan helps.
-        then, now = (
-            length(outlook.lateness(owners, rules.horizon_s)[concerned].max())
-            for owners in (owner, problem.owner)
-        )
-        what += f"; the {concerned.size} members that it changes: {now} as it is, {then} as planned"
-    span = weighing_horizon(state.inputs)
-    before = outlook.lateness_in_all(problem.owner, span)[concerned].sum()
-    avoided = before - outlook.lateness_in_all(owner, span)[concerned].sum()
-    if planned.late_s > rules.objective_s and avoided < BETTER * before:
+        then, now = length(found.late_s), length(found.planned_s)
+        what += f"; the {found.members} members that it changes: {then} as it is, {now} as planned"
+    if found.slight:
         return False, f"hardly better ({state.diagnosis.name}); {what}"
     still = int((owner >= 0).sum()) if state.question.eager else candidate.moved
     price = still * rules.pause_s
-    if avoided <= price:
+    if found.avoided_s <= price:
         return False, (
-            f"not worth it: {length(avoided)} of lateness avoided, {length(price)} of standing "
-            f"still, summed over partitions; {what}"
+            f"not worth it: {length(found.avoided_s)} of lateness avoided, {length(price)} of "
+            f"standing still, summed over partitions; {what}"
         )
     return True, what

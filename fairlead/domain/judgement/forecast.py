@@ -111,8 +111,8 @@ class Outlook:
     def _utilisation(self, arrivals: Float64) -> Float64:
         return np.where(self.capacities > 0, _over(arrivals, self.capacities), 0.0)
 
-    def lateness(self, owner: Int32, horizon_s: float) -> Float64:
-        """Return each member's lateness at the horizon, seconds, float64 of shape (M,).
+    def lateness(self, owner: Int32, horizon_s: float | Float64) -> Float64:
+        """Return each member's lateness at the horizon, or its own, seconds, float64 of shape (M,).
 
         Never more than what is late now and the horizon together: nothing grows older faster. What
         is late now for a member of whose speed nothing is known.
@@ -120,7 +120,7 @@ class Outlook:
         lateness: Float64 = self.lateness_of_each(owner[None], horizon_s)[0]
         return lateness
 
-    def lateness_of_each(self, owners: Int32, horizon_s: float) -> Float64:
+    def lateness_of_each(self, owners: Int32, horizon_s: float | Float64) -> Float64:
         """Return the same of N assignments, int32 of shape (N, P): float64 of shape (N, M)."""
         return self._lateness(self._loads(owners), horizon_s)
 
@@ -151,19 +151,19 @@ class Outlook:
             oldest.reshape(shape),
         )
 
-    def _lateness(self, loads: _Loads, horizon_s: float) -> Float64:
+    def _lateness(self, loads: _Loads, horizon_s: float | Float64) -> Float64:
         # What is furthest behind stays so until all that waits has been read.
         left = self._left(loads, horizon_s) / np.maximum(loads.waiting, 1e-9)
         stays = loads.oldest * np.minimum(left, 1.0)
         return np.maximum(self._usual_lateness(loads, horizon_s), stays)
 
-    def _usual_lateness(self, loads: _Loads, horizon_s: float) -> Float64:
+    def _usual_lateness(self, loads: _Loads, horizon_s: float | Float64) -> Float64:
         """Return how late each member is with what it reads on average; seconds, (N, M)."""
         grown = _over(self._left(loads, horizon_s), loads.arrivals)
         grown = np.minimum(grown, loads.oldest + horizon_s)
         return np.where(self.capacities > 0, grown, loads.oldest)
 
-    def _left(self, loads: _Loads, horizon_s: float) -> Float64:
+    def _left(self, loads: _Loads, horizon_s: float | Float64) -> Float64:
         """Return what waits at the horizon, records."""
         more = (loads.arrivals - self.capacities) * horizon_s
         return np.maximum(loads.waiting + more, 0.0)
@@ -262,8 +262,8 @@ class Outlook:
         records = read if self.costs is None else read / self.costs
         return self.retention.seconds(waits, records, until)
 
-    def lateness_in_all(self, owner: Int32, horizon_s: float) -> Float64:
-        """Return the lateness at a horizon, summed over each member's partitions; seconds, (M,)."""
+    def lateness_in_all(self, owner: Int32, horizon_s: float | Float64) -> Float64:
+        """Return `lateness`, but for what is far behind, summed over partitions; seconds, (M,)."""
         partitions = self.by_member(np.ones_like(self.arrivals), owner)
         late_s: Float64 = self._usual_lateness(self._loads(owner[None]), horizon_s)[0]
         return late_s * partitions

@@ -5,6 +5,7 @@ import numpy as np
 from assignors.problem import Member, Problem
 from fairlead.domain.judgement.candidates import FLAGSHIP, Candidate, CandidateInputs, candidates
 from fairlead.domain.judgement.forecast import Outlook
+from fairlead.domain.judgement.peers import Peers
 from fairlead.domain.judgement.rules import Rules
 
 
@@ -26,7 +27,7 @@ def planned(
     per_s = np.concatenate([arrivals[topic] for topic in problem.topics])
     none = np.zeros(per_s.size)
     outlook = Outlook(per_s, none, none, none, np.array(speeds))
-    inputs = CandidateInputs(problem, outlook, none > 0, rules or Rules())
+    inputs = CandidateInputs(problem, outlook, none > 0, rules or Rules(), Peers.of(problem))
     (found,) = candidates(inputs, [FLAGSHIP], {})
     return found
 
@@ -58,6 +59,15 @@ def test_moves_are_counted_over_all_parts() -> None:
     assert found.moved == 1
     assert owners(found)["c1"] == {"c": [0, 2]}
     assert planned(UNEVEN | FULL | later, [100.0] * 6).moved == 2
+
+
+def test_what_is_hardly_better_in_one_set_takes_no_move_of_another() -> None:
+    """What moves of b make less late is next to nothing: the only move there is goes to a."""
+    hardly = {"b0": {"b": [200.0, 40.0, 3.0]}, "b1": {"b": [236.0]}}
+    assert planned(hardly, [100.0] * 2).moved == 1
+    found = planned(UNEVEN | hardly, [100.0] * 4, Rules(max_moves=1))
+    assert owners(found)["a1"] == {"a": [0, 2]}
+    assert owners(planned(UNEVEN | hardly, [100.0] * 4)) == owners(found)
 
 
 def test_nobody_is_left_too_full_where_all_are_nearly_full() -> None:

@@ -116,6 +116,21 @@ def test_what_others_can_do_that_read_other_topics_forbids_no_trial() -> None:
     assert all(index >= 24 for index in np.flatnonzero(loop.end - loop.position > 600))
 
 
+def test_who_can_be_helped_does_not_wait_for_who_cannot() -> None:
+    """Members of b have twice of what they can do, and no plan helps them: one move helps a."""
+    shares = np.random.default_rng(1).uniform(2.0, 30.0, 96)
+    both = Group(
+        rates=steady(np.concatenate(([60.0] * 2 + [5.0] * 10, 2400.0 * shares / shares.sum()))),
+        speeds=steady(np.full(16, 100.0)),
+        topics={"a": 12, "b": 96},
+        reads={f"m{number:02d}": ("a" if number < 4 else "b",) for number in range(16)},
+        owner=np.concatenate((np.repeat(np.arange(4), 3), np.repeat(np.arange(4, 16), 8))),
+    )
+    loop = Loop(both, step_s=20.0)
+    loop.run(1)
+    assert loop.owner[0] != loop.owner[1]
+
+
 def test_members_are_not_tried_one_after_the_other() -> None:
     """Three that were at their limit say enough of all; only the hot partition is late."""
     course = hot_partition(*[60.0] * 8).run(30)
