@@ -346,8 +346,13 @@ class State:
 
     @cached_property
     def rates(self) -> Rates:
-        """Arrivals by partition; those of a new partition are like its topic's others."""
+        """Arrivals by partition; those of a new partition are like its topic's others.
+
+        Nothing arrives for the group in a topic that nobody reads, where something else is read.
+        """
         found, problem = self.seen.rates, self.question.problem
+        if self.unread.any():
+            found = replace(found, per_s=np.where(self.unread, 0.0, found.per_s))
         missing = ~found.known
         if not missing.any() or missing.all():
             return found
@@ -358,6 +363,12 @@ class State:
         return Rates(
             np.where(missing, mean, found.per_s), found.deviation, found.known, found.seconds
         )
+
+    @cached_property
+    def unread(self) -> Mask:
+        """Partitions of topics that nobody reads, bool (P,); none where nothing is read."""
+        assignable = self.question.problem.assignable
+        return ~assignable & assignable.any()
 
     @cached_property
     def commits(self) -> Commits:
@@ -500,7 +511,7 @@ class State:
     @cached_property
     def outlook(self) -> Outlook:
         """Arrivals, backlog and lateness by partition, capacities by member."""
-        backlog: Float64 = np.where(self.held, 0.0, self.commits.backlog)
+        backlog: Float64 = np.where(self.held | self.unread, 0.0, self.commits.backlog)
         # A crawling partition takes of its owner what is read of it, and no more.
         crawling, read = self.commits.crawling, self.commits.read
         costs = self.costs.value
@@ -719,7 +730,11 @@ def _waits(state: State) -> str | None:
         left = length(changed_at + rules.cooldown_s - now)
         return f"the last plan took effect {length(now - changed_at)} ago: cooldown for {left} more"
     plans = [at for at in state.question.changes if at > now - LATELY_S]
-    rests_until = changed_at + doubled_s(FIRST_REST_S, len(plans) - AT_ONCE + 1)
+    # The rest that so many plans call for ends early where the first of them are too old by then.
+    rests_until = min(
+        max(changed_at + doubled_s(FIRST_REST_S, len(plans) - gone - AT_ONCE + 1), since)
+        for gone, since in enumerate([changed_at, *(at + LATELY_S for at in plans)])
+    )
     since = int((state.recent.at > changed_at + rules.pause_s).sum())
     seen = since >= LOOKS_NEEDED and now >= rests_until
     if seen or _changed_since(state, changed_at):

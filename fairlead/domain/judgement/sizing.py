@@ -75,12 +75,13 @@ def size(
         there = headroom * speeds if late else np.zeros(0)
         wanted += max(there.size + missing_members(loads, there, headroom * usual), 1)
     total, typical = float(outlook.arrivals.sum()), median(outlook.capacities)
+    partitions = plural(int(problem.assignable.sum()), "partition")
     return Size(
         now,
         wanted,
-        f"{rate(total)} arrive in {plural(problem.partition_total, 'partition')}, and a consumer "
-        f"does {rate(typical)}, of which {headroom:.0%} is planned: {plural(wanted, 'consumer')} "
-        f"would do, and there {'is' if now == 1 else 'are'} {now:,}.",
+        f"{rate(total)} arrive in {partitions}, and a consumer does {rate(typical)}, of which "
+        f"{headroom:.0%} is planned: {plural(wanted, 'consumer')} would do, and there "
+        f"{'is' if now == 1 else 'are'} {now:,}.",
     )
 
 

@@ -12,7 +12,7 @@ import pytest
 from assignors.problem import Member, Problem
 from fairlead.domain.judgement.decision import Question, judge
 from fairlead.domain.judgement.lines import answer_question
-from tests.fairlead.domain.judgement.outside import Group, Loop, steady, written, zipf
+from tests.fairlead.domain.judgement.outside import START, Group, Loop, steady, written, zipf
 from tests.fairlead.domain.judgement.questions import behind, halves, looks_at, question, skewed
 
 SPEEDS = steady(np.full(10, 100.0))
@@ -59,6 +59,16 @@ def test_after_many_plans_a_group_rests() -> None:
     assert "the group rests for " in answer["reason"]
     later = {**sick, "memory": memory, "changed_at": written(-86_400.0)}
     assert answer_question(later)["outcome"] == "plan"
+
+
+def test_how_long_a_group_rests_is_until_its_plans_are_two_days_old() -> None:
+    """After 24 plans it would rest for 16 h, after 23 for 8 h: by then one of the 24 is too old."""
+    sick = question(end=skewed, committed=behind)
+    first, last = 60.0 * 19 - 40 * 3600.0, 60.0 * 19 - 600.0
+    memory = answer_question(sick)["memory"]
+    memory["plans"] = [START + first + 3600.0 * number for number in range(23)]
+    answer = answer_question({**sick, "memory": memory, "changed_at": written(last)})
+    assert answer["reason"].endswith(": the group rests for 8 h more")
 
 
 @pytest.mark.parametrize("hours", [1.0, 4.0])

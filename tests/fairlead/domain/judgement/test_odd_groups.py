@@ -145,6 +145,21 @@ def test_who_reads_other_topics_has_no_room_for_this(
     assert words in answer["evidence"]
 
 
+@pytest.mark.parametrize("committed", [None, 0])
+def test_a_topic_that_nobody_reads_is_nobodys_work(committed: int | None) -> None:
+    """Ten times what the group can do arrives in it: the answer is as it would be without it."""
+    alone, beside = (question(end=skewed, committed=behind) for _ in range(2))
+    beside["topics"]["u"] = 2
+    for look, snapshot in enumerate(beside["snapshots"]):
+        snapshot["end"]["u"] = [100_000 * look] * 2
+        snapshot["committed"]["u"] = [committed] * 2
+    expected, answer = answer_question(alone), answer_question(beside)
+    assert expected["outcome"] == "plan"
+    assert answer.pop("costs") == expected.pop("costs") | {"u": [None, None]}
+    assert answer.pop("memory")["members"] == expected.pop("memory")["members"]
+    assert answer == expected
+
+
 def test_owners_of_several_hot_partitions_read_nothing_else() -> None:
     """Two members of 60/s own a partition of 200/s each; whoever has room takes all else."""
     rates, speeds = np.full(30, 4.0), np.array([60.0, 60.0, 60.0, 160.0, 160.0])
