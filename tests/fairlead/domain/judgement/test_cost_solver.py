@@ -68,7 +68,7 @@ def told_of(seed: int, noise: float, *, topics: bool, alone: bool) -> Told:
     middle = np.searchsorted(rates[ordered].cumsum(), rates[:count].sum() / 2.0)
     found = Told()
     found.add(
-        solve(equations, topic, rates, NOW),
+        solve(equations, topic, rates),
         costs / costs[ordered][middle],
         np.ones(count, dtype=bool) if topics else shares.max(axis=0) >= 2.0 * shares.min(axis=0),
     )
@@ -97,7 +97,7 @@ def test_what_is_dear_among_partitions_in_constant_shares_is_not_known() -> None
     with_it = [read("a", NOW - 600.0 * n, np.arange(11), 100.0) for n in range(1, 5)]
     without = read("a", NOW, np.arange(10), 162.0)
     idle = read("b", NOW, np.arange(11, 21), 600.0)
-    costs = solve([*with_it, without, idle], np.zeros(21, np.int64), np.ones(21), NOW)
+    costs = solve([*with_it, without, idle], np.zeros(21, np.int64), np.ones(21))
     assert np.isnan(costs.known()).all()
 
 
@@ -114,5 +114,5 @@ def test_what_is_read_at_an_even_rate_beside_uneven_ones_is_not_dear_for_that(se
             at, read = NOW - 3600.0 + 60.0 * stretch, np.arange(5) + 5 * number
             equation = Equation(member, at, 60.0, limited=True, partitions=read, records=records)
             equations.append(equation)
-    costs = solve(equations, np.zeros(15, np.int64), np.full(15, 20.0), NOW)
+    costs = solve(equations, np.zeros(15, np.int64), np.full(15, 20.0))
     assert costs.equal
