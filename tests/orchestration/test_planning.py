@@ -70,7 +70,10 @@ def filled_in(link: str, op: str) -> dict[str, Any]:
 def test_one_run_takes_a_group_from_lag_to_an_adopted_plan(
     pipeline: Pipeline, start_consumers: StartConsumers, unique_name: str
 ) -> None:
-    """Version 1 is stored, approved, published byte for byte, followed; history has both shares."""
+    """Version 1 is stored, approved, published byte for byte, followed; history has both shares.
+
+    A consumer that leaves later is seen by the adoption job.
+    """
     consumers = start_consumers(unique_name)
     assert consumers.owned == {"one": [0, 1], "two": [2, 3]}
     pipeline.configure(APPROVED_BY_POLICY)
@@ -121,25 +124,12 @@ def test_one_run_takes_a_group_from_lag_to_an_adopted_plan(
         assert picture.startswith("![")
         assert (len(picture) < IN_PLACE) == (plot == "before and after"), plot
 
-
-def test_second_run_on_the_same_state_changes_nothing(
-    pipeline: Pipeline, start_consumers: StartConsumers, unique_name: str
-) -> None:
-    """'No change' is a decision with its reason, and no second version."""
-    consumers = start_consumers(unique_name)
-    pipeline.configure(APPROVED_BY_POLICY)
-    pipeline.run("planning", unique_name)
-    adopted = consumers.owned
-
-    result = pipeline.run("planning", unique_name)
-
-    first, second = pipeline.decisions(unique_name)
-    assert (first[0], first[2]) == ("plan", 1)
-    assert (second[0], second[2]) == ("no change", None)
-    assert second[1]
-    assert metadata(result, "published_plan")["published"] == 0
-    assert [row["version"] for row in pipeline.history(unique_name)] == [1]
-    assert consumers.owned == adopted
+    # Who is left follows the plan as it fits, and carries all: the newest look is what counts.
+    consumers.members["two"].stop()
+    eventually(lambda: len(consumers.owned["one"]) == 4, "the other consumer takes over")
+    pipeline.run("adoption", unique_name)
+    (version,) = pipeline.history(unique_name)
+    assert (version["adherence"], version["lag_max_achieved"]) == (1, 190)
 
 
 def test_room_for_relief_makes_a_second_version_that_supersedes_the_first(
@@ -244,9 +234,12 @@ def test_broken_group_does_not_hold_up_the_fleet_and_is_tried_again(
     join_raw: Callable[[str, bytes], None],
     unique_name: str,
 ) -> None:
-    """A group whose members speak nonsense is reported by a warning; the others are planned."""
+    """A group whose members speak nonsense is reported by a warning; the others are planned.
+
+    Once: in the second run 'no change' is their decision, with its reason, and no second version.
+    """
     good, broken = f"{unique_name}-a", f"{unique_name}-b"
-    start_consumers(good)
+    consumers = start_consumers(good)
     join_raw(broken, b"\x00\x01\x00")
     pipeline.configure(
         f"""
@@ -271,52 +264,52 @@ def test_broken_group_does_not_hold_up_the_fleet_and_is_tried_again(
     assert severities["every_group_was_read"] is dg.AssetCheckSeverity.WARN
     assert metadata(result, "assignment_plan")["failed"] == 1
 
-    pipeline.run("planning", "fleet")
+    adopted = consumers.owned
+    result = pipeline.run("planning", "fleet")
     assert [outcome for outcome, _, _ in pipeline.decisions(broken)] == ["failed", "failed"]
-    assert [outcome for outcome, _, _ in pipeline.decisions(good)] == ["plan", "no change"]
+    first, second = pipeline.decisions(good)
+    assert (first[0], first[2], second[0], second[2]) == ("plan", 1, "no change", None)
+    assert second[1]
+    assert metadata(result, "published_plan")["published"] == 0
+    assert [row["version"] for row in pipeline.history(good)] == [1]
+    assert consumers.owned == adopted == planned_shares(pipeline, consumers, 1)
 
 
-def test_group_that_vanished_is_reported_and_not_planned(
-    pipeline: Pipeline, unique_name: str
+def test_groups_in_which_there_is_nothing_to_plan(
+    pipeline: Pipeline,
+    start_consumers: StartConsumers,
+    kafka_topic: KafkaTopic,
+    commit: Commit,
+    unique_name: str,
 ) -> None:
-    """A cohort whose group is gone: the run succeeds, says so, and publishes nothing."""
-    pipeline.configure(APPROVED_BY_POLICY)
-    result = pipeline.run("planning", unique_name)
-    ((outcome, reason, _),) = pipeline.decisions(unique_name)
-    assert outcome == "failed"
-    assert failed_checks(result) == {"every_group_was_read": [f"{unique_name}: {reason}"]}
-    assert pipeline.record(unique_name) is None
+    """One that is gone is reported, one without members has lag, and one without lag is light.
 
-
-def test_group_without_members_has_lag_and_no_plan(
-    pipeline: Pipeline, kafka_topic: KafkaTopic, commit: Commit, unique_name: str
-) -> None:
-    """Its lag is history; the decision says that there is nothing to plan."""
+    The run succeeds, each has its decision, and nothing is published.
+    """
+    gone, left, light = groups = [f"{unique_name}-{name}" for name in ("gone", "left", "light")]
     topic = kafka_topic()
     pipeline.produce(topic, [7])
-    commit(unique_name, {(topic, 0): 0})
+    commit(left, {(topic, 0): 0})
+    start_consumers(light, backlog=(0, 0, 0))
+    pipeline.configure(APPROVED_BY_POLICY)
 
-    result = pipeline.run("planning", unique_name)
+    result = pipeline.run("planning", *groups)
 
-    assert pipeline.decisions(unique_name) == [
+    ((outcome, reason, _),) = pipeline.decisions(gone)
+    assert outcome == "failed"
+    assert failed_checks(result) == {"every_group_was_read": [f"{gone}: {reason}"]}
+    assert pipeline.decisions(left) == [
         ("no change", "The group has no members: there is nothing to plan", None)
     ]
-    assert failed_checks(result) == {}
-    lag = pipeline.sql("SELECT lag FROM fairlead.lag_history WHERE group_id = %s", unique_name)
+    lag = pipeline.sql("SELECT lag FROM fairlead.lag_history WHERE group_id = %s", left)
     assert lag == [{"lag": 7}]
-
-
-def test_empty_backlog_is_nothing_to_act_on(
-    pipeline: Pipeline, start_consumers: StartConsumers, unique_name: str
-) -> None:
-    """Without lag nobody is heavy: no change."""
-    start_consumers(unique_name, backlog=(0, 0, 0))
-    pipeline.configure(APPROVED_BY_POLICY)
-    result = pipeline.run("planning", unique_name)
-    ((outcome, _, version),) = pipeline.decisions(unique_name)
+    ((outcome, _, version),) = pipeline.decisions(light)
     assert (outcome, version) == ("no change", None)
-    assert failed_checks(result) == {}
-    assert metadata(result, "partition_lag")["total lag (records)"] == 0
+    waiting = pipeline.sql(
+        "SELECT sum(lag)::int AS lag FROM fairlead.lag_history WHERE group_id = %s", light
+    )
+    assert waiting == [{"lag": 0}]
+    assert [pipeline.record(group) for group in groups] == [None] * 3
 
 
 def test_plan_that_waits_for_a_person_is_not_published(
@@ -346,20 +339,3 @@ def test_plan_that_waits_for_a_person_is_not_published(
         assert facts["cost"].startswith(f"partitions: {len(moves)} moved")
         assert all(move.data["why"] for move in moves)
     assert "waits for approval" in metadata(runs[1], "assignment_plan")["decision"]
-
-
-def test_consumer_that_leaves_later_is_seen_by_the_adoption_job(
-    pipeline: Pipeline, start_consumers: StartConsumers, unique_name: str
-) -> None:
-    """Who is left follows the plan as it fits, and carries all: the newest look is what counts."""
-    consumers = start_consumers(unique_name)
-    pipeline.configure(APPROVED_BY_POLICY)
-    pipeline.run("planning", unique_name)
-    consumers.members["two"].stop()
-    eventually(lambda: len(consumers.owned["one"]) == 4, "the other consumer takes over")
-
-    pipeline.run("adoption", unique_name)
-
-    (version,) = pipeline.history(unique_name)
-    assert version["adherence"] == 1
-    assert version["lag_max_achieved"] == 190
