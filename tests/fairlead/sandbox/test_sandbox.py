@@ -127,7 +127,10 @@ def test_held_sandbox_is_refused_and_taken_over_once_its_holder_is_killed(
 def test_two_processes_starting_at_once_share(
     own: Sandbox, run: Callable[[str], "subprocess.Popen[str]"]
 ) -> None:
-    """One starts, the other waits and gets the same; a `with` block shares and leaves them."""
+    """One starts, the other waits and gets the same; a `with` block shares and leaves them.
+
+    A state file whose services are gone, after a power failure say, counts as none.
+    """
     outputs = [process.communicate(timeout=300) for process in (run(START), run(START))]
     assert outputs == [(f"{own.running()}\n", "")] * 2
     assert sum("kafka.Kafka" in line for line in _processes(own)) == 1
@@ -136,6 +139,9 @@ def test_two_processes_starting_at_once_share(
     with Sandbox(own.state_dir) as services:
         assert services == before
     assert own.running() == before
+    own.kafka.kill()
+    own.postgres.kill()
+    assert own.running() is None
 
 
 @pytest.mark.parametrize("service", form(short=["kafka.Kafka"], long=["kafka.Kafka", "postgres"]))
@@ -168,14 +174,6 @@ def test_damaged_state_file_is_ignored(tmp_path: Path, text: str) -> None:
     """A state file that cannot be read counts as none."""
     own = Sandbox(tmp_path)
     (own.state_dir / "sandbox.json").write_text(text)
-    assert own.running() is None
-
-
-def test_state_file_of_a_reboot_is_ignored(own: Sandbox) -> None:
-    """A state file whose services are gone, after a power failure say, counts as none."""
-    own.start()
-    own.kafka.kill()
-    own.postgres.kill()
     assert own.running() is None
 
 
