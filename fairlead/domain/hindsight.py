@@ -17,7 +17,7 @@ own error. That has three parts, each in seconds of lateness, summed over partit
 A tenth of what changed since the plan is no difference, either.
 
 It is worse, too, where it made partitions late that the replay says would not be, now and later,
-and saves less than the tenth of all lateness that a plan has to save (`decision.BETTER`): it would
+and saves less than the tenth of all lateness that a plan has to save (`weighing.BETTER`): it would
 not have been made, had all been known. How many partitions the replay is wrong about is measured as
 above.
 
@@ -33,7 +33,6 @@ from typing import Final
 import numpy as np
 
 from fairlead.common.words import length, plural
-from fairlead.domain.judgement.candidates import BETTER, weighing_horizon
 from fairlead.domain.judgement.capacities import shown
 from fairlead.domain.judgement.commits import Commits, read_commits
 from fairlead.domain.judgement.decision import Question, State, doubled_s
@@ -41,6 +40,7 @@ from fairlead.domain.judgement.diagnosis import LOOKS_NEEDED
 from fairlead.domain.judgement.forecast import Outlook
 from fairlead.domain.judgement.looks import Float64, Int32, Looks, Mask
 from fairlead.domain.judgement.seeing import HISTORY_S, LEAST_LOOKS
+from fairlead.domain.judgement.weighing import BETTER, weighing_horizon
 
 #: Looks one after the other that have to say the same.
 IN_A_ROW: Final = 2

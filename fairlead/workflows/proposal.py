@@ -15,7 +15,7 @@ from fairlead.domain.approval import ApprovalDecision, PlanFacts, decide
 from fairlead.domain.as_problem import Shares, planned
 from fairlead.domain.basis import differences
 from fairlead.domain.candidate_figures import improvement
-from fairlead.domain.judgement.candidates import BETTER
+from fairlead.domain.judgement.weighing import BETTER
 from fairlead.domain.policy import Policy
 from fairlead.domain.records import NoPlan, PlanDraft, StoredDecision, StoredPlan
 from fairlead.errors import InvalidPlanError, TamperedPlanError

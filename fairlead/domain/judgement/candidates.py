@@ -6,7 +6,7 @@ candidate's figures. Does not: choosing between candidates (`decision`).
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 
@@ -17,9 +17,8 @@ from assignors.registry import assign, check_options
 from assignors.verifier import violations
 from fairlead.domain.judgement.forecast import Forecast, Outlook
 from fairlead.domain.judgement.looks import Float64, Int32, Int64, Mask
-from fairlead.domain.judgement.peers import Peers
-from fairlead.domain.judgement.racks import RackTraffic
 from fairlead.domain.judgement.rules import Rules
+from fairlead.domain.judgement.weighing import CandidateInputs, behind, gain, weighing_horizon
 
 #: The assignor that plans by the forecast; the others follow their own rule.
 FLAGSHIP: Final = "sticky-lag-aware"
@@ -27,14 +26,6 @@ FLAGSHIP: Final = "sticky-lag-aware"
 ROOM: Final = 0.25
 #: The flagship leaves members that are only so much fuller than need be.
 BAND: Final = 0.05
-#: Where a backlog takes longer than the horizon to be read, the horizon is so much of that time.
-DRAINED: Final = 1.25
-#: Further than so many horizons nobody looks.
-FURTHEST: Final = 20.0
-#: A plan that cannot bring members within their objective must make them less late by this share.
-BETTER: Final = 0.1
-#: While a backlog of hours is read, no plan is made for being through so much of that time earlier.
-CLOSE: Final = 0.1
 #: A partition that carries less than this share of what is usual is not moved for its rack.
 WORTHWHILE: Final = 0.1
 #: At so many numbers of moves is told what they buy.
@@ -45,42 +36,6 @@ _ABOUT: Final = 0.9
 _TOLD: Final = 3
 #: Owners after several numbers of moves are looked at side by side, so many at once.
 _CELLS: Final = 100_000
-
-
-@dataclass(frozen=True, eq=False)
-class CandidateInputs:
-    """What candidates are computed from: P partitions, M members.
-
-    Parameters
-    ----------
-    problem
-        As in `decision.Question`.
-    outlook
-        The forecast's figures.
-    held
-        Partitions that must stay where they are, bool of shape (P,): stuck ones, which whoever
-        takes them reads again, and those of members that commit nothing.
-    rules
-        Of the policy.
-    peers
-        Which members share topics.
-    at_most
-        What members could turn out to do, records a second, float64 of shape (M,), as `Speeds`
-        has it; None: what the outlook says they can.
-    traffic
-        Between racks; None: there can be none, or it does not count.
-    calm
-        Whether nothing is to be moved but for racks: the group is within its objective.
-    """
-
-    problem: Problem
-    outlook: Outlook
-    held: Mask
-    rules: Rules
-    peers: Peers
-    at_most: Float64 | None = None
-    traffic: RackTraffic | None = None
-    calm: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -402,85 +357,6 @@ def _frontier(inputs: CandidateInputs, found: Assignment) -> tuple[tuple[int, fl
         (count, float(lateness.max(initial=0.0)))
         for count, lateness in zip(counts.tolist(), after, strict=True)
     )
-
-
-class Gain(NamedTuple):
-    """What a plan comes to for the members that it changes: seconds.
-
-    Parameters
-    ----------
-    members
-        How many these are.
-    late_s, planned_s
-        How late the latest of them is at the horizon, as it is and as planned.
-    avoided_s
-        By how much less late they are once what waits can have been read, summed over partitions.
-    slight
-        Whether that is hardly anything, and they are not within the objective for it.
-    """
-
-    members: int
-    late_s: float
-    planned_s: float
-    avoided_s: float
-    slight: bool
-
-
-def gain(inputs: CandidateInputs, owner: Int32) -> Gain:
-    """Hold a plan that takes no partition from nobody against what is."""
-    outlook, rules, now = inputs.outlook, inputs.rules, inputs.problem.owner
-    changed = owner != now
-    members = np.union1d(now[changed], owner[changed])
-    spans = _weighing_horizons(inputs)
-    before_s, then_s = (
-        float(outlook.lateness_in_all(owners, spans)[members].sum()) for owners in (now, owner)
-    )
-    late_s, planned_s = (
-        float(outlook.lateness(owners, rules.horizon_s)[members].max(initial=0.0))
-        for owners in (now, owner)
-    )
-    avoided_s = before_s - then_s
-    slight = planned_s > rules.objective_s and avoided_s < BETTER * before_s
-    return Gain(members.size, late_s, planned_s, avoided_s, slight)
-
-
-def behind(inputs: CandidateInputs) -> Mask:
-    """Return who shares topics with somebody late, where not all are about to catch up, bool (M,).
-
-    They catch up if all that waits is read about as soon as any assignment could have it read.
-    """
-    outlook, rules, linked = inputs.outlook, inputs.rules, inputs.peers.linked
-    owner, spans = inputs.problem.owner, _weighing_horizons(inputs)
-    close_s = np.maximum(rules.objective_s, CLOSE * (spans - rules.horizon_s))
-    late = outlook.lateness(owner, rules.horizon_s) > rules.objective_s
-    slow = outlook.lateness(owner, spans) > close_s
-    found: Mask = np.isin(linked, np.intersect1d(linked[late], linked[slow]))
-    return found
-
-
-def weighing_horizon(inputs: CandidateInputs) -> float:
-    """Return how far ahead work is weighed, in seconds.
-
-    Far enough that all that waits can have been read by then: else members would be filled with
-    backlog alone, and fall behind again once that is gone.
-    """
-    return float(_weighing_horizons(inputs).max(initial=inputs.rules.horizon_s))
-
-
-def _weighing_horizons(inputs: CandidateInputs) -> Float64:
-    """Return the same for each member: what others have that share no topics does not count."""
-    outlook, rules, peers = inputs.outlook, inputs.rules, inputs.peers
-    set_of = peers.topics[inputs.problem.topic_of]
-    mine, count = set_of >= 0, peers.linked.size
-    waits, arrives = (
-        np.bincount(set_of[mine], amounts[mine], count)
-        for amounts in (outlook.backlog, outlook.arrivals)
-    )
-    spare = np.bincount(peers.linked, outlook.capacities, count) - arrives
-    drained = np.where(spare > 0, waits / np.where(spare > 0, spare, 1.0), 0.0)
-    longest = FURTHEST * rules.horizon_s
-    horizons: Float64 = np.clip(DRAINED * drained, rules.horizon_s, longest)[peers.linked]
-    return horizons
 
 
 def _work(inputs: CandidateInputs, horizon_s: float) -> Problem:

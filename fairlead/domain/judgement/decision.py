@@ -16,16 +16,7 @@ import numpy as np
 from assignors.problem import Problem
 from fairlead.common.words import length, rate
 from fairlead.domain.judgement.arrivals import Rates
-from fairlead.domain.judgement.candidates import (
-    BETTER,
-    FLAGSHIP,
-    Candidate,
-    CandidateInputs,
-    behind,
-    candidates,
-    gain,
-    with_figures,
-)
+from fairlead.domain.judgement.candidates import FLAGSHIP, Candidate, candidates, with_figures
 from fairlead.domain.judgement.capacities import (
     MORE,
     STEPS,
@@ -64,6 +55,7 @@ from fairlead.domain.judgement.racks import DAY_S, GIGABYTE, RackTraffic
 from fairlead.domain.judgement.rules import Rules
 from fairlead.domain.judgement.seeing import Seen, see
 from fairlead.domain.judgement.sizing import Size, size
+from fairlead.domain.judgement.weighing import BETTER, CandidateInputs, behind, gain
 
 #: Arrivals that have changed matter where they are more than this share of a member's capacity.
 CHANGED: Final = 0.1

@@ -3,10 +3,11 @@
 import numpy as np
 
 from assignors.problem import Member, Problem
-from fairlead.domain.judgement.candidates import FLAGSHIP, Candidate, CandidateInputs, candidates
+from fairlead.domain.judgement.candidates import FLAGSHIP, Candidate, candidates
 from fairlead.domain.judgement.forecast import Outlook
 from fairlead.domain.judgement.peers import Peers
 from fairlead.domain.judgement.rules import Rules
+from fairlead.domain.judgement.weighing import CandidateInputs
 
 
 def planned(
