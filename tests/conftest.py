@@ -29,7 +29,6 @@ from filelock import FileLock
 from psycopg import sql
 from pydantic import SecretStr
 
-from fairlead.common.threads import one_thread
 from fairlead.kafka.fetch_sources import RACK_AWARE, SELECTOR
 from fairlead.sandbox import Sandbox, Services
 from fairlead.sandbox.jars import kafka_classpath
@@ -97,7 +96,6 @@ def pytest_configure(config: pytest.Config) -> None:
     # A shell lets what it starts in the background ignore Ctrl-C; tests send that to processes.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     gc.disable()  # modules and tests are made, and stay
-    one_thread()  # for the processes of pytest-xdist, which import numpy after this
     # By default Dagster gives up on a code server after 60 s: a busy machine takes longer.
     os.environ.setdefault("DAGSTER_GRPC_TIMEOUT_SECONDS", "600")
     if not hasattr(config, "workerinput"):
