@@ -291,7 +291,7 @@ def read_commits(
         backlog=np.where(stuck | crawling, 0.0, backlog),
         waiting_s=waiting_s,
         explained_s=explained_s,
-        held_up=_held_up(per_member, held, behind),
+        held_up=_held_up(looks, per_member, held, behind),
     )
 
 
@@ -475,26 +475,38 @@ def _left_behind(
     return left, read
 
 
-def _held_up(per_member: _PerMember, held: Mask, behind: Mask) -> Mask:
+def _held_up(looks: Looks, per_member: _PerMember, held: Mask, behind: Mask) -> Mask:
     """Return the steps in which a member was not at its limit, whatever waited, bool (S, M).
 
-    For `STUCK_STEPS` steps a partition of its was left behind while two others were at rest: what
-    crawls now, and what has crawled and does not any more.
+    For `STUCK_STEPS` steps a partition of its was left behind, while two others were at rest to
+    which more came than was read of it: what crawls now, and what has crawled and does not any
+    more. Where less came to them, the member may take equally many records of each in turn.
     """
     found, count = np.zeros((per_member.steps, per_member.members), dtype=bool), STUCK_STEPS
     if per_member.steps < count:
         return found
 
-    def lasted(values: Mask) -> Mask:
-        """Return the steps up to which a value has held for `STUCK_STEPS` steps."""
-        last = np.zeros_like(values)
-        windows = [values[first : len(values) - count + 1 + first] for first in range(count)]
-        np.logical_and.reduce(windows, out=last[count - 1 :])
-        return last
+    def in_steps(values: Int64 | Mask) -> Int64:
+        """Return sums over the `STUCK_STEPS` steps up to each; 0 where there are not so many."""
+        total = np.zeros_like(values, dtype=np.int64)
+        total[count - 1 :] = values[: len(values) - count + 1]
+        for first in range(1, count):
+            total[count - 1 :] += values[first : len(values) - count + 1 + first]
+        return total
 
-    mine = lasted(held)
-    held_up = per_member.any(mine & lasted(behind))
-    held_up &= per_member.sum(mine & lasted(~behind)) >= _OTHERS
+    mine = in_steps(held) == count
+    left, rests = mine & (in_steps(behind) == count), mine & (in_steps(~behind) == count)
+    held_up = per_member.any(left) & (per_member.sum(rests) >= _OTHERS)
+    if not held_up.any():
+        return found
+    slowest = np.full((per_member.steps, per_member.members + 1), np.inf)
+    step, partition = left.nonzero()
+    read = in_steps(looks.advanced)[step, partition].astype(np.float64)
+    np.minimum.at(slowest, (step, looks.owner[1:][step, partition]), read)
+    least = np.take_along_axis(slowest, looks.owner[1:].astype(np.intp), axis=1)
+    come = in_steps(looks.arrived)
+    faster = rests & (come > 0) & (come >= FASTER_THAN_CRAWLING * least)
+    held_up &= per_member.sum(faster) >= _OTHERS
     for before in range(count):
         found[: len(found) - before] |= held_up[before:]
     return found

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fairlead.domain.judgement.commits import Commits, read_commits
+from fairlead.domain.judgement.commits import STUCK_STEPS, Commits, read_commits
 from tests.fairlead.domain.judgement.questions import looks_at
 
 LOOKS = range(30)
@@ -122,3 +122,12 @@ def test_what_is_committed_after_so_many_records_does_not_stand_whoever_owns_it(
     owner = [[0, 0, 0, 1, 1, look // 5 % 2] for look in range(48)]
     for until in range(30, 48):
         assert not read_commits(looks_at(end[:until], rows[:until], owner[:until])).stuck.any()
+
+
+@pytest.mark.parametrize("come", [20, 30, 60])
+def test_who_reads_in_turns_is_at_its_limit_while_little_comes_to_the_others(come: int) -> None:
+    """Of each partition 30 records are read in a step: two crawl if far more come to others."""
+    end = [[1000 + 60 * look] * 2 + [1000 + come * look] * 2 for look in LOOKS]
+    rows = [[1000 + 30 * look] * 2 + [1000 + come * look] * 2 for look in LOOKS]
+    found = read_commits(looks_at(end, rows, [0] * 4))
+    assert (found.held_up[STUCK_STEPS:, 0] == (come == 60)).all()
