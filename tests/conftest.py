@@ -54,8 +54,8 @@ SPARK = SparkSettings(master="local[2]", properties={"spark.sql.shuffle.partitio
 KafkaTopic = Callable[..., str]
 #: Waits for Dagster's clocks, starts Spark or Kafka again and again, or drains backlogs.
 LONG = (
-    *("tests/ui/", "tests/orchestration/", "demo/test_demo", "test_storm", "sandbox/"),
-    *("tests/jvm/", "tests/test_wheel"),
+    *("tests/ui/", "tests/orchestration/", "demo/test_demo", "test_storm", "followers/confluent/"),
+    *("kafka/test_rights", "kafka/test_refusals", "sandbox/", "tests/jvm/", "tests/test_wheel"),
 )
 #: Fixtures that belong to a process, by the group of tests that share it.
 TOGETHER = {
@@ -157,7 +157,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = [item for item in items if item not in left]
     if hasattr(config, "workeroutput"):
         config.workeroutput["left_out"] = sorted(LEFT_OUT)
-    items.sort(key=lambda item: next((n for n, path in enumerate(LONG) if path in item.nodeid), 9))
+    items.sort(key=lambda item: [path not in item.nodeid for path in LONG])
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
