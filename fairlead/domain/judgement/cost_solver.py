@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -60,6 +61,8 @@ _FOUND: Final = 1.0
 _FREE: Final = 0.3
 #: An equation that contradicts the others counts less, whether it is old or new.
 _OUTLIER: Final = 8.0
+#: A member's speed is an unknown of its own wherever it has not been at its limit for so long.
+_SAME_SPEED_S: Final = 12 * 3600.0
 #: Where commits blur stretches by so many seconds, shorter ones than the second count in twos.
 _BLURRED_S: Final = 3.0
 _JOINED_S: Final = 110.0
@@ -96,9 +99,12 @@ def solve(
         return costs
     partitions = np.concatenate([entry.partitions for entry in equations])
     read, column = _numbered(partitions, count)
-    names = sorted({entry.member for entry in equations})
-    place = {name: index for index, name in enumerate(names)}
-    member = np.array([place[entry.member] for entry in equations])
+    # Who reads on another machine by then has another speed.
+    begins = [
+        later.member != before.member or later.at - before.at > _SAME_SPEED_S
+        for before, later in pairwise(equations)
+    ]
+    member = np.array([0, *begins]).cumsum()
     seconds = np.array([entry.seconds for entry in equations])
     rows = np.zeros((len(equations), read.size))
     row = np.repeat(np.arange(len(equations)), [entry.partitions.size for entry in equations])
@@ -117,7 +123,7 @@ def solve(
         return solve([*left, *joined], topic_of, rates)
     # What connects nobody has read is not compared: each set has a usual kind of its own.
     equation, partition = np.nonzero(rows)
-    _, related = linked(len(names), member[equation], partition, read.size)
+    _, related = linked(int(member[-1]) + 1, member[equation], partition, read.size)
     found, deviation = likely.cost.copy(), np.full(read.size, np.inf)
     weight = np.maximum(rates[read], 1e-9)
     for part in np.unique(related).tolist():

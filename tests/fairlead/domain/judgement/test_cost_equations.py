@@ -146,6 +146,17 @@ def test_what_is_known_stays_known_while_nothing_moves() -> None:
     assert later.value[[2, 7]] == pytest.approx(8.0, rel=0.2)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_who_reads_on_another_machine_a_day_later_makes_nothing_dear(seed: int) -> None:
+    """Names stay while pods land elsewhere: only within hours is a member as fast as it was."""
+    before = fewest(equations(np.ones(10), {"a": 70.0, "b": 140.0}, seed))
+    after = [
+        entry._replace(at=entry.at + DAY_S, partitions=np.sort((entry.partitions + 5) % 10))
+        for entry in equations(np.ones(10), {"a": 140.0, "b": 70.0}, seed + 9)
+    ]
+    assert costs_of(before + fewest(after)).equal
+
+
 def test_a_note_says_again_what_was_read() -> None:
     """To a thousandth; also once topics have grown, gone and come."""
     mine = equations(np.ones(10), {"a": 100.0})[:6]
