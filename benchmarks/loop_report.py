@@ -224,6 +224,7 @@ def _draw_trade(axis: Any, rows: Sequence[Row]) -> None:
         axis.annotate(label, at, xytext=(5, 4), textcoords="offset points", fontsize=7)
     axis.set_yscale("log")
     axis.yaxis.set_major_formatter("{x:g}")
+    axis.yaxis.set_minor_formatter("{x:g}")
     axis.set_xlabel(f"R-score: consumers' worth moved at each decision (steps up to {most:g} %)")
     axis.set_ylabel("p99 of records' lateness, s")
 
