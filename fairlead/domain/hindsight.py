@@ -40,7 +40,7 @@ from fairlead.domain.judgement.diagnosis import LOOKS_NEEDED
 from fairlead.domain.judgement.forecast import Outlook
 from fairlead.domain.judgement.looks import Float64, Int32, Looks, Mask
 from fairlead.domain.judgement.seeing import HISTORY_S, LEAST_LOOKS
-from fairlead.domain.judgement.weighing import BETTER, weighing_horizon
+from fairlead.domain.judgement.weighing import BETTER
 
 #: Looks one after the other that have to say the same.
 IN_A_ROW: Final = 2
@@ -167,7 +167,7 @@ def _crowded(replay: "_Replay", seen_s: float, before_s: float, error_s: float) 
     state, objective_s = replay.state, replay.objective_s
     began_s = float(replay.began.sum())
     now = state.outlook.late_s - replay.age_s(), replay.late_before[1]
-    soon = replay.ahead_s(weighing_horizon(state.inputs))
+    soon = replay.ahead_s(state.inputs.horizon_s)
     soon_sums = (float(_over(soon_s, objective_s).sum()) - began_s for soon_s in soon)
     wrong = replay.misjudged + replay.bystanders()
     return all(

@@ -18,7 +18,7 @@ from assignors.verifier import violations
 from fairlead.domain.judgement.forecast import Forecast, Outlook
 from fairlead.domain.judgement.looks import Float64, Int32, Int64, Mask
 from fairlead.domain.judgement.rules import Rules
-from fairlead.domain.judgement.weighing import CandidateInputs, behind, gain, weighing_horizon
+from fairlead.domain.judgement.weighing import CandidateInputs, behind, gain
 
 #: The assignor that plans by the forecast; the others follow their own rule.
 FLAGSHIP: Final = "sticky-lag-aware"
@@ -136,7 +136,7 @@ def _run(inputs: CandidateInputs, name: str, options: Mapping[str, Any]) -> Assi
         found = Assignment(inputs.problem, inputs.problem.owner, "no change: nobody is late")
     else:
         found = _relieved(inputs, options)
-    horizon_s = weighing_horizon(inputs)
+    horizon_s = inputs.horizon_s
     return _brought_near(inputs, found, _work(inputs, horizon_s), horizon_s, options)
 
 
@@ -218,7 +218,7 @@ def _part(inputs: CandidateInputs, mine: Mask, members: Mask) -> CandidateInputs
 
 
 def _relieved_part(inputs: CandidateInputs, options: Mapping[str, Any]) -> Assignment:
-    horizon_s = weighing_horizon(inputs)
+    horizon_s = inputs.horizon_s
     work = _work(inputs, horizon_s)
     limits = {"horizon": horizon_s, "enough": _enough(inputs, work, horizon_s)}
     found = assign(FLAGSHIP, work, **{**limits, **options})

@@ -608,7 +608,7 @@ class State:
         """Return the same, but that a member can do `MORE` times what is assumed of it."""
         supposed, per_s = copy(self), self.speeds.per_s.copy()
         per_s[member] *= MORE
-        for name in ("outlook", "kept", "late", "catches_up"):
+        for name in ("outlook", "inputs", "kept", "late", "catches_up"):
             vars(supposed).pop(name, None)
         supposed.speeds = replace(
             self.speeds, per_s=per_s, at_most=np.maximum(per_s, self.speeds.at_most)
@@ -625,7 +625,7 @@ class State:
         """Whether some partitions are to get an owner; none where nobody knows of any owner."""
         return 0 < self.orphans < int(self.question.problem.assignable.sum())
 
-    @property
+    @cached_property
     def inputs(self) -> CandidateInputs:
         """What candidates are computed from."""
         question = self.question

@@ -5,6 +5,7 @@ topics. Does not: the candidates (`candidates`), nor choosing between them (`dec
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -61,6 +62,32 @@ class CandidateInputs:
     traffic: RackTraffic | None = None
     calm: bool = False
 
+    @cached_property
+    def horizons_s(self) -> Float64:
+        """How far ahead the work of each member is weighed, in seconds, float64 of shape (M,).
+
+        Far enough that all that waits can have been read by then: else members would be filled with
+        backlog alone, and fall behind again once that is gone. What others have that share no
+        topics does not count.
+        """
+        outlook, rules, peers = self.outlook, self.rules, self.peers
+        set_of = peers.topics[self.problem.topic_of]
+        mine, count = set_of >= 0, peers.linked.size
+        waits, arrives = (
+            np.bincount(set_of[mine], amounts[mine], count)
+            for amounts in (outlook.backlog, outlook.arrivals)
+        )
+        spare = np.bincount(peers.linked, outlook.capacities, count) - arrives
+        drained = np.where(spare > 0, waits / np.where(spare > 0, spare, 1.0), 0.0)
+        longest = FURTHEST * rules.horizon_s
+        found: Float64 = np.clip(DRAINED * drained, rules.horizon_s, longest)[peers.linked]
+        return found
+
+    @property
+    def horizon_s(self) -> float:
+        """The furthest of these, in seconds."""
+        return float(self.horizons_s.max(initial=self.rules.horizon_s))
+
 
 class Gain(NamedTuple):
     """What a plan comes to for the members that it changes: seconds.
@@ -89,7 +116,7 @@ def gain(inputs: CandidateInputs, owner: Int32) -> Gain:
     outlook, rules, now = inputs.outlook, inputs.rules, inputs.problem.owner
     changed = owner != now
     members = np.union1d(now[changed], owner[changed])
-    spans = _weighing_horizons(inputs)
+    spans = inputs.horizons_s
     before_s, then_s = (
         float(outlook.lateness_in_all(owners, spans)[members].sum()) for owners in (now, owner)
     )
@@ -108,34 +135,9 @@ def behind(inputs: CandidateInputs) -> Mask:
     They catch up if all that waits is read about as soon as any assignment could have it read.
     """
     outlook, rules, linked = inputs.outlook, inputs.rules, inputs.peers.linked
-    owner, spans = inputs.problem.owner, _weighing_horizons(inputs)
+    owner, spans = inputs.problem.owner, inputs.horizons_s
     close_s = np.maximum(rules.objective_s, CLOSE * (spans - rules.horizon_s))
     late = outlook.lateness(owner, rules.horizon_s) > rules.objective_s
     slow = outlook.lateness(owner, spans) > close_s
     found: Mask = np.isin(linked, np.intersect1d(linked[late], linked[slow]))
     return found
-
-
-def weighing_horizon(inputs: CandidateInputs) -> float:
-    """Return how far ahead work is weighed, in seconds.
-
-    Far enough that all that waits can have been read by then: else members would be filled with
-    backlog alone, and fall behind again once that is gone.
-    """
-    return float(_weighing_horizons(inputs).max(initial=inputs.rules.horizon_s))
-
-
-def _weighing_horizons(inputs: CandidateInputs) -> Float64:
-    """Return the same for each member: what others have that share no topics does not count."""
-    outlook, rules, peers = inputs.outlook, inputs.rules, inputs.peers
-    set_of = peers.topics[inputs.problem.topic_of]
-    mine, count = set_of >= 0, peers.linked.size
-    waits, arrives = (
-        np.bincount(set_of[mine], amounts[mine], count)
-        for amounts in (outlook.backlog, outlook.arrivals)
-    )
-    spare = np.bincount(peers.linked, outlook.capacities, count) - arrives
-    drained = np.where(spare > 0, waits / np.where(spare > 0, spare, 1.0), 0.0)
-    longest = FURTHEST * rules.horizon_s
-    horizons: Float64 = np.clip(DRAINED * drained, rules.horizon_s, longest)[peers.linked]
-    return horizons
