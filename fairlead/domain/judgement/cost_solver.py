@@ -124,17 +124,22 @@ def solve(
     # What connects nobody has read is not compared: each set has a usual kind of its own.
     equation, partition = np.nonzero(rows)
     _, related = linked(int(member[-1]) + 1, member[equation], partition, read.size)
-    found, deviation = likely.cost.copy(), np.full(read.size, np.inf)
+    found = likely.cost.copy()
+    apart, deviation = np.full((2, read.size), np.inf)
     weight = np.maximum(rates[read], 1e-9)
     for part in np.unique(related).tolist():
         mine = (related == part).nonzero()[0]
         usual = _weighted_median(found[mine], weight[mine])
         near = mine[_middle(found[mine], weight[mine])]
         found[mine] -= usual
-        deviation[mine] = likely.deviation(mine, near, weight[near])
+        apart[mine] = likely.deviation(mine, near, weight[near])
+        # The usual moves with whatever may lie in its place; what lies around it is known better.
+        place = weight[mine] * _density(found[mine], np.minimum(apart[mine], _ANY_COST))
+        deviation[mine] = likely.deviation(mine, mine, place)
         alike = likely.by_topics(mine, near, weight[mine])
+        apart[mine] = np.minimum(apart[mine], alike)
         deviation[mine] = np.minimum(deviation[mine], alike)
-    told = (np.abs(found) > np.log(DEVIATES)) & (np.abs(found) > SURE * deviation)
+    told = (np.abs(found) > np.log(DEVIATES)) & (np.abs(found) > SURE * apart)
     told &= ~likely.empty
     costs.value[read] = np.where(told, np.exp(found), 1.0)
     costs.estimate[read], costs.deviation[read] = np.exp(found), deviation
@@ -421,6 +426,13 @@ def _numbered(values: npt.NDArray[np.integer], count: int) -> tuple[Places, Plac
     there = np.zeros(count, dtype=bool)
     there[values] = True
     return np.flatnonzero(there), (there.cumsum() - 1)[values]
+
+
+def _density(values: Float64, deviation: Float64) -> Float64:
+    """Return how likely each value, known so well, lies at 0: up to a common factor."""
+    known = np.maximum(deviation, _NOISE)
+    density: Float64 = np.exp(-0.5 * (values / known) ** 2) / known
+    return density
 
 
 def _middle(values: Float64, weights: Float64) -> Places:
