@@ -18,7 +18,6 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -99,12 +98,7 @@ def solve(
         return costs
     partitions = np.concatenate([entry.partitions for entry in equations])
     read, column = _numbered(partitions, count)
-    # Who reads on another machine by then has another speed.
-    begins = [
-        later.member != before.member or later.at - before.at > _SAME_SPEED_S
-        for before, later in pairwise(equations)
-    ]
-    member = np.array([0, *begins]).cumsum()
+    member = _by_speed(equations)
     seconds = np.array([entry.seconds for entry in equations])
     rows = np.zeros((len(equations), read.size))
     row = np.repeat(np.arange(len(equations)), [entry.partitions.size for entry in equations])
@@ -390,6 +384,21 @@ def _chosen(equations: Sequence[Equation], most: int) -> tuple[list[Equation], l
         kept = {id(entry) for entry in chosen}
         left = [entry for entry in equations if id(entry) not in kept]
     return sorted(chosen, key=lambda entry: (entry.member, entry.at)), left
+
+
+def _by_speed(equations: Sequence[Equation]) -> Places:
+    """Number the speeds of equations, in order of members and time: shape (E,).
+
+    Who reads on another machine by then has another speed. Whoever was at rest meanwhile may, too.
+    """
+    speed, last, found = 0, equations[0], []
+    for equation in equations:
+        begins = equation.member != last.member or equation.at - last.at > _SAME_SPEED_S
+        if begins or equation.limited:
+            last = equation
+        speed += begins
+        found.append(speed)
+    return np.array(found)
 
 
 def _joined(equations: Sequence[Equation], blurred: Mask, partitions: int) -> list[Equation]:

@@ -157,6 +157,21 @@ def test_who_reads_on_another_machine_a_day_later_makes_nothing_dear(seed: int) 
     assert costs_of(before + fewest(after)).equal
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_who_was_at_rest_meanwhile_may_read_on_another_machine(seed: int) -> None:
+    """A stretch at rest between two at the limit does not say that these were as fast."""
+    before = fewest(equations(np.ones(10), {"a": 70.0, "b": 140.0}, seed))
+    between = [
+        entry._replace(at=entry.at + DAY_S / 3, limited=False, records=entry.records / 2)
+        for entry in (before[0], before[-1])
+    ]
+    after = [
+        entry._replace(at=entry.at + DAY_S * 2 / 3, partitions=np.sort((entry.partitions + 5) % 10))
+        for entry in equations(np.ones(10), {"a": 140.0, "b": 70.0}, seed + 9)
+    ]
+    assert costs_of(before + between + fewest(after)).equal
+
+
 def test_a_note_says_again_what_was_read() -> None:
     """To a thousandth; also once topics have grown, gone and come."""
     mine = equations(np.ones(10), {"a": 100.0})[:6]
