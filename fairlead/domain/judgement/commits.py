@@ -478,9 +478,9 @@ def _left_behind(
 def _held_up(looks: Looks, per_member: _PerMember, held: Mask, behind: Mask) -> Mask:
     """Return the steps in which a member was not at its limit, whatever waited, bool (S, M).
 
-    For `STUCK_STEPS` steps a partition of its was left behind, while two others were at rest to
-    which more came than was read of it: what crawls now, and what has crawled and does not any
-    more. Where less came to them, the member may take equally many records of each in turn.
+    For `STUCK_STEPS` steps a partition of its was left behind, while two others were at rest of
+    which more was read: what crawls now, and what has crawled and does not any more. Where less was
+    read of them, the member may take equally many records of each in turn.
     """
     found, count = np.zeros((per_member.steps, per_member.members), dtype=bool), STUCK_STEPS
     if per_member.steps < count:
@@ -501,11 +501,10 @@ def _held_up(looks: Looks, per_member: _PerMember, held: Mask, behind: Mask) -> 
         return found
     slowest = np.full((per_member.steps, per_member.members + 1), np.inf)
     step, partition = left.nonzero()
-    read = in_steps(looks.advanced)[step, partition].astype(np.float64)
-    np.minimum.at(slowest, (step, looks.owner[1:][step, partition]), read)
+    read = in_steps(looks.advanced)
+    np.minimum.at(slowest, (step, looks.owner[1:][step, partition]), read[step, partition])
     least = np.take_along_axis(slowest, looks.owner[1:].astype(np.intp), axis=1)
-    come = in_steps(looks.arrived)
-    faster = rests & (come > 0) & (come >= FASTER_THAN_CRAWLING * least)
+    faster = rests & (read > 0) & (read >= FASTER_THAN_CRAWLING * least)
     held_up &= per_member.sum(faster) >= _OTHERS
     for before in range(count):
         found[: len(found) - before] |= held_up[before:]

@@ -131,3 +131,14 @@ def test_who_reads_in_turns_is_at_its_limit_while_little_comes_to_the_others(com
     rows = [[1000 + 30 * look] * 2 + [1000 + come * look] * 2 for look in LOOKS]
     found = read_commits(looks_at(end, rows, [0] * 4))
     assert (found.held_up[STUCK_STEPS:, 0] == (come == 60)).all()
+
+
+def test_a_record_that_has_just_come_is_no_reading_while_nothing_is_committed() -> None:
+    """At its limit, with commits every eight minutes: a rare record now and then tells nothing."""
+    hot = [1000 + 60 * look for look in LOOKS]
+    rare = [1000 + (look >= 15) for look in LOOKS]
+    half = [1000 + 30 * (look - look % 8) for look in LOOKS]
+    late = [1000 + (look >= 16) for look in LOOKS]
+    end = [[h, h, r, r] for h, r in zip(hot, rare, strict=True)]
+    rows = [[h, h, r, r] for h, r in zip(half, late, strict=True)]
+    assert not read_commits(looks_at(end, rows, [0] * 4)).held_up.any()
