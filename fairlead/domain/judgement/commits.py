@@ -436,7 +436,8 @@ def _left_behind(
     """Return the partitions that crawl or stand, and how fast they are read, records a second.
 
     Whoever owned them: the newest steps count in which they did not change hands. Who is behind is
-    told by those of them in which the owner committed anything, for which all looks may be needed.
+    told by those of them in which the owner committed anything, for which all looks may be needed:
+    by fewer commits where these come late.
     """
     nothing = np.zeros(looks.partitions)
     first = int(np.searchsorted(looks.at, looks.now - STUCK_S + 1e-6))
@@ -451,14 +452,15 @@ def _left_behind(
         held = held & (recent[:, None] | late[np.maximum(owner, 0)])
     tells = held & np.take_along_axis(marked[steps], np.maximum(owner, 0), axis=1)
     following = tells[::-1].cumsum(axis=0)[::-1]
-    counts = held & (following >= 1) & (following <= count)
+    wanted = np.where(late[np.maximum(looks.owner[-1], 0)], STUCK_INTERVALS, count)
+    counts = held & (following >= 1) & (following <= wanted)
     tells &= counts
     behind = behind[steps]
     seconds = looks.seconds[steps]
     span = np.maximum(seconds @ counts, 1e-9)
     read = np.where(counts, looks.advanced[steps], 0).sum(axis=0) / span
     come = np.where(counts, looks.arrived[steps], 0).sum(axis=0) / span
-    enough = (tells.sum(axis=0) == count) & (looks.owner[-1] >= 0)
+    enough = (tells.sum(axis=0) == wanted) & (looks.owner[-1] >= 0)
     left = enough & (behind | ~tells).all(axis=0) & (read < come)
     # Nobody is left behind whose owner never had anything at rest.
     rests_at, resting = np.nonzero(held & ~behind)
