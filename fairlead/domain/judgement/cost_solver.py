@@ -60,6 +60,10 @@ _FOUND: Final = 1.0
 _FREE: Final = 0.3
 #: An equation that contradicts the others counts less, whether it is old or new.
 _OUTLIER: Final = 8.0
+#: Where more than this share remains unexplained of so many, those that tell most may have been
+#: taken for wrong: what explains twice as much with none taken for wrong at first is right.
+_UNEXPLAINED: Final = 0.15
+_MANY: Final = 20
 #: A member's speed is an unknown of its own wherever it has not been at its limit for so long.
 _SAME_SPEED_S: Final = 12 * 3600.0
 #: Where commits blur stretches by so many seconds, shorter ones than the second count in twos.
@@ -104,13 +108,12 @@ def solve(
     row = np.repeat(np.arange(len(equations)), [entry.partitions.size for entry in equations])
     rows[row, column] = np.concatenate([entry.records for entry in equations]) / seconds[row]
     limited = np.array([entry.limited for entry in equations])
-    likely = _most_likely(
-        rows,
-        member,
-        _numbered(topic_of[read], int(topic_of.max()) + 1)[1],
-        limited,
-        _Noise.of(equations, member),
-    )
+    topic = _numbered(topic_of[read], int(topic_of.max()) + 1)[1]
+    given = rows, member, topic, limited, _Noise.of(equations, member)
+    likely = _most_likely(*given)
+    if likely.beside > _UNEXPLAINED and limited.sum() >= _MANY:
+        other = _most_likely(*given, outlier=np.inf)
+        likely = other if other.beside < likely.beside / 2.0 else likely
     blurred = limited & (likely.late_s > _BLURRED_S) & (seconds < _JOINED_S)
     joined = _joined(equations, blurred, count)
     if len(joined) < len(equations):
@@ -147,7 +150,8 @@ class _Likely:
     `cost` and `topic` are of each partition; `own` and `common` are what was known without any
     equation, as variances, of each partition and topic; `side` and `told` are what equations tell
     of each partition's sum of both, float64 of shape (E, U); `late_s` is by how many seconds
-    commits blur each equation, shape (E,); `empty` is whether a partition explains anything by
+    commits blur each equation, shape (E,); `beside` is what share of each they are off besides, a
+    standard deviation; `empty` is whether a partition explains anything by
     being all that counts, bool of shape (U,).
     """
 
@@ -158,6 +162,7 @@ class _Likely:
     side: Float64
     told: Float64
     late_s: Float64
+    beside: float
     empty: Mask
 
     @cached_property
@@ -264,12 +269,17 @@ class _Noise:
         return (sure * _NOISE**2 + max(seen, 0.0)) / (sure + free)
 
     def covariance(
-        self, late_s: Float64, off: Float64, beside: float, counts: Mask
+        self,
+        late_s: Float64,
+        off: Float64,
+        beside: float,
+        counts: Mask,
+        outlier: float = _OUTLIER,
     ) -> "_Covariance":
         """Return how far those equations are off together that count; followed ones always do."""
         blur = late_s * self.blur
         alone = beside + 2.0 * blur**2
-        more = np.sqrt(1.0 + off**2 / alone / _OUTLIER)
+        more = np.sqrt(1.0 + off**2 / alone / outlier)
         blur *= more
         common = -blur[self.later] * blur[self.later - 1]
         return _Covariance((alone * more**2)[counts], (counts.cumsum() - 1)[self.later], common)
@@ -291,7 +301,12 @@ class _Covariance(NamedTuple):
 
 
 def _most_likely(
-    rows: Float64, member: Places, topic: Places, limited: Mask, noise: _Noise
+    rows: Float64,
+    member: Places,
+    topic: Places,
+    limited: Mask,
+    noise: _Noise,
+    outlier: float = _OUTLIER,
 ) -> _Likely:
     """Return the most likely logarithms of costs.
 
@@ -305,6 +320,9 @@ def _most_likely(
         How far they may be off.
     topic
         Of each partition, shape (U,).
+    outlier
+        From how many standard deviations on, squared, an equation counts less while costs are
+        sought.
     """
     size, kinds, members = rows.shape[1], int(topic.max()) + 1, int(member.max()) + 1
     # Unknown are by how much each partition deviates from its topic, topics, and members' speeds.
@@ -327,7 +345,7 @@ def _most_likely(
         np.divide(work, load[:, None], out=slope[:, :size])
         slope[:, size : size + kinds] = np.add.reduceat(slope[:, :size], firsts, axis=1)
         free = spread + unknown**2 / _FREEDOM
-        wrong = noise.covariance(late_s, off, beside, counts)
+        wrong = noise.covariance(late_s, off, beside, counts, _OUTLIER if settled else outlier)
         told = slope[counts]
         # As many unknowns as there are partitions, and few equations: solved in these.
         root = told * np.sqrt(free)
@@ -364,6 +382,7 @@ def _most_likely(
         side=both,
         told=np.linalg.solve(square, both),
         late_s=late_s,
+        beside=float(np.sqrt(beside)),
         empty=(np.where(reads, speed[:, None], np.inf).min(axis=0) > np.log(_FASTEST))
         & (share > _ALL),
     )

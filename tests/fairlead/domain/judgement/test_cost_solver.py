@@ -130,3 +130,31 @@ def test_what_is_read_at_an_even_rate_beside_uneven_ones_is_not_dear_for_that(se
             equations.append(equation)
     costs = solve(equations, np.zeros(15, np.int64), np.full(15, 20.0))
     assert costs.equal
+
+
+def test_a_partition_that_slows_whoever_reads_it_is_dear_however_dear_it_is() -> None:
+    """Six members had it in turn and did a third; three of them did three times as much before.
+
+    Who takes the few stretches for wrong that tell most finds all members slow instead.
+    """
+    light, dear, equations = 12, 72, []
+
+    def read(member: int, minute: float, seconds: float, *, with_it: bool) -> None:
+        places, per_s = np.arange(light) + light * member, np.full(light, 100.0 / light)
+        if with_it:
+            places, per_s = np.append(places, dear), np.append(np.full(light, 40.0 / light), 2.0)
+        at, records = NOW + 60.0 * minute, seconds * per_s
+        equation = Equation(
+            f"m{member}", at, seconds, limited=True, partitions=places, records=records
+        )
+        equations.append(equation)
+
+    for member in range(6):
+        for stretch in range(3):
+            read(member, 15 * member + 5 + 5 * stretch, 300.0, with_it=True)
+        if member % 2:
+            read(member, 15 * member - 2, 60.0, with_it=False)
+    rates = np.append(np.full(dear, 3.0), 2.2)
+    costs = solve(equations, np.zeros(dear + 1, np.int64), rates)
+    assert 20.0 < costs.value[dear] < 40.0
+    assert (costs.value[:dear] == 1.0).all()
