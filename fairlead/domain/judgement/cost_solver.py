@@ -65,7 +65,7 @@ _OUTLIER: Final = 8.0
 _UNEXPLAINED: Final = 0.15
 _MANY: Final = 20
 #: A member's speed is an unknown of its own wherever it has not been at its limit for so long.
-_SAME_SPEED_S: Final = 12 * 3600.0
+_SAME_SPEED_S: Final = 6 * 3600.0
 #: Where commits blur stretches by so many seconds, shorter ones than the second count in twos.
 _BLURRED_S: Final = 3.0
 _JOINED_S: Final = 110.0
@@ -406,7 +406,7 @@ def _chosen(equations: Sequence[Equation], most: int) -> tuple[list[Equation], l
 
 
 def _by_speed(equations: Sequence[Equation]) -> Places:
-    """Number the speeds of equations, in order of members and time: shape (E,).
+    """Return the number of each equation's speed: shape (E,); in order of members and time.
 
     Who reads on another machine by then has another speed. Whoever was at rest meanwhile may, too.
     """

@@ -146,12 +146,15 @@ def test_what_is_known_stays_known_while_nothing_moves() -> None:
     assert later.value[[2, 7]] == pytest.approx(8.0, rel=0.2)
 
 
+@pytest.mark.parametrize("hours", [8.0, 24.0])
 @pytest.mark.parametrize("seed", range(3))
-def test_who_reads_on_another_machine_a_day_later_makes_nothing_dear(seed: int) -> None:
+def test_who_reads_on_another_machine_later_makes_nothing_dear(seed: int, hours: float) -> None:
     """Names stay while pods land elsewhere: only within hours is a member as fast as it was."""
     before = fewest(equations(np.ones(10), {"a": 70.0, "b": 140.0}, seed))
     after = [
-        entry._replace(at=entry.at + DAY_S, partitions=np.sort((entry.partitions + 5) % 10))
+        entry._replace(
+            at=entry.at + 3600.0 * hours, partitions=np.sort((entry.partitions + 5) % 10)
+        )
         for entry in equations(np.ones(10), {"a": 140.0, "b": 70.0}, seed + 9)
     ]
     assert costs_of(before + fewest(after)).equal
@@ -162,11 +165,11 @@ def test_who_was_at_rest_meanwhile_may_read_on_another_machine(seed: int) -> Non
     """A stretch at rest between two at the limit does not say that these were as fast."""
     before = fewest(equations(np.ones(10), {"a": 70.0, "b": 140.0}, seed))
     between = [
-        entry._replace(at=entry.at + DAY_S / 3, limited=False, records=entry.records / 2)
+        entry._replace(at=entry.at + DAY_S / 6, limited=False, records=entry.records / 2)
         for entry in (before[0], before[-1])
     ]
     after = [
-        entry._replace(at=entry.at + DAY_S * 2 / 3, partitions=np.sort((entry.partitions + 5) % 10))
+        entry._replace(at=entry.at + DAY_S / 3, partitions=np.sort((entry.partitions + 5) % 10))
         for entry in equations(np.ones(10), {"a": 140.0, "b": 70.0}, seed + 9)
     ]
     assert costs_of(before + between + fewest(after)).equal
