@@ -306,6 +306,7 @@ def _most_likely(
     topic: Places,
     limited: Mask,
     noise: _Noise,
+    *,
     outlier: float = _OUTLIER,
 ) -> _Likely:
     """Return the most likely logarithms of costs.
