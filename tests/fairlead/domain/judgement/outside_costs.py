@@ -9,8 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from fairlead.domain.judgement.lines import answer_question
-from tests.fairlead.domain.judgement.outside import HOUR, Floats, Group, Ints, Loop
+from tests.fairlead.domain.judgement.outside import Floats, Group, Ints, Loop
 
 Sharing = Literal["in proportion", "in turns", "in chunks"]
 
@@ -52,15 +51,8 @@ class CostlyLoop(Loop):
         return line
 
     def _decide(self, now: float) -> None:
-        answer = answer_question(self.question())
-        self.memory, self.capacities = answer["memory"], answer["capacities"]
-        if now > self.since_s:
-            self.course.said[answer["diagnosis"], tuple(answer["names"])] += 1
-        if answer["outcome"] == "plan" and self.planned:
-            plan = now / HOUR, answer["moved"], answer["diagnosis"], answer["reason"]
-            self.course.plans.append(plan)
-            self._adopt(self._planned(answer["assignment"]), now)
-            self.changed_at = now
+        super()._decide(now)
+        self.memory = self.course.answers[-1][1]["memory"]
 
     def _pass(self, now: float) -> None:
         rates = np.where(self.exists, self.group.rates(now), 0.0)
