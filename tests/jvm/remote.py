@@ -244,6 +244,8 @@ class Plain:
                 "group.remote.assignor": "fairlead",
                 "client.id": name,
                 "auto.offset.reset": "earliest",
+                # A broker that is started again is where it was: nobody need look for others.
+                "metadata.recovery.strategy": "none",
                 "log_level": 2,
             }
         )

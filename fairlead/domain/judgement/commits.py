@@ -10,6 +10,8 @@ latter is depends on how the application commits:
   last commit. How old that is at most shows on the members that are at rest.
 - Where commits come less often than looks, only the look right behind a commit is worth
   anything: what arrived before the look ahead of it and was not committed is a backlog for certain.
+- Where producers send a batch less often than looks are taken, a lag may have come just now: what
+  a commit left of all that had come by the look ahead of it is a backlog for certain.
 - A lag no larger than what a partition shows at rest is none: the marker of a transaction, a
   record that an application keeps until it has a hundred.
 
@@ -21,7 +23,7 @@ the partition, or its owner                                 its backlog
 shows no larger lag than at rest                            0
 is stuck: waits while its owner commits others              0: it does not hold its owner up
 crawls: is behind while its owner reads others at once      0: the same
-is committed less often than looks are taken                what the last commit left behind
+is committed, or sent to, less often than looks are taken   what the last commit left behind
 any other                                                   the lag beyond `explained_s`
 =========================================================  ==============================
 
@@ -54,6 +56,11 @@ _AUTO_COMMIT_S: Final = 5.5
 _OWN: Final = 1.25
 #: But not so many times what is usual in the group: that is a backlog that stays as it is.
 _PEERS: Final = 3.0
+#: Unless it has shown its least age at so many looks, or at all, but for a share of it and so many
+#: deviations of chance: a backlog grows or shrinks.
+_SAME_STEPS: Final = 20
+_SAME: Final = 1.2
+_DEVIATIONS: Final = 4.0
 #: Records a step, below which an age is chance.
 _FEW: Final = 10
 #: A partition crawls while two others of its owner are at rest, to which so many times more comes
@@ -65,6 +72,9 @@ _OTHERS: Final = 2
 _TENURES: Final = 3
 #: So many seconds lie at most between the ends and the commits that a look reads.
 LOOK_S: Final = 15.0
+#: So many times, and in this share of steps, nothing comes and then something again: in batches.
+_BATCHES: Final = 2
+_BATCH_SHARE: Final = 0.1
 #: A log that was compacted may be replayed so many times faster than it fills, and then some.
 REPLAY: Final = 3.0
 #: Late commits whoever misses more than this share of the steps that should end in a commit, and
@@ -270,9 +280,11 @@ def read_commits(
     proven = np.maximum(looks.end[:-1] - looks.position[1:] - rest, 0)
     throughout = per_member.any(free & (proven > 0))
     explained = arrived / looks.seconds[:, None] * explained_s
-    by_age = _busy_by_age(looks, per_member, free, rest, explained)
+    in_batches = _in_batches(looks, held)
+    by_age = _busy_by_age(looks, per_member, free & ~in_batches, rest, explained)
     busy = np.where(unpunctual, throughout, by_age | throughout) & ~per_member.any(overtaken)
-    backlog = _backlog(looks, free, unpunctual, proven=proven, rest=rest, explained_s=explained_s)
+    left_behind = in_batches | np.append(unpunctual, False)[looks.owner[-1]]  # nobody is the last
+    backlog = _backlog(looks, free, left_behind, proven=proven, rest=rest, explained_s=explained_s)
     return Commits(
         taken=taken,
         consumed=consumed,
@@ -579,8 +591,8 @@ def _ages(looks: Looks, arrived: Float64, lag: Float64, late: Mask, team_of: Pla
     A look sees a commit at an age between none and the commit interval: half of it in the median.
     That of the member at the lower quartile counts for all of a group: behind are hardly ever three
     quarters of it; where they are, backlogs show later. Where looks and commits keep step, a member
-    shows the same age at every look: the least it has shown is explained, too. Never more than a
-    step, within which these members commit.
+    shows the same age at every look: the least it has shown is explained, too, and where it stays
+    at that, whatever others show. Never more than a step, within which these members commit.
     """
     usable = (arrived >= _FEW) & ~late
     enough = usable.sum(axis=0) > STUCK_STEPS // 2
@@ -593,7 +605,12 @@ def _ages(looks: Looks, arrived: Float64, lag: Float64, late: Mask, team_of: Pla
     low, usual, high = _quartiles(medians, team_of[enough], int(team_of[-1]) + 1)[:, team_of]
     explained = np.minimum(min(_AUTO_COMMIT_S, looks.step), 2.0 * high)
     explained = np.maximum(explained, 2.0 * low)
-    own = np.minimum(_OWN * ages[0], _PEERS * usual[enough])
+    looked = np.minimum(usable.sum(axis=0)[enough], _SAME_STEPS)
+    chance = np.sqrt(ages[0] / np.median(per_s[:, enough], axis=0))
+    same = ages[looked - 1, np.arange(looked.size)] <= _SAME * ages[0] + _DEVIATIONS * chance
+    same &= looked >= STUCK_STEPS
+    own = _OWN * ages[0]
+    own = np.where(same, own, np.minimum(own, _PEERS * usual[enough]))
     explained[enough] = np.maximum(explained[enough], own)
     capped: Float64 = np.minimum(explained, looks.step)
     return capped
@@ -618,6 +635,18 @@ def _quartiles(values: Float64, team_of: Places, teams: int) -> Float64:
     return found
 
 
+def _in_batches(looks: Looks, held: Mask) -> Mask:
+    """Return the partitions to which nothing came between two looks, and much again, bool (P,).
+
+    Their producers send a batch less often than looks are taken: a lag may be what has just come.
+    """
+    came = looks.arrived > 0
+    again = (came[1:] & ~came[:-1] & held[1:]).sum(axis=0)
+    many = looks.arrived.sum(axis=0) >= _FEW * len(came)
+    batches: Mask = (again >= np.maximum(_BATCHES, _BATCH_SHARE * len(came))) & many
+    return batches
+
+
 def _busy_by_age(
     looks: Looks, per_member: _PerMember, free: Mask, rest: Int64, explained: Float64
 ) -> Mask:
@@ -631,18 +660,20 @@ def _busy_by_age(
 def _backlog(
     looks: Looks,
     free: Mask,
-    late: Mask,
+    left_behind: Mask,
     *,
     proven: Int64,
     rest: Int64,
     explained_s: Float64,
 ) -> Float64:
-    """Return the records of each partition that wait, apart from what commits explain."""
+    """Return the records of each partition that wait, apart from what commits explain.
+
+    Of partitions (P,) that are `left_behind`, what was there at the look ahead of the last commit.
+    """
     lag: Float64 = np.maximum(looks.lag[-1] - rest, 0).astype(np.float64)
     if len(looks) <= 1:
         return lag
     owner = looks.owner[-1]
-    of_late = (owner >= 0) & late[np.maximum(owner, 0)]
     explains = np.where(owner >= 0, explained_s[np.maximum(owner, 0)], 0.0)
     explained = looks.arrived[-1] / looks.seconds[-1] * explains
     fresh = np.maximum(lag - explained - 3.0 * np.sqrt(explained), 0.0)
@@ -650,4 +681,4 @@ def _backlog(
     last = free.shape[0] - 1 - np.argmax(free[::-1], axis=0)
     columns = np.arange(looks.partitions)
     left = np.where(free.any(axis=0), proven[last, columns], lag)
-    return np.where(of_late, np.minimum(left, lag), fresh)
+    return np.where(left_behind, np.minimum(left, lag), fresh)

@@ -38,6 +38,23 @@ def test_a_healthy_group_is_left_alone(healthy: Group) -> None:
     assert {name for name, _ in course.said} <= {"healthy", "unknown"}
 
 
+@pytest.mark.parametrize("batch_s", [80.0, 120.0])
+def test_a_batch_that_has_just_come_is_no_backlog(batch_s: float) -> None:
+    """Producers send less often than somebody looks: nobody is said to be at its limit."""
+    rates = np.random.default_rng(5).lognormal(0.0, 0.3, 224)
+    batches = Group(
+        rates=steady(rates / rates.sum() * 28 * 36.0),
+        speeds=steady(np.full(28, 60.0)),
+        topics={"t": 224},
+        reads={f"m{number:02d}": ("t",) for number in range(28)},
+        commit_s=30.0,
+        batch_s=batch_s,
+    )
+    course = Loop(batches, since_h=0.0).run(6)
+    assert course.plans == []
+    assert {name for name, _ in course.said} <= {"healthy", "recovering", "unknown"}
+
+
 @pytest.mark.long
 @pytest.mark.parametrize(
     "sick",

@@ -140,7 +140,8 @@ class Group:
         assert sum(not plan.disturbed for plan in self.planner.plans) <= count
 
     def blames_nobody_else(self) -> None:
-        """Hold it to members called slow that are slow, or that own what is dear."""
+        """Hold it to members called slow that are slow, or own what is dear, as `says` does."""
+        wrong = 0
         for judgement, owner, *_ in self.undisturbed:
             if judgement.diagnosis.name == "slow member":
                 members = {
@@ -148,7 +149,8 @@ class Group:
                     for number in range(MEMBERS)
                     if self.member(number) in judgement.diagnosis.names
                 }
-                assert members <= {*self.truth.slow, *owner[[*self.truth.dear]].tolist()}
+                wrong += not members <= {*self.truth.slow, *owner[[*self.truth.dear]].tolist()}
+        assert wrong <= len(self.undisturbed) / 10
 
     def member(self, number: int) -> str:
         """Name a member."""

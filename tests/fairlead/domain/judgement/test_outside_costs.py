@@ -45,3 +45,21 @@ def test_whatever_makes_each_of_its_readers_slow_is_dear(sharing: Sharing) -> No
     assert course.late <= 2 * 60
     assert {name for name, _ in course.said} == {"hot partition"}
     assert len(course.plans) <= 10
+
+
+@pytest.mark.parametrize("seed", [1, 5])
+def test_who_commits_long_before_each_look_is_not_at_its_limit(seed: int) -> None:
+    """Two of six commit 28 s before each look, and four 2 s: who can do half is relieved by all."""
+    rng = np.random.default_rng(seed)
+    speeds = np.full(6, SPEED)
+    speeds[2] /= 2
+    costs = np.ones(6 * EACH)
+    costs[rng.choice(costs.size, 7, replace=False)] = 4.0
+    rates = np.exp(0.2 * rng.standard_normal(costs.size))
+    rates *= 0.7 * speeds.sum() / float(rates @ costs)
+    reads = {f"m{member}": ("t",) for member in range(6)}
+    group = Group(steady(rates), steady(speeds), {"t": costs.size}, reads, commit_s=30.0)
+    run = CostlyLoop(group, steady(costs), "in chunks", since_h=3.0)
+    run.phase[:] = np.where(np.isin(np.arange(6), [3, 5]), 2.0, 28.0)
+    course = run.run(5.0)
+    assert (course.late, len(course.plans) <= 2) == (0, True)
