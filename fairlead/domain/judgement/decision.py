@@ -64,6 +64,9 @@ MINOR: Final = 0.1
 #: What so many members do that were at their limit says enough of the others.
 _SEVERAL: Final = 3
 
+#: Commits of a usual member that show what a plan did, where they come less often than looks.
+COMMITS_NEEDED: Final = 2
+
 #: After so many plans lately a group rests for so long, and after each further one twice as long.
 AT_ONCE: Final = 20
 FIRST_REST_S: Final = 3600.0
@@ -728,7 +731,8 @@ def _waits(state: State) -> str | None:
         for gone, since in enumerate([changed_at, *(at + LATELY_S for at in plans)])
     )
     since = int((state.recent.at > changed_at + rules.pause_s).sum())
-    seen = since >= LOOKS_NEEDED and now >= rests_until
+    shows_at = changed_at + rules.pause_s + COMMITS_NEEDED * _usual(state.commits.interval_s)
+    seen = since >= LOOKS_NEEDED and now >= max(rests_until, shows_at)
     if seen or _changed_since(state, changed_at):
         return None
     if now < rests_until:
@@ -736,10 +740,21 @@ def _waits(state: State) -> str | None:
             f"{len(plans)} plans took effect within {length(now - plans[0])}: the group rests for "
             f"{length(rests_until - now)} more"
         )
+    if since >= LOOKS_NEEDED:
+        return (
+            f"the last plan took effect {length(now - changed_at)} ago: members commit so seldom "
+            f"that it takes {length(shows_at - now)} more to see what it did"
+        )
     return (
         f"the last plan took effect {length(max(now - changed_at, 0.0))} ago: {since} of the "
         f"{LOOKS_NEEDED} looks are there that it takes to see what it did"
     )
+
+
+def _usual(intervals_s: Float64) -> float:
+    """Return the median of members' times between commits; 0 where nobody commits."""
+    known = intervals_s[np.isfinite(intervals_s)]
+    return float(np.median(known)) if known.size else 0.0
 
 
 def doubled_s(first_s: float, times: int) -> float:
@@ -832,7 +847,8 @@ def _asked(state: State) -> str:
     """Say which question a plan answers besides, and when; empty: there is none."""
     if not state.diagnosis.asks:
         return ""
-    seen_s = state.question.rules.pause_s + LOOKS_NEEDED * state.looks.step
+    commits_s = COMMITS_NEEDED * _usual(state.commits.interval_s)
+    seen_s = state.question.rules.pause_s + max(LOOKS_NEEDED * state.looks.step, commits_s)
     return f"; {length(seen_s)} after the group follows it, it tells {state.diagnosis.asks}"
 
 

@@ -55,6 +55,17 @@ def test_a_batch_that_has_just_come_is_no_backlog(batch_s: float) -> None:
     assert {name for name, _ in course.said} <= {"healthy", "recovering", "unknown"}
 
 
+def test_what_a_plan_did_is_awaited_for_two_commits() -> None:
+    """Members commit every seven minutes, and somebody asks every two."""
+    slow = group(1.3 * EVEN, speeds=steady(np.array([60.0, 140.0] * 3)), commit_s=420.0)
+    course = Loop(slow, step_s=20.0, decide_s=120.0, since_h=2.0).run(4)
+    hours = [hour for hour, *_ in course.plans]
+    assert min(np.diff([*hours, 4.0])) > 13 / 60
+    reasons = [answer["reason"] for _, answer in course.answers]
+    assert any("members commit so seldom that it takes " in reason for reason in reasons)
+    assert course.late == 0
+
+
 @pytest.mark.long
 @pytest.mark.parametrize(
     "sick",
