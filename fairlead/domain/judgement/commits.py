@@ -75,6 +75,8 @@ LOOK_S: Final = 15.0
 #: So many times, and in this share of steps, nothing comes and then something again: in batches.
 _BATCHES: Final = 2
 _BATCH_SHARE: Final = 0.1
+#: A batch is so much at least of what comes in a step on average: less, and a rate went to zero.
+_BATCH: Final = 0.9
 #: A log that was compacted may be replayed so many times faster than it fills, and then some.
 REPLAY: Final = 3.0
 #: Late commits whoever misses more than this share of the steps that should end in a commit, and
@@ -636,14 +638,15 @@ def _quartiles(values: Float64, team_of: Places, teams: int) -> Float64:
 
 
 def _in_batches(looks: Looks, held: Mask) -> Mask:
-    """Return the partitions to which nothing came between two looks, and much again, bool (P,).
+    """Return the partitions to which nothing came in a step, then as much as usual, bool (P,).
 
     Their producers send a batch less often than looks are taken: a lag may be what has just come.
     """
-    came = looks.arrived > 0
-    again = (came[1:] & ~came[:-1] & held[1:]).sum(axis=0)
-    many = looks.arrived.sum(axis=0) >= _FEW * len(came)
-    batches: Mask = (again >= np.maximum(_BATCHES, _BATCH_SHARE * len(came))) & many
+    steps = len(held)
+    usual = looks.arrived.sum(axis=0) / max(steps, 1)
+    again = (looks.arrived[1:] >= _BATCH * usual) & (looks.arrived[:-1] == 0) & held[1:]
+    enough = again.sum(axis=0) >= max(_BATCHES, _BATCH_SHARE * steps)
+    batches: Mask = enough & (usual >= _FEW)
     return batches
 
 

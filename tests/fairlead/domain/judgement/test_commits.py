@@ -157,3 +157,15 @@ def test_three_commits_tell_that_a_partition_crawls_where_they_come_late(share: 
     found = read_commits(looks_at(end, rows, [0] * 4))
     assert found.late[0]
     assert found.crawling.tolist() == [share > 1, False, False, False]
+
+
+@pytest.mark.parametrize(("first", "late"), [(50, 1), (1200, 0)])
+def test_a_rate_that_was_near_zero_is_no_batch(first: int, late: int) -> None:
+    """Every other step brings nothing, then each brings much: half of the newest is a backlog."""
+    come = np.array([0, first] * 6 + [1000] * 8)
+    other = 1000 * np.arange(come.size + 1)
+    end = 1000 + np.stack([np.append(0, come.cumsum()), other, other, other], axis=1)
+    committed = end.copy()
+    committed[-1, 0] -= 500
+    looks = looks_at(end, committed, [0, 1, 2, 3], members=tuple("abcd"))
+    assert np.count_nonzero(read_commits(looks).backlog) == late
