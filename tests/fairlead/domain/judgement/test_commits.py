@@ -167,5 +167,5 @@ def test_a_rate_that_was_near_zero_is_no_batch(first: int, late: int) -> None:
     end = 1000 + np.stack([np.append(0, come.cumsum()), other, other, other], axis=1)
     committed = end.copy()
     committed[-1, 0] -= 500
-    looks = looks_at(end, committed, [0, 1, 2, 3], members=tuple("abcd"))
+    looks = looks_at(end.tolist(), committed.tolist(), [0, 1, 2, 3], members=tuple("abcd"))
     assert np.count_nonzero(read_commits(looks).backlog) == late
