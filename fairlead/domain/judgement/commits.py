@@ -56,8 +56,8 @@ _AUTO_COMMIT_S: Final = 5.5
 _OWN: Final = 1.25
 #: But not so many times what is usual in the group: that is a backlog that stays as it is.
 _PEERS: Final = 3.0
-#: Unless it has shown its least age at so many looks, or at all, but for a share of it and so many
-#: deviations of chance: a backlog grows or shrinks.
+#: The cap does not hold where so many of its looks, or all if there are fewer, show the least age:
+#: at most so many times that, and so many standard deviations of chance. A backlog would change.
 _SAME_STEPS: Final = 20
 _SAME: Final = 1.2
 _DEVIATIONS: Final = 4.0
@@ -72,10 +72,11 @@ _OTHERS: Final = 2
 _TENURES: Final = 3
 #: So many seconds lie at most between the ends and the commits that a look reads.
 LOOK_S: Final = 15.0
-#: So many times, and in this share of steps, nothing comes and then something again: in batches.
+#: A partition gets batches where at least so many steps, and this share of all, bring a batch and
+#: follow a step that brings nothing.
 _BATCHES: Final = 2
 _BATCH_SHARE: Final = 0.1
-#: A batch is so much at least of what comes in a step on average: less, and a rate went to zero.
+#: A batch is at least this share of what a step brings on average: a rate near zero brings less.
 _BATCH: Final = 0.9
 #: A log that was compacted may be replayed so many times faster than it fills, and then some.
 REPLAY: Final = 3.0
@@ -285,7 +286,7 @@ def read_commits(
     in_batches = _in_batches(looks, held)
     by_age = _busy_by_age(looks, per_member, free & ~in_batches, rest, explained)
     busy = np.where(unpunctual, throughout, by_age | throughout) & ~per_member.any(overtaken)
-    left_behind = in_batches | np.append(unpunctual, False)[looks.owner[-1]]  # nobody is the last
+    left_behind = in_batches | np.append(unpunctual, False)[looks.owner[-1]]  # -1 is nobody
     backlog = _backlog(looks, free, left_behind, proven=proven, rest=rest, explained_s=explained_s)
     return Commits(
         taken=taken,

@@ -64,7 +64,7 @@ MINOR: Final = 0.1
 #: What so many members do that were at their limit says enough of the others.
 _SEVERAL: Final = 3
 
-#: Commits of a usual member that show what a plan did, where they come less often than looks.
+#: Commits of the median member that it takes to see what a plan did, where commits are rare.
 COMMITS_NEEDED: Final = 2
 
 #: After so many plans lately a group rests for so long, and after each further one twice as long.
@@ -731,7 +731,7 @@ def _waits(state: State) -> str | None:
         for gone, since in enumerate([changed_at, *(at + LATELY_S for at in plans)])
     )
     since = int((state.recent.at > changed_at + rules.pause_s).sum())
-    shows_at = changed_at + rules.pause_s + COMMITS_NEEDED * _usual(state.commits.interval_s)
+    shows_at = changed_at + rules.pause_s + _commits_s(state)
     seen = since >= LOOKS_NEEDED and now >= max(rests_until, shows_at)
     if seen or _changed_since(state, changed_at):
         return None
@@ -751,10 +751,14 @@ def _waits(state: State) -> str | None:
     )
 
 
-def _usual(intervals_s: Float64) -> float:
-    """Return the median of members' times between commits; 0 where nobody commits."""
+def _commits_s(state: State) -> float:
+    """Return how long `COMMITS_NEEDED` commits of the median member take; 0 where nobody commits.
+
+    Not `usual_interval_s`, the longest: a member that commits seldom would hold up all others.
+    """
+    intervals_s = state.commits.interval_s
     known = intervals_s[np.isfinite(intervals_s)]
-    return float(np.median(known)) if known.size else 0.0
+    return COMMITS_NEEDED * float(np.median(known)) if known.size else 0.0
 
 
 def doubled_s(first_s: float, times: int) -> float:
@@ -847,8 +851,8 @@ def _asked(state: State) -> str:
     """Say which question a plan answers besides, and when; empty: there is none."""
     if not state.diagnosis.asks:
         return ""
-    commits_s = COMMITS_NEEDED * _usual(state.commits.interval_s)
-    seen_s = state.question.rules.pause_s + max(LOOKS_NEEDED * state.looks.step, commits_s)
+    seen_s = state.question.rules.pause_s
+    seen_s += max(LOOKS_NEEDED * state.looks.step, _commits_s(state))
     return f"; {length(seen_s)} after the group follows it, it tells {state.diagnosis.asks}"
 
 
