@@ -228,9 +228,14 @@ class Cluster:
 
 
 class Plain:
-    """One consumer on a thread, with the broker's assignor asked for; it counts what it loses."""
+    """One consumer on a thread, with the broker's assignor asked for; it counts what it loses.
 
-    def __init__(self, servers: str, group: str, topic: str, name: str) -> None:
+    A static member keeps what it has while it is away.
+    """
+
+    def __init__(
+        self, servers: str, group: str, topic: str, name: str, *, static: bool = False
+    ) -> None:
         self.name = name
         self.owned: set[int] = set()
         self.revoked: list[int] = []
@@ -244,9 +249,8 @@ class Plain:
                 "group.remote.assignor": "fairlead",
                 "client.id": name,
                 "auto.offset.reset": "earliest",
-                # A broker that is started again is where it was: nobody need look for others.
-                "metadata.recovery.strategy": "none",
                 "log_level": 2,
+                **({"group.instance.id": name} if static else {}),
             }
         )
         self._thread = threading.Thread(target=self._run)
@@ -277,10 +281,13 @@ class Plain:
 
 
 class Group:
-    """Plain consumers of one group and one topic."""
+    """Plain consumers of one group and one topic; all are static members, or none."""
 
-    def __init__(self, cluster: Cluster, name: str, topic: str, partitions: int) -> None:
+    def __init__(
+        self, cluster: Cluster, name: str, topic: str, partitions: int, *, static: bool = False
+    ) -> None:
         self.cluster = cluster
+        self.static = static
         self.name = name
         self.topic = topic
         self.partitions = partitions
@@ -298,7 +305,7 @@ class Group:
         """Let members join, until all of the topic is owned."""
         for name in names:
             self._leave[name] = ExitStack()
-            member = Plain(self.cluster.servers, self.name, self.topic, name)
+            member = Plain(self.cluster.servers, self.name, self.topic, name, static=self.static)
             self.members[name] = self._leave[name].enter_context(member)
         assert wait_until(self.joined, timeout_s=WAIT_S), (
             self.owned(),

@@ -34,7 +34,8 @@ Places = npt.NDArray[np.intp]
 STEPS: Final = 5
 #: Steps of the newest stretch that are averaged at most.
 LONGEST: Final = 20
-#: Commit intervals with a backlog that it takes where they come later.
+#: Commit intervals with a backlog that it takes where they come later; and times what commits hold
+#: back.
 INTERVALS: Final = 3
 #: And steps that these take in all, where commits come hardly less often than looks.
 STRETCH: Final = 6
@@ -118,33 +119,37 @@ def shown(looks: Looks, commits: Commits) -> dict[str, Capacity]:
         consumed = np.where(counted, commits.consumed, 0.0)
         commits = replace(commits, consumed=consumed, busy=commits.busy & counted)
     prompt = ~commits.late
-    whole = prompt & commits.steady.all(axis=0)
-    found |= _by_steps(looks, commits, np.flatnonzero(whole), np.arange(len(looks) - 1))
+    steps = np.ceil(INTERVALS * commits.held_back_s / max(looks.step, 1e-9))
+    needed = np.clip(steps, STEPS, max(len(looks) - 1, STEPS)).astype(np.intp)
+    whole = prompt & commits.steady.all(axis=0) & (needed == STEPS)
+    found |= _by_steps(looks, commits, np.flatnonzero(whole), np.arange(len(looks) - 1), STEPS)
     for member in np.flatnonzero(prompt & ~whole).tolist():
         places = np.flatnonzero(commits.steady[:, member])
-        found |= _by_steps(looks, commits, np.array([member]), places)
+        count = max(min(int(needed[member]), places.size), STEPS)
+        found |= _by_steps(looks, commits, np.array([member]), places, count)
     for member in np.flatnonzero(commits.late).tolist():
-        found |= _by_intervals(looks, commits, member)
+        found |= _by_intervals(looks, commits, member, int(needed[member]))
     return {name: capacity for name, capacity in found.items() if capacity.records_per_s > 0}
 
 
 def _by_steps(
-    looks: Looks, commits: Commits, members: Places, places: Places
+    looks: Looks, commits: Commits, members: Places, places: Places, count: int
 ) -> dict[str, Capacity]:
-    """Look at members that commit in every step, in the steps at some places.
+    """Look at members that commit in every step, in stretches of steps at some places.
 
     Where these are several members, they own the same partitions all the time.
     """
-    if places.size < STEPS or not members.size:
+    if places.size < count or not members.size:
         return {}
     cells = np.ix_(places, members)
     per_s = commits.consumed[cells] / looks.seconds[places, None]
     limited, throughout = (commits.busy & commits.marked)[cells], commits.throughout[cells]
-    window = np.arange(places.size - STEPS + 1)[:, None] + np.arange(STEPS)
-    middle = np.sort(per_s[window], axis=1)[:, 1:-1].mean(axis=1)
+    window = np.arange(places.size - count + 1)[:, None] + np.arange(count)
+    cut = count // STEPS
+    middle = np.sort(per_s[window], axis=1)[:, cut : count - cut].mean(axis=1)
     best = middle.argmax(axis=0)
     most = np.maximum(middle[best, np.arange(best.size)], _without_fastest(per_s))
-    seen_at = looks.at[places[best + STEPS - 1] + 1]
+    seen_at = looks.at[places[best + count - 1] + 1]
     found = {}
     steps = places[window[best]]
     if members.size > 1:
@@ -154,11 +159,11 @@ def _by_steps(
     bounds = zip(members.tolist(), most.tolist(), seen_at.tolist(), mixes, strict=True)
     for member, value, at, mix in bounds:
         found[looks.members[member]] = Capacity(value, measured=False, at=at, mix=mix)
-    for column in np.flatnonzero(limited.sum(axis=0) >= STEPS).tolist():
-        run = _newest_run(limited[:, column], throughout[:, column])
+    for column in np.flatnonzero(limited.sum(axis=0) >= count).tolist():
+        run = _newest_run(limited[:, column], throughout[:, column], count)
         if run is not None:
             first, last = run
-            speed, steps = _measured(per_s[first:last, column])
+            speed, steps = _measured(per_s[first:last, column], count)
             at = float(looks.at[places[last - 1] + 1])
             mix = _mix(looks, commits, places[last - steps : last], int(members[column]))
             name = looks.members[members[column]]
@@ -166,7 +171,7 @@ def _by_steps(
     return found
 
 
-def _newest_run(busy: Mask, throughout: Mask) -> tuple[int, int] | None:
+def _newest_run(busy: Mask, throughout: Mask, count: int) -> tuple[int, int] | None:
     """Return the newest stretch of enough steps between looks with a backlog: first, one past last.
 
     The step that leads to the first such look is none of it where the backlog may have begun in it.
@@ -178,7 +183,7 @@ def _newest_run(busy: Mask, throughout: Mask) -> tuple[int, int] | None:
     edges = np.flatnonzero(padded[1:] != padded[:-1])
     for first, last in zip(edges[::2][::-1].tolist(), edges[1::2][::-1].tolist(), strict=True):
         begin = first if throughout[first] else first + 1
-        if last - begin >= STEPS:
+        if last - begin >= count:
             return begin, last
     return None
 
@@ -210,13 +215,13 @@ def _mixes(looks: Looks, commits: Commits, steps: Places, members: Places) -> li
     ]
 
 
-def _measured(stretch: Float64) -> tuple[float, int]:
+def _measured(stretch: Float64, count: int) -> tuple[float, int]:
     """Return the speed in a stretch of steps at the limit, and of how many of the newest it is.
 
     Of few where it changed.
     """
-    stretch = stretch[-LONGEST:]
-    newest = stretch[-STEPS:]
+    stretch = stretch[-max(LONGEST, count) :]
+    newest = stretch[-count:]
     usual, now = _trimmed(stretch), _trimmed(newest)
     if abs(now - usual) > _CHANGED * usual:
         stretch, usual = newest, now
@@ -235,13 +240,18 @@ def _without_fastest(values: Float64) -> Float64:
     return mean
 
 
-def _by_intervals(looks: Looks, commits: Commits, member: int) -> dict[str, Capacity]:
-    """Look at the intervals between commits: the member commits less often than looks are taken."""
+def _by_intervals(
+    looks: Looks, commits: Commits, member: int, least_steps: int
+) -> dict[str, Capacity]:
+    """Look at the intervals between commits: the member commits less often than looks are taken.
+
+    In stretches that last for so many steps at least.
+    """
     marks = np.flatnonzero(commits.marked[:, member])
     if marks.size <= INTERVALS:
         return {}
     # When in its step a commit came nobody knows: a stretch is so long that this matters little.
-    least = round(STRETCH * looks.step / commits.interval_s[member])
+    least = round(max(STRETCH, least_steps) * looks.step / commits.interval_s[member])
     count = min(max(INTERVALS, least), marks.size - 1)
     total = np.concatenate(([0.0], commits.consumed[:, member].cumsum()))
     ends = marks + 1

@@ -120,6 +120,9 @@ class Commits:
     interval_s
         A member's usual time between commits, float64 of shape (M,): a step at least; infinite
         for one that had something to commit and never did.
+    held_back_s
+        For how long a member reads what commits hold back, by chance, of its partitions that are
+        committed less often than looks are taken; seconds, float64 of shape (M,).
     late
         Members that commit less often than looks are taken, bool of shape (M,).
     silent
@@ -156,6 +159,7 @@ class Commits:
     steady: Mask
     replayed: Mask
     interval_s: Float64
+    held_back_s: Float64
     late: Mask
     silent: Mask
     foreign: Mask
@@ -281,7 +285,7 @@ def read_commits(
     lag = per_member.sum(np.where(free, looks.lag[1:], 0))
     explained_s = _ages(looks, arrived, lag, unpunctual, team_of)
     proven = np.maximum(looks.end[:-1] - looks.position[1:] - rest, 0)
-    throughout = per_member.any(free & (proven > 0))
+    throughout = per_member.any(_left_by_commits(free, proven, advance, rarely))
     explained = arrived / looks.seconds[:, None] * explained_s
     in_batches = _in_batches(looks, held)
     by_age = _busy_by_age(looks, per_member, free & ~in_batches, rest, explained)
@@ -297,6 +301,7 @@ def read_commits(
         steady=steady,
         replayed=replays,
         interval_s=interval_s,
+        held_back_s=_held_back(looks, np.where(rarely, taken, 0), consumed),
         late=late,
         silent=silent,
         foreign=foreign,
@@ -382,6 +387,23 @@ def _intervals(looks: Looks, marked: Mask, due: Mask) -> tuple[Float64, Mask]:
     interval: Float64 = np.where(marks > 0, due_s / np.maximum(marks, 1), never)
     late = (marks > 0) & (missed > np.maximum(LATE * steps_due, _ONCE))
     return np.maximum(interval, looks.step), late
+
+
+def _held_back(looks: Looks, taken: Int64, consumed: Float64) -> Float64:
+    """Return for how long each member reads what commits of some partitions hold back, seconds.
+
+    At any moment that is nothing of a partition, or all that its next commit brings, or anything
+    between: chance adds up the squares of what commits bring.
+    """
+    members, owner = len(looks.members), looks.owner[-1]
+    if not taken.any():
+        return np.zeros(members)
+    squares = (taken.sum(axis=0) / np.maximum((taken > 0).sum(axis=0), 1)) ** 2
+    owned = owner >= 0
+    together = np.bincount(owner[owned], squares[owned], members)
+    per_s = consumed.sum(axis=0) / looks.seconds.sum()
+    held: Float64 = np.sqrt(together) / np.maximum(per_s, 1e-9)
+    return held
 
 
 def _any_owned(looks: Looks, chosen: Mask) -> Mask:
@@ -536,6 +558,23 @@ def _own_interval(looks: Looks, moved: Mask, due: Mask, waiting_s: Float64) -> F
     marks = moved.sum(axis=0)
     seconds = (due * looks.seconds[:, None]).sum(axis=0) - waiting_s if len(looks) > 1 else 0.0
     return np.where(marks > 0, np.maximum(seconds, 0.0) / np.maximum(marks, 1), 0.0)
+
+
+def _left_by_commits(free: Mask, proven: Int64, advance: Int64, rarely: Mask) -> Mask:
+    """Return where a backlog was left at the end of a step, for certain: bool of shape (S, P).
+
+    By the partition's commit in it. Of partitions that are committed `rarely`, in other steps,
+    too, if the commit before left more than the next brings, or than it brought where none is next.
+    """
+    left: Mask = free & (proven > 0)
+    if not rarely.any() or not left.any():
+        return left
+    steps, columns = np.arange(len(free))[:, None], np.arange(free.shape[1])
+    last = np.maximum.accumulate(np.where(free, steps, -1), axis=0)
+    following = np.minimum.accumulate(np.where(free, steps, len(free))[::-1], axis=0)[::-1]
+    following = np.where(following < len(free), following, last)
+    between: Mask = (last >= 0) & (proven[last, columns] > advance[following, columns])
+    return left | (between & rarely)
 
 
 def _turns(looks: Looks, moved: Mask) -> Mask:

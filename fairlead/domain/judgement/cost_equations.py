@@ -198,7 +198,8 @@ def equations_of(
             least_s=least_s,
         )
         # When in its step a commit came nobody knows, where it comes less often than looks.
-        blur_s = looks.step * _ANYWHERE if commits.late[member] else BLUR_S
+        held_s = max(looks.step, float(commits.held_back_s[member]))
+        blur_s = _ANYWHERE * held_s if commits.late[member] else BLUR_S
         for limited, spans in zip((True, False), stretches, strict=True):
             for start, end in spans[-most:]:
                 mine = np.flatnonzero(looks.owner[end] == member)

@@ -18,6 +18,7 @@ from fairlead.common.words import length, rate
 from fairlead.domain.judgement.arrivals import Rates
 from fairlead.domain.judgement.candidates import FLAGSHIP, Candidate, candidates, with_figures
 from fairlead.domain.judgement.capacities import (
+    INTERVALS,
     MORE,
     STEPS,
     Capacity,
@@ -752,13 +753,19 @@ def _waits(state: State) -> str | None:
 
 
 def _commits_s(state: State) -> float:
-    """Return how long `COMMITS_NEEDED` commits of the median member take; 0 where nobody commits.
+    """Return how long commits of the median member take to show what a plan did, in seconds.
 
-    Not `usual_interval_s`, the longest: a member that commits seldom would hold up all others.
+    `COMMITS_NEEDED`, or as many stretches as tell how fast it is. Not of `usual_interval_s`, the
+    longest: a member that commits seldom would hold up all others.
     """
-    intervals_s = state.commits.interval_s
-    known = intervals_s[np.isfinite(intervals_s)]
-    return COMMITS_NEEDED * float(np.median(known)) if known.size else 0.0
+    commits = state.commits
+    known = np.isfinite(commits.interval_s)
+    if not known.any():
+        return 0.0
+    interval_s, held_s = np.median(
+        [commits.interval_s[known], commits.held_back_s[known]], axis=1
+    ).tolist()
+    return COMMITS_NEEDED * float(max(interval_s, INTERVALS * held_s))
 
 
 def doubled_s(first_s: float, times: int) -> float:

@@ -8,14 +8,15 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from confluent_kafka import KafkaError
-from confluent_kafka.admin import AdminClient, NewPartitions
+from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient, NewPartitions, OffsetSpec
 
 from fairlead.domain.snapshot import GROUPS, MEMBERS, OFFSETS, GroupSnapshot
 from fairlead.errors import ConfigurationError, GroupError, KafkaUnavailableError
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.kafka.offsets import committed_offsets, log_offsets, partition_counts
 from fairlead.kafka.requests import kafka_answers
+from fairlead.sandbox.processes import wait_until
 from fairlead.settings import KafkaSettings, Settings
 
 pytestmark = pytest.mark.kafka
@@ -32,6 +33,23 @@ def offsets_of(snapshot: GroupSnapshot) -> list[tuple[Any, ...]]:
     """Return partition, begin, end, committed of each row."""
     names = ("partition", "begin_offset", "end_offset", "committed_offset")
     return [tuple(row[name] for name in names) for row in snapshot.offsets.to_pylist()]
+
+
+def delete(admin: AdminClient, topic: str) -> None:
+    """Delete a topic, and wait until the broker has forgotten it."""
+
+    def forgotten() -> bool:
+        first = TopicPartition(topic, 0)
+        level = IsolationLevel.READ_UNCOMMITTED
+        try:
+            asked = admin.list_offsets({first: OffsetSpec.earliest()}, isolation_level=level)
+            asked[first].result(30)
+        except KafkaException:
+            return True
+        return False
+
+    admin.delete_topics([topic])[topic].result(30)
+    assert wait_until(forgotten, timeout_s=30)
 
 
 def errors_of(table: pa.Table) -> list[str | None]:
@@ -165,7 +183,7 @@ def test_a_deleted_topic_leaves_its_commits_with_an_error(
 
     # Deleting a topic deletes its commits, too, a moment later: delete between the two questions.
     def delete_then_count(*arguments: Any) -> Any:
-        admin.delete_topics([gone])[gone].result(30)
+        delete(admin, gone)
         return partition_counts(*arguments)
 
     monkeypatch.setattr("fairlead.kafka.gateway.partition_counts", delete_then_count)
@@ -189,7 +207,7 @@ def test_a_topic_deleted_before_its_offsets_are_read_has_an_error(
     commit(unique_name, {(gone, 0): 0})
 
     def delete_then_ask(*arguments: Any, **options: Any) -> Any:
-        admin.delete_topics([gone])[gone].result(30)
+        delete(admin, gone)
         return log_offsets(*arguments, **options)
 
     monkeypatch.setattr("fairlead.kafka.gateway.log_offsets", delete_then_ask)

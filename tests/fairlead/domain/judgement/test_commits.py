@@ -51,6 +51,35 @@ def test_commits_by_count_are_no_backlog() -> None:
     assert not found.stuck.any()
 
 
+def test_what_a_commit_left_is_a_backlog_until_the_next() -> None:
+    """Each of b's partitions is committed after 160 records, of 240 that came: it falls behind."""
+    rows = [
+        [997 + 60 * look] * 2 + [1000 + 160 * (look // 4), 920 + 160 * ((look + 2) // 4)]
+        for look in LOOKS
+    ]
+    found = commits_of(rows)
+    assert found.busy[12:, 1].all()
+    assert not found.busy[:, 0].any()
+
+
+def test_what_the_next_commit_does_not_leave_is_no_backlog_before_it() -> None:
+    """A partition of b is committed after 120 records of 240, then after all 360."""
+    rows = [
+        [997 + 60 * look] * 3 + [760 + 240 * (look // 4) + (240, 120)[look // 4 % 2]]
+        for look in LOOKS
+    ]
+    assert np.flatnonzero(commits_of(rows).busy[:28, 1]).tolist() == [3, 11, 19, 27]
+
+
+def test_what_commits_hold_back_adds_up_by_squares() -> None:
+    """Each of a's partitions is committed after 240 records, where two a second are read."""
+    rows = [
+        [1000 + 240 * (look // 4), 880 + 240 * ((look + 2) // 4), 997 + 60 * look, 997 + 60 * look]
+        for look in LOOKS
+    ]
+    assert commits_of(rows).held_back_s == pytest.approx([240 * 2**0.5 / 2, 0.0], rel=0.05)
+
+
 def test_a_partition_that_waits_while_others_are_committed_is_stuck() -> None:
     """Its lag says nothing: it is no backlog."""
     found = commits_of([[997 + 60 * look] * 3 + [1000 + 60 * min(look, 10)] for look in LOOKS])

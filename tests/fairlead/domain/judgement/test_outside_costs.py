@@ -63,3 +63,22 @@ def test_who_commits_long_before_each_look_is_not_at_its_limit(seed: int) -> Non
     run.phase[:] = np.where(np.isin(np.arange(6), [3, 5]), 2.0, 28.0)
     course = run.run(5.0)
     assert (course.late, len(course.plans) <= 2) == (0, True)
+
+
+@pytest.mark.parametrize(
+    ("seed", "sharing"), [(1, "in turns"), (2, "in proportion"), (5, "in chunks")]
+)
+def test_commits_after_many_records_tell_speeds_over_stretches_as_long(
+    seed: int, sharing: Sharing
+) -> None:
+    """Each partition is committed after 1,500 records, which takes a quarter of an hour."""
+    rng = np.random.default_rng(seed)
+    speeds = 50.0 * rng.uniform(0.9, 1.1, 7)
+    costs = np.ones(70)
+    costs[rng.choice(costs.size, 6, replace=False)] = 8.0
+    rates = np.exp(0.2 * rng.standard_normal(costs.size))
+    rates *= 0.7 * speeds.sum() / float(rates @ costs)
+    reads = {f"m{member}": ("t",) for member in range(7)}
+    group = Group(steady(rates), steady(speeds), {"t": costs.size}, reads, by_count=1500)
+    course = CostlyLoop(group, steady(costs), sharing, seed=seed, since_h=3.0).run(8.0)
+    assert (course.late, len(course.plans) <= 5) == (0, True)
