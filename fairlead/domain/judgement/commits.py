@@ -393,7 +393,8 @@ def _held_back(looks: Looks, taken: Int64, consumed: Float64) -> Float64:
     """Return for how long each member reads what commits of some partitions hold back, seconds.
 
     At any moment that is nothing of a partition, or all that its next commit brings, or anything
-    between: chance adds up the squares of what commits bring.
+    between: chance adds up the squares of what commits bring. Of a member that has read nothing
+    yet, nobody knows how long it takes: 0.
     """
     members, owner = len(looks.members), looks.owner[-1]
     if not taken.any():
@@ -402,7 +403,7 @@ def _held_back(looks: Looks, taken: Int64, consumed: Float64) -> Float64:
     owned = owner >= 0
     together = np.bincount(owner[owned], squares[owned], members)
     per_s = consumed.sum(axis=0) / looks.seconds.sum()
-    held: Float64 = np.sqrt(together) / np.maximum(per_s, 1e-9)
+    held: Float64 = np.sqrt(together) / np.where(per_s > 0, per_s, np.inf)
     return held
 
 

@@ -80,6 +80,14 @@ def test_what_commits_hold_back_adds_up_by_squares() -> None:
     assert commits_of(rows).held_back_s == pytest.approx([240 * 2**0.5 / 2, 0.0], rel=0.05)
 
 
+def test_who_has_read_nothing_yet_holds_nothing_back() -> None:
+    """A partition is committed after 240 records; its second owner has just come."""
+    rows = [[1000 + 240 * (look // 4), 997 + 60 * look] for look in LOOKS]
+    owner = [[0, 1]] * (len(LOOKS) - 1) + [[2, 1]]
+    looks = looks_at([[1000 + 60 * look] * 2 for look in LOOKS], rows, owner, members=tuple("abc"))
+    assert read_commits(looks).held_back_s.tolist() == [0.0, 0.0, 0.0]
+
+
 def test_a_partition_that_waits_while_others_are_committed_is_stuck() -> None:
     """Its lag says nothing: it is no backlog."""
     found = commits_of([[997 + 60 * look] * 3 + [1000 + 60 * min(look, 10)] for look in LOOKS])
