@@ -10,6 +10,7 @@ latter is depends on how the application commits:
   last commit. How old that is at most shows on the members that are at rest.
 - Where commits come less often than looks, only the look right behind a commit is worth
   anything: what arrived before the look ahead of it and was not committed is a backlog for certain.
+  Where a whole group does so, what a commit brings counts as read evenly since the one before.
 - Where producers send a batch less often than looks are taken, a lag may have come just now: what
   a commit left of all that had come by the look ahead of it is a backlog for certain.
 - A lag no larger than what a partition shows at rest is none: the marker of a transaction, a
@@ -84,9 +85,13 @@ REPLAY: Final = 3.0
 #: not once only, as in a pause.
 LATE: Final = 0.1
 _ONCE: Final = 1
+#: No more records are counted as read: arithmetic ends beyond it.
+_LARGEST: Final = 2.0**62
+#: A member commits rarely where it does so for more than this share of its partitions.
+_MOSTLY: Final = 0.5
 #: Of `Commits`, what is told of partitions; all else is told of members.
 _OF_PARTITIONS: Final = frozenset(
-    ("taken", "foreign", "stuck", "crawling", "read", "backlog", "waiting_s")
+    ("taken", "evenly", "foreign", "stuck", "crawling", "read", "backlog", "waiting_s")
 )
 
 
@@ -98,6 +103,9 @@ class Commits:
     ----------
     taken
         Records of each partition that count as consumed in each step, int64 of shape (S, P).
+    evenly
+        Partitions that are committed rarely, as their group is: what a commit of theirs brings
+        counts as consumed evenly since the one before; bool of shape (P,).
     consumed
         Records a member consumed in each step by its commits, float64 of shape (S, M). What it
         committed of partitions that changed hands in the step, of stuck ones, and what it read
@@ -152,6 +160,7 @@ class Commits:
     """
 
     taken: Int64
+    evenly: Mask
     consumed: Float64
     marked: Mask
     busy: Mask
@@ -252,9 +261,8 @@ def read_commits(
     waiting_s = _waiting(looks, moved, uncommitted)
     marked = per_member.any(moved)
     due = held & (uncommitted[:-1] | moved)
-    steady = per_member.steady()
     interval_s, late = _intervals(looks, marked, per_member.any(due))
-    _, rarely = _intervals(looks, moved, due)
+    rarely = _intervals(looks, moved, due)[1]
     unpunctual = late | _any_owned(looks, rarely)
     foreign = _foreign(looks)
     silent = _silent(looks, per_member, waiting_s, interval_s) | _any_owned(looks, foreign)
@@ -275,33 +283,37 @@ def read_commits(
     crawling = left & (read > 0)
     crawling &= ~stuck & ~_any_owned(looks, stuck)[np.maximum(looks.owner[-1], 0)]
     free = moved & ~stuck & ~crawling
-    taken = np.where(free, advance, 0)
+    proven = np.maximum(looks.end[:-1] - looks.position[1:] - rest, 0)
+    evenly = _committed_rarely(looks, moved, proven, rarely, team_of)
+    taken = _read(looks, free, held, evenly)
     consumed = per_member.sum(taken)
-    old = looks.position[1:] <= (looks.end[0] if before is None else before)
     arrived = per_member.sum(np.where(free, looks.arrived, 0))
     replays = consumed > REPLAY * arrived
     if replays.any():
+        old = looks.position[1:] <= (looks.end[0] if before is None else before)
         replays &= 2.0 * per_member.sum(np.where(free & old, advance, 0)) > consumed
-    lag = per_member.sum(np.where(free, looks.lag[1:], 0))
-    explained_s = _ages(looks, arrived, lag, unpunctual, team_of)
-    proven = np.maximum(looks.end[:-1] - looks.position[1:] - rest, 0)
+    explained_s = _ages(looks, arrived, per_member.sum(free * looks.lag[1:]), unpunctual, team_of)
     throughout = per_member.any(_left_by_commits(free, proven, advance, rarely))
     explained = arrived / looks.seconds[:, None] * explained_s
     in_batches = _in_batches(looks, held)
-    by_age = _busy_by_age(looks, per_member, free & ~in_batches, rest, explained)
-    busy = np.where(unpunctual, throughout, by_age | throughout) & ~per_member.any(overtaken)
+    busy = throughout | (
+        ~unpunctual & _busy_by_age(looks, per_member, free & ~in_batches, rest, explained)
+    )
+    busy &= ~per_member.any(overtaken)
     left_behind = in_batches | np.append(unpunctual, False)[looks.owner[-1]]  # -1 is nobody
-    backlog = _backlog(looks, free, left_behind, proven=proven, rest=rest, explained_s=explained_s)
+    most = np.where(left_behind, _left_by_last(looks, free, proven, evenly), np.inf)
+    backlog = _backlog(looks, most, rest, explained_s)
     return Commits(
         taken=taken,
+        evenly=evenly,
         consumed=consumed,
         marked=per_member.any(free),
         busy=busy,
         throughout=busy & throughout,
-        steady=steady,
+        steady=per_member.steady(),
         replayed=replays,
         interval_s=interval_s,
-        held_back_s=_held_back(looks, np.where(rarely, taken, 0), consumed),
+        held_back_s=_held_back(looks, np.where(free & rarely, advance, 0), consumed),
         late=late,
         silent=silent,
         foreign=foreign,
@@ -405,6 +417,66 @@ def _held_back(looks: Looks, taken: Int64, consumed: Float64) -> Float64:
     per_s = consumed.sum(axis=0) / looks.seconds.sum()
     held: Float64 = np.sqrt(together) / np.where(per_s > 0, per_s, np.inf)
     return held
+
+
+def _committed_rarely(
+    looks: Looks, moved: Mask, proven: Int64, rarely: Mask, team_of: Places
+) -> Mask:
+    """Return the partitions that are committed rarely because their group is, bool of shape (P,).
+
+    As those show of which most commits leave nothing behind: others may wait for their turn.
+    """
+    owner, commits = looks.owner[-1], moved.sum(axis=0)
+    rests = (owner >= 0) & (2 * (moved & (proven == 0)).sum(axis=0) > commits)
+    rare: Mask = rests & rarely
+    if not rare.any():
+        return rare
+    owns = np.bincount(owner[rests], minlength=team_of.size)
+    share = np.bincount(owner[rare], minlength=team_of.size) / np.maximum(owns, 1)
+    reads = owns > 0
+    low = _quartiles(share[reads], team_of[reads], int(team_of[-1]) + 1)[0]
+    mostly = (low > _MOSTLY) & (low <= 1.0)
+    chosen: Mask = rarely & (owner >= 0) & mostly[team_of][owner]
+    return chosen
+
+
+def _read(looks: Looks, free: Mask, held: Mask, evenly: Mask) -> Int64:
+    """Return what counts as read of each partition in each step, int64 of shape (S, P)."""
+    read: Int64 = np.where(free, looks.advanced, 0)
+    if evenly.any():
+        read[:, evenly] = _read_evenly(looks, free, held, np.flatnonzero(evenly))
+    return read
+
+
+def _read_evenly(looks: Looks, free: Mask, held: Mask, chosen: Places) -> Int64:
+    """Return what was read of N partitions in each step, if evenly between commits: (S, N).
+
+    Ahead of the first commit and behind an owner's last one no faster than between those next to
+    it, nor than what these brought would have taken, nor more than there was.
+    """
+    free, held, lag = free[:, chosen], held[:, chosen], looks.lag[:, chosen]
+    last, columns = len(free), np.arange(chosen.size)
+    look = np.arange(last + 1)[:, None]
+    bounds = np.zeros(lag.shape, dtype=bool)
+    bounds[[0, -1]] = True
+    bounds[1:] |= free | ~held
+    bounds[:-1] |= ~held
+    since = np.maximum.accumulate(np.where(bounds, look, 0), axis=0)[:-1]
+    until = np.minimum.accumulate(np.where(bounds, look, last)[::-1], axis=0)[::-1][1:]
+    before, following = np.maximum(since - 1, 0), np.minimum(until, last - 1)
+    seconds = np.maximum(looks.at[until] - looks.at[since], 1e-9)
+    brought = np.where(free, looks.advanced[:, chosen], 0)
+    behind = held & ~free[until - 1, columns] & (since > 0)
+    per_s = np.where(behind, brought[before, columns], brought[until - 1, columns]) / seconds
+    next_per_s = per_s[following, columns]
+    ahead = (since == 0) & (next_per_s > 0)
+    per_s = np.where(ahead, np.minimum(per_s, next_per_s), per_s)
+    most = np.minimum(per_s[before, columns], lag[until, columns] / seconds)
+    per_s = np.where(behind, np.minimum(per_s, most), per_s)
+    read = (per_s * looks.seconds[:, None]).cumsum(axis=0)
+    whole = np.rint(np.minimum(read, _LARGEST)).astype(np.int64)
+    in_steps: Int64 = np.diff(whole, axis=0, prepend=0)
+    return in_steps
 
 
 def _any_owned(looks: Looks, chosen: Mask) -> Mask:
@@ -701,18 +773,28 @@ def _busy_by_age(
     return by_age
 
 
-def _backlog(
-    looks: Looks,
-    free: Mask,
-    left_behind: Mask,
-    *,
-    proven: Int64,
-    rest: Int64,
-    explained_s: Float64,
-) -> Float64:
+def _left_by_last(looks: Looks, free: Mask, proven: Int64, evenly: Mask) -> Float64:
+    """Return what the last commit of each partition left behind, which stands until the next: (P,).
+
+    Where there was no commit, all that waits; but for what commits of its owner's other partitions
+    bring, where its group commits rarely.
+    """
+    left: Float64 = looks.lag[-1].astype(np.float64)
+    if len(looks) <= 1:
+        return left
+    last = free.shape[0] - 1 - np.argmax(free[::-1], axis=0)
+    brings, owner = np.where(free & evenly, looks.advanced, 0), looks.owner[-1]
+    count = np.bincount(owner[evenly], (brings > 0).sum(axis=0)[evenly], len(looks.members))
+    usual = np.bincount(owner[evenly], brings.sum(axis=0)[evenly], len(looks.members))
+    usual = np.append(usual / np.maximum(count, 1), 0.0)  # nobody, -1, is the last
+    left = np.maximum(left - usual[owner], 0.0)
+    return np.where(free.any(axis=0), proven[last, np.arange(looks.partitions)], left)
+
+
+def _backlog(looks: Looks, most: Float64, rest: Int64, explained_s: Float64) -> Float64:
     """Return the records of each partition that wait, apart from what commits explain.
 
-    Of partitions (P,) that are `left_behind`, what was there at the look ahead of the last commit.
+    Where `most`, of shape (P,), is finite, it is known by its commits: that, or all the lag.
     """
     lag: Float64 = np.maximum(looks.lag[-1] - rest, 0).astype(np.float64)
     if len(looks) <= 1:
@@ -721,8 +803,4 @@ def _backlog(
     explains = np.where(owner >= 0, explained_s[np.maximum(owner, 0)], 0.0)
     explained = looks.arrived[-1] / looks.seconds[-1] * explains
     fresh = np.maximum(lag - explained - 3.0 * np.sqrt(explained), 0.0)
-    # What the last commit left behind stands until the next one.
-    last = free.shape[0] - 1 - np.argmax(free[::-1], axis=0)
-    columns = np.arange(looks.partitions)
-    left = np.where(free.any(axis=0), proven[last, columns], lag)
-    return np.where(left_behind, np.minimum(left, lag), fresh)
+    return np.where(np.isfinite(most), np.minimum(most, lag), fresh)

@@ -41,7 +41,8 @@ def set_right(looks: Looks, commits: Commits) -> Commits:
         marks = np.flatnonzero(commits.marked[:, member])
         marks = marks[marks >= first]
         places = np.flatnonzero(looks.owner[-1] == member)
-        if _jumps(looks, commits, marks, places):
+        # Nor is it ahead where all its group commits after many records.
+        if not commits.evenly[places].any() and _jumps(looks, commits, marks, places):
             found = _delayed(looks, found, member, marks, places)
     return found
 

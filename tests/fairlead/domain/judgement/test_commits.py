@@ -80,6 +80,46 @@ def test_what_commits_hold_back_adds_up_by_squares() -> None:
     assert commits_of(rows).held_back_s == pytest.approx([240 * 2**0.5 / 2, 0.0], rel=0.05)
 
 
+def rarely(look: int) -> list[int]:
+    """Return what is committed of four partitions, each after 240 records, at a look."""
+    return [1000 - 60 * ahead + 240 * ((look + ahead) // 4) for ahead in range(4)]
+
+
+def test_what_rare_commits_bring_counts_as_read_evenly() -> None:
+    """The ends of the looks count as fast as what lies between."""
+    found = commits_of([rarely(look) for look in LOOKS])
+    assert (found.taken == 60).all()
+    assert (found.consumed == 120).all()
+
+
+def test_what_a_new_owner_reads_counts_from_when_it_came() -> None:
+    """Member b takes a partition over at look 12: what it commits first is what it has read."""
+    rows = [rarely(look) for look in LOOKS]
+    for look in range(12, 16):
+        rows[look][0] = 1720 if look < 14 else 1840
+    owner = [[int(look >= 12), 0, 1, 1] for look in LOOKS]
+    found = read_commits(looks_at([[1000 + 60 * look] * 4 for look in LOOKS], rows, owner))
+    assert found.taken[10:15, 0].tolist() == [60, 0, 60, 60, 60]
+
+
+def test_what_waits_for_its_turn_counts_as_read_when_it_is_committed() -> None:
+    """Member b reads a chunk of 240 records after the other, while a commits all at every look."""
+    rows = [
+        [997 + 60 * look] * 2 + [1000 + 240 * (look // 4), 1000 + 240 * ((look + 2) // 4)]
+        for look in LOOKS
+    ]
+    found = commits_of(rows)
+    assert found.taken[8:12, 2].tolist() == [0, 0, 0, 240]
+
+
+@pytest.mark.parametrize(("come", "backlog"), [(75, 0), (200, 360)])
+def test_what_others_commit_at_once_is_no_backlog_without_a_commit(come: int, backlog: int) -> None:
+    """Nothing is committed of a partition to which records come since three looks."""
+    rows = [[1000, *rarely(look)[1:]] for look in LOOKS]
+    ends = [[1000 + come * max(look - 26, 0)] + [1000 + 60 * look] * 3 for look in LOOKS]
+    assert commits_of(rows, ends).backlog.tolist() == [backlog, 0, 0, 0]
+
+
 def test_who_has_read_nothing_yet_holds_nothing_back() -> None:
     """A partition is committed after 240 records; its second owner has just come."""
     rows = [[1000 + 240 * (look // 4), 997 + 60 * look] for look in LOOKS]

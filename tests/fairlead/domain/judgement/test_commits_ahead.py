@@ -53,6 +53,19 @@ def test_whoever_commits_partitions_one_after_the_other_is_not_ahead() -> None:
     assert set_right(looks, commits) is commits
 
 
+def test_whoever_commits_after_many_records_is_not_ahead() -> None:
+    """After 240 of each partition, as all do; only a has so few that looks find no commit of it."""
+    look = np.arange(LOOKS)
+    ahead = np.array([0, *range(4), *range(4)])
+    committed = 1000 - 60 * ahead + 240 * ((look[:, None] + ahead) // 4)
+    end = np.repeat(1000 + 60 * look[:, None], ahead.size, axis=1)
+    owner = [0, *[1] * 4, *[2] * 4]
+    looks = looks_at(end.tolist(), committed.tolist(), owner, members=("a", "b", "c"))
+    commits = read_commits(looks)
+    assert commits.late.tolist() == [True, False, False]
+    assert set_right(looks, commits) is commits
+
+
 def test_most_members_that_commit_every_other_look_are_not_ahead() -> None:
     """They are at rest: a peer that commits more often, for it works off a backlog, is no rule."""
     look = np.arange(LOOKS)

@@ -66,12 +66,18 @@ def test_who_commits_long_before_each_look_is_not_at_its_limit(seed: int) -> Non
 
 
 @pytest.mark.parametrize(
-    ("seed", "sharing"), [(1, "in turns"), (2, "in proportion"), (5, "in chunks")]
+    ("seed", "sharing", "count"),
+    [
+        (4, "in turns", 500),
+        (1, "in turns", 1500),
+        (3, "in proportion", 1500),
+        (4, "in chunks", 1500),
+    ],
 )
-def test_commits_after_many_records_tell_speeds_over_stretches_as_long(
-    seed: int, sharing: Sharing
+def test_records_that_are_committed_many_at_once_tell_costs_and_speeds(
+    seed: int, sharing: Sharing, count: int
 ) -> None:
-    """Each partition is committed after 1,500 records, which takes a quarter of an hour."""
+    """Each partition is committed after 1,500 records, which takes a quarter of an hour; or 500."""
     rng = np.random.default_rng(seed)
     speeds = 50.0 * rng.uniform(0.9, 1.1, 7)
     costs = np.ones(70)
@@ -79,6 +85,6 @@ def test_commits_after_many_records_tell_speeds_over_stretches_as_long(
     rates = np.exp(0.2 * rng.standard_normal(costs.size))
     rates *= 0.7 * speeds.sum() / float(rates @ costs)
     reads = {f"m{member}": ("t",) for member in range(7)}
-    group = Group(steady(rates), steady(speeds), {"t": costs.size}, reads, by_count=1500)
+    group = Group(steady(rates), steady(speeds), {"t": costs.size}, reads, by_count=count)
     course = CostlyLoop(group, steady(costs), sharing, seed=seed, since_h=3.0).run(8.0)
     assert (course.late, len(course.plans) <= 5) == (0, True)
