@@ -10,7 +10,7 @@ latter is depends on how the application commits:
   last commit. How old that is at most shows on the members that are at rest.
 - Where commits come less often than looks, only the look right behind a commit is worth
   anything: what arrived before the look ahead of it and was not committed is a backlog for certain.
-  Where a whole group does so, what a commit brings counts as read evenly since the one before.
+  Where a whole group commits so, what a commit brings counts as read evenly since the last commit.
 - Where producers send a batch less often than looks are taken, a lag may have come just now: what
   a commit left of all that had come by the look ahead of it is a backlog for certain.
 - A lag no larger than what a partition shows at rest is none: the marker of a transaction, a
@@ -105,7 +105,7 @@ class Commits:
         Records of each partition that count as consumed in each step, int64 of shape (S, P).
     evenly
         Partitions that are committed rarely, as their group is: what a commit of theirs brings
-        counts as consumed evenly since the one before; bool of shape (P,).
+        counts as consumed evenly since the commit before; bool of shape (P,).
     consumed
         Records a member consumed in each step by its commits, float64 of shape (S, M). What it
         committed of partitions that changed hands in the step, of stuck ones, and what it read
@@ -451,8 +451,9 @@ def _read(looks: Looks, free: Mask, held: Mask, evenly: Mask) -> Int64:
 def _read_evenly(looks: Looks, free: Mask, held: Mask, chosen: Places) -> Int64:
     """Return what was read of N partitions in each step, if evenly between commits: (S, N).
 
-    Ahead of the first commit and behind an owner's last one no faster than between those next to
-    it, nor than what these brought would have taken, nor more than there was.
+    Ahead of the first commit, and behind an owner's last commit, nobody knows the whole time: there
+    it is no faster than between the next two commits, or the last two; no more than a commit
+    brings; and, behind the last commit, no more than there was.
     """
     free, held, lag = free[:, chosen], held[:, chosen], looks.lag[:, chosen]
     last, columns = len(free), np.arange(chosen.size)
@@ -776,8 +777,8 @@ def _busy_by_age(
 def _left_by_last(looks: Looks, free: Mask, proven: Int64, evenly: Mask) -> Float64:
     """Return what the last commit of each partition left behind, which stands until the next: (P,).
 
-    Where there was no commit, all that waits; but for what commits of its owner's other partitions
-    bring, where its group commits rarely.
+    Without a commit, all its lag is left; where its group commits rarely, only what exceeds the
+    usual commit of its owner's other partitions.
     """
     left: Float64 = looks.lag[-1].astype(np.float64)
     if len(looks) <= 1:
