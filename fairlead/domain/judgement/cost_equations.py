@@ -52,8 +52,10 @@ _OFF: Final = 0.03
 _LATE_S: Final = 4.0
 #: An explanation is told that leaves equations so much less wrong: three standard deviations.
 _TELLS: Final = 9.0
-#: Two explanations are told for so long at most.
-_OPEN_S: Final = 2700.0
+#: Two explanations are told for so long at most; for so long of a member of whom nothing is known
+#: but the last hour.
+_OPEN_S: Final = 7200.0
+_OPEN_UNKNOWN_S: Final = 2700.0
 #: A partition that may have made several members slow takes so many times as long.
 _DEAR: Final = 1.5
 #: So many partitions are named.
@@ -313,26 +315,44 @@ def fewest(equations: Sequence[Equation], most: int = REMEMBERED) -> list[Equati
     return remembered
 
 
-def suspect(mine: Sequence[Equation], costs: Costs, usual: float) -> int | None:
+def limited_since(mine: Sequence[Equation], before: float | None) -> float:
+    """Return since when a member has been at its limit, seconds since the epoch; 0: nobody knows.
+
+    Parameters
+    ----------
+    mine
+        The stretches of the last hour in which it was, by time; at least one.
+    before
+        The same as it was told at the look before; None: it was not at its limit, or nobody looked.
+    """
+    if before is not None:
+        return before
+    since = mine[0].at - mine[0].seconds
+    return since if mine[-1].at - since <= _OPEN_UNKNOWN_S else 0.0
+
+
+def suspect(mine: Sequence[Equation], costs: Costs, usual: float, since: float) -> int | None:
     """Return the partition that may be dear where a member seems slow; None: it is the member.
 
     Parameters
     ----------
     mine
-        The stretches in which the member was at its limit, by time.
+        The stretches of the last hour in which the member was at its limit, by time.
     costs
         Of all partitions.
     usual
         What a member does a second, in records of the usual kind, if it is not slow.
+    since
+        Since when it has been at its limit, seconds since the epoch.
 
     Notes
     -----
     Either all that the member reads takes it equally long, or one partition takes all that its
     slowness takes: whichever leaves its equations less wrong, by `_TELLS`. Where neither does, a
-    plan would tell; once the member was at its limit for an hour nobody has made one, and the
+    plan would tell; once the member was at its limit for two hours nobody has made a plan, and the
     simpler explanation is told.
     """
-    if not mine or mine[-1].at - mine[0].at + mine[0].seconds > _OPEN_S:
+    if not mine or mine[-1].at - since > _OPEN_S:
         return None
     read, rows, seconds = _work_of(mine, costs)
     work = rows.sum(axis=1)

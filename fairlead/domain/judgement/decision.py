@@ -33,11 +33,11 @@ from fairlead.domain.judgement.cost_equations import (
     Costs,
     DearPartition,
     Equation,
-    Mix,
     dear_for_several,
     equations_of,
     fewest,
     lasting,
+    limited_since,
 )
 from fairlead.domain.judgement.cost_solver import solve
 from fairlead.domain.judgement.diagnosis import (
@@ -50,7 +50,7 @@ from fairlead.domain.judgement.diagnosis import (
 from fairlead.domain.judgement.forecast import Forecast, Outlook
 from fairlead.domain.judgement.log_retention import retention_of
 from fairlead.domain.judgement.looks import Float64, Int32, Looks, Mask
-from fairlead.domain.judgement.memory_notes import InvalidNoteError, note, read_note
+from fairlead.domain.judgement.memory_notes import InvalidNoteError, Noted, note, read_note
 from fairlead.domain.judgement.peers import Peers
 from fairlead.domain.judgement.racks import DAY_S, GIGABYTE, RackTraffic
 from fairlead.domain.judgement.rules import Rules
@@ -377,27 +377,38 @@ class State:
         return set_right(self.recent, self.seen.commits)
 
     @cached_property
-    def _notes(self) -> tuple[dict[str, Mix], list[Equation], bool]:
-        """Remembered mixes and equations, and whether some note made no sense."""
-        mixes, equations, wrong = {}, list[Equation](), self.question.forgotten
+    def _notes(self) -> tuple[dict[str, Noted], bool]:
+        """What is noted of members, and whether some note made no sense."""
+        notes, wrong = dict[str, Noted](), self.question.forgotten
         for name, capacity in self.question.capacities.items():
             try:
-                mix, found = read_note(capacity.note, name, self.question.problem, self.recent.now)
+                notes[name] = read_note(capacity.note, name, self.question.problem, self.recent.now)
             except InvalidNoteError:
                 wrong = True
-                continue
-            equations += found
-            if mix is not None:
-                mixes[name] = mix
-        return mixes, equations, wrong
+        return notes, wrong
 
     @cached_property
     def equations(self) -> list[Equation]:
         """What members read while they were at their limit, in the last day."""
-        before = self._notes[1]
+        before = [equation for noted in self._notes[0].values() for equation in noted.equations]
         objective_s = self.question.rules.objective_s
         found = equations_of(self.recent, self._records, objective_s, bounds=bool(before))
         return lasting(before, found, float(self.recent.at[0]))
+
+    @cached_property
+    def limited_since(self) -> dict[str, float]:
+        """Since when members have been at their limit that were in these looks."""
+        began = float(self.recent.at[0])
+        limited: dict[str, list[Equation]] = {}
+        for equation in self.equations:
+            if equation.limited and equation.at > began:
+                limited.setdefault(equation.member, []).append(equation)
+        before = {
+            name: noted.limited_since
+            for name, noted in self._notes[0].items()
+            if any(equation.limited and equation.at > began for equation in noted.equations)
+        }
+        return {name: limited_since(mine, before.get(name)) for name, mine in limited.items()}
 
     @cached_property
     def costs(self) -> Costs:
@@ -410,10 +421,10 @@ class State:
     @cached_property
     def capacities(self) -> dict[str, Capacity]:
         """What is known of members' speeds, this look included; in records of the usual kind."""
-        looks, mixes = self.looks, self._notes[0]
+        looks, notes = self.looks, self._notes[0]
         found = shown(self.recent, self.commits)
         before = {
-            name: replace(capacity, mix=mixes.get(name))
+            name: replace(capacity, mix=notes.get(name, Noted()).mix)
             for name, capacity in self.question.capacities.items()
         }
         if len(looks) > len(self.recent) + STEPS and not before:
@@ -431,9 +442,12 @@ class State:
         kept: dict[str, list[Equation]] = {}
         for limiting in fewest(self.costs.equations):
             kept.setdefault(limiting.member, []).append(limiting)
-        problem = self.question.problem
+        problem, since = self.question.problem, self.limited_since
         return {
-            name: replace(capacity, note=note(capacity.mix, kept.get(name, []), problem))
+            name: replace(
+                capacity,
+                note=note(Noted(capacity.mix, kept.get(name, []), since.get(name)), problem),
+            )
             for name, capacity in found.items()
         }
 
@@ -564,6 +578,7 @@ class State:
                 self.equations,
                 self.costs,
                 self.late,
+                self.limited_since,
             )
         )
         said, asks = [found.evidence], found.asks
@@ -573,7 +588,7 @@ class State:
             asks = f"whether {name} is dear"
         if found.name != "healthy" and not self.costs.equal:
             said.append(self.costs.said(question.problem))
-        if self._notes[2]:
+        if self._notes[1]:
             said.append("What was remembered makes no sense and is ignored.")
         return replace(found, evidence=" ".join(said), asks=asks)
 

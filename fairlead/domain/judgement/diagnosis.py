@@ -18,7 +18,7 @@ figures they rest on (`commits`, `capacities`, `forecast`), nor what is done abo
 All but the first two name a cause of lateness that is there or forecast beyond the objective.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import ceil
@@ -78,7 +78,8 @@ class DiagnosisBasis:
 
     `owner` is who owns what now, int32 of shape (P,), `arrivals` what comes to each partition,
     records a second, `equations` what members read at their limit, and `late` who will be too late,
-    even if less arrives than is estimated, bool of shape (M,).
+    even if less arrives than is estimated, bool of shape (M,). `limited_since` says since when
+    members have been at their limit, by name, seconds since the epoch.
     """
 
     problem: Problem
@@ -93,6 +94,7 @@ class DiagnosisBasis:
     equations: Sequence[Equation]
     costs: Costs
     late: Mask
+    limited_since: Mapping[str, float]
 
     def limited(self, member: int) -> list[Equation]:
         """Return the stretches of these looks in which a member was at its limit, by time."""
@@ -399,7 +401,10 @@ def _slow(found: DiagnosisBasis, late: Mask) -> Diagnosis | None:
     arrivals = found.outlook.by_member(found.outlook.arrivals, found.owner)
     members = tuple(found.problem.members[member] for member in usual)
     stretches = {member: found.limited(member) for member in usual}
-    suspects = [suspect(mine, found.costs, usual[member]) for member, mine in stretches.items()]
+    suspects = [
+        suspect(mine, found.costs, usual[member], found.limited_since.get(name, 0.0))
+        for (member, mine), name in zip(stretches.items(), members, strict=True)
+    ]
     partitions = tuple(found.partition(place) for place in suspects if place is not None)
     doubt = asks = ""
     if partitions or not all(stretches.values()):

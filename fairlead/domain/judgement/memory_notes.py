@@ -3,16 +3,16 @@
 Belongs here: writing equations and mixes down, and reading them again when topics have grown, gone
 or come. Does not: what they say (`cost_equations`, `capacities`).
 
-A note is JSON: `{"mix": READ, "equations": [[at, seconds, limited, records_per_s, READ], ...]}`,
-where READ is `{topic: [[partition, ...], [share, ...]]}`: shares of `WHOLE`, and topics by
-their CRC-32, in hexadecimal digits, for names may be long. What a share of less than one would be
-is left out.
+A note is JSON: `{"mix": READ, "limited_since": at, "equations": [[at, seconds, limited,
+records_per_s, READ], ...]}`, where READ is `{topic: [[partition, ...], [share, ...]]}`: shares of
+`WHOLE`, and topics by their CRC-32, in hexadecimal digits, for names may be long. What a share of
+less than one would be is left out.
 """
 
 import json
 import zlib
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -34,18 +34,26 @@ class InvalidNoteError(ValueError):
     """A note that says nothing, or nonsense."""
 
 
-def note(mix: Mix | None, equations: Sequence[Equation], problem: Problem) -> str:
+class Noted(NamedTuple):
+    """What a note says: see `note`."""
+
+    mix: Mix | None = None
+    equations: Sequence[Equation] = ()
+    limited_since: float | None = None
+
+
+def note(noted: Noted, problem: Problem) -> str:
     """Write down what a member read; the empty text where there is nothing to say.
 
     Parameters
     ----------
-    mix
-        What it read while its speed was measured.
-    equations
-        Its own, in order of time.
+    noted
+        `mix` is what it read while its speed was measured; `equations` are its own, in order of
+        time; `limited_since` is since when it has been at its limit, seconds since the epoch.
     problem
         Says which topics partitions are of.
     """
+    mix, equations, since = noted
     if mix is None and not any(equation.limited for equation in equations):
         return ""
     written = [
@@ -59,6 +67,8 @@ def note(mix: Mix | None, equations: Sequence[Equation], problem: Problem) -> st
         for equation in equations
     ]
     document: dict[str, Any] = {} if mix is None else {"mix": _read(*mix, problem)}
+    if since is not None:
+        document["limited_since"] = round(since, 1)
     partitions = {place for equation in equations for place in equation.partitions.tolist()}
     partitions |= set() if mix is None else set(mix[0].tolist())
     most = LENGTH + LENGTH_BY_PARTITION * len(partitions)
@@ -67,9 +77,7 @@ def note(mix: Mix | None, equations: Sequence[Equation], problem: Problem) -> st
     return text if len(text) <= most else ""
 
 
-def read_note(
-    text: str, member: str, problem: Problem, now: float
-) -> tuple[Mix | None, list[Equation]]:
+def read_note(text: str, member: str, problem: Problem, now: float) -> Noted:
     """Read what was written down of a member.
 
     What was read of topics and partitions that are gone is left out; dates ahead of now are now.
@@ -80,12 +88,14 @@ def read_note(
         It is not such a note.
     """
     if not text:
-        return None, []
+        return Noted()
     try:
         document = json.loads(text)
         first = dict(zip(map(_digits, problem.topics), _places(problem), strict=True))
         mix = _mix(document["mix"], first) if "mix" in document else None
         equations = [_equation(member, row, first, now) for row in document["equations"]]
+        since = document.get("limited_since")
+        since = None if since is None else min(_finite(since), now)
     except (
         ValueError,
         TypeError,
@@ -95,9 +105,10 @@ def read_note(
         RecursionError,
     ) as error:
         raise InvalidNoteError(f"what is remembered of {member} makes no sense") from error
-    return (
+    return Noted(
         mix if mix is not None and mix[0].size else None,
         [equation for equation in equations if equation.partitions.size],
+        since,
     )
 
 
@@ -105,13 +116,19 @@ def _equation(
     member: str, row: Sequence[Any], first: Mapping[str, tuple[int, int]], now: float
 ) -> Equation:
     at, seconds, limited, per_s, read = row
-    if not 0 < float(seconds) * float(per_s) < LARGEST or not np.isfinite(float(at)):
+    if not 0 < float(seconds) * float(per_s) < LARGEST:
         raise ValueError("no stretch of time")
     partitions, shares = _mix(read, first)
     records = shares / WHOLE * per_s * seconds
     return Equation(
-        member, min(float(at), now), float(seconds), limited is True, partitions, records
+        member, min(_finite(at), now), float(seconds), limited is True, partitions, records
     )
+
+
+def _finite(at: Any) -> float:
+    if not np.isfinite(float(at)):
+        raise ValueError("no time")
+    return float(at)
 
 
 def _read(

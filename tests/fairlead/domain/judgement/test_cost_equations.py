@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from fairlead.domain.judgement.cost_equations import (
     dear_for_several,
     equations_of,
     fewest,
+    limited_since,
     suspect,
 )
 from fairlead.domain.judgement.cost_solver import solve
@@ -27,6 +29,7 @@ from fairlead.domain.judgement.memory_notes import (
     LENGTH,
     LENGTH_BY_PARTITION,
     InvalidNoteError,
+    Noted,
     note,
     read_note,
 )
@@ -178,10 +181,11 @@ def test_who_was_at_rest_meanwhile_may_read_on_another_machine(seed: int) -> Non
 def test_a_note_says_again_what_was_read() -> None:
     """To a thousandth; also once topics have grown, gone and come."""
     mine = equations(np.ones(10), {"a": 100.0})[:6]
-    text = note((TEN[:5], np.arange(1.0, 6.0)), mine, PROBLEM)
+    text = note(Noted((TEN[:5], np.arange(1.0, 6.0)), mine, NOW - 60.0), PROBLEM)
     assert len(text) <= LENGTH + LENGTH_BY_PARTITION * 5
-    mix, again = read_note(text, "a", PROBLEM, NOW)
+    mix, again, since = read_note(text, "a", PROBLEM, NOW)
     assert mix is not None
+    assert since == NOW - 60.0
     assert mix[0].tolist() == [0, 1, 2, 3, 4]
     assert len(again) >= 4
     for equation, other in zip(again, mine[-len(again) :], strict=True):
@@ -189,10 +193,10 @@ def test_a_note_says_again_what_was_read() -> None:
         dense[equation.partitions] = equation.records
         assert dense[:5] == pytest.approx(other.records, abs=2e-4 * other.records.sum())
     grown = Problem.of({"s": 3, "t": 9}, {"a": ["s", "t"]})
-    _, moved = read_note(text, "a", grown, NOW)
+    moved = read_note(text, "a", grown, NOW).equations
     assert moved[0].partitions.tolist() == [place + 3 for place in again[0].partitions.tolist()]
     gone = Problem.of({"s": 3}, {"a": ["s"]})
-    assert read_note(text, "a", gone, NOW) == (None, [])
+    assert read_note(text, "a", gone, NOW) == (None, [], NOW - 60.0)
 
 
 def test_a_note_stays_short() -> None:
@@ -201,7 +205,7 @@ def test_a_note_stays_short() -> None:
     wide = Problem.of(topics, {"a": list(topics)})
     places, records = np.arange(40), np.full(40, 1e12)
     mine = [Equation("a", NOW + n, 120.0, bool(n), places, records) for n in range(6)]
-    text = note((places, records), mine, wide)
+    text = note(Noted((places, records), mine), wide)
     assert 0 < len(text) <= LENGTH + LENGTH_BY_PARTITION * 40
     assert read_note(text, "a", wide, NOW)[0] is not None
 
@@ -222,11 +226,13 @@ def test_a_note_stays_short() -> None:
         '{"equations": [[1, 60, true, 5, {"%s": [[0, 1], [1]]}]]}',
         '{"equations": [[1, 60, true, 5, {"%s": [["0"], [1]]}]]}',
         '{"equations": [], "mix": {"%s": {"0": 1}}}',
+        '{"equations": [], "limited_since": NaN}',
+        '{"equations": [], "limited_since": []}',
     ],
 )
 def test_a_note_that_makes_no_sense_is_refused(text: str) -> None:
     """Whoever wrote it."""
-    known = json.loads(note((TEN[:1], np.ones(1)), [], PROBLEM))["mix"]
+    known = json.loads(note(Noted((TEN[:1], np.ones(1))), PROBLEM))["mix"]
     with pytest.raises(InvalidNoteError, match="remembered of a"):
         read_note(text.replace("%s", next(iter(known))), "a", PROBLEM, NOW)
 
@@ -379,7 +385,14 @@ def test_a_partition_that_crawled_says_nothing_of_costs_once_it_is_healed() -> N
     assert "overloaded" not in {judged.diagnosis.name for judged in healed}
 
 
-def suspected(costs: np.ndarray, speed: float, *, mixes: bool, hours: float = 0.5) -> int | None:
+def suspected(
+    costs: np.ndarray,
+    speed: float,
+    *,
+    mixes: bool,
+    hours: float = 0.5,
+    before: float | None = None,
+) -> int | None:
     """Return what is suspected of a member that read five partitions; usual are 100/s."""
     rng = np.random.default_rng(3)
     found = []
@@ -389,7 +402,7 @@ def suspected(costs: np.ndarray, speed: float, *, mixes: bool, hours: float = 0.
         at = NOW - 3600.0 * hours + 120.0 * hours * 2 * stretch
         found.append(Equation("a", at, 120.0, limited=True, partitions=TEN[:5], records=records))
     usual = Costs(np.ones(10), np.ones(10), np.full(10, np.inf))
-    return suspect(found, usual, 100.0)
+    return suspect(found, usual, 100.0, limited_since(found, before))
 
 
 def test_a_dear_partition_is_suspected_where_mixes_tell() -> None:
@@ -404,10 +417,13 @@ def test_a_slow_member_is_not_excused_where_mixes_tell() -> None:
     assert suspected(np.ones(5), 40.0, mixes=True) is None
 
 
-def test_what_nothing_tells_apart_is_left_open_for_an_hour() -> None:
+def test_what_nothing_tells_apart_is_left_open_for_two_hours() -> None:
     """Equal shares in all stretches."""
-    assert suspected(np.ones(5), 40.0, mixes=False) is not None
-    assert suspected(np.ones(5), 40.0, mixes=False, hours=1.0) is None
+    slow = partial(suspected, np.ones(5), 40.0, mixes=False)
+    assert slow() is not None
+    assert slow(hours=1.0) is None  # nobody knows how long before
+    assert slow(hours=1.0, before=NOW - 6000.0) is not None
+    assert slow(hours=1.0, before=NOW - 7500.0) is None
 
 
 def handed_on(costs: np.ndarray, speeds: dict[str, float]) -> list[Equation]:
@@ -475,7 +491,7 @@ def test_a_bound_counts_by_what_was_read_then() -> None:
         return State(Question(problem, looks, capacities=known))
 
     problem = Problem.of({"t": 10}, {"a": ["t"], "b": ["t"]})
-    limited = note(None, fewest(equations(truth, {"a": 100.0})), problem)
+    limited = note(Noted(None, fewest(equations(truth, {"a": 100.0}))), problem)
     at_first = {"a": Capacity(30.0, measured=True, at=NOW, note=limited)}
     before = asked(NOW, np.repeat([0, 1], 5), np.repeat([1.0, 16.0], 5), at_first)
     assert before.capacities["b"].records_per_s == pytest.approx(80.0, rel=0.05)
