@@ -51,12 +51,17 @@ STUCK_S: Final = 120.0
 #: And so many of its owner's usual commit intervals, and turns at its other partitions.
 STUCK_INTERVALS: Final = 3.0
 STUCK_TURNS: Final = 3
+#: And more than so many times what its commits usually bring.
+_GATHERS: Final = 1.25
 #: What Kafka's clients commit by themselves is so old at most, and some time for a poll.
 _AUTO_COMMIT_S: Final = 5.5
 #: A member's own least age, and some noise, is what its commits explain.
 _OWN: Final = 1.25
 #: But not so many times what is usual in the group: that is a backlog that stays as it is.
 _PEERS: Final = 3.0
+#: Where commits are older than auto-commit's, the upper quartile counts, but no more than so many
+#: times the lower: ages wander for long where commits come nearly as often as looks.
+_APART: Final = 2.0
 #: The cap does not hold where so many of its looks, or all if there are fewer, show the least age:
 #: at most so many times that, and so many standard deviations of chance. A backlog would change.
 _SAME_STEPS: Final = 20
@@ -200,7 +205,11 @@ class Commits:
 
 
 def read_commits(
-    looks: Looks, before: Int64 | None = None, *, team_of: Places | None = None
+    looks: Looks,
+    before: Int64 | None = None,
+    *,
+    team_of: Places | None = None,
+    brought: Float64 | None = None,
 ) -> Commits:
     """Read from looks what their commits say.
 
@@ -213,6 +222,9 @@ def read_commits(
         first.
     team_of
         Number of each member's group, ascending, shape (M,); None: there is one group.
+    brought
+        What a commit of each partition usually brings (`usually_brought`), float64 of shape (P,);
+        None: as these looks show.
 
     Notes
     -----
@@ -250,6 +262,7 @@ def read_commits(
         # Nobody is somebody who owns nothing: nothing below need know of groups without members.
         looks = replace(looks, members=("",))
     team_of = np.zeros(len(looks.members), np.intp) if team_of is None else team_of
+    brought = usually_brought(looks) if brought is None else brought
     per_member = _PerMember(looks)
     held = (looks.owner[1:] == looks.owner[:-1]) & (looks.owner[1:] >= 0) & looks.in_one_log[:-1]
     advance = looks.advanced
@@ -279,7 +292,8 @@ def read_commits(
             & (stands_s >= patience_s[np.maximum(looks.owner[-1], 0)])
             & (stands_s >= STUCK_INTERVALS * _own_interval(looks, moved, due, stands_s))
         )
-    stuck &= looks.lag[-1] > rest
+    # What gathers before a commit, by day or night, waits for it.
+    stuck &= looks.lag[-1] > np.maximum(rest, _GATHERS * brought)
     crawling = left & (read > 0)
     crawling &= ~stuck & ~_any_owned(looks, stuck)[np.maximum(looks.owner[-1], 0)]
     free = moved & ~stuck & ~crawling
@@ -300,8 +314,11 @@ def read_commits(
         ~unpunctual & _busy_by_age(looks, per_member, free & ~in_batches, rest, explained)
     )
     busy &= ~per_member.any(overtaken)
-    left_behind = in_batches | np.append(unpunctual, False)[looks.owner[-1]]  # -1 is nobody
-    most = np.where(left_behind, _left_by_last(looks, free, proven, evenly), np.inf)
+    most = np.where(
+        in_batches | np.append(unpunctual, False)[looks.owner[-1]],  # -1 is nobody
+        _left_by_last(looks, free, proven, evenly, brought),
+        np.inf,
+    )
     backlog = _backlog(looks, most, rest, explained_s)
     return Commits(
         taken=taken,
@@ -372,6 +389,13 @@ def at_rest(looks: Looks) -> Int64:
     marker = np.minimum(looks.lag.min(axis=0), 1) if len(looks) > STUCK_STEPS else 0
     largest: Int64 = np.maximum(small.max(axis=0, initial=0), marker).astype(np.int64)
     return largest
+
+
+def usually_brought(looks: Looks) -> Float64:
+    """Return what a commit of each partition usually brings, records, float64 of shape (P,)."""
+    commits = (looks.advanced > 0).sum(axis=0)
+    usual: Float64 = np.maximum(looks.advanced, 0).sum(axis=0) / np.maximum(commits, 1)
+    return usual
 
 
 def _waiting(looks: Looks, moved: Mask, uncommitted: Mask, *, same_owner: bool = True) -> Float64:
@@ -708,28 +732,50 @@ def _ages(looks: Looks, arrived: Float64, lag: Float64, late: Mask, team_of: Pla
     That of the member at the lower quartile counts for all of a group: behind are hardly ever three
     quarters of it; where they are, backlogs show later. Where looks and commits keep step, a member
     shows the same age at every look: the least it has shown is explained, too, and where it stays
-    at that, whatever others show. Never more than a step, within which these members commit.
+    at that, whatever others show. So is all that a member shows by chance (`_by_chance`). Never
+    more than a step, within which these members commit.
     """
     usable = (arrived >= _FEW) & ~late
     enough = usable.sum(axis=0) > STUCK_STEPS // 2
     if not enough.any():
         return np.full(late.size, looks.step)
-    per_s = np.maximum(arrived, 1.0) / looks.seconds[:, None]
-    ages = np.sort(np.where(usable, lag / per_s, np.inf)[:, enough], axis=0)
-    middle = (usable.sum(axis=0)[enough] - 1) // 2
-    medians = ages[middle, np.arange(middle.size)]
+    usable, per_s = usable[:, enough], np.maximum(arrived, 1.0) / looks.seconds[:, None]
+    shows = np.where(usable, (lag / per_s)[:, enough], np.inf)
+    ages, count = np.sort(shows, axis=0), usable.sum(axis=0)
+    columns = np.arange(count.size)
+    medians = ages[(count - 1) // 2, columns]
     low, usual, high = _quartiles(medians, team_of[enough], int(team_of[-1]) + 1)[:, team_of]
-    explained = np.minimum(min(_AUTO_COMMIT_S, looks.step), 2.0 * high)
-    explained = np.maximum(explained, 2.0 * low)
-    looked = np.minimum(usable.sum(axis=0)[enough], _SAME_STEPS)
+    auto = min(_AUTO_COMMIT_S, looks.step)
+    explained = np.maximum(np.minimum(auto, 2.0 * high), 2.0 * low)
+    explained = np.where(low > auto, 2.0 * np.minimum(high, _APART * low), explained)
+    looked = np.minimum(count, _SAME_STEPS)
     chance = np.sqrt(ages[0] / np.median(per_s[:, enough], axis=0))
-    same = ages[looked - 1, np.arange(looked.size)] <= _SAME * ages[0] + _DEVIATIONS * chance
+    same = ages[looked - 1, columns] <= _SAME * ages[0] + _DEVIATIONS * chance
     same &= looked >= STUCK_STEPS
     own = _OWN * ages[0]
     own = np.where(same, own, np.minimum(own, _PEERS * usual[enough]))
+    own = np.where(_by_chance(shows, ages, usable), ages[count - 1, columns], own)
     explained[enough] = np.maximum(explained[enough], own)
     capped: Float64 = np.minimum(explained, looks.step)
     return capped
+
+
+def _by_chance(shows: Float64, ages: Float64, usable: Mask) -> Mask:
+    """Return whether members show commits of any age up to their interval, by chance, bool (M,).
+
+    As whoever commits after so many records, and has less to read than others. A backlog never
+    shows ages from next to none to twice the median and no more, and goes on from look to look:
+    what is drawn by chance differs by two thirds of the median. `shows`, `ages`, which are the same
+    in order, and `usable` have the shape (S, M).
+    """
+    count, columns = usable.sum(axis=0), np.arange(usable.shape[1])
+    least, low, median_, most = (ages[(count - 1) * part // 4, columns] for part in (0, 1, 2, 4))
+    both = usable[1:] & usable[:-1]
+    differ = np.abs(np.diff(np.where(usable, shows, 0.0), axis=0)) * both
+    apart = differ.sum(axis=0) / np.maximum(both.sum(axis=0), 1)
+    alike = (least <= 0.3 * median_) & (low <= 0.75 * median_) & (most <= 2.6 * median_)
+    chance: Mask = alike & (apart >= 0.5 * median_) & (count >= STUCK_STEPS)
+    return chance
 
 
 def _quartiles(values: Float64, team_of: Places, teams: int) -> Float64:
@@ -774,7 +820,9 @@ def _busy_by_age(
     return by_age
 
 
-def _left_by_last(looks: Looks, free: Mask, proven: Int64, evenly: Mask) -> Float64:
+def _left_by_last(
+    looks: Looks, free: Mask, proven: Int64, evenly: Mask, brought: Float64
+) -> Float64:
     """Return what the last commit of each partition left behind, which stands until the next: (P,).
 
     Without a commit, all its lag is left; where its group commits rarely, only what exceeds the
@@ -788,7 +836,7 @@ def _left_by_last(looks: Looks, free: Mask, proven: Int64, evenly: Mask) -> Floa
     count = np.bincount(owner[evenly], (brings > 0).sum(axis=0)[evenly], len(looks.members))
     usual = np.bincount(owner[evenly], brings.sum(axis=0)[evenly], len(looks.members))
     usual = np.append(usual / np.maximum(count, 1), 0.0)  # nobody, -1, is the last
-    left = np.maximum(left - usual[owner], 0.0)
+    left = np.maximum(left - np.maximum(usual[owner], brought), 0.0)
     return np.where(free.any(axis=0), proven[last, np.arange(looks.partitions)], left)
 
 

@@ -25,6 +25,10 @@ _PAUSE: Final = 2
 #: It takes so many of them, at whose ends this share of what had come moved at once.
 _PAUSES: Final = 2
 _TOGETHER: Final = 0.8
+#: Commits are in a rhythm that lie no further than so many steps from it, from first to last.
+_RHYTHM: Final = 1.5
+#: Commits bring equally much whose standard deviation is no more than this share of their mean.
+_EQUALLY: Final = 0.1
 
 
 def set_right(looks: Looks, commits: Commits) -> Commits:
@@ -42,7 +46,9 @@ def set_right(looks: Looks, commits: Commits) -> Commits:
         marks = marks[marks >= first]
         places = np.flatnonzero(looks.owner[-1] == member)
         # Nor is it ahead where all its group commits after many records.
-        if not commits.evenly[places].any() and _jumps(looks, commits, marks, places):
+        if commits.evenly[places].any() or not _jumps(looks, commits, marks, places):
+            continue
+        if not _by_design(looks, commits, member, marks, places):
             found = _delayed(looks, found, member, marks, places)
     return found
 
@@ -56,6 +62,27 @@ def _jumps(looks: Looks, commits: Commits, marks: Places, places: Places) -> boo
     come = looks.end[np.ix_(ends, places)] > looks.end[np.ix_(begins, places)]
     moved = commits.taken[np.ix_(ends, places)] > 0
     return bool((moved & come).sum() >= _TOGETHER * max(int(come.sum()), 1))
+
+
+def _by_design(looks: Looks, commits: Commits, member: int, marks: Places, places: Places) -> bool:
+    """Whether a member commits in a rhythm, or after so many records, and is at rest.
+
+    Whoever is ahead works off in each pause what came in the pause before: where that leaves
+    nothing behind, pauses and batches become longer and longer, or shorter.
+    """
+    pause = np.diff(marks) >= _PAUSE
+    ends = marks[1:][pause]
+    if commits.throughout[ends, member].any():
+        return False
+    at = looks.at[marks + 1]
+    # In a timer's turns nothing may have come: they are counted.
+    turn = np.rint((at - at[0]) / np.median(np.diff(at)[pause]))
+    if turn[-1] > 0:
+        off = at - np.polyval(np.polyfit(turn, at, 1), turn)
+        if np.ptp(off) <= _RHYTHM * looks.step:
+            return True
+    brought = commits.taken[np.ix_(ends, places)].sum(axis=1)
+    return bool(brought.std() <= _EQUALLY * brought.mean())
 
 
 def _delayed(looks: Looks, commits: Commits, member: int, marks: Places, places: Places) -> Commits:

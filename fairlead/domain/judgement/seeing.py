@@ -16,8 +16,8 @@ import numpy as np
 
 from fairlead.domain.judgement.arrivals import Rates, arrival_rates
 from fairlead.domain.judgement.capacities import STEPS
-from fairlead.domain.judgement.commits import Commits, read_commits
-from fairlead.domain.judgement.looks import Int64, Looks
+from fairlead.domain.judgement.commits import Commits, read_commits, usually_brought
+from fairlead.domain.judgement.looks import Float64, Int64, Looks
 
 #: How far back rates and commits are looked at, and how many looks at least.
 HISTORY_S: Final = 3600.0
@@ -78,7 +78,9 @@ def _beside(groups: Sequence[tuple[Looks, Looks]]) -> list[Seen]:
     counts = [max(len(recent.members), 1) for _, recent in groups]
     oldest: Int64 = np.concatenate([looks.end[0] for looks, _ in groups])
     rates = arrival_rates(everything)
-    commits = read_commits(everything, oldest, team_of=np.repeat(np.arange(len(counts)), counts))
+    brought = np.concatenate([_brought(looks, recent) for looks, recent in groups])
+    team_of = np.repeat(np.arange(len(counts)), counts)
+    commits = read_commits(everything, oldest, team_of=team_of, brought=brought)
     members = pairwise(accumulate(counts, initial=0))
     partitions = pairwise(accumulate((recent.partitions for _, recent in groups), initial=0))
     return [
@@ -90,3 +92,9 @@ def _beside(groups: Sequence[tuple[Looks, Looks]]) -> list[Seen]:
         )
         for (looks, recent), of, by in zip(groups, partitions, members, strict=True)
     ]
+
+
+def _brought(looks: Looks, recent: Looks) -> Float64:
+    """Return what commits usually bring, as the last hour shows; what it does not, as all looks."""
+    lately = usually_brought(recent)
+    return lately if lately.all() else np.where(lately > 0, lately, usually_brought(looks))

@@ -41,9 +41,11 @@ class Group:
     reads
         Member to the topics it subscribes to; None: ten members of all topics.
     commit_s
-        Seconds between commits.
+        Seconds between commits, or those of each member, of shape (M,).
     by_count
         Commit each partition after so many records instead; 0: by time.
+    in_all
+        Commit all of a member's partitions after so many records of them together.
     uncommitted
         Second to partitions that their owner reads and never commits.
     silent
@@ -68,8 +70,9 @@ class Group:
     speeds: Callable[[float], Floats]
     topics: Mapping[str, int] = field(default_factory=lambda: {"t": 100})
     reads: Mapping[str, tuple[str, ...]] | None = None
-    commit_s: float = 5.0
+    commit_s: float | Floats = 5.0
     by_count: int = 0
+    in_all: bool = False
     uncommitted: Callable[[float], tuple[int, ...]] = lambda _: ()
     silent: Callable[[float], tuple[int, ...]] = lambda _: ()
     present: Callable[[float], npt.NDArray[np.bool_]] | None = None
@@ -266,7 +269,9 @@ class Loop:
         self._commit(now, before)
 
     def _commit(self, now: float, before: Floats) -> None:
-        if self.group.by_count:
+        if self.group.by_count and self.group.in_all:
+            new = self._committed_together(before)
+        elif self.group.by_count:
             count = self.group.by_count
             new = np.where(
                 self.position - self.committed >= count,
@@ -286,6 +291,16 @@ class Loop:
         held = np.isin(self.owner, self.group.silent(now))
         held[list(self.group.uncommitted(now))] = True
         self.committed = np.where(held, self.committed, new)
+
+    def _committed_together(self, before: Floats) -> Floats:
+        owner, members = np.maximum(self.owner, 0), len(self.names)
+        mine, read = self.owner >= 0, self.position - before
+        counted = np.bincount(owner, (self.position - self.committed) * mine, members)
+        since = counted % self.group.by_count
+        share = np.minimum(since / np.maximum(np.bincount(owner, read * mine, members), 1e-9), 1.0)
+        reached = np.maximum(np.floor(self.position - read * share[owner]), self.committed)
+        due = (counted >= self.group.by_count)[owner] & mine
+        return np.where(due, reached, self.committed)
 
     def _late(self, now: float) -> int:
         while len(self.history) > 1 and self.history[1][0] <= now - LATE_S:

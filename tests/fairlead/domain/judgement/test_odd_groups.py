@@ -235,6 +235,67 @@ def test_one_silent_member_keeps_its_partitions_and_holds_nobody_up() -> None:
     assert len(answer["assignment"]["m0"]["t"]) <= 5
 
 
+@pytest.mark.long
+@pytest.mark.parametrize(("count", "seed"), [(500, 29), (1000, 29), (1300, 2)])
+def test_a_healthy_group_that_commits_after_so_many_records_in_all_gets_no_plan(
+    count: int, seed: int
+) -> None:
+    """Whoever has less to read commits less often, or nearly as often as looks are taken."""
+    rng = np.random.default_rng(seed)
+    members = 12
+    rates = np.exp(rng.normal(np.log(5.0), 0.5, 4 * members))
+    used = rates.reshape(4, members).sum(axis=0).max() / 0.7
+    group = Group(
+        steady(rates),
+        steady(np.full(members, used)),
+        topics={"t": rates.size},
+        reads=names(members),
+        by_count=count,
+        in_all=True,
+    )
+    course = Loop(group, seed=seed, since_h=0.0).run(4.0)
+    assert not course.plans
+    assert {name for name, _ in course.said} == {"healthy"}
+
+
+@pytest.mark.parametrize("seldom_s", [120.0, 420.0])
+def test_a_member_that_commits_less_often_than_others_is_no_reason_for_a_plan(
+    seldom_s: float,
+) -> None:
+    """Its timer moves everything at once, as the batches do that some clients commit ahead."""
+    rates = np.exp(np.random.default_rng(1).normal(np.log(5.0), 0.3, 24))
+    group = Group(
+        steady(rates),
+        steady(np.full(6, 50.0)),
+        topics={"t": 24},
+        reads=names(6),
+        commit_s=np.array([seldom_s] + [5.0] * 5),
+    )
+    course = Loop(group, since_h=1.0).run(5.0)
+    assert not course.plans
+    assert {name for name, _ in course.said} == {"healthy"}
+
+
+def test_what_gathers_at_night_for_a_commit_is_not_stuck() -> None:
+    """Partitions that are committed each two minutes by day, and each hour and a half by night."""
+    busy, night_s = 12, 3 * 3600.0
+    quiet = np.array([100.0] * busy + [0.1] * busy)
+
+    def rates(now: float) -> np.ndarray[Any, np.dtype[np.float64]]:
+        return np.where(np.arange(2 * busy) < busy, 100.0, 5.0) if now < night_s else quiet
+
+    group = Group(
+        rates,
+        steady(np.full(4, 700.0)),
+        topics={"busy": busy, "slow": busy},
+        reads={f"m{number}": ("busy", "slow") for number in range(4)},
+        by_count=500,
+    )
+    course = Loop(group, since_h=1.0).run(8.0)
+    assert not course.plans
+    assert "stuck partition" not in {name for name, _ in course.said}
+
+
 def test_a_group_of_which_somebody_is_always_replaced_is_planned() -> None:
     """One member in sixty, every other look, gives its partitions to a new one."""
     members, step_s = 60, 120.0
