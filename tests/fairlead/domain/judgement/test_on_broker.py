@@ -238,10 +238,13 @@ SCENARIOS: dict[str, tuple[Truth, Callable[[Group], None]]] = {
         (Truth(SKEWED, 0.4, dear={5: 10.0}, slow={SLOW: 0.5}), slow_consumer_of_a_dear_partition),
     )
 }
-#: `async for` has no batches to hand to workers; and the demo has a group with a dear partition.
-LEFT_OUT = form(
-    short={("confluent-kafka", "dear_partition_under_skew")}, long=set[tuple[str, str]]()
-)
+#: The demo has a group with a dear partition, one with a slow consumer, and one that is healthy.
+IN_THE_DEMO = {
+    ("confluent-kafka", "dear_partition_under_skew"),
+    ("confluent-kafka", "slow_consumer"),
+}
+#: `async for` has no batches to hand to workers.
+LEFT_OUT = form(short=IN_THE_DEMO, long=set[tuple[str, str]]())
 LEFT_OUT |= {("aiokafka-for", "crawling_partition")}
 CASES = [
     (client, name) for client in CLIENTS for name in SCENARIOS if (client, name) not in LEFT_OUT
