@@ -43,6 +43,7 @@ from fairlead.simulation.registry import NEVER_PLANNED, simulate
 from fairlead.simulation.run_figures import RunFigures
 from fairlead.simulation.world import World
 from tests.fairlead.domain.judgement.questions import behind, line_of, looks_at, question, skewed
+from tests.lengths import form
 
 NOW = 1e9
 PROBLEM = Problem.of({"t": 6, "u": 4}, {"a": ["t", "u"], "b": ["t", "u"]})
@@ -298,12 +299,15 @@ class Judged(Planner):
         return owner
 
 
+#: The other simulator has the same group in `make test` (`test_outside_costs`).
+HEAVY = [("heavy", "proportional", 12.0), ("heavy", "kafka-python", 12.0)]
+
+
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "client", "hours"),
     [
-        ("heavy", "proportional", 12.0),
-        ("heavy", "kafka-python", 12.0),
+        *form(short=[], long=HEAVY),
         ("two-kinds", "proportional", 12.0),
         ("own-costs", "java", 12.0),
     ],
