@@ -10,7 +10,7 @@ from tests.fairlead.followers.simulator.world import World
 from tests.lengths import form
 
 #: 100 of these take some six seconds on one core.
-SEEDS = form(short=300, long=20_000)
+SEEDS = form(short=200, long=20_000)
 BATCH = 100
 
 

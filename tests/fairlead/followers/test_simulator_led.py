@@ -14,7 +14,7 @@ from tests.fairlead.followers.simulator.led_world import EVERYTHING, LedWorld
 from tests.lengths import form
 
 #: 100 of these take some one and a half seconds on one core.
-SEEDS = form(short=600, long=20_000)
+SEEDS = form(short=300, long=20_000)
 BATCH = 100
 
 
