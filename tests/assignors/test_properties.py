@@ -13,6 +13,7 @@ from assignors.problem import InvalidProblemError, Member, Problem
 from assignors.registry import ASSIGNORS, assign, check_options
 from assignors.verifier import violations
 from tests.assignors.problems import LAGS, heaviest_lag, rejoin
+from tests.lengths import form
 
 NAMES = st.sampled_from(["t0", "t1", "t2", "t3"])
 STICKY = ("sticky", "sticky-lag-aware")
@@ -47,7 +48,7 @@ def shuffled(values: dict[str, Any], rng: random.Random) -> dict[str, Any]:
     return dict(rng.sample(sorted(values.items(), key=lambda item: item[0]), len(values)))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=form(short=75, long=1000), deadline=None)
 @given(parts=problems(), name=st.sampled_from(sorted(ASSIGNORS)), rng=st.randoms())
 def test_complete_eligible_and_deterministic(parts: Parts, name: str, rng: random.Random) -> None:
     """Every readable partition has one owner that reads it, whatever the order of the input."""
@@ -62,7 +63,7 @@ def test_complete_eligible_and_deterministic(parts: Parts, name: str, rng: rando
     assert np.array_equal(again.owner, assignment.owner)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=form(short=75, long=1000), deadline=None)
 @given(
     parts=problems(),
     name=st.sampled_from(STICKY),
@@ -77,7 +78,7 @@ def test_planning_again_moves_nothing(parts: Parts, name: str, skew: dict[str, A
     assert np.array_equal(again.owner, first.owner)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=form(short=50, long=1000), deadline=None)
 @given(parts=problems(), budget=st.integers(0, 6))
 def test_one_move_more_never_makes_the_heaviest_heavier(parts: Parts, budget: int) -> None:
     """Monotone in `max_moves`, in load: lag over capacity."""

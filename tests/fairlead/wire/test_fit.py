@@ -9,15 +9,19 @@ from typing import TypeVar
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairlead.wire.document import MemberShare, PlanDocument
 from fairlead.wire.fit import Shares, fit
 from tests.fairlead.followers.helpers import DAY, make_plan
+from tests.lengths import form
 
 Value = TypeVar("Value")
 TOPICS = ("t0", "t1", "t2", "t3")
+EXAMPLES = settings(max_examples=form(short=50, long=1000), deadline=None)
+#: Once of seven times, beside a busy neighbour.
+QUICK_S = 0.6
 
 
 @dataclass(frozen=True)
@@ -94,6 +98,7 @@ def run(case: Case) -> Shares:
     return fit(case.plan, case.subscriptions, case.partition_counts)
 
 
+@EXAMPLES
 @given(cases)
 def test_complete_and_eligible(case: Case) -> None:
     """Each partition that somebody reads has exactly one owner, who reads it; nothing else has."""
@@ -110,6 +115,7 @@ def test_complete_and_eligible(case: Case) -> None:
         assert topic in case.subscriptions[members[0]]
 
 
+@EXAMPLES
 @given(cases, st.randoms())
 def test_order_of_the_input_does_not_matter(case: Case, rng: random.Random) -> None:
     """Every member of a group that decides gets the same answer from the same facts."""
@@ -126,6 +132,7 @@ def test_order_of_the_input_does_not_matter(case: Case, rng: random.Random) -> N
     assert list(other) == list(run(case))
 
 
+@EXAMPLES
 @given(plans())
 def test_plan_that_fits_is_followed_exactly(plan: PlanDocument) -> None:
     """The group the plan was made for gets its shares, to the partition."""
@@ -137,6 +144,7 @@ def test_plan_that_fits_is_followed_exactly(plan: PlanDocument) -> None:
     assert fit(plan, subscriptions, plan.partition_counts) == expected
 
 
+@EXAMPLES
 @given(cases)
 def test_named_members_keep_their_share(case: Case) -> None:
     """Whoever the plan names and is there keeps all of its share that exists and it still reads."""
@@ -148,6 +156,7 @@ def test_named_members_keep_their_share(case: Case) -> None:
             assert still <= set(shares[name].get(topic, []))
 
 
+@EXAMPLES
 @given(plans(), st.data())
 def test_newcomers_take_over_whole_shares(plan: PlanDocument, data: st.DataObject) -> None:
     """Members replaced one by one under other names, as in a rolling restart, move no share."""
@@ -231,10 +240,10 @@ def test_thousand_members_fit_during_a_rebalance(topics: int, readers: float) ->
     names = list(subscriptions)
     present = {name: subscriptions[name] for name in names[333:]}
     present |= {f"new-{name}": subscriptions[name] for name in names[:200]}
-    seconds = []
-    for _ in range(7):
+    seconds: list[float] = []
+    while len(seconds) < 7 and min(seconds, default=QUICK_S) >= QUICK_S:
         started = time.process_time()  # what a busy neighbour does is not fit's doing
         fitted = fit(plan, present, counts)
         seconds.append(time.process_time() - started)
     assert sum(len(owned) for share in fitted.values() for owned in share.values()) == 50_000
-    assert min(seconds) < 0.6  # beside a busy neighbour
+    assert min(seconds) < QUICK_S

@@ -17,6 +17,7 @@ from fairlead.common.json_lines import answer_lines
 from fairlead.domain.judgement.lines import answer_question
 from tests.fairlead.domain.judgement.outside import written
 from tests.fairlead.domain.judgement.questions import arriving, behind, prompt, question, skewed
+from tests.lengths import form
 
 HUGE = 2**63 - 1
 
@@ -93,7 +94,7 @@ def sane(answer: dict[str, Any], line: dict[str, Any]) -> None:
         assert answer["moved"] == 0
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=form(short=75, long=1000), deadline=None)
 @given(questions())
 def test_any_question_has_a_sane_answer(line: dict[str, Any]) -> None:
     """No exception, finite figures, valid plans; the same again, in whatever order keys stand."""
@@ -109,7 +110,7 @@ def test_any_question_has_a_sane_answer(line: dict[str, Any]) -> None:
     assert json.dumps(answer_question(turned)) == json.dumps(answer)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=form(short=50, long=1000), deadline=None)
 @given(questions())
 def test_no_change_while_the_forecast_is_within_the_objective(line: dict[str, Any]) -> None:
     """Unless a partition lacks an owner; and such a plan moves nothing else."""
@@ -121,7 +122,7 @@ def test_no_change_while_the_forecast_is_within_the_objective(line: dict[str, An
         assert answer["moved"] == 0
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=form(short=50, long=1000), deadline=None)
 @given(questions())
 def test_capacities_of_an_answer_go_into_the_next_question(line: dict[str, Any]) -> None:
     """At the same look they say the same to nine digits, and nothing is learnt twice."""

@@ -16,6 +16,7 @@ from assignors.registry import ASSIGNORS, LAG_BLIND
 from fairlead.common.json_lines import answer_lines
 from fairlead.surfaces.cli import app
 from fairlead.surfaces.cli.assign_answers import answer_problem, answer_record
+from tests.lengths import form
 
 PROBLEM: dict[str, Any] = {
     "assignor": "sticky",
@@ -196,7 +197,7 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=form(short=150, long=3000), deadline=None)
 @given(
     field=st.sampled_from([*PROBLEM, "options", "replica_racks", "arrival_rates"]),
     value=JSON | st.dictionaries(st.just("t0"), JSON),
