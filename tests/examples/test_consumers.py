@@ -111,12 +111,13 @@ def test_wheel_with_one_extra_is_all_a_consumer_needs(
     python, client = environment
     names = [f"fairlead.followers.{name}" for name in client.modules]
     # The first one compiles, and others may run beside a busy neighbour.
-    found = [
-        json.loads(run(python, "-c", PROBE, client.package, *names, cwd=tmp_path)) for _ in range(5)
-    ]
-    assert found[0]["installed"] == []
-    assert Path(found[0]["where"]).is_relative_to(python.parents[1])
-    assert min(probe["share"] for probe in found) < 1
+    for _ in range(5):
+        found = json.loads(run(python, "-c", PROBE, client.package, *names, cwd=tmp_path))
+        assert found["installed"] == []
+        assert Path(found["where"]).is_relative_to(python.parents[1])
+        if found["share"] < 1:
+            break
+    assert found["share"] < 1
 
 
 @pytest.mark.kafka
