@@ -14,18 +14,11 @@ from fairlead.sandbox.kafka import KafkaBroker
 
 pytestmark = pytest.mark.kafka
 
-#: A file in the folder of a broker whose data are damaged.
-SPOILT = "spoilt"
-
 
 @pytest.fixture
-def broker(own_services: Path) -> Iterator[KafkaBroker]:
+def broker(own_services: Path) -> KafkaBroker:
     """Return a broker that tests may end; the one before may have left it running."""
-    broker = KafkaBroker(own_services / "kafka", assignor=True)
-    yield broker
-    if (broker.state_dir / SPOILT).exists():
-        broker.stop()
-        shutil.rmtree(broker.state_dir)
+    return KafkaBroker(own_services / "kafka", assignor=True)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -37,6 +30,18 @@ def _ends(own_services: Path) -> Iterator[None]:
 
 def _port(broker: KafkaBroker) -> int:
     return int(broker.bootstrap_servers.rpartition(":")[2])
+
+
+def test_unfinished_format_is_made_anew(broker: KafkaBroker) -> None:
+    """A format that was killed half-way leaves data that the next start does not trust."""
+    broker.stop()
+    (broker.state_dir / "cluster.id").unlink(missing_ok=True)
+    data = broker.state_dir / "data"
+    shutil.rmtree(data, ignore_errors=True)
+    data.mkdir(parents=True)
+    (data / "meta.properties").write_text("half of a li")
+    broker.start()
+    assert broker.process() is not None
 
 
 def test_crash_loses_no_acknowledged_record(broker: KafkaBroker, unique_name: str) -> None:
@@ -87,23 +92,15 @@ def test_broker_that_ends_early_is_reported_with_its_log(broker: KafkaBroker) ->
     broker.start()
     broker.stop()
     meta = broker.state_dir / "data" / "meta.properties"
-    meta.write_text(meta.read_text().replace("node.id=1", "node.id=2"))
-    (broker.state_dir / SPOILT).touch()
-    with pytest.raises(SandboxError, match=r"ended while it was starting(.|\n)*Stored node id 2"):
-        broker.start()
-    assert broker.process() is None
-
-
-def test_unfinished_format_is_made_anew(broker: KafkaBroker) -> None:
-    """A format that was killed half-way leaves data that the next start does not trust."""
-    broker.stop()
-    (broker.state_dir / "cluster.id").unlink(missing_ok=True)
-    data = broker.state_dir / "data"
-    shutil.rmtree(data, ignore_errors=True)
-    data.mkdir(parents=True)
-    (data / "meta.properties").write_text("half of a li")
-    broker.start()
-    assert broker.process() is not None
+    theirs = meta.read_text()
+    meta.write_text(theirs.replace("node.id=1", "node.id=2"))
+    said = r"ended while it was starting(.|\n)*Stored node id 2"
+    try:
+        with pytest.raises(SandboxError, match=said):
+            broker.start()
+        assert broker.process() is None
+    finally:
+        meta.write_text(theirs)
 
 
 @pytest.mark.test_long(
