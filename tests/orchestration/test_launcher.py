@@ -157,10 +157,38 @@ def test_a_private_name_that_is_gone_is_named(
     assert told["MISSING"].startswith(f"cannot import name '{name}' from '{module}'")
 
 
+def test_a_launcher_without_a_private_name_leaves_runs_to_dagster(
+    instance: dg.DagsterInstance,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """One line of the log says what is missing; the server beside it is not asked."""
+    asked: list[str] = []
+    monkeypatch.setattr(private, "MISSING", "cannot import name 'PackageCodePointer'")
+    monkeypatch.setattr(
+        dg.DefaultRunLauncher,
+        "launch_run",
+        lambda _, context: asked.append(context.dagster_run.run_id),
+    )
+    with dg.DagsterInstance.from_config(instance.root_directory) as unforked:
+        run_id = launched(unforked, noted, tmp_path / "noted")
+        run = unforked.get_run_by_id(run_id)
+        assert not unforked.run_launcher.supports_check_run_worker_health
+    assert run is not None
+    assert (asked, PROCESS_TAG in run.tags) == ([run_id], False)
+    (line,) = [message for message in caplog.messages if "without a fork" in message]
+    assert "cannot import name 'PackageCodePointer'" in line
+
+
+@pytest.mark.test_long(
+    guarded_by="tests/orchestration/test_launcher.py"
+    "::test_a_launcher_without_a_private_name_leaves_runs_to_dagster"
+)
 def test_dagster_starts_runs_itself_without_a_private_name(
     instance: dg.DagsterInstance, tmp_path: Path
 ) -> None:
-    """One line of the log says what is missing; the server beside it is not asked."""
+    """The same where Dagster serves the code, and its daemon launches: a run comes of it."""
     done = subprocess.run(
         [
             *(sys.executable, "-m", "tests.orchestration.unforked"),
