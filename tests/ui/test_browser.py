@@ -6,11 +6,13 @@ import subprocess
 import sys
 import tarfile
 from pathlib import Path
-from typing import Final
+from types import SimpleNamespace
+from typing import Any, Final
 
 import pytest
 from playwright._impl._driver import compute_driver_executable
 
+from tests import conftest
 from tests.ui import browser
 from tests.ui.running import ROOT
 
@@ -135,6 +137,40 @@ def test_machine_without_browser_is_told_what_to_do(
     assert "ALLOW_NO_BROWSER=1 make test" in capsys.readouterr().err
 
 
+@pytest.mark.usefixtures("machine")
+def test_tests_that_want_a_browser_are_left_out_and_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """By the process of pytest-xdist that would run them; the run's end names them by that."""
+    monkeypatch.setenv("ALLOW_NO_BROWSER", "1")
+    monkeypatch.setattr(conftest, "LEFT_OUT", set())
+    browses, reads = (
+        SimpleNamespace(
+            nodeid=f"tests/ui/test_{name}", fixturenames=[name], get_closest_marker=lambda _: None
+        )
+        for name in ("browser", "text")
+    )
+    items: list[Any] = [browses, reads]
+    deselected: list[Any] = []
+
+    def deselect(*, items: list[Any]) -> None:
+        deselected.extend(items)
+
+    hook = SimpleNamespace(pytest_deselected=deselect)
+    process: Any = SimpleNamespace(hook=hook, workeroutput={})
+    conftest.pytest_collection_modifyitems(process, items)
+    assert (items, deselected) == ([reads], [browses])
+    conftest.LEFT_OUT.clear()
+    conftest.pytest_testnodedown(process)
+    said: list[str] = []
+    reporter: Any = SimpleNamespace(section=said.append, line=said.append)
+    conftest.pytest_terminal_summary(reporter)
+    assert said == ["left out: there is no browser", browses.nodeid]
+
+
+@pytest.mark.test_long(
+    guarded_by="tests/ui/test_browser.py::test_tests_that_want_a_browser_are_left_out_and_named"
+)
 @pytest.mark.usefixtures("machine")
 def test_run_without_browser_ends_with_what_it_left_out() -> None:
     """The tests of the same file that need no browser run."""
