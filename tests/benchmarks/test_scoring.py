@@ -10,6 +10,7 @@ from benchmarks.scoring import mark, share_right
 from fairlead.simulation.misses import Misses
 from fairlead.simulation.sharing.clients import CLIENTS
 from fairlead.simulation.world import World
+from tests.lengths import form
 
 
 @pytest.mark.parametrize("number", range(len(CAUSES) * 2))
@@ -70,7 +71,7 @@ def test_equal_numbers_give_equal_groups() -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("plans", [False, True])
+@pytest.mark.parametrize("plans", form(short=[True], long=[False, True]))
 def test_the_planner_says_what_is_the_matter(*, plans: bool) -> None:
     """Of a group of each cause, nearly every diagnosis is right, with its name."""
     numbers = range(len(CAUSES))

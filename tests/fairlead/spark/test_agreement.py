@@ -31,7 +31,7 @@ from tests.lengths import form
 pytestmark = pytest.mark.long
 
 AT = datetime(2026, 1, 31, 12, tzinfo=UTC)
-GROUPS = form(short=60, long=1_000)
+GROUPS = form(short=30, long=1_000)
 POLICY = Policy(assignors=("sticky-lag-aware", "sticky", "range"))
 FIGURES = ("late_s", "utilisation")
 FIGURES_OF_PARTITIONS = ("arrival_rates", "capacity_used")
@@ -176,7 +176,7 @@ class Recorded:
 def test_command_agrees_with_tasks(fleet: Fleet, by_task: dict[str, dict[str, Row]]) -> None:
     """`fairlead plan` decides as a run would: the same outcome, reason, and owners."""
     gateway = cast("KafkaGateway", Recorded(fleet))
-    for group in fleet.names[: form(short=20, long=GROUPS)]:
+    for group in fleet.names[: form(short=10, long=GROUPS)]:
         memory = planning_one_group.GroupMemory(fleet.capacities.get(group, {}))
         done = plan_group(gateway, fleet.archive, group, policies=[POLICY], memory=memory, now=AT)
         observed, decision = by_task[group][OBSERVED], done.look.decision

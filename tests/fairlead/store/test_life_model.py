@@ -37,7 +37,7 @@ from tests.logins import Login
 pytestmark = pytest.mark.postgres
 
 LIVES: Final = settings(
-    max_examples=form(short=15, long=200),
+    max_examples=form(short=10, long=200),
     stateful_step_count=25,
     deadline=None,
     derandomize=True,
