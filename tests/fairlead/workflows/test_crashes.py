@@ -24,7 +24,7 @@ from fairlead.store.migrate import upgrade
 from fairlead.wire.record import retired_value
 from tests.conftest import KafkaTopic
 from tests.fairlead.workflows.crashing import PLANNING, RETIRING, die_at, plan, send_back, survive
-from tests.lengths import LONG
+from tests.lengths import LONG, form
 
 pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
 
@@ -149,7 +149,13 @@ def own_postgres(own_services: Path) -> Iterator[Postgres]:
 
 @pytest.mark.parametrize(
     "point",
-    ["plan half written", "decision uncommitted", "after the fence", "adoption uncommitted"],
+    form(
+        short=["plan half written", "adoption uncommitted"],
+        long=[
+            *("plan half written", "decision uncommitted"),
+            *("after the fence", "adoption uncommitted"),
+        ],
+    ),
 )
 def test_postgres_may_crash_and_come_back_in_the_middle(
     own_postgres: Postgres, kafka: KafkaSettings, point: str
