@@ -130,6 +130,10 @@ def test_planner_is_a_code_location_of_its_own(python: Path, tmp_path: Path) -> 
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.test_long(
+    guarded_by="tests/orchestration/test_installed.py"
+    "::test_group_is_planned_by_what_the_wheel_installs"
+)
 def test_jobs_run_from_a_shell(python: Path, tmp_path: Path) -> None:
     """By the name that they have there."""
     said = run(python, "-m", "fairlead_planner.orchestration", "--help", cwd=tmp_path)
