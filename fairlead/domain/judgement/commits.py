@@ -732,8 +732,8 @@ def _ages(looks: Looks, arrived: Float64, lag: Float64, late: Mask, team_of: Pla
     That of the member at the lower quartile counts for all of a group: behind are hardly ever three
     quarters of it; where they are, backlogs show later. Where looks and commits keep step, a member
     shows the same age at every look: the least it has shown is explained, too, and where it stays
-    at that, whatever others show. So is all that a member shows by chance (`_by_chance`). Never
-    more than a step, within which these members commit.
+    at that, whatever others show. Where a member shows ages by chance, the largest is explained.
+    Never more than a step, within which these members commit.
     """
     usable = (arrived >= _FEW) & ~late
     enough = usable.sum(axis=0) > STUCK_STEPS // 2
@@ -761,20 +761,28 @@ def _ages(looks: Looks, arrived: Float64, lag: Float64, late: Mask, team_of: Pla
 
 
 def _by_chance(shows: Float64, ages: Float64, usable: Mask) -> Mask:
-    """Return whether members show commits of any age up to their interval, by chance, bool (M,).
+    """Return whether members show commits of any age up to their interval, bool of shape (M,).
 
-    As whoever commits after so many records, and has less to read than others. A backlog never
-    shows ages from next to none to twice the median and no more, and goes on from look to look:
-    what is drawn by chance differs by two thirds of the median. `shows`, `ages`, which are the same
-    in order, and `usable` have the shape (S, M).
+    So does whoever commits after so many records, and has less to read than others. The least of
+    such ages is near none, their lower quartile half the median, the most twice the median, and two
+    looks differ by two thirds of it. A backlog never does all that: it goes on from look to look.
+
+    Parameters
+    ----------
+    shows
+        Ages at each look, seconds, float64 of shape (S, M).
+    ages
+        The same in ascending order, the usable ones first.
+    usable
+        Which of them count, bool of shape (S, M).
     """
     count, columns = usable.sum(axis=0), np.arange(usable.shape[1])
-    least, low, median_, most = (ages[(count - 1) * part // 4, columns] for part in (0, 1, 2, 4))
+    least, low, median, most = (ages[(count - 1) * part // 4, columns] for part in (0, 1, 2, 4))
     both = usable[1:] & usable[:-1]
     differ = np.abs(np.diff(np.where(usable, shows, 0.0), axis=0)) * both
     apart = differ.sum(axis=0) / np.maximum(both.sum(axis=0), 1)
-    alike = (least <= 0.3 * median_) & (low <= 0.75 * median_) & (most <= 2.6 * median_)
-    chance: Mask = alike & (apart >= 0.5 * median_) & (count >= STUCK_STEPS)
+    alike = (least <= 0.3 * median) & (low <= 0.75 * median) & (most <= 2.6 * median)
+    chance: Mask = alike & (apart >= 0.5 * median) & (count >= STUCK_STEPS)
     return chance
 
 
