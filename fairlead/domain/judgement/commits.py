@@ -394,7 +394,7 @@ def at_rest(looks: Looks) -> Int64:
 def usually_brought(looks: Looks) -> Float64:
     """Return what a commit of each partition usually brings, records, float64 of shape (P,)."""
     commits = (looks.advanced > 0).sum(axis=0)
-    usual: Float64 = np.maximum(looks.advanced, 0).sum(axis=0) / np.maximum(commits, 1)
+    usual: Float64 = looks.advanced.sum(axis=0) / np.maximum(commits, 1)
     return usual
 
 
@@ -833,8 +833,8 @@ def _left_by_last(
 ) -> Float64:
     """Return what the last commit of each partition left behind, which stands until the next: (P,).
 
-    Without a commit, all its lag is left; where its group commits rarely, only what exceeds the
-    usual commit of its owner's other partitions.
+    Without a commit, all its lag is left but what its commits usually bring (`brought`), or, where
+    its group commits rarely, those of its owner's other partitions.
     """
     left: Float64 = looks.lag[-1].astype(np.float64)
     if len(looks) <= 1:

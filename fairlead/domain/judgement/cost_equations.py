@@ -52,9 +52,9 @@ _OFF: Final = 0.03
 _LATE_S: Final = 4.0
 #: An explanation is told that leaves equations so much less wrong: three standard deviations.
 _TELLS: Final = 9.0
-#: Two explanations are told for so long at most; for so long of a member of whom nothing is known
-#: but the last hour.
+#: Two explanations are told for so long at most.
 _OPEN_S: Final = 7200.0
+#: A member that was at its limit for longer when it is first seen may have been for any time.
 _OPEN_UNKNOWN_S: Final = 2700.0
 #: A partition that may have made several members slow takes so many times as long.
 _DEAR: Final = 1.5
@@ -337,7 +337,7 @@ def suspect(mine: Sequence[Equation], costs: Costs, usual: float, since: float) 
     Parameters
     ----------
     mine
-        The stretches of the last hour in which the member was at its limit, by time.
+        The stretches of the last hour in which the member was at its limit, by time; at least one.
     costs
         Of all partitions.
     usual
@@ -352,7 +352,7 @@ def suspect(mine: Sequence[Equation], costs: Costs, usual: float, since: float) 
     plan would tell; once the member was at its limit for two hours nobody has made a plan, and the
     simpler explanation is told.
     """
-    if not mine or mine[-1].at - since > _OPEN_S:
+    if mine[-1].at - since > _OPEN_S:
         return None
     read, rows, seconds = _work_of(mine, costs)
     work = rows.sum(axis=1)

@@ -396,19 +396,24 @@ class State:
         return lasting(before, found, float(self.recent.at[0]))
 
     @cached_property
-    def limited_since(self) -> dict[str, float]:
-        """Since when members have been at their limit that were in these looks."""
-        began = float(self.recent.at[0])
+    def limited(self) -> dict[str, list[Equation]]:
+        """The stretches of these looks in which members were at their limit, by name and time."""
         limited: dict[str, list[Equation]] = {}
         for equation in self.equations:
-            if equation.limited and equation.at > began:
+            if equation.limited and equation.at > self.recent.at[0]:
                 limited.setdefault(equation.member, []).append(equation)
+        return limited
+
+    @cached_property
+    def limited_since(self) -> dict[str, float]:
+        """Since when each of these members has been at its limit, seconds since the epoch."""
+        began = self.recent.at[0]
         before = {
             name: noted.limited_since
             for name, noted in self._notes[0].items()
             if any(equation.limited and equation.at > began for equation in noted.equations)
         }
-        return {name: limited_since(mine, before.get(name)) for name, mine in limited.items()}
+        return {name: limited_since(mine, before.get(name)) for name, mine in self.limited.items()}
 
     @cached_property
     def costs(self) -> Costs:
@@ -575,9 +580,9 @@ class State:
                 question.rules,
                 self.peers,
                 self.rates.per_s,
-                self.equations,
                 self.costs,
                 self.late,
+                self.limited,
                 self.limited_since,
             )
         )

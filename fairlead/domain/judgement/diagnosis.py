@@ -77,9 +77,9 @@ class DiagnosisBasis:
     """All that a diagnosis rests on.
 
     `owner` is who owns what now, int32 of shape (P,), `arrivals` what comes to each partition,
-    records a second, `equations` what members read at their limit, and `late` who will be too late,
-    even if less arrives than is estimated, bool of shape (M,). `limited_since` says since when
-    members have been at their limit, by name, seconds since the epoch.
+    records a second, and `late` who will be too late, even if less arrives than is estimated, bool
+    of shape (M,). `limited` has, by member, the stretches of these looks in which it was at its
+    limit, by time, and `limited_since` since when it has been, seconds since the epoch.
     """
 
     problem: Problem
@@ -91,19 +91,10 @@ class DiagnosisBasis:
     rules: Rules
     peers: Peers
     arrivals: Float64
-    equations: Sequence[Equation]
     costs: Costs
     late: Mask
+    limited: Mapping[str, Sequence[Equation]]
     limited_since: Mapping[str, float]
-
-    def limited(self, member: int) -> list[Equation]:
-        """Return the stretches of these looks in which a member was at its limit, by time."""
-        name, since = self.problem.members[member], float(self.looks.at[0])
-        mine = (equation for equation in self.equations if equation.member == name)
-        return sorted(
-            (equation for equation in mine if equation.limited and equation.at > since),
-            key=lambda o: o.at,
-        )
 
     def partition(self, index: int) -> str:
         """Name a partition as people do."""
@@ -400,14 +391,14 @@ def _slow(found: DiagnosisBasis, late: Mask) -> Diagnosis | None:
     slowest = min(usual, key=lambda member: float(speeds.per_s[member]))
     arrivals = found.outlook.by_member(found.outlook.arrivals, found.owner)
     members = tuple(found.problem.members[member] for member in usual)
-    stretches = {member: found.limited(member) for member in usual}
     suspects = [
-        suspect(mine, found.costs, usual[member], found.limited_since.get(name, 0.0))
-        for (member, mine), name in zip(stretches.items(), members, strict=True)
+        suspect(found.limited[name], found.costs, by, found.limited_since[name])
+        for name, by in zip(members, usual.values(), strict=True)
+        if name in found.limited
     ]
     partitions = tuple(found.partition(place) for place in suspects if place is not None)
     doubt = asks = ""
-    if partitions or not all(stretches.values()):
+    if partitions or len(suspects) < len(members):
         such = f", such as {a_few(partitions)}" if partitions else ""
         doubt = (
             f" It is the member, or what it reads{such}: a plan that takes something off it would "
