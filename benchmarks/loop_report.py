@@ -140,10 +140,8 @@ def _landau(document: Mapping[str, Any]) -> str:
     by_rule: dict[str, dict[str, list[Row]]] = {}
     for row in document["landau"]:
         steps = f"{row['delta']:g} %, {row['members']} consumers"
-        rule = row["controller"]
-        if rule.startswith(f"{PLANNER}, horizon"):
-            rule = f"{PLANNER}, other horizons"
-        elif rule in _PACKED_OTHERWISE:
+        rule = _rule(row)
+        if rule in _PACKED_OTHERWISE:
             rule = ", ".join(_PACKED_OTHERWISE)
         by_rule.setdefault(rule, {}).setdefault(steps, []).append(row)
     rows = [
@@ -154,6 +152,12 @@ def _landau(document: Mapping[str, Any]) -> str:
         for rule, by in by_rule.items()
     ]
     return _markdown(("p99; R-score", *next(iter(by_rule.values()))), rows)
+
+
+def _rule(row: Row) -> str:
+    """Return a rule's name: that of all planners whose horizon is not the usual."""
+    rule: str = row["controller"]
+    return f"{PLANNER}, other horizons" if rule.startswith(f"{PLANNER}, horizon") else rule
 
 
 def _span(rows: Sequence[Row], key: str, form: str) -> str:
@@ -214,14 +218,17 @@ def _draw_trade(axis: Any, rows: Sequence[Row]) -> None:
     from fairlead.surfaces.plots.style import AFTER, BEFORE  # noqa: PLC0415 - as above
 
     most = max((row["delta"] for row in rows), default=0)
+    labels = set[str]()
     for row in rows:
         if row["delta"] != most or row["controller"] in {"range", STICKY}:
             continue
         ours = row["controller"].startswith(PLANNER)
         at = (row["r_score"], row["p99_s"])
         axis.plot(*at, "D" if ours else "o", color=AFTER if ours else BEFORE)
-        label = row["controller"].removeprefix("planner, ")
-        axis.annotate(label, at, xytext=(5, 4), textcoords="offset points", fontsize=7)
+        label = _rule(row).removeprefix(f"{PLANNER}, ")
+        if label not in labels:
+            axis.annotate(label, at, xytext=(5, 4), textcoords="offset points", fontsize=7)
+        labels.add(label)
     axis.set_yscale("log")
     axis.yaxis.set_major_formatter("{x:g}")
     axis.yaxis.set_minor_formatter("{x:g}")
