@@ -34,6 +34,8 @@ COMMIT_MS, HEARTBEAT_MS, FETCH_BYTES, POLL_RECORDS, QUEUED_KB = 5000, 3000, 2**2
 LEAST_S = 0.005
 #: Less than this is not worth telling.
 LEAST_TOLD_S = 0.1
+#: What a poll waits for records that are handed to workers.
+POLL_S = 0.1
 
 
 class Pace:
@@ -90,6 +92,7 @@ class Desks:
         self._done: dict[Any, int] = {}
         self._through: list[Any] = []
         self._paces: dict[Hashable, Pace] = {}
+        self._polled_at = time.monotonic()
 
     def give(self, at: Any, offsets: list[int]) -> None:
         """Let a partition's worker begin."""
@@ -113,7 +116,14 @@ class Desks:
         return at in self._busy
 
     def through(self) -> list[Any]:
-        """Return the partitions whose workers want more."""
+        """Return the partitions whose workers want more, after each poll.
+
+        Reports by how much a busy machine made that longer.
+        """
+        since, self._polled_at = self._polled_at, time.monotonic()
+        held_up_s = self._polled_at - since - POLL_S
+        if held_up_s > LEAST_TOLD_S:
+            report("processed", records=0, held_up_s=held_up_s)
         with self._lock:
             found, self._through = self._through, []
         for at in found:
@@ -184,7 +194,7 @@ def run_kafka_python_desks(arguments: argparse.Namespace, orders: Orders) -> Non
     consumer.subscribe(arguments.topics.split(","), listener=Forget())
     commit_at = 0.0
     while not orders.stopped.is_set():
-        for at, records in consumer.poll(timeout_ms=100).items():
+        for at, records in consumer.poll(timeout_ms=int(POLL_S * 1000)).items():
             consumer.pause(at)
             desks.give(at, [record.offset for record in records])
         consumer.resume(*desks.through())
@@ -254,7 +264,7 @@ async def run_aiokafka_desks(arguments: argparse.Namespace, orders: Orders) -> N
     await consumer.start()
     commit_at = 0.0
     while not orders.stopped.is_set():
-        for at, records in (await consumer.getmany(timeout_ms=100)).items():
+        for at, records in (await consumer.getmany(timeout_ms=int(POLL_S * 1000))).items():
             consumer.pause(at)
             desks.give(at, [record.offset for record in records])
         consumer.resume(*desks.through())
@@ -289,22 +299,23 @@ def run_confluent(arguments: argparse.Namespace, orders: Orders) -> None:
     while not orders.stopped.is_set():
         if arguments.desks:
             batches: dict[TopicPartition, list[int]] = {}
-            for message in consumer.consume(500, 0.1):
+            for message in consumer.consume(500, POLL_S):
                 if message.error() is None:
                     at = TopicPartition(message.topic() or "", message.partition() or 0)
                     batches.setdefault(at, []).append(message.offset() or 0)
             for at, offsets in batches.items():
                 consumer.pause([at])
                 desks.give(at, offsets)
-            consumer.resume(desks.through())
+            desks.through()
             done = [TopicPartition(at.topic, at.partition, to) for at, to in desks.done().items()]
             if done:
                 consumer.store_offsets(offsets=done)
         elif (read := consumer.poll(0.1)) is not None and read.error() is None:
             pace.work(orders.stopped, read.topic() or "", read.partition() or 0)
         owned = consumer.status().owned
-        if assigned.now((topic, number) for topic, numbers in owned.items() for number in numbers):
-            # librdkafka remembers what was paused when it was here before.
+        assigned.now((topic, number) for topic, numbers in owned.items() for number in numbers)
+        if arguments.desks:
+            # librdkafka remembers what was paused before a rebalance, and may lose a `resume`.
             consumer.resume([at for at in consumer.assignment() if not desks.busy(at)])
     desks.forget()
     consumer.close()

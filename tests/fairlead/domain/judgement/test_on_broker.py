@@ -140,17 +140,19 @@ class Group:
         assert sum(not plan.disturbed for plan in self.planner.plans) <= count
 
     def blames_nobody_else(self) -> None:
-        """Hold it to members called slow that are slow, or own what is dear, as `says` does."""
+        """Hold it to members called slow that are slow, or own what is dear.
+
+        But for a tenth of all looks, or two: what a plan has changed shows some looks later. Of two
+        explanations one must be true.
+        """
         wrong = 0
+        dear = {f"{topic_of(self.name)}-{number}" for number in self.truth.dear}
         for judgement, owner, *_ in self.undisturbed:
-            if judgement.diagnosis.name == "slow member":
-                members = {
-                    number
-                    for number in range(MEMBERS)
-                    if self.member(number) in judgement.diagnosis.names
-                }
+            names = set(judgement.diagnosis.names)
+            if judgement.diagnosis.name == "slow member" and not names & dear:
+                members = {number for number in range(MEMBERS) if self.member(number) in names}
                 wrong += not members <= {*self.truth.slow, *owner[[*self.truth.dear]].tolist()}
-        assert wrong <= len(self.undisturbed) / 10
+        assert wrong <= max(2, len(self.undisturbed) / 10)
 
     def member(self, number: int) -> str:
         """Name a member."""
@@ -162,7 +164,7 @@ def dear_partition_under_skew(group: Group) -> None:
 
     What a record takes counts as usual, or as what it is: whichever it is, relief cures.
     """
-    group.finds("badly spread", "slow member")
+    group.finds(*UNEVEN)
     if group.client == AHEAD:
         list(group.planner.looks(12))
     else:
@@ -188,10 +190,9 @@ def crawling_partition(group: Group) -> None:
 
 def same_slow_records_in_a_plain_loop(group: Group) -> None:
     """They hold up all that their owner reads: relief is due, and nothing crawls."""
-    names = "badly spread", "slow member", "hot partition"
-    group.finds(*names)
+    group.finds(*UNEVEN)
     list(group.planner.looks(12))
-    group.says(*names)
+    group.says(*UNEVEN)
 
 
 def slow_consumer(group: Group) -> None:
@@ -214,7 +215,7 @@ def slow_consumer(group: Group) -> None:
 
 def slow_consumer_of_a_dear_partition(group: Group) -> None:
     """Half as fast as the others, it could not even do that partition alone."""
-    group.finds("badly spread", "slow member")
+    group.finds(*UNEVEN)
     if group.client == AHEAD:
         list(group.planner.looks(12))
     else:
@@ -228,6 +229,8 @@ LAST, LONG = 11, 75.0
 #: Who is slow, or will be.
 SLOW = 1
 CALM = ("unknown", "healthy", "recovering")
+#: What calls for a plan where the members do not get equally much.
+UNEVEN = ("badly spread", "slow member", "hot partition")
 SCENARIOS: dict[str, tuple[Truth, Callable[[Group], None]]] = {
     course.__name__: (truth, course)
     for truth, course in (
