@@ -479,29 +479,29 @@ def _read_evenly(looks: Looks, free: Mask, held: Mask, chosen: Places) -> Int64:
     it is no faster than between the next two commits, or the last two; no more than a commit
     brings; and, behind the last commit, no more than there was.
     """
-    free, held, lag = free[:, chosen], held[:, chosen], looks.lag[:, chosen]
-    last, columns = len(free), np.arange(chosen.size)
-    look = np.arange(last + 1)[:, None]
-    bounds = np.zeros(lag.shape, dtype=bool)
+    free, held, last = free[:, chosen], held[:, chosen], len(free)
+    bounds = np.zeros((last + 1, chosen.size), dtype=bool)
     bounds[[0, -1]] = True
     bounds[1:] |= free | ~held
     bounds[:-1] |= ~held
-    since = np.maximum.accumulate(np.where(bounds, look, 0), axis=0)[:-1]
-    until = np.minimum.accumulate(np.where(bounds, look, last)[::-1], axis=0)[::-1][1:]
-    before, following = np.maximum(since - 1, 0), np.minimum(until, last - 1)
+    # The intervals between looks that bound them, of one partition after the other.
+    column, look = bounds.T.nonzero()
+    begins = look < last
+    column, since, until = column[begins], look[begins], look[look > 0]
     seconds = np.maximum(looks.at[until] - looks.at[since], 1e-9)
-    brought = np.where(free, looks.advanced[:, chosen], 0)
-    behind = held & ~free[until - 1, columns] & (since > 0)
-    per_s = np.where(behind, brought[before, columns], brought[until - 1, columns]) / seconds
-    next_per_s = per_s[following, columns]
-    ahead = (since == 0) & (next_per_s > 0)
-    per_s = np.where(ahead, np.minimum(per_s, next_per_s), per_s)
-    most = np.minimum(per_s[before, columns], lag[until, columns] / seconds)
+    marked = free[until - 1, column]
+    brought = np.where(marked, looks.advanced[until - 1, chosen[column]], 0)
+    behind = held[until - 1, column] & ~marked & (since > 0)
+    per_s = np.where(behind, np.roll(brought, 1), brought) / seconds
+    following = np.roll(per_s, -1)
+    ahead = (since == 0) & (until < last) & (following > 0)
+    per_s = np.where(ahead, np.minimum(per_s, following), per_s)
+    most = np.minimum(np.roll(per_s, 1), looks.lag[until, chosen[column]] / seconds)
     per_s = np.where(behind, np.minimum(per_s, most), per_s)
-    read = (per_s * looks.seconds[:, None]).cumsum(axis=0)
-    whole = np.rint(np.minimum(read, _LARGEST)).astype(np.int64)
-    in_steps: Int64 = np.diff(whole, axis=0, prepend=0)
-    return in_steps
+    in_steps = np.repeat(per_s, until - since).reshape(chosen.size, last) * looks.seconds
+    whole = np.rint(np.minimum(in_steps.cumsum(axis=1), _LARGEST)).astype(np.int64)
+    read: Int64 = np.diff(whole, axis=1, prepend=0).T
+    return read
 
 
 def _any_owned(looks: Looks, chosen: Mask) -> Mask:

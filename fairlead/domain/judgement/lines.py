@@ -135,25 +135,22 @@ def _looks(given: Any, layout: Problem, *, latest: bool) -> Looks:
     last = len(given) - 1
     names = list(layout.members)
     numbers = {name: index for index, name in enumerate(names)}
-    tables: dict[str, list[Int64]] = {"begin": [], "end": [], "committed": []}
-    owners: list[Int32] = []
+    size = len(given), layout.partition_total
+    tables = {key: np.full(size, NONE, np.int64) for key in ("begin", "end", "committed")}
+    owners = np.full(size, NONE, np.int32)
     for place, snapshot in enumerate(given):
         where = f"snapshots[{place}]"
-        for key, rows in tables.items():
+        for key, table in tables.items():
             values = snapshot.get(key)
-            rows.append(_offsets(values, layout, f"{where}.{key}", exact=place == last))
-        owners.append(
-            _owners(snapshot.get("owners"), layout, numbers, f"{where}.owners", place == last)
-        )
-    return Looks(
-        at,
-        np.array(tables["begin"]),
-        np.array(tables["end"]),
-        np.array(tables["committed"]),
-        tuple(numbers),
-        np.array(owners),
-        latest,
-    )
+            _read_offsets(values, table[place], layout, f"{where}.{key}", exact=place == last)
+        owned, before = snapshot.get("owners"), given[max(place - 1, 0)].get("owners")
+        # Hardly ever does an owner change; the last look may name no partition that is not there.
+        if owned == before and 0 < place < last:
+            owners[place] = owners[place - 1]
+        else:
+            where = f"{where}.owners"
+            _read_owners(owned, owners[place], layout, numbers, where, exact=place == last)
+    return Looks(at, **tables, members=tuple(numbers), owner=owners, latest=latest)
 
 
 def _at(snapshot: Any, place: int) -> float:
@@ -189,8 +186,8 @@ def _by_topic(
     return rows
 
 
-def _offsets(given: Any, layout: Problem, where: str, *, exact: bool) -> Int64:
-    offsets = np.full(layout.partition_total, NONE, dtype=np.int64)
+def _read_offsets(given: Any, offsets: Int64, layout: Problem, where: str, *, exact: bool) -> None:
+    """Read the offsets of a look, int64 of shape (P,)."""
     for place, row, topic in _by_topic(given, layout, where, exact=exact):
         if set(map(type, row)) != {int} or min(row) < 0 or max(row) > _LARGEST_OFFSET:
             for partition, value in enumerate(row):
@@ -200,17 +197,18 @@ def _offsets(given: Any, layout: Problem, where: str, *, exact: bool) -> Int64:
             offsets[place] = [NONE if value is None else value for value in row]
         else:
             offsets[place] = row
-    return offsets
 
 
-def _owners(
+def _read_owners(
     given: Any,
+    owners: Int32,
     layout: Problem,
     numbers: dict[str, int],
     where: str,
-    exact: bool,  # noqa: FBT001
-) -> Int32:
-    owners = np.full(layout.partition_total, NONE, dtype=np.int32)
+    *,
+    exact: bool,
+) -> None:
+    """Read the owners of a look, int32 of shape (P,); a new name gets the next of `numbers`."""
     for place, row, topic in _by_topic(given, layout, where, exact=exact):
         if set(map(type, row)) != {str}:
             for partition, name in enumerate(row):
@@ -220,7 +218,6 @@ def _owners(
             if name is not None:
                 numbers.setdefault(name, len(numbers))
         owners[place] = [numbers.get(name, NONE) for name in row]
-    return owners
 
 
 def _owned(looks: Looks, layout: Problem) -> dict[str, dict[str, list[int]]]:
