@@ -11,6 +11,8 @@ latter is depends on how the application commits:
 - Where commits come less often than looks, only the look right behind a commit is worth
   anything: what arrived before the look ahead of it and was not committed is a backlog for certain.
   Where a whole group commits so, what a commit brings counts as read evenly since the last commit.
+- Where an application counts records before it commits them, all that its commits bring has a
+  common divisor: less than that waits for the next commit.
 - Where producers send a batch less often than looks are taken, a lag may have come just now: what
   a commit left of all that had come by the look ahead of it is a backlog for certain.
 - A lag no larger than what a partition shows at rest is none: the marker of a transaction, a
@@ -25,6 +27,7 @@ shows no larger lag than at rest                            0
 is stuck: waits while its owner commits others              0: it does not hold its owner up
 crawls: is behind while its owner reads others at once      0: the same
 is committed, or sent to, less often than looks are taken   what the last commit left behind
+counts records, and less waits than it counts               the same
 any other                                                   the lag beyond `explained_s`
 =========================================================  ==============================
 
@@ -284,14 +287,8 @@ def read_commits(
     stuck &= waiting_s >= STUCK_INTERVALS * _own_interval(looks, moved, due, waiting_s)
     behind = looks.position[1:] < looks.end[:-1]
     left, read = _left_behind(looks, held, behind, marked=marked, late=late)
-    stands = left & (read == 0)
-    if stands.any():
-        stands_s = _waiting(looks, moved, uncommitted, same_owner=False)
-        stuck |= (
-            stands
-            & (stands_s >= patience_s[np.maximum(looks.owner[-1], 0)])
-            & (stands_s >= STUCK_INTERVALS * _own_interval(looks, moved, due, stands_s))
-        )
+    waited_s = patience_s[np.maximum(looks.owner[-1], 0)]
+    stuck |= _stands(looks, moved, due, uncommitted, chosen=left & (read == 0), patience_s=waited_s)
     # What gathers before a commit, by day or night, waits for it.
     stuck &= looks.lag[-1] > np.maximum(rest, _GATHERS * brought)
     crawling = left & (read > 0)
@@ -302,24 +299,24 @@ def read_commits(
     taken = _read(looks, free, held, evenly)
     consumed = per_member.sum(taken)
     arrived = per_member.sum(np.where(free, looks.arrived, 0))
-    replays = consumed > REPLAY * arrived
-    if replays.any():
-        old = looks.position[1:] <= (looks.end[0] if before is None else before)
-        replays &= 2.0 * per_member.sum(np.where(free & old, advance, 0)) > consumed
+    replayed = consumed > REPLAY * arrived
+    if replayed.any():
+        replayed &= _from_before(looks, per_member, free, before)
     explained_s = _ages(looks, arrived, per_member.sum(free * looks.lag[1:]), unpunctual, team_of)
     throughout = per_member.any(_left_by_commits(free, proven, advance, rarely))
     explained = arrived / looks.seconds[:, None] * explained_s
-    in_batches = _in_batches(looks, held)
-    busy = throughout | (
-        ~unpunctual & _busy_by_age(looks, per_member, free & ~in_batches, rest, explained)
-    )
+    in_batches, steady = _in_batches(looks, held), per_member.steady()
+    waits = per_member.sum(np.where(free & ~in_batches, np.maximum(looks.lag[1:] - rest, 0), 0))
+    by_age: Mask = ~unpunctual & (waits > explained + 3.0 * np.sqrt(explained) + 1.0)
+    counted = _counted(looks, per_member, steady, np.any(by_age, axis=0))
+    busy = throughout | (by_age & (waits > counted))
     busy &= ~per_member.any(overtaken)
+    by_commits = unpunctual | ((counted > 0) & (waits[-1:] <= counted).any(axis=0))
     most = np.where(
-        in_batches | np.append(unpunctual, False)[looks.owner[-1]],  # -1 is nobody
+        in_batches | np.append(by_commits, False)[looks.owner[-1]],  # -1 is nobody
         _left_by_last(looks, free, proven, evenly, brought),
         np.inf,
     )
-    backlog = _backlog(looks, most, rest, explained_s)
     return Commits(
         taken=taken,
         evenly=evenly,
@@ -327,8 +324,8 @@ def read_commits(
         marked=per_member.any(free),
         busy=busy,
         throughout=busy & throughout,
-        steady=per_member.steady(),
-        replayed=replays,
+        steady=steady,
+        replayed=replayed,
         interval_s=interval_s,
         held_back_s=_held_back(looks, np.where(free & rarely, advance, 0), consumed),
         late=late,
@@ -337,7 +334,7 @@ def read_commits(
         stuck=stuck,
         crawling=crawling,
         read=read,
-        backlog=np.where(stuck | crawling, 0.0, backlog),
+        backlog=np.where(stuck | crawling, 0.0, _backlog(looks, most, rest, explained_s)),
         waiting_s=waiting_s,
         explained_s=explained_s,
         held_up=_held_up(looks, per_member, held, behind),
@@ -675,6 +672,18 @@ def _left_by_commits(free: Mask, proven: Int64, advance: Int64, rarely: Mask) ->
     return left | (between & rarely)
 
 
+def _stands(
+    looks: Looks, moved: Mask, due: Mask, uncommitted: Mask, *, chosen: Mask, patience_s: Float64
+) -> Mask:
+    """Return those of the chosen partitions that wait for too long, whoever owned them: (P,)."""
+    if not chosen.any():
+        return chosen
+    waiting_s = _waiting(looks, moved, uncommitted, same_owner=False)
+    usual_s = _own_interval(looks, moved, due, waiting_s)
+    stands: Mask = chosen & (waiting_s >= np.maximum(patience_s, STUCK_INTERVALS * usual_s))
+    return stands
+
+
 def _turns(looks: Looks, moved: Mask) -> Mask:
     """Return the steps in which a partition had its turn anew, bool of shape (S, P).
 
@@ -723,6 +732,14 @@ def _foreign(looks: Looks) -> Mask:
     meanwhile = LOOK_S * (looks.arrived / looks.seconds[:, None]).max(axis=0)
     foreign: Mask = (beyond > meanwhile).all(axis=0)
     return foreign
+
+
+def _from_before(looks: Looks, per_member: _PerMember, free: Mask, before: Int64 | None) -> Mask:
+    """Return whether most of what a member committed was there before the oldest look: (S, M)."""
+    old = looks.position[1:] <= (looks.end[0] if before is None else before)
+    committed = np.where(free, looks.advanced, 0)
+    most: Mask = 2.0 * per_member.sum(np.where(old, committed, 0)) > per_member.sum(committed)
+    return most
 
 
 def _ages(looks: Looks, arrived: Float64, lag: Float64, late: Mask, team_of: Places) -> Float64:
@@ -818,14 +835,44 @@ def _in_batches(looks: Looks, held: Mask) -> Mask:
     return batches
 
 
-def _busy_by_age(
-    looks: Looks, per_member: _PerMember, free: Mask, rest: Int64, explained: Float64
-) -> Mask:
-    """Return whether members were left with more at the look behind each step than is explained."""
-    above_rest = np.where(free, np.maximum(looks.lag[1:] - rest, 0), 0)
-    lag = per_member.sum(above_rest)
-    by_age: Mask = lag > explained + 3.0 * np.sqrt(explained) + 1.0
-    return by_age
+def _counted(looks: Looks, per_member: _PerMember, steady: Mask, asked: Mask) -> Float64:
+    """Return how many records members work off before they commit them, float64 of shape (M,).
+
+    Where an application counts records, all that its commits bring has a common divisor: that of
+    each partition, or of all together. 0 where there is none, and of those who are not `asked`.
+    """
+    counted = np.zeros(asked.size)
+    if not asked.any():
+        return counted
+    owner = looks.owner[-1]
+    mine = np.flatnonzero(np.append(asked, False)[owner])
+    # What was counted before partitions changed hands was committed then.
+    whole = np.logical_and.accumulate(steady[::-1], axis=0)[::-1]
+    brought = np.where(whole[:, owner[mine]], looks.advanced[:, mine], 0)
+    counted += np.bincount(owner[mine], _common_divisor(brought), asked.size)
+    together = np.zeros(looks.advanced.shape)
+    together[:, mine] = brought
+    together = per_member.sum(together)
+    return np.maximum(counted, _common_divisor(together.astype(np.int64)))
+
+
+def _common_divisor(brought: Int64) -> Float64:
+    """Return the common divisor of what commits bring in each column; 0: there is none.
+
+    Steps that all bring as much tell nothing: so it is where a constant rate is read.
+
+    Parameters
+    ----------
+    brought
+        Records by step, int64 of shape (S, N); the first commit of each column is left out, for
+        nobody knows when its count began.
+    """
+    commits = (brought > 0).cumsum(axis=0)
+    later = commits > 1
+    divisor = np.gcd.reduce(np.where(later, brought, 0), axis=0)
+    differ = (later & (brought != divisor)).any(axis=0)
+    enough = (commits[-1] > STUCK_STEPS) & (divisor >= _FEW) & differ
+    return np.where(enough, divisor, 0.0)
 
 
 def _left_by_last(

@@ -51,6 +51,29 @@ def test_commits_by_count_are_no_backlog() -> None:
     assert not found.stuck.any()
 
 
+@pytest.mark.parametrize("counts", ["each partition", "all together"])
+@pytest.mark.parametrize("waiting", [0, 600])
+def test_less_than_what_a_member_counts_before_it_commits_is_no_backlog(
+    counts: str, waiting: int
+) -> None:
+    """Member e commits after 100 records of each partition, or 250 of both; others by a timer.
+
+    Nearly as much comes between looks, so that ages rise and fall for long.
+    """
+    end = 5000 + np.arange(40)[:, None] * np.array([300, 300, 300, 300, 97, 141])
+    read = end - waiting
+    held = read % 100
+    if counts == "all together":
+        both = read[:, 4:].sum(axis=1) % 250
+        first = both * 97 // (97 + 141)
+        held[:, 4:] = np.column_stack((first, both - first))
+    committed = np.column_stack((end[:, :4] - 15, (read - held)[:, 4:]))
+    owner = [0, 1, 2, 3, 4, 4]
+    found = read_commits(looks_at(end.tolist(), committed.tolist(), owner, members=tuple("abcde")))
+    assert set(found.busy[found.marked[:, 4], 4].tolist()) == {waiting > 0}
+    assert found.backlog[4:].any() == (waiting > 0)
+
+
 def test_what_a_commit_left_is_a_backlog_until_the_next() -> None:
     """Each of b's partitions is committed after 160 records, of 240 that came: it falls behind."""
     rows = [
