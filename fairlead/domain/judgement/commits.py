@@ -750,7 +750,7 @@ def _ages(looks: Looks, arrived: Float64, lag: Float64, late: Mask, team_of: Pla
     quarters of it; where they are, backlogs show later. Where looks and commits keep step, a member
     shows the same age at every look: the least it has shown is explained, too, and where it stays
     at that, whatever others show. Where a member shows ages by chance, the largest is explained.
-    Never more than a step, within which these members commit.
+    Never more than a step, within which these members commit: what is older all the time is behind.
     """
     usable = (arrived >= _FEW) & ~late
     enough = usable.sum(axis=0) > STUCK_STEPS // 2
@@ -772,7 +772,7 @@ def _ages(looks: Looks, arrived: Float64, lag: Float64, late: Mask, team_of: Pla
     own = _OWN * ages[0]
     own = np.where(same, own, np.minimum(own, _PEERS * usual[enough]))
     own = np.where(_by_chance(shows, ages, usable), ages[count - 1, columns], own)
-    explained[enough] = np.maximum(explained[enough], own)
+    explained[enough] = np.maximum(explained[enough], np.where(ages[0] > looks.step, 0.0, own))
     capped: Float64 = np.minimum(explained, looks.step)
     return capped
 
@@ -848,12 +848,12 @@ def _counted(looks: Looks, per_member: _PerMember, steady: Mask, asked: Mask) ->
     mine = np.flatnonzero(np.append(asked, False)[owner])
     # What was counted before partitions changed hands was committed then.
     whole = np.logical_and.accumulate(steady[::-1], axis=0)[::-1]
-    brought = np.where(whole[:, owner[mine]], looks.advanced[:, mine], 0)
+    brought = np.where(whole[:, owner[mine]], np.maximum(looks.advanced[:, mine], 0), 0)
     counted += np.bincount(owner[mine], _common_divisor(brought), asked.size)
-    together = np.zeros(looks.advanced.shape)
-    together[:, mine] = brought
-    together = per_member.sum(together)
-    return np.maximum(counted, _common_divisor(together.astype(np.int64)))
+    everything = np.zeros(looks.advanced.shape)
+    everything[:, mine] = brought
+    together = np.minimum(per_member.sum(everything), _LARGEST).astype(np.int64)
+    return np.maximum(counted, _common_divisor(together))
 
 
 def _common_divisor(brought: Int64) -> Float64:

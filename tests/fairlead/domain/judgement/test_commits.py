@@ -30,6 +30,18 @@ def test_who_falls_behind_has_a_backlog() -> None:
     assert found.backlog[2:].min() > 600
 
 
+@pytest.mark.parametrize(("age", "backlog"), [(50, 0), (70, 60)])
+def test_a_lag_older_than_a_step_is_a_backlog_however_long_it_stays(age: int, backlog: int) -> None:
+    """Whoever commits in each step leaves so old a lag only where it is behind."""
+    end = 10_000 + 600 * np.array(LOOKS)[:, None].repeat(4, axis=1)
+    committed = end - 10 * np.array([3, 4, 4, age])
+    found = read_commits(
+        looks_at(end.tolist(), committed.tolist(), [0, 1, 2, 3], members=tuple("abcd"))
+    )
+    assert found.backlog[:3].tolist() == [0, 0, 0]
+    assert found.backlog[3] == pytest.approx(10 * backlog, rel=0.1)
+
+
 def test_late_commits_are_no_backlog() -> None:
     """Everybody commits all there is, every seven minutes."""
     found = commits_of([[997 + 60 * (look - look % 7)] * 4 for look in LOOKS])
