@@ -308,10 +308,10 @@ def read_commits(
     in_batches, steady = _in_batches(looks, held), per_member.steady()
     waits = per_member.sum(np.where(free & ~in_batches, np.maximum(looks.lag[1:] - rest, 0), 0))
     by_age: Mask = ~unpunctual & (waits > explained + 3.0 * np.sqrt(explained) + 1.0)
-    counted = _counted(looks, per_member, steady, np.any(by_age, axis=0))
+    counted = _counted(looks, steady, np.any(by_age, axis=0))
     busy = throughout | (by_age & (waits > counted))
     busy &= ~per_member.any(overtaken)
-    by_commits = unpunctual | ((counted > 0) & (waits[-1:] <= counted).any(axis=0))
+    by_commits = unpunctual | ((counted > 0) & (waits[-1:].sum(axis=0) <= counted))
     most = np.where(
         in_batches | np.append(by_commits, False)[looks.owner[-1]],  # -1 is nobody
         _left_by_last(looks, free, proven, evenly, brought),
@@ -835,25 +835,23 @@ def _in_batches(looks: Looks, held: Mask) -> Mask:
     return batches
 
 
-def _counted(looks: Looks, per_member: _PerMember, steady: Mask, asked: Mask) -> Float64:
+def _counted(looks: Looks, steady: Mask, asked: Mask) -> Float64:
     """Return how many records members work off before they commit them, float64 of shape (M,).
 
     Where an application counts records, all that its commits bring has a common divisor: that of
     each partition, or of all together. 0 where there is none, and of those who are not `asked`.
     """
-    counted = np.zeros(asked.size)
     if not asked.any():
-        return counted
+        return np.zeros(asked.size)
     owner = looks.owner[-1]
     mine = np.flatnonzero(np.append(asked, False)[owner])
     # What was counted before partitions changed hands was committed then.
     whole = np.logical_and.accumulate(steady[::-1], axis=0)[::-1]
     brought = np.where(whole[:, owner[mine]], np.maximum(looks.advanced[:, mine], 0), 0)
-    counted += np.bincount(owner[mine], _common_divisor(brought), asked.size)
-    everything = np.zeros(looks.advanced.shape)
-    everything[:, mine] = brought
-    together = np.minimum(per_member.sum(everything), _LARGEST).astype(np.int64)
-    return np.maximum(counted, _common_divisor(together))
+    together = np.zeros((asked.size, len(brought)), np.int64)
+    np.add.at(together, owner[mine], brought.T)
+    each = np.bincount(owner[mine], _common_divisor(brought), asked.size)
+    return np.maximum(each, _common_divisor(together.T))
 
 
 def _common_divisor(brought: Int64) -> Float64:

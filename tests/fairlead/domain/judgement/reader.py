@@ -72,14 +72,12 @@ class Assigned:
     def __init__(self) -> None:
         self._last: dict[str, list[int]] | None = None
 
-    def now(self, owned: Iterable[tuple[str, int]]) -> bool:
-        """Note what is owned now; return whether that has changed."""
+    def now(self, owned: Iterable[tuple[str, int]]) -> None:
+        """Note what is owned now."""
         found = by_topic(sorted(owned))
-        if found == self._last:
-            return False
-        self._last = found
-        report("assigned", partitions=found)
-        return True
+        if found != self._last:
+            self._last = found
+            report("assigned", partitions=found)
 
 
 class Desks:
