@@ -7,15 +7,32 @@ lays them out in (`snapshot`).
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from fairlead.domain.advice import CLASSIC
 
-CommittedOffsets = Mapping[str, tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]]
-"""Topic to partition numbers and their committed offsets, both of shape (K,)."""
+
+class TopicCommits(NamedTuple):
+    """What a group has committed of one topic, a partition at each position.
+
+    Parameters
+    ----------
+    partitions, offsets
+        Partition numbers and committed offsets, both of shape (K,), none below zero.
+    metadata
+        The string stored with each commit, as Kafka stores it; b"" if there is none.
+    """
+
+    partitions: npt.NDArray[np.int32]
+    offsets: npt.NDArray[np.int64]
+    metadata: Sequence[bytes]
+
+
+CommittedOffsets = Mapping[str, TopicCommits]
+"""Topic to its commits."""
 
 
 @dataclass(frozen=True)

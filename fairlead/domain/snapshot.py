@@ -21,6 +21,7 @@ from fairlead.domain.groups import (
     GroupDescription,
     LiveMember,
     LogOffsets,
+    TopicCommits,
 )
 
 _OF_SOURCES: Final = ("racks", "log_bytes")
@@ -225,9 +226,9 @@ def _blocks(
 ) -> Iterable[_Block]:
     commits = committed.get(group, {})
     subscribed = {topic for member in descriptions[group].members for topic in member.topics}
-    nothing = (np.empty(0, np.int32), np.empty(0, np.int64))
+    nothing = TopicCommits(np.empty(0, np.int32), np.empty(0, np.int64), ())
     for topic in sorted(subscribed | set(commits)):
-        numbers, positions = commits.get(topic, nothing)
+        numbers, positions, _ = commits.get(topic, nothing)
         first, count = log.place(topic)
         gone = numbers >= count
         partitions = np.concatenate((np.arange(count, dtype=np.int32), numbers[gone]))

@@ -4,6 +4,7 @@ Belongs here: reading descriptions of groups of both types, and naming members a
 not: asking for descriptions (`gateway`, `consumer_protocol`), nor offsets (`offsets`).
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -28,6 +29,10 @@ _ABSENT_AS_CLASSIC: Final = "The group does not exist as a classic group"
 _NOT_DESCRIBED: Final = "The coordinator does not describe the group: "
 NUL: Final = "\0"
 """The one character that Kafka takes in ids and Postgres does not."""
+
+_LONGEST_TOPIC: Final = 249
+#: The names that Kafka allows for topics: its class `org.apache.kafka.common.internals.Topic`.
+_TOPIC_NAME: Final = re.compile(rf"(?!\.\.?\Z)[A-Za-z0-9._-]{{1,{_LONGEST_TOPIC}}}")
 
 
 def absent(error: GroupError) -> bool:
@@ -194,9 +199,18 @@ def _named(members: Iterable[LiveMember]) -> tuple[LiveMember, ...]:
     Raises
     ------
     GroupError
-        A name is that of several, or cannot be stored.
+        Two members have the same name, a name cannot be stored, or a member names a topic that
+        cannot exist: a request about such a name would fail for all groups.
     """
     members = tuple(members)
+    for described in members:
+        for topic in (*described.topics, *described.partitions):
+            if not _TOPIC_NAME.fullmatch(topic):
+                raise GroupError(
+                    f"Member {described.member_id} (client {described.client_id}) reads a topic "
+                    f"called {topic[:_LONGEST_TOPIC]!r}, a name that Kafka does not allow: correct "
+                    "its subscription"
+                )
     names = member_names(
         GroupMember(
             described.member_id,

@@ -18,7 +18,13 @@ from tenacity import Retrying, retry_if_exception, retry_if_result, stop_after_d
 
 from fairlead.common.kafka_python_log import keep_secrets
 from fairlead.common.progress import ReportProgress, phase
-from fairlead.domain.groups import FetchSources, GroupDescription, LiveGroup, LogOffsets
+from fairlead.domain.groups import (
+    CommittedOffsets,
+    FetchSources,
+    GroupDescription,
+    LiveGroup,
+    LogOffsets,
+)
 from fairlead.domain.snapshot import GroupSnapshot, build_snapshot, new_snapshot_id
 from fairlead.errors import ConfigurationError, GroupError, KafkaUnavailableError
 from fairlead.kafka.consumer_protocol import CONSUMER, BrokerGroup, describe_broker_groups
@@ -33,15 +39,16 @@ from fairlead.kafka.descriptions import (
 from fairlead.kafka.fetch_sources import read_sources, topics_of_racks
 from fairlead.kafka.kafka_python_settings import kafka_python_settings
 from fairlead.kafka.offsets import (
-    committed_offsets,
+    UNLISTED_TOPICS_PER_GROUP,
+    TopicSizes,
     described_topics,
     log_offsets,
-    partition_counts,
-    read_committed,
+    topic_sizes,
 )
 from fairlead.kafka.pinned import SharedPinLog, with_pinned_shares
+from fairlead.kafka.reachability import unreachable
 from fairlead.kafka.refusals import raise_if_refused
-from fairlead.kafka.requests import GRACE_S, backoff, kafka_error
+from fairlead.kafka.requests import Answers, backoff, kafka_error
 from fairlead.settings import KafkaSettings
 from fairlead.wire.partitions import kafka_uuid
 
@@ -139,7 +146,7 @@ class KafkaGateway:
         KafkaUnavailableError
             No answer in time.
         """
-        listed = self._ask_members(lambda admin: admin.list_groups())
+        listed = self._ask_members(_list_groups)
         names = sorted(
             group["group_id"]
             for group in listed
@@ -188,27 +195,28 @@ class KafkaGateway:
         """
         descriptions = self._describe(sorted(set(groups)), patience_s, progress)
         started = time.monotonic()
+        # Also of groups that cannot be planned: their lag is worth knowing.
+        commits = self._commits(sorted(descriptions), progress)
+        for name, error in commits.errors.items():
+            why = descriptions[name].error or f"Its commits cannot be read: {error.str()}"
+            descriptions[name] = replace(descriptions[name], error=why)
+        committed = commits.values
         with self._asking() as admin:
-            # Also of groups that cannot be planned: their lag is worth knowing.
-            commits = committed_offsets(admin, sorted(descriptions), self._timeout_s, progress)
-            for name, error in commits.errors.items():
-                why = descriptions[name].error or f"Its commits cannot be read: {error.str()}"
-                descriptions[name] = replace(descriptions[name], error=why)
-            committed = {name: read_committed(answer) for name, answer in commits.values.items()}
-            counts, hidden = partition_counts(
-                admin,
-                {topic for found in committed.values() for topic in found}
-                | {
-                    topic
-                    for name in committed
-                    for member in descriptions[name].members
-                    for topic in member.topics
-                },
-                self._timeout_s,
-                progress,
-            )
+            topics_of = {
+                name: _subscribed(found) | committed.get(name, {}).keys()
+                for name, found in descriptions.items()
+            }
+            sizes = topic_sizes(admin, topics_of, self._timeout_s, progress)
+            for name, count in sizes.unlisted.items():
+                why = descriptions[name].error or _unlisted(count)
+                descriptions[name] = replace(descriptions[name], error=why, members=())
             ends, ends_at = log_offsets(
-                admin, self._open_reader(), counts, hidden, self._timeout_s, tell=progress
+                admin,
+                self._open_reader(),
+                sizes.counts,
+                sizes.hidden,
+                self._timeout_s,
+                tell=progress,
             )
         return build_snapshot(
             snapshot_id=snapshot_id or new_snapshot_id(ends_at),
@@ -264,18 +272,25 @@ class KafkaGateway:
         """
         observed_at = datetime.now(UTC)
         descriptions = self._describe(sorted(set(groups)))
-        topics = {
-            topic
-            for found in descriptions.values()
-            for member in found.members
-            for topic in member.topics
-        }
+        topics_of = {group: _subscribed(found) for group, found in descriptions.items()}
         with self._asking() as admin:
-            counts, hidden = partition_counts(admin, topics, self._timeout_s)
+            sizes = topic_sizes(admin, topics_of, self._timeout_s)
         return {
-            group: _live(group, found, counts, hidden, observed_at)
-            for group, found in descriptions.items()
+            group: _live(group, found, sizes, observed_at) for group, found in descriptions.items()
         }
+
+    def _commits(
+        self, groups: Sequence[str], progress: ReportProgress
+    ) -> Answers[str, CommittedOffsets]:
+        from fairlead.kafka.commits import fetch_commits  # noqa: PLC0415 - it imports kafka-python
+
+        if not groups:
+            return Answers()
+        try:
+            return fetch_commits(self._open_member_admin(), groups, self._timeout_s, progress)
+        except KafkaUnavailableError:
+            self._close_member_admin()
+            raise
 
     def _describe(
         self,
@@ -335,7 +350,7 @@ class KafkaGateway:
 
         wanted = set(groups)
         try:
-            listed = self._ask_members(lambda admin: admin.list_groups()) if wanted else []
+            listed = self._ask_members(_list_groups) if wanted else []
         except BrokerResponseError as error:
             raise KafkaUnavailableError(f"Kafka does not list groups: {error}") from error
         return sorted(
@@ -458,19 +473,21 @@ class KafkaGateway:
         return self._member_admin
 
     def _require_broker(self) -> None:
-        """Check that some broker answers; kafka-python leaks its sockets where none does."""
-        with self._asking() as admin:
-            cluster = admin.describe_cluster(request_timeout=self._timeout_s)
-            try:
-                cluster.result(self._timeout_s + GRACE_S)  # type: ignore[attr-defined] # a future, whatever the stubs say
-            except KafkaException as error:
-                why = kafka_error(error).str()
-                raise KafkaUnavailableError(f"Kafka does not answer: {why}") from error
+        if why := unreachable(str(self._settings.librdkafka()["bootstrap.servers"])):
+            raise KafkaUnavailableError(f"Kafka does not answer: {why}")
 
     def _close_member_admin(self) -> None:
         if self._member_admin is not None:
             self._member_admin.close()
             self._member_admin = None
+
+
+def _list_groups(admin: "KafkaAdminClient") -> list[dict[str, Any]]:
+    """List the groups of every broker, also of one that has returned since the client connected."""
+    manager = admin._manager  # noqa: SLF001 - no public way to refresh kafka-python's list of brokers
+    manager.run(manager.cluster.refresh_metadata)
+    listed: list[dict[str, Any]] = admin.list_groups()
+    return listed
 
 
 def _unsettled(found: GroupDescription) -> bool:
@@ -479,21 +496,30 @@ def _unsettled(found: GroupDescription) -> bool:
     return moving or found.state in REBALANCING
 
 
+def _subscribed(found: GroupDescription) -> set[str]:
+    return {topic for member in found.members for topic in member.topics}
+
+
+def _unlisted(count: int) -> str:
+    return (
+        f"It reads {count:,} topics that the cluster does not list: at most "
+        f"{UNLISTED_TOPICS_PER_GROUP:,} are looked up. Correct the subscription of its members"
+    )
+
+
 def _live(
-    group: str,
-    found: GroupDescription,
-    counts: Mapping[str, int],
-    hidden: Mapping[str, str],
-    observed_at: datetime,
+    group: str, found: GroupDescription, sizes: TopicSizes, observed_at: datetime
 ) -> LiveGroup | GroupError:
     """Return what is known of a group, with the partition counts of what it reads, or why not."""
     if found.error:
         return GroupError(f"Group {group}: {found.error}")
-    topics = {topic for member in found.members for topic in member.topics}
-    if unreadable := sorted(topics & hidden.keys()):
+    if group in sizes.unlisted:
+        return GroupError(f"Group {group}: {_unlisted(sizes.unlisted[group])}")
+    topics = _subscribed(found)
+    if unreadable := sorted(topics & sizes.hidden.keys()):
         topic = unreadable[0]
-        return GroupError(f"Group {group}: topic {topic} cannot be read: {hidden[topic]}")
-    own = {topic: counts[topic] for topic in sorted(topics & counts.keys())}
+        return GroupError(f"Group {group}: topic {topic} cannot be read: {sizes.hidden[topic]}")
+    own = {topic: sizes.counts[topic] for topic in sorted(topics & sizes.counts.keys())}
     return LiveGroup(
         group, found.state, found.protocol, found.members, own, observed_at, found.group_type
     )

@@ -1,11 +1,13 @@
-"""Where groups have committed, and where partitions begin and end.
+"""Where partitions begin and end, and how many a topic has.
 
-Belongs here: asking librdkafka for offsets in batches, into arrays. Does not: who reads what
-(`descriptions`), nor laying offsets out as tables (`fairlead.domain.snapshot`).
+Belongs here: asking librdkafka for offsets in batches, into arrays. Does not: members and their
+partitions (`descriptions`), commits (`commits`), the tables of a snapshot
+(`fairlead.domain.snapshot`).
 """
 
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import Future
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
@@ -15,7 +17,6 @@ from confluent_kafka import (
     OFFSET_BEGINNING,
     OFFSET_END,
     Consumer,
-    ConsumerGroupTopicPartitions,
     IsolationLevel,
     KafkaException,
     TopicCollection,
@@ -24,11 +25,12 @@ from confluent_kafka import (
 from confluent_kafka.admin import AdminClient, ListOffsetsResultInfo, OffsetSpec, TopicDescription
 
 from fairlead.common.progress import ReportCount, ReportProgress, phase
-from fairlead.domain.groups import CommittedOffsets, LogOffsets
+from fairlead.domain.groups import LogOffsets
 from fairlead.kafka.requests import MISSING, Answers, ask_each
 
-GROUPS_A_BATCH: Final = 16
 TOPICS_A_BATCH: Final = 100
+#: A group may subscribe to topics that do not exist yet. Each one costs a look-up in every sample.
+UNLISTED_TOPICS_PER_GROUP: Final = 1_000
 PARTITIONS_A_BATCH: Final = 500
 """Few: librdkafka's time for a batch grows faster than the batch."""
 UNTOLD: Final = "its leader does not answer"
@@ -37,64 +39,58 @@ IN_ONE_CALL_S: Final = 5.0
 """How long the quick way may take before partitions are asked about one by one."""
 
 
-def committed_offsets(
-    admin: AdminClient,
-    groups: Sequence[str],
-    timeout_s: float,
-    tell: ReportProgress = lambda _: None,
-) -> Answers[str, ConsumerGroupTopicPartitions]:
-    """Ask for everything the groups have committed."""
+@dataclass(frozen=True)
+class TopicSizes:
+    """How many partitions topics have.
 
-    def ask(portion: Sequence[str]) -> dict[str, "Future[ConsumerGroupTopicPartitions]"]:
-        # librdkafka takes one group a request; the requests run side by side.
-        return {
-            group: admin.list_consumer_group_offsets(
-                [ConsumerGroupTopicPartitions(group)], request_timeout=timeout_s
-            )[group]
-            for group in portion
-        }
-
-    told = phase(tell, "Read the commits of {:,} of {:,} groups")
-    return ask_each(groups, ask, batch=GROUPS_A_BATCH, timeout_s=timeout_s, told=told)
-
-
-def read_committed(answer: ConsumerGroupTopicPartitions) -> CommittedOffsets:
-    """Sort one group's commits by topic; partitions without a commit are left out."""
-    by_topic: dict[str, tuple[list[int], list[int]]] = {}
-    for entry in answer.topic_partitions or ():
-        if entry.offset >= 0:
-            numbers, offsets = by_topic.setdefault(entry.topic, ([], []))
-            numbers.append(entry.partition)
-            offsets.append(entry.offset)
-    return {
-        topic: (np.array(numbers, np.int32), np.array(offsets, np.int64))
-        for topic, (numbers, offsets) in by_topic.items()
-    }
-
-
-def partition_counts(
-    admin: AdminClient,
-    topics: Collection[str],
-    timeout_s: float,
-    tell: ReportProgress = lambda _: None,
-) -> tuple[dict[str, int], dict[str, str]]:
-    """Count the partitions of topics.
-
-    Returns
-    -------
-    Topic to number of partitions, of those that exist; topic to the error that hides it.
+    Parameters
+    ----------
+    counts
+        Topic to number of partitions, of the topics that exist.
+    hidden
+        Topic to the error that hides it, such as a missing right.
+    unlisted
+        Group to the number of its topics that the cluster does not list, of groups with more than
+        `UNLISTED_TOPICS_PER_GROUP`: these topics were not looked up.
     """
+
+    counts: Mapping[str, int]
+    hidden: Mapping[str, str]
+    unlisted: Mapping[str, int]
+
+
+def topic_sizes(
+    admin: AdminClient,
+    topics_of: Mapping[str, Collection[str]],
+    timeout_s: float,
+    tell: ReportProgress = lambda _: None,
+) -> TopicSizes:
+    """Count the partitions of the topics of groups.
+
+    Parameters
+    ----------
+    topics_of
+        Group to the topics that it reads or has committed.
+    """
+    topics = {topic for own in topics_of.values() for topic in own}
     told = phase(tell, "Counted the partitions of {:,} of {:,} topics")
     counts = _in_one_call(admin, topics) if len(topics) > TOPICS_A_BATCH else {}
     told(len(counts), len(topics))
-    left = sorted(set(topics) - counts.keys())
-    answers = described_topics(admin, left, timeout_s)
+    left: set[str] = set()
+    unlisted: dict[str, int] = {}
+    for group, own in topics_of.items():
+        missing = set(own) - counts.keys()
+        if counts and len(missing) > UNLISTED_TOPICS_PER_GROUP:
+            unlisted[group] = len(missing)
+        else:
+            left |= missing
+    answers = described_topics(admin, sorted(left), timeout_s)
     told(len(topics), len(topics))
     hidden = {
         topic: error.str() for topic, error in answers.errors.items() if error.code() not in MISSING
     }
     counts |= {topic: len(found.partitions) for topic, found in answers.values.items()}
-    return counts, hidden
+    return TopicSizes(counts, hidden, unlisted)
 
 
 def described_topics(
@@ -140,7 +136,7 @@ def log_offsets(
     admin, reader
         Of the same cluster; the reader with isolation level `read_uncommitted`.
     counts, hidden
-        As `partition_counts` returns them.
+        As `topic_sizes` returns them.
 
     Returns
     -------

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 from pyspark.sql import SparkSession
 
-from fairlead.domain.groups import GroupDescription, LiveMember, LogOffsets
+from fairlead.domain.groups import GroupDescription, LiveMember, LogOffsets, TopicCommits
 from fairlead.domain.policy import Policy
 from fairlead.domain.snapshot import GroupSnapshot, build_snapshot, new_snapshot_id
 from fairlead.spark.candidates import write_candidates
@@ -59,6 +59,10 @@ def _snapshot(at: datetime) -> GroupSnapshot:
         spread_s=0.0,
         descriptions={_NAME: GroupDescription(_NAME, "Stable", "consumer", "range", (member,))},
         cohorts={},
-        committed={_NAME: {_NAME: (numbers, np.zeros(_PARTITIONS, np.int64))}},
+        committed={
+            _NAME: {
+                _NAME: TopicCommits(numbers, np.zeros(_PARTITIONS, np.int64), [b""] * _PARTITIONS)
+            }
+        },
         log=log,
     )

@@ -37,6 +37,7 @@ OWN_SERVICES: Final = {
     "tests/fairlead/followers/client_assignors/test_assignors.py": "a Java consumer joins",
     "tests/fairlead/kafka/test_refusals.py": "a broker that lets in by TLS and password alone",
     "tests/fairlead/kafka/test_rights.py": "the same broker",
+    "tests/fairlead/kafka/test_coordinator_moves.py": "coordinators move between three brokers",
     "tests/fairlead/kafka/test_fetch_sources.py": "three brokers in three racks",
     "tests/fairlead/sandbox/test_jars.py": "Spark's own Ivy resolves jars",
     "tests/fairlead/sandbox/test_kafka.py": "starts and kills a broker",

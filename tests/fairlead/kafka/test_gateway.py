@@ -2,8 +2,9 @@
 
 # ruff: noqa: PLR0917 - pytest passes fixtures by name
 
+import struct
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -13,8 +14,14 @@ from confluent_kafka.admin import AdminClient, NewPartitions, OffsetSpec
 
 from fairlead.domain.snapshot import GROUPS, MEMBERS, OFFSETS, GroupSnapshot
 from fairlead.errors import ConfigurationError, GroupError, KafkaUnavailableError
+from fairlead.kafka.commits import fetch_commits
 from fairlead.kafka.gateway import KafkaGateway
-from fairlead.kafka.offsets import committed_offsets, log_offsets, partition_counts
+from fairlead.kafka.offsets import (
+    UNLISTED_TOPICS_PER_GROUP,
+    described_topics,
+    log_offsets,
+    topic_sizes,
+)
 from fairlead.kafka.requests import kafka_answers
 from fairlead.sandbox.processes import wait_until
 from fairlead.settings import KafkaSettings, Settings
@@ -184,9 +191,9 @@ def test_a_deleted_topic_leaves_its_commits_with_an_error(
     # Deleting a topic deletes its commits, too, a moment later: delete between the two questions.
     def delete_then_count(*arguments: Any) -> Any:
         delete(admin, gone)
-        return partition_counts(*arguments)
+        return topic_sizes(*arguments)
 
-    monkeypatch.setattr("fairlead.kafka.gateway.partition_counts", delete_then_count)
+    monkeypatch.setattr("fairlead.kafka.gateway.topic_sizes", delete_then_count)
     snapshot = gateway.snapshot([unique_name])
 
     assert offsets_of(snapshot) == [(0, 0, 2, 1), (0, None, None, 1)]
@@ -260,6 +267,61 @@ def test_undecodable_metadata_concerns_one_group(
     assert snapshot.members["member"].to_pylist() == ["a"]
 
 
+@pytest.mark.parametrize("name", [b"", b"\0", b"a b"])
+def test_impossible_topic_name_concerns_one_group(
+    gateway: KafkaGateway,
+    kafka_topic: Fixture,
+    join: Fixture,
+    join_raw: Fixture,
+    unique_name: str,
+    name: bytes,
+) -> None:
+    """A member that subscribes to a name which Kafka does not allow is an error of its group."""
+    topics = struct.pack(">ih", 1, len(name)) + name
+    join_raw(f"{unique_name}-bad", b"\x00\x00" + topics + b"\x00\x00\x00\x00")
+    join(f"{unique_name}-good", [kafka_topic()], 1, [{"client.id": "a"}])
+
+    snapshot = gateway.snapshot([f"{unique_name}-good", f"{unique_name}-bad"])
+
+    bad, good = errors_of(snapshot.groups)
+    assert bad is not None
+    assert "a name that Kafka does not allow" in bad
+    assert good is None
+    assert snapshot.offsets["group"].to_pylist() == [f"{unique_name}-good"]
+
+
+def test_thousands_of_missing_topics_are_not_looked_up(
+    gateway: KafkaGateway,
+    kafka_topic: Fixture,
+    join: Fixture,
+    unique_name: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A group whose subscription names too many topics that do not exist is an error of its own."""
+    looked_up: list[str] = []
+
+    def note(admin: AdminClient, topics: Sequence[str], timeout_s: float) -> Any:
+        looked_up.extend(topics)
+        return described_topics(admin, topics, timeout_s)
+
+    monkeypatch.setattr("fairlead.kafka.offsets.described_topics", note)
+    topic = kafka_topic()
+    missing = [f"{unique_name}-{number}" for number in range(UNLISTED_TOPICS_PER_GROUP + 1)]
+    few = missing[:3]
+    join(f"{unique_name}-many", [topic, *missing], 1, [{"client.id": "a"}])
+    join(f"{unique_name}-few", [topic, *few], 1, [{"client.id": "a"}])
+
+    snapshot = gateway.snapshot([f"{unique_name}-few", f"{unique_name}-many"])
+
+    assert looked_up == few
+    fine, refused = errors_of(snapshot.groups)
+    assert fine is None
+    assert refused is not None
+    assert refused.startswith(f"It reads {len(missing):,} topics that the cluster does not list")
+    with pytest.raises(GroupError, match="the cluster does not list"):
+        gateway.live_group(f"{unique_name}-many")
+
+
 def test_broken_groups_among_many_concern_no_other(
     gateway: KafkaGateway,
     kafka_topic: Fixture,
@@ -302,12 +364,12 @@ def test_unreadable_commits_concern_one_group(
         commit(f"{unique_name}-{name}", {(topic, 0): 0})
 
     def refuse_one(*arguments: Any) -> Any:
-        answers = committed_offsets(*arguments)
+        answers = fetch_commits(*arguments)
         del answers.values[f"{unique_name}-a"]
         answers.errors[f"{unique_name}-a"] = KafkaError(KafkaError.GROUP_AUTHORIZATION_FAILED)
         return answers
 
-    monkeypatch.setattr("fairlead.kafka.gateway.committed_offsets", refuse_one)
+    monkeypatch.setattr("fairlead.kafka.commits.fetch_commits", refuse_one)
     snapshot = gateway.snapshot([f"{unique_name}-a", f"{unique_name}-b"])
 
     refused, fine = errors_of(snapshot.groups)
@@ -394,12 +456,12 @@ def test_end_offsets_are_read_after_committed_ones(
     commit(unique_name, {(topic, 0): 1})
 
     def read_then_move_on(*arguments: Any) -> Any:
-        answer = committed_offsets(*arguments)
+        answer = fetch_commits(*arguments)
         produce(topic, [4])
         commit(unique_name, {(topic, 0): 5})
         return answer
 
-    monkeypatch.setattr("fairlead.kafka.gateway.committed_offsets", read_then_move_on)
+    monkeypatch.setattr("fairlead.kafka.commits.fetch_commits", read_then_move_on)
 
     assert offsets_of(gateway.snapshot([unique_name])) == [(0, 0, 5, 1)]
 

@@ -14,7 +14,7 @@ from sqlalchemy import Engine, text
 
 from fairlead.archive import LookArchive
 from fairlead.domain import candidate_rows
-from fairlead.domain.groups import GroupDescription, LiveMember, LogOffsets
+from fairlead.domain.groups import GroupDescription, LiveMember, LogOffsets, TopicCommits
 from fairlead.domain.hindsight import Hindsight
 from fairlead.domain.judgement.decision import Question
 from fairlead.domain.looks.questions import Group, PlanningOptions, question_about
@@ -287,7 +287,7 @@ def three_groups(at: datetime) -> GroupSnapshot:
         spread_s=0.0,
         descriptions={name: described(name) for name in names},
         cohorts={},
-        committed={name: {name: (partition, np.array([5]))} for name in names},
+        committed={name: {name: TopicCommits(partition, np.array([5]), [b""])} for name in names},
         log=LogOffsets(
             starts={name: number for number, name in enumerate(names)},
             counts=dict.fromkeys(names, 1),

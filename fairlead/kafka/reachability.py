@@ -1,0 +1,56 @@
+"""Whether a broker accepts connections at all, which a wrong address answers within seconds.
+
+Belongs here: connecting by TCP. Does not: what a broker refuses (`refusals`).
+
+librdkafka and kafka-python try an address until a request times out, and then name neither the
+address nor the reason. kafka-python also leaks its sockets.
+"""
+
+import socket
+import time
+from queue import Empty, SimpleQueue
+from threading import Thread
+from typing import Final
+
+#: Seconds for all addresses together: enough for a name server and for one lost packet.
+CONNECT_S: Final = 3.0
+_DEFAULT_PORT: Final = 9092
+_MOST_NAMED: Final = 3
+
+
+def unreachable(bootstrap_servers: str) -> str | None:
+    """Return why none of the bootstrap servers accepts a connection; None if one does.
+
+    Examples
+    --------
+    >>> unreachable("localhost:1")
+    'localhost:1: Connection refused'
+    """
+    addresses = [address.strip() for address in bootstrap_servers.split(",") if address.strip()]
+    answers: SimpleQueue[str | None] = SimpleQueue()
+    for address in addresses:  # side by side: one that does not answer delays no other
+        Thread(target=lambda at=address: answers.put(_refusal(at)), daemon=True).start()
+    deadline = time.monotonic() + CONNECT_S
+    reasons: list[str] = []
+    for _ in addresses:
+        try:
+            reason = answers.get(timeout=max(0.0, deadline - time.monotonic()))
+        except Empty:
+            silent = [at for at in addresses if not any(said.startswith(at) for said in reasons)]
+            reasons += [f"{at}: no answer within {CONNECT_S:.0f} s" for at in silent]
+            break
+        if reason is None:
+            return None
+        reasons.append(reason)
+    return "; ".join(reasons[:_MOST_NAMED])
+
+
+def _refusal(address: str) -> str | None:
+    host, colon, port = address.rpartition("://")[2].rpartition(":")
+    if not colon or port.endswith("]"):
+        host, port = f"{host}{colon}{port}", str(_DEFAULT_PORT)
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=CONNECT_S).close()
+    except (OSError, ValueError) as error:
+        return f"{address}: {getattr(error, 'strerror', None) or error}"
+    return None

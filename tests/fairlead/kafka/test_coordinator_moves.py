@@ -1,0 +1,158 @@
+"""Samples, surveys and plans on three brokers while coordinators move: no process is lost."""
+
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from itertools import cycle
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+from kafka.admin import KafkaAdminClient
+from kafka.structs import TopicPartition as PythonTopicPartition
+
+from fairlead.errors import KafkaUnavailableError
+from fairlead.kafka.gateway import KafkaGateway
+from fairlead.sandbox.processes import wait_until
+from fairlead.settings import KafkaSettings
+from tests.cluster import NODES, KafkaCluster
+from tests.lengths import form
+
+pytestmark = pytest.mark.kafka
+
+OFFSETS = "__consumer_offsets"
+GROUPS = [f"moves-{number}" for number in range(12)]
+MOVES = form(short=8, long=180)
+#: Freezes of a broker for a minute, and restarts, beside the elections.
+FREEZES = form(short=0, long=10)
+RESTARTS = form(short=1, long=10)
+FREEZE_S = 60.0
+PREFERRED = 0
+#: Samples for ever, by a gateway that is kept and by new ones; a failed sample is no failure here.
+SAMPLER = """
+import sys
+from fairlead.errors import FairleadError
+from fairlead.kafka.gateway import KafkaGateway
+from fairlead.settings import KafkaSettings
+
+settings = KafkaSettings(bootstrap_servers=sys.argv[1], request_timeout_s=10.0)
+groups = sys.argv[2:]
+with KafkaGateway(settings) as kept:
+    while True:
+        for gateway in (kept, KafkaGateway(settings)):
+            try:
+                if gateway is kept:
+                    gateway.snapshot(groups, patience_s=0.0)
+                else:
+                    with gateway:
+                        gateway.snapshot(gateway.list_groups(), patience_s=0.0)
+            except FairleadError as error:
+                print("failed", error, flush=True)
+            else:
+                print("sampled", flush=True)
+"""
+
+
+@contextmanager
+def running(arguments: list[str], log: Path) -> Iterator["subprocess.Popen[bytes]"]:
+    """Run a process that must still run when the block ends."""
+    with log.open("wb") as output, subprocess.Popen(arguments, stdout=output, stderr=output) as one:
+        try:
+            yield one
+            assert one.poll() is None, f"ended with {one.returncode}: {log.read_text()[-2000:]}"
+        finally:
+            one.kill()
+
+
+def rotate(admin: KafkaAdminClient, partitions: int, first: int) -> None:
+    """Let another broker lead each partition of the offsets topic: all coordinators move."""
+    orders = {
+        PythonTopicPartition(OFFSETS, partition): [
+            (first + partition + place) % NODES + 1 for place in range(NODES)
+        ]
+        for partition in range(partitions)
+    }
+    admin.alter_partition_reassignments(orders)
+    admin.elect_leaders(PREFERRED, {OFFSETS: list(range(partitions))}, raise_errors=False)
+
+
+def samples(log: Path) -> int:
+    """Count the samples that a sampler has completed."""
+    return log.read_text().count("sampled")
+
+
+def wait_for_samples(log: Path, more: int) -> None:
+    """Wait until the sampler has completed more samples."""
+    wanted, deadline = samples(log) + more, time.monotonic() + 600
+    while samples(log) < wanted:
+        assert time.monotonic() < deadline, f"no sample any more: {log.read_text()[-2000:]}"
+        time.sleep(0.05)
+
+
+def join_and_commit(servers: str, group: str) -> None:
+    """Make a group as a consumer does that reads a topic, commits, and leaves."""
+    consumer = Consumer({"bootstrap.servers": servers, "group.id": group})
+    consumer.subscribe(["moves"])
+    deadline = time.monotonic() + 600
+    while not consumer.assignment():
+        assert time.monotonic() < deadline, "nothing is assigned"
+        consumer.poll(0.1)
+    consumer.commit(offsets=[TopicPartition("moves", 0, 0)], asynchronous=False)
+    consumer.close()
+
+
+def listed(gateway: KafkaGateway, groups: Sequence[str] = ()) -> bool:
+    """Whether the gateway lists groups, these among them."""
+    try:
+        return set(gateway.list_groups()) >= set(groups)
+    except KafkaUnavailableError:
+        return False
+
+
+def test_no_process_is_lost_when_coordinators_move(
+    three_brokers: KafkaCluster, tmp_path: Path
+) -> None:
+    """Librdkafka's list_consumer_group_offsets ends the process then: issue 5040."""
+    servers = three_brokers.bootstrap_servers
+    settings = KafkaSettings(bootstrap_servers=servers, request_timeout_s=120.0)
+    librdkafka = AdminClient({"bootstrap.servers": servers})
+    librdkafka.create_topics([NewTopic("moves", 4, 3)])["moves"].result(120)
+    for group in GROUPS:
+        join_and_commit(servers, group)
+    partitions = len(librdkafka.list_topics(OFFSETS, timeout=60).topics[OFFSETS].partitions)
+    admin = KafkaAdminClient(bootstrap_servers=servers, request_timeout_ms=120_000)
+    log = tmp_path / "sampler.log"
+    arguments = [sys.executable, "-c", SAMPLER, servers, *GROUPS]
+    with running(arguments, log) as sampler:
+        wait_for_samples(log, 1)
+        for number in range(MOVES):
+            rotate(admin, partitions, number)
+            wait_for_samples(log, 2)
+            assert sampler.poll() is None
+        brokers = cycle(three_brokers.brokers.values())
+        for broker, number in zip(brokers, range(RESTARTS), strict=False):
+            broker.kill()
+            with KafkaGateway(settings) as kept:
+                assert wait_until(partial(listed, kept), timeout_s=240), "the broker is not fenced"
+                broker.start()
+                rotate(admin, partitions, number)
+                # kafka-python refreshes its list of brokers every 300 s unless it is asked to
+                assert wait_until(partial(listed, kept, GROUPS), timeout_s=240), (
+                    "a group is missing"
+                )
+            wait_for_samples(log, 2)
+        for broker, _ in zip(brokers, range(FREEZES), strict=False):
+            process = broker.process()
+            assert process is not None
+            process.suspend()
+            time.sleep(FREEZE_S)
+            process.resume()
+            wait_for_samples(log, 2)
+    with KafkaGateway(settings) as gateway:
+        snapshot = gateway.snapshot(GROUPS)
+    assert snapshot.groups["error"].to_pylist() == [None] * len(GROUPS)
+    assert snapshot.offsets["committed_offset"].to_pylist().count(0) == len(GROUPS)
