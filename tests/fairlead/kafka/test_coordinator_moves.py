@@ -85,10 +85,11 @@ def samples(log: Path) -> int:
     return log.read_text().count("sampled")
 
 
-def wait_for_samples(log: Path, more: int) -> None:
-    """Wait until the sampler has completed more samples."""
+def wait_for_samples(sampler: "subprocess.Popen[bytes]", log: Path, more: int) -> None:
+    """Wait until the sampler, which must still run, has completed more samples."""
     wanted, deadline = samples(log) + more, time.monotonic() + 600
     while samples(log) < wanted:
+        assert sampler.poll() is None, f"ended with {sampler.returncode}"
         assert time.monotonic() < deadline, f"no sample any more: {log.read_text()[-2000:]}"
         time.sleep(0.05)
 
@@ -128,11 +129,10 @@ def test_no_process_is_lost_when_coordinators_move(
     log = tmp_path / "sampler.log"
     arguments = [sys.executable, "-c", SAMPLER, servers, *GROUPS]
     with running(arguments, log) as sampler:
-        wait_for_samples(log, 1)
+        wait_for_samples(sampler, log, 1)
         for number in range(MOVES):
             rotate(admin, partitions, number)
-            wait_for_samples(log, 2)
-            assert sampler.poll() is None
+            wait_for_samples(sampler, log, 2)
         brokers = cycle(three_brokers.brokers.values())
         for broker, number in zip(brokers, range(RESTARTS), strict=False):
             broker.kill()
@@ -144,14 +144,14 @@ def test_no_process_is_lost_when_coordinators_move(
                 assert wait_until(partial(listed, kept, GROUPS), timeout_s=240), (
                     "a group is missing"
                 )
-            wait_for_samples(log, 2)
+            wait_for_samples(sampler, log, 2)
         for broker, _ in zip(brokers, range(FREEZES), strict=False):
             process = broker.process()
             assert process is not None
             process.suspend()
             time.sleep(FREEZE_S)
             process.resume()
-            wait_for_samples(log, 2)
+            wait_for_samples(sampler, log, 2)
     with KafkaGateway(settings) as gateway:
         snapshot = gateway.snapshot(GROUPS)
     assert snapshot.groups["error"].to_pylist() == [None] * len(GROUPS)
