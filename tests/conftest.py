@@ -33,12 +33,12 @@ from fairlead.kafka.fetch_sources import RACK_AWARE, SELECTOR
 from fairlead.sandbox import Sandbox, Services
 from fairlead.sandbox.jars import kafka_classpath
 from fairlead.sandbox.plugin import compile_java, plugin_jar
-from fairlead.sandbox.processes import wait_until
 from fairlead.settings import KafkaSettings, PostgresSettings, Settings, SparkSettings
 from fairlead.store.migrate import upgrade
 from tests.cluster import KafkaCluster
 from tests.lengths import form
 from tests.started import limits
+from tests.waiting import PATIENCE_S, eventually
 from tests.while_needed import end_after, note_last, while_needed
 
 if TYPE_CHECKING:
@@ -303,15 +303,15 @@ def kafka_topic(services: Services) -> Iterator[KafkaTopic]:
     ) -> str:
         topic = name or f"test-{uuid.uuid4().hex[:12]}"
         new = NewTopic(topic, num_partitions=partitions, replication_factor=1, config=config or {})
-        assert wait_until(lambda: _makes(admin, new), timeout_s=120)
+        eventually(lambda: _makes(admin, new), f"topic {topic} is made")
         created.append(topic)
-        assert wait_until(lambda: _knows(admin, topic), timeout_s=120)
+        eventually(lambda: _knows(admin, topic), f"topic {topic} is there")
         return topic
 
     yield create
     for future in (admin.delete_topics(created) if created else {}).values():
         try:
-            future.result(timeout=120)
+            future.result(timeout=PATIENCE_S)
         except KafkaException as error:
             cause = error.args[0]
             if not isinstance(cause, KafkaError) or cause.code() != UNKNOWN_TOPIC:
@@ -321,7 +321,7 @@ def kafka_topic(services: Services) -> Iterator[KafkaTopic]:
 def _makes(admin: AdminClient, topic: NewTopic) -> bool:
     """Make a topic; False: on a busy machine the controller gave the broker up for a moment."""
     try:
-        admin.create_topics([topic])[topic.topic].result(timeout=120)
+        admin.create_topics([topic])[topic.topic].result(timeout=PATIENCE_S)
     except KafkaException as error:
         cause = error.args[0]
         if isinstance(cause, KafkaError) and cause.code() == FENCED:
@@ -332,7 +332,7 @@ def _makes(admin: AdminClient, topic: NewTopic) -> bool:
 
 def _knows(admin: AdminClient, topic: str) -> bool:
     """Whether the broker has learnt of a topic that was made."""
-    found = admin.list_topics(topic, timeout=120).topics[topic]
+    found = admin.list_topics(topic, timeout=PATIENCE_S).topics[topic]
     return found.error is None and bool(found.partitions)
 
 

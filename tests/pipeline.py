@@ -32,8 +32,9 @@ from fairlead.store.plans import PlanStore
 from orchestration.definitions import build_defs
 from orchestration.proxy import ACTOR_TAG
 from orchestration.runs import range_tags
-from tests.fairlead.followers.helpers import Fleet, Member, eventually
+from tests.fairlead.followers.helpers import Fleet, Member
 from tests.recalled import recall
+from tests.waiting import PATIENCE_S, eventually
 
 #: Records of a topic's partitions: under `range`, the first of two consumers has most of them.
 SKEWED: Final = (100, 80, 5, 5)
@@ -172,7 +173,7 @@ class Pipeline:
         for partition, count in enumerate(counts):
             for _ in range(count):
                 producer.produce(topic, b"record", partition=partition)
-        assert producer.flush(30) == 0
+        assert producer.flush(PATIENCE_S) == 0
 
     def recall(self, group: str) -> None:
         """Write down a past of a group: who is behind now fell behind; see `tests.recalled`."""

@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from tests.interrupts import heeding_ctrl_c
+from tests.waiting import PATIENCE_S
 
 SLEEP = "import time; print('up', flush=True); time.sleep(60)"
 
@@ -28,7 +29,7 @@ def test_child_ends_by_ctrl_c_where_we_ignore_it(disposition: signal.Handlers) -
             assert child.stdout is not None
             assert child.stdout.readline() == "up\n"
             child.send_signal(signal.SIGINT)
-            assert child.wait(30) == -signal.SIGINT
+            assert child.wait(PATIENCE_S) == -signal.SIGINT
         assert signal.getsignal(signal.SIGINT) == disposition
     finally:
         signal.signal(signal.SIGINT, before)

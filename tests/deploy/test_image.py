@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from tests.deploy.containers import COMPOSE, Composed, build, image_figures
+from tests.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.test_long(guarded_by="tests/deploy/test_compose.py")
 
@@ -71,9 +72,11 @@ def _started(composed: Composed, name: str) -> None:
     if COMPOSE["services"][name]["restart"] == "no":
         assert composed.ended_well(name), composed.log(name)
     elif "test" in COMPOSE["services"][name].get("healthcheck", {}) and name != "kafka":
-        composed.wait(lambda: composed.healthy(name), f"{name} is healthy", within_s=180)
+        composed.wait(lambda: composed.healthy(name), f"{name} is healthy", within_s=PATIENCE_S)
     elif name == "kafka":  # its own check is a script of another image
-        composed.wait(lambda: "Kafka Server started" in composed.log(name), name, within_s=90)
+        composed.wait(
+            lambda: "Kafka Server started" in composed.log(name), name, within_s=PATIENCE_S
+        )
     READY_AFTER_S[name] = round(time.monotonic() - began, 1)
 
 
@@ -99,7 +102,7 @@ def test_from_empty_to_a_followed_plan(followed: Composed) -> None:
     followed.wait(
         lambda: '"group":"carts"' in followed.exec("serve", "python", "-c", up),
         "Prometheus has scraped the pages",
-        within_s=180,
+        within_s=PATIENCE_S,
     )
     assert asked(followed, "SELECT rolname FROM pg_roles WHERE rolname = 'approver'") == "approver"
 
@@ -150,7 +153,9 @@ def test_kills_leave_database_and_topic_agreed(
 def back(composed: Composed, name: str) -> None:
     """Wait for a service that has ended; Kafka's own check is a script of another image."""
     if name != "kafka" and "test" in COMPOSE["services"][name].get("healthcheck", {}):
-        composed.wait(lambda: composed.healthy(name), f"{name} is healthy again", within_s=240)
+        composed.wait(
+            lambda: composed.healthy(name), f"{name} is healthy again", within_s=PATIENCE_S
+        )
 
 
 def agreed(composed: Composed, after: str) -> int:

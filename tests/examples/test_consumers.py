@@ -21,10 +21,11 @@ from fairlead.errors import GroupError
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.kafka.plan_topic import PlanTopic
 from fairlead.settings import Settings
-from tests.fairlead.followers.helpers import Owned, eventually, make_plan
+from tests.fairlead.followers.helpers import Owned, make_plan
 from tests.interrupts import heeding_ctrl_c
 from tests.packaging import ROOT, build, new_environment, run
 from tests.records import publish, unsigned
+from tests.waiting import PATIENCE_S, eventually
 
 PROBE = """
 import importlib, importlib.util, json, sys, time
@@ -147,7 +148,7 @@ def test_example_reads_what_the_plan_gives_it(
             eventually(partial(owns, gateway, unique_name, shares), "each process owns its share")
         producer = KafkaProducer(bootstrap_servers=broker)
         for partition in range(3):
-            producer.send(topic, partition=partition, value=b"hello").get(timeout=120)
+            producer.send(topic, partition=partition, value=b"hello").get(timeout=PATIENCE_S)
         producer.close()
         for name, share in shares.items():
             lines = {next(outputs[name].lines) for _ in share[topic]}

@@ -12,7 +12,8 @@ from fairlead.followers.core.follower import Follower, FollowOptions
 from fairlead.sandbox import Services
 from fairlead.testing import MemoryGroup, MemoryPlanTopic, plan_of
 from fairlead.wire.signing import Signer
-from tests.fairlead.followers.helpers import Fleet, Member, eventually
+from tests.fairlead.followers.helpers import Fleet, Member
+from tests.waiting import eventually
 
 SHARES = {"a": {"t": [2]}, "b": {"t": [0, 1]}}
 BY_RANGE = {"a": {"t": [0, 1]}, "b": {"t": [2]}}

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from fairlead.sandbox.kafka import HOST
-from tests.fairlead.followers.helpers import eventually
 from tests.fairlead.followers.storm import Storm
+from tests.waiting import PATIENCE_S, eventually
 
 TASKS = 6
 #: What a worker logs that has taken up what it was given.
@@ -53,7 +53,7 @@ class ConnectStorm(Storm):
                 {"Content-Type": "application/json"},
                 method="PUT",
             )
-            urllib.request.urlopen(request, timeout=60).close()  # noqa: S310
+            urllib.request.urlopen(request, timeout=PATIENCE_S).close()  # noqa: S310
         except (FileNotFoundError, urllib.error.URLError):
             return False
         return True

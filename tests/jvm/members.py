@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from fairlead.sandbox.java import BRIEF, find_java
+from tests.waiting import PATIENCE_S
 
 #: Small and quick to start; and it says what it logs.
 OPTIONS = ("-Xmx96m", *BRIEF)
@@ -49,7 +50,7 @@ class JavaMember:
     def stop(self) -> None:
         """Leave the group, and end."""
         self.process.terminate()
-        assert self.process.wait(timeout=240) == 0
+        assert self.process.wait(timeout=PATIENCE_S) == 0
 
 
 class JavaGroup:

@@ -25,7 +25,6 @@ from confluent_kafka.admin import (
 )
 
 from fairlead.sandbox.kafka import KafkaBroker
-from fairlead.sandbox.processes import wait_until
 from fairlead.wire.document import MemberShare, PlanDocument
 from fairlead.wire.members_record import Membership
 from fairlead.wire.partitions import kafka_uuid
@@ -33,15 +32,15 @@ from fairlead.wire.record import Headers, Origin, plan_headers, retired_value
 from fairlead.wire.signing import Signer
 from tests.cluster import KafkaCluster
 from tests.jvm.asking import Checks
+from tests.waiting import PATIENCE_S, eventually
 
 PLANS: Final = "fairlead.plans"
 MEMBERS: Final = "fairlead.members"
 #: Whom the assignor of a broker with rights reads plans as.
 READER: Final = "reader"
-#: Bounds only what hangs.
-WAIT_S: Final = 120.0
-#: A nudge that has had the target computed before the plan was read does so again by leaving.
-STAY_S: Final = 3.0
+#: Polls of 50 ms. A nudge that has had the target computed before the plan was read does so again
+#: by leaving.
+STAYS: Final = 60
 
 
 def shown(broker: KafkaBroker, checks: Checks) -> dict[str, Any]:
@@ -71,13 +70,13 @@ def rights(kind: type[Any], operation: AclOperation) -> list[Any]:
 def allow(cluster: "Cluster", operation: AclOperation) -> None:
     """Let the broker's assignor do something with both topics."""
     for done in cluster.admin.create_acls(rights(AclBinding, operation)).values():
-        done.result(WAIT_S)
+        done.result(PATIENCE_S)
 
 
 def forbid(cluster: "Cluster", operation: AclOperation) -> None:
     """Take that back."""
     for done in cluster.admin.delete_acls(rights(AclBindingFilter, operation)).values():
-        assert len(done.result(WAIT_S)) == 1
+        assert len(done.result(PATIENCE_S)) == 1
 
 
 class Cluster:
@@ -105,13 +104,15 @@ class Cluster:
             return topic
         config = {"cleanup.policy": "compact"} if compact else {}
         new = NewTopic(topic, partitions, config=config)
-        self.admin.create_topics([new])[topic].result(timeout=WAIT_S)
-        assert wait_until(lambda: topic in self.admin.list_topics().topics, timeout_s=WAIT_S)
+        self.admin.create_topics([new])[topic].result(timeout=PATIENCE_S)
+        eventually(lambda: topic in self.admin.list_topics().topics, f"topic {topic} is there")
         return topic
 
     def topic_id(self, topic: str) -> str:
         """Return the id that the cluster gave a topic."""
-        found = self.admin.describe_topics(TopicCollection([topic]))[topic].result(timeout=WAIT_S)
+        found = self.admin.describe_topics(TopicCollection([topic]))[topic].result(
+            timeout=PATIENCE_S
+        )
         return kafka_uuid(str(found.topic_id))
 
     def publish(
@@ -174,36 +175,38 @@ class Cluster:
         headers = membership.headers(origin=self._origin(MEMBERS), signer=self.signer)
         self._send(MEMBERS, group, membership.to_bytes(), headers)
 
-    def nudge(self, group: str, rack: str, until: Callable[[], bool]) -> bool:
-        """Join for a moment, again and again until something holds; returns whether it does."""
-        deadline = time.monotonic() + WAIT_S
-        while time.monotonic() < deadline:
-            nudge = Consumer(
-                {
-                    "bootstrap.servers": self.servers,
-                    "group.id": group,
-                    "group.protocol": "consumer",
-                    "client.id": "nudge",
-                    "client.rack": f"fairlead:{rack}",
-                }
-            )
-            try:
-                nudge.subscribe([PLANS])
-                leave_at = time.monotonic() + STAY_S
-                while time.monotonic() < leave_at:
-                    nudge.poll(0.05)
-                    assert not nudge.assignment(), "a nudge was given something"
-                    if until():
-                        return True
-            finally:
-                nudge.close()
+    def nudge(self, group: str, rack: str, until: Callable[[], bool], what: str) -> None:
+        """Join for a moment, again and again until something holds."""
+        eventually(lambda: self._nudged(group, rack, until), what)
+
+    def _nudged(self, group: str, rack: str, until: Callable[[], bool]) -> bool:
+        nudge = Consumer(
+            {
+                "bootstrap.servers": self.servers,
+                "group.id": group,
+                "group.protocol": "consumer",
+                "client.id": "nudge",
+                "client.rack": f"fairlead:{rack}",
+            }
+        )
+        try:
+            nudge.subscribe([PLANS])
+            for _ in range(STAYS):
+                nudge.poll(0.05)
+                assert not nudge.assignment(), "a nudge was given something"
+                if until():
+                    return True
+        finally:
+            nudge.close()
         return until()
 
     def names(self, group: str) -> dict[str, str]:
         """Return the members by their ids, with their client ids; of a group that is new none."""
-        futures: Any = self.admin.describe_consumer_groups([group], request_timeout=5)
+        futures: Any = self.admin.describe_consumer_groups(
+            [group], request_timeout=30
+        )  # clock: asked again
         try:
-            members = futures[group].result(timeout=WAIT_S).members
+            members = futures[group].result(timeout=PATIENCE_S).members
         except KafkaException:  # the first group of a broker waits for the topic of the offsets
             return {}
         return {member.member_id: member.client_id for member in members}
@@ -224,7 +227,7 @@ class Cluster:
 
     def _send(self, topic: str, group: str, value: bytes, headers: Headers) -> None:
         self._producer.produce(topic, key=group.encode(), value=value, headers=[*headers])
-        assert self._producer.flush(WAIT_S) == 0
+        assert self._producer.flush(PATIENCE_S) == 0
 
 
 class Plain:
@@ -307,10 +310,7 @@ class Group:
             self._leave[name] = ExitStack()
             member = Plain(self.cluster.servers, self.name, self.topic, name, static=self.static)
             self.members[name] = self._leave[name].enter_context(member)
-        assert wait_until(self.joined, timeout_s=WAIT_S), (
-            self.owned(),
-            self.cluster.names(self.name),
-        )
+        eventually(self.joined, lambda: (self.owned(), self.cluster.names(self.name)))
 
     def joined(self) -> bool:
         """Whether the broker knows as many members, and everything is owned once."""
@@ -342,9 +342,8 @@ class Group:
         self.publish(version, shares)
         self.cluster.tell(self.name, [self.topic])
         expected = {name: sorted(share) for name, share in shares.items()}
-        assert self.cluster.nudge(
-            self.name, f"{self.name}:{version}", lambda: self.owned() == expected
-        ), f"expected {expected}, not {self.owned()}"
+        rack = f"{self.name}:{version}"
+        self.cluster.nudge(self.name, rack, lambda: self.owned() == expected, f"{expected}")
 
     def publish(
         self,

@@ -8,20 +8,21 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.sandbox.processes import wait_until
 from fairlead.wire.signing import Signer
 from tests.cluster import KafkaCluster
 from tests.jvm.asking import Checks
-from tests.jvm.remote import MEMBERS, PLANS, WAIT_S, Cluster, Group, shown
+from tests.jvm.remote import MEMBERS, PLANS, Cluster, Group, shown
 from tests.records import PUBLIC, SIGNER
+from tests.waiting import eventually
 
 log = logging.getLogger(__name__)
 
 GROUPS, EACH = 4, 40
 #: Two megabytes of ranges.
 ODD = ",".join(str(2 * number) for number in range(250_000))
-#: Plans by which a group's usual time is known, and how much longer than that it may take.
-USUAL, LONGER, BUSY_S = 4, 2, 3.0
+#: Plans by which the usual time is known, and how many times as long any other one may take: the
+#: heap of a broker that is nearly full is collected all the time, and nothing is adopted.
+USUAL, LONGER = 4, 10
 SHARES = ({"a": [0, 1, 2, 3, 4], "b": [5]}, {"a": [0], "b": [1, 2, 3, 4, 5]})
 
 
@@ -76,13 +77,13 @@ def test_bombs_keep_no_group_from_its_next_plan(
         version += 1
         taken_s = []
         for group in groups:
-            started = time.monotonic()
+            started = time.monotonic()  # clock: ratio to the usual time
             group.adopt(version, SHARES[version % 2])
-            taken_s.append(time.monotonic() - started)
+            taken_s.append(time.monotonic() - started)  # clock: ratio to the usual time
         return taken_s
 
-    usual_s = [max(taken_s) for taken_s in zip(*(adopted_s() for _ in range(USUAL)), strict=True)]
-    found = {"usual": usual_s}
+    usual_s = max(max(adopted_s()) for _ in range(USUAL))
+    found = {"usual": [usual_s]}
     for whose, key in (
         ("unsigned", None),
         ("stranger", Signer.new(SIGNER.key_id)),
@@ -96,13 +97,10 @@ def test_bombs_keep_no_group_from_its_next_plan(
     for broker in brokers.brokers.values():
         broker.kill()
         broker.start()
-        assert wait_until(
-            lambda broker=broker: shown(broker, checks)["Complete"],  # type: ignore[misc]
-            timeout_s=WAIT_S,
-        )
+        eventually(lambda: shown(broker, checks)["Complete"], "it has read the plans")  # noqa: B023 - at once
     for group in groups:
         group.cluster = Cluster(brokers, signer)  # whose clients do not wait to connect again
-        assert wait_until(group.joined, timeout_s=WAIT_S)
+        eventually(group.joined, "the members are back")
     found["restarted"] = adopted_s()
     log.warning("adopted after, s: %s", found)
     for broker in brokers.brokers.values():
@@ -110,9 +108,5 @@ def test_bombs_keep_no_group_from_its_next_plan(
         log.warning("%s", told)
         assert told["GroupsDropped"] > 0
         assert (told["RecordsSkipped"] >= 4 * EACH) == (signer is not None)
-    late = [
-        (when, taken_s)
-        for when, taken_s in found.items()
-        if any(t > LONGER * u + BUSY_S for t, u in zip(taken_s, usual_s, strict=True))
-    ]
-    assert not late
+    late = {when: taken_s for when, taken_s in found.items() if max(taken_s) > LONGER * usual_s}
+    assert late == {}

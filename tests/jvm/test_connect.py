@@ -13,12 +13,13 @@ from fairlead.sandbox import Services
 from fairlead.settings import KafkaSettings
 from tests.cluster import KafkaCluster
 from tests.conftest import KafkaTopic
-from tests.fairlead.followers.helpers import Fleet, eventually, make_plan
+from tests.fairlead.followers.helpers import Fleet, make_plan
 from tests.fairlead.followers.storm import Kind
 from tests.fairlead.followers.storming import OF_BROKERS, WEIGHTS, make_topics, weather
 from tests.jvm import connect_worker
 from tests.jvm.connect import file_sink, sink_classes
 from tests.jvm.connect_storm import ConnectStorm
+from tests.waiting import PATIENCE_S, eventually
 
 PARTITIONS = 6
 RECORDS = 600
@@ -38,7 +39,7 @@ def test_sink_tasks_adopt_plans_and_lose_nothing(
     producer = Producer({"bootstrap.servers": services.bootstrap_servers})
     for number in range(RECORDS):
         producer.produce(topic, str(number), partition=number % PARTITIONS)
-    assert producer.flush(60) == 0
+    assert producer.flush(PATIENCE_S) == 0
     worker = {
         "bootstrap.servers": services.bootstrap_servers,
         "consumer.partition.assignment.strategy": "fairlead.kafka.PlanAssignor,"

@@ -9,10 +9,11 @@ import pytest
 from fairlead.sandbox import Services
 from fairlead.wire.document import PlanDocument
 from tests.conftest import KafkaTopic
-from tests.fairlead.followers.helpers import Fleet, eventually, make_plan, spoilt
+from tests.fairlead.followers.helpers import Fleet, make_plan, spoilt
 from tests.jvm.members import JavaGroup, JavaMember, java_group
 from tests.lengths import form
 from tests.records import PUBLIC, signed_plan
+from tests.waiting import eventually
 
 pytestmark = pytest.mark.kafka
 

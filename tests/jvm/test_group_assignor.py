@@ -7,10 +7,10 @@ import pytest
 from confluent_kafka.admin import AclOperation
 
 from fairlead.sandbox.kafka import KafkaBroker
-from fairlead.sandbox.processes import wait_until
 from tests.jvm.asking import Checks
-from tests.jvm.remote import MEMBERS, PLANS, WAIT_S, Cluster, Group, allow, shown
+from tests.jvm.remote import MEMBERS, PLANS, Cluster, Group, allow, shown
 from tests.lengths import form
+from tests.waiting import PATIENCE_S, eventually
 
 FEW = {"a": [0, 1, 2], "b": [3, 4], "c": [5]}
 
@@ -88,7 +88,7 @@ def test_what_it_decides_is_shown_by_jmx(group: Group, broker: KafkaBroker, chec
     assert found["Outcomes"]["UNIFORM_NEW"] + found["Outcomes"]["UNIFORM"] >= 1
     assert sum(found["Outcomes"].values()) == found["Calls"]
     assert 0 < found["LongestCallMs"] <= found["CallsMs"]
-    assert 0 <= found["ReadSecondsAgo"] < WAIT_S
+    assert 0 <= found["ReadSecondsAgo"] < PATIENCE_S
     assert found["Plans"] >= 1
     assert found["Rosters"] >= 1
     assert found["RecordsRead"] >= 2
@@ -102,7 +102,7 @@ def test_newcomer_takes_over_whole_whom_it_replaces(group: Group) -> None:
     group.leave("b")
     group.join("d")
     rolled = {"a": FEW["a"], "c": FEW["c"], "d": FEW["b"]}
-    assert wait_until(lambda: group.owned() == rolled, timeout_s=WAIT_S), group.owned()
+    eventually(lambda: group.owned() == rolled, group.owned)
 
 
 @pytest.mark.kafka
@@ -133,7 +133,7 @@ def test_garbage_leaves_the_plan_that_was_read(group: Group) -> None:
     group.leave("c")
     group.join("d")
     rolled = {"a": FEW["a"], "b": FEW["b"], "d": FEW["c"]}
-    assert wait_until(lambda: group.owned() == rolled, timeout_s=WAIT_S), group.owned()
+    eventually(lambda: group.owned() == rolled, group.owned)
     assert set().union(*group.revoked().values()) <= set(FEW["c"])
 
 
@@ -146,9 +146,9 @@ def test_group_without_a_plan_is_spread_by_kafkas_own_assignor(group: Group) -> 
     def even() -> bool:
         return [len(share) for share in group.owned().values()] == [2, 2, 2]
 
-    assert wait_until(even, timeout_s=WAIT_S), group.owned()
+    eventually(even, group.owned)
     group.revoked()
-    group.cluster.nudge(group.name, "somebody-else:7", lambda: not group.joined())
-    assert wait_until(group.joined, timeout_s=WAIT_S)
+    group.cluster.nudge(group.name, "somebody-else:7", lambda: not group.joined(), "it joins")
+    eventually(group.joined, "the nudge leaves")
     assert even()
     assert group.revoked() == {}

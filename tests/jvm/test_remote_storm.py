@@ -18,6 +18,7 @@ from tests.jvm.members import member_command
 from tests.jvm.remote import MEMBERS, PLANS, Cluster
 from tests.jvm.remote_storm import RemoteStorm
 from tests.records import PUBLIC, SIGNER
+from tests.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.kafka
 
@@ -83,7 +84,7 @@ def storm(  # noqa: PLR0917 - fixtures
     seed = pytestconfig.getoption("--storm-seed")
     settings = KafkaSettings(
         bootstrap_servers=cluster.servers,
-        request_timeout_s=10.0,
+        request_timeout_s=PATIENCE_S,
         private_key=SecretStr(SIGNER.private_text()),
     )
     with KafkaGateway(settings) as gateway:

@@ -15,6 +15,7 @@ from fairlead.sandbox.postgres import Postgres
 from fairlead.store import create_store_engine, migrate
 from fairlead.store.engine import transaction
 from fairlead.store.models import Base
+from tests.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.postgres
 
@@ -137,7 +138,7 @@ def test_upgrades_at_once_take_turns(database: str) -> None:
     program = "import sys; from fairlead.store.migrate import upgrade; upgrade(sys.argv[1])"
     command = [sys.executable, "-c", program, database]
     upgrades = [subprocess.Popen(command) for _ in range(3)]
-    assert [process.wait(timeout=120) for process in upgrades] == [0, 0, 0]
+    assert [process.wait(timeout=PATIENCE_S) for process in upgrades] == [0, 0, 0]
     assert migrate.current(database) == migrate.head()
 
 

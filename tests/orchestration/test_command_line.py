@@ -19,9 +19,9 @@ from fairlead.surfaces.cli import app
 from fairlead.wire.record import retired_value
 from orchestration.runs import known_cohorts
 from orchestration.shell import main
-from tests.fairlead.followers.helpers import eventually
 from tests.orchestration.conftest import StartConsumers
 from tests.pipeline import APPROVED_BY_A_PERSON, APPROVED_BY_POLICY, Pipeline
+from tests.waiting import eventually
 
 #: What the log of a planning run says, each before it is done.
 STEPS = [

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.fairlead.followers.helpers import eventually
 from tests.orchestration.conftest import StartConsumers
 from tests.packaging import beside_the_tests_own, build, run
 from tests.pipeline import APPROVED_BY_POLICY, Pipeline
+from tests.waiting import eventually
 
 pytestmark = [pytest.mark.kafka, pytest.mark.postgres, pytest.mark.spark]
 

@@ -16,9 +16,9 @@ import pytest
 
 from orchestration import _dagster_private as private
 from orchestration.launcher import PROCESS_TAG, ForkingRunLauncher
-from tests.fairlead.followers.helpers import eventually
 from tests.orchestration.forked import endless, noted
 from tests.orchestration.test_forkserver import FORKED, serving
+from tests.waiting import eventually
 
 pytestmark = pytest.mark.long
 

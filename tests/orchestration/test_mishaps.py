@@ -26,12 +26,12 @@ from fairlead.store.history_queries import read_groups
 from fairlead.workflows import looking
 from fairlead.workflows.snapshot_decisions import decide_on
 from tests.conftest import KafkaTopic
-from tests.fairlead.followers.helpers import eventually
 from tests.fairlead.kafka.conftest import Commit, Join
 from tests.lengths import form
 from tests.orchestration.conftest import MakeGroup, StartConsumers, counted, look
 from tests.pipeline import SKEWED, Pipeline
 from tests.recalled import BUSY, CONSUMED, IDLE
+from tests.waiting import PATIENCE_S, eventually
 
 pytestmark = [
     pytest.mark.kafka,
@@ -258,13 +258,13 @@ def quiet_groups(
             for name in names[first : first + PORTION]
         ]
         for future in done:
-            future.result(timeout=120)
+            future.result(timeout=PATIENCE_S)
     # Every ten minutes the broker forgets groups without members and offsets: offsets come first.
     for name in names:
         join_raw(name, b"", settle=False, stay=False)
     yield
-    for gone in admin.delete_consumer_groups(names, request_timeout=120).values():
-        gone.result(timeout=120)
+    for gone in admin.delete_consumer_groups(names, request_timeout=PATIENCE_S).values():
+        gone.result(timeout=PATIENCE_S)
 
 
 @pytest.mark.usefixtures("quiet_groups")

@@ -10,10 +10,10 @@ from dagster_shared.yaml_utils import load_run_config_yaml
 
 from assets.presentation import launchpad
 from orchestration.definitions import build_defs
-from tests.fairlead.followers.helpers import eventually
 from tests.fairlead.store.test_history import lag_table
 from tests.orchestration.conftest import StartConsumers
 from tests.pipeline import APPROVED_BY_A_PERSON, APPROVED_BY_POLICY, Pipeline
+from tests.waiting import eventually
 
 pytestmark = [
     pytest.mark.kafka,

@@ -15,7 +15,6 @@ from fairlead.domain.snapshot import GROUPS, new_snapshot_id
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.wire.document import PlanDocument
 from tests.conftest import KafkaTopic
-from tests.fairlead.followers.helpers import eventually
 from tests.fairlead.kafka.conftest import Commit
 from tests.orchestration.conftest import StartConsumers
 from tests.pipeline import (
@@ -27,6 +26,7 @@ from tests.pipeline import (
     metadata,
     rows,
 )
+from tests.waiting import eventually
 
 pytestmark = [
     pytest.mark.kafka,

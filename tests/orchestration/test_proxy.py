@@ -15,6 +15,7 @@ from dagster._core.workspace.load_target import InProcessWorkspaceLoadTarget
 
 from orchestration.proxy import ACTOR_TAG
 from tests.serving import serving
+from tests.waiting import PATIENCE_S
 
 LOCATION = """
 import dagster as dg
@@ -136,7 +137,7 @@ def graphql(address: str, query: str, variables: dict[str, Any], person: str | N
         json.dumps({"query": query, "variables": variables}).encode(),
         {"Content-Type": "application/json"} | ({"Remote-User": person} if person else {}),
     )
-    with urlopen(request, timeout=120) as answer:  # noqa: S310 - our own address
+    with urlopen(request, timeout=PATIENCE_S) as answer:  # noqa: S310 - our own address
         (launched,) = json.load(answer)["data"].values()
     assert launched["__typename"] == "LaunchRunSuccess", launched
     return str(launched["run"]["runId"])

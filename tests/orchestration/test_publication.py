@@ -11,9 +11,9 @@ from typer.testing import CliRunner
 
 from fairlead.surfaces.cli import app
 from orchestration.sensors import TRY_AGAIN_S
-from tests.fairlead.followers.helpers import eventually
 from tests.orchestration.conftest import StartConsumers
 from tests.pipeline import Consumers, Pipeline, metadata, rows
+from tests.waiting import PATIENCE_S, eventually
 
 pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
 
@@ -77,8 +77,8 @@ def test_plan_topic_is_there_before_the_first_plan(
     result = pipeline.run("publication", unique_name)
     assert metadata(result, "published_plan")["published"] == 0
     admin = AdminClient(pipeline.settings.kafka.librdkafka())
-    assert unique_name in admin.list_topics(timeout=120).topics
-    admin.delete_topics([unique_name])[unique_name].result(30)
+    assert unique_name in admin.list_topics(timeout=PATIENCE_S).topics
+    admin.delete_topics([unique_name])[unique_name].result(PATIENCE_S)
 
 
 def test_job_publishes_what_a_person_approved(pipeline: Pipeline, approved: Consumers) -> None:
@@ -108,7 +108,7 @@ def test_plan_is_refused_when_a_member_has_left(pipeline: Pipeline, approved: Co
 def test_plan_is_refused_when_a_topic_has_grown(pipeline: Pipeline, approved: Consumers) -> None:
     """A plan that knows fewer partitions than there are is stale, and says which topic grew."""
     admin = AdminClient(pipeline.settings.kafka.librdkafka())
-    admin.create_partitions([NewPartitions(approved.topic, 6)])[approved.topic].result(30)
+    admin.create_partitions([NewPartitions(approved.topic, 6)])[approved.topic].result(PATIENCE_S)
     result = pipeline.run("publication", approved.group)
     (row,) = rows(result, "published_plan", "plans")
     assert row["where or why not"] == f"topic {approved.topic} has 6 partitions, planned were 4"

@@ -11,10 +11,10 @@ import pytest
 from typer.testing import CliRunner
 
 from fairlead.surfaces.cli import app
-from tests.fairlead.followers.helpers import eventually
 from tests.orchestration.conftest import StartConsumers
 from tests.orchestration.test_operations import outcome
 from tests.pipeline import Pipeline
+from tests.waiting import eventually
 
 pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
 

@@ -11,8 +11,8 @@ import dagster._core.code_pointer as pointers
 from dagster._core.workspace.context import WorkspaceProcessContext
 from dagster._core.workspace.load_target import ModuleTarget
 
-from tests.fairlead.followers.helpers import eventually
 from tests.orchestration import forked
+from tests.waiting import eventually
 
 JOB = forked.noted
 ENDED = [dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE]

@@ -19,7 +19,7 @@ from fairlead.settings import KafkaSettings
 from fairlead.store.migrate import upgrade
 from orchestration.launcher import PROCESS_TAG
 from tests.conftest import empty_database
-from tests.fairlead.followers.helpers import Fleet, eventually
+from tests.fairlead.followers.helpers import Fleet
 from tests.pipeline import SKEWED
 from tests.recalled import CONSUMED, recall
 from tests.ui.browser import obtain
@@ -31,6 +31,7 @@ from tests.ui.running import (
     free_port,
     warm_spark,
 )
+from tests.waiting import PATIENCE_S, eventually
 
 #: For what a click brings about, beside another suite on two cores.
 PATIENCE_MS = 180_000
@@ -249,7 +250,7 @@ def create_topic(
     """Create a topic and wait until it is there."""
     admin = AdminClient({"bootstrap.servers": services.bootstrap_servers})
     topic = NewTopic(name, partitions, 1, config={"cleanup.policy": cleanup_policy})
-    admin.create_topics([topic])[name].result(timeout=120)
+    admin.create_topics([topic])[name].result(timeout=PATIENCE_S)
 
 
 def produce(services: Services, topic: str, counts: tuple[int, ...]) -> None:
@@ -258,7 +259,7 @@ def produce(services: Services, topic: str, counts: tuple[int, ...]) -> None:
     for partition, count in enumerate(counts):
         for _ in range(count):
             producer.produce(topic, b"record", partition=partition)
-    assert producer.flush(30) == 0
+    assert producer.flush(PATIENCE_S) == 0
 
 
 def consumed(services: Services, group: str, topic: str, *, partitions: int) -> None:

@@ -20,8 +20,8 @@ from fairlead.sandbox.spark import SparkServer
 from fairlead.settings import SparkSettings
 from fairlead.surfaces.demo.environment import dagster_yaml
 from orchestration.forkserver import MODULES
-from tests.fairlead.followers.helpers import eventually
 from tests.interrupts import heeding_ctrl_c
+from tests.waiting import PATIENCE_S, eventually
 
 ROOT: Final = Path(__file__).parents[2]
 #: Screenshots of the last run; nothing reads them but people.
@@ -110,7 +110,7 @@ def _running(
         def answers() -> bool:
             assert process.poll() is None, f"{command} ended:\n{log.read_text()[-3000:]}"
             try:
-                with urllib.request.urlopen(f"http://127.0.0.1:{port}", timeout=5):
+                with urllib.request.urlopen(f"http://127.0.0.1:{port}", timeout=PATIENCE_S):
                     return True
             except OSError:
                 return False

@@ -10,10 +10,10 @@ from confluent_kafka.admin import AdminClient
 from playwright.sync_api import Page, expect
 
 from fairlead.surfaces.links import lineage_url
-from tests.fairlead.followers.helpers import eventually
 from tests.ui.browser import axe
 from tests.ui.conftest import HEIGHT, WIDTH, Surroundings, keep
 from tests.ui.running import ROOT
+from tests.waiting import PATIENCE_S, eventually
 
 pytestmark = [pytest.mark.kafka, pytest.mark.postgres, pytest.mark.spark]
 
@@ -29,8 +29,6 @@ PLOT_PX = 300
 PHONE_PX = 390
 #: What A4 leaves between usual margins.
 PAPER_PX = 718
-#: A run starts Spark first, and the daemon looks once a minute, beside another suite.
-PATIENCE_S = 300.0
 
 
 def test_person_plans_looks_approves_and_sees_the_plan_followed(
@@ -38,7 +36,7 @@ def test_person_plans_looks_approves_and_sees_the_plan_followed(
 ) -> None:
     """From the asset graph to a plan that is followed, each step by clicking."""
     group = around.group
-    eventually(lambda: group in around.cohorts(), f"{group} found", within_s=PATIENCE_S)
+    eventually(lambda: group in around.cohorts(), f"{group} found")
 
     page.goto(around.url)
     # Before icons are drawn their names are part of the links: "column_lineage Jobs".
@@ -92,10 +90,10 @@ def leave_until_done(page: Page, around: Surroundings, states: list[str]) -> Non
     def reached() -> bool:
         return around.states(around.group) == states
 
-    eventually(lambda: around.runs_under_way() or reached(), "a run begins", within_s=PATIENCE_S)
+    eventually(lambda: around.runs_under_way() or reached(), "a run begins")
     page.goto(NOWHERE)
-    eventually(reached, f"versions are {states}", within_s=PATIENCE_S)
-    eventually(lambda: not around.runs_under_way(), "the run's end", within_s=PATIENCE_S)
+    eventually(reached, f"versions are {states}")
+    eventually(lambda: not around.runs_under_way(), "the run's end")
 
 
 def see_it_followed(page: Page, around: Surroundings) -> None:
@@ -108,7 +106,7 @@ def see_it_followed(page: Page, around: Surroundings) -> None:
     keep(page, "plan_adoption")
     page.goto(NOWHERE)
     became = "version 1 is published already"
-    eventually(lambda: around.observed(became), "what became of the plan", within_s=PATIENCE_S)
+    eventually(lambda: around.observed(became), "what became of the plan")
     show(page, around, "assignment_plan")
     expect(page.get_by_text(became).first).to_be_visible()
     keep(page, "assignment_plan-published")
@@ -117,7 +115,7 @@ def see_it_followed(page: Page, around: Surroundings) -> None:
 def look_up_why_a_partition_moved(page: Page, around: Surroundings) -> None:
     """Go from the list to the group, to its owners over time, to the reason of one move."""
     page.goto(NOWHERE)
-    eventually(around.seen_to_change, "a look sees other owners", within_s=PATIENCE_S)
+    eventually(around.seen_to_change, "a look sees other owners")
     page.goto(around.review_url)
     keep(page, "why-groups")
     page.get_by_role("link", name=around.group, exact=True).click()
@@ -152,22 +150,19 @@ def test_daemon_plans_what_is_new_and_forgets_what_is_gone(
     with ExitStack() as stack:
         around.join(late, stack)
         admin = AdminClient({"bootstrap.servers": around.services.bootstrap_servers})
-        admin.delete_consumer_groups([around.doomed])[around.doomed].result(timeout=120)
+        admin.delete_consumer_groups([around.doomed])[around.doomed].result(timeout=PATIENCE_S)
         eventually(
             lambda: late in around.cohorts() and around.doomed not in around.cohorts(),
             "discovery of what is new and what is gone",
-            within_s=PATIENCE_S,
         )
         assert around.outcomes(late) == []
 
         page.goto(f"{around.url}/automation")
         switch(page, "planning_schedule", on=True)
-        eventually(
-            lambda: around.outcomes(late) == ["no change"], "a tick judges", within_s=PATIENCE_S
-        )
+        eventually(lambda: around.outcomes(late) == ["no change"], "a tick judges")
         keep(page, "automation")
         switch(page, "planning_schedule", on=False)
-        eventually(lambda: not around.runs_under_way(), "the run's end", within_s=PATIENCE_S)
+        eventually(lambda: not around.runs_under_way(), "the run's end")
 
 
 def assert_left_to_right(page: Page, *names: str) -> None:

@@ -26,7 +26,7 @@ from fairlead.workflows.delivery import PublishOptions
 from fairlead.workflows.page_acts import take_up
 from fairlead.workflows.publication_pass import publication_pass
 from tests.conftest import KafkaTopic
-from tests.fairlead.followers.helpers import Fleet, Member, eventually
+from tests.fairlead.followers.helpers import Fleet, Member
 from tests.fairlead.store.conftest import make_draft
 from tests.lengths import form
 from tests.logins import logins
@@ -35,6 +35,7 @@ from tests.stored import record_decision
 from tests.ui.conftest import HEIGHT, PATIENCE_MS, WIDTH, keep
 from tests.ui.running import free_port
 from tests.ui.test_person import assert_open_to_all
+from tests.waiting import eventually
 
 pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
 

@@ -4,7 +4,6 @@ import asyncio
 import json
 import random
 import threading
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
@@ -33,6 +32,7 @@ from fairlead.wire.partitions import by_topic
 from fairlead.wire.record import Headers, Identity, Origin
 from fairlead.wire.signing import Signer
 from tests.records import SIGNER, origin_of, signed, unsigned
+from tests.waiting import PATIENCE_S, eventually
 
 DAY = datetime(2026, 1, 1, tzinfo=UTC)
 Owned = dict[str, list[int]]
@@ -124,14 +124,6 @@ def spoilt(newer: PlanDocument, origin: Origin) -> dict[str, tuple[bytes | None,
     }
 
 
-def eventually(condition: Callable[[], bool], what: str, *, within_s: float = 300.0) -> None:
-    """Wait until a condition holds; fail with `what` when it does not in time."""
-    deadline = time.monotonic() + within_s
-    while not condition():
-        assert time.monotonic() < deadline, f"not within {within_s:.0f} s: {what}"
-        time.sleep(0.02)
-
-
 def wait_until_settled(consumers: Consumers) -> None:
     """Wait until all worker processes have joined, and every partition has one owner."""
 
@@ -145,11 +137,11 @@ def wait_until_settled(consumers: Consumers) -> None:
 def make_anew(services: Services, topic: str, *, partitions: int = 1) -> None:
     """Delete a topic and create one of the same name."""
     admin = AdminClient({"bootstrap.servers": services.bootstrap_servers})
-    admin.delete_topics([topic])[topic].result(timeout=60)
+    admin.delete_topics([topic])[topic].result(timeout=PATIENCE_S)
 
     def is_made() -> bool:
         try:
-            admin.create_topics([NewTopic(topic, partitions, 1)])[topic].result(timeout=60)
+            admin.create_topics([NewTopic(topic, partitions, 1)])[topic].result(timeout=PATIENCE_S)
         except KafkaException:  # what is deleted is there for a while
             return False
         return True
@@ -251,7 +243,7 @@ class _PollingMember(ABC):
     def stop(self) -> None:
         """Leave the group."""
         self.begin_to_stop()
-        self._thread.join(timeout=120)
+        self._thread.join(timeout=PATIENCE_S)
         assert not self._thread.is_alive()
 
     @abstractmethod
@@ -282,7 +274,7 @@ class AiokafkaMember(_PollingMember):
         self._new_consumer = new_consumer
         self._made: Future[AIOKafkaConsumer] = Future()
         super().__init__()
-        self.consumer = self._made.result(timeout=120)
+        self.consumer = self._made.result(timeout=PATIENCE_S)
 
     def _run(self) -> None:
         asyncio.run(self._poll())
@@ -383,7 +375,7 @@ class Fleet:
         """Put any record under the group's key."""
         self._producer.send(
             self.plan_topic, key=self.group.encode(), value=value, headers=headers or []
-        ).get(timeout=120)
+        ).get(timeout=PATIENCE_S)
 
     def close(self) -> None:
         """End every consumer."""

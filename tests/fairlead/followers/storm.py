@@ -24,8 +24,9 @@ from kafka import KafkaAdminClient, KafkaProducer
 from kafka.admin import NewPartitions
 
 from fairlead.sandbox.kafka import KafkaBroker
-from tests.fairlead.followers.helpers import eventually, make_plan
+from tests.fairlead.followers.helpers import make_plan
 from tests.records import unsigned
+from tests.waiting import PATIENCE_S, eventually
 
 WORKER = Path(__file__).with_name("storm_worker.py")
 SESSION_S = 3.0
@@ -253,7 +254,7 @@ class Storm:
                 known, since = rebalances, time.monotonic()
             return time.monotonic() - since > for_s
 
-        eventually(at_rest, "nobody rebalances", within_s=60)
+        eventually(at_rest, "nobody rebalances", within_s=PATIENCE_S)
 
     def _settled(self) -> bool:
         states = [state for _, state in self._states()]
@@ -320,7 +321,7 @@ class Storm:
         if (worker := self._some()) is None:
             return None
         worker.process.terminate()
-        assert worker.process.wait(timeout=120) in IN_ORDER, worker.folder
+        assert worker.process.wait(timeout=PATIENCE_S) in IN_ORDER, worker.folder
         return self._forget("leave", worker)
 
     def kill(self) -> str | None:
@@ -410,7 +411,7 @@ class Storm:
             return None
         admin = AdminClient({"bootstrap.servers": self.bootstrap_servers, "log_level": 2})
         found: Any = admin.describe_consumer_groups([self.group])[self.group]
-        number = found.result(60).coordinator.id
+        number = found.result(PATIENCE_S).coordinator.id
         self.outages += 1
         self.brokers[number].kill()
         killed = self._kill(worker)
@@ -436,7 +437,7 @@ class Storm:
     def _put(self, value: bytes | None, headers: list[tuple[str, bytes]]) -> None:
         self._producer.send(
             self.plan_topic, key=self.group.encode(), value=value, headers=headers
-        ).get(timeout=120)
+        ).get(timeout=PATIENCE_S)
 
     def said_harmed(self) -> set[Path]:
         """Return the folders of members whose client says that they were dropped or did not commit.

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from tests.fairlead.followers.helpers import eventually
 from tests.fairlead.followers.storm import Storm
+from tests.waiting import PATIENCE_S, eventually
 
 log = logging.getLogger(__name__)
 
@@ -39,7 +39,7 @@ def make_topics(bootstrap_servers: str, plan_topic: str, topic: str) -> None:
         NewTopic(topic, 12),
     ]
     for made in admin.create_topics(new).values():
-        made.result(60)
+        made.result(PATIENCE_S)
 
 
 def weather(storm: Storm, events: int, weights: Mapping[str, int]) -> None:
@@ -65,7 +65,9 @@ def weather(storm: Storm, events: int, weights: Mapping[str, int]) -> None:
         storm.history[-1] += f": settled in {storm.settled_s[-1]:.1f} s"
         log.info("%s", storm.history[-1])
     storm.stop_writing()
-    eventually(lambda: len(storm.readers()) == storm.sent, "every message is read", within_s=180)
+    eventually(
+        lambda: len(storm.readers()) == storm.sent, "every message is read", within_s=PATIENCE_S
+    )
     readers = storm.readers()
     twice = {number: by for number, by in readers.items() if by.total() > 1}
     harmed = storm.harmed | storm.said_harmed()

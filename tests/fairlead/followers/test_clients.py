@@ -18,12 +18,12 @@ from tests.fairlead.followers.helpers import (
     CLIENTS,
     Fleet,
     Member,
-    eventually,
     make_big_plan,
     make_plan,
     spoilt,
 )
 from tests.records import PUBLIC, signed, signed_plan
+from tests.waiting import eventually
 
 pytestmark = pytest.mark.kafka
 

@@ -1,6 +1,5 @@
 """Consumer groups on the run's broker."""
 
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from typing import Any
@@ -14,12 +13,14 @@ from kafka.protocol.consumer import JoinGroupRequest, LeaveGroupRequest, SyncGro
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.settings import Settings
 from tests.fairlead.kafka.secured import SecuredBroker, secured_broker
+from tests.waiting import PATIENCE_S, eventually
 from tests.while_needed import while_needed
 
 Join = Callable[..., list[Consumer]]
 Produce = Callable[[str, list[int]], None]
 Commit = Callable[[str, dict[tuple[str, int], int]], None]
-DEADLINE_S = 120.0
+#: Longer than any test: members that only join send no heartbeats.
+SESSION_MS = 900_000
 #: Loading, not available, not here: on a busy machine the broker is given up for a moment.
 COORDINATOR_MOVES = {14, 15, 16}
 
@@ -53,14 +54,14 @@ def join(settings: Settings) -> Iterator[Join]:
                 leaving.callback(consumer.close)
                 consumer.subscribe(topics)
                 consumers.append(consumer)
-            deadline = time.monotonic() + DEADLINE_S
-            while not (
-                sum(len(consumer.assignment()) for consumer in consumers) >= partitions
-                and stable(admin, group, len(consumers))
-            ):
-                assert time.monotonic() < deadline, "the group did not settle"
+
+            def settled() -> bool:
                 for consumer in consumers:
                     consumer.poll(0.05)
+                owned = sum(len(consumer.assignment()) for consumer in consumers)
+                return owned >= partitions and stable(admin, group, len(consumers))
+
+            eventually(settled, f"group {group} settles")
             return consumers
 
         yield join
@@ -69,7 +70,7 @@ def join(settings: Settings) -> Iterator[Join]:
 def stable(admin: AdminClient, group: str, members: int) -> bool:
     """Whether a group has so many members, and none of them is still about to join."""
     futures: Any = admin.describe_consumer_groups([group])
-    found = futures[group].result(timeout=DEADLINE_S)
+    found = futures[group].result(timeout=PATIENCE_S)
     return found.state == ConsumerGroupState.STABLE and len(found.members) >= members
 
 
@@ -82,7 +83,7 @@ def produce(settings: Settings) -> Produce:
         for partition, count in enumerate(counts):
             for number in range(count):
                 producer.produce(topic, b"record", key=str(number), partition=partition)
-        assert producer.flush(DEADLINE_S) == 0
+        assert producer.flush(PATIENCE_S) == 0
 
     return produce
 
@@ -111,21 +112,26 @@ def join_raw(settings: Settings) -> Iterator[Callable[[str, bytes], None]]:
     """
     admin = KafkaAdminClient(bootstrap_servers=settings.kafka.bootstrap_servers)
 
+    stayed: list[tuple[str, str]] = []
+
     def ask(request: Any) -> Any:
-        deadline = time.monotonic() + DEADLINE_S
-        while True:
+        answer: Any = None
+
+        def answered() -> bool:
+            nonlocal answer
             answer = admin._manager.run(admin._manager.send, request)  # noqa: SLF001 - no public way to misbehave
-            if answer.error_code not in COORDINATOR_MOVES or time.monotonic() > deadline:
-                assert answer.error_code == 0
-                return answer
-            time.sleep(0.1)
+            return answer.error_code not in COORDINATOR_MOVES
+
+        eventually(answered, "the group has a coordinator")
+        assert answer.error_code == 0
+        return answer
 
     def join(group: str, metadata: bytes, *, settle: bool = True, stay: bool = True) -> None:
         joined = ask(
             JoinGroupRequest(
                 group_id=group,
-                session_timeout_ms=30_000,
-                rebalance_timeout_ms=30_000,
+                session_timeout_ms=SESSION_MS,
+                rebalance_timeout_ms=SESSION_MS,
                 member_id="",
                 protocol_type="consumer",
                 protocols=[("range", metadata)],
@@ -142,10 +148,17 @@ def join_raw(settings: Settings) -> Iterator[Callable[[str, bytes], None]]:
                     max_version=2,
                 )
             )
-        if not stay:
-            ask(LeaveGroupRequest(group_id=group, member_id=joined.member_id, max_version=2))
+        if stay:
+            stayed.append((group, joined.member_id))
+        else:
+            leave(group, joined.member_id)
+
+    def leave(group: str, member: str) -> None:
+        ask(LeaveGroupRequest(group_id=group, member_id=member, max_version=2))
 
     yield join
+    for group, member in stayed:
+        leave(group, member)
     admin.close()
 
 

@@ -5,26 +5,16 @@ that knows of plans.
 """
 
 import threading
-import time
-from collections.abc import Callable
 from typing import Any, Self
 
 from confluent_kafka import Consumer, TopicPartition
 
 from fairlead.settings import KafkaSettings
+from tests.waiting import eventually
 
-DEADLINE_S = 120.0
 #: On a busy machine librdkafka's consumers of KIP-848 may close for ever: their session ends then.
 CLOSES_S = 30.0
 Owned = dict[str, dict[str, list[int]]]
-
-
-def eventually(holds: Callable[[], object], what: str) -> None:
-    """Wait until something holds."""
-    deadline = time.monotonic() + DEADLINE_S
-    while not holds():
-        assert time.monotonic() < deadline, f"not in time: {what}"
-        time.sleep(0.05)
 
 
 class BrokerAssigned:

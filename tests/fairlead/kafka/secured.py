@@ -35,6 +35,7 @@ from cryptography.x509.oid import NameOID
 from fairlead.sandbox.kafka import HOST, free_ports
 from fairlead.settings import KafkaSettings
 from tests.cluster import ClusterNode, new_cluster_id
+from tests.waiting import PATIENCE_S
 
 TRUST: Final = Path(__file__).parents[3] / "docs" / "trust.md"
 PASSWORD: Final = "correct horse battery staple"  # noqa: S105 - of a broker that lives for a test
@@ -116,18 +117,18 @@ class SecuredBroker:
         scram = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 4096)
         change = UserScramCredentialUpsertion(user, scram, PASSWORD.encode())
         for done in self.admin.alter_user_scram_credentials([change]).values():
-            done.result(30)
+            done.result(PATIENCE_S)
 
     def allow(self, user: str, right: Right, *names: str) -> None:
         """Give a user a right on what it names, or on these."""
         for done in self.admin.create_acls(self._bindings(user, right, names)).values():
-            done.result(30)
+            done.result(PATIENCE_S)
 
     def deny(self, user: str, right: Right, *names: str) -> None:
         """Take a right away that was given so."""
         bindings = self._bindings(user, right, names, AclBindingFilter)
         for done in self.admin.delete_acls(bindings).values():
-            assert done.result(30), f"{user} had no {right}"
+            assert done.result(PATIENCE_S), f"{user} had no {right}"
 
     def _bindings(
         self, user: str, right: Right, names: tuple[str, ...], kind: type[Any] = AclBinding
@@ -170,7 +171,7 @@ class SecuredBroker:
 
     def settings(self, user: str) -> KafkaSettings:
         """Return the planner's settings, as this user."""
-        return KafkaSettings(properties=self.librdkafka(user), request_timeout_s=20.0)
+        return KafkaSettings(properties=self.librdkafka(user), request_timeout_s=PATIENCE_S)
 
     def _plain(self, user: str) -> dict[str, Any]:
         return {

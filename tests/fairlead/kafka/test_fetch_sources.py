@@ -17,11 +17,11 @@ from fairlead.domain.policy import Policy
 from fairlead.domain.records import PlanDraft
 from fairlead.domain.snapshot import new_snapshot_id
 from fairlead.kafka.gateway import KafkaGateway
-from fairlead.sandbox.processes import wait_until
 from fairlead.settings import KafkaSettings
 from fairlead.workflows.planning_one_group import GroupMemory, plan_group
 from tests.cluster import KafkaCluster
 from tests.conftest import AWARE, RACKS
+from tests.waiting import PATIENCE_S, eventually
 
 pytestmark = pytest.mark.kafka
 
@@ -46,13 +46,13 @@ def kafka(three_brokers: KafkaCluster) -> KafkaSettings:
     ]
     for made in admin.create_topics(topics).values():
         made.result()
-    assert wait_until(lambda: _led(admin) == PLACED, timeout_s=60)
+    eventually(lambda: _led(admin) == PLACED, "each partition has its leader")
     producer = Producer(kafka.librdkafka())
     for name, placed in PLACED.items():
         for partition in range(len(placed)):
             for _ in range(RECORDS):
                 producer.produce(name, bytes(BYTES), partition=partition)
-    assert producer.flush(60) == 0
+    assert producer.flush(PATIENCE_S) == 0
     return kafka
 
 
@@ -92,7 +92,7 @@ def joined(
         owned = [len(member.assignment()) for member in members]
         return all(owned) and sum(owned) == sum(map(len, PLACED.values()))
 
-    assert wait_until(settled, timeout_s=60)
+    eventually(settled, "all members have partitions")
     return members
 
 

@@ -10,7 +10,8 @@ from fairlead.kafka.gateway import KafkaGateway
 from fairlead.kafka.nudge import Nudge
 from fairlead.sandbox.kafka import KafkaBroker
 from fairlead.settings import KafkaSettings
-from tests.fairlead.kafka.members import BrokerAssigned, eventually
+from tests.fairlead.kafka.members import BrokerAssigned
+from tests.waiting import PATIENCE_S, eventually
 
 pytestmark = pytest.mark.kafka
 
@@ -29,11 +30,13 @@ def broker(tmp_path: Path) -> Iterator[KafkaBroker]:
 )
 def test_a_nudge_stays_and_leaves_though_its_coordinator_restarts(broker: KafkaBroker) -> None:
     """What fails meanwhile is no refusal; afterwards it is the member that it was, and goes."""
-    settings = KafkaSettings(bootstrap_servers=broker.bootstrap_servers, request_timeout_s=10.0)
+    settings = KafkaSettings(
+        bootstrap_servers=broker.bootstrap_servers, request_timeout_s=PATIENCE_S
+    )
     topics = [NewTopic(topic, 1) for topic in ("orders", settings.plan_topic)]
     admin = AdminClient(settings.librdkafka())  # answers nothing once it is let go
     for created in admin.create_topics(topics).values():
-        created.result(30)
+        created.result(PATIENCE_S)
     with BrokerAssigned(settings) as members:
         members.join("group", "a", ["orders"])
         members.settle(1)

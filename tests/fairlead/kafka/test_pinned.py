@@ -19,7 +19,8 @@ from fairlead.wire.pins import Pin
 from fairlead.workflows.adoption import compare
 from tests.conftest import KafkaTopic
 from tests.fairlead.followers.confluent.group import ConfluentGroup, running
-from tests.fairlead.followers.helpers import eventually, make_plan
+from tests.fairlead.followers.helpers import make_plan
+from tests.waiting import PATIENCE_S, eventually
 
 
 def members(**given: tuple[int, ...]) -> list[LiveMember]:
@@ -96,12 +97,12 @@ def test_each_record_of_the_pin_topic_is_read_once(
     producer = KafkaProducer(bootstrap_servers=kafka.bootstrap_servers)
     pins = SharedPinLog(kafka)
     for value in (b"first", b"second"):
-        producer.send(kafka.pin_topic, value, key=b"g").get(30)
+        producer.send(kafka.pin_topic, value, key=b"g").get(PATIENCE_S)
     assert pins.read(["g"]) == {"g": [b"first", b"second"]}
     partition = TopicPartition(kafka.pin_topic, 0, 2)
     admin = AdminClient(kafka.librdkafka())  # answers nothing once it is let go
-    admin.delete_records([partition])[partition].result(30)
-    producer.send(kafka.pin_topic, b"third", key=b"g").get(30)
+    admin.delete_records([partition])[partition].result(PATIENCE_S)
+    producer.send(kafka.pin_topic, b"third", key=b"g").get(PATIENCE_S)
     assert pins.read(["g", "nobody"]) == {"g": [b"first", b"second", b"third"]}
     assert pins.read(["g"]) == {"g": [b"first", b"second", b"third"]}
     producer.close()
@@ -116,14 +117,14 @@ def test_next_look_reads_on_where_the_look_before_ended(
     kafka = settings.kafka.model_copy(update={"pin_topic": kafka_topic()})
     producer = KafkaProducer(bootstrap_servers=kafka.bootstrap_servers)
     old_ms = int(1000 * (time.time() - 25 * 60 * 60))
-    producer.send(kafka.pin_topic, b"old", key=b"gone", timestamp_ms=old_ms).get(30)
-    producer.send(kafka.pin_topic, b"first", key=b"g").get(30)
+    producer.send(kafka.pin_topic, b"old", key=b"gone", timestamp_ms=old_ms).get(PATIENCE_S)
+    producer.send(kafka.pin_topic, b"first", key=b"g").get(PATIENCE_S)
     with closing(SharedPinLog(kafka)) as look:
         assert look.read(["g", "gone"]) == {"g": [b"first"]}
     partition = TopicPartition(kafka.pin_topic, 0, 2)
     admin = AdminClient(kafka.librdkafka())  # answers nothing once it is let go
-    admin.delete_records([partition])[partition].result(30)
-    producer.send(kafka.pin_topic, b"second", key=b"g").get(30)
+    admin.delete_records([partition])[partition].result(PATIENCE_S)
+    producer.send(kafka.pin_topic, b"second", key=b"g").get(PATIENCE_S)
     with closing(SharedPinLog(kafka)) as look:
         assert look.read(["g"]) == {"g": [b"first", b"second"]}
     producer.close()

@@ -14,6 +14,7 @@ from fairlead.kafka.plan_topic import PlanTopic
 from fairlead.settings import KafkaSettings, Settings
 from fairlead.wire.partitions import partition_for_key
 from tests.records import publish
+from tests.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.kafka
 
@@ -23,8 +24,8 @@ def own(settings: Settings, unique_name: str) -> Iterator[KafkaSettings]:
     """Return settings of a plan topic of the test's own, with six partitions."""
     yield settings.kafka.model_copy(update={"plan_topic": unique_name, "plan_topic_partitions": 6})
     admin = AdminClient(settings.kafka.librdkafka())
-    if unique_name in admin.list_topics(timeout=120).topics:
-        admin.delete_topics([unique_name])[unique_name].result(30)
+    if unique_name in admin.list_topics(timeout=PATIENCE_S).topics:
+        admin.delete_topics([unique_name])[unique_name].result(PATIENCE_S)
 
 
 @pytest.fixture
@@ -40,10 +41,10 @@ def test_ensure_creates_a_compacted_topic_once(topic: PlanTopic, own: KafkaSetti
     topic.ensure()
     admin = AdminClient(own.librdkafka())
     resource = ConfigResource(ResourceType.TOPIC, own.plan_topic)
-    config = admin.describe_configs([resource])[resource].result(30)
+    config = admin.describe_configs([resource])[resource].result(PATIENCE_S)
     assert config["cleanup.policy"].value == "compact"
     assert config["max.message.bytes"].value == str(LARGEST_PLAN_BYTES)
-    topics = admin.list_topics(own.plan_topic, timeout=120).topics
+    topics = admin.list_topics(own.plan_topic, timeout=PATIENCE_S).topics
     assert len(topics[own.plan_topic].partitions) == 6
 
 
@@ -66,7 +67,7 @@ def test_ensure_keeps_as_many_copies_as_the_cluster_can(
     """One broker: one copy, which must be written. More are told of in `too_few`."""
     admin = AdminClient(own.librdkafka())
     resource = ConfigResource(ResourceType.TOPIC, topic.name)
-    config = admin.describe_configs([resource])[resource].result(30)
+    config = admin.describe_configs([resource])[resource].result(PATIENCE_S)
     assert config["min.insync.replicas"].value == "1"
     assert (copies_wanted(1), copies_wanted(2), copies_wanted(9)) == (1, 2, 3)
     assert "can take a plan with it" in too_few(copies=3, in_sync=1, brokers=3)
@@ -105,7 +106,7 @@ def test_a_tombstone_is_a_record_without_a_value(topic: PlanTopic, own: KafkaSet
     """What others have done by hand is told from a group that never had a plan."""
     publish(topic, "orders", b"one", [])
     producer = KafkaProducer(bootstrap_servers=own.bootstrap_servers)
-    producer.send(own.plan_topic, None, key=b"orders").get(30)
+    producer.send(own.plan_topic, None, key=b"orders").get(PATIENCE_S)
     producer.close()
 
     record = topic.read("orders")
@@ -122,7 +123,8 @@ def test_keys_land_where_kafkas_default_partitioner_puts_them(
     groups = ["orders", "a", "b-2", "größe", "群", "x" * 200]
     producer = KafkaProducer(bootstrap_servers=own.bootstrap_servers)
     theirs = [
-        producer.send(own.plan_topic, b"", key=group.encode()).get(30).partition for group in groups
+        producer.send(own.plan_topic, b"", key=group.encode()).get(PATIENCE_S).partition
+        for group in groups
     ]
     producer.close()
     assert [publish(topic, group, b"", []).partition for group in groups] == theirs

@@ -30,12 +30,12 @@ from tests.fairlead.followers.helpers import (
     ConfluentMember,
     KafkaPythonMember,
     Owned,
-    eventually,
     make_plan,
 )
 from tests.fairlead.kafka.members import BrokerAssigned
 from tests.fairlead.kafka.secured import Right, SecuredBroker, rights
 from tests.records import publish, unsigned
+from tests.waiting import PATIENCE_S, eventually
 
 pytestmark = pytest.mark.kafka
 
@@ -63,7 +63,7 @@ def test_topics_are_not_made_by_asking(broker: SecuredBroker) -> None:
             topic.origin  # noqa: B018 - asks
         topic.ensure()
         topic.ensure()
-    made = broker.admin.list_topics(timeout=30).topics
+    made = broker.admin.list_topics(timeout=PATIENCE_S).topics
     assert [topic for topic in made if name in topic] == [name]
     assert len(made[name].partitions) == settings.plan_topic_partitions
 
@@ -72,11 +72,11 @@ def test_topics_are_not_made_by_asking(broker: SecuredBroker) -> None:
 def orders(broker: SecuredBroker) -> str:
     """Return a topic of four partitions, with ten records in each."""
     topic = f"orders-{uuid.uuid4().hex[:8]}"
-    broker.admin.create_topics([NewTopic(topic, 4)])[topic].result(30)
+    broker.admin.create_topics([NewTopic(topic, 4)])[topic].result(PATIENCE_S)
     producer = Producer({"bootstrap.servers": broker.open_servers})
     for number in range(40):
         producer.produce(topic, b"record", partition=number % 4)
-    assert producer.flush(30) == 0
+    assert producer.flush(PATIENCE_S) == 0
     return topic
 
 
@@ -300,7 +300,7 @@ def _make(broker: SecuredBroker, kafka: KafkaSettings) -> None:
     ]
     for future in broker.admin.create_topics([*topics, NewTopic(kafka.pin_topic, 1)]).values():
         with suppress(KafkaException):
-            future.result(30)
+            future.result(PATIENCE_S)
 
 
 def wrong(settings: Settings) -> list[Finding]:

@@ -13,6 +13,7 @@ import pytest
 
 from fairlead.sandbox.ending import REFUSED, end_recorded
 from fairlead.sandbox.recorded_processes import recorded, still_running
+from tests.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.long
 
@@ -56,7 +57,7 @@ def test_what_is_written_down_is_ended_and_said(
     with recorded(tmp_path / ".fairlead", "fork server", sleeper.pid):
         done = clean(python, tmp_path)
     assert (done.returncode, done.stderr) == (0, f"ended fork server, process {sleeper.pid}\n")
-    assert sleeper.wait(30) != 0
+    assert sleeper.wait(PATIENCE_S) != 0
 
 
 def test_what_was_started_by_hand_is_named_and_nothing_removed(

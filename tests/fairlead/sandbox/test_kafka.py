@@ -11,6 +11,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from fairlead.errors import SandboxError
 from fairlead.sandbox.kafka import KafkaBroker
+from tests.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.kafka
 
@@ -49,10 +50,10 @@ def test_crash_loses_no_acknowledged_record(broker: KafkaBroker, unique_name: st
     broker.start()
     before = broker.bootstrap_servers
     admin = AdminClient({"bootstrap.servers": before})
-    admin.create_topics([NewTopic(unique_name, 1)])[unique_name].result(timeout=120)
+    admin.create_topics([NewTopic(unique_name, 1)])[unique_name].result(timeout=PATIENCE_S)
     producer = Producer({"bootstrap.servers": before, "acks": "all"})
     producer.produce(unique_name, b"value")
-    assert producer.flush(30) == 0
+    assert producer.flush(PATIENCE_S) == 0
     del producer
     broker.kill()
     assert broker.process() is None
@@ -60,7 +61,9 @@ def test_crash_loses_no_acknowledged_record(broker: KafkaBroker, unique_name: st
     assert broker.bootstrap_servers == before
     consumer = Consumer({"bootstrap.servers": before, "group.id": "any"})
     try:
-        assert consumer.get_watermark_offsets(TopicPartition(unique_name, 0), timeout=120) == (0, 1)
+        assert consumer.get_watermark_offsets(
+            TopicPartition(unique_name, 0), timeout=PATIENCE_S
+        ) == (0, 1)
     finally:
         consumer.close()
 

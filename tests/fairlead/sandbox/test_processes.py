@@ -10,6 +10,7 @@ import psutil
 import pytest
 
 from fairlead.sandbox import processes
+from tests.waiting import PATIENCE_S
 
 SLEEP = "import sys, time; print('up', flush=True); time.sleep(600)"
 STUBBORN = f"import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); {SLEEP}"
@@ -18,7 +19,7 @@ STUBBORN = f"import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); {SLEE
 def _spawn(code: str, tmp_path: Path) -> psutil.Process:
     log = tmp_path / "log"
     process = processes.spawn([sys.executable, "-c", code, str(tmp_path)], log=log)
-    assert processes.wait_until(lambda: "up" in log.read_text(), timeout_s=120)
+    assert processes.wait_until(lambda: "up" in log.read_text(), timeout_s=PATIENCE_S)
     return process
 
 
@@ -26,7 +27,7 @@ def test_spawned_process_has_its_own_session(tmp_path: Path) -> None:
     """The terminal's Ctrl-C goes to our process group, which a service is not in."""
     process = _spawn(SLEEP, tmp_path)
     assert os.getsid(process.pid) == process.pid
-    processes.end(process, signal.SIGKILL, grace_s=10)
+    processes.end(process, signal.SIGKILL, grace_s=PATIENCE_S)
 
 
 def test_process_is_found_by_its_command_line_until_it_ends(tmp_path: Path) -> None:
@@ -37,14 +38,14 @@ def test_process_is_found_by_its_command_line_until_it_ends(tmp_path: Path) -> N
         return str(tmp_path) in command
 
     assert processes.find(named) == process
-    processes.end(process, signal.SIGKILL, grace_s=10)
+    processes.end(process, signal.SIGKILL, grace_s=PATIENCE_S)
     assert processes.find(named) is None
 
 
 def test_signal_is_enough_for_most(tmp_path: Path) -> None:
     """A process that heeds the signal is not killed."""
     process = _spawn(SLEEP, tmp_path)
-    assert processes.end(process, signal.SIGTERM, grace_s=60)
+    assert processes.end(process, signal.SIGTERM, grace_s=PATIENCE_S)
     assert processes.ended(process)
 
 
@@ -58,8 +59,8 @@ def test_process_that_ignores_the_signal_is_killed(tmp_path: Path) -> None:
 def test_ending_twice_is_harmless(tmp_path: Path) -> None:
     """A process that is gone already counts as ended."""
     process = _spawn(SLEEP, tmp_path)
-    processes.end(process, signal.SIGTERM, grace_s=60)
-    assert processes.end(process, signal.SIGTERM, grace_s=60)
+    processes.end(process, signal.SIGTERM, grace_s=PATIENCE_S)
+    assert processes.end(process, signal.SIGTERM, grace_s=PATIENCE_S)
 
 
 def test_tail_shows_the_last_lines(tmp_path: Path) -> None:
@@ -77,7 +78,7 @@ def test_process_that_ends_while_it_is_asked_about_leaves_no_zombie(
     process = _spawn(SLEEP, tmp_path)
     process.kill()
     zombie = psutil.STATUS_ZOMBIE
-    assert processes.wait_until(lambda: process.status() == zombie, timeout_s=60)
+    assert processes.wait_until(lambda: process.status() == zombie, timeout_s=PATIENCE_S)
     wait, early = process.wait, iter([psutil.TimeoutExpired(0)])
 
     def wait_too_early_at_first(timeout: float) -> int | None:

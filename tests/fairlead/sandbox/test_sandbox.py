@@ -14,6 +14,7 @@ from fairlead.errors import SandboxError
 from fairlead.sandbox import Sandbox, Services
 from tests.interrupts import heeding_ctrl_c
 from tests.lengths import form
+from tests.waiting import PATIENCE_S
 
 pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
 
@@ -92,7 +93,7 @@ def test_stop_and_start_keep_data_and_addresses(own: Sandbox, unique_name: str) 
     kept = unique_name
     with own as before:
         admin = AdminClient({"bootstrap.servers": before.bootstrap_servers})
-        admin.create_topics([NewTopic(kept, 3)])[kept].result(timeout=120)
+        admin.create_topics([NewTopic(kept, 3)])[kept].result(timeout=PATIENCE_S)
         with psycopg.connect(before.postgres_url) as connection:
             connection.execute(f'CREATE TABLE "{kept}" AS SELECT 7 AS number'.encode())
     assert _processes(own) == []

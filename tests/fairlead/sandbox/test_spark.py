@@ -26,6 +26,7 @@ from fairlead.settings import SparkSettings
 from fairlead.spark import session
 from fairlead.spark.warm import WarmServer, made_of
 from fairlead.surfaces.cli import app
+from tests.waiting import PATIENCE_S
 
 AUTO = SparkSettings()
 #: Run in a process of its own: PySpark has one kind of session in each.
@@ -66,7 +67,7 @@ def decoy(state_dir: Path) -> Iterator[psutil.Process]:
         yield process
     finally:
         process.kill()
-        process.wait(30)
+        process.wait(PATIENCE_S)
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +80,7 @@ def state_dir(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
             [Path(sys.executable).with_name("fairlead"), "spark", "up"],
             env={**os.environ, "FAIRLEAD_STATE_DIR": str(folder)},
             check=True,
-            timeout=240,
+            timeout=PATIENCE_S,
         )
         yield folder
     finally:
@@ -132,7 +133,7 @@ def asked_without_secret(port: int) -> bytes:
     """Send a request of Spark's RPC (type, number, length, body), and return what is answered."""
     body = b"anything"
     request = struct.pack(">bqi", 3, 1, len(body)) + body
-    with socket.create_connection(("127.0.0.1", port), timeout=60) as connection:
+    with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S) as connection:
         connection.sendall(struct.pack(">q", 8 + len(request)) + request)
         return connection.recv(4096)
 
@@ -166,7 +167,7 @@ def test_others_of_the_machine_neither_read_the_token_nor_do_without(
     with grpc.insecure_channel(f"127.0.0.1:{server.port}") as channel:
         stub: Any = SparkConnectServiceStub(channel)  # type: ignore[no-untyped-call]
         with pytest.raises(grpc.RpcError) as refused:
-            stub.Config(ConfigRequest(session_id=server.session_id), timeout=60)
+            stub.Config(ConfigRequest(session_id=server.session_id), timeout=PATIENCE_S)
     assert refused.value.code() is grpc.StatusCode.UNAUTHENTICATED
 
 
@@ -188,7 +189,7 @@ def test_run_goes_on_where_the_warm_spark_is_killed_in_its_middle(state_dir: Pat
         env={**os.environ, "FAIRLEAD_STATE_DIR": str(state_dir)},
         stdout=subprocess.PIPE,
         check=True,
-        timeout=240,
+        timeout=PATIENCE_S,
     )
     said = json.loads(done.stdout.splitlines()[-1])
     assert said["counted"] == 3

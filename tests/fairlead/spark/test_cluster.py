@@ -17,8 +17,8 @@ from fairlead.spark.class_archive import java_options
 from fairlead.spark.planning import SUMMARY
 from fairlead.spark.session import JAVA_OPTIONS
 from fairlead.spark.warehouse import Warehouse
-from tests.fairlead.followers.helpers import eventually
 from tests.fairlead.spark.on_cluster import plan
+from tests.waiting import PATIENCE_S, eventually
 
 pytestmark = pytest.mark.spark
 SPARK_HOME = Path(pyspark.__file__).parent
@@ -40,7 +40,7 @@ def daemon(log: Path, *command: str) -> Iterator[None]:
         yield
     finally:
         process.terminate()
-        process.wait(30)
+        process.wait(PATIENCE_S)
 
 
 @pytest.fixture

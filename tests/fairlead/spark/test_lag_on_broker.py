@@ -13,6 +13,7 @@ from fairlead.settings import Settings
 from fairlead.spark.lag import write_lag
 from fairlead.spark.warehouse import Warehouse
 from tests.kafka_tools import run_kafka_tool
+from tests.waiting import PATIENCE_S
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 TOOL = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
@@ -56,13 +57,13 @@ def test_lag_equals_the_column_of_kafkas_tool(
     for partition, count in enumerate([50, 40, 30, 20, 10]):
         for number in range(count):
             producer.produce(topic, b"record", key=str(number % 3), partition=partition)
-    assert producer.flush(30) == 0
+    assert producer.flush(PATIENCE_S) == 0
     commit(settings, unique_name, topic, {0: 20, 1: 40, 2: 5})
     # Truncated: partition 2 beyond the commit, partition 3 without any commit.
     admin = AdminClient(settings.kafka.librdkafka())
     cut = [TopicPartition(topic, 2, 10), TopicPartition(topic, 3, 15)]
     for future in admin.delete_records(cut).values():
-        future.result(30)
+        future.result(PATIENCE_S)
 
     with KafkaGateway(settings.kafka) as gateway:
         snapshot = gateway.snapshot([unique_name])

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.waiting import PATIENCE_S
+
 VALUE = " hunter2\\ = é\n#!"
 #: Run in a process of its own: a JVM is started once in each.
 PROGRAM = """
@@ -50,7 +52,7 @@ def test_a_secret_among_the_properties_stands_on_no_command_line() -> None:
         capture_output=True,
         text=True,
         check=False,
-        timeout=240,
+        timeout=PATIENCE_S,
     )
     assert result.returncode == 0, result.stderr
     said = json.loads(result.stdout.splitlines()[-1])

@@ -22,6 +22,7 @@ from fairlead.store.outbox_entries import PublishRequest
 from fairlead.surfaces.next_step import next_step
 from tests.fairlead.store.conftest import LEASE_UNTIL, StoreAs, sent
 from tests.logins import Login
+from tests.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.postgres
 
@@ -176,7 +177,7 @@ def test_brake_waits_for_what_is_being_recorded(
             braking = pool.submit(put_on, store.engine, group, reason="incident")
             with pytest.raises(TimeoutError):
                 braking.result(0.5)
-        braking.result(30)
+        braking.result(PATIENCE_S)
     assert store.get("orders", 1).state == "sending"
 
 
@@ -209,7 +210,7 @@ def test_brake_outlasts_several_senders_that_hang_and_those_behind_them(
             with Outbox(store.engine).turn("plans", partition) as turn:
                 turn.intend([PublishRequest(group, 1, lease_until=LEASE_UNTIL)])
                 recorded.release()
-                over.wait(60)
+                over.wait(PATIENCE_S)
         except StoreUnavailableError:
             return False
         return store.get(group, 1).state == "sending"
@@ -219,13 +220,13 @@ def test_brake_outlasts_several_senders_that_hang_and_those_behind_them(
             pool.submit(send, *what) for what in zip(groups[:3], partitions[:3], strict=True)
         ]
         for _ in sending:
-            assert recorded.acquire(timeout=30)
+            assert recorded.acquire(timeout=PATIENCE_S)
         sending += [
             pool.submit(send, *what) for what in zip(groups[3:], partitions[3:], strict=True)
         ]
-        pool.submit(put_on, store.engine, None, reason="incident").result(20)
+        pool.submit(put_on, store.engine, None, reason="incident").result(PATIENCE_S)
         over.set()
-        assert [future.result(60) for future in sending] == [False] * len(partitions)
+        assert [future.result(PATIENCE_S) for future in sending] == [False] * len(partitions)
     assert {store.get(group, 1).state for group in groups} == {"approved"}
 
 
@@ -241,7 +242,7 @@ def test_nothing_is_recorded_beside_a_brake_that_is_being_put_on(
             sending = pool.submit(intend, store)
             with pytest.raises(TimeoutError):
                 sending.result(0.5)
-        assert sending.result(30) == []
+        assert sending.result(PATIENCE_S) == []
     assert store.get("orders", 1).state == "approved"
 
 
@@ -264,10 +265,10 @@ def test_open_transaction_about_all_groups_holds_up_no_lease(
             PublishRequest(group, 1, lease_until=LEASE_UNTIL) for group in ("orders", "billing")
         ]
         with ThreadPoolExecutor(1) as pool:
-            (again,) = pool.submit(intend_all, store, wanted).result(20)
+            (again,) = pool.submit(intend_all, store, wanted).result(PATIENCE_S)
             assert (again.group, again.again) == ("orders", True)
             confirming = pool.submit(Outbox(store.engine).confirm, {"orders": (again, sent(2))})
-            confirming.result(5)
+            confirming.result(PATIENCE_S)
         assert Outbox(store.engine).told(["orders"])["orders"][2] == sent(2)
     assert len(intend_all(store, wanted)) == (1 if step == "brake" else 2)
 
@@ -292,8 +293,8 @@ def test_many_at_once_and_nobody_slips_past(store: PlanStore, approve: Plans) ->
         with ThreadPoolExecutor(4) as pool:
             sending = [pool.submit(send), pool.submit(send)]
             braking = [pool.submit(brake, group), pool.submit(brake, None)]
-            recorded = sum(future.result(60) for future in sending)
-            assert [future.result(60) for future in braking] == [0, 0]
+            recorded = sum(future.result(PATIENCE_S) for future in sending)
+            assert [future.result(PATIENCE_S) for future in braking] == [0, 0]
         assert recorded <= 1
         with transaction(store.engine) as connection:
             late = connection.exec_driver_sql(

@@ -18,8 +18,8 @@ from fairlead.sandbox import Services
 from fairlead.settings import PostgresSettings
 from fairlead.store import PlanStore, create_store_engine
 from fairlead.store.engine import transaction
-from tests.fairlead.followers.helpers import eventually
 from tests.fairlead.kafka.secured import certify
+from tests.waiting import eventually
 
 
 @pytest.mark.parametrize(

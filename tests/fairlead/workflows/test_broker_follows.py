@@ -17,8 +17,9 @@ from fairlead.settings import KafkaSettings, Settings
 from fairlead.store import PlanStore
 from fairlead.workflows.adoption import observe
 from fairlead.workflows.following import follow
-from tests.fairlead.kafka.members import BrokerAssigned, eventually
+from tests.fairlead.kafka.members import BrokerAssigned
 from tests.fairlead.workflows.test_following import draft_of, publish
+from tests.waiting import eventually
 
 pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
 

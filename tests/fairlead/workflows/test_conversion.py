@@ -22,9 +22,10 @@ from fairlead.settings import Settings
 from fairlead.store import PlanStore
 from fairlead.workflows.following import follow
 from tests.fairlead.followers.helpers import ConfluentMember, Fleet
-from tests.fairlead.kafka.members import BrokerAssigned, eventually
+from tests.fairlead.kafka.members import BrokerAssigned
 from tests.fairlead.workflows.test_following import draft_of, publish
 from tests.jvm.members import java_group
+from tests.waiting import PATIENCE_S, eventually
 
 pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
 
@@ -76,7 +77,7 @@ class Group:
         producer = Producer(self.kafka.librdkafka())
         for value in values:
             producer.produce(self.topic, str(value), partition=value % PARTITIONS)
-        assert producer.flush(60) == 0
+        assert producer.flush(PATIENCE_S) == 0
 
 
 @pytest.fixture

@@ -25,6 +25,7 @@ from fairlead.wire.record import retired_value
 from tests.conftest import KafkaTopic
 from tests.fairlead.workflows.crashing import PLANNING, RETIRING, die_at, plan, send_back, survive
 from tests.lengths import LONG, form
+from tests.waiting import PATIENCE_S
 
 pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
 
@@ -69,7 +70,7 @@ def kill_at(point: str, *run: Any, retiring: bool = False) -> None:
     context.set_forkserver_preload(["tests.fairlead.workflows.crashing"])
     process = context.Process(target=die_at, args=(point, *run), kwargs={"retiring": retiring})
     process.start()
-    process.join(timeout=120)
+    process.join(timeout=PATIENCE_S)
     assert process.exitcode == -signal.SIGKILL, point
     process.close()
 

@@ -23,8 +23,9 @@ from fairlead.workflows.following import follow, tell_members
 from fairlead.workflows.planning_one_group import GroupMemory, plan_group
 from fairlead.workflows.publication import Published, publish_all
 from tests.fairlead.kafka.conftest import Produce, gateway, produce  # noqa: F401 - fixtures
-from tests.fairlead.kafka.members import BrokerAssigned, eventually
+from tests.fairlead.kafka.members import BrokerAssigned
 from tests.fairlead.workflows.plans import OPTIONS
+from tests.waiting import eventually
 
 pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
 

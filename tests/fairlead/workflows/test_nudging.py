@@ -13,8 +13,9 @@ from fairlead.kafka.gateway import KafkaGateway
 from fairlead.kafka.nudge import Nudge
 from fairlead.settings import KafkaSettings, Settings
 from fairlead.workflows.nudging import BrokerAdoption, BrokerPlan, nudge_all
-from tests.fairlead.kafka.members import BrokerAssigned, Owned, eventually
+from tests.fairlead.kafka.members import BrokerAssigned, Owned
 from tests.fairlead.workflows.plans import make_plan
+from tests.waiting import eventually
 
 pytestmark = pytest.mark.kafka
 

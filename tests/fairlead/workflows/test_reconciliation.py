@@ -17,9 +17,9 @@ from fairlead.workflows.delivery import PublishOptions
 from fairlead.workflows.publication import publish_all
 from fairlead.workflows.reconciliation import differences, mend
 from fairlead.workflows.retirement import retire
-from tests.fairlead.followers.helpers import eventually
 from tests.fairlead.workflows.plans import live
 from tests.records import SIGNER, signed, unsigned
+from tests.waiting import PATIENCE_S, eventually
 
 pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
 
@@ -44,7 +44,7 @@ def put(settings: Settings, topic: PlanTopic) -> Put:
 
     def put(value: bytes | None, headers: Headers) -> None:
         producer.produce(topic.name, value, key=b"orders", headers=list(headers), partition=0)
-        assert producer.flush(30) == 0
+        assert producer.flush(PATIENCE_S) == 0
 
     return put
 
@@ -122,7 +122,7 @@ def test_a_transaction_that_another_leaves_open_is_told(
     other.init_transactions(30)
     other.begin_transaction()
     other.produce(topic.name, b"anything", key=b"orders", partition=0)
-    assert other.flush(30) == 0
+    assert other.flush(PATIENCE_S) == 0
     waiting = [approve()]
     (done,) = publish_all(store, waiting, live=live, topic=topic, options=OPTIONS)
     assert "consumers do not read it yet" in str(done)
@@ -151,7 +151,7 @@ def test_a_topic_that_grew_has_every_plan_where_followers_look(
     """The key lands in another partition now, which has no record of the group."""
     admin = AdminClient({"bootstrap.servers": settings.kafka.bootstrap_servers})
     count = next(n for n in range(2, 99) if partition_for_key("orders", n))
-    admin.create_partitions([NewPartitions(topic.name, count)])[topic.name].result(30)
+    admin.create_partitions([NewPartitions(topic.name, count)])[topic.name].result(PATIENCE_S)
     kafka = settings.kafka.model_copy(update={"plan_topic": topic.name})
     eventually(
         lambda: PlanTopic(kafka).partition_for_key("orders") != 0, "brokers know the new partitions"

@@ -1,10 +1,6 @@
 """Whether there is a plan, and which."""
 
 import json
-import time
-from collections.abc import Callable
-from statistics import median
-from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +8,7 @@ import pytest
 from assignors.problem import Member, Problem
 from fairlead.domain.judgement.decision import Question, judge
 from fairlead.domain.judgement.lines import answer_question
+from tests.cost import costs_at_most
 from tests.fairlead.domain.judgement.outside import START, Group, Loop, steady, written, zipf
 from tests.fairlead.domain.judgement.questions import behind, halves, looks_at, question, skewed
 
@@ -104,19 +101,8 @@ def test_an_even_catch_up_is_left_alone() -> None:
     assert {name for name, _ in course.said} <= {"recovering", "unknown", "healthy"}
 
 
-def cpu_s(ask: Callable[[], Any]) -> float:
-    """Return the CPU seconds that it takes."""
-    before = time.process_time()
-    ask()
-    return time.process_time() - before
-
-
-@pytest.mark.timed
-def test_a_full_decision_costs_less_than_a_million_additions() -> None:
-    """Some 50 ms: a hundred partitions, an hour of looks, a plan; the line included.
-
-    Measured in turns: how fast a processor is may double within seconds.
-    """
+def test_a_full_decision_costs_no_more_than_a_few_million_additions() -> None:
+    """A hundred partitions, an hour of looks, a plan: half a million, the line included."""
     rates = np.sort(zipf(100, 0.6, 0.85, 1000.0))[::-1]
     loop = Loop(Group(steady(rates), SPEEDS), decide_s=1e9)
     loop.run(1.0)
@@ -128,4 +114,4 @@ def test_a_full_decision_costs_less_than_a_million_additions() -> None:
         for number in range(1_000_000):
             total += number
 
-    assert median(cpu_s(lambda: answer_question(line)) / cpu_s(add) for _ in range(9)) < 1
+    costs_at_most(3, lambda: answer_question(line), add)

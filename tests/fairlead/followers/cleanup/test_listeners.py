@@ -9,7 +9,8 @@ from kafka.admin import MemberToRemove
 from fairlead.followers.cleanup import aiokafka as aiokafka_cleanup
 from fairlead.followers.cleanup import kafka_python as kafka_python_cleanup
 from fairlead.sandbox import Services
-from tests.fairlead.followers.helpers import Fleet, Member, eventually, make_plan
+from tests.fairlead.followers.helpers import Fleet, Member, make_plan
+from tests.waiting import eventually
 
 pytestmark = pytest.mark.kafka
 

@@ -18,7 +18,8 @@ from fairlead.followers.client_assignors import kafka_python as kafka_python_ass
 from fairlead.sandbox import Services
 from fairlead.sandbox.jars import kafka_classpath
 from fairlead.sandbox.java import BRIEF, find_java
-from tests.fairlead.followers.helpers import Fleet, Member, Owned, eventually
+from tests.fairlead.followers.helpers import Fleet, Member, Owned
+from tests.waiting import PATIENCE_S, eventually
 
 pytestmark = pytest.mark.kafka
 
@@ -148,7 +149,7 @@ def java_member(fleet: Fleet, services: Services) -> Iterator[JavaMember]:
         try:
             yield JavaMember(process)
         finally:
-            process.communicate("stop\n", timeout=30)
+            process.communicate("stop\n", timeout=PATIENCE_S)
 
 
 def test_java_sticky_assignor_and_ours_share_a_group(fleet: Fleet, services: Services) -> None:

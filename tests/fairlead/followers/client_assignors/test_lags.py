@@ -8,7 +8,7 @@ import pytest
 
 from fairlead.followers.client_assignors.lags import LagReader, Lags
 from fairlead.followers.core.clock import Clock
-from tests.fairlead.followers.helpers import eventually
+from tests.waiting import PATIENCE_S, eventually
 
 KNOWN = {("t", 0): 7, ("t", 1): 3, ("u", 0): 5}
 
@@ -24,7 +24,7 @@ class Broker:
     def fetch(self, topics: Collection[str]) -> Lags:
         """Return what is known of the topics."""
         self.asked.append(set(topics))
-        self.answering.wait(30)
+        self.answering.wait(PATIENCE_S)
         return {where: lag for where, lag in KNOWN.items() if where[0] in topics}
 
 

@@ -17,8 +17,9 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from assignors.partitioner import partition_of
 from fairlead.followers.confluent.topics import PIN_PARTITIONS
 from fairlead.wire.pins import Pin, decode
-from tests.fairlead.followers.helpers import eventually, make_plan
+from tests.fairlead.followers.helpers import make_plan
 from tests.records import unsigned
+from tests.waiting import PATIENCE_S, eventually
 
 WORKER = Path(__file__).with_name("worker.py")
 SESSION_S = 3.0
@@ -86,13 +87,13 @@ class Worker:
             self.halted_at, self.thawed_at = None, before
         elif number is signal.SIGKILL:
             self.ended_at = time.monotonic()
-            self.process.wait(timeout=120)
+            self.process.wait(timeout=PATIENCE_S)
 
     def leave(self) -> None:
         """Close the consumer in order; fail if the process did not end well."""
         eventually(lambda: bool(self.events("ready")), f"{self.name} takes signals")
         self.process.send_signal(signal.SIGTERM)
-        code = self.process.wait(timeout=120)
+        code = self.process.wait(timeout=PATIENCE_S)
         assert code == 0, f"ended with {code}: {self.log}"
         self.ended_at = time.monotonic()
 
@@ -183,7 +184,7 @@ class ConfluentGroup:
     ) -> None:
         """Create a topic."""
         new = NewTopic(name, partitions, replicas, config=config or {})
-        self.admin.create_topics([new])[name].result(timeout=120)
+        self.admin.create_topics([new])[name].result(timeout=PATIENCE_S)
 
     def start(self, name: str, *, config: dict[str, Any] | None = None, **spec: Any) -> Worker:
         """Start a consumer."""
@@ -252,7 +253,7 @@ class ConfluentGroup:
     def coordinator(self) -> int:
         """Return the number of the broker that coordinates the group."""
         futures: Any = self.admin.describe_consumer_groups([self.name])
-        return int(futures[self.name].result(timeout=120).coordinator.id)
+        return int(futures[self.name].result(timeout=PATIENCE_S).coordinator.id)
 
     def pins(self) -> list[Pin]:
         """Return every pin in the log, in its order."""
@@ -290,7 +291,7 @@ class ConfluentGroup:
             return bool(found) and len(found[0].shares) == members
 
         self.settles(version="same")  # from then on there is a log to read
-        eventually(pinned, f"{members} members pin", within_s=120)
+        eventually(pinned, f"{members} members pin", within_s=PATIENCE_S)
         self.settles(version="same")
         return [pin.plan_version for pin in found]
 
@@ -321,7 +322,7 @@ class ConfluentGroup:
         """Put any record under the group's key."""
         topic = plan_topic or self.plan_topic
         self.producer.produce(topic, value, key=self.name, headers=[*(headers or [])])
-        assert self.producer.flush(30) == 0
+        assert self.producer.flush(PATIENCE_S) == 0
 
     def settles(
         self, *, version: int | str | None = "any", within_s: float = 120.0, **shares: list[int]
@@ -391,7 +392,7 @@ class ConfluentGroup:
         for worker in (*self.workers.values(), *self.gone):
             if worker.process.poll() is None:
                 worker.process.kill()
-            worker.process.wait(timeout=120)
+            worker.process.wait(timeout=PATIENCE_S)
 
 
 @contextmanager

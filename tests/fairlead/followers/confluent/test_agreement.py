@@ -15,8 +15,8 @@ from fairlead.sandbox import Services
 from fairlead.sandbox.kafka import KafkaBroker
 from tests.cluster import KafkaCluster
 from tests.fairlead.followers.confluent.group import ConfluentGroup, running
-from tests.fairlead.followers.helpers import eventually
 from tests.lengths import form
+from tests.waiting import PATIENCE_S, eventually
 
 pytestmark = pytest.mark.kafka
 
@@ -114,9 +114,9 @@ def test_group_outlives_its_log(group: ConfluentGroup) -> None:
     for name in "ab":
         group.start(name)
     group.settles(version=1)
-    group.admin.delete_topics([group.pin_topic])[group.pin_topic].result(timeout=30)
+    group.admin.delete_topics([group.pin_topic])[group.pin_topic].result(timeout=PATIENCE_S)
     group.start("c")
-    group.settles(version=1, a=[0], b=[1, 2], c=[3, 4, 5], within_s=180)
+    group.settles(version=1, a=[0], b=[1, 2], c=[3, 4, 5], within_s=PATIENCE_S)
 
 
 def test_pins_of_an_earlier_life_of_the_group_decide_nothing(group: ConfluentGroup) -> None:
@@ -127,11 +127,11 @@ def test_pins_of_an_earlier_life_of_the_group_decide_nothing(group: ConfluentGro
     group.settles(version=1, a=[0], b=[1, 2, 3, 4, 5])
     for name in "ab":
         group.leave(name)
-    group.admin.delete_consumer_groups([group.name])[group.name].result(timeout=30)
+    group.admin.delete_consumer_groups([group.name])[group.name].result(timeout=PATIENCE_S)
     group.publish(2, a=[0, 1, 2, 3, 4], b=[5])
     for name in "ab":
         group.start(name)
-    group.settles(version=2, a=[0, 1, 2, 3, 4], b=[5], within_s=60)
+    group.settles(version=2, a=[0, 1, 2, 3, 4], b=[5], within_s=PATIENCE_S)
 
 
 def test_group_migrates_member_by_member_in_both_directions(group: ConfluentGroup) -> None:
@@ -187,7 +187,7 @@ def test_group_settles_after_its_broker_was_killed(unique_name: str, tmp_path: P
             broker.start()
             group.resume(halted)
             group.start("b")
-            group.settles(version=1, a=[0], b=[1, 2], c=[3, 4, 5], within_s=180)
+            group.settles(version=1, a=[0], b=[1, 2], c=[3, 4, 5], within_s=PATIENCE_S)
             never_frozen = [w for w in group.workers.values() if w is not halted]
             assert [event for w in never_frozen for event in w.events("slow")] == []
             for name in "abc":
@@ -209,7 +209,7 @@ def test_group_settles_while_its_coordinator_moves(
         coordinator = group.coordinator()
         three_brokers.brokers[coordinator].kill()
         group.publish(2, a=[0, 1], b=[2, 3], c=[4, 5])
-        group.settles(version=2, a=[0, 1], b=[2, 3], c=[4, 5], within_s=180)
+        group.settles(version=2, a=[0, 1], b=[2, 3], c=[4, 5], within_s=PATIENCE_S)
         assert group.coordinator() != coordinator
         for name in "abc":
             group.leave(name)

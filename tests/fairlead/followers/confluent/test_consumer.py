@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 import weakref
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -18,15 +17,17 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, Topi
 from fairlead.errors import ConfigurationError
 from fairlead.followers import FollowOptions
 from fairlead.followers.confluent import PlanConsumer, plan_source
-from fairlead.followers.confluent.pin_listener import KafkaPinTopic, PinListener
+from fairlead.followers.confluent.pin_listener import REQUEST_S, KafkaPinTopic, PinListener
 from fairlead.followers.confluent.pin_log import PinLog
 from fairlead.followers.core import plan_reader
 from fairlead.followers.core.plan_reader import PlanReader
 from fairlead.sandbox import Services
 from fairlead.wire.document import PlanDocument
 from fairlead.wire.record import Headers
-from tests.fairlead.followers.helpers import eventually, make_anew, make_big_plan, make_plan, spoilt
+from tests.fairlead.followers.confluent.conftest import SOONER_S
+from tests.fairlead.followers.helpers import make_anew, make_big_plan, make_plan, spoilt
 from tests.records import PUBLIC, origin_of, signed_plan, unsigned
+from tests.waiting import PATIENCE_S, eventually, returned
 
 NewConsumer = Callable[..., PlanConsumer]
 
@@ -70,7 +71,6 @@ def new_consumer(
             "client.id": name,
             "auto.offset.reset": "earliest",
             "heartbeat.interval.ms": 300,
-            "session.timeout.ms": 3000,
             **config,
         }
         options = FollowOptions(
@@ -98,7 +98,7 @@ def send(services: Services, consumer: PlanConsumer, value: bytes | None, header
         {"bootstrap.servers": services.bootstrap_servers, "message.max.bytes": 10_000_000}
     )
     producer.produce(status.plan_topic, value, key=status.group, headers=[*headers])
-    assert producer.flush(30) == 0
+    assert producer.flush(PATIENCE_S) == 0
 
 
 def publish(
@@ -110,13 +110,16 @@ def publish(
 
 def poll_until(condition: Callable[[], bool], *consumers: PlanConsumer) -> list[Any]:
     """Poll until a condition holds; return the messages."""
-    deadline = time.monotonic() + 120
-    messages = []
-    while not condition():
-        assert time.monotonic() < deadline, [consumer.status() for consumer in consumers]
-        messages += [
-            message for follower in consumers if (message := follower.poll(0.02)) is not None
-        ]
+    messages = list[Any]()
+
+    def holds() -> bool:
+        if condition():
+            return True
+        polled = (follower.poll(0.02) for follower in consumers)
+        messages.extend(message for message in polled if message is not None)
+        return condition()
+
+    eventually(holds, lambda: [consumer.status() for consumer in consumers])
     return messages
 
 
@@ -225,14 +228,16 @@ def test_failing_callback_reaches_the_application_and_changes_no_share(
     failures = []
     members["a"].subscribe([topic], on_assign=fail)
     members["b"].subscribe([topic])
-    deadline = time.monotonic() + 120
-    while {n: owned(m) for n, m in members.items()} != {"a": [3], "b": [0, 1, 2]}:
-        assert time.monotonic() < deadline
+
+    def settled() -> bool:
         members["b"].poll(0.02)
         try:
             members["a"].poll(0.02)
         except RuntimeError as error:
             failures.append(str(error))
+        return {n: owned(m) for n, m in members.items()} == {"a": [3], "b": [0, 1, 2]}
+
+    eventually(settled, "the plan is followed")
     assert set(failures) == {"the application's own"}
 
 
@@ -244,7 +249,7 @@ def test_on_assign_may_choose_where_to_start(
     producer = Producer({"bootstrap.servers": services.bootstrap_servers})
     for number in range(3):
         producer.produce(topic, str(number), partition=0)
-    assert producer.flush(30) == 0
+    assert producer.flush(PATIENCE_S) == 0
 
     def from_two(consumer: Consumer, share: list[TopicPartition]) -> None:
         consumer.assign(
@@ -254,10 +259,12 @@ def test_on_assign_may_choose_where_to_start(
     consumer = new_consumer()
     consumer.subscribe([topic], on_assign=from_two)
     messages: list[Any] = []
-    deadline = time.monotonic() + 120
-    while not messages:
-        assert time.monotonic() < deadline
-        messages = consumer.consume(10, timeout=1.0)
+
+    def came() -> bool:
+        messages.extend(consumer.consume(10, timeout=1.0))
+        return bool(messages)
+
+    eventually(came, "a message comes")
     assert [message.value() for message in messages] == [b"2"]
 
 
@@ -269,12 +276,16 @@ def test_handover_commits_what_was_read(
     producer = Producer({"bootstrap.servers": services.bootstrap_servers})
     for number in range(40):
         producer.produce(topic, str(number), partition=number % 4)
-    assert producer.flush(30) == 0
+    assert producer.flush(PATIENCE_S) == 0
     first, other = new_consumer("one"), new_consumer("other")
     first.subscribe([topic])
     numbers: list[bytes | None] = []
-    while len(numbers) < 40:
-        numbers += [message.value() for message in first.consume(100, timeout=1.0)]
+
+    def all_came() -> bool:
+        numbers.extend(message.value() for message in first.consume(100, timeout=1.0))
+        return len(numbers) >= 40
+
+    eventually(all_came, "all messages come")
     other.subscribe([topic])
     late = poll_until(lambda: len(owned(first)) == len(owned(other)) == 2, first, other)
     late += [m for member in (first, other) if (m := member.poll(0.5)) is not None]
@@ -397,22 +408,29 @@ for _ in range(3):
         one.subscribe(["absent"])
 """
     result = subprocess.run(
-        [sys.executable, "-c", probe], capture_output=True, check=False, timeout=240
+        [sys.executable, "-c", probe], capture_output=True, check=False, timeout=PATIENCE_S
     )
     assert result.returncode == 0, (signal.Signals(-result.returncode), result.stderr)
 
 
 @pytest.mark.kafka
-def test_poll_keeps_its_time_without_a_broker() -> None:
-    """Nobody answers: subscribe and poll return, and try again later."""
+def test_poll_keeps_its_time_without_a_broker(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody answers: subscribe and poll ask once for a moment, and try again later."""
+    asked, open_log = list[float](), PinLog.open
+
+    def noted(*arguments: Any, timeout_s: float, **more: Any) -> PinLog:
+        asked.append(timeout_s)
+        return open_log(*arguments, timeout_s=timeout_s, **more)
+
+    monkeypatch.setattr(PinLog, "open", noted)
     consumer = PlanConsumer({"bootstrap.servers": "127.0.0.1:1", "group.id": "g", "log_level": 0})
-    began = time.monotonic()
-    consumer.subscribe(["t"])
-    for _ in range(3):
-        consumer.poll(0.1)
-    took = time.monotonic() - began
+    calls: list[Callable[[], object]] = [lambda: consumer.subscribe(["t"])]
+    for call in [*calls, *[lambda: consumer.poll(0.1)] * 3]:
+        before = len(asked)
+        returned(call)
+        assert asked[before:] in ([], [REQUEST_S])
     consumer.close()
-    assert took < 8.0  # two seconds more each, had they waited
+    assert asked
 
 
 @pytest.fixture
@@ -603,23 +621,15 @@ def test_roll_call_after_a_rest_begins_with_the_connections_of_before(
 
 @pytest.mark.kafka
 def test_closing_waits_for_no_broker(
-    services: Services, new_consumer: NewConsumer, topic: str
+    services: Services, new_consumer: NewConsumer, topic: str, patient_broker: dict[str, Any]
 ) -> None:
-    """Whose patience with fetches that find nothing is longer than that.
-
-    What else the machine does comes between: the claim holds when one of five looks finds it so.
-    """
-    taken = list[float]()
-    while len(taken) < 5 and not any(took < 2.0 for took in taken):
-        follower = new_consumer()
-        publish(services, follower, topic, a=[0, 1, 2, 3])
-        follower.subscribe([topic])
-        settle({"a": follower}, a=[0, 1, 2, 3])
-        follower.poll(2.0)
-        began = time.monotonic()
-        follower.close()
-        taken.append(time.monotonic() - began)
-    assert min(taken) < 2.0, taken
+    """Whose patience with fetches that find nothing is longer than that."""
+    follower = new_consumer(**patient_broker)
+    publish(services, follower, topic, a=[0, 1, 2, 3])
+    follower.subscribe([topic])
+    settle({"a": follower}, a=[0, 1, 2, 3])
+    follower.poll(2.0)
+    returned(follower.close, within_s=SOONER_S)
 
 
 @pytest.mark.kafka

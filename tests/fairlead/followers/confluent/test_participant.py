@@ -15,7 +15,8 @@ from fairlead.followers.core.clock import Clock
 from fairlead.followers.core.follower import FollowOptions, new_cache
 from fairlead.followers.core.plan_reader import PlanReader
 from fairlead.wire.pins import Announcement, Partitions, Record
-from tests.fairlead.followers.helpers import ScriptedSource, eventually
+from tests.fairlead.followers.helpers import ScriptedSource
+from tests.waiting import eventually
 
 
 class MemoryLog:

@@ -16,7 +16,7 @@ from fairlead.followers.confluent.pin_log import PinLog
 from fairlead.sandbox import Services
 from fairlead.wire.pin_seals import read_secrets
 from fairlead.wire.pins import Mark, Pin, Record, encode
-from tests.fairlead.followers.helpers import eventually
+from tests.waiting import PATIENCE_S, eventually
 
 pytestmark = pytest.mark.kafka
 
@@ -42,7 +42,7 @@ def test_pin_of_a_large_group_comes_through(
     pin, read = large_pin(), list[Record]()
     assert len(encode(pin)) > 1_048_588
     connection = {"bootstrap.servers": services.bootstrap_servers}
-    with closing(PinLog.open(unique_name, connection, kafka_topic(), timeout_s=10.0)) as log:
+    with closing(PinLog.open(unique_name, connection, kafka_topic(), timeout_s=PATIENCE_S)) as log:
         log.append(pin)
 
         def arrived() -> bool:
@@ -69,7 +69,7 @@ def test_log_whose_leader_is_gone_was_not_made_anew(
             return dict.fromkeys(asked, future)
 
     connection = {"bootstrap.servers": services.bootstrap_servers}
-    with closing(PinLog.open(unique_name, connection, kafka_topic(), timeout_s=10.0)) as log:
+    with closing(PinLog.open(unique_name, connection, kafka_topic(), timeout_s=PATIENCE_S)) as log:
         monkeypatch.setattr(log, "_admin", Admin())
         log.skip_to_end(1.0)
         assert log.broken == "its leader does not say where it ends"
@@ -81,7 +81,7 @@ def test_log_that_is_let_go_leaves_no_client_behind(
 ) -> None:
     """Though something was on its way; each would cost threads and connections for good."""
     connection, before = {"bootstrap.servers": services.bootstrap_servers}, len(clients.shared)
-    log = PinLog.open(unique_name, connection, kafka_topic(), timeout_s=10.0)
+    log = PinLog.open(unique_name, connection, kafka_topic(), timeout_s=PATIENCE_S)
     log.append(Mark("a mark", log.identity))
     log.broken = broken
     log.close()
@@ -105,7 +105,9 @@ def test_only_what_a_member_has_sealed_is_heeded(
     ours = read_secrets("what the members share")
 
     def opened(secrets: tuple[bytes, ...]) -> closing[PinLog]:
-        return closing(PinLog.open(unique_name, connection, topic, timeout_s=10.0, secrets=secrets))
+        return closing(
+            PinLog.open(unique_name, connection, topic, timeout_s=PATIENCE_S, secrets=secrets)
+        )
 
     def arrives(log: PinLog, generation: int) -> list[Record]:
         read = list[Record]()

@@ -21,8 +21,9 @@ from fairlead.wire.members import (
     encode_assignment,
 )
 from fairlead.wire.record import NOTHING, Identity
-from tests.fairlead.followers.helpers import ScriptedSource, eventually, make_plan, record, seen
+from tests.fairlead.followers.helpers import ScriptedSource, make_plan, record, seen
 from tests.records import unsigned
+from tests.waiting import PATIENCE_S, eventually
 
 OPTIONS = FollowOptions(read_timeout_s=0.01, rejoin_jitter_s=0.0)
 
@@ -163,7 +164,7 @@ class HangingSource(ScriptedSource):
         self.askers.add(threading.get_ident())
         if self.hanging.is_set():
             self.hangs.set()
-            self.released.wait(30)
+            self.released.wait(PATIENCE_S)
         return super().read(timeout_s)
 
     def at_end(self) -> bool:
@@ -178,7 +179,7 @@ def test_leader_with_a_fresh_cache_asks_nobody(caplog: pytest.LogCaptureFixture)
     with following(source, FollowOptions(read_timeout_s=30.0)) as stage:
         source.hanging.set()
         try:
-            assert source.hangs.wait(30)
+            assert source.hangs.wait(PATIENCE_S)
             assert stage.lead().plan_version == 1
         finally:
             source.released.set()

@@ -11,14 +11,9 @@ from fairlead.followers.core import plan_reader
 from fairlead.followers.core.plan_cache import PlanCache, PlanRecord, PlanState
 from fairlead.followers.core.plan_reader import PlanReader
 from fairlead.wire.record import NOTHING, Origin
-from tests.fairlead.followers.helpers import (
-    ScriptedSource,
-    eventually,
-    make_plan,
-    record,
-    seen,
-)
+from tests.fairlead.followers.helpers import ScriptedSource, make_plan, record, seen
 from tests.records import signed
+from tests.waiting import PATIENCE_S, eventually
 
 UNREAD = PlanState(problem="the plan topic has not been read to its end yet")
 
@@ -49,7 +44,7 @@ def test_plan_counts_once_the_topic_is_read_to_its_end() -> None:
         eventually(source.feed.empty, "all is read")
         assert reader.state == UNREAD
         source.ended.set()
-        assert version(reader.current(at_least=NOTHING, timeout_s=30)) == 2
+        assert version(reader.current(at_least=NOTHING, timeout_s=PATIENCE_S)) == 2
     assert source.closed
 
 
@@ -70,7 +65,7 @@ def test_waits_for_a_plan_that_another_member_has_seen() -> None:
     with reading(lambda: source) as reader:
         eventually(lambda: version(reader.state) == 1, "version 1 is read")
         threading.Timer(0.05, source.feed.put, [record(9, 2)]).start()
-        assert version(reader.current(at_least=seen(2), timeout_s=30)) == 2
+        assert version(reader.current(at_least=seen(2), timeout_s=PATIENCE_S)) == 2
 
 
 def test_wait_is_bounded_and_says_so(caplog: pytest.LogCaptureFixture) -> None:
@@ -125,7 +120,7 @@ def test_connection_that_does_not_close_well_ends_nothing() -> None:
     second.ended.set()
     sources = iter([first, second])
     with reading(lambda: next(sources)) as reader:
-        assert version(reader.current(at_least=NOTHING, timeout_s=30)) == 1
+        assert version(reader.current(at_least=NOTHING, timeout_s=PATIENCE_S)) == 1
 
 
 def test_missing_topic_is_no_plan_at_once() -> None:

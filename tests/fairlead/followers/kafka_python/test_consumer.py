@@ -20,13 +20,8 @@ from fairlead.errors import ConfigurationError
 from fairlead.followers.client_assignors.kafka_python import StickyAssignor
 from fairlead.followers.kafka_python import PlanAssignor, PlanConsumer
 from fairlead.sandbox import Services
-from tests.fairlead.followers.helpers import (
-    Fleet,
-    KafkaPythonMember,
-    eventually,
-    make_anew,
-    make_plan,
-)
+from tests.fairlead.followers.helpers import Fleet, KafkaPythonMember, make_anew, make_plan
+from tests.waiting import eventually
 
 pytestmark = [
     pytest.mark.kafka,

@@ -17,6 +17,7 @@ from fairlead.common.json_lines import answer_lines
 from fairlead.surfaces.cli import app
 from fairlead.surfaces.cli.assign_answers import answer_problem, answer_record
 from tests.lengths import form
+from tests.waiting import PATIENCE_S
 
 PROBLEM: dict[str, Any] = {
     "assignor": "sticky",
@@ -292,7 +293,7 @@ def test_answers_each_line_as_it_comes() -> None:
             process.stdin.flush()
             assert "assignment" in json.loads(process.stdout.readline())
         process.stdin.close()
-        assert process.wait(timeout=120) == 0
+        assert process.wait(timeout=PATIENCE_S) == 0
 
 
 def test_starts_without_what_it_does_not_need() -> None:
@@ -304,7 +305,11 @@ def test_starts_without_what_it_does_not_need() -> None:
         "print(*sorted({name.split('.')[0] for name in sys.modules}))"
     )
     result = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=120
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=PATIENCE_S,
     )
     heavy = {"pyspark", "dagster", "sqlalchemy", "pydantic", "ortools", "pandas"}
     assert not heavy & set(result.stdout.split())
@@ -314,7 +319,11 @@ def test_help_and_completion_wait_for_nothing() -> None:
     """A shell that completes imports the command line, and not even numpy with it."""
     program = "import sys, fairlead.surfaces.cli; print(*sys.modules)"
     result = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=120
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=PATIENCE_S,
     )
     heavy = {"numpy", "rich", "pyarrow", "pydantic", "confluent_kafka", "cryptography", "jinja2"}
     assert not heavy & set(result.stdout.split())

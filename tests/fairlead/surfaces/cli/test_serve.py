@@ -10,6 +10,8 @@ from urllib.request import urlopen
 
 import pytest
 
+from tests.waiting import PATIENCE_S
+
 pytestmark = pytest.mark.long
 
 FAIRLEAD = Path(sys.executable).with_name("fairlead")
@@ -25,10 +27,10 @@ def test_serves_until_a_signal_ends_it(tmp_path: Path) -> None:
             said = next(line for line in process.stderr if "serving at" in line)
             address = said.rpartition(" ")[2].strip()
             assert address.startswith("http://127.0.0.1:")
-            with urlopen(f"{address}/health", timeout=120) as answer:  # noqa: S310 - our own address
+            with urlopen(f"{address}/health", timeout=PATIENCE_S) as answer:  # noqa: S310 - our own address
                 assert answer.read() == b"ok\n"
             process.send_signal(number)
-            assert process.wait(30) == code
+            assert process.wait(PATIENCE_S) == code
             assert "Traceback" not in process.stderr.read()
 
 

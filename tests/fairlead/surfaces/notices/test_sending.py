@@ -18,7 +18,6 @@ from pydantic import SecretStr
 from sqlalchemy import Engine, text
 
 from fairlead.domain.notices import NotifySettings
-from fairlead.sandbox.processes import wait_until
 from fairlead.settings import Settings
 from fairlead.store import create_store_engine
 from fairlead.store.brakes import put_on
@@ -26,6 +25,7 @@ from fairlead.store.engine import transaction
 from fairlead.surfaces.notices import sending
 from fairlead.surfaces.notices.sending import NotToldError, send, tell, trial
 from tests.receiver import Receiver, receiving
+from tests.waiting import PATIENCE_S, eventually
 
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"  # noqa: S105 - the one of the published example
 FAIRLEAD = Path(sys.executable).with_name("fairlead")
@@ -112,11 +112,11 @@ def test_receiver_that_lies_has_not_taken_it(
     assert time.monotonic() - began < 5
     assert said in str(error.value)
     assert "hunter2" not in str(error.value)
-    assert wait_until(lambda: len(receiver.came) == 1, timeout_s=30)
+    eventually(lambda: len(receiver.came) == 1, "it came")
     receiver.pause = 0.0
     for thread in set(threading.enumerate()) - before:
         if "ask" in thread.name:
-            thread.join(5)
+            thread.join(PATIENCE_S)
             assert not thread.is_alive()
 
 
@@ -264,7 +264,7 @@ def test_killed_before_the_answer_counts_is_sent_again_with_the_same_id(
         "tell(create_store_engine(sys.argv[1]), settings_for(sys.argv[2]))\n"
     )
     process = subprocess.Popen([sys.executable, "-c", program, migrated, receiver.url])
-    assert wait_until(lambda: bool(receiver.came), timeout_s=60)
+    eventually(lambda: receiver.came, "it came")
     process.kill()
     process.wait()
     receiver.pause = 0.0

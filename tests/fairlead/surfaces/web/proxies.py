@@ -22,6 +22,8 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from jwt.algorithms import ECAlgorithm, RSAAlgorithm
 
+from tests.waiting import PATIENCE_S
+
 ISSUER: Final = "https://login.example"
 AUDIENCE: Final = "fairlead"
 #: Where browsers reach the pages, as the settings have it.
@@ -159,7 +161,7 @@ def send(
     """Send a request with exactly these headers, twice the same if need be; follow nothing."""
     parts = urlsplit(address)
     assert parts.hostname is not None
-    connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=120)
+    connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=PATIENCE_S)
     try:
         named = {name.lower() for name, _ in headers}
         connection.putrequest(method, path, skip_host="host" in named, skip_accept_encoding=True)

@@ -19,6 +19,7 @@ from fairlead.surfaces.web.forms import require_own_page
 from tests.fairlead.surfaces.web.conftest import KIM, SECRET, Desks, as_person, propose
 from tests.fairlead.surfaces.web.proxies import PUBLIC, Answer, post, send
 from tests.serving import serving
+from tests.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.postgres
 
@@ -67,10 +68,10 @@ def test_steps_that_wait_hold_up_neither_pages_nor_a_brake(desks: Desks) -> None
             ]
             with pytest.raises(TimeoutError):
                 waiting[0].result(1)
-            assert pool.submit(desks.get, "/").result(20).status == 200
-            assert pool.submit(desks.post, "brake").result(20).status == 303
+            assert pool.submit(desks.get, "/").result(PATIENCE_S).status == 200
+            assert pool.submit(desks.post, "brake").result(PATIENCE_S).status == 303
             connection.rollback()
-        assert sorted(answer.result(60).status for answer in waiting) == [303] + [409] * 5
+        assert sorted(answer.result(PATIENCE_S).status for answer in waiting) == [303] + [409] * 5
 
 
 @pytest.mark.parametrize(

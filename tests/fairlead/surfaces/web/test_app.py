@@ -20,6 +20,7 @@ from fairlead.surfaces.cli import app
 from fairlead.surfaces.web import build_app
 from fairlead.surfaces.web.groups_list import groups_page
 from tests.serving import serving
+from tests.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.postgres
 
@@ -44,7 +45,7 @@ REFUSED = [
 def get(url: str) -> tuple[int, str, str]:
     """Return status, content type and text."""
     try:
-        with urlopen(url, timeout=120) as answer:  # noqa: S310 - our own address
+        with urlopen(url, timeout=PATIENCE_S) as answer:  # noqa: S310 - our own address
             return answer.status, answer.headers["Content-Type"], answer.read().decode()
     except HTTPError as error:
         with error:
@@ -259,7 +260,7 @@ def test_a_name_that_others_could_own_is_refused(
     """A page of theirs could have its name lead here, and read the plans in somebody's browser."""
     request = Request(f"{served}{path}", headers={"Host": host})  # noqa: S310 - our own address
     try:
-        with urlopen(request, timeout=120) as answer:  # noqa: S310
+        with urlopen(request, timeout=PATIENCE_S) as answer:  # noqa: S310
             found = answer.status, answer.headers
     except HTTPError as error:
         with error:
@@ -281,7 +282,7 @@ def test_what_cannot_be_seen_is_written_out(week: str, served: str) -> None:
 
 def test_pages_run_nothing(served: str) -> None:
     """A browser is told to load nothing and to run nothing."""
-    with urlopen(served, timeout=120) as answer:  # noqa: S310 - our own address
+    with urlopen(served, timeout=PATIENCE_S) as answer:  # noqa: S310 - our own address
         assert answer.headers["Content-Security-Policy"].startswith("default-src 'none'")
 
 

@@ -36,6 +36,7 @@ from tests.fairlead.surfaces.web.proxies import (
 from tests.fairlead.surfaces.web.test_identity import BAD_HEADERS, BAD_TOKENS, FAILING, ONE
 from tests.logins import logins
 from tests.serving import serving
+from tests.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.postgres
 
@@ -263,7 +264,7 @@ def test_smuggled_requests_write_nothing(desks: Desks, rows: Rows) -> None:
     head = f"Origin: {PUBLIC}\r\nContent-Type: {FORM}\r\n{proof}"
     for name, lines in RAW.items():
         host = urlsplit(desks.address)
-        with socket.create_connection((host.hostname, host.port), timeout=60) as connection:
+        with socket.create_connection((host.hostname, host.port), timeout=PATIENCE_S) as connection:
             given = lines.format(size=len(body))
             request = f"POST /act HTTP/1.1\r\nHost: localhost\r\n{head}{given}\r\n{body}"
             connection.sendall(request.encode())

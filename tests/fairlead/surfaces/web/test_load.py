@@ -17,6 +17,7 @@ from fairlead.surfaces.web.app import PAGES_AT_ONCE
 from fairlead.surfaces.web.server import CONNECTIONS
 from tests.fairlead.surfaces.web.test_app import get
 from tests.serving import serving
+from tests.waiting import PATIENCE_S
 
 REVIEWS = 60
 
@@ -39,7 +40,7 @@ class Reviews:
             self._under_way += 1
             self.at_once = max(self.at_once, self._under_way)
         self.begun.release()
-        assert self.done.wait(120)
+        assert self.done.wait(PATIENCE_S)
         with self._lock:
             self._under_way -= 1
         return f"{group} {version}"
@@ -73,14 +74,14 @@ def test_reviews_under_way_do_not_keep_health_and_metrics(served: str, reviews: 
     with ThreadPoolExecutor(REVIEWS) as people:
         asked = [people.submit(ask, served, number) for number in range(1, REVIEWS + 1)]
         for _ in range(PAGES_AT_ONCE):
-            assert reviews.begun.acquire(timeout=120)
-        with urlopen(f"{served}/health", timeout=20) as answer:  # noqa: S310 - our own address
+            assert reviews.begun.acquire(timeout=PATIENCE_S)
+        with urlopen(f"{served}/health", timeout=PATIENCE_S) as answer:  # noqa: S310 - our own address
             assert answer.read() == b"ok\n"
-        with urlopen(f"{served}/metrics", timeout=20) as answer:  # noqa: S310 - the same
+        with urlopen(f"{served}/metrics", timeout=PATIENCE_S) as answer:  # noqa: S310 - the same
             assert b"fairlead_" in answer.read()
         assert not any(review.done() for review in asked)
         reviews.done.set()
-        texts = {review.result(120)[2] for review in asked}
+        texts = {review.result(PATIENCE_S)[2] for review in asked}
     assert texts == {f"orders {number}" for number in range(1, REVIEWS + 1)}
     assert reviews.at_once == PAGES_AT_ONCE
 
@@ -99,8 +100,8 @@ def test_who_comes_beyond_the_connections_is_refused(served: str, reviews: Revie
     """The others are answered."""
     with ThreadPoolExecutor(CONNECTIONS) as people:
         asked = [people.submit(ask, served, number) for number in range(1, CONNECTIONS + 1)]
-        refused = next(review for review in as_completed(asked, timeout=120)).result()
+        refused = next(review for review in as_completed(asked, timeout=PATIENCE_S)).result()
         assert refused[0] == 503
         reviews.done.set()
-        statuses = {review.result(120)[0] for review in asked}
+        statuses = {review.result(PATIENCE_S)[0] for review in asked}
     assert statuses == {200, 503}

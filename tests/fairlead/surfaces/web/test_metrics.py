@@ -16,6 +16,7 @@ from fairlead.store.engine import create_store_engine, transaction
 from fairlead.store.monitoring import DecisionCounts
 from fairlead.surfaces.web import build_app
 from tests.serving import serving
+from tests.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.postgres
 
@@ -25,7 +26,8 @@ Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]
 
 def scrape(address: str, accept: str = OPENMETRICS) -> tuple[str, str]:
     """Return the content type and the text of a scrape."""
-    with urlopen(Request(f"{address}/metrics", headers={"Accept": accept}), timeout=120) as answer:  # noqa: S310 - our own address
+    request = Request(f"{address}/metrics", headers={"Accept": accept})  # noqa: S310 - our own
+    with urlopen(request, timeout=PATIENCE_S) as answer:  # noqa: S310 - the same
         return answer.headers["Content-Type"], answer.read().decode()
 
 
@@ -210,7 +212,7 @@ def test_database_that_is_away_is_a_metric() -> None:
     with serving(build_app(engine, Settings())) as address:
         found = samples(scrape(address)[1])
         with pytest.raises(HTTPError, match="503") as refused:
-            urlopen(address, timeout=120)  # noqa: S310 - our own address
+            urlopen(address, timeout=PATIENCE_S)  # noqa: S310 - our own address
     assert found[of("fairlead_database_up")] == 0
     assert not [name for name, _ in found if name.startswith("fairlead_group")]
     with refused.value as answer:

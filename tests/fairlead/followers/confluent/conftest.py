@@ -1,0 +1,17 @@
+"""Brokers that keep a fetch for minutes, to show that nobody waits for them."""
+
+from typing import Any, Final
+
+import pytest
+
+from fairlead.followers.confluent import config
+
+#: Seconds. What waits until a broker answers such a fetch takes longer.
+SOONER_S: Final = 240.0
+
+
+@pytest.fixture
+def patient_broker(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """Return settings of clients whose fetches a broker may keep for five minutes."""
+    monkeypatch.setattr(config, "_PATIENCE_MS", 299_000)
+    return {"socket.timeout.ms": 300_000}

@@ -1,0 +1,60 @@
+"""Wait until something happens, on any machine.
+
+Belongs here: the bound of all waits in tests. Does not: what tests wait for.
+"""
+
+from collections.abc import Callable
+from concurrent.futures import Future
+from threading import Thread
+from typing import Final, TypeVar
+
+from fairlead.sandbox.processes import wait_until
+
+Result = TypeVar("Result")
+
+#: Seconds. Longest wait of a test. Nothing takes as long, on the slowest machine; what does not
+#: happen within this time is taken to never happen.
+PATIENCE_S: Final = 600.0
+
+
+def eventually(
+    condition: Callable[[], object],
+    what: str | Callable[[], object],
+    *,
+    within_s: float = PATIENCE_S,
+) -> None:
+    """Wait until a condition holds.
+
+    Parameters
+    ----------
+    condition
+        Asked again and again.
+    what
+        What is waited for, or a function that describes it after the wait.
+    within_s
+        Seconds; less than PATIENCE_S only if waiting longer would hide the error.
+
+    Raises
+    ------
+    AssertionError
+        The condition did not hold in time.
+    """
+    if not wait_until(lambda: bool(condition()), timeout_s=within_s):
+        raise AssertionError(f"not within {within_s:.0f} s: {what() if callable(what) else what}")
+
+
+def returned(call: Callable[[], Result], *, within_s: float = PATIENCE_S) -> Result:
+    """Call a function on a thread and return its result; fail if it does not return in time."""
+    result = Future[Result]()
+
+    def run() -> None:
+        try:
+            result.set_result(call())
+        except BaseException as error:  # noqa: BLE001 - raised again below
+            result.set_exception(error)
+
+    thread = Thread(target=run, daemon=True)
+    thread.start()
+    thread.join(within_s)
+    assert not thread.is_alive(), f"{call} has not returned within {within_s:.0f} s"
+    return result.result()
