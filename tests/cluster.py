@@ -9,10 +9,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final, Self
 
+from pydantic import SecretStr
+
 from fairlead.sandbox.kafka import HOST, KafkaBroker, free_ports
 from fairlead.wire.partitions import kafka_uuid
 
 NODES: Final = 3
+#: Of librdkafka's clients whose broker ends before they do: a lost connection is no news.
+QUIET: Final = {"log_level": 0}
+#: The same, in the settings of the planner.
+QUIET_PROPERTIES: Final = {name: SecretStr(str(value)) for name, value in QUIET.items()}
 
 
 def new_cluster_id() -> str:

@@ -16,7 +16,7 @@ from typing import Any, Final
 import yaml
 
 from fairlead.sandbox.jars import kafka_classpath
-from fairlead.sandbox.processes import wait_until
+from tests.waiting import PATIENCE_S, eventually
 
 ROOT: Final = Path(__file__).parents[2]
 DEPLOY: Final = ROOT / "deploy"
@@ -170,11 +170,14 @@ class Composed:
         _, *words = COMPOSE["services"][service]["healthcheck"]["test"]
         return self.answer(service, *words) is not None
 
-    def wait(self, condition: Callable[[], bool], what: str, *, within_s: float) -> None:
+    def wait(self, condition: Callable[[], bool], what: str) -> None:
         """Wait for a condition; fail with what the containers said."""
-        if not wait_until(condition, timeout_s=within_s):
-            said = "\n".join(f"== {name}\n{self.log(name)[-1500:]}" for name in self._started)
-            raise AssertionError(f"not within {within_s} s: {what}\n{said}")
+
+        def said() -> str:
+            logs = (f"== {name}\n{self.log(name)[-1500:]}" for name in self._started)
+            return "\n".join([what, *logs])
+
+        eventually(condition, said)
 
     def ended_well(self, service: str) -> bool:
         """Wait for a service that ends by itself; say whether it succeeded."""
@@ -187,9 +190,9 @@ class Composed:
         )
         return ended.stdout + ended.stderr
 
-    def stop(self, service: str, *, within_s: int) -> None:
-        """Send SIGTERM, and SIGKILL when the time is over."""
-        run(*_PODMAN, "stop", "--time", str(within_s), self._of(service))
+    def stop(self, service: str) -> None:
+        """Send SIGTERM, and SIGKILL to what does not end."""
+        run(*_PODMAN, "stop", "--time", str(int(PATIENCE_S)), self._of(service))
 
     def kill(self, service: str) -> None:
         """End a container as a crash would, and start it again."""

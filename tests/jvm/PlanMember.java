@@ -1,5 +1,7 @@
 package fairlead.kafka;
 
+import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.io.Writer;
 import java.lang.management.ManagementFactory;
 import java.nio.charset.StandardCharsets;
@@ -13,9 +15,12 @@ import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.stream.Collectors;
+import javax.management.JMException;
 import javax.management.MBeanServer;
 import javax.management.ObjectName;
 import org.apache.kafka.clients.consumer.ConsumerRebalanceListener;
@@ -53,6 +58,7 @@ final class PlanMember {
         }));
         ByteArrayDeserializer bytes = new ByteArrayDeserializer();
         AtomicInteger revoked = new AtomicInteger();
+        AtomicReference<String> last = new AtomicReference<>("");
         try (KafkaConsumer<byte[], byte[]> consumer = new KafkaConsumer<>(configs, bytes, bytes);
             Writer messages = Files.newBufferedWriter(folder.resolve("messages"))) {
             consumer.subscribe(List.of((String) task.get("topic")), new ConsumerRebalanceListener() {
@@ -60,11 +66,13 @@ final class PlanMember {
                 public void onPartitionsRevoked(Collection<TopicPartition> partitions) {
                     revoked.addAndGet(partitions.size());
                     commit(consumer);
+                    note(folder, last, state(configs, consumer, revoked.get(), partitions));
                 }
 
                 @Override
                 public void onPartitionsLost(Collection<TopicPartition> partitions) {
                     revoked.addAndGet(partitions.size()); // another one's by now: not to be committed
+                    note(folder, last, state(configs, consumer, revoked.get(), partitions));
                 }
 
                 @Override
@@ -72,19 +80,25 @@ final class PlanMember {
                     // what is owned is noted after each poll
                 }
             });
-            String last = "";
             while (!stopping.get()) {
                 for (ConsumerRecord<byte[], byte[]> record : consumer.poll(Duration.ofMillis(100))) {
                     messages.write(record.partition() + " " + new String(record.value(), StandardCharsets.UTF_8) + "\n");
                 }
                 messages.flush();
-                String state = state(configs, consumer, revoked.get());
-                if (!state.equals(last)) {
-                    Path written = folder.resolve("state.new");
-                    Files.writeString(written, state, StandardOpenOption.CREATE, StandardOpenOption.TRUNCATE_EXISTING);
-                    Files.move(written, folder.resolve("state"), StandardCopyOption.ATOMIC_MOVE);
-                    last = state;
-                }
+                note(folder, last, state(configs, consumer, revoked.get(), Set.of()));
+            }
+        }
+    }
+
+    /** Replaces the state, if it is another one. */
+    private static void note(Path folder, AtomicReference<String> last, String state) {
+        if (!state.equals(last.getAndSet(state))) {
+            Path written = folder.resolve("state.new");
+            try {
+                Files.writeString(written, state, StandardOpenOption.CREATE, StandardOpenOption.TRUNCATE_EXISTING);
+                Files.move(written, folder.resolve("state"), StandardCopyOption.ATOMIC_MOVE);
+            } catch (IOException error) {
+                throw new UncheckedIOException(error);
             }
         }
     }
@@ -119,18 +133,29 @@ final class PlanMember {
         return configs;
     }
 
-    private static String state(Map<String, Object> configs, KafkaConsumer<?, ?> consumer, int revoked) throws Exception {
+    /** What a member owns, without what it gives up at the moment, and what it follows. */
+    private static String state(
+        Map<String, Object> configs, KafkaConsumer<?, ?> consumer, int revoked, Collection<TopicPartition> without) {
+        Map<String, Object> state = new LinkedHashMap<>();
+        state.put("owned", consumer.assignment().stream().filter(owned -> !without.contains(owned))
+            .map(TopicPartition::partition).sorted().collect(Collectors.toList()));
+        state.put("revoked", revoked);
+        try {
+            follow(configs, state);
+        } catch (JMException error) {
+            throw new IllegalStateException(error);
+        }
+        return Json.write(state);
+    }
+
+    private static void follow(Map<String, Object> configs, Map<String, Object> state) throws JMException {
+        if (!configs.containsKey(STRATEGY)) {
+            return;
+        }
         MBeanServer server = ManagementFactory.getPlatformMBeanServer();
         ObjectName name = new ObjectName("fairlead:type=follower,group="
             + ObjectName.quote((String) configs.get("group.id")) + ",client-id="
             + ObjectName.quote((String) configs.get("client.id")));
-        Map<String, Object> state = new LinkedHashMap<>();
-        state.put("owned", consumer.assignment().stream().map(TopicPartition::partition).sorted()
-            .collect(Collectors.toList()));
-        state.put("revoked", revoked);
-        if (!configs.containsKey(STRATEGY)) {
-            return Json.write(state);
-        }
         long version = (Long) server.getAttribute(name, "PlanVersion");
         state.put("version", version == 0 ? null : version);
         state.put("latest", server.getAttribute(name, "LatestVersion"));
@@ -142,6 +167,5 @@ final class PlanMember {
         state.put("joined", rebalances > 0);
         state.put("rebalances", rebalances);
         state.put("asked", server.getAttribute(name, "RejoinsAsked"));
-        return Json.write(state);
     }
 }

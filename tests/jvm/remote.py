@@ -30,7 +30,7 @@ from fairlead.wire.members_record import Membership
 from fairlead.wire.partitions import kafka_uuid
 from fairlead.wire.record import Headers, Origin, plan_headers, retired_value
 from fairlead.wire.signing import Signer
-from tests.cluster import KafkaCluster
+from tests.cluster import QUIET, KafkaCluster
 from tests.jvm.asking import Checks
 from tests.waiting import PATIENCE_S, eventually
 
@@ -93,7 +93,7 @@ class Cluster:
     def __init__(self, broker: KafkaBroker | KafkaCluster, signer: Signer | None = None) -> None:
         self.signer = signer
         self.servers = broker.bootstrap_servers
-        quiet = {"bootstrap.servers": self.servers, "log_level": 2}  # brokers of tests are killed
+        quiet = {"bootstrap.servers": self.servers, **QUIET}
         self.admin = AdminClient(quiet)
         self._producer = Producer({**quiet, "message.max.bytes": 8_000_000})
         self._epoch = time.time_ns() // 1_000_000

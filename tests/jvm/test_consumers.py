@@ -44,7 +44,6 @@ def group(
         "fairlead.plan.topic": fleet.plan_topic,
         "fairlead.rejoin.jitter.ms": 200,
         "heartbeat.interval.ms": 300,
-        "session.timeout.ms": 6000,
         "auto.offset.reset": "earliest",
     }
     with java_group(java_classpath, tmp_path, fleet.topics[0], configs) as group:
@@ -109,12 +108,12 @@ def test_plans_are_adopted_as_they_come_and_go(
 def test_a_static_member_comes_back_to_its_share(fleet: Fleet, group: JavaGroup) -> None:
     """A restart within the session is no rebalance, and plans know it by its instance id."""
     publish(fleet, 1, {"i-1": [0], "i-2": [1, 2, 3, 4, 5]})
-    first = group.join("any-1", group_instance_id="i-1", session_timeout_ms=45000)
-    second = group.join("any-2", group_instance_id="i-2", session_timeout_ms=45000)
+    first = group.join("any-1", group_instance_id="i-1")
+    second = group.join("any-2", group_instance_id="i-2")
     eventually(owning((first, [0]), (second, [1, 2, 3, 4, 5]), version=1), "the plan is followed")
     rebalances = first.state["rebalances"]
     second.stop()
-    again = group.join("any-3", group_instance_id="i-2", session_timeout_ms=45000)
+    again = group.join("any-3", group_instance_id="i-2")
     eventually(owning((again, [1, 2, 3, 4, 5]), version=1), "its share is still its own")
     assert first.state["rebalances"] == rebalances
     publish(fleet, 2, {"i-1": [0, 1, 2], "i-2": [3, 4, 5]})

@@ -18,17 +18,16 @@ from tests.jvm.members import member_command
 from tests.jvm.remote import MEMBERS, PLANS, Cluster
 from tests.jvm.remote_storm import RemoteStorm
 from tests.records import PUBLIC, SIGNER
-from tests.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.kafka
 
-#: As the storms of the classic protocol have it: members that vanish are gone in three seconds. And
+#: As the storms of the classic protocol have it: members that vanish are gone in ten seconds. And
 #: what is not signed is refused.
 QUICK = {
     "group.consumer.heartbeat.interval.ms": "300",
     "group.consumer.min.heartbeat.interval.ms": "300",
-    "group.consumer.session.timeout.ms": "3000",
-    "group.consumer.min.session.timeout.ms": "3000",
+    "group.consumer.session.timeout.ms": "10000",
+    "group.consumer.min.session.timeout.ms": "10000",
     "fairlead.public.keys": PUBLIC,
 }
 
@@ -84,7 +83,7 @@ def storm(  # noqa: PLR0917 - fixtures
     seed = pytestconfig.getoption("--storm-seed")
     settings = KafkaSettings(
         bootstrap_servers=cluster.servers,
-        request_timeout_s=PATIENCE_S,
+        request_timeout_s=30.0,  # clock: it may be waited out while brokers are away
         private_key=SecretStr(SIGNER.private_text()),
     )
     with KafkaGateway(settings) as gateway:

@@ -26,7 +26,7 @@ def never_end(context: dg.OpExecutionContext) -> None:
     """Write down which process this is, and wait to be interrupted."""
     Path(context.op_config["file"]).write_text(str(os.getpid()))
     while True:
-        time.sleep(0.1)
+        time.sleep(0.1)  # clock: until it is interrupted
 
 
 @dg.job(executor_def=dg.in_process_executor)
@@ -87,7 +87,7 @@ def wait() -> int:
     try:
         sys.stdout.write("waiting\n")
         while True:
-            time.sleep(0.1)
+            time.sleep(0.1)  # clock: until it is interrupted
     except KeyboardInterrupt:
         sys.stdout.write("interrupted\n")
     return 5

@@ -18,6 +18,7 @@ import pytest
 from tests.lengths import form
 from tests.orchestration.conftest import StartConsumers
 from tests.pipeline import APPROVED_BY_POLICY, Pipeline
+from tests.waiting import PATIENCE_S
 
 pytestmark = [
     pytest.mark.kafka,
@@ -29,7 +30,6 @@ pytestmark = [
 ROOT = Path(__file__).parents[2]
 #: A kill after each: nothing is decided yet, and a plan is.
 STEPS: Final = form(short=["assignment_plan"], long=["candidate_plans", "assignment_plan"])
-CHILDREN_END_S: Final = 60
 
 
 def kill_after(step: str, group: str, home: Path) -> None:
@@ -48,7 +48,7 @@ def kill_after(step: str, group: str, home: Path) -> None:
         children = psutil.Process(process.pid).children(recursive=True)
         process.kill()
         assert process.wait() == -signal.SIGKILL, "".join(said)
-    _, alive = psutil.wait_procs(children, timeout=CHILDREN_END_S)
+    _, alive = psutil.wait_procs(children, timeout=PATIENCE_S)
     assert alive == [], f"what {group} had started"
 
 

@@ -36,7 +36,7 @@ def serving(home: Path, *modules: str) -> Iterator["subprocess.Popen[bytes]"]:
     with (home / "forkserver.log").open("ab") as log:
         process = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
         try:
-            eventually(socket_path(home).exists, "the fork server listens", within_s=PATIENCE_S)
+            eventually(socket_path(home).exists, "the fork server listens")
             yield process
         finally:
             process.terminate()

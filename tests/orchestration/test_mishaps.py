@@ -208,6 +208,7 @@ def test_database_that_is_away_for_ten_minutes(
 
     with clock_off(timedelta(minutes=-10)):
         pipeline.recall(unique_name)
+    began = datetime.now(UTC)
     with database_away(pipeline):
         for minutes in range(9, 0, -1):
             a_minute_passes()
@@ -220,7 +221,7 @@ def test_database_that_is_away_for_ten_minutes(
             pipeline.sensor("planning_sensor")
     now = datetime.now(UTC)
     archive = LookArchive(pipeline.settings.warehouse_path)
-    during = archive.read(now - timedelta(minutes=9.5), now)
+    during = archive.read(began - timedelta(minutes=9.5), now)
     assert during.num_rows == 9
     assert pipeline.store.known_groups() == []
 

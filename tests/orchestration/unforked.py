@@ -37,9 +37,7 @@ def main(home: str, file: str) -> None:
         ).run_id
         instance.launch_run(run_id, workspace)
         eventually(
-            lambda: instance.get_runs_count(dg.RunsFilter([run_id], statuses=ENDED)) == 1,
-            "it ends",
-            within_s=600,
+            lambda: instance.get_runs_count(dg.RunsFilter([run_id], statuses=ENDED)) == 1, "it ends"
         )
         monitored = instance.run_launcher.supports_check_run_worker_health
         sys.stderr.write(f"monitored: {monitored}\n")

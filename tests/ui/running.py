@@ -26,8 +26,6 @@ from tests.waiting import PATIENCE_S, eventually
 ROOT: Final = Path(__file__).parents[2]
 #: Screenshots of the last run; nothing reads them but people.
 SCREENSHOTS: Final = ROOT / ".fairlead" / "screenshots"
-START_S: Final = 240.0
-STOP_S: Final = 120.0
 _WORKSPACE: Final = """\
 load_from:
   - python_module:
@@ -116,11 +114,11 @@ def _running(
                 return False
 
         try:
-            yield lambda: eventually(answers, f"{command} answers", within_s=START_S)
+            yield lambda: eventually(answers, f"{command} answers")
         finally:
             os.killpg(process.pid, signal.SIGINT)
             try:
-                process.wait(STOP_S)
+                process.wait(PATIENCE_S)
             except subprocess.TimeoutExpired:
                 os.killpg(process.pid, signal.SIGKILL)
 

@@ -246,7 +246,7 @@ def test_two_people_approve_brake_release_and_go_back(
     while datetime.now(UTC) < until:
         team.work()
         assert team.follow(FIRST)
-        time.sleep(0.2)  # as a sensor rests between its ticks
+        time.sleep(0.2)  # clock: as a sensor rests between its ticks
     now = team.planner.get(team.fleet.group, 1).lease_until
     assert now is not None
     assert now > lease + HELD / 2

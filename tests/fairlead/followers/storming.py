@@ -11,6 +11,7 @@ from collections.abc import Mapping
 
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from tests.cluster import QUIET
 from tests.fairlead.followers.storm import Storm
 from tests.waiting import PATIENCE_S, eventually
 
@@ -33,7 +34,7 @@ OF_BROKERS = {"broker_dies": 2, "broker_freezes": 2, "both_die": 2}
 
 def make_topics(bootstrap_servers: str, plan_topic: str, topic: str) -> None:
     """Make the topics of a storm, with as many copies as the brokers say."""
-    admin = AdminClient({"bootstrap.servers": bootstrap_servers})
+    admin = AdminClient({"bootstrap.servers": bootstrap_servers, **QUIET})
     new = [
         NewTopic(plan_topic, 3, config={"cleanup.policy": "compact"}),
         NewTopic(topic, 12),
@@ -65,9 +66,7 @@ def weather(storm: Storm, events: int, weights: Mapping[str, int]) -> None:
         storm.history[-1] += f": settled in {storm.settled_s[-1]:.1f} s"
         log.info("%s", storm.history[-1])
     storm.stop_writing()
-    eventually(
-        lambda: len(storm.readers()) == storm.sent, "every message is read", within_s=PATIENCE_S
-    )
+    eventually(lambda: len(storm.readers()) == storm.sent, "every message is read")
     readers = storm.readers()
     twice = {number: by for number, by in readers.items() if by.total() > 1}
     harmed = storm.harmed | storm.said_harmed()

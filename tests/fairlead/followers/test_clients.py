@@ -271,19 +271,14 @@ def test_clients_of_both_kinds_follow_one_plan(fleet: Fleet) -> None:
     members = {"a": fleet.join("a")}  # the first one leads
     settles(fleet, members, 1, a=FOUR)
     for name, client in zip(("one", "two"), CLIENTS, strict=True):
-        members[name] = fleet.join(
-            "same", client=client, group_instance_id=name, session_timeout_ms=6000
-        )
+        members[name] = fleet.join("same", client=client, group_instance_id=name)
     settles(fleet, members, 1, a=[0], one=[1], two=[2, 3])
 
 
 def test_static_members_are_named_by_their_instance_id(fleet: Fleet) -> None:
     """`group.instance.id` goes before `client.id`, which these members share."""
     fleet.publish(plan(fleet, 1, one=[0], two=[1, 2, 3]))
-    members = {
-        name: fleet.join("same", group_instance_id=name, session_timeout_ms=6000)
-        for name in ("one", "two")
-    }
+    members = {name: fleet.join("same", group_instance_id=name) for name in ("one", "two")}
     settles(fleet, members, 1, one=[0], two=[1, 2, 3])
 
 

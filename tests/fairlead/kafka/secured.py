@@ -34,7 +34,7 @@ from cryptography.x509.oid import NameOID
 
 from fairlead.sandbox.kafka import HOST, free_ports
 from fairlead.settings import KafkaSettings
-from tests.cluster import ClusterNode, new_cluster_id
+from tests.cluster import QUIET, ClusterNode, new_cluster_id
 from tests.waiting import PATIENCE_S
 
 TRUST: Final = Path(__file__).parents[3] / "docs" / "trust.md"
@@ -110,7 +110,7 @@ class SecuredBroker:
     @cached_property
     def admin(self) -> AdminClient:
         """An administrator's client."""
-        return AdminClient({"bootstrap.servers": self.open_servers})
+        return AdminClient({"bootstrap.servers": self.open_servers, **QUIET})
 
     def add_user(self, user: str) -> None:
         """Make a user, who may do nothing."""

@@ -19,7 +19,7 @@ from fairlead.domain.snapshot import new_snapshot_id
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.settings import KafkaSettings
 from fairlead.workflows.planning_one_group import GroupMemory, plan_group
-from tests.cluster import KafkaCluster
+from tests.cluster import QUIET_PROPERTIES, KafkaCluster
 from tests.conftest import AWARE, RACKS
 from tests.waiting import PATIENCE_S, eventually
 
@@ -33,7 +33,8 @@ PLACED: Final = {"led": [[1, 2], [2, 1], [3, 2]], "copied": [[2, 1], [2, 3], [3,
 @pytest.fixture(scope="module")
 def kafka(three_brokers: KafkaCluster) -> KafkaSettings:
     """Return how to reach three brokers with two topics."""
-    kafka = KafkaSettings(bootstrap_servers=three_brokers.bootstrap_servers)
+    servers = three_brokers.bootstrap_servers
+    kafka = KafkaSettings(bootstrap_servers=servers, properties=QUIET_PROPERTIES)
     admin = AdminClient(kafka.librdkafka())
     topics = [
         NewTopic(

@@ -10,6 +10,7 @@ from fairlead.kafka.gateway import KafkaGateway
 from fairlead.kafka.nudge import Nudge
 from fairlead.sandbox.kafka import KafkaBroker
 from fairlead.settings import KafkaSettings
+from tests.cluster import QUIET_PROPERTIES
 from tests.fairlead.kafka.members import BrokerAssigned
 from tests.waiting import PATIENCE_S, eventually
 
@@ -31,7 +32,9 @@ def broker(tmp_path: Path) -> Iterator[KafkaBroker]:
 def test_a_nudge_stays_and_leaves_though_its_coordinator_restarts(broker: KafkaBroker) -> None:
     """What fails meanwhile is no refusal; afterwards it is the member that it was, and goes."""
     settings = KafkaSettings(
-        bootstrap_servers=broker.bootstrap_servers, request_timeout_s=PATIENCE_S
+        bootstrap_servers=broker.bootstrap_servers,
+        properties=QUIET_PROPERTIES,
+        request_timeout_s=30.0,  # clock: it may be waited out while the broker is away
     )
     topics = [NewTopic(topic, 1) for topic in ("orders", settings.plan_topic)]
     admin = AdminClient(settings.librdkafka())  # answers nothing once it is let go

@@ -134,6 +134,7 @@ def test_unreachable_pin_topic_is_told_and_changes_nothing(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """The broker's view is better than none."""
+    # clock: nobody answers
     kafka = KafkaSettings(bootstrap_servers="127.0.0.1:1", request_timeout_s=0.2)
     described = GroupDescription("g", STABLE, "consumer", "range", tuple(members(a=(0,))))
     assert with_pinned_shares({"g": described}, SharedPinLog(kafka)) == {"g": described}

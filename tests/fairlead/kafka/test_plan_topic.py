@@ -161,7 +161,8 @@ def test_reading_an_absent_topic_says_so(own: KafkaSettings) -> None:
     ids=["ensure", "publish", "read"],
 )
 def test_an_unreachable_broker_is_worth_a_retry(act: Callable[[PlanTopic], Any]) -> None:
-    """Whatever is asked of a broker that does not answer, the error is transient and in time."""
+    """Whatever is asked of a broker that does not answer, the error is transient."""
+    # clock: nobody answers
     settings = KafkaSettings(bootstrap_servers="127.0.0.1:1", request_timeout_s=1.0)
     with PlanTopic(settings) as topic, pytest.raises(KafkaUnavailableError):
         act(topic)

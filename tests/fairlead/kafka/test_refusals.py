@@ -43,7 +43,7 @@ def settings(broker: SecuredBroker) -> Settings:
         return KafkaSettings(
             bootstrap_servers=servers,
             properties={name: SecretStr(value) for name, value in properties.items()},
-            request_timeout_s=3.0,
+            request_timeout_s=3.0,  # clock: nobody is let in
         )
 
     return make
@@ -54,7 +54,7 @@ def said(settings: KafkaSettings) -> str:
     try:
         return _said(settings)
     except KafkaUnavailableError:
-        return _said(settings.model_copy(update={"request_timeout_s": 30.0}))
+        return _said(settings.model_copy(update={"request_timeout_s": 30.0}))  # clock: the same
 
 
 def _said(settings: KafkaSettings) -> str:

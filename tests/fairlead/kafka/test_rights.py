@@ -25,6 +25,7 @@ from fairlead.surfaces.survey.finding import Survey
 from fairlead.wire.partitions import by_topic
 from fairlead.workflows.following import tell_members
 from fairlead.workflows.nudging import BrokerPlan, nudge_all
+from tests.cluster import QUIET
 from tests.fairlead.followers.helpers import (
     AiokafkaMember,
     ConfluentMember,
@@ -73,7 +74,7 @@ def orders(broker: SecuredBroker) -> str:
     """Return a topic of four partitions, with ten records in each."""
     topic = f"orders-{uuid.uuid4().hex[:8]}"
     broker.admin.create_topics([NewTopic(topic, 4)])[topic].result(PATIENCE_S)
-    producer = Producer({"bootstrap.servers": broker.open_servers})
+    producer = Producer({"bootstrap.servers": broker.open_servers, **QUIET})
     for number in range(40):
         producer.produce(topic, b"record", partition=number % 4)
     assert producer.flush(PATIENCE_S) == 0

@@ -11,6 +11,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from fairlead.errors import SandboxError
 from fairlead.sandbox.kafka import KafkaBroker
+from tests.cluster import QUIET
 from tests.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.kafka
@@ -49,9 +50,9 @@ def test_crash_loses_no_acknowledged_record(broker: KafkaBroker, unique_name: st
     """After SIGKILL and a restart the broker has its port, its topics and its records."""
     broker.start()
     before = broker.bootstrap_servers
-    admin = AdminClient({"bootstrap.servers": before})
+    admin = AdminClient({"bootstrap.servers": before, **QUIET})
     admin.create_topics([NewTopic(unique_name, 1)])[unique_name].result(timeout=PATIENCE_S)
-    producer = Producer({"bootstrap.servers": before, "acks": "all"})
+    producer = Producer({"bootstrap.servers": before, "acks": "all", **QUIET})
     producer.produce(unique_name, b"value")
     assert producer.flush(PATIENCE_S) == 0
     del producer
@@ -59,7 +60,7 @@ def test_crash_loses_no_acknowledged_record(broker: KafkaBroker, unique_name: st
     assert broker.process() is None
     broker.start()
     assert broker.bootstrap_servers == before
-    consumer = Consumer({"bootstrap.servers": before, "group.id": "any"})
+    consumer = Consumer({"bootstrap.servers": before, "group.id": "any", **QUIET})
     try:
         assert consumer.get_watermark_offsets(
             TopicPartition(unique_name, 0), timeout=PATIENCE_S

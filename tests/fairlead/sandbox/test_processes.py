@@ -52,7 +52,7 @@ def test_signal_is_enough_for_most(tmp_path: Path) -> None:
 def test_process_that_ignores_the_signal_is_killed(tmp_path: Path) -> None:
     """When the grace is over, SIGKILL ends it."""
     process = _spawn(STUBBORN, tmp_path)
-    assert not processes.end(process, signal.SIGTERM, grace_s=0.5)
+    assert not processes.end(process, signal.SIGTERM, grace_s=0.5)  # clock: it does not end
     assert processes.ended(process)
 
 

@@ -12,6 +12,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from fairlead.errors import SandboxError
 from fairlead.sandbox import Sandbox, Services
+from tests.cluster import QUIET
 from tests.interrupts import heeding_ctrl_c
 from tests.lengths import form
 from tests.waiting import PATIENCE_S
@@ -92,14 +93,14 @@ def test_stop_and_start_keep_data_and_addresses(own: Sandbox, unique_name: str) 
     """Topics, rows and addresses are the same after a restart; in between nothing runs."""
     kept = unique_name
     with own as before:
-        admin = AdminClient({"bootstrap.servers": before.bootstrap_servers})
+        admin = AdminClient({"bootstrap.servers": before.bootstrap_servers, **QUIET})
         admin.create_topics([NewTopic(kept, 3)])[kept].result(timeout=PATIENCE_S)
         with psycopg.connect(before.postgres_url) as connection:
             connection.execute(f'CREATE TABLE "{kept}" AS SELECT 7 AS number'.encode())
     assert _processes(own) == []
     assert own.running() is None
     with own as after:
-        admin = AdminClient({"bootstrap.servers": after.bootstrap_servers})
+        admin = AdminClient({"bootstrap.servers": after.bootstrap_servers, **QUIET})
         assert len(admin.list_topics(kept, timeout=300).topics[kept].partitions) == 3
         with psycopg.connect(after.postgres_url) as connection:
             assert connection.execute(f'SELECT number FROM "{kept}"'.encode()).fetchall() == [(7,)]

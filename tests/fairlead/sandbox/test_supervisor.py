@@ -14,9 +14,9 @@ import pytest
 
 from fairlead.errors import SandboxError
 from fairlead.sandbox import supervisor
-from fairlead.sandbox.processes import wait_until
 from fairlead.sandbox.recorded_processes import still_running
 from fairlead.sandbox.supervisor import Part, Supervisor
+from tests.waiting import PATIENCE_S, eventually
 
 pytestmark = pytest.mark.long
 
@@ -34,8 +34,6 @@ import pathlib, subprocess, sys
 left = subprocess.Popen([sys.executable, "-c", {SLEEPS!r}], start_new_session=True)
 pathlib.Path(sys.argv[1]).write_text(str(left.pid))
 """
-#: Beside other tests of two cores.
-SOON_S = 60.0
 
 Told = tuple[Supervisor, list[str], io.StringIO]
 
@@ -58,7 +56,7 @@ def python(name: str, program: str, *words: str) -> Part:
 
 def soon(condition: Callable[[], object]) -> None:
     """Wait for something."""
-    assert wait_until(lambda: bool(condition()), timeout_s=SOON_S)
+    eventually(condition, "it happens")
 
 
 def test_what_is_killed_is_started_again_and_that_is_said(tmp_path: Path) -> None:
@@ -80,6 +78,7 @@ def test_nothing_is_left_of_what_does_not_heed_ctrl_c(
 ) -> None:
     """Nor of what it has started."""
     monkeypatch.setattr(supervisor, "GRACE_S", 0.5)
+    monkeypatch.setattr(supervisor, "_KILLED_S", PATIENCE_S)
     with supervised(tmp_path, python("mule", STUBBORN)) as (_, told, log):
         soon(lambda: log.getvalue().count("asleep") == 2)
         (mule,) = still_running(tmp_path)

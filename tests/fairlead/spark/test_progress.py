@@ -16,7 +16,7 @@ TASKS = 4
 def slowly(numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Be a task that takes longer than what is between two lines."""
     for batch in numbers:
-        time.sleep(0.5)
+        time.sleep(0.5)  # clock: longer than `every_s`
         yield batch
 
 

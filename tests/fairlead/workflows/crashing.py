@@ -25,6 +25,7 @@ from fairlead.workflows.retirement import retire
 from tests.fairlead.store.conftest import SNAPSHOT_AT, make_draft, make_metrics
 from tests.fairlead.workflows.plans import OPTIONS, live
 from tests.stored import record_adoption
+from tests.waiting import PATIENCE_S
 
 #: Where a run can die, in its order, and the state its plan is in then; None: there is no plan.
 PLANNING: Final = {
@@ -59,8 +60,6 @@ RETIRING: Final = {
     "retirement uncommitted": "published",
     "retirement committed": "retired",
 }
-#: A server that has just come back on a busy machine takes its time.
-CONNECT_TIMEOUT_S: Final = 60
 POLICY: Final = Policy(approval=Approval(automatic=True))
 
 Reach = Callable[[str], None]
@@ -149,7 +148,7 @@ class Transaction:
 @contextmanager
 def open_store(url: str, reach: Reach) -> Iterator[tuple[PlanStore, Transaction]]:
     """Open a store that says where its transactions are."""
-    engine = create_store_engine(url, connect_timeout_s=CONNECT_TIMEOUT_S)
+    engine = create_store_engine(url, connect_timeout_s=int(PATIENCE_S))
     transaction = Transaction()
 
     @event.listens_for(engine, "after_cursor_execute")

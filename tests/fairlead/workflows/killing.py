@@ -29,10 +29,11 @@ from fairlead.settings import KafkaSettings
 from fairlead.store import PlanStore, create_store_engine
 from fairlead.store.migrate import upgrade
 from fairlead.workflows.reconciliation import differences
+from tests.cluster import QUIET_PROPERTIES
 from tests.fairlead.workflows.crashing import PLANNING, RETIRING, plan, send_back, survive
+from tests.waiting import PATIENCE_S, eventually
 
 GROUPS: Final = tuple(f"g{number}" for number in range(8))
-PATIENCE_S: Final = 180.0
 
 
 class Killing:
@@ -137,11 +138,13 @@ def run(  # noqa: PLR0917 - what another process is given
 
 def wait_until_stopped(pid: int) -> None:
     """Wait until a process has stopped itself."""
-    deadline = time.monotonic() + PATIENCE_S
-    while (state := Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]) != "T":
+
+    def stopped() -> bool:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
         assert state != "Z", "it ended before it came there"
-        assert time.monotonic() < deadline, "it never came there"
-        time.sleep(0.01)
+        return state == "T"
+
+    eventually(stopped, "it comes there")
 
 
 def end_sessions(url: str) -> None:
@@ -166,7 +169,9 @@ def main() -> None:
         try:
             url = server.url("fairlead")
             upgrade(url)
-            kafka = KafkaSettings(bootstrap_servers=broker.bootstrap_servers)
+            kafka = KafkaSettings(
+                bootstrap_servers=broker.bootstrap_servers, properties=QUIET_PROPERTIES
+            )
             with PlanTopic(kafka) as topic:
                 topic.ensure()
             killing, began = Killing(url, kafka, given.seed), time.monotonic()

@@ -22,6 +22,7 @@ from fairlead.settings import KafkaSettings, Settings
 from fairlead.store import PlanStore, StoredPlan, create_store_engine
 from fairlead.store.migrate import upgrade
 from fairlead.wire.record import retired_value
+from tests.cluster import QUIET_PROPERTIES
 from tests.conftest import KafkaTopic
 from tests.fairlead.workflows.crashing import PLANNING, RETIRING, die_at, plan, send_back, survive
 from tests.lengths import LONG, form
@@ -187,7 +188,8 @@ def test_the_broker_may_crash_and_come_back_during_publication(
         kafka = KafkaSettings(
             bootstrap_servers=broker.bootstrap_servers,
             plan_topic=f"plans-{unique_name}",
-            request_timeout_s=15.0,
+            properties=QUIET_PROPERTIES,
+            request_timeout_s=30.0,  # clock: it is waited out once, by who finds no broker
         )
         with PlanTopic(kafka) as topic:
             topic.ensure()
@@ -201,7 +203,7 @@ def test_the_broker_may_crash_and_come_back_during_publication(
         waiting = store.get("orders", 1)
         assert waiting.state == "sending"
         broker.start()
-        patient = kafka.model_copy(update={"request_timeout_s": 30.0})
+        patient = kafka.model_copy(update={"request_timeout_s": PATIENCE_S})
         plan(store_url, patient, "orders", "s2", survive)
         assert_whole(store_url, store, patient, "orders")
         assert store.get("orders", 1).sha256 == waiting.sha256

@@ -171,7 +171,7 @@ def test_a_killed_nudge_is_a_ghost_that_disturbs_nobody(
             "settings = KafkaSettings(bootstrap_servers=sys.argv[1], plan_topic=sys.argv[2])\n"
             "with Nudge(settings, sys.argv[3], 1) as one:\n"
             "    while True:\n"
-            "        one.refused(), time.sleep(0.05)\n"
+            "        one.refused(), time.sleep(0.05)\n"  # clock: as a nudge rests
         )
         own = [cluster.bootstrap_servers, cluster.plan_topic, unique_name]
         with subprocess.Popen([sys.executable, "-c", script, *own]) as process:

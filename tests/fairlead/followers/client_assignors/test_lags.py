@@ -63,7 +63,7 @@ def test_silent_broker_holds_no_rebalance_up(caplog: pytest.LogCaptureFixture) -
     """After the timeout the group is assigned as if there were no lag, and the log says why."""
     broker = Broker()
     broker.answering.clear()
-    reader = LagReader(broker.fetch, timeout_s=0.05)
+    reader = LagReader(broker.fetch, timeout_s=0.05)  # clock: nobody answers
     reader.joining(["t"])
     with caplog.at_level(logging.WARNING):
         assert reader.current({"t": 2}) == {"t": [0, 0]}

@@ -17,14 +17,14 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from assignors.partitioner import partition_of
 from fairlead.followers.confluent.topics import PIN_PARTITIONS
 from fairlead.wire.pins import Pin, decode
+from tests.cluster import QUIET
 from tests.fairlead.followers.helpers import make_plan
 from tests.records import unsigned
 from tests.waiting import PATIENCE_S, eventually
 
 WORKER = Path(__file__).with_name("worker.py")
-SESSION_S = 3.0
-#: A process that was frozen hears of its generation's end with librdkafka's next heartbeat.
-THAW_S = 1.0
+#: Members that vanish are gone after this; those that are only slow are not.
+SESSION_S = 10.0
 Partition = tuple[str, int]
 
 
@@ -106,16 +106,19 @@ class Worker:
         """Yield when it took what for its own; a frozen process cannot act.
 
         One that was frozen on the point of owning goes on to own, as any Kafka consumer would,
-        until it hears of its generation's end: left out where it gave up at once, nothing read.
+        until it hears of its generation's end: left out where nothing was read until then.
         """
         current: Interval | None = None
+        thawing = self.thawed_at is not None
         for event in self.events():
             if event["event"] == "message" and current is not None:
                 current.read += 1
             if event["event"] in {"own", "release", "lost", "closed"}:
                 if current is not None:
                     current.end = event["at"]
-                    if not self._is_afterthought(current):
+                    first_since = thawing and current.begin > (self.thawed_at or 0.0)
+                    thawing = thawing and not first_since
+                    if not first_since or current.read:
                         yield current
                 current = None
             if event["event"] == "own":
@@ -125,15 +128,6 @@ class Worker:
             ends = [t for t in (self.halted_at, self.ended_at) if t is not None]
             current.end = min(ends, default=float("inf"))
             yield current
-
-    def _is_afterthought(self, interval: Interval) -> bool:
-        thawed_at = self.thawed_at
-        return (
-            thawed_at is not None
-            and thawed_at < interval.begin
-            and interval.end < thawed_at + THAW_S
-            and interval.read == 0
-        )
 
 
 class ConfluentGroup:
@@ -172,12 +166,11 @@ class ConfluentGroup:
         self.gone: list[Worker] = []
         self._bootstrap = bootstrap_servers
         self._directory = directory
-        self.admin = AdminClient({"bootstrap.servers": bootstrap_servers})
+        quiet = {"bootstrap.servers": bootstrap_servers, **QUIET}
+        self.admin = AdminClient(quiet)
         self.create_topic(self.topic, partitions, replicas)
         self.create_topic(self.plan_topic, 3, replicas, {"cleanup.policy": "compact"})
-        self.producer = Producer(
-            {"bootstrap.servers": bootstrap_servers, "partitioner": "murmur2_random"}
-        )
+        self.producer = Producer({**quiet, "partitioner": "murmur2_random"})
 
     def create_topic(
         self, name: str, partitions: int, replicas: int = 1, config: dict[str, str] | None = None
@@ -291,7 +284,7 @@ class ConfluentGroup:
             return bool(found) and len(found[0].shares) == members
 
         self.settles(version="same")  # from then on there is a log to read
-        eventually(pinned, f"{members} members pin", within_s=PATIENCE_S)
+        eventually(pinned, f"{members} members pin")
         self.settles(version="same")
         return [pin.plan_version for pin in found]
 
@@ -324,17 +317,13 @@ class ConfluentGroup:
         self.producer.produce(topic, value, key=self.name, headers=[*(headers or [])])
         assert self.producer.flush(PATIENCE_S) == 0
 
-    def settles(
-        self, *, version: int | str | None = "any", within_s: float = 120.0, **shares: list[int]
-    ) -> None:
+    def settles(self, *, version: int | str | None = "any", **shares: list[int]) -> None:
         """Wait until the workers share out every partition exactly once, as said.
 
         Parameters
         ----------
         version
             The plan that all of them follow; "same": any one; "any": also different ones.
-        within_s
-            How long this may take.
         shares
             What each owns; none named: anything, as long as it is complete.
         """
@@ -354,16 +343,11 @@ class ConfluentGroup:
             numbers = {name: [p for _, p in share] for name, share in owned.items()}
             return not shares or numbers == shares
 
-        self.eventually(settled, f"version {version}, {shares or 'complete'}", within_s=within_s)
+        self.eventually(settled, f"version {version}, {shares or 'complete'}")
 
-    def eventually(
-        self, condition: Callable[[], bool], what: str, *, within_s: float = 120.0
-    ) -> None:
-        """Wait until a condition holds; say what every worker did where it does not in time."""
-        try:
-            eventually(condition, what, within_s=within_s)
-        except AssertionError as error:
-            raise AssertionError(f"{error}\n{self.history()}") from None
+    def eventually(self, condition: Callable[[], bool], what: str) -> None:
+        """Wait until a condition holds; say what every worker did if it never does."""
+        eventually(condition, lambda: f"{what}\n{self.history()}")
 
     def overlaps(self) -> list[str]:
         """Return where two processes owned a partition at once; frozen ones do not count."""

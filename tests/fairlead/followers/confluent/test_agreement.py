@@ -116,7 +116,7 @@ def test_group_outlives_its_log(group: ConfluentGroup) -> None:
     group.settles(version=1)
     group.admin.delete_topics([group.pin_topic])[group.pin_topic].result(timeout=PATIENCE_S)
     group.start("c")
-    group.settles(version=1, a=[0], b=[1, 2], c=[3, 4, 5], within_s=PATIENCE_S)
+    group.settles(version=1, a=[0], b=[1, 2], c=[3, 4, 5])
 
 
 def test_pins_of_an_earlier_life_of_the_group_decide_nothing(group: ConfluentGroup) -> None:
@@ -131,7 +131,7 @@ def test_pins_of_an_earlier_life_of_the_group_decide_nothing(group: ConfluentGro
     group.publish(2, a=[0, 1, 2, 3, 4], b=[5])
     for name in "ab":
         group.start(name)
-    group.settles(version=2, a=[0, 1, 2, 3, 4], b=[5], within_s=PATIENCE_S)
+    group.settles(version=2, a=[0, 1, 2, 3, 4], b=[5])
 
 
 def test_group_migrates_member_by_member_in_both_directions(group: ConfluentGroup) -> None:
@@ -187,7 +187,7 @@ def test_group_settles_after_its_broker_was_killed(unique_name: str, tmp_path: P
             broker.start()
             group.resume(halted)
             group.start("b")
-            group.settles(version=1, a=[0], b=[1, 2], c=[3, 4, 5], within_s=PATIENCE_S)
+            group.settles(version=1, a=[0], b=[1, 2], c=[3, 4, 5])
             never_frozen = [w for w in group.workers.values() if w is not halted]
             assert [event for w in never_frozen for event in w.events("slow")] == []
             for name in "abc":
@@ -209,7 +209,7 @@ def test_group_settles_while_its_coordinator_moves(
         coordinator = group.coordinator()
         three_brokers.brokers[coordinator].kill()
         group.publish(2, a=[0, 1], b=[2, 3], c=[4, 5])
-        group.settles(version=2, a=[0, 1], b=[2, 3], c=[4, 5], within_s=PATIENCE_S)
+        group.settles(version=2, a=[0, 1], b=[2, 3], c=[4, 5])
         assert group.coordinator() != coordinator
         for name in "abc":
             group.leave(name)

@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ from fairlead.surfaces.demo.scenario import (
 )
 from tests.interrupts import heeding_ctrl_c
 from tests.lengths import form
+from tests.waiting import eventually
 
 pytestmark = [pytest.mark.kafka, pytest.mark.postgres, pytest.mark.spark]
 
@@ -162,11 +162,12 @@ def test_interrupt_ends_everything_at_once(printed: str, state_dir: Path) -> Non
     log = state_dir / "demo" / name
     log.unlink(missing_ok=True)
     with start(state_dir) as process:
-        deadline = time.monotonic() + 240
-        while not (log.exists() and under_way in log.read_text()):
+
+        def is_under_way() -> bool:
             assert process.poll() is None, process.communicate()[0]
-            assert time.monotonic() < deadline, f"nothing in {log}"
-            time.sleep(0.05)
+            return log.exists() and under_way in log.read_text()
+
+        eventually(is_under_way, f"{log} says so")
         assert started_for(state_dir)
         os.killpg(process.pid, signal.SIGINT)
         said, _ = process.communicate(timeout=300)

@@ -48,6 +48,8 @@ class Issuer:
         In how many the body is sent, the seconds before each.
     asked
         How often the key set was asked for.
+    gone
+        Set, it sends the rest at once.
     """
 
     keys: dict[str, Any] = field(default_factory=dict)
@@ -59,6 +61,7 @@ class Issuer:
     pause: float = 0.0
     asked: int = 0
     url: str = ""
+    gone: threading.Event = field(default_factory=threading.Event)
 
     def published(self) -> bytes:
         """Return the key set."""
@@ -115,8 +118,6 @@ def publishing(issuer: Issuer) -> Iterator[Issuer]:
     """Publish an issuer's keys on the loopback until the block ends."""
 
     class Answer(BaseHTTPRequestHandler):
-        gone = threading.Event()
-
         def do_GET(self) -> None:
             issuer.asked += 1
             if issuer.raw is not None:
@@ -130,7 +131,7 @@ def publishing(issuer: Issuer) -> Iterator[Issuer]:
             size = -(-len(body) // issuer.pieces)
             with contextlib.suppress(OSError):  # nobody waits for it any more
                 for start in range(0, len(body), size):
-                    self.gone.wait(issuer.pause)
+                    issuer.gone.wait(issuer.pause)
                     self.wfile.write(body[start : start + size])
 
         def log_message(self, *_: object) -> None:
@@ -141,7 +142,7 @@ def publishing(issuer: Issuer) -> Iterator[Issuer]:
         thread.start()
         issuer.url = f"http://127.0.0.1:{server.server_port}/keys"
         yield issuer
-        Answer.gone.set()
+        issuer.gone.set()
         server.shutdown()
         thread.join()
 

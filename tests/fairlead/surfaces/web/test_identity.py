@@ -26,6 +26,7 @@ from tests.fairlead.surfaces.web.proxies import (
     rsa_key,
     unsigned,
 )
+from tests.waiting import PATIENCE_S, eventually
 
 SECRET = "s" * 40
 ONE, OTHER = rsa_key(), rsa_key()
@@ -135,7 +136,7 @@ def test_known_keys_outlast_the_issuer_for_five_minutes(issuer: Issuer, by_token
 
 @pytest.mark.long
 def test_issuer_that_hangs_keeps_nobody_out_whose_key_is_known(
-    issuer: Issuer, by_token: ByToken
+    issuer: Issuer, by_token: ByToken, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whoever makes up a key has the issuer asked: they wait, and nobody else does."""
     now = [1000.0]
@@ -143,15 +144,15 @@ def test_issuer_that_hangs_keeps_nobody_out_whose_key_is_known(
     good = bearer(issuer.token())
     assert asks(by_token, good) == "kim@example.com"
     now[0] += issuer_keys.REST_S
-    issuer.pause = 3
-    asked = issuer.asked
+    issuer.pause, asked = PATIENCE_S, issuer.asked
+    monkeypatch.setattr(issuer_keys, "_TIMEOUT_S", PATIENCE_S)
     with ThreadPoolExecutor(1) as pool:
         made_up = pool.submit(asks, by_token, bearer(signed_by(OTHER, "RS256", "made up")))
-        while issuer.asked == asked:
-            time.sleep(0.01)
+        eventually(lambda: issuer.asked > asked, "the issuer is asked")
         assert asks(by_token, good) == "kim@example.com"
         assert "has no key 'more'" in asks(by_token, bearer(signed_by(OTHER, "RS256", "more")))
         assert not made_up.done()
+        issuer.gone.set()
 
 
 def test_keys_that_come_drop_by_drop_are_not_waited_for(
