@@ -48,7 +48,7 @@ test-long: install
 
 # Which lines and branches the tests without services leave out, of what is theirs.
 coverage: install
-	$(BIN)/pytest $(SHARED) -m "$(QUICK) and not timed" --hypothesis-profile=ci \
+	$(BIN)/pytest $(SHARED) -m "$(QUICK)" --hypothesis-profile=ci \
 		--cov --cov-report=term
 
 # Faults put into the algorithms and the domain, one at a time: which ones no test notices.

@@ -27,6 +27,8 @@ from typing import Final
 import numpy as np  # noqa: F401 - so that not every process imports it again
 import pytest
 
+# clocks: what a suite takes without a fault bounds what it may take with one
+
 ROOT: Final = Path(__file__).parents[1]
 FOLDERS: Final = ("assignors", "fairlead/domain")
 QUICK: Final = "not kafka and not postgres and not spark and not long"

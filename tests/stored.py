@@ -5,6 +5,8 @@ Belongs here: the shortest way for a test to store something. Does not: any expe
 
 from typing import Any
 
+import psycopg
+
 from fairlead.domain.records import NoPlan, PlanDraft, SeenAdoption, StoredDecision
 from fairlead.store.plans import PlanStore
 
@@ -18,3 +20,13 @@ def record_decision(store: PlanStore, decision: PlanDraft | NoPlan) -> StoredDec
 def record_adoption(store: PlanStore, group: str, version: int, **seen: Any) -> None:
     """Store how much of one published plan its consumers follow."""
     store.record_adoptions([SeenAdoption(group=group, version=version, **seen)])
+
+
+def somebody_waits(url: str) -> bool:
+    """Whether a session of a database waits for what another one has locked."""
+    with psycopg.connect(url) as connection:
+        waiting = connection.execute(
+            "SELECT FROM pg_stat_activity"
+            " WHERE datname = current_database() AND wait_event_type = 'Lock'"
+        )
+        return waiting.fetchone() is not None

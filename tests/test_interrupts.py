@@ -9,7 +9,7 @@ import pytest
 from tests.interrupts import heeding_ctrl_c
 from tests.waiting import PATIENCE_S
 
-SLEEP = "import time; print('up', flush=True); time.sleep(60)"
+SLEEP = "import time; print('up', flush=True); time.sleep(600)"
 
 
 @pytest.mark.parametrize("disposition", [signal.SIG_IGN, signal.SIG_DFL])

@@ -14,6 +14,8 @@ from kafka.errors import KafkaError
 
 from fairlead.followers.kafka_python import PlanConsumer
 
+# clocks: how fast records come and are read
+
 SERVERS = "kafka:9092"
 RATES = (14, 10, 8, 3, 3, 3, 3, 3, 3)
 SPEED = 25.0

@@ -202,9 +202,8 @@ class Cluster:
 
     def names(self, group: str) -> dict[str, str]:
         """Return the members by their ids, with their client ids; of a group that is new none."""
-        futures: Any = self.admin.describe_consumer_groups(
-            [group], request_timeout=30
-        )  # clock: asked again
+        # clock: asked again
+        futures: Any = self.admin.describe_consumer_groups([group], request_timeout=30)
         try:
             members = futures[group].result(timeout=PATIENCE_S).members
         except KafkaException:  # the first group of a broker waits for the topic of the offsets

@@ -21,6 +21,8 @@ from fairlead.workflows.nudging import BrokerPlan
 from tests.fairlead.followers.storm import NAMES, Storm
 from tests.jvm.remote import Cluster
 
+# clocks: how often is looked
+
 log = logging.getLogger(__name__)
 
 #: How long a group may be otherwise than planned before the planner looks at it.

@@ -77,7 +77,7 @@ class BrokerAssigned:
         with self._turn:
             closing = threading.Thread(target=self._consumers.pop(name).close, daemon=True)
             closing.start()
-            closing.join(CLOSES_S)
+            closing.join(CLOSES_S)  # clock: some never close
 
     def owned(self) -> Owned:
         """Return what each consumer owns."""
@@ -106,4 +106,4 @@ class BrokerAssigned:
                     message = consumer.poll(0)
                     if message is not None and message.error() is None:
                         self.values.append(message.value() or b"")
-            self._done.wait(0.02)
+            self._done.wait(0.02)  # clock: how often is polled

@@ -22,7 +22,8 @@ from fairlead.store.outbox_entries import PublishRequest
 from fairlead.surfaces.next_step import next_step
 from tests.fairlead.store.conftest import LEASE_UNTIL, StoreAs, sent
 from tests.logins import Login
-from tests.waiting import PATIENCE_S
+from tests.stored import somebody_waits
+from tests.waiting import PATIENCE_S, eventually
 
 pytestmark = pytest.mark.postgres
 
@@ -167,7 +168,7 @@ def test_default_of_the_database_changes_no_transaction(approve: Plans, migrated
 
 @EVERYTHING
 def test_brake_waits_for_what_is_being_recorded(
-    store: PlanStore, approve: Plans, group: str | None
+    store: PlanStore, approve: Plans, store_url: str, group: str | None
 ) -> None:
     """An intent that is not committed yet comes before the brake, which returns after it."""
     approve()
@@ -175,8 +176,8 @@ def test_brake_waits_for_what_is_being_recorded(
         with Outbox(store.engine).turn("plans", 0) as turn:
             assert len(turn.intend([PublishRequest("orders", 1, lease_until=LEASE_UNTIL)])) == 1
             braking = pool.submit(put_on, store.engine, group, reason="incident")
-            with pytest.raises(TimeoutError):
-                braking.result(0.5)
+            eventually(lambda: somebody_waits(store_url), "the brake waits")
+            assert not braking.done()
         braking.result(PATIENCE_S)
     assert store.get("orders", 1).state == "sending"
 
@@ -232,7 +233,7 @@ def test_brake_outlasts_several_senders_that_hang_and_those_behind_them(
 
 @EVERYTHING
 def test_nothing_is_recorded_beside_a_brake_that_is_being_put_on(
-    store: PlanStore, approve: Plans, group: str | None
+    store: PlanStore, approve: Plans, store_url: str, group: str | None
 ) -> None:
     """Who comes while the brake is not committed yet waits for it, and then is held by it."""
     approve()
@@ -240,8 +241,8 @@ def test_nothing_is_recorded_beside_a_brake_that_is_being_put_on(
         with transaction(store.engine) as connection:
             connection.execute(select(func.fairlead.brake(group, "incident", None)))
             sending = pool.submit(intend, store)
-            with pytest.raises(TimeoutError):
-                sending.result(0.5)
+            eventually(lambda: somebody_waits(store_url), "the sender waits")
+            assert not sending.done()
         assert sending.result(PATIENCE_S) == []
     assert store.get("orders", 1).state == "approved"
 

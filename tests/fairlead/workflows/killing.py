@@ -33,6 +33,8 @@ from tests.cluster import QUIET_PROPERTIES
 from tests.fairlead.workflows.crashing import PLANNING, RETIRING, plan, send_back, survive
 from tests.waiting import PATIENCE_S, eventually
 
+# clocks: how long it took, for who started it
+
 GROUPS: Final = tuple(f"g{number}" for number in range(8))
 
 

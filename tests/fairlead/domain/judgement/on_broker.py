@@ -32,6 +32,8 @@ from fairlead.wire.document import MemberShare, PlanDocument
 from tests.fairlead.domain.judgement.questions import line_of
 from tests.fairlead.followers.helpers import Fleet, wait_until_settled
 
+# clocks: how often is looked, and whether the machine kept that pace
+
 #: Who is held up by a busy machine for a larger share of the time between looks than this is slow,
 #: whatever it reads, and that is remembered; and a look that comes so late was held up.
 HELD_UP = 0.1
@@ -117,6 +119,11 @@ class Planned:
             if len(told) >= within and not self._disturbed:
                 break
         raise AssertionError(f"not at {len(told)} looks: {told}")
+
+    @property
+    def disturbed(self) -> bool:
+        """Whether the machine has held the members up, or the looks."""
+        return self._disturbed
 
     @property
     def plans(self) -> list[Seen]:

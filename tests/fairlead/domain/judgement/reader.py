@@ -28,6 +28,8 @@ from fairlead.followers import FollowOptions, aiokafka, confluent, kafka_python
 from fairlead.surfaces.demo.worker import CAUGHT_UP_S, Orders, report
 from fairlead.wire.partitions import by_topic
 
+# clocks: how fast records are read, and whether the machine kept that pace
+
 #: The clients' defaults.
 COMMIT_MS, HEARTBEAT_MS, FETCH_BYTES, POLL_RECORDS, QUEUED_KB = 5000, 3000, 2**20, 500, 65536
 #: A shorter pause is not worth a call to sleep: it is made up for with the next one.

@@ -25,8 +25,9 @@ from tests.lengths import form
 
 pytestmark = pytest.mark.kafka
 
-#: The clock of the looks runs so many times as fast.
-FASTER = form(short=20, long=10)
+#: The clock of the looks runs so many times as fast; slower again where the machine has held the
+#: members up.
+FASTER = form(short=(20, 10, 5), long=(10, 5))
 LOOK_EVERY_S = form(short=30.0, long=60.0)
 #: Records a second, by that clock, that a member of the usual kind does.
 RATE = 50
@@ -71,12 +72,12 @@ class Truth:
     slow: Mapping[int, float] = field(default_factory=dict)
     desks: bool = False
 
-    def scenario(self, name: str) -> DemoGroup:
-        """Return the group, under a name."""
+    def scenario(self, name: str, faster: int) -> DemoGroup:
+        """Return the group, under a name, by a clock that runs so many times as fast."""
         topic = topic_of(name)
         dear = {f"{topic}-{number}": cost for number, cost in self.dear.items()}
         topics = {topic: list(self.spread)}
-        rate = RATE * FASTER
+        rate = RATE * faster
         return DemoGroup(name, topics, MEMBERS, rate, slow=self.slow, load=self.load, dear=dear)
 
     @property
@@ -268,24 +269,31 @@ def courses(
         command = [str(find_java()), *OPTIONS, "-cp", classpath, "fairlead.kafka.Reader"]
     else:
         command = [sys.executable, str(Path(__file__).with_name("reader.py")), "--client", client]
-    command += ["--faster", str(FASTER)]
     logs = tmp_path_factory.mktemp("logs")
 
     def run(name: str) -> None:
         truth, course = SCENARIOS[name]
-        unique = f"{name}-{client}"
-        with planner_of(
-            services,
-            truth.scenario(unique),
-            logs / name,
-            rules=Rules(),
-            faster=FASTER,
-            look_every_s=LOOK_EVERY_S,
-            command=[*command, *(["--desks"] if truth.desks else [])],
-        ) as planner:
-            group = Group(truth, unique, client, planner)
-            course(group)
-            group.blames_nobody_else()
+        for faster in FASTER:
+            unique = f"{name}-{client}-{faster}"
+            pace = ["--faster", str(faster), *(["--desks"] if truth.desks else [])]
+            with planner_of(
+                services,
+                truth.scenario(unique, faster),
+                logs / unique,
+                rules=Rules(),
+                faster=faster,
+                look_every_s=LOOK_EVERY_S,
+                command=[*command, *pace],
+            ) as planner:
+                group = Group(truth, unique, client, planner)
+                try:
+                    course(group)
+                    group.blames_nobody_else()
+                except AssertionError:
+                    if not planner.disturbed or faster == FASTER[-1]:
+                        raise
+                else:
+                    return
 
     names = [name for reads, name in CASES if reads == client]
     with ThreadPoolExecutor(len(names)) as beside:

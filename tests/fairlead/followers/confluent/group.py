@@ -22,6 +22,8 @@ from tests.fairlead.followers.helpers import make_plan
 from tests.records import unsigned
 from tests.waiting import PATIENCE_S, eventually
 
+# clocks: in which order processes owned what
+
 WORKER = Path(__file__).with_name("worker.py")
 #: Members that vanish are gone after this; those that are only slow are not.
 SESSION_S = 10.0

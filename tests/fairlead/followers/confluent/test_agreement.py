@@ -188,8 +188,6 @@ def test_group_settles_after_its_broker_was_killed(unique_name: str, tmp_path: P
             group.resume(halted)
             group.start("b")
             group.settles(version=1, a=[0], b=[1, 2], c=[3, 4, 5])
-            never_frozen = [w for w in group.workers.values() if w is not halted]
-            assert [event for w in never_frozen for event in w.events("slow")] == []
             for name in "abc":
                 group.leave(name)
     finally:

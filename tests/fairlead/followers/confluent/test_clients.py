@@ -17,7 +17,7 @@ def test_client_is_shared_for_as_long_as_somebody_holds_it(client_of: Any) -> No
     before = len(clients.shared)
     client = client_of(NOWHERE)
     assert client_of(dict(NOWHERE)) is client
-    assert client_of({**NOWHERE, "socket.timeout.ms": 5000}) is not client
+    assert client_of({**NOWHERE, "socket.timeout.ms": 5000}) is not client  # clock: any
     del client
     gc.collect()
     assert len(clients.shared) == before

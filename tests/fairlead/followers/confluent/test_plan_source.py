@@ -50,6 +50,7 @@ def test_plan_that_is_there_is_known_before_a_broker_loses_its_patience(
         assert reader.state.plan is not None
 
 
+# clock: a broker keeps fetches for half a second then
 @pytest.mark.parametrize("config", [{}, {"socket.timeout.ms": 1500}])
 def test_no_record_is_lost_or_read_twice_where_one_consumer_follows_another(
     plans: PlanTopic, connection: dict[str, Any], config: dict[str, Any]

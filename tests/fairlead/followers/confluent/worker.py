@@ -27,6 +27,8 @@ from fairlead.followers.confluent.pin_log import PinLog, Sent
 from fairlead.followers.confluent.roll_call import Verdict
 from fairlead.wire.pins import Announcement, Pin, Record
 
+# clocks: in which order processes owned what
+
 EXPECTED = {KafkaError._ALL_BROKERS_DOWN, KafkaError._TRANSPORT}  # noqa: SLF001 - librdkafka's name
 
 
@@ -110,12 +112,9 @@ def until_terminated() -> Iterator[list[bool]]:
     yield ended
 
 
-def consume(consumer: Consumer, journal: Journal, slow_s: float) -> None:
+def consume(consumer: Consumer, journal: Journal) -> None:
     """Poll once; store a message's offset once it is in the journal."""
-    began = time.monotonic()
     message = consumer.poll(0.1)
-    if (took := time.monotonic() - began) > slow_s:
-        journal.note("slow", seconds=took)
     if message is None:
         return
     if (error := message.error()) is not None:
@@ -150,7 +149,7 @@ def main(spec: dict[str, Any]) -> None:
             journal.note("ready")
             consumer.subscribe(spec["topics"], on_assign=owns, on_revoke=gives_up)
             while not ended:
-                consume(consumer, journal, spec.get("slow_s", 2.0))
+                consume(consumer, journal)
                 if version != (version := getattr(consumer, "plan_version", None)):
                     journal.note("version", version=version)
         except ConfigurationError as error:

@@ -25,7 +25,7 @@ from tests.fairlead.followers.helpers import ScriptedSource, make_plan, record, 
 from tests.records import unsigned
 from tests.waiting import PATIENCE_S, eventually
 
-OPTIONS = FollowOptions(read_timeout_s=0.01, rejoin_jitter_s=0.0)
+OPTIONS = FollowOptions(read_timeout_s=0.01, rejoin_jitter_s=0.0)  # clock: there is no more
 
 
 @dataclass
@@ -176,7 +176,7 @@ class HangingSource(ScriptedSource):
 def test_leader_with_a_fresh_cache_asks_nobody(caplog: pytest.LogCaptureFixture) -> None:
     """A rebalance does no input and output, and waits for none: the broker may even hang."""
     source = HangingSource()
-    with following(source, FollowOptions(read_timeout_s=30.0)) as stage:
+    with following(source, FollowOptions(read_timeout_s=PATIENCE_S)) as stage:
         source.hanging.set()
         try:
             assert source.hangs.wait(PATIENCE_S)

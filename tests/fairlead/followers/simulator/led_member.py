@@ -36,6 +36,7 @@ from tests.fairlead.followers.simulator.member import TOPIC
 
 PLANS, RANGE = "fairlead", "range"
 READ_PLANS_S = 0.4
+# clock: of simulated time
 OPTIONS = FollowOptions("plans", read_timeout_s=1.0, rejoin_jitter_s=1.0)
 
 

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from tests.fairlead.followers.simulator import history, led_history
 from tests.fairlead.followers.simulator.history import Action
 
+# clocks: how long it took, for who started it
+
 
 @dataclass(frozen=True)
 class Kind:

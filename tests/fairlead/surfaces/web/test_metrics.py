@@ -206,7 +206,8 @@ def test_planner_that_never_looked_has_no_last_look(migrated: str) -> None:
 
 def test_database_that_is_away_is_a_metric() -> None:
     """The scrape succeeds and says so; nothing old is shown, and pages say it with 503."""
-    engine = create_store_engine("postgresql://nobody@127.0.0.1:1/nothing", connect_timeout_s=2)
+    nowhere = "postgresql://nobody@127.0.0.1:1/nothing"
+    engine = create_store_engine(nowhere, connect_timeout_s=2)  # clock: nobody answers
     with serving(build_app(engine, Settings())) as address:
         found = samples(scrape(address)[1])
         with pytest.raises(HTTPError, match="503") as refused:

@@ -34,6 +34,8 @@ from fairlead.workflows.retirement import retire
 from tests.fairlead.workflows.model.store import ModelStore
 from tests.fairlead.workflows.model.topic import ModelTopic
 
+# clocks: how long it took, for who started it
+
 GROUPS: Final = ("g0", "g1")
 OPTIONS: Final = PublishOptions(timedelta(hours=6))
 BEGINNING: Final = datetime(2026, 1, 1, tzinfo=UTC)
