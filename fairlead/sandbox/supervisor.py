@@ -7,6 +7,7 @@ Belongs here: starting, watching, one log, ending. Does not: which processes tha
 import os
 import re
 import signal
+import socket
 import subprocess
 import threading
 import time
@@ -21,6 +22,7 @@ import psutil
 
 from fairlead.common.visible import visible
 from fairlead.errors import SandboxError
+from fairlead.sandbox.part_states import PartState, published
 from fairlead.sandbox.processes import POLL_S, members, wait_until
 from fairlead.sandbox.recorded_processes import recorded
 
@@ -37,7 +39,7 @@ _TRIES: Final = 3
 _ANSWER_S: Final = 2.0
 _LAST_LINES: Final = 10
 #: Of the longest name of a part, in the log.
-NAME_WIDTH: Final = 7
+NAME_WIDTH: Final = 9
 _COLOURS: Final = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -52,16 +54,20 @@ class Part:
     command
         A program and its arguments.
     answers
-        An address that answers once it is ready; None: it is as soon as it has started.
+        An HTTP address, or the path of a Unix socket, that answers once it is ready; None: it is
+        as soon as it has started.
     leaves
         Returns the process that the command leaves running when it has ended well, which then
         stands for the command; None: the command itself goes on.
+    after
+        The name of a part that must be ready before this one is started; None: of none.
     """
 
     name: str
     command: Sequence[str]
-    answers: str | None = None
+    answers: str | Path | None = None
     leaves: Callable[[], psutil.Process | None] | None = None
+    after: str | None = None
 
 
 class Supervisor:
@@ -77,7 +83,8 @@ class Supervisor:
         Called, from another thread, with a line about a part: that it ended and when it is started
         again.
     state_dir
-        Where the processes are written down, for whoever has to end them if this process cannot.
+        Where the processes are written down, for whoever has to end them if this process cannot,
+        and the states of the parts (`part_states`).
     environment
         Theirs.
     """
@@ -93,7 +100,7 @@ class Supervisor:
     ) -> None:
         write = _Log(log)
         self._children = [_Child(part, write, tell, state_dir, environment) for part in parts]
-        self._tell = tell
+        self._tell, self._state_dir = tell, state_dir
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, name="supervisor")
 
@@ -137,9 +144,15 @@ class Supervisor:
                     )
 
     def _run(self) -> None:
-        while not self._stopped.wait(POLL_S):
-            for child in self._children:
-                child.tend()
+        by_name = {child.part.name: child for child in self._children}
+        with published(self._state_dir) as publish:
+            while not self._stopped.wait(POLL_S):
+                for child in self._children:
+                    before = child.part.after
+                    if before is None or child.started or by_name[before].ready.is_set():
+                        with suppress(OSError):  # no memory for a process, or nobody to tell
+                            child.tend()
+                publish({name: child.state() for name, child in by_name.items()})
 
 
 class _Log:
@@ -150,7 +163,8 @@ class _Log:
         self._lock = threading.Lock()
 
     def __call__(self, name: str, line: str) -> None:
-        with self._lock, suppress(ValueError):  # closed: what is said after the end goes nowhere
+        # Closed, or on a full disk: the part goes on without its lines.
+        with self._lock, suppress(ValueError, OSError):
             self._file.write(f"{name:<{NAME_WIDTH}} | {line}\n")
             self._file.flush()
 
@@ -172,11 +186,25 @@ class _Child:
         self.failures = 0
         self._popen: subprocess.Popen[str] | None = None
         self._recording = ExitStack()
-        self._began = self._due = 0.0
+        self._began = self._due = self._began_at = 0.0
+        self._ended = ""
         self._wait_s = _FIRST_WAIT_S
         self._lines: list[str] = []
         #: What runs already is somebody else's, and stays.
         self._before = part.leaves() if part.leaves else None
+
+    @property
+    def started(self) -> bool:
+        """Whether a process of it runs, or has ended without that having been noticed."""
+        return self._popen is not None
+
+    def state(self) -> PartState:
+        """Return what it is doing."""
+        if self.ready.is_set():
+            return PartState(self._began_at, "")
+        if self._popen is not None:
+            return PartState(self._began_at, "is starting")
+        return PartState(self._began_at, self._ended or f"waits for {self.part.after}")
 
     def tend(self) -> None:
         """Start it if it is due; see whether it is ready; see whether it has ended."""
@@ -195,7 +223,8 @@ class _Child:
         self._end_of(code, now)
 
     def _start(self, now: float) -> None:
-        self._began = now
+        self._began, self._began_at = now, time.time()
+        self._due = now + self._wait_s  # where this process cannot be started
         self._popen = subprocess.Popen(
             self.part.command,
             stdin=subprocess.DEVNULL,
@@ -206,12 +235,12 @@ class _Child:
             env=self._environment,
             start_new_session=True,  # the terminal's Ctrl-C is for us; and it can be ended whole
         )
-        with suppress(psutil.NoSuchProcess):
+        reader = threading.Thread(target=self._read, args=(self._popen.stdout,), daemon=True)
+        reader.start()
+        with suppress(psutil.NoSuchProcess, OSError):
             self._recording.enter_context(
                 recorded(self._state_dir, self.part.name, self._popen.pid)
             )
-        reader = threading.Thread(target=self._read, args=(self._popen.stdout,), daemon=True)
-        reader.start()
 
     def _read(self, output: IO[str]) -> None:
         with output:
@@ -225,10 +254,15 @@ class _Child:
         return "\n".join(f"  {line}" for line in self._lines) or "  (nothing)"
 
     def _answers(self, code: int | None) -> bool:
-        if self.part.answers is None:
+        answers = self.part.answers
+        if answers is None:
             return self.part.leaves is None or code == 0
         try:
-            with urlopen(self.part.answers, timeout=_ANSWER_S):  # noqa: S310 - our own server
+            if isinstance(answers, Path):
+                with socket.socket(socket.AF_UNIX) as connection:
+                    connection.connect(str(answers))
+                    return True
+            with urlopen(answers, timeout=_ANSWER_S):  # noqa: S310 - our own server
                 return True
         except OSError:
             return False
@@ -241,11 +275,11 @@ class _Child:
             how = "its process is gone"
         self.kill()
         self._recording.close()
+        self.ready.clear()
         self._popen, self._due = None, now + self._wait_s
-        self._tell(
-            f"{self.part.name} has ended ({how}): it is started again in {self._wait_s:.0f} s"
-        )
+        self._ended = f"has ended ({how}): it is started again in {self._wait_s:.0f} s"
         self._wait_s = min(2 * self._wait_s, _LONGEST_WAIT_S)
+        self._tell(f"{self.part.name} {self._ended}")
 
     def _left_running(self) -> psutil.Process | None:
         return self.part.leaves() if self.part.leaves else None

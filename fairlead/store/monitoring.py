@@ -23,6 +23,8 @@ Rows = Sequence[RowMapping]
 SEEN_WITHIN: Final = timedelta(days=8)
 #: What looks find of a group is current for so long: several looks, also of a fleet, may fail.
 LOOKED_WITHIN: Final = timedelta(minutes=15)
+#: Looks are missing if the last one is so many intervals old: one failed, and one was slow.
+INTERVALS: Final = 3
 #: A decision is dated when its transaction begins; by then every such transaction has ended.
 _SETTLED: Final = timedelta(minutes=15)
 #: Shorter than the ten seconds after which Prometheus gives a scrape up.
@@ -85,7 +87,10 @@ SELECT group_id, diagnosis, since, late_s, utilisation, loss_s, caught_up_s,
        consumers_wanted, last_seen, 1 AS holds
 FROM fairlead.diagnosis
 """
-_LAST_LOOK: Final = "SELECT max(last_seen) FROM fairlead.diagnosis"
+_LAST_LOOK: Final = """
+SELECT looked_at, now() - looked_at AS age, make_interval(secs => interval_s) AS apart
+FROM fairlead_raw.last_look
+"""
 _PLANS: Final = """
 SELECT group_id, version, state, proposed_at, decided_at, lag_max_predicted, adherence,
        CASE state WHEN 'published' THEN lease_until ELSE expires_at END AS expires_at
@@ -268,11 +273,35 @@ def read_all_groups(
         )
 
 
-def last_look(engine: Engine) -> datetime | None:
-    """Return when a look last found what is the matter with any group; raises as `transaction`."""
+@dataclass(frozen=True)
+class LastLook:
+    """The last look at all groups.
+
+    Parameters
+    ----------
+    began
+        When it began; time-zone-aware.
+    age
+        The time since then, by the database's clock.
+    interval
+        The time from the beginning of that look to the beginning of the next.
+    """
+
+    began: datetime
+    age: timedelta
+    interval: timedelta
+
+    @property
+    def overdue(self) -> bool:
+        """Whether the looks that should have followed are missing."""
+        return self.age > INTERVALS * self.interval
+
+
+def last_look(engine: Engine) -> LastLook | None:
+    """Return the last look at all groups; None: none was taken yet. Raises as `transaction`."""
     with transaction(engine) as connection:
-        last: datetime | None = connection.scalar(text(_LAST_LOOK))
-    return last
+        row = connection.execute(text(_LAST_LOOK)).one_or_none()
+    return None if row is None else LastLook(row.looked_at, row.age, row.apart)
 
 
 def _rows(connection: Connection, statement: str, **parameters: Any) -> Rows:

@@ -66,6 +66,7 @@ from fairlead.store.models import (
     Balance,
     ConsumerGroup,
     LastAdoption,
+    LastLook,
     Plan,
     PlanAdoption,
     PlanBalance,
@@ -440,6 +441,20 @@ class PlanStore:
             half = len(names) // 2
             for part in filter(None, (names[:half], names[half:])) if half else ():
                 self.record_findings({name: found[name] for name in part}, requests)
+
+    def record_look(self, began: datetime, interval: timedelta) -> None:
+        """Store when the last look at all groups began, and the time from it to the next.
+
+        A look that a wrong clock dates ahead counts as of now.
+        """
+        row: dict[str, Any] = {
+            "single": True,
+            "looked_at": func.least(began, func.now()),
+            "interval_s": interval.total_seconds(),
+        }
+        statement = insert(LastLook).values(row)
+        with transaction(self._engine) as connection:
+            connection.execute(statement.on_conflict_do_update(index_elements=["single"], set_=row))
 
     def history(self, group: str) -> list[dict[str, Any]]:
         """Return the view `plan_history` of a group, a dict a version, oldest first."""

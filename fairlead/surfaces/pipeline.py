@@ -19,10 +19,16 @@ _INSTALLED: Final = (_WHEEL / "orchestration").is_dir()
 #: What `python -m` takes.
 PIPELINE: Final = "fairlead_planner.orchestration" if _INSTALLED else "orchestration"
 HOME_VARIABLE: Final = "DAGSTER_HOME"
-_WORKSPACE: Final = """\
+_MODULE: Final = """\
 load_from:
   - python_module:
       module_name: {pipeline}.definitions
+      location_name: {location}
+"""
+_SOCKET: Final = """\
+load_from:
+  - grpc_server:
+      socket: {socket}
       location_name: {location}
 """
 
@@ -48,14 +54,22 @@ def dagster_yaml() -> str:
         raise ConfigurationError(f"there is no {path}: install Fairlead again") from error
 
 
-def furnish(home: Path) -> Path:
+def furnish(home: Path, socket: Path | None = None) -> Path:
     """Make Dagster's home, where it is none yet; return the workspace to start Dagster with.
 
     A `dagster.yaml` that is there stays as it is.
+
+    Parameters
+    ----------
+    home
+        Where Dagster keeps its runs.
+    socket
+        Of the server that loads the definitions; None: Dagster loads them itself.
     """
     home.mkdir(parents=True, exist_ok=True)
     if not (home / "dagster.yaml").exists():
         (home / "dagster.yaml").write_text(dagster_yaml())
     workspace = home / "workspace.yaml"
-    workspace.write_text(_WORKSPACE.format(pipeline=PIPELINE, location=LOCATION))
+    text = _MODULE if socket is None else _SOCKET
+    workspace.write_text(text.format(pipeline=PIPELINE, socket=socket, location=LOCATION))
     return workspace

@@ -34,6 +34,7 @@ from fairlead.store.clock import check_clock
 from fairlead.store.plans import PlanStore
 from fairlead.workflows.diagnosing import GroupMemories, JudgedSnapshot, diagnose, members_changed
 from fairlead.workflows.following import follow
+from fairlead.workflows.look_interval import interval
 from fairlead.workflows.nudging import STAYS_S
 from fairlead.workflows.taking_back import take_back
 
@@ -120,8 +121,10 @@ def take(
         judged_s = time.monotonic() - clock - took_s
         taken = Taken(began, took_s, look.num_rows, partitions_in(look), judged_s)
         archive.note(taken)
-    if store is not None and (assigned := _assigned_by_brokers(seen)):
-        tell_brokers(gateway, settings, assigned, store)
+    if store is not None:
+        store.record_look(began, interval(taken, settings.looks))
+        if assigned := _assigned_by_brokers(seen):
+            tell_brokers(gateway, settings, assigned, store)
     return Looked(taken, requests)
 
 

@@ -214,6 +214,19 @@ class GroupLook(Base):
     )
 
 
+class LastLook(Base):
+    """When the last look at all groups was taken, of however many groups; one row."""
+
+    __tablename__ = "last_look"
+    __table_args__ = (CheckConstraint("single", name="single"),)
+
+    single: Mapped[bool] = mapped_column(primary_key=True, comment="True: there is one row.")
+    looked_at: Mapped[datetime] = mapped_column(comment="When it began.")
+    interval_s: Mapped[float] = mapped_column(
+        comment="Seconds from the beginning of that look to the beginning of the next."
+    )
+
+
 class LagSnapshot(Base):
     """The snapshots of a group whose lag is in partition_lag."""
 

@@ -59,5 +59,5 @@ def up(
 
 def _tell(line: str) -> None:
     """Say a line of the log, as the parts have theirs."""
-    say(f"up      | {line}")
+    say(f"up        | {line}")
     sys.stdout.flush()

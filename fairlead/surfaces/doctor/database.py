@@ -100,12 +100,14 @@ def _notices(engine: Engine) -> Finding:
 
 
 def _last_look(engine: Engine) -> Finding:
-    from fairlead.store.monitoring import LOOKED_WITHIN, last_look  # noqa: PLC0415 - as above
+    from fairlead.store.monitoring import last_look  # noqa: PLC0415 - as above
 
-    last, now = last_look(engine), datetime.now(UTC)
+    last = last_look(engine)
     looking = "`fairlead up` takes looks, or `fairlead look`"
     if last is None:
-        return Finding("looks", "warning", "no look has judged a group yet", looking)
-    said = f"the last look was {ago(last, now)}"
-    old = now - last > LOOKED_WITHIN
-    return Finding("looks", "warning" if old else "ok", said, looking if old else "")
+        return Finding("looks", "warning", "no look was taken yet", looking)
+    said = f"the last look was {ago(last.began, datetime.now(UTC))}"
+    if last.overdue:
+        said += f"; looks are taken every {last.interval.total_seconds():.0f} s"
+        return Finding("looks", "warning", said, looking)
+    return Finding("looks", "ok", said)

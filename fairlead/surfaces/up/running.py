@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final, TextIO
 
 import psutil
@@ -16,13 +17,12 @@ import psutil
 from fairlead.sandbox.supervisor import Part, Supervisor
 from fairlead.settings import Settings
 from fairlead.spark.warm import WarmServer
+from fairlead.surfaces.links import LOCATION
 from fairlead.surfaces.pipeline import HOME_VARIABLE, PIPELINE, furnish
 from fairlead.surfaces.ports import DAGSTER_PORT, PAGES_PORT
 from fairlead.surfaces.up.planning_switch import Planning, planning
 from fairlead.surfaces.web.server import HOST
 
-#: `dagster dev` advises another command, which asks for more than there is to start.
-_WARNINGS: Final = "ignore:Function `dev_command` is superseded"
 _FAIRLEAD: Final = str(Path(sys.executable).with_name("fairlead"))
 
 
@@ -93,7 +93,6 @@ def running(
     SandboxError
         A part ends again and again before it answers.
     """
-    workspace = furnish(home)
     state_dir = settings.state_dir.absolute()
     environment = {
         **os.environ,
@@ -101,17 +100,20 @@ def running(
         "FAIRLEAD_STATE_DIR": str(state_dir),
         "FAIRLEAD_WEB__URL": settings.web.url or at.pages,
         "FAIRLEAD_WEB__DAGSTER_URL": settings.web.dagster_url or at.dagster,
-        "PYTHONWARNINGS": ",".join(filter(None, (os.environ.get("PYTHONWARNINGS"), _WARNINGS))),
     }
-    with Supervisor(
-        (forks(), _dagster(workspace, at), _pages(at), _spark(state_dir)),
-        log=log,
-        tell=tell,
-        state_dir=state_dir,
-        environment=environment,
-    ) as supervisor:
-        supervisor.wait_ready("dagster", "pages")
-        yield planning(at.dagster, turn_on=plan)
+    # Of this user alone, and short: a socket's path has 107 bytes at most.
+    with TemporaryDirectory(prefix="fairlead-") as folder:
+        code = Path(folder) / "code.sock"
+        workspace = furnish(home, code)
+        parts = (
+            *(forks(), _code(code), _daemon(workspace), _webserver(workspace, at)),
+            *(_pages(at), _spark(state_dir)),
+        )
+        with Supervisor(
+            parts, log=log, tell=tell, state_dir=state_dir, environment=environment
+        ) as supervisor:
+            supervisor.wait_ready("code", "webserver", "pages")
+            yield planning(at.dagster, turn_on=plan)
 
 
 def forks() -> Part:
@@ -119,12 +121,30 @@ def forks() -> Part:
     return Part("forks", (sys.executable, "-m", f"{PIPELINE}.forkserver"))
 
 
-def _dagster(workspace: Path, at: At) -> Part:
+def _code(socket: Path) -> Part:
+    """Return what loads the definitions.
+
+    `dagster code-server start` would keep a second process that serves them, and go on without it.
+    """
     command = (
-        *(sys.executable, "-m", "dagster", "dev", "-w", str(workspace)),
+        *(sys.executable, "-m", "dagster", "api", "grpc", "--socket", str(socket)),
+        *("--module-name", f"{PIPELINE}.definitions", "--location-name", LOCATION),
+        "--inject-env-vars-from-instance",
+    )
+    return Part("code", command, answers=socket)
+
+
+def _daemon(workspace: Path) -> Part:
+    command = (sys.executable, "-m", "dagster._daemon", "run", "-w", str(workspace))
+    return Part("daemon", command, after="code")
+
+
+def _webserver(workspace: Path, at: At) -> Part:
+    command = (
+        *(sys.executable, "-m", "dagster_webserver", "-w", str(workspace)),
         *("-h", at.host, "-p", str(at.dagster_port)),
     )
-    return Part("dagster", command, answers=f"{at.dagster}/server_info")
+    return Part("webserver", command, answers=f"{at.dagster}/server_info", after="code")
 
 
 def _pages(at: At) -> Part:

@@ -7,7 +7,6 @@ metrics there are (`metrics`), nor sockets and signals (`server`).
 import contextlib
 import logging
 from collections.abc import Callable, Sequence
-from datetime import UTC
 from ipaddress import ip_address
 from typing import Final
 from urllib.parse import urlsplit
@@ -28,9 +27,7 @@ from starlette.routing import Route
 from fairlead.common.visible import visible
 from fairlead.domain.policy import Policy
 from fairlead.errors import FairleadError, GroupError, PlanStateError
-from fairlead.kafka.requests import kafka_answers
 from fairlead.settings import Settings, reloaded
-from fairlead.store.monitoring import last_look
 from fairlead.surfaces.offers import Desk
 from fairlead.surfaces.review import review_page
 from fairlead.surfaces.web.acting import Acting
@@ -38,13 +35,12 @@ from fairlead.surfaces.web.forms import asked_version
 from fairlead.surfaces.web.group import Asked, group_page
 from fairlead.surfaces.web.groups_list import Filters, groups_page
 from fairlead.surfaces.web.metrics import build_registry
+from fairlead.surfaces.web.readiness import readiness
 
 _log = logging.getLogger(__name__)
 
 #: Making a page is work for a processor, and for the interpreter's one lock.
 PAGES_AT_ONCE: Final = 2
-#: `/ready` waits no longer for Kafka: probes give up after some seconds.
-KAFKA_S: Final = 2.0
 #: Pages carry all they need and run nothing: whatever a name in them holds, it is text.
 _HEADERS: Final = {
     "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; img-src data:; "
@@ -136,15 +132,8 @@ def build_app(engine: Engine, settings: Settings) -> Starlette:
         return await acting.after(request)
 
     def ready(_: Request) -> Response:
-        """Say what the pages rest on. Without Kafka they stay: they tell people of the outage."""
-        last = last_look(engine)
-        kafka = kafka_answers(settings.kafka, within_s=KAFKA_S)
-        said = {
-            "database": "ok",
-            "kafka": "ok" if kafka else "does not answer",
-            "last_look": None if last is None else f"{last.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}",
-        }
-        return JSONResponse(said, headers=_HEADERS)
+        found = readiness(engine, settings)
+        return JSONResponse(found, 503 if found["missing"] else 200, headers=_HEADERS)
 
     app = Starlette(
         routes=[

@@ -1,0 +1,70 @@
+"""What the parts of a supervisor are doing, as a file that other processes read.
+
+Belongs here: writing and reading that file. Does not: starting parts (`supervisor`).
+"""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final
+
+import psutil
+
+from fairlead.common.same_process import same_process
+
+_FILE: Final = "parts.json"
+
+
+@dataclass(frozen=True)
+class PartState:
+    """What a part is doing.
+
+    Parameters
+    ----------
+    since
+        When its process was started, in seconds since 1970; 0: never.
+    missing
+        Why it does not work now, in words that follow its name; empty: it works.
+    """
+
+    since: float
+    missing: str
+
+
+@contextmanager
+def published(state_dir: Path) -> Iterator[Callable[[Mapping[str, PartState]], None]]:
+    """Yield a function that writes the states of all parts; the block's end removes the file.
+
+    On a full disk the file keeps what it has until there is room.
+    """
+    path, this = state_dir / _FILE, psutil.Process()
+    unfinished = path.with_suffix(f".{this.pid}")
+    written = ""
+
+    def publish(states: Mapping[str, PartState]) -> None:
+        nonlocal written
+        parts = {name: asdict(state) for name, state in states.items()}
+        text = json.dumps({"pid": this.pid, "started_at": this.create_time(), "parts": parts})
+        if text != written:
+            with suppress(OSError):
+                unfinished.write_text(text)
+                unfinished.replace(path)
+                written = text
+
+    try:
+        yield publish
+    finally:
+        path.unlink(missing_ok=True)
+
+
+def part_states(state_dir: Path) -> dict[str, PartState]:
+    """Return the state of each part by its name; empty: no supervisor runs in that directory."""
+    try:
+        found = json.loads((state_dir / _FILE).read_text())
+        if same_process(found["pid"], found["started_at"]) is None:
+            return {}
+        return {name: PartState(**state) for name, state in found["parts"].items()}
+    except (OSError, ValueError, TypeError, KeyError):  # none, or another version's
+        return {}

@@ -1,0 +1,64 @@
+"""Whether the planner works, as `/ready` reports it.
+
+Belongs here: what is checked, and the words for what is missing. Does not: the route (`app`).
+"""
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from sqlalchemy import Engine
+
+from fairlead.common.words import length
+from fairlead.kafka.requests import kafka_answers
+from fairlead.sandbox.part_states import PartState, part_states
+from fairlead.settings import Settings
+from fairlead.store.monitoring import LastLook, last_look
+
+#: Seconds. Probes give up after some more.
+KAFKA_S: Final = 2.0
+#: The parts of `fairlead up` that take looks.
+_LOOKING: Final = ("code", "daemon")
+
+
+def readiness(engine: Engine, settings: Settings) -> dict[str, Any]:
+    """Return what `/ready` reports; the planner is ready if nothing is `missing`.
+
+    Kafka is reported and never missing: while brokers are away, looks are.
+
+    Raises
+    ------
+    StoreUnavailableError
+        The database does not answer.
+    """
+    last, parts = last_look(engine), part_states(settings.state_dir)
+    return {
+        "missing": [
+            *(f"{name} {part.missing}" for name, part in parts.items() if part.missing),
+            *_missing_looks(last, parts),
+        ],
+        "database": "ok",
+        "kafka": "ok" if kafka_answers(settings.kafka, within_s=KAFKA_S) else "does not answer",
+        "last_look": None if last is None else _written(last.began),
+    }
+
+
+def _missing_looks(last: LastLook | None, parts: Mapping[str, PartState]) -> Iterator[str]:
+    """Describe the looks that are missing."""
+    if last is None:
+        yield "no look was taken yet: the sensor group_looks takes looks, or `fairlead look`"
+    elif last.overdue:
+        yield (
+            f"no look for {length(last.age.total_seconds())}, though one is due every "
+            f"{length(last.interval.total_seconds())}: do Dagster's daemon and the code location "
+            "run, and is the sensor group_looks on?"
+        )
+    else:
+        for name in _LOOKING:
+            if name in parts and last.began.timestamp() < parts[name].since:
+                since = datetime.fromtimestamp(parts[name].since, UTC)
+                yield f"no look since {name} was started at {_written(since)}"
+
+
+def _written(at: datetime) -> str:
+    return f"{at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
