@@ -12,9 +12,10 @@ from assets.about import about
 from assets.resources import KafkaResource, SettingsResource, SparkResource, StoreResource
 from assets.retry_policy import RETRIES, failing_at_once
 from fairlead.common.words import listed, plural
-from fairlead.workflows.look_interval import due, now, told, wait_s
+from fairlead.store.monitoring import INTERVALS
+from fairlead.workflows.look_interval import due, interval, now, told, wait_s
 from fairlead.workflows.looking import covered_groups, take
-from orchestration.runs import under_way
+from orchestration.runs import PRESUMED_DEAD, under_way
 from orchestration.tick_intervals import ask_every_s
 
 #: What takes longer is a run of its own: sensors take turns, and a minute at most.
@@ -76,7 +77,10 @@ def group_looks(
     last = archive.taken()
     if not due(last, current.looks, now()):
         return dg.SkipReason(f"The next look is due in {wait_s(last, current.looks, now()):.0f} s.")
-    if under_way(context.instance, look.name):
+    dead_after = PRESUMED_DEAD
+    if last is not None:
+        dead_after = min(dead_after, INTERVALS * interval(last, current.looks))
+    if under_way(context.instance, look.name, dead_after):
         return dg.SkipReason("The look before is still under way.")
     if last is not None and last.took_s + last.judged_s > IN_A_TICK_S:
         return dg.RunRequest()

@@ -30,9 +30,11 @@ _UNFINISHED = [
 ]
 
 
-def under_way(instance: dg.DagsterInstance, job: str | None = None) -> bool:
-    """Whether a run, of one job or of any, has not ended yet."""
-    return instance.get_runs_count(_unfinished(job)) > 0
+def under_way(
+    instance: dg.DagsterInstance, job: str | None = None, within: timedelta = PRESUMED_DEAD
+) -> bool:
+    """Whether a run, of one job or of any, has not ended yet; one older than `within` is dead."""
+    return instance.get_runs_count(_unfinished(job, within)) > 0
 
 
 def planning_under_way(instance: dg.DagsterInstance) -> str | None:
@@ -43,9 +45,9 @@ def planning_under_way(instance: dg.DagsterInstance) -> str | None:
     return None
 
 
-def _unfinished(job: str | None = None) -> dg.RunsFilter:
+def _unfinished(job: str | None = None, within: timedelta = PRESUMED_DEAD) -> dg.RunsFilter:
     """Choose the runs, of one job or of any, that have not ended yet and may still be alive."""
-    since = datetime.now(UTC) - PRESUMED_DEAD
+    since = datetime.now(UTC) - within
     return dg.RunsFilter(job_name=job, statuses=_UNFINISHED, created_after=since)
 
 

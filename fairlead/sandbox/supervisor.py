@@ -315,4 +315,6 @@ class _Child:
 
     def close(self) -> None:
         """Write it down no more."""
+        if self._popen is not None:
+            self._popen.poll()
         self._recording.close()

@@ -148,6 +148,20 @@ def test_code_location_is_where_the_workspace_says() -> None:
     assert location.location_name == command[command.index("--location-name") + 1] == LOCATION
 
 
+def test_a_container_ends_with_the_server_that_loads_the_definitions() -> None:
+    """Then it is started again; `dagster code-server start` would go on without that server."""
+    service = SERVICES["code"]
+    last = service["command"][service["command"].index("--") + 1 :]
+    assert last[:3] == ["dagster", "api", "grpc"]
+    assert service["restart"] == "unless-stopped"
+    values = yaml.safe_load((DEPLOY / "kubernetes/dagster-values.yaml").read_text())
+    (location,) = values["dagster-user-deployments"]["deployments"]
+    assert location["dagsterApiGrpcArgs"] == last[last.index("--module-name") :]
+    assert "codeServerArgs" not in location
+    accepts(location["livenessProbe"]["exec"]["command"])
+    assert str(location["port"]) in location["livenessProbe"]["exec"]["command"]
+
+
 @pytest.mark.postgres
 def test_dagster_accepts_its_configuration(
     database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

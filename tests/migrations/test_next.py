@@ -92,6 +92,8 @@ VALUES ('g', '2026-02-01+00', 7, 1.5, 'classic', 'range', '{t}', '{2}', '{c0}', 
 
 INSERT INTO group_observed VALUES ('g', '2026-02-01', '2026-02-01+00', 60, 59.5, 3, 1, 20);
 
+INSERT INTO last_look (single, looked_at, interval_s) VALUES (true, '2026-02-01+00', 60);
+
 INSERT INTO lag_snapshot (group_id, snapshot_id, snapshot_at)
 SELECT 'g', 's' || n, '2026-01-31 22:30+00'::timestamptz + n * interval '1 hour'
 FROM generate_series(0, 3) n;

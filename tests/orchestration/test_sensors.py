@@ -243,6 +243,15 @@ def test_looks_wait_for_a_look_that_is_under_way(pipeline: Pipeline) -> None:
     assert "under way" in str(pipeline.sensor("group_looks").skip_message)
 
 
+def test_looks_do_not_wait_for_a_look_that_was_killed(pipeline: Pipeline) -> None:
+    """Nobody may have reported its end: three intervals are long enough for any look."""
+    LookArchive(pipeline.settings.warehouse_path).note(
+        Taken(datetime.now(UTC) - timedelta(hours=1), 0.5, 1, 1)
+    )
+    leave_run(pipeline, "look", age=4 * pipeline.settings.looks.every)
+    assert "Looked at" in str(pipeline.sensor("group_looks").skip_message)
+
+
 def test_asset_says_what_became_of_a_plan_since_its_run(pipeline: Pipeline, migrated: str) -> None:
     """A rejection, in whichever way, covers what the run left there; it is said once."""
     store_week(migrated)

@@ -22,7 +22,7 @@ app = typer.Typer(
 
 @app.command(
     context_settings={"allow_interspersed_args": False},
-    epilog=epilog("spark up", "spark up -- dagster code-server start"),
+    epilog=epilog("spark up", "spark up -- dagster api grpc"),
 )
 def up(
     command: Annotated[

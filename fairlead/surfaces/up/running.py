@@ -103,11 +103,11 @@ def running(
     }
     # Of this user alone, and short: a socket's path has 107 bytes at most.
     with TemporaryDirectory(prefix="fairlead-") as folder:
-        code = Path(folder) / "code.sock"
-        workspace = furnish(home, code)
+        socket = Path(folder) / "code.sock"
+        workspace = furnish(home, socket)
         parts = (
-            *(forks(), _code(code), _daemon(workspace), _webserver(workspace, at)),
-            *(_pages(at), _spark(state_dir)),
+            *(forks(), code(socket), daemon(workspace), webserver(workspace, at)),
+            *(pages(at), spark(state_dir)),
         )
         with Supervisor(
             parts, log=log, tell=tell, state_dir=state_dir, environment=environment
@@ -121,10 +121,10 @@ def forks() -> Part:
     return Part("forks", (sys.executable, "-m", f"{PIPELINE}.forkserver"))
 
 
-def _code(socket: Path) -> Part:
-    """Return what loads the definitions.
+def code(socket: Path) -> Part:
+    """Return the server that loads the definitions.
 
-    `dagster code-server start` would keep a second process that serves them, and go on without it.
+    `dagster code-server start` has another process load them, and goes on without that process.
     """
     command = (
         *(sys.executable, "-m", "dagster", "api", "grpc", "--socket", str(socket)),
@@ -134,12 +134,14 @@ def _code(socket: Path) -> Part:
     return Part("code", command, answers=socket)
 
 
-def _daemon(workspace: Path) -> Part:
+def daemon(workspace: Path) -> Part:
+    """Return Dagster's daemon: sensors, schedules and the queue of runs."""
     command = (sys.executable, "-m", "dagster._daemon", "run", "-w", str(workspace))
     return Part("daemon", command, after="code")
 
 
-def _webserver(workspace: Path, at: At) -> Part:
+def webserver(workspace: Path, at: At) -> Part:
+    """Return Dagster's UI."""
     command = (
         *(sys.executable, "-m", "dagster_webserver", "-w", str(workspace)),
         *("-h", at.host, "-p", str(at.dagster_port)),
@@ -147,12 +149,13 @@ def _webserver(workspace: Path, at: At) -> Part:
     return Part("webserver", command, answers=f"{at.dagster}/server_info", after="code")
 
 
-def _pages(at: At) -> Part:
+def pages(at: At) -> Part:
+    """Return Fairlead's pages and metrics."""
     command = (_FAIRLEAD, "serve", "--host", at.host, "--port", str(at.pages_port))
     return Part("pages", command, answers=f"{at.pages}/health")
 
 
-def _spark(state_dir: Path) -> Part:
+def spark(state_dir: Path) -> Part:
     """Return the warm Spark, which runs start by themselves where it cannot be had."""
 
     def server() -> psutil.Process | None:

@@ -17,10 +17,10 @@ from kafka.structs import TopicPartition as PythonTopicPartition
 
 from fairlead.errors import KafkaUnavailableError
 from fairlead.kafka.gateway import KafkaGateway
-from fairlead.sandbox.processes import wait_until
 from fairlead.settings import KafkaSettings
 from tests.cluster import NODES, KafkaCluster
 from tests.lengths import form
+from tests.waiting import PATIENCE_S, eventually
 
 pytestmark = pytest.mark.kafka
 
@@ -32,6 +32,8 @@ FREEZES = form(short=0, long=10)
 RESTARTS = form(short=1, long=10)
 FREEZE_S = 60.0
 PREFERRED = 0
+#: Seconds. kafka-python refreshes its list of brokers every 300 s, if nobody asks for it earlier.
+REFRESHED_S = 240.0
 #: Samples for ever, by a gateway that is kept and by new ones; a failed sample is no failure here.
 SAMPLER = """
 import sys
@@ -87,21 +89,20 @@ def samples(log: Path) -> int:
 
 def wait_for_samples(sampler: "subprocess.Popen[bytes]", log: Path, more: int) -> None:
     """Wait until the sampler, which must still run, has completed more samples."""
-    wanted, deadline = samples(log) + more, time.monotonic() + 600
-    while samples(log) < wanted:
+    wanted = samples(log) + more
+
+    def taken() -> bool:
         assert sampler.poll() is None, f"ended with {sampler.returncode}"
-        assert time.monotonic() < deadline, f"no sample any more: {log.read_text()[-2000:]}"
-        time.sleep(0.05)
+        return samples(log) >= wanted
+
+    eventually(taken, lambda: f"another sample: {log.read_text()[-2000:]}")
 
 
 def join_and_commit(servers: str, group: str) -> None:
     """Make a group as a consumer does that reads a topic, commits, and leaves."""
     consumer = Consumer({"bootstrap.servers": servers, "group.id": group})
     consumer.subscribe(["moves"])
-    deadline = time.monotonic() + 600
-    while not consumer.assignment():
-        assert time.monotonic() < deadline, "nothing is assigned"
-        consumer.poll(0.1)
+    eventually(lambda: consumer.poll(0.1) or consumer.assignment(), "partitions are assigned")
     consumer.commit(offsets=[TopicPartition("moves", 0, 0)], asynchronous=False)
     consumer.close()
 
@@ -119,13 +120,13 @@ def test_no_process_is_lost_when_coordinators_move(
 ) -> None:
     """Librdkafka's list_consumer_group_offsets ends the process then: issue 5040."""
     servers = three_brokers.bootstrap_servers
-    settings = KafkaSettings(bootstrap_servers=servers, request_timeout_s=120.0)
+    settings = KafkaSettings(bootstrap_servers=servers, request_timeout_s=PATIENCE_S)
     librdkafka = AdminClient({"bootstrap.servers": servers})
-    librdkafka.create_topics([NewTopic("moves", 4, 3)])["moves"].result(120)
+    librdkafka.create_topics([NewTopic("moves", 4, 3)])["moves"].result(PATIENCE_S)
     for group in GROUPS:
         join_and_commit(servers, group)
-    partitions = len(librdkafka.list_topics(OFFSETS, timeout=60).topics[OFFSETS].partitions)
-    admin = KafkaAdminClient(bootstrap_servers=servers, request_timeout_ms=120_000)
+    partitions = len(librdkafka.list_topics(OFFSETS, timeout=PATIENCE_S).topics[OFFSETS].partitions)
+    admin = KafkaAdminClient(bootstrap_servers=servers, request_timeout_ms=int(1_000 * PATIENCE_S))
     log = tmp_path / "sampler.log"
     arguments = [sys.executable, "-c", SAMPLER, servers, *GROUPS]
     with running(arguments, log) as sampler:
@@ -137,19 +138,20 @@ def test_no_process_is_lost_when_coordinators_move(
         for broker, number in zip(brokers, range(RESTARTS), strict=False):
             broker.kill()
             with KafkaGateway(settings) as kept:
-                assert wait_until(partial(listed, kept), timeout_s=240), "the broker is not fenced"
+                eventually(partial(listed, kept), "the broker is fenced")
                 broker.start()
                 rotate(admin, partitions, number)
-                # kafka-python refreshes its list of brokers every 300 s unless it is asked to
-                assert wait_until(partial(listed, kept, GROUPS), timeout_s=240), (
-                    "a group is missing"
+                eventually(
+                    partial(listed, kept, GROUPS),
+                    "all groups are listed",
+                    within_s=REFRESHED_S,  # clock: later, they would be listed without a refresh
                 )
             wait_for_samples(sampler, log, 2)
         for broker, _ in zip(brokers, range(FREEZES), strict=False):
             process = broker.process()
             assert process is not None
             process.suspend()
-            time.sleep(FREEZE_S)
+            time.sleep(FREEZE_S)  # clock: longer than the broker's session
             process.resume()
             wait_for_samples(sampler, log, 2)
     with KafkaGateway(settings) as gateway:

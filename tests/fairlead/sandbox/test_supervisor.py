@@ -14,6 +14,7 @@ import pytest
 
 from fairlead.errors import SandboxError
 from fairlead.sandbox import supervisor
+from fairlead.sandbox.part_states import part_states
 from fairlead.sandbox.recorded_processes import still_running
 from fairlead.sandbox.supervisor import Part, Supervisor
 from tests.waiting import PATIENCE_S, eventually
@@ -33,6 +34,17 @@ LEAVES = f"""
 import pathlib, subprocess, sys
 left = subprocess.Popen([sys.executable, "-c", {SLEEPS!r}], start_new_session=True)
 pathlib.Path(sys.argv[1]).write_text(str(left.pid))
+"""
+#: Listens at a Unix socket as soon as a file is there.
+LISTENS = """
+import pathlib, socket, sys, time
+while not pathlib.Path(sys.argv[1]).exists():
+    time.sleep(0.01)  # clock: rests before it looks again
+with socket.socket(socket.AF_UNIX) as listener:
+    pathlib.Path(sys.argv[2]).unlink(missing_ok=True)
+    listener.bind(sys.argv[2])
+    listener.listen()
+    time.sleep(600)
 """
 
 Told = tuple[Supervisor, list[str], io.StringIO]
@@ -63,14 +75,77 @@ def test_what_is_killed_is_started_again_and_that_is_said(tmp_path: Path) -> Non
     """The process is another one, its lines are in the log, and it is written down."""
     with supervised(tmp_path, python("sleeper", SLEEPS)) as (running, told, log):
         running.wait_ready("sleeper")
-        soon(lambda: "sleeper | asleep" in log.getvalue())
+        soon(lambda: "sleeper   | asleep" in log.getvalue())
         (first,) = still_running(tmp_path)
         os.kill(first.pid, signal.SIGKILL)
-        soon(lambda: log.getvalue().count("sleeper | asleep") == 2)
+        soon(lambda: log.getvalue().count("sleeper   | asleep") == 2)
         (second,) = still_running(tmp_path)
         assert (second.name, second.pid != first.pid) == ("sleeper", True)
     assert told == ["sleeper has ended (by signal SIGKILL): it is started again in 1 s"]
     assert still_running(tmp_path) == []
+
+
+def test_states_of_parts_can_be_read_while_they_are_supervised(tmp_path: Path) -> None:
+    """A part that has ended is missing, another that is not ready is starting or waits."""
+    may_listen, address = tmp_path / "may listen", tmp_path / "socket"
+    server = Part(
+        "server",
+        (sys.executable, "-c", LISTENS, str(may_listen), str(address)),
+        answers=address,
+    )
+    client = Part("client", (sys.executable, "-c", SLEEPS), after="server")
+
+    def missing() -> dict[str, str]:
+        return {name: state.missing for name, state in part_states(tmp_path).items()}
+
+    with supervised(tmp_path, client, server) as (running, _, _):
+        soon(lambda: missing() == {"client": "waits for server", "server": "is starting"})
+        may_listen.touch()
+        running.wait_ready("client", "server")
+        soon(lambda: missing() == {"client": "", "server": ""})
+        first = part_states(tmp_path)
+        may_listen.unlink()
+        (pid,) = (part.pid for part in still_running(tmp_path) if part.name == "server")
+        os.kill(pid, signal.SIGSEGV)
+        ended = "has ended (by signal SIGSEGV): it is started again in 1 s"
+        soon(lambda: missing() == {"client": "", "server": ended})
+        soon(lambda: missing() == {"client": "", "server": "is starting"})
+        may_listen.touch()
+        soon(lambda: missing() == {"client": "", "server": ""})
+        second = part_states(tmp_path)
+    assert first["client"] == second["client"]
+    assert first["server"].since < second["server"].since
+    assert part_states(tmp_path) == {}
+
+
+def test_parts_are_started_again_though_nobody_can_be_told(tmp_path: Path) -> None:
+    """The disk of the log is full, or the terminal is gone."""
+    told: list[str] = []
+
+    def tell(line: str) -> None:
+        told.append(line)
+        raise OSError("no space left on device")
+
+    class Full(io.StringIO):
+        def write(self, _: str) -> int:
+            raise OSError("no space left on device")
+
+    (tmp_path / "running").touch()  # nor can processes be written down
+    noted = tmp_path / "noted"
+    part = python(
+        "sleeper",
+        "import os, sys, time; open(sys.argv[1], 'a').write(f'{os.getpid()} '); time.sleep(600)",
+        str(noted),
+    )
+
+    def pids() -> list[int]:
+        return [int(pid) for pid in noted.read_text().split()] if noted.exists() else []
+
+    with Supervisor([part], log=Full(), tell=tell, state_dir=tmp_path, environment=os.environ):
+        soon(pids)
+        os.kill(pids()[0], signal.SIGKILL)
+        soon(lambda: len(pids()) == 2)
+    assert told == ["sleeper has ended (by signal SIGKILL): it is started again in 1 s"]
 
 
 def test_nothing_is_left_of_what_does_not_heed_ctrl_c(

@@ -32,6 +32,7 @@ INSERTED = {
     "moved_partition",
     "group_look",
     "group_observed",
+    "last_look",
     "partition_lag",
     "plan",
     "plan_adoption",
@@ -40,7 +41,7 @@ INSERTED = {
     "plan_intent",
     "plan_record",
 }
-REWRITTEN = {"group_observed", "notice", "plan_attempt", "plan_intent", "plan_record"}
+REWRITTEN = {"group_observed", "last_look", "notice", "plan_attempt", "plan_intent", "plan_record"}
 READING = {"adherence", "history_days", "objection_to_pages", "plan_diff", "plan_owners"}
 CALLED = {
     "fairlead_planner": READING
@@ -207,7 +208,9 @@ def test_rights_are_exactly_these(store_url: str) -> None:
             planner = role == "fairlead_planner"
             assert held(role, "UPDATE") == (REWRITTEN if planner else set())
             assert held(role, "DELETE") == (
-                REWRITTEN - {"group_observed", "notice", "plan_record"} if planner else set()
+                REWRITTEN - {"group_observed", "last_look", "notice", "plan_record"}
+                if planner
+                else set()
             )
             for right in ("TRUNCATE", "REFERENCES", "TRIGGER"):
                 assert held(role, right) == set(), (role, right)

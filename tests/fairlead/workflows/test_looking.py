@@ -29,6 +29,7 @@ from fairlead.spark.warehouse import Warehouse
 from fairlead.store import PlanStore
 from fairlead.store.engine import create_store_engine
 from fairlead.store.group_history import read_looks
+from fairlead.store.monitoring import last_look
 from fairlead.workflows import diagnosing
 from fairlead.workflows import looking as taking
 from fairlead.workflows.diagnosing import GroupMemories, JudgedSnapshot
@@ -139,6 +140,21 @@ def test_groups_are_diagnosed_as_they_are_looked_at(
     assert (first.group_type, first.protocol, first.late_s) == ("classic", "range", None)
     digests = {look.digest for look in read_looks(engine, unique_name)}
     assert digests == {store.last_looks([unique_name])[unique_name].digest}
+
+
+def test_look_at_no_group_is_a_look(
+    gateway: KafkaGateway,  # noqa: F811
+    settings: Settings,
+    tmp_path: Path,
+    store: PlanStore,  # noqa: F811
+    engine: Engine,  # noqa: F811
+) -> None:
+    """Whoever asks whether looks are taken is told so, with the time to the next."""
+    looked = take(gateway, LookArchive(str(tmp_path)), settings, [], store)
+    last = last_look(engine)
+    assert last is not None
+    assert (last.began, last.interval) == (looked.taken.began, settings.looks.every)
+    assert not last.overdue
 
 
 @pytest.mark.parametrize("lags", [(100, 80, 5, 5), (5, 5, 5, 5)])

@@ -1,28 +1,46 @@
-"""`fairlead up`: what keeps it from starting, and all of it, started, damaged and ended."""
+"""`fairlead up`: what keeps it from starting, and all of it, started, killed and ended."""
 
+import json
 import os
 import signal
 import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from urllib.request import urlopen
+from tempfile import TemporaryDirectory
+from typing import Any
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
 
 import psutil
 import pytest
 from pydantic import SecretStr
 
+from fairlead.archive import LookArchive
 from fairlead.errors import ConfigurationError, SandboxError
 from fairlead.sandbox.recorded_processes import recorded, still_running
+from fairlead.sandbox.supervisor import Part, Supervisor
 from fairlead.settings import PostgresSettings, Settings
+from fairlead.spark.warm import WarmServer
+from fairlead.surfaces.links import LOCATION
+from fairlead.surfaces.pipeline import HOME_VARIABLE, furnish
 from fairlead.surfaces.up import At, check, require_free
+from fairlead.surfaces.up.running import code, daemon, pages
 from tests.ui.running import free_port
 from tests.waiting import PATIENCE_S, eventually
 
 FAIRLEAD = Path(sys.executable).with_name("fairlead")
-#: Everything answers within this, beside another suite on two cores.
+PARTS = ("code", "daemon", "webserver", "pages", "spark", "forks")
+LAUNCH = """
+mutation Launch($parameters: ExecutionParams!) {
+  launchRun(executionParams: $parameters) { ... on LaunchRunSuccess { run { runId } } }
+}
+"""
+TAGS = "query Tags($id: ID!) { runOrError(runId: $id) { ... on Run { tags { key value } } } }"
 
 
 def on(settings: Settings, url: str, state_dir: Path) -> Settings:
@@ -74,11 +92,14 @@ def test_what_a_killed_one_left_is_ended(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def running(
-    settings: Settings, migrated: str, tmp_path: Path
-) -> Iterator[tuple[subprocess.Popen[str], list[str], At]]:
-    """Return the command, running, the lines of its log so far, and where it serves."""
-    at = At(dagster_port=free_port(), pages_port=free_port())
+def at() -> At:
+    """Return where the parts serve: at free ports."""
+    return At(dagster_port=free_port(), pages_port=free_port())
+
+
+@pytest.fixture
+def environment(settings: Settings, migrated: str, tmp_path: Path) -> dict[str, str]:
+    """Return the environment of a planner of no group, which looks as often as it may."""
     config = tmp_path / "fairlead.toml"
     config.write_text(f"""
 state_dir = "{tmp_path / "state"}"
@@ -87,12 +108,102 @@ postgres.url = "{migrated}"
 discovery.include = ["nobody"]
 looks.every = "PT5S"
 """)
+    return {**os.environ, "FAIRLEAD_CONFIG": str(config)}
+
+
+class Ready:
+    """What `/ready` answers.
+
+    Parameters
+    ----------
+    at
+        Where the pages are.
+    """
+
+    def __init__(self, at: At) -> None:
+        self._address = f"{at.pages}/ready"
+
+    def missing(self) -> list[str]:
+        """Return what is missing, in words."""
+        try:
+            with urlopen(self._address, timeout=PATIENCE_S) as answer:  # noqa: S310 - our own server
+                found: dict[str, list[str]] = json.load(answer)
+        except HTTPError as error:  # 503
+            with error:
+                found = json.load(error)
+        except OSError:
+            return ["pages do not answer"]
+        return found["missing"]
+
+    def wait(self) -> None:
+        """Wait until nothing is missing."""
+        eventually(lambda: not self.missing(), f"{self._address} answers 200")
+
+    @contextmanager
+    def watched(self) -> Iterator[list[str]]:
+        """Yield a list which takes all that is missing meanwhile, each once."""
+        ended, seen = threading.Event(), list[str]()
+
+        def watch() -> None:
+            while not ended.wait(0.1):  # clock: rests before it asks again
+                seen.extend(missing for missing in self.missing() if missing not in seen)
+
+        thread = threading.Thread(target=watch)
+        thread.start()
+        try:
+            yield seen
+        finally:
+            ended.set()
+            thread.join()
+
+
+def looked_since(state_dir: Path, moment: float) -> bool:
+    """Whether a look was begun after a moment, in seconds since 1970."""
+    taken = LookArchive(str(state_dir / "warehouse")).taken()
+    return taken is not None and taken.began.timestamp() > moment
+
+
+@pytest.mark.kafka
+@pytest.mark.postgres
+def test_looks_go_on_when_what_loads_the_definitions_is_killed(
+    at: At, environment: Mapping[str, str], tmp_path: Path
+) -> None:
+    """Dagster's daemon finds the server that takes its place; `/ready` says what is missing."""
+    state_dir, ready = tmp_path / "state", Ready(at)
+    told: list[str] = []
+    with TemporaryDirectory() as folder, (tmp_path / "log").open("w") as log:
+        socket = Path(folder) / "code.sock"
+        workspace = furnish(tmp_path / "home", socket)
+        surroundings = {**environment, HOME_VARIABLE: str(workspace.parent)}
+        parts: list[Part] = [code(socket), daemon(workspace), pages(at)]
+        with Supervisor(
+            parts, log=log, tell=told.append, state_dir=state_dir, environment=surroundings
+        ):
+            ready.wait()
+            (server,) = (part for part in still_running(state_dir) if part.name == "code")
+            killed_at = time.time()
+            os.kill(server.pid, signal.SIGKILL)
+            ended = "code has ended (by signal SIGKILL): it is started again in 1 s"
+            eventually(lambda: told == [ended], "that is told")
+            eventually(
+                lambda: any("code" in missing for missing in ready.missing()), "/ready says so"
+            )
+            ready.wait()
+            assert looked_since(state_dir, killed_at)
+    assert told == [ended]
+
+
+@pytest.fixture
+def running(
+    at: At, environment: Mapping[str, str], tmp_path: Path
+) -> Iterator[tuple[subprocess.Popen[str], list[str]]]:
+    """Return the command, running, and the lines of its log so far."""
     ports = ("--port", str(at.pages_port), "--dagster-port", str(at.dagster_port))
     lines: list[str] = []
     with subprocess.Popen(
         [FAIRLEAD, "up", "--plan", *ports],
         cwd=tmp_path,
-        env={**os.environ, "FAIRLEAD_CONFIG": str(config)},
+        env=environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -102,7 +213,7 @@ looks.every = "PT5S"
         output = process.stdout
         threading.Thread(target=lambda: lines.extend(output), daemon=True).start()
         try:
-            yield process, lines, at
+            yield process, lines
         finally:
             if process.poll() is None:
                 process.send_signal(signal.SIGTERM)
@@ -112,30 +223,36 @@ looks.every = "PT5S"
 @pytest.mark.postgres
 @pytest.mark.spark
 @pytest.mark.test_long(
-    guarded_by="tests/fairlead/sandbox/test_supervisor.py"
-    "::test_what_is_killed_is_started_again_and_that_is_said"
+    guarded_by="tests/fairlead/surfaces/up/test_up.py"
+    "::test_looks_go_on_when_what_loads_the_definitions_is_killed"
 )
 def test_all_of_it_runs_is_mended_and_ends(
-    running: tuple[subprocess.Popen[str], list[str], At], tmp_path: Path
+    running: tuple[subprocess.Popen[str], list[str]], at: At, tmp_path: Path
 ) -> None:
-    """Addresses answer when they are told, planning is on, looks are taken, and nothing is left."""
-    process, lines, at = running
+    """Whatever is killed, by either signal, looks go on; in the end nothing is left."""
+    (process, lines), ready, state_dir = running, Ready(at), tmp_path / "state"
 
     def said(text: str) -> bool:
         assert process.poll() is None, "".join(lines)
         return any(text in line for line in lines)
 
     eventually(lambda: said("Planning is on (planning_sensor)"), "it starts")
-    assert said(f"up      | Dagster  {at.dagster}\n")
+    assert said(f"up        | Dagster  {at.dagster}\n")
     for address in (f"{at.dagster}/server_info", at.pages):
         with urlopen(address, timeout=PATIENCE_S) as answer:  # noqa: S310 - our own server
             assert answer.status == 200
-    eventually(lambda: said("Looked at 0 groups"), "looks are taken")
-    pages = next(part for part in still_running(tmp_path / "state") if part.name == "pages")
-    os.kill(pages.pid, signal.SIGKILL)
-    eventually(lambda: said("pages has ended (by signal SIGKILL)"), "that is said")
-    names = {"forks", "dagster", "pages", "spark", "fork server", "fairlead up"}
-    assert {part.name for part in still_running(tmp_path / "state")} <= names
+    for name in (*PARTS, "run"):
+        for how in (signal.SIGKILL, signal.SIGSEGV):
+            ready.wait()
+            found = process_of(name, state_dir, at)
+            with ready.watched() as missing:
+                killed_at = time.time()
+                found.send_signal(how)
+                eventually(lambda: looked_since(state_dir, killed_at), "looks go on")  # noqa: B023
+                looked_after_s = time.time() - killed_at
+                ready.wait()
+            sys.stdout.write(f"{name} {how.name}: a look after {looked_after_s:.0f} s; {missing}\n")
+            assert name == "run" or any(line.startswith(name) for line in missing)
     family = psutil.Process(process.pid).children(recursive=True)
     assert len(family) >= 5
     process.send_signal(signal.SIGTERM)
@@ -143,9 +260,59 @@ def test_all_of_it_runs_is_mended_and_ends(
     assert [
         command(relative) for relative in family if command(relative)
     ] == []  # the dead have none
-    assert still_running(tmp_path / "state") == []
+    assert still_running(state_dir) == []
     beyond = [left for left in psutil.process_iter() if str(tmp_path) in " ".join(command(left))]
     assert beyond == []
+
+
+def process_of(name: str, state_dir: Path, at: At) -> psutil.Process:
+    """Return the process of a part, or of a run that is launched."""
+
+    def find() -> psutil.Process | None:
+        if name == "spark":
+            server = WarmServer.recorded(state_dir)
+            return None if server is None else server.process()
+        names = {name, "fork server"} if name == "forks" else {name}  # it writes itself down, too
+        recorded_here = (part for part in still_running(state_dir) if part.name in names)
+        return next((part.process() for part in recorded_here), None)
+
+    return process_of_a_run(at) if name == "run" else found(find)
+
+
+def process_of_a_run(at: At) -> psutil.Process:
+    """Launch a run of the job look; return its process."""
+    job = {"repositoryName": "__repository__", "repositoryLocationName": LOCATION}
+    parameters = {"selector": {**job, "jobName": "look"}, "runConfigData": "{}", "mode": "default"}
+    run_id = ask(at, LAUNCH, parameters=parameters)["launchRun"]["run"]["runId"]
+
+    def find() -> psutil.Process | None:
+        tags = ask(at, TAGS, id=run_id)["runOrError"]["tags"]
+        about = [json.loads(tag["value"]) for tag in tags if tag["key"] == "fairlead/process"]
+        return psutil.Process(about[0]["pid"]) if about else None
+
+    return found(find)
+
+
+def found(find: Callable[[], psutil.Process | None]) -> psutil.Process:
+    """Wait for a process."""
+    seen: list[psutil.Process] = []
+
+    def look() -> bool:
+        process = find()
+        seen.extend([] if process is None else [process])
+        return bool(seen)
+
+    eventually(look, "it runs")
+    return seen[0]
+
+
+def ask(at: At, query: str, **variables: Any) -> Any:
+    """Return what Dagster's GraphQL answers."""
+    question = json.dumps({"query": query, "variables": variables}).encode()
+    headers = {"Content-Type": "application/json"}
+    request = Request(f"{at.dagster}/graphql", question, headers)  # noqa: S310 - our own server
+    with urlopen(request, timeout=PATIENCE_S) as answer:  # noqa: S310 - our own server
+        return json.load(answer)["data"]
 
 
 def command(process: psutil.Process) -> list[str]:

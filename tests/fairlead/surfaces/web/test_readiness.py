@@ -1,0 +1,106 @@
+"""What `/ready` reports of looks and of the parts of `fairlead up`, as a probe gets it."""
+
+import json
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+from urllib.error import HTTPError
+from urllib.request import urlopen
+
+import pytest
+
+from fairlead.sandbox.part_states import PartState, published
+from fairlead.settings import Settings
+from fairlead.store import PlanStore
+from fairlead.store.engine import create_store_engine
+from fairlead.surfaces.web import build_app
+from tests.serving import serving
+from tests.waiting import PATIENCE_S
+
+pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
+
+MINUTE = timedelta(minutes=1)
+
+
+@pytest.fixture
+def address(settings: Settings, migrated: str, tmp_path: Path) -> Iterator[str]:
+    """Return where the pages of an empty database are, as a reader serves them."""
+    engine = create_store_engine(f"{migrated}&options=-c%20role%3Dfairlead_reader")
+    own = settings.model_copy(update={"state_dir": tmp_path})
+    with serving(build_app(engine, own)) as served:
+        yield served
+    engine.dispose()
+
+
+@pytest.fixture
+def planner(migrated: str) -> Iterator[PlanStore]:
+    """Return the planner's store of the same database."""
+    engine = create_store_engine(f"{migrated}&options=-c%20role%3Dfairlead_planner")
+    yield PlanStore(engine)
+    engine.dispose()
+
+
+def ready(address: str) -> tuple[int, dict[str, Any]]:
+    """Return status and report."""
+    try:
+        with urlopen(f"{address}/ready", timeout=PATIENCE_S) as answer:  # noqa: S310 - our own address
+            return answer.status, json.load(answer)
+    except HTTPError as error:
+        with error:
+            return error.code, json.load(error)
+
+
+def test_planner_is_ready_while_its_looks_are_of_three_intervals(
+    address: str, planner: PlanStore
+) -> None:
+    """Whoever takes them, and of however many groups; 503 before the first, and without more."""
+    status, found = ready(address)
+    assert (status, found["last_look"]) == (503, None)
+    assert found["missing"] == [
+        "no look was taken yet: the sensor group_looks takes looks, or `fairlead look`"
+    ]
+    now = datetime.now(UTC)
+    planner.record_look(now - 2 * MINUTE, MINUTE)
+    looked = f"{now - 2 * MINUTE:%Y-%m-%dT%H:%M:%SZ}"
+    report = {"missing": [], "database": "ok", "kafka": "ok", "last_look": looked}
+    assert ready(address) == (200, report)
+    planner.record_look(now - 4 * MINUTE, MINUTE)
+    status, found = ready(address)
+    assert status == 503
+    (missing,) = found["missing"]
+    assert missing.startswith(
+        "no look for 4 min, though one is due every 60 s: do Dagster's daemon"
+    )
+    planner.record_look(now - 4 * MINUTE, 5 * MINUTE)  # a fleet
+    assert ready(address)[0] == 200
+
+
+def test_look_that_is_dated_ahead_is_of_now(address: str, planner: PlanStore) -> None:
+    """A planner's clock that is ahead does not hide that looks are missing later."""
+    planner.record_look(datetime.now(UTC) + timedelta(hours=1), MINUTE)
+    status, found = ready(address)
+    assert status == 200
+    assert datetime.fromisoformat(found["last_look"]) <= datetime.now(UTC) + MINUTE
+
+
+def test_parts_that_do_not_run_are_missing(
+    address: str, planner: PlanStore, tmp_path: Path
+) -> None:
+    """Then looks, until one was taken since what takes them was started again."""
+    planner.record_look(datetime.now(UTC), MINUTE)
+    before = time.time() - 60
+    with published(tmp_path) as publish:
+        ended = "has ended (by signal SIGSEGV): it is started again in 1 s"
+        publish({"code": PartState(before, ended), "spark": PartState(before, "is starting")})
+        status, found = ready(address)
+        assert (status, found["missing"]) == (503, [f"code {ended}", "spark is starting"])
+        publish({"code": PartState(time.time() + 1, ""), "spark": PartState(time.time() + 1, "")})
+        status, found = ready(address)
+        assert status == 503
+        (missing,) = found["missing"]
+        assert missing.startswith("no look since code was started at 20")
+        publish({"code": PartState(before, ""), "spark": PartState(time.time() + 1, "")})
+        assert ready(address)[0] == 200
+    assert ready(address)[0] == 200
