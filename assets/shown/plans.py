@@ -1,6 +1,5 @@
 """What `assignment_plan` shows: every decision, and of one plan its effect and what it awaits."""
 
-import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC
@@ -14,6 +13,7 @@ from sqlalchemy import Engine
 
 from assets.presentation import in_order, launchpad, others, picture, table
 from assets.shown.words import share, span
+from fairlead.common.commands import shell_quote, sql_call
 from fairlead.common.words import caught_up, gigabytes, number, percent, times
 from fairlead.domain.as_problem import Ownership, planned
 from fairlead.domain.candidate_figures import lightening
@@ -339,8 +339,7 @@ def _ways_to_decide(plan: StoredPlan) -> dict[str, Any]:
     if plan.state != "proposed":
         return {}
     named: dict[str, Any] = {"group": plan.group, "version": plan.version}
-    group = plan.group.replace("'", "''")
-    sql = f"SELECT fairlead.approve_plan('{group}', {plan.version}, 'why', '{plan.sha256}');"
+    sql = sql_call("approve_plan", plan.group, plan.version, "why", plan.sha256)
     ways: dict[str, Any] = {}
     if plan.observed_only:
         return {"approval": "none: the policy of the group observes, and publishes nothing"}
@@ -368,7 +367,7 @@ def _review(plan: StoredPlan, web: WebSettings) -> str | dg.MarkdownMetadataValu
     """Link to the plan's review where one is served; else say which command writes it."""
     url = review_url(web, plan.group, plan.version)
     if url is None:
-        return f"fairlead plans review {shlex.quote(plan.group)} {plan.version}"
+        return f"fairlead plans review {shell_quote(plan.group)} {plan.version}"
     return dg.MetadataValue.md(f"[Open the review of version {plan.version}]({url})")
 
 
@@ -381,7 +380,7 @@ def _decision(outcome: Outcome) -> str:
 def _row(outcome: Outcome) -> dict[str, Any]:
     decision, stored = outcome.decision, outcome.stored
     predicted = decision.predicted if isinstance(decision, PlanDraft) else None
-    group = shlex.quote(stored.group)
+    group = shell_quote(stored.group)
     return {
         "group": decision.group,
         "outcome": f"version {stored.plan.version}" if stored.plan else stored.outcome,

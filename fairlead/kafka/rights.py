@@ -5,7 +5,6 @@ rights are needed (`fairlead.surfaces.doctor`).
 """
 
 from collections.abc import Collection, Iterable
-from shlex import quote
 from typing import Any, Final
 
 from confluent_kafka import (
@@ -22,6 +21,7 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
+from fairlead.common.commands import shell_quote
 from fairlead.errors import KafkaUnavailableError
 from fairlead.kafka.requests import GRACE_S, kafka_error
 from fairlead.settings import KafkaSettings
@@ -46,7 +46,7 @@ def remedy(kind: str, name: str, operations: Iterable[str], *, prefixed: bool = 
     'DescribeConfigs --topic orders'
     """
     asked = " ".join(f"--operation {_spelt(operation)}" for operation in operations)
-    whom = f"--{kind}" if kind == CLUSTER else f"--{kind} {quote(name)}"
+    whom = f"--{kind}" if kind == CLUSTER else f"--{kind} {shell_quote(name)}"
     pattern = " --resource-pattern-type prefixed" if prefixed else ""
     return (
         "kafka-acls.sh --bootstrap-server BROKER --add --allow-principal User:NAME "

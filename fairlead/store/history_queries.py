@@ -7,11 +7,11 @@ verified or taken further (`plans`), how rows are shown (`fairlead.surfaces.cli`
 import re
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
-from shlex import quote
 from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import Engine, text
 
+from fairlead.common.commands import shell_quote
 from fairlead.common.nearest import nearest
 from fairlead.domain.worst_first import worst_first
 from fairlead.errors import GroupError, PlanStateError
@@ -545,10 +545,10 @@ def require_group(engine: Engine, group: str) -> None:
 
 def _no_version(group: str, version: int | None) -> str:
     if version is None:
-        return f"group {group} has no plan yet; `fairlead history {quote(group)}` says why"
+        return f"group {group} has no plan yet; `fairlead history {shell_quote(group)}` says why"
     return (
         f"group {group} has no version {version}; "
-        f"`fairlead plans list {quote(group)}` lists what there is"
+        f"`fairlead plans list {shell_quote(group)}` lists what there is"
     )
 
 

@@ -4,10 +4,11 @@ Belongs here: which steps there are for a version, a group, all groups. Does not
 database lets somebody take them, nor the pages that ask for a reason (`fairlead.surfaces.web`).
 """
 
-import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote, urlencode
+
+from fairlead.common.commands import shell_join, shell_quote
 
 if TYPE_CHECKING:
     from fairlead.domain.records import StoredPlan
@@ -95,7 +96,7 @@ def of_brake(group: str | None, *, braked: bool) -> Offer:
     verb = "release" if braked else "brake"
     label = "Release the brake" if braked else "Put the brake on"
     if group is None:
-        command = f"fairlead {verb} --all --reason {shlex.quote(_WHY)}"
+        command = f"fairlead {verb} --all --reason {shell_quote(_WHY)}"
         return Offer(f"{label} for all groups", _address(verb), command)
     return Offer(label, _address(verb, group), _command(verb, group))
 
@@ -109,4 +110,4 @@ def _address(verb: str, group: str | None = None, version: int | None = None) ->
 def _command(verb: str, *named: str) -> str:
     # A group may be called like an option.
     end = ["--"] if named[0].startswith("-") else []
-    return f"fairlead {verb} --reason {shlex.quote(_WHY)} {shlex.join([*end, *named])}"
+    return f"fairlead {verb} --reason {shell_quote(_WHY)} {shell_join([*end, *named])}"

@@ -7,11 +7,11 @@ steps themselves (`fairlead.store`, `fairlead.workflows`).
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import partial
-from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from fairlead.common.commands import shell_quote
 from fairlead.common.words import plural, times
 from fairlead.surfaces.cli.arguments import Group, Json, Reason, Version, Yes, opened_engine
 from fairlead.surfaces.cli.output import as_text, epilog, print_json, print_table, say
@@ -59,7 +59,7 @@ def approve(
         {"group": group, "version": version, "state": plan.state, "sha256": plan.sha256},
         f"{group}: version {version} is {plan.state}. The sensor approved_plans publishes it "
         "within the minute; if it cannot, `fairlead groups` says why, and when it tries again. "
-        f"`fairlead plans publish {quote(group)}` publishes it at once",
+        f"`fairlead plans publish {shell_quote(group)}` publishes it at once",
         as_json=as_json,
     )
 
@@ -101,8 +101,8 @@ def publish(group: Group, *, as_json: Json = False) -> None:
         store = PlanStore(engine, settings.source)
         if not asked(engine, [group]) and not store.in_state("approved", "sending", groups=[group]):
             raise PlanStateError(
-                f"group {group} has no approved plan; `fairlead plans list {quote(group)}` lists"
-                " what there is"
+                f"group {group} has no approved plan; `fairlead plans list {shell_quote(group)}` "
+                "lists what there is"
             )
         answers, done = publish_groups(
             store,
@@ -133,7 +133,7 @@ def publish(group: Group, *, as_json: Json = False) -> None:
             "offset": offset,
         },
         f"{group}: version {result.version} is published: {result.reason}. "
-        f"`fairlead plans retire {quote(group)}` takes it back",
+        f"`fairlead plans retire {shell_quote(group)}` takes it back",
         as_json=as_json,
     )
     for left in done.followed:
@@ -370,8 +370,8 @@ def _require_other_than_published(plan: Mapping[str, Any]) -> None:
     if plan["state"] == "published":
         raise PlanStateError(
             f"group {plan['group']}: version {plan['version']} is the one that is published; "
-            f"`fairlead plans retire {quote(plan['group'])}` takes it back, and consumers return "
-            "to their fallback"
+            f"`fairlead plans retire {shell_quote(plan['group'])}` takes it back, and consumers "
+            "return to their fallback"
         )
 
 

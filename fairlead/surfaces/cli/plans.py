@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from fairlead.common.commands import shell_quote
 from fairlead.surfaces.cli import plan_steps
 from fairlead.surfaces.cli.arguments import (
     Group,
@@ -87,7 +88,7 @@ def list_plans(
         say(*not_sent(rows))
     else:
         of = "".join((f" of {group}" if group else "", f" in state {state}" if state else ""))
-        why = f"fairlead history {group}" if group else "fairlead groups"
+        why = f"fairlead history {shell_quote(group)}" if group else "fairlead groups"
         say(f"There is no plan{of}; `{why}` says what the groups were decided to need")
 
 

@@ -4,12 +4,10 @@ Belongs here: commands and links, quoted so that they work as they stand. Does n
 offered (`page`).
 """
 
-import shlex
 from dataclasses import dataclass
 from typing import Final
 
-from psycopg import sql
-
+from fairlead.common.commands import shell_join, sql_call, sql_literal
 from fairlead.domain.records import StoredPlan
 from fairlead.surfaces.links import launchpad_url
 
@@ -46,11 +44,9 @@ def approve(plan: StoredPlan, dagster_url: str | None) -> Way:
     if dagster_url is not None and not plan.four_eyes:
         named = _configured(plan) | {"sha256": plan.sha256}
         url = launchpad_url(dagster_url, "approve", "approve_plan", **named)
-    statement = sql.SQL("SELECT * FROM fairlead.approve_plan({}, {}, {}, {});").format(
-        plan.group, plan.version, _WHY, plan.sha256
-    )
+    statement = sql_call("approve_plan", plan.group, plan.version, _WHY, plan.sha256)
     command = _command("approve", plan, "--sha256", plan.sha256, "--reason", _WHY)
-    return Way("Approve", command, statement.as_string(None), url)
+    return Way("Approve", command, statement, url)
 
 
 def reject(plan: StoredPlan, dagster_url: str | None) -> Way:
@@ -58,18 +54,17 @@ def reject(plan: StoredPlan, dagster_url: str | None) -> Way:
     url = None
     if dagster_url is not None:
         url = launchpad_url(dagster_url, "reject", "reject_plan", **_configured(plan))
-    statement = sql.SQL("SELECT * FROM fairlead.reject_plan({}, {}, {});").format(
-        plan.group, plan.version, _WHY
-    )
-    return Way("Reject", _command("reject", plan, "--reason", _WHY), statement.as_string(None), url)
+    statement = sql_call("reject_plan", plan.group, plan.version, _WHY)
+    return Way("Reject", _command("reject", plan, "--reason", _WHY), statement, url)
 
 
 def every_move(plan: StoredPlan) -> Way:
     """Return how to see all moves of a plan."""
-    statement = sql.SQL(
-        "SELECT * FROM fairlead.plan_moves WHERE group_id = {} AND version = {};"
-    ).format(plan.group, plan.version)
-    return Way("See", _command("show", plan, "--json"), statement.as_string(None), None)
+    group = sql_literal(plan.group)
+    statement = (
+        f"SELECT * FROM fairlead.plan_moves WHERE group_id = {group} AND version = {plan.version};"  # noqa: S608 - quoted
+    )
+    return Way("See", _command("show", plan, "--json"), statement, None)
 
 
 def _configured(plan: StoredPlan) -> dict[str, str | int]:
@@ -79,5 +74,5 @@ def _configured(plan: StoredPlan) -> dict[str, str | int]:
 def _command(step: str, plan: StoredPlan, *options: str) -> str:
     named = [plan.group, str(plan.version)]
     if plan.group.startswith("-"):  # a group may be called like an option
-        return shlex.join(["fairlead", "plans", step, *options, "--", *named])
-    return shlex.join(["fairlead", "plans", step, *named, *options])
+        return shell_join(["fairlead", "plans", step, *options, "--", *named])
+    return shell_join(["fairlead", "plans", step, *named, *options])

@@ -2,7 +2,7 @@
 
 import html
 import re
-import shlex
+import subprocess
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from html.parser import HTMLParser
@@ -32,7 +32,7 @@ from tests.stored import record_decision
 pytestmark = pytest.mark.postgres
 
 NOON = at(3, 12)
-HOSTILE = "a'\"\\$(x)<script>alert(1)</script>&-\N{RIGHT-TO-LEFT OVERRIDE}"
+HOSTILE = "a'\"\\$(x)<script>alert(1)</script>&-\x03\N{RIGHT-TO-LEFT OVERRIDE}"
 
 
 class Page(HTMLParser):
@@ -177,12 +177,14 @@ def test_names_of_any_kind_are_text(week: str, engine: Engine) -> None:
     assert "script" not in Page(page).tags
     assert visible(HOSTILE) in [row[0] for row in Page(page).rows]
     assert "<b>why" not in page
+    assert all(code.isprintable() for code in codes(page))
     (statement,) = [code for code in codes(page) if "reject_plan" in code]
     with psycopg.connect(week) as connection:
         connection.execute(statement.encode())
         connection.rollback()
     (command,) = [code for code in codes(page) if code.startswith("fairlead plans approve")]
-    assert run(week, *shlex.split(command)[1:], "--yes").exit_code == 0
+    words = subprocess.check_output(["/bin/bash", "-c", f"printf '%s\\0' {command}"], text=True)
+    assert run(week, *words.split("\0")[1:-1], "--yes").exit_code == 0
     assert "say why" in review_page(engine, HOSTILE, now=NOON)
 
 

@@ -1,0 +1,92 @@
+"""Commands and SQL that people copy and paste: quoted, so that a name can run nothing.
+
+Belongs here: quoting, and the command that changes a topic's configuration. Does not: which
+commands are offered (`fairlead.surfaces.offers`).
+
+A terminal acts on a pasted control character before the shell sees any quotes: Ctrl-C drops the
+line, and what follows the next line feed is a command. So none is written.
+"""
+
+import shlex
+from typing import Final
+
+#: Characters that end a quoted text, or start an escape, in `$'...'` of a shell.
+_SHELL: Final = {"'": "\\'", "\\": "\\\\"}
+#: The same for `E'...'` of Postgres.
+_SQL: Final = {"'": "''", "\\": "\\\\"}
+
+
+def shell_quote(text: str) -> str:
+    r"""Quote a word for bash, ksh or zsh, without control characters and bidirectional marks.
+
+    Parameters
+    ----------
+    text
+        Anything without NUL, which no argument of a program can hold.
+
+    Examples
+    --------
+    >>> print(shell_quote("orders"), shell_quote("my orders"), shell_quote("pay\x03\n\u202e#"))
+    orders 'my orders' $'pay\x03\x0a\xe2\x80\xae#'
+    """
+    if text.isprintable():
+        return shlex.quote(text)
+    return "$'" + "".join(map(_in_shell, text)) + "'"
+
+
+def shell_join(words: list[str]) -> str:
+    """Quote the words of a command and join them with blanks."""
+    return " ".join(map(shell_quote, words))
+
+
+def sql_literal(text: str) -> str:
+    r"""Quote a text for Postgres, without control characters and bidirectional marks.
+
+    Examples
+    --------
+    >>> print(sql_literal("o'brien"), sql_literal("pay\x03\n\\"))
+    'o''brien' E'pay\u0003\u000a\\'
+    """
+    if text.isprintable() and "\\" not in text:
+        return "'" + text.replace("'", "''") + "'"
+    return "E'" + "".join(map(_in_sql, text)) + "'"
+
+
+def sql_call(function: str, *arguments: str | int) -> str:
+    """Return the statement that calls a function of the schema `fairlead`.
+
+    Examples
+    --------
+    >>> sql_call("reject_plan", "orders", 7, "say why")
+    "SELECT * FROM fairlead.reject_plan('orders', 7, 'say why');"
+    """
+    quoted = [sql_literal(one) if isinstance(one, str) else str(one) for one in arguments]
+    return f"SELECT * FROM fairlead.{function}({', '.join(quoted)});"  # noqa: S608 - quoted
+
+
+def alter_topic(topic: str, config: str) -> str:
+    """Return the command that changes a topic's configuration.
+
+    Examples
+    --------
+    >>> alter_topic("plans", "compression.type=gzip").partition(" --alter ")[2]
+    '--entity-type topics --entity-name plans --add-config compression.type=gzip'
+    """
+    return (
+        "kafka-configs.sh --bootstrap-server BROKER --alter --entity-type topics "
+        f"--entity-name {shell_quote(topic)} --add-config {shell_quote(config)}"
+    )
+
+
+def _in_shell(character: str) -> str:
+    if character.isprintable():
+        return _SHELL.get(character, character)
+    # Bytes: what bash makes of \u depends on the locale.
+    return "".join(f"\\x{byte:02x}" for byte in character.encode(errors="surrogatepass"))
+
+
+def _in_sql(character: str) -> str:
+    if character.isprintable():
+        return _SQL.get(character, character)
+    number = ord(character)
+    return f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"  # noqa: PLR2004
