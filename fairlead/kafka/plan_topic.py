@@ -31,6 +31,7 @@ from confluent_kafka.admin import (
     TopicDescription,
 )
 
+from fairlead.common.commands import alter_topic
 from fairlead.errors import ConfigurationError, KafkaUnavailableError
 from fairlead.kafka.copies import copies_wanted, in_sync_wanted, too_few
 from fairlead.kafka.plan_channel import LARGEST_PLAN_BYTES, PlanChannel
@@ -60,7 +61,28 @@ TOPIC_CONFIG: Final = {
     "segment.ms": str(60 * 60 * 1000),
     "max.compaction.lag.ms": str(2 * 60 * 60 * 1000),
     "max.message.bytes": str(LARGEST_PLAN_BYTES),
+    # Brokers decompress what others send: followers need no codec, and no record grows beyond
+    # the limit above in their memory.
+    "compression.type": "uncompressed",
 }
+#: Values of compression.type with which every client can read every record.
+_READABLE: Final = frozenset({"uncompressed", "gzip"})
+
+
+def foreign_codecs(compression: str) -> str:
+    """Describe what a topic's compression.type lets producers do; "": nothing that matters.
+
+    Examples
+    --------
+    >>> foreign_codecs("zstd"), foreign_codecs("gzip")
+    ('has compression.type=zstd: a record in zstd stops clients without that codec', '')
+    """
+    if compression in _READABLE:
+        return ""
+    which = "lz4, snappy or zstd" if compression == "producer" else compression
+    return (
+        f"has compression.type={compression}: a record in {which} stops clients without that codec"
+    )
 
 
 class Position(NamedTuple):
@@ -184,6 +206,24 @@ class PlanTopic:
             self._check(brokers)
         except TimeoutError as error:
             raise KafkaUnavailableError(f"Topic {self.name}: not created in time") from error
+
+    def codec_warning(self) -> str:
+        """Return a warning if clients may lack the codec of a record, with the remedy; else "".
+
+        Raises
+        ------
+        ConfigurationError
+            The topic does not exist, or may not be described.
+        KafkaUnavailableError
+            Brokers do not answer in time.
+        """
+        return self._codec_warning(self._config())
+
+    def _codec_warning(self, config: dict[str, ConfigEntry]) -> str:
+        if not (why := foreign_codecs(config["compression.type"].value)):
+            return ""
+        change = alter_topic(self.name, "compression.type=uncompressed")
+        return f"Topic {self.name} {why}. Change it: {change}"
 
     def partition_for_key(self, group: str) -> int:
         """Return the partition of a group's key; the topic is asked once how many it has.
@@ -349,7 +389,7 @@ class PlanTopic:
         if policy != "compact":
             raise ConfigurationError(
                 f"Topic {self.name} has cleanup.policy={policy}, which would delete plans that are "
-                f"still followed. Change it: {self._alter('cleanup.policy=compact')}"
+                f"still followed. Change it: {alter_topic(self.name, 'cleanup.policy=compact')}"
             )
         copies = min(len(partition.replicas) for partition in self._describe().partitions)
         in_sync = int(config["min.insync.replicas"].value)
@@ -357,16 +397,12 @@ class PlanTopic:
             raise ConfigurationError(
                 f"Topic {self.name} has {copies} copies of its partitions and "
                 f"min.insync.replicas={in_sync}: nothing can be written. Change it: "
-                + self._alter(f"min.insync.replicas={in_sync_wanted(copies)}")
+                + alter_topic(self.name, f"min.insync.replicas={in_sync_wanted(copies)}")
             )
         if why := too_few(copies, in_sync, brokers):
             log.warning("Topic %s %s", self.name, why)
-
-    def _alter(self, config: str) -> str:
-        return (
-            f"kafka-configs.sh --alter --entity-type topics --entity-name {self.name} "
-            f"--add-config {config}"
-        )
+        if why := self._codec_warning(config):
+            log.warning(why)
 
     def _failure(self, error: KafkaException, what: str) -> Exception:
         carried = kafka_error(error)

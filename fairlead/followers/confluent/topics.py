@@ -11,6 +11,7 @@ from typing import Any, Final
 from confluent_kafka import KafkaError, KafkaException, TopicCollection
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, ResourceType
 
+from fairlead.common.commands import alter_topic, shell_quote
 from fairlead.errors import ConfigurationError
 from fairlead.followers.confluent.clients import admin_client
 from fairlead.wire.partitions import kafka_uuid
@@ -22,6 +23,7 @@ log = logging.getLogger(__name__)
 PIN_TOPIC_CONFIG: Final = {
     "cleanup.policy": "delete",
     "retention.ms": str(24 * 60 * 60 * 1000),
+    "compression.type": "gzip",  # as members send it: whatever others send, every client reads
 }
 PIN_PARTITIONS: Final = 8
 
@@ -81,8 +83,9 @@ def create_pin_topic(connection: Mapping[str, Any], topic: str, *, timeout_s: fl
         if code == KafkaError.TOPIC_AUTHORIZATION_FAILED:
             raise ConfigurationError(
                 f"The pin topic {topic} does not exist and may not be created. Create it: "
-                f"kafka-topics.sh --create --topic {topic} --partitions {PIN_PARTITIONS} "
-                "--config cleanup.policy=delete --config retention.ms=86400000"
+                f"kafka-topics.sh --create --topic {shell_quote(topic)} "
+                f"--partitions {PIN_PARTITIONS} "
+                + " ".join(f"--config {name}={value}" for name, value in PIN_TOPIC_CONFIG.items())
             ) from error
         if code != KafkaError.TOPIC_ALREADY_EXISTS:
             raise
@@ -110,8 +113,8 @@ def check_pin_topic(connection: Mapping[str, Any], topic: str, *, timeout_s: flo
     if "compact" in (config["cleanup.policy"].value or ""):
         raise ConfigurationError(
             f"The pin topic {topic} has cleanup.policy={config['cleanup.policy'].value}: "
-            "compaction would remove the record that decides. Change it: kafka-configs.sh --alter "
-            f"--entity-type topics --entity-name {topic} --add-config cleanup.policy=delete"
+            "compaction would remove the record that decides. Change it: "
+            + alter_topic(topic, "cleanup.policy=delete")
         )
 
 

@@ -246,6 +246,8 @@ def reconcile(
     kafka = _kafka()
     options, now = PublishOptions.of(kafka), datetime.now(UTC)
     with opened_engine() as engine, KafkaGateway(kafka) as gateway, PlanTopic(kafka) as topic:
+        if why := topic.codec_warning():
+            say(why, err=True)
         store, rows = PlanStore(engine), []
         if dry_run:
             rows += [

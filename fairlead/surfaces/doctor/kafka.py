@@ -11,9 +11,11 @@ from typing import Any, Final
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import ConfigResource, ResourceType
 
+from fairlead.common.commands import alter_topic
 from fairlead.common.words import plural
 from fairlead.domain.advice import CLASSIC
 from fairlead.kafka.gateway import KafkaGateway
+from fairlead.kafka.plan_topic import foreign_codecs
 from fairlead.kafka.rights import CLUSTER, Rights, remedy
 from fairlead.settings import KafkaSettings, Settings
 from fairlead.surfaces.doctor.finding import Finding
@@ -105,16 +107,19 @@ def _topic(rights: Rights, name: str, wanted: tuple[str, ...], *, compacted: boo
         said = f"rights are missing: {', '.join(lacking)}"
         return Finding(name, "failed", said, remedy("topic", name, lacking))
     if "DESCRIBE_CONFIGS" in allowed:
-        policy = _config(rights, ResourceType.TOPIC, name, "cleanup.policy") or ""
+        config = _config(rights, ResourceType.TOPIC, name)
+        policy = config.get("cleanup.policy", "")
         if ("compact" in policy) is not compacted:
             should = "compact" if compacted else "delete"
             return Finding(
                 name,
                 "failed",
                 f"cleanup.policy is {policy}: records that count would be lost",
-                "kafka-configs.sh --bootstrap-server BROKER --alter --entity-type topics "
-                f"--entity-name {name} --add-config cleanup.policy={should}",
+                alter_topic(name, f"cleanup.policy={should}"),
             )
+        if why := foreign_codecs(config.get("compression.type", "gzip")):
+            should = "uncompressed" if compacted else "gzip"
+            return Finding(name, "warning", why, alter_topic(name, f"compression.type={should}"))
     return Finding(name, "ok", "it is there, with all rights that are needed")
 
 
@@ -218,7 +223,7 @@ def _plug_in(rights: Rights, by_broker: Collection[str]) -> Finding:
         for node in rights.cluster().nodes
         if _ASSIGNOR
         not in (
-            _config(rights, ResourceType.BROKER, str(node.id), "group.consumer.assignors")
+            _config(rights, ResourceType.BROKER, str(node.id)).get("group.consumer.assignors")
             or _ASSIGNOR  # it may not be seen
         )
     ]
@@ -232,11 +237,11 @@ def _plug_in(rights: Rights, by_broker: Collection[str]) -> Finding:
     return Finding("plug-in", "ok", f"brokers have the assignor that {of} can follow plans by")
 
 
-def _config(rights: Rights, kind: ResourceType, name: str, key: str) -> str | None:
-    """Return a setting of a topic or a broker; None: it may not be seen."""
+def _config(rights: Rights, kind: ResourceType, name: str) -> dict[str, str]:
+    """Return the configuration of a topic or a broker; empty: it may not be seen."""
     resource = ConfigResource(kind, name)
     try:
         found: Any = rights.admin.describe_configs([resource])[resource].result()
     except KafkaException:
-        return None
-    return str(found[key].value or "")
+        return {}
+    return {key: str(entry.value or "") for key, entry in found.items()}

@@ -1,13 +1,16 @@
 """The plan topic on a real broker."""
 
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from typing import Any
 
 import pytest
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
 from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
 from kafka import KafkaProducer
 
 from fairlead.errors import ConfigurationError, KafkaUnavailableError
+from fairlead.followers.kafka_python.plan_source import KafkaPythonSource
 from fairlead.kafka.copies import copies_wanted, too_few
 from fairlead.kafka.plan_channel import LARGEST_PLAN_BYTES
 from fairlead.kafka.plan_topic import PlanTopic
@@ -59,6 +62,54 @@ def test_ensure_refuses_a_topic_that_forgets(
         pytest.raises(ConfigurationError, match=r"cleanup\.policy=delete.*kafka-configs\.sh"),
     ):
         topic.ensure()
+
+
+def test_followers_need_no_codec(
+    topic: PlanTopic, own: KafkaSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Records in lz4, snappy and zstd are read by a follower that has none of these codecs."""
+    codecs = ("lz4", "snappy", "zstd", "gzip")
+    for codec in codecs:
+        monkeypatch.setattr(f"kafka.codec.has_{codec}", lambda: False)
+        send_compressed(topic, codec, 10_000, own)
+    with closing(follow(topic, own)) as source:
+        values: list[bytes | None] = []
+        while not source.at_end():
+            values += [record.value for record in source.read(1.0)]
+    assert values == [codec.encode() * 10_000 for codec in codecs]
+
+
+def test_brokers_refuse_what_grows_beyond_the_limit(topic: PlanTopic, own: KafkaSettings) -> None:
+    """A record of kilobytes that a follower would decompress to more than a plan may have."""
+    with pytest.raises(KafkaException, match="MSG_SIZE_TOO_LARGE"):
+        send_compressed(topic, "gzip", LARGEST_PLAN_BYTES, own)
+
+
+def send_compressed(topic: PlanTopic, codec: str, times: int, own: KafkaSettings) -> None:
+    """Send the codec's name, so many times, compressed by it, as who may write to the topic."""
+    compressed = {"compression.type": codec, "message.max.bytes": 100_000_000}
+    producer = Producer(own.librdkafka(**compressed))
+    partition = topic.partition_for_key("orders")
+    refused: list[KafkaError] = []
+
+    def delivered(error: KafkaError | None, _: Message) -> None:
+        refused.extend([error] if error else [])
+
+    producer.produce(
+        topic.name, codec.encode() * times, key=b"x", partition=partition, on_delivery=delivered
+    )
+    assert producer.flush(120) == 0
+    if refused:
+        raise KafkaException(refused[0])
+
+
+def follow(topic: PlanTopic, own: KafkaSettings) -> KafkaPythonSource:
+    """Return a follower's reader of the plan topic."""
+    source = KafkaPythonSource.open(
+        "orders", {"bootstrap_servers": own.bootstrap_servers}, topic.name
+    )
+    assert source is not None
+    return source
 
 
 def test_ensure_keeps_as_many_copies_as_the_cluster_can(

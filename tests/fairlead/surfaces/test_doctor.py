@@ -4,22 +4,32 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
+from confluent_kafka.admin import (
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    ResourceType,
+)
 from dagster import instance_for_test
 from pydantic import SecretStr
+from typer.testing import CliRunner
 
 from fairlead.domain.notices import NotifySettings
 from fairlead.settings import PostgresSettings, Settings
 from fairlead.store.brakes import put_on
 from fairlead.store.engine import create_store_engine
+from fairlead.surfaces.cli import app
 from fairlead.surfaces.doctor import Finding, examine
 from fairlead.surfaces.doctor.switches import switched
 from fairlead.surfaces.notices.sending import tell
 from orchestration.switches import switches
+from tests.fairlead.followers.helpers import eventually
 
 FAIRLEAD = Path(sys.executable).with_name("fairlead")
 
@@ -48,6 +58,36 @@ def test_services_that_are_right_are_ok(
     for name in ("looks", "keys", "dagster"):
         assert found[name].state == "warning"
         assert found[name].remedy
+
+
+@pytest.mark.kafka
+@pytest.mark.postgres
+def test_topic_with_any_codec_is_told(
+    settings: Settings, migrated: str, kafka_topic: Callable[..., str]
+) -> None:
+    """By the doctor and by `plans reconcile`, with a command that changes it."""
+    kafka = settings.kafka.model_copy(
+        update={"plan_topic": kafka_topic(config={"cleanup.policy": "compact"})}
+    )
+    wanted = at(settings, migrated).model_copy(update={"kafka": kafka})
+    found = by_name(wanted)[kafka.plan_topic]
+    assert (found.state, found.said.split(":")[0]) == ("warning", "has compression.type=producer")
+    surroundings = {
+        "FAIRLEAD_POSTGRES__URL": migrated,
+        "FAIRLEAD_KAFKA__BOOTSTRAP_SERVERS": kafka.bootstrap_servers,
+        "FAIRLEAD_KAFKA__PLAN_TOPIC": kafka.plan_topic,
+    }
+    done = CliRunner().invoke(app, ["plans", "reconcile", "--dry-run"], env=surroundings)
+    assert (done.exit_code, found.remedy in done.stderr) == (0, True)
+
+    name, _, value = found.remedy.split(" --add-config ")[1].partition("=")
+    change = ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
+    topic = ConfigResource(ResourceType.TOPIC, kafka.plan_topic, incremental_configs=[change])
+    admin = AdminClient(kafka.librdkafka())
+    admin.incremental_alter_configs([topic])[topic].result(120)
+    eventually(
+        lambda: by_name(wanted)[kafka.plan_topic].state == "ok", "the broker has the new setting"
+    )
 
 
 @pytest.mark.kafka
