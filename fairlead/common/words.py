@@ -10,6 +10,9 @@ from math import floor, log10
 from typing import Final
 
 _NAMES: Final = 10
+#: Characters of a name in a sentence. A partition's topic may have 249, a client id 32,000.
+_NAME: Final = 300
+_CUT: Final = 250
 _YEAR_S: Final = 365 * 86_400.0
 _UNITS: Final = (("d", 86_400), ("h", 3_600), ("min", 60))
 
@@ -161,6 +164,17 @@ def plural(count: int, what: str) -> str:
     return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
+def shortened(name: str) -> str:
+    """Write a name in a sentence: cut if it is longer than that of any partition.
+
+    Examples
+    --------
+    >>> shortened("orders"), shortened("x" * 32_000)[-25:]
+    ('orders', 'xx... (32,000 characters)')
+    """
+    return name if len(name) <= _NAME else f"{name[:_CUT]}... ({len(name):,} characters)"
+
+
 def listed(names: Sequence[str], count: int | None = None, *, at_most: int = _NAMES) -> str:
     """Write names, the first of them.
 
@@ -176,6 +190,6 @@ def listed(names: Sequence[str], count: int | None = None, *, at_most: int = _NA
     >>> listed(["a", "b"]), listed(["a"], 3), listed("abcde", at_most=3)
     ('a, b', 'a and 2 more', 'a, b, c and 2 more')
     """
-    first = names[:at_most]
+    first = list(map(shortened, names[:at_most]))
     more = (len(names) if count is None else count) - len(first)
     return ", ".join(first) + (f" and {more:,} more" if more else "")

@@ -240,13 +240,22 @@ def _subscription(raw: Mapping[str, Any]) -> tuple[str, ...]:
 
 def _owned(raw: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
     assignment = _decoded(raw, "member_assignment", "assignment")
-    return {
+    owned = {
         entry["topic"]: tuple(sorted(entry["partitions"]))
         for entry in sorted(
             assignment.get("assigned_partitions", ()), key=lambda entry: str(entry["topic"])
         )
         if entry["partitions"]
     }
+    for topic, numbers in owned.items():
+        twice = len(set(numbers)) < len(numbers)
+        if twice or numbers[0] < 0:
+            what = "a partition twice" if twice else f"partition {numbers[0]}"
+            raise GroupError(
+                f"The assignment of member {raw['member_id']} (client {raw['client_id']}) names "
+                f"{what} of topic {topic}: its group's leader has computed it wrongly"
+            )
+    return owned
 
 
 def _generation(raw: Mapping[str, Any]) -> int | None:

@@ -16,6 +16,7 @@ from sqlalchemy import Connection, func, null, select
 from sqlalchemy.dialects.postgresql import insert
 
 from fairlead.common.tables import named
+from fairlead.common.words import shortened
 from fairlead.domain.candidate_figures import FORECAST, METRICS, RACKS
 from fairlead.domain.records import NoPlan, PlanDraft, StoredDecision
 from fairlead.store.bulk import copy_rows
@@ -40,9 +41,6 @@ _MOVES: Final = pa.schema(
         "reason": pa.string(),
     }
 )
-
-#: Characters of a name that a message shows.
-_SHOWN: Final = 200
 
 
 def propose(connection: Connection, drafts: Sequence[PlanDraft]) -> dict[str, int]:
@@ -216,11 +214,6 @@ def set_aside(decision: NoPlan, why: str) -> StoredDecision:
         plan=None,
         created=False,
     )
-
-
-def shortened(name: str) -> str:
-    """Return a name as messages can bear it."""
-    return name if len(name) <= _SHOWN else f"{name[:_SHOWN]}... ({len(name):,} characters)"
 
 
 def plain_number(value: Any) -> Any:

@@ -68,8 +68,8 @@ def say_error(error: Exception, what: str = "") -> None:
 
 
 def print_json(document: Any) -> None:
-    """Print a document: times in ISO 8601, exact numbers as numbers."""
-    typer.echo(json.dumps(document, default=_plain, ensure_ascii=False))
+    """Print a document in ASCII: times in ISO 8601, exact numbers as numbers, names whole."""
+    typer.echo(json.dumps(document, default=_plain))
 
 
 def print_table(

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from textwrap import wrap
 from typing import Final
 
-from fairlead.common.words import caught_up, length, listed, plural
+from fairlead.common.visible import visible
+from fairlead.common.words import caught_up, length, listed, plural, shortened
 from fairlead.surfaces.next_step import kind
 from fairlead.surfaces.survey.finding import ENOUGH, Row
 from fairlead.surfaces.templates import environment
@@ -17,7 +18,7 @@ _WIDTH: Final = 80
 
 def facts(row: Row) -> list[tuple[str, str]]:
     """Return what is said of a group: a heading and its text, those that are known."""
-    owners = [f"{name} ({count})" for name, count in row["owners"].items()]
+    owners = [f"{shortened(name)} ({count})" for name, count in row["owners"].items()]
     judged = row["diagnosis"] not in {None, "unknown"}
     told = {
         "wrong": row["error"],
@@ -90,7 +91,7 @@ def as_lines(rows: Sequence[Row], missing: Sequence[Row], looks: int) -> Iterato
 
 def _wrapped(text: str, begin: str, indent: int) -> list[str]:
     return wrap(
-        text,
+        visible(text),
         _WIDTH,
         initial_indent=begin,
         subsequent_indent=" " * indent,

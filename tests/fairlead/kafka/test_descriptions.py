@@ -47,6 +47,25 @@ def test_nul_fails_the_group_alone_and_is_not_in_the_error(broken: dict[str, Any
     assert NUL not in found.error
 
 
+@pytest.mark.parametrize(
+    ("partitions", "what"),
+    [
+        ([-5, 2**31 - 1, 0, 0], "a partition twice"),
+        ([-5, 2**31 - 1], "partition -5"),
+        ([3, 1, 3], "a partition twice"),
+    ],
+)
+def test_impossible_assignment_is_told_in_a_sentence(partitions: list[int], what: str) -> None:
+    """It is the group's error, and names the member."""
+    assigned = {"assigned_partitions": [{"topic": "t", "partitions": partitions}]}
+    found = read_description("g", group(member("a"), member("b", member_assignment=assigned)))
+    assert found.members == ()
+    assert found.error == (
+        f"The assignment of member b-1 (client b) names {what} of topic t: its group's leader has "
+        "computed it wrongly"
+    )
+
+
 def test_a_nudge_is_no_member() -> None:
     """Who joins for a moment to have a group rebalance is not planned for."""
     found = read_description("g", group(member("a"), member("fairlead-nudge")))

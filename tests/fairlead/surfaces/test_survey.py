@@ -130,6 +130,17 @@ def test_page_needs_no_network_and_trusts_no_name() -> None:
     assert "overloaded" in page
 
 
+@pytest.mark.parametrize("client", ["x" * 32_000, "x " * 16_000], ids=["word", "words"])
+def test_long_client_id_is_cut(client: str) -> None:
+    """Wherever it is named, in the text and on the page."""
+    rows = [row(owners={client: 3}, clients=[client], evidence=f"{client} is slow.")]
+    text, page = "\n".join(as_lines(rows, [], 6)), as_page(rows, [], 6)
+    assert max(text.count("x"), page.count("x")) < 10_000
+    whole = " ".join(text.split())
+    assert whole.count("(32,000 characters)") == 2
+    assert "is slow." in whole
+
+
 def test_streams_and_empty_groups_follow_no_plans() -> None:
     """Neither is told to change its configuration."""
     assert "Streams" in follows({"group_type": "classic", "protocol": "stream"}, members=2)

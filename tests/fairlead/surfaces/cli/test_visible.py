@@ -42,6 +42,15 @@ def test_what_is_not_seen_is_written() -> None:
     assert visible("a\nb\x00", keep="\n") == "a\nb\\x00"
 
 
+def test_long_line_is_cut() -> None:
+    """A client id may have 32,000 characters; other lines, and the ends, stay."""
+    text = f"first\na{'x' * 32_000}z\nlast"
+    first, long, last = visible(text, keep="\n").split("\n")
+    assert (first, last, long[0], long[-1]) == ("first", "last", "a", "z")
+    assert len(long) < 6_000
+    assert "32,002 characters" in long
+
+
 def test_whatever_is_printed_is_visible() -> None:
     """Lines, errors, tables with their titles, and all else that rich shows."""
     out, err = io.StringIO(), io.StringIO()
@@ -77,7 +86,7 @@ def test_a_record_of_the_log_is_a_line() -> None:
 
 @pytest.mark.postgres
 def test_every_answer_of_the_command_line_is_visible(week: str) -> None:
-    """Of a group with that name and such reasons; programs get both as they are."""
+    """Of a group with that name and such reasons; programs get both, as escapes of JSON."""
     with psycopg.connect(week) as connection:
         connection.execute("SET session_replication_role = replica")
         tables = ("consumer_group", "decision", "plan", "plan_event")
@@ -109,8 +118,10 @@ def test_every_answer_of_the_command_line_is_visible(week: str) -> None:
         done = answer(*words)
         assert hidden(done) == set(), words
         assert "\nbilling: fine" not in done
-    assert EVIL in {row["group"] for row in json.loads(answer("groups", "--json"))}
-    assert {row["reason"] for row in json.loads(answer("history", EVIL, "--json"))} == {EVIL}
+    groups, history = answer("groups", "--json"), answer("history", EVIL, "--json")
+    assert hidden(groups) | hidden(history) == set()
+    assert EVIL in {row["group"] for row in json.loads(groups)}
+    assert {row["reason"] for row in json.loads(history)} == {EVIL}
 
 
 ROWS: Final[list[dict[str, Any]]] = [
