@@ -66,8 +66,12 @@ class Acted(Act):
     answer: str | None
 
 
-def act(engine: Engine, wanted: Act) -> None:
+def act(engine: Engine, wanted: Act) -> UUID:
     """Let a person do something.
+
+    Returns
+    -------
+    The id of the act that is stored: an earlier one, if the person agreed to the same within a day.
 
     Raises
     ------
@@ -77,7 +81,9 @@ def act(engine: Engine, wanted: Act) -> None:
         The version has another hash than the one that the person saw.
     """
     with transaction(engine) as connection:
-        connection.execute(select(func.fairlead.act_as(*asdict(wanted).values())))
+        done = func.fairlead.act_as(*asdict(wanted).values()).table_valued("id")
+        stored: UUID = connection.execute(select(done.c.id)).scalar_one()
+    return stored
 
 
 def objection_to_pages(engine: Engine) -> str | None:

@@ -103,6 +103,18 @@ BEGIN
         RAISE EXCEPTION '%: the planner has not answered yet what was asked before', what
             USING ERRCODE = 'FL001';
     END IF;
+    -- Who agrees in several tabs agrees once.
+    IF needs = 'proxy' AND act <> 'rollback' THEN
+        SELECT * INTO done FROM fairlead_raw.page_act agreed
+            WHERE agreed.outcome = 'agreed' AND agreed.at > clock_timestamp() - interval '1 day'
+                AND agreed.id <> act_as.id AND lower(agreed.actor) = lower(act_as.actor)
+                AND ROW(agreed.act, agreed.group_id, agreed.version, agreed.sha256)
+                    IS NOT DISTINCT FROM ROW(act_as.act, act_as.group_id, act_as.version, act_as.sha256)
+            LIMIT 1;
+        IF FOUND THEN
+            RETURN done;
+        END IF;
+    END IF;
     INSERT INTO fairlead_raw.page_act AS written
         (id, at, actor, proof, act, group_id, version, sha256, reason, database_user, outcome)
     VALUES (act_as.id, clock_timestamp(), act_as.actor, act_as.proof, act_as.act, act_as.group_id,
@@ -125,7 +137,8 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION fairlead.act_as IS
     'What a person does on a page: approve, reject, rollback, retire, brake or release. The web server '
-    'alone may call it. id: of the form, which counts once. version: of a release, the brake''s number.';
+    'alone may call it. id: of the form, which counts once. version: of a release, the brake''s number. '
+    'Returns what is kept: an earlier agreement, if the person has agreed to the same within a day.';
 
 -- The planner does what takes Kafka, and says what came of it.
 CREATE FUNCTION fairlead_raw.answer_act(id uuid, outcome text, answer text) RETURNS void LANGUAGE sql

@@ -115,10 +115,10 @@ class Acting:
 
     def _act(self, wanted: Act) -> Response:
         try:
-            act(self._engine, wanted)
+            done = act(self._engine, wanted)
         except PlanStateError as error:
             return self._refused(Desk(wanted.actor), str(error), wanted.group)
-        there = page_address("acted", id=str(wanted.id))
+        there = page_address("acted", id=str(done))
         return RedirectResponse(there, 303, headers=self._headers)
 
     async def after(self, request: Request) -> Response:

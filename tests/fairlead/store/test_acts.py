@@ -148,10 +148,14 @@ def test_pages_do_not_approve_what_the_database_is_to_see(
 def test_two_people_are_two_by_whatever_spelling(web: Engine, proposed: Propose) -> None:
     """One who asks twice is one; the second person's approval is the plan's."""
     plan = proposed(four_eyes="proxy")
-    for who in ("kim@example.com", "kim@example.com", "KIM@example.com"):
+    forms = {
         act(web, wanted("approve", plan, who))
-        assert read_plan(web, "orders", 1)["state"] == "proposed"
-    assert {page_act.outcome for page_act in agreed(web, "approve", "orders", 1)} == {"agreed"}
+        for who in ("kim@example.com", "kim@example.com", "KIM@example.com")
+    }
+    assert read_plan(web, "orders", 1)["state"] == "proposed"
+    assert [(kept.id, kept.outcome) for kept in agreed(web, "approve", "orders", 1)] == [
+        (form, "agreed") for form in forms
+    ]
     act(web, wanted("approve", plan, "lee@example.com"))
     event = read_plan(web, "orders", 1)["events"][-1]
     assert (event["state"], event["actor"]) == ("approved", "lee@example.com")
@@ -191,6 +195,17 @@ def test_two_people_at_once_are_counted_one_after_the_other(web: Engine, propose
     with ThreadPoolExecutor() as beside:
         list(beside.map(lambda who: act(web, wanted("approve", plan, who)), ("kim", "lee")))
     assert read_plan(web, "orders", 1)["state"] == "approved"
+
+
+def test_one_person_in_several_tabs_agrees_once(web: Engine, proposed: Propose) -> None:
+    """Whichever form comes first is stored; the plan waits for another person."""
+    plan = proposed(four_eyes="proxy")
+    with ThreadPoolExecutor() as beside:
+        forms = set(beside.map(lambda _: act(web, wanted("approve", plan, "kim")), range(4)))
+    assert {(kept.id, kept.outcome) for kept in agreed(web, "approve", "orders", 1)} == {
+        (form, "agreed") for form in forms
+    }
+    assert (len(forms), read_plan(web, "orders", 1)["state"]) == (1, "proposed")
 
 
 def test_release_takes_what_approval_takes(web: Engine, proposed: Propose) -> None:
