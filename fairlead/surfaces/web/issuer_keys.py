@@ -20,6 +20,8 @@ KEPT_S: Final = 300.0
 #: A token may name any key: the issuer is asked for unknown ones this often, no more.
 REST_S: Final = 10.0
 _TIMEOUT_S: Final = 5.0
+#: Requests that may wait for the issuer at once: the others need the server's threads.
+_WAITING: Final = 4
 _MOST_BYTES: Final = 2**18
 #: A shared key is no public one: who knows it could sign for anybody.
 _PUBLIC: Final = frozenset({"RSA", "EC", "OKP"})
@@ -44,12 +46,16 @@ class Keys:
         self._url = url
         self._clock = clock
         self._lock = threading.Lock()
+        self._places = threading.BoundedSemaphore(_WAITING)
         self._read: tuple[Mapping[str, Mapping[str, Any]], float] = {}, float("-inf")
         self._tried = float("-inf")
-        self._failed = "it has not answered yet"
+        self._fetching: threading.Thread | None = None
+        self._failed = ""
 
     def find(self, key_id: str) -> Mapping[str, Any] | None:
         """Return a key as the issuer publishes it; None: it publishes no such key.
+
+        Waits for an answer of the issuer only if it answered the last time, and if few others wait.
 
         Raises
         ------
@@ -58,30 +64,48 @@ class Keys:
         """
         keys = self._that_count()
         if keys is None or key_id not in keys:
-            # Somebody may make up keys while the issuer hangs: who knows theirs waits for nobody.
-            if self._lock.acquire(timeout=_TIMEOUT_S if keys is None else 0):
-                try:
-                    if self._clock() - self._tried >= REST_S:
-                        self._fetch()
-                finally:
-                    self._lock.release()
+            self._fetch_again(patient=keys is None)
             keys = self._that_count()
         if keys is None:
-            raise KeysUnavailableError(f"the issuer's keys cannot be had: {self._failed}")
+            why = self._failed or "it has not answered yet"
+            raise KeysUnavailableError(f"the issuer's keys cannot be had: {why}")
         return keys.get(key_id)
+
+    def _fetch_again(self, *, patient: bool) -> None:
+        """Fetch the keys in the background, unless that was tried just now.
+
+        Parameters
+        ----------
+        patient
+            Whether to wait for what somebody else has begun to fetch, too.
+        """
+        with self._lock:
+            first = self._fetching is None and self._clock() - self._tried >= REST_S
+            if first:
+                self._tried = self._clock()
+                self._fetching = threading.Thread(target=self._fetch, daemon=True)
+                self._fetching.start()
+            fetching, waits = self._fetching, (first or patient) and not self._failed
+        if fetching and waits and self._places.acquire(blocking=False):
+            try:
+                fetching.join()
+            finally:
+                self._places.release()
 
     def _that_count(self) -> Mapping[str, Mapping[str, Any]] | None:
         keys, fetched = self._read
         return keys if self._clock() - fetched < KEPT_S else None
 
     def _fetch(self) -> None:
-        self._tried = self._clock()
+        failed = ""
         try:
             self._read = _read(self._url), self._tried
         except RecursionError:
-            self._failed = "no key set"
+            failed = "no key set"
         except (OSError, ValueError) as error:
-            self._failed = str(error)
+            failed = str(error) or type(error).__name__
+        with self._lock:
+            self._fetching, self._failed = None, failed
 
 
 def _read(url: str) -> dict[str, Mapping[str, Any]]:

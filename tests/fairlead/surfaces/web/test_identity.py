@@ -13,6 +13,7 @@ from fairlead.common import http
 from fairlead.domain.identity import HeaderSettings, TokenSettings
 from fairlead.surfaces.web import issuer_keys
 from fairlead.surfaces.web.identity import ByHeader, ByToken, IdentityProof, NotProvenError
+from tests.fairlead.followers.helpers import eventually
 from tests.fairlead.surfaces.web.proxies import (
     AUDIENCE,
     ISSUER,
@@ -153,6 +154,38 @@ def test_issuer_that_hangs_keeps_nobody_out_whose_key_is_known(
         assert "has no key 'more'" in asks(by_token, bearer(signed_by(OTHER, "RS256", "more")))
         assert not made_up.done()
         issuer.gone.set()
+
+
+def test_issuer_that_hangs_holds_up_few_requests(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pages and metrics need the server's other threads; later nobody waits until it answers."""
+    monkeypatch.setattr(issuer_keys, "_TIMEOUT_S", 600.0)
+    now = [1000.0]
+    with ThreadPoolExecutor(60) as pool, publishing(Issuer(pause=600.0)) as issuer:
+        keys = issuer_keys.Keys(issuer.url, lambda: now[0])
+
+        def ask(key_id: str) -> str:
+            try:
+                return f"{keys.find(key_id)}"
+            except issuer_keys.KeysUnavailableError as error:
+                return str(error)
+
+        asked = [pool.submit(ask, f"made up {number}") for number in range(60)]
+        eventually(
+            lambda: sum(one.done() for one in asked) == len(asked) - 4, "all but four are answered"
+        )
+    assert {one.result() for one in asked} == {
+        "the issuer's keys cannot be had: it has not answered yet",
+        "None",  # the answer that four waited for
+    }
+    monkeypatch.setattr(issuer_keys, "_TIMEOUT_S", 0.4)
+    now[0] += issuer_keys.KEPT_S
+    with publishing(Issuer(pause=600.0)) as issuer:
+        keys._url = issuer.url  # noqa: SLF001 - as if the same issuer hung again
+        assert "not answer within 0.4 s" in ask("made up")
+        monkeypatch.setattr(issuer_keys, "_TIMEOUT_S", 600.0)
+        now[0] += issuer_keys.REST_S
+        assert "not answer within 0.4 s" in ask("made up")
+        eventually(lambda: issuer.asked == 2, "the issuer is asked again in the background")
 
 
 def test_keys_that_come_drop_by_drop_are_not_waited_for(
