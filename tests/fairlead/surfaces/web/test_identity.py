@@ -13,7 +13,6 @@ from fairlead.common import http
 from fairlead.domain.identity import HeaderSettings, TokenSettings
 from fairlead.surfaces.web import issuer_keys
 from fairlead.surfaces.web.identity import ByHeader, ByToken, IdentityProof, NotProvenError
-from tests.fairlead.followers.helpers import eventually
 from tests.fairlead.surfaces.web.proxies import (
     AUDIENCE,
     ISSUER,
