@@ -2,7 +2,7 @@
 
 import gc
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
@@ -28,6 +28,8 @@ from tests.waiting import eventually
 pytestmark = pytest.mark.kafka
 
 FOUR = [0, 1, 2, 3]
+#: Looks, 50 ms apart, without a rebalance, after which a group is at rest.
+QUIET = 40
 
 
 def plan(fleet: Fleet, version: int, **shares: list[int]) -> PlanDocument:
@@ -55,6 +57,18 @@ def settles(
         return owned(members, fleet.topics[0]) == shares and followed == {version}
 
     eventually(settled, f"version {version}, {shares}")
+
+
+def rebalances_at_rest(members: Mapping[str, Member]) -> list[int]:
+    """Return how many rebalances each member has seen, once there are no more for a while."""
+    counts: list[list[int]] = []
+
+    def rest() -> bool:
+        counts.append([member.status().rebalances for member in members.values()])
+        return len(counts) > QUIET and counts[-1] == counts[-QUIET]
+
+    eventually(rest, "nobody rebalances")
+    return counts[-1]
 
 
 def test_group_owns_what_a_published_plan_says(fleet: Fleet) -> None:
@@ -92,15 +106,19 @@ def test_members_tell_the_group_their_racks(fleet: Fleet, settings: Settings) ->
 
 
 def test_new_version_makes_the_group_rejoin_and_adopt_it(fleet: Fleet) -> None:
-    """A newer plan is adopted without anybody joining or leaving, by one rebalance."""
+    """A newer plan is adopted without anybody joining or leaving; nobody asks twice for it."""
     fleet.publish(plan(fleet, 1, a=[0], b=[1, 2, 3]))
     members = {name: fleet.join(name) for name in ("a", "b")}
     settles(fleet, members, 1, a=[0], b=[1, 2, 3])
-    before = [member.status().rebalances for member in members.values()]
+    before = rebalances_at_rest(members)
     fleet.publish(plan(fleet, 2, a=[1, 2, 3], b=[0]))
     settles(fleet, members, 2, a=[1, 2, 3], b=[0])
-    after = [member.status().rebalances for member in members.values()]
-    assert after == [count + 1 for count in before]
+    after = rebalances_at_rest(members)
+    asked = [member.status().rejoins_asked for member in members.values()]
+    assert max(asked) == 1
+    # Two that ask at once may make two rebalances, on a busy machine.
+    gone = [count - earlier for count, earlier in zip(after, before, strict=True)]
+    assert all(1 <= count <= sum(asked) for count in gone)
 
 
 def test_any_member_alone_can_make_the_group_rejoin(fleet: Fleet) -> None:
@@ -196,7 +214,7 @@ def test_plan_that_is_told_again_rebalances_nobody(fleet: Fleet) -> None:
     tell(until)
     members = {name: fleet.join(name, rejoin_jitter_s=0.0) for name in ("a", "b")}
     settles(fleet, members, 1, a=[0], b=[1, 2, 3])
-    before = [member.status().rebalances for member in members.values()]
+    before = rebalances_at_rest(members)
     tell(until + timedelta(hours=1))
     fleet.send(b"garbage")  # read after the plan that was told again
     eventually(
