@@ -98,7 +98,7 @@ def send_compressed(topic: PlanTopic, codec: str, times: int, own: KafkaSettings
     producer.produce(
         topic.name, codec.encode() * times, key=b"x", partition=partition, on_delivery=delivered
     )
-    assert producer.flush(120) == 0
+    assert producer.flush(PATIENCE_S) == 0
     if refused:
         raise KafkaException(refused[0])
 

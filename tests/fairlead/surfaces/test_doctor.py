@@ -84,7 +84,7 @@ def test_topic_with_any_codec_is_told(
     change = ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
     topic = ConfigResource(ResourceType.TOPIC, kafka.plan_topic, incremental_configs=[change])
     admin = AdminClient(kafka.librdkafka())
-    admin.incremental_alter_configs([topic])[topic].result(120)
+    admin.incremental_alter_configs([topic])[topic].result(PATIENCE_S)
     eventually(
         lambda: by_name(wanted)[kafka.plan_topic].state == "ok", "the broker has the new setting"
     )
