@@ -29,7 +29,7 @@ from fairlead.surfaces.doctor import Finding, examine
 from fairlead.surfaces.doctor.switches import switched
 from fairlead.surfaces.notices.sending import tell
 from orchestration.switches import switches
-from tests.waiting import eventually
+from tests.waiting import PATIENCE_S, eventually
 
 FAIRLEAD = Path(sys.executable).with_name("fairlead")
 
