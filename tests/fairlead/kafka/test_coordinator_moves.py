@@ -1,10 +1,11 @@
 """Samples, surveys and plans on three brokers while coordinators move: no process is lost."""
 
+import os
 import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from itertools import cycle
 from pathlib import Path
@@ -19,7 +20,7 @@ from fairlead.errors import KafkaUnavailableError
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.settings import KafkaSettings
 from tests.cluster import NODES, KafkaCluster
-from tests.lengths import form
+from tests.lengths import LONG, form
 from tests.waiting import PATIENCE_S, eventually
 
 pytestmark = pytest.mark.kafka
@@ -31,6 +32,8 @@ MOVES = form(short=8, long=180)
 FREEZES = form(short=0, long=10)
 RESTARTS = form(short=1, long=10)
 FREEZE_S = 60.0
+FAIRLEAD = Path(sys.executable).with_name("fairlead")
+AT = "--bootstrap-servers"
 PREFERRED = 0
 #: Seconds. kafka-python refreshes its list of brokers every 300 s, if nobody asks for it earlier.
 REFRESHED_S = 240.0
@@ -107,6 +110,14 @@ def join_and_commit(servers: str, group: str) -> None:
     consumer.close()
 
 
+def plan(servers: str) -> None:
+    """Plan a group by the command; it may fail, but not by a signal."""
+    environment = {**os.environ, "FAIRLEAD_KAFKA__BOOTSTRAP_SERVERS": servers}
+    command = [str(FAIRLEAD), "plan", GROUPS[0], "--dry-run"]
+    planned = subprocess.run(command, check=False, env=environment, capture_output=True)
+    assert planned.returncode in {0, 1}
+
+
 def listed(gateway: KafkaGateway, groups: Sequence[str] = ()) -> bool:
     """Whether the gateway lists groups, these among them."""
     try:
@@ -129,7 +140,10 @@ def test_no_process_is_lost_when_coordinators_move(
     admin = KafkaAdminClient(bootstrap_servers=servers, request_timeout_ms=int(1_000 * PATIENCE_S))
     log = tmp_path / "sampler.log"
     arguments = [sys.executable, "-c", SAMPLER, servers, *GROUPS]
-    with running(arguments, log) as sampler:
+    with running(arguments, log) as sampler, ExitStack() as beside:
+        if LONG:
+            survey = [str(FAIRLEAD), "survey", *f"--minutes 600 --every 2 {AT} {servers}".split()]
+            beside.enter_context(running(survey, tmp_path / "survey.log"))
         wait_for_samples(sampler, log, 1)
         for number in range(MOVES):
             rotate(admin, partitions, number)
@@ -151,8 +165,10 @@ def test_no_process_is_lost_when_coordinators_move(
             process = broker.process()
             assert process is not None
             process.suspend()
+            plan(servers)
             time.sleep(FREEZE_S)  # clock: longer than the broker's session
             process.resume()
+            plan(servers)
             wait_for_samples(sampler, log, 2)
     with KafkaGateway(settings) as gateway:
         snapshot = gateway.snapshot(GROUPS)
