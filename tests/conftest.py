@@ -208,6 +208,8 @@ def _own_surroundings() -> Iterator[None]:
                 patch.delenv(name)
         patch.setenv("FAIRLEAD_CONFIG", os.devnull)
         patch.setenv("PYSPARK_PYTHON", sys.executable)
+        for service in ("kafka", "postgres", "spark"):  # nobody waits for them but tests
+            patch.setattr(f"fairlead.sandbox.{service}.START_TIMEOUT_S", PATIENCE_S)
         yield
 
 
@@ -252,7 +254,9 @@ def settings(services: Services, tmp_path_factory: pytest.TempPathFactory) -> Se
     return Settings(
         state_dir=state_dir,
         warehouse=str(state_dir / "warehouse"),
-        kafka=KafkaSettings(bootstrap_servers=services.bootstrap_servers),
+        kafka=KafkaSettings(
+            bootstrap_servers=services.bootstrap_servers, request_timeout_s=PATIENCE_S
+        ),
         postgres=PostgresSettings(url=SecretStr(services.postgres_url)),
         spark=SPARK,
     )

@@ -11,9 +11,10 @@ from pathlib import Path
 from fairlead.errors import SandboxError
 from fairlead.sandbox.jars import kafka_classpath
 from fairlead.sandbox.java import BRIEF, find_java
+from tests.waiting import PATIENCE_S
 
 
-def run_kafka_tool(main_class: str, *arguments: str, timeout_s: float = 120.0) -> str:
+def run_kafka_tool(main_class: str, *arguments: str, timeout_s: float = PATIENCE_S) -> str:
     """Run one of Kafka's tools and return what it printed.
 
     Parameters
@@ -32,7 +33,7 @@ def run_kafka_tool(main_class: str, *arguments: str, timeout_s: float = 120.0) -
 
 
 def run_java_source(
-    source: Path, *arguments: str, standard_input: str | None = None, timeout_s: float = 120.0
+    source: Path, *arguments: str, standard_input: str | None = None, timeout_s: float = PATIENCE_S
 ) -> str:
     """Compile and run one Java file on Kafka's jars and return what it printed.
 

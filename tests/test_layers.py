@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.waiting import PATIENCE_S
+
 ROOT = Path(__file__).parents[1]
 
 
@@ -15,7 +17,7 @@ def test_dependencies_point_one_way() -> None:
     """Every contract under [tool.importlinter] in pyproject.toml holds."""
     # In a process of its own: it disables every logger of the process it runs in.
     linter = Path(sys.executable).with_name("lint-imports")
-    subprocess.run([linter, "--no-cache"], cwd=ROOT, check=True, timeout=300)
+    subprocess.run([linter, "--no-cache"], cwd=ROOT, check=True, timeout=PATIENCE_S)
 
 
 def test_architecture_page_draws_the_floors_that_are_enforced() -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import harness
+from tests.waiting import PATIENCE_S
 
 MEASURING = """
 import os, subprocess, sys
@@ -48,7 +49,7 @@ def run(file: Path, *words: str) -> "subprocess.CompletedProcess[str]":
         capture_output=True,
         text=True,
         check=False,
-        timeout=300,
+        timeout=PATIENCE_S,
     )
 
 

@@ -173,7 +173,7 @@ def example(environment: Environment, *arguments: str) -> Iterator[Output]:
         try:
             yield Output(process.stdout, process.stderr)
             process.send_signal(signal.SIGINT)
-            last_words, _ = process.communicate(timeout=300)
+            last_words, _ = process.communicate(timeout=PATIENCE_S)
             assert "plan_version=1" in last_words
             assert process.returncode == 0
         finally:

@@ -9,6 +9,7 @@ import pytest
 from fairlead.store import migrate
 from orchestration.jobs import STEPS
 from tests.packaging import ROOT, beside_the_tests_own, build, run
+from tests.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.long
 
@@ -125,7 +126,7 @@ def test_planner_is_a_code_location_of_its_own(python: Path, tmp_path: Path) -> 
         capture_output=True,
         text=True,
         check=False,
-        timeout=300,
+        timeout=PATIENCE_S,
     )
     assert done.returncode == 0, done.stderr
 

@@ -15,6 +15,7 @@ from assets.about import CHANGES, Changed
 from assets.partitions import COHORT
 from orchestration.definitions import build_defs
 from orchestration.operations import GroupConfig
+from tests.waiting import PATIENCE_S
 
 ROOT = Path(__file__).parents[2]
 
@@ -232,7 +233,7 @@ def imported() -> set[str]:
         capture_output=True,
         text=True,
         check=False,
-        timeout=300,
+        timeout=PATIENCE_S,
     )
     assert result.returncode == 0, result.stderr
     return set(result.stdout.split())
@@ -266,7 +267,7 @@ def test_dagster_validates_the_workspace(tmp_path: Path) -> None:
         capture_output=True,
         text=True,
         check=False,
-        timeout=300,
+        timeout=PATIENCE_S,
     )
     assert result.returncode == 0, result.stderr
     said = result.stderr + result.stdout

@@ -14,7 +14,7 @@ from fairlead.surfaces.cli import app
 from tests.orchestration.conftest import StartConsumers
 from tests.orchestration.test_operations import outcome
 from tests.pipeline import Pipeline
-from tests.waiting import eventually
+from tests.waiting import PATIENCE_S, eventually
 
 pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
 
@@ -49,7 +49,7 @@ def in_a_process(job: str, cohort: str, **config: Any) -> dict[str, Any]:
         capture_output=True,
         text=True,
         check=True,
-        timeout=300,
+        timeout=PATIENCE_S,
     )
     told: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return told

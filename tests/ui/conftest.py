@@ -34,7 +34,7 @@ from tests.ui.running import (
 from tests.waiting import PATIENCE_S, eventually
 
 #: For what a click brings about, beside another suite on two cores.
-PATIENCE_MS = 180_000
+PATIENCE_MS = int(PATIENCE_S * 1000)
 WIDTH, HEIGHT = 1400, 1000
 Database = psycopg.Connection[tuple[Any, ...]]
 UNFINISHED = ["QUEUED", "NOT_STARTED", "STARTING", "STARTED", "CANCELING"]

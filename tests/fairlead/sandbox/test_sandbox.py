@@ -101,7 +101,7 @@ def test_stop_and_start_keep_data_and_addresses(own: Sandbox, unique_name: str) 
     assert own.running() is None
     with own as after:
         admin = AdminClient({"bootstrap.servers": after.bootstrap_servers, **QUIET})
-        assert len(admin.list_topics(kept, timeout=300).topics[kept].partitions) == 3
+        assert len(admin.list_topics(kept, timeout=PATIENCE_S).topics[kept].partitions) == 3
         with psycopg.connect(after.postgres_url) as connection:
             assert connection.execute(f'SELECT number FROM "{kept}"'.encode()).fetchall() == [(7,)]
     assert after == before
@@ -133,7 +133,7 @@ def test_two_processes_starting_at_once_share(
 
     A state file whose services are gone, after a power failure say, counts as none.
     """
-    outputs = [process.communicate(timeout=300) for process in (run(START), run(START))]
+    outputs = [process.communicate(timeout=PATIENCE_S) for process in (run(START), run(START))]
     assert outputs == [(f"{own.running()}\n", "")] * 2
     assert sum("kafka.Kafka" in line for line in _processes(own)) == 1
     assert sum("-D" in line for line in _processes(own)) == 1
@@ -151,7 +151,7 @@ def test_ctrl_c_during_start_leaves_nothing(
     own: Sandbox, run: Callable[[str], "subprocess.Popen[str]"], service: str
 ) -> None:
     """Ctrl-C as soon as a service's process exists ends what was started until then."""
-    output, errors = run(interrupted_after(service) + HOLD).communicate(timeout=300)
+    output, errors = run(interrupted_after(service) + HOLD).communicate(timeout=PATIENCE_S)
     assert output == ""
     assert errors.endswith("KeyboardInterrupt\n")
     assert _processes(own) == []

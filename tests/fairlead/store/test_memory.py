@@ -13,6 +13,7 @@ from fairlead.store import PlanStore
 from fairlead.store.engine import transaction
 from fairlead.store.judgement_memory import known_capacities, last_changes
 from tests.fairlead.store.conftest import SNAPSHOT_AT
+from tests.waiting import PATIENCE_S
 
 
 @pytest.mark.postgres
@@ -44,6 +45,8 @@ def test_a_dry_run_imports_neither_models_nor_what_it_does_not_need() -> None:
         "fairlead.workflows.planning_one_group,"
         "fairlead.store.engine, fairlead.store.judgement_memory; print(*sys.modules)"
     )
-    imported = subprocess.check_output([sys.executable, "-c", program], text=True, timeout=300)
+    imported = subprocess.check_output(
+        [sys.executable, "-c", program], text=True, timeout=PATIENCE_S
+    )
     heavy = {"sqlalchemy.orm", "pandas", "pyspark", "dagster", "ortools", "matplotlib", "scipy"}
     assert heavy & set(imported.split()) == set()

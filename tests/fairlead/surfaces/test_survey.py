@@ -22,6 +22,7 @@ from tests.fairlead.kafka.conftest import (  # noqa: F401 - fixtures
     join,
     produce,
 )
+from tests.waiting import PATIENCE_S
 
 #: Runs the command; says on standard error what of the planner was imported.
 PROGRAM = """
@@ -61,7 +62,7 @@ def test_survey_needs_kafka_alone(
         capture_output=True,
         text=True,
         cwd=tmp_path,
-        timeout=300,
+        timeout=PATIENCE_S,
     )
 
     assert done.returncode == 0, done.stderr

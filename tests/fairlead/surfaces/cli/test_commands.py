@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from fairlead.surfaces.cli import app, plan_steps
+from tests.waiting import PATIENCE_S
 
 FAIRLEAD = Path(sys.executable).with_name("fairlead")
 COMMANDS = [
@@ -30,7 +31,7 @@ def fairlead(
         check=False,
         cwd=directory,
         env=environment,
-        timeout=300,
+        timeout=PATIENCE_S,
     )
 
 
@@ -52,7 +53,7 @@ def test_help_imports_little(tmp_path: Path) -> None:
         text=True,
         check=True,
         cwd=tmp_path,
-        timeout=300,
+        timeout=PATIENCE_S,
     )
     imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
     assert "typer" in imported
@@ -68,7 +69,7 @@ def test_commands_find_no_pandas() -> None:
         "except SystemExit: pass\n"
         "import pyarrow; print(pyarrow.scalar('a'), 'pandas' in sys.modules)"
     )
-    said = subprocess.check_output([sys.executable, "-c", program], text=True, timeout=300)
+    said = subprocess.check_output([sys.executable, "-c", program], text=True, timeout=PATIENCE_S)
     assert said.splitlines()[-1] == "a False"
 
 
@@ -156,7 +157,7 @@ def test_commands_start_without_loading_the_planner() -> None:
     """`fairlead assign` is a filter in scripts: it must not wait for Spark or Dagster."""
     code = "import sys, fairlead.surfaces.cli; print(*{m.partition('.')[0] for m in sys.modules})"
     loaded = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=300
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=PATIENCE_S
     ).stdout.split()
     assert {"pyspark", "dagster", "pandas", "sqlalchemy", "kafka"} & set(loaded) == set()
 
@@ -185,6 +186,6 @@ def test_a_command_waits_for_nothing_that_it_does_not_use(
     """What `fairlead groups` and `fairlead plan` import: an answer within a second takes that."""
     code = f"import sys, fairlead.surfaces.cli, {needed}; print(*sys.modules)"
     loaded = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=300
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=PATIENCE_S
     ).stdout.split()
     assert not_needed & set(loaded) == set()

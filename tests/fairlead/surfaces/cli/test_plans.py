@@ -21,6 +21,7 @@ from fairlead.store.engine import transaction
 from fairlead.store.group_history import keep_looks, read_looks
 from fairlead.surfaces.cli import app
 from fairlead.surfaces.cli.arguments import complete_group
+from tests.waiting import PATIENCE_S
 
 FAIRLEAD = Path(sys.executable).with_name("fairlead")
 
@@ -239,7 +240,7 @@ def test_without_kafka_the_answer_is_one_line(week: str) -> None:
         text=True,
         check=False,
         env={**os.environ, **surroundings},
-        timeout=300,
+        timeout=PATIENCE_S,
     )
     assert done.returncode == 1
     (line,) = done.stderr.splitlines()
@@ -271,7 +272,7 @@ def test_a_shell_offers_groups_versions_and_states(
         text=True,
         check=True,
         env={**os.environ, **asked},
-        timeout=300,
+        timeout=PATIENCE_S,
     )
     assert (done.stdout.split(), done.stderr) == (offered, "")
 

@@ -10,6 +10,7 @@ import psycopg
 import pytest
 
 from fairlead.sandbox import Sandbox
+from tests.waiting import PATIENCE_S
 
 pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
 
@@ -34,7 +35,7 @@ def fairlead(state_dir: Path) -> Fairlead:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=300,
+            timeout=PATIENCE_S,
             check=False,
         )
 
@@ -53,7 +54,7 @@ def in_directory(
         stdin=stdin,
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=PATIENCE_S,
         check=False,
     )
 

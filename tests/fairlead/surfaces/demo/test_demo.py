@@ -22,7 +22,7 @@ from fairlead.surfaces.demo.scenario import (
 )
 from tests.interrupts import heeding_ctrl_c
 from tests.lengths import form
-from tests.waiting import eventually
+from tests.waiting import PATIENCE_S, eventually
 
 pytestmark = [pytest.mark.kafka, pytest.mark.postgres, pytest.mark.spark]
 
@@ -170,7 +170,7 @@ def test_interrupt_ends_everything_at_once(printed: str, state_dir: Path) -> Non
         eventually(is_under_way, f"{log} says so")
         assert started_for(state_dir)
         os.killpg(process.pid, signal.SIGINT)
-        said, _ = process.communicate(timeout=300)
+        said, _ = process.communicate(timeout=PATIENCE_S)
     assert process.returncode != 0
     assert "report.json" in printed  # the run before, in the same folder, was left to its end
     assert "Traceback" not in said
