@@ -8,6 +8,7 @@
     ├── SandboxError          the embedded Kafka, Postgres or Spark does not start, answer or stop
     ├── KafkaUnavailableError a broker does not answer in time: worth a retry
     ├── StoreUnavailableError Postgres does not answer in time: worth a retry
+    │   └── StoreRefusesError  it answers, and refuses for now: it is read-only, its disk is full
     ├── ClocksApartError      this machine's clock is not the database's: nothing is dated by it
     ├── GroupError            one consumer group cannot be read; others are not affected
     │   └── UnstorableError   what was found of it is nothing that Postgres takes
@@ -44,6 +45,10 @@ class KafkaUnavailableError(FairleadError):
 
 class StoreUnavailableError(FairleadError):
     """Postgres does not answer in time or ended the connection; the same call may succeed later."""
+
+
+class StoreRefusesError(StoreUnavailableError):
+    """Postgres answers and refuses for now: it is read-only, its disk is full, a lock is held."""
 
 
 class ClocksApartError(FairleadError):

@@ -15,6 +15,7 @@ from fairlead.errors import (
     ConfigurationError,
     FairleadError,
     PlanStateError,
+    StoreRefusesError,
     StoreUnavailableError,
     TamperedPlanError,
     UnstorableError,
@@ -42,8 +43,13 @@ _BY_SQLSTATE: Final[dict[str, type[FairleadError]]] = {
 }
 # Too long for an index, or characters that Postgres has not; the driver itself refuses NUL.
 _UNSTORABLE: Final = frozenset({"54000", "22021", "22P05"})
-#: A standby, or one whose administrator has set it so.
-_READ_ONLY: Final = "25006"
+#: What to do if a database takes no changes: a standby, or set read-only; a full disk.
+_NO_CHANGES: Final = {
+    "25006": "name the primary in postgres.url",
+    "53100": "make room on the disk of its data directory",
+}
+#: The connection failed, or the server ends: classes and codes of SQLSTATE.
+_AWAY: Final = ("08", "57P0")
 _NOT_ALLOWED: Final = "42501"
 #: Who holds a transaction open for too long is cut off: `_SESSION`, or the server's own limits.
 _CUT_OFF: Final = frozenset({"25P03", "25P04"})
@@ -130,7 +136,9 @@ def transaction(engine: Engine) -> Iterator[Connection]:
     Raises
     ------
     StoreUnavailableError
-        The database does not answer, ended the connection, or a lock was not free in time.
+        The database does not answer or ended the connection.
+    StoreRefusesError
+        It answers and takes no changes, or a lock was not free in time.
     ConfigurationError
         The schema is missing or older than this version of Fairlead, or the database's user may
         not do this.
@@ -185,15 +193,15 @@ def _in_our_words(error: Exception, cause: BaseException | None, url: URL) -> Ex
         )
     if sqlstate in _UNSTORABLE or (isinstance(cause, psycopg.DataError) and sqlstate is None):
         return UnstorableError(f"Postgres does not take it: {message}")
-    away = isinstance(cause, psycopg.OperationalError | psycopg.InterfaceError)
-    if away or sqlstate in _CUT_OFF:
-        error = _refusal(where, str(cause)) or StoreUnavailableError(
-            f"Postgres at {where}: {message}"
+    if sqlstate in _NO_CHANGES:
+        return StoreRefusesError(
+            f"The database {where} takes no changes ({message}): {_NO_CHANGES[sqlstate]}"
         )
-    elif sqlstate == _READ_ONLY:
-        error = StoreUnavailableError(
-            f"The database {where} takes no changes ({message}): name the primary in postgres.url"
-        )
+    failed = isinstance(cause, psycopg.OperationalError | psycopg.InterfaceError)
+    if failed or sqlstate in _CUT_OFF:
+        answers = sqlstate is not None and not sqlstate.startswith(_AWAY)
+        kind = StoreRefusesError if answers else StoreUnavailableError
+        error = _refusal(where, str(cause)) or kind(f"Postgres at {where}: {message}")
     elif isinstance(cause, psycopg.ProgrammingError) and sqlstate is None and "option" in message:
         error = ConfigurationError(f"postgres.url: {message}")
     return error

@@ -36,8 +36,10 @@ def opened_engine(connect_timeout_s: int | None = None) -> Iterator["Engine"]:
     ------
     StoreUnavailableError
         It does not answer; the message says which setting names it.
+    StoreRefusesError
+        It answers, and takes no changes.
     """
-    from fairlead.errors import StoreUnavailableError
+    from fairlead.errors import StoreRefusesError, StoreUnavailableError
     from fairlead.settings import load_settings, set_by
     from fairlead.store.engine import create_store_engine
 
@@ -45,6 +47,8 @@ def opened_engine(connect_timeout_s: int | None = None) -> Iterator["Engine"]:
     engine = create_store_engine(load_settings().postgres, **patience)
     try:
         yield engine
+    except StoreRefusesError:
+        raise
     except StoreUnavailableError as error:
         where = set_by("postgres.url", "FAIRLEAD_POSTGRES__URL")
         raise StoreUnavailableError(f"{error}. Is it running, and is {where} right?") from error

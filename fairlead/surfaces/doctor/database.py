@@ -5,7 +5,7 @@ Belongs here: what the planner needs of its database. Does not: any migration.
 
 from collections.abc import Collection, Iterator
 from datetime import UTC, datetime, timedelta
-from typing import Final
+from typing import Any, Final
 
 from sqlalchemy import Engine, text
 
@@ -18,12 +18,15 @@ _CLOCKS: Final = timedelta(seconds=5)
 _ASK: Final = """
 SELECT current_setting('server_version') AS version, session_user AS login,
        clock_timestamp() AS now,
+       pg_is_in_recovery() AS standby, current_setting('transaction_read_only') = 'on' AS read_only,
        ARRAY(
            SELECT rolname::text FROM pg_roles
            WHERE rolname LIKE 'fairlead\\_%' AND pg_has_role(session_user, oid, 'MEMBER')
            ORDER BY rolname
        ) AS roles
 """
+#: Writes a temporary file of two megabytes, which takes no right: a full disk shows.
+_SPILL: Final = "SELECT count(*) FROM generate_series(1, 100000)"
 
 
 def examine_database(settings: Settings) -> Iterator[Finding]:
@@ -32,7 +35,7 @@ def examine_database(settings: Settings) -> Iterator[Finding]:
     Raises
     ------
     StoreUnavailableError, ConfigurationError
-        It does not answer, refuses the login, or is another build's.
+        It does not answer, its disk is full, it refuses the login, or is another build's.
     """
     from fairlead.store import migrate  # noqa: PLC0415 - Alembic takes half a second
     from fairlead.store.brakes import read_brakes  # noqa: PLC0415 - for a schema that is right
@@ -42,7 +45,9 @@ def examine_database(settings: Settings) -> Iterator[Finding]:
     try:
         with transaction(engine) as connection:
             row = connection.execute(text(_ASK)).one()
-        yield Finding("database", "ok", f"Postgres {row.version}, as {row.login}")
+            connection.execute(text("SET LOCAL work_mem = '64kB'"))
+            connection.execute(text(_SPILL))
+        yield _database(row)
         yield _clock(datetime.now(UTC), row.now)
         url = settings.postgres.url.get_secret_value()
         revision, head = migrate.current(url), migrate.head()
@@ -60,6 +65,15 @@ def examine_database(settings: Settings) -> Iterator[Finding]:
             yield _notices(engine)
     finally:
         engine.dispose()
+
+
+def _database(row: Any) -> Finding:
+    said = f"Postgres {row.version}, as {row.login}"
+    if row.read_only:
+        why = "it is a standby" if row.standby else "default_transaction_read_only is on"
+        how = "name the primary in postgres.url"
+        return Finding("database", "failed", f"{said}: takes no changes, since {why}", how)
+    return Finding("database", "ok", said)
 
 
 def _clock(ours: datetime, there: datetime) -> Finding:

@@ -26,7 +26,7 @@ from starlette.routing import Route
 
 from fairlead.common.visible import visible
 from fairlead.domain.policy import Policy
-from fairlead.errors import FairleadError, GroupError, PlanStateError
+from fairlead.errors import FairleadError, GroupError, PlanStateError, StoreRefusesError
 from fairlead.settings import Settings, reloaded
 from fairlead.surfaces.offers import Desk
 from fairlead.surfaces.review import review_page
@@ -218,6 +218,9 @@ def _not_found(_: Request, error: Exception) -> Response:
 def _unavailable(request: Request, error: Exception) -> Response:
     """Tell the log what is wrong, and people that it is not their doing."""
     _log.error("%s: %s", request.url.path, error)
-    return PlainTextResponse(
-        "The database does not answer; `fairlead serve` logs why.\n", 503, _HEADERS
+    what = (
+        visible(str(error))
+        if isinstance(error, StoreRefusesError)
+        else "The database does not answer; `fairlead serve` logs why"
     )
+    return PlainTextResponse(f"{what}.\n", 503, _HEADERS)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 from confluent_kafka.admin import (
     AdminClient,
@@ -21,6 +22,7 @@ from pydantic import SecretStr
 from typer.testing import CliRunner
 
 from fairlead.domain.notices import NotifySettings
+from fairlead.errors import StoreRefusesError
 from fairlead.settings import PostgresSettings, Settings
 from fairlead.store.brakes import put_on
 from fairlead.store.engine import create_store_engine
@@ -109,6 +111,47 @@ def test_database_of_another_schema_says_what_to_run(settings: Settings, databas
     found = by_name(at(settings, database))
     assert (found["schema"].state, found["schema"].remedy) == ("failed", "fairlead db upgrade")
     assert "role" not in found
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize(
+    ("limit", "what"),
+    [
+        ("default_transaction_read_only%3Don", "default_transaction_read_only is on"),
+        ("temp_file_limit%3D64", "temporary file size exceeds"),
+    ],
+    ids=["read-only", "full"],
+)
+def test_database_that_cannot_write_is_failed(
+    settings: Settings, migrated: str, limit: str, what: str
+) -> None:
+    """A standby, or a disk without room, for which a limit on temporary files stands here."""
+    wanted = at(settings, f"{migrated}&options=-c%20{limit}")
+    found = [one for one in examine(wanted, skip=("kafka", "dagster")) if one.name == "database"]
+    assert [finding.state for finding in found] == ["failed"]
+    assert what in found[0].said
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize(
+    ("code", "advice"), [("25006", "name the primary"), ("53100", "make room on the disk")]
+)
+def test_database_that_answers_is_not_asked_whether_it_runs(
+    migrated: str, code: str, advice: str
+) -> None:
+    """Read-only, or its disk full: the error says that, and what to do."""
+    with psycopg.connect(migrated) as connection:
+        connection.execute(
+            "CREATE OR REPLACE FUNCTION fairlead.brake(group_id text, reason text,"
+            " actor text DEFAULT NULL) RETURNS fairlead_raw.brake_event"
+            f" LANGUAGE plpgsql AS $$ BEGIN RAISE SQLSTATE '{code}'; END $$".encode()
+        )
+    command = ["brake", "--all", "--reason", "incident", "--yes"]
+    done = CliRunner().invoke(app, command, env={"FAIRLEAD_POSTGRES__URL": migrated})
+    assert done.exit_code == 1
+    assert isinstance(done.exception, StoreRefusesError)
+    assert advice in str(done.exception)
+    assert "Is it running" not in str(done.exception)
 
 
 @pytest.mark.long

@@ -119,6 +119,27 @@ def test_brake_is_put_on_and_released(desks: Desks, group: str | None) -> None:
     assert "No brake holds group orders now." in after
 
 
+def test_database_that_takes_no_changes_says_so(desks: Desks) -> None:
+    """Pages are shown, and a person learns that it is read-only, not that it does not answer."""
+    writable = f"{desks.url}&options=-c%20default_transaction_read_only%3Doff"
+    setting = "EXECUTE format('ALTER DATABASE %I {}', current_database())"
+    with psycopg.connect(writable, autocommit=True) as connection:
+
+        def alter(what: str) -> None:
+            connection.execute(f"DO $$ BEGIN {setting.format(what)}; END $$".encode())
+            connection.execute(
+                "SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity"
+                " WHERE datname = current_database() AND application_name = 'fairlead'"
+            )
+
+        alter("SET default_transaction_read_only = on")
+        refused = desks.post("brake")
+        assert (refused.status, desks.get("/").status) == (503, 200)
+        assert "takes no changes (cannot execute" in refused.text
+        alter("RESET default_transaction_read_only")
+    assert desks.post("brake").status == 303
+
+
 def test_two_people_agree(desks: Desks) -> None:
     """The first is noted, whoever it is in another spelling is the same, the second approves."""
     query = "do=approve&group=payments&version=1"
