@@ -33,6 +33,7 @@ from fairlead.kafka.fetch_sources import RACK_AWARE, SELECTOR
 from fairlead.sandbox import Sandbox, Services
 from fairlead.sandbox.jars import kafka_classpath
 from fairlead.sandbox.plugin import compile_java, plugin_jar
+from fairlead.sandbox.postgres import Postgres
 from fairlead.settings import KafkaSettings, PostgresSettings, Settings, SparkSettings
 from fairlead.store.migrate import upgrade
 from tests.cluster import KafkaCluster
@@ -229,6 +230,19 @@ def own_services(tmp_path_factory: pytest.TempPathFactory) -> Path:
     Its data are there again for the next test: a broker that is formatted anew takes seconds.
     """
     return tmp_path_factory.mktemp("own") / "sandbox"
+
+
+@pytest.fixture
+def own_postgres(own_services: Path) -> Iterator[Postgres]:
+    """Return a server that tests may end, whose database `fairlead` is migrated and empty."""
+    server = Postgres(own_services / "postgres")
+    server.start()
+    with psycopg.connect(server.url("postgres"), autocommit=True) as connection:
+        connection.execute("DROP DATABASE fairlead WITH (FORCE)")
+        connection.execute("CREATE DATABASE fairlead")
+    upgrade(server.url("fairlead"))
+    yield server
+    server.stop()
 
 
 @pytest.fixture(scope="session")

@@ -5,10 +5,10 @@ Belongs here: drivers, time-outs, and what a database error means. Does not: any
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Final
+from typing import Any, Final
 
 import psycopg
-from sqlalchemy import URL, Connection, Engine, create_engine, make_url
+from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
 
 from fairlead.errors import (
@@ -21,6 +21,7 @@ from fairlead.errors import (
     UnstorableError,
 )
 from fairlead.settings import PostgresSettings
+from fairlead.store.watched import WatchedConnection
 
 _CONNECT_TIMEOUT_S: Final = 10
 _SESSION: Final = {
@@ -77,7 +78,8 @@ def create_store_engine(
         where the URL names none: SQLAlchemy's own choice has changed between releases, and
         Dagster brings psycopg2.
     connect_timeout_s
-        How long to wait for a connection; libpq waits 2 seconds at least.
+        How long to wait for a connection, and for a server that is silent during a query to
+        answer somebody else; libpq waits 2 seconds at least.
 
     Raises
     ------
@@ -94,7 +96,7 @@ def create_store_engine(
     given = url.query.get("options", ())
     options = [given] if isinstance(given, str) else list(given)
     session = [f"-c {name}={value}" for name, value in _SESSION.items()]
-    return create_engine(
+    engine = create_engine(
         url,
         pool_pre_ping=True,
         isolation_level="READ COMMITTED",  # who has waited for a lock sees what was done meanwhile
@@ -106,6 +108,14 @@ def create_store_engine(
             "options": " ".join(session + options),  # the URL's own come last: they win
         },
     )
+
+    @event.listens_for(engine, "do_connect")
+    def connect(_: Any, __: Any, arguments: Any, named: Any) -> WatchedConnection:
+        connection = WatchedConnection.connect(*arguments, **named)
+        connection.patience_s = connect_timeout_s
+        return connection
+
+    return engine
 
 
 def _driver_url(text: str) -> URL:

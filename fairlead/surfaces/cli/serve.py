@@ -3,11 +3,14 @@
 Belongs here: the command. Does not: what is served (`fairlead.surfaces.web`).
 """
 
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
 from fairlead.surfaces.ports import PAGES_PORT
+
+#: A frozen database is noticed within three times as long: before Prometheus gives up, after 10 s.
+_CONNECT_S: Final = 3
 
 
 def serve(
@@ -34,5 +37,5 @@ def serve(
     handler = logging.StreamHandler()
     handler.setFormatter(VisibleFormatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     logging.basicConfig(handlers=[handler], level="INFO")
-    with opened_engine() as engine:
+    with opened_engine(_CONNECT_S) as engine:
         run(build_app(engine, load_settings()), host, port)

@@ -5,7 +5,7 @@ pipeline is killed in `tests/orchestration/test_crashes.py`.
 """
 
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
@@ -20,7 +20,6 @@ from fairlead.sandbox.kafka import KafkaBroker
 from fairlead.sandbox.postgres import Postgres
 from fairlead.settings import KafkaSettings, Settings
 from fairlead.store import PlanStore, StoredPlan, create_store_engine
-from fairlead.store.migrate import upgrade
 from fairlead.wire.record import retired_value
 from tests.cluster import QUIET_PROPERTIES
 from tests.conftest import KafkaTopic
@@ -134,19 +133,6 @@ def test_a_retirement_that_was_killed_is_asked_for_again(
             record = topic.read(group)
         assert record is not None
         assert record.value == retired_value(group, 1)
-
-
-@pytest.fixture
-def own_postgres(own_services: Path) -> Iterator[Postgres]:
-    """Return a server that tests may end, whose database `fairlead` is migrated and empty."""
-    server = Postgres(own_services / "postgres")
-    server.start()
-    with psycopg.connect(server.url("postgres"), autocommit=True) as connection:
-        connection.execute("DROP DATABASE fairlead WITH (FORCE)")
-        connection.execute("CREATE DATABASE fairlead")
-    upgrade(server.url("fairlead"))
-    yield server
-    server.stop()
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,79 @@
+"""A database that is frozen: who asks for what it has is told so, and everything else goes on."""
+
+import signal
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+
+import psycopg
+import pytest
+from sqlalchemy import Engine, text
+
+from fairlead.errors import StoreUnavailableError
+from fairlead.sandbox.postgres import Postgres
+from fairlead.settings import Settings
+from fairlead.store import watched
+from fairlead.store.engine import create_store_engine, transaction
+from fairlead.surfaces.web import build_app
+from tests.fairlead.followers.helpers import eventually
+from tests.fairlead.surfaces.web.test_app import get
+from tests.serving import serving
+
+pytestmark = pytest.mark.postgres
+
+#: Connections that are open when the database freezes: a new one would fail by its own time-out.
+KEPT = 5
+ASLEEP = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'"
+
+
+def sleep(engine: Engine, seconds: float) -> None:
+    """Have a query take so long."""
+    with transaction(engine) as connection:
+        connection.execute(text(f"SELECT pg_sleep({seconds:g})"))
+
+
+@contextmanager
+def frozen(server: Postgres) -> Iterator[None]:
+    """Stop all processes of a server, and let them go on afterwards."""
+    main = server.process()
+    assert main is not None
+    processes = [main, *main.children()]
+    try:
+        for process in processes:
+            process.send_signal(signal.SIGSTOP)
+        yield
+    finally:
+        for process in processes:
+            process.send_signal(signal.SIGCONT)
+
+
+def test_frozen_database_is_told_and_a_busy_one_waited_for(
+    own_postgres: Postgres, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pages, metrics, readiness and a query on its way fail in time; a slow query does not."""
+    monkeypatch.setattr(watched, "_SILENCE_S", 0.2)
+    url = own_postgres.url("fairlead")
+    engine = create_store_engine(url, connect_timeout_s=2)
+    with serving(build_app(engine, Settings())) as address, ThreadPoolExecutor() as pool:
+        sleep(engine, 1)
+        assert get(address)[0] == 200
+        with ExitStack() as stack:
+            for _ in range(KEPT):
+                stack.enter_context(engine.connect())
+        asleep = pool.submit(sleep, engine, 300)
+        with psycopg.connect(url, autocommit=True) as connection:
+            eventually(lambda: connection.execute(ASLEEP).fetchone() == (1,), "the query runs")
+        with frozen(own_postgres):
+            answers = {
+                path: pool.submit(get, f"{address}{path}")
+                for path in ("/", "/metrics", "/ready", "/health")
+            }
+            assert answers["/health"].result()[::2] == (200, "ok\n")
+            for path in ("/", "/ready"):
+                status, _, said = answers[path].result()
+                assert (status, "database does not answer" in said) == (503, True)
+            assert "\nfairlead_database_up 0.0\n" in answers["/metrics"].result()[2]
+            with pytest.raises(StoreUnavailableError, match="does not answer any more"):
+                asleep.result(300)
+        eventually(lambda: get(address)[0] == 200, "pages are there again")
+    engine.dispose()
