@@ -15,9 +15,9 @@ from fairlead.settings import Settings
 from fairlead.store import watched
 from fairlead.store.engine import create_store_engine, transaction
 from fairlead.surfaces.web import build_app
-from tests.fairlead.followers.helpers import eventually
 from tests.fairlead.surfaces.web.test_app import get
 from tests.serving import serving
+from tests.waiting import PATIENCE_S, eventually
 
 pytestmark = pytest.mark.postgres
 
@@ -53,7 +53,8 @@ def test_frozen_database_is_told_and_a_busy_one_waited_for(
     """Pages, metrics, readiness and a query on its way fail in time; a slow query does not."""
     monkeypatch.setattr(watched, "_SILENCE_S", 0.2)
     url = own_postgres.url("fairlead")
-    engine = create_store_engine(url, connect_timeout_s=2)
+    # clock: how long a frozen server is waited for; one that is only slow answers earlier
+    engine = create_store_engine(url, connect_timeout_s=20)
     with serving(build_app(engine, Settings())) as address, ThreadPoolExecutor() as pool:
         sleep(engine, 1)
         assert get(address)[0] == 200
@@ -74,6 +75,6 @@ def test_frozen_database_is_told_and_a_busy_one_waited_for(
                 assert (status, "database does not answer" in said) == (503, True)
             assert "\nfairlead_database_up 0.0\n" in answers["/metrics"].result()[2]
             with pytest.raises(StoreUnavailableError, match="does not answer any more"):
-                asleep.result(300)
+                asleep.result(PATIENCE_S)
         eventually(lambda: get(address)[0] == 200, "pages are there again")
     engine.dispose()
