@@ -81,9 +81,12 @@ def _called_by(
         return None
     names = pa.array(recent.groups, pa.string())
     look = archive.look(recent.snapshot_id, recent.snapshot_at)
+    look = look.filter(pc.is_in(look["group"], names))
+    if look.num_rows < len(names):  # the file was damaged
+        return None
     tables = (warehouse.load(table, recent.snapshot_id) for table in ("groups", "members"))
     groups, members = (rows.filter(pc.is_in(rows["group"], names)) for rows in tables)
-    partitions = readable_partitions(look.filter(pc.is_in(look["group"], names)))
+    partitions = readable_partitions(look)
     context.log.info("Going on from look %s, which called for this run", recent.snapshot_id)
     return SnapshotFacts(recent.snapshot_id, recent.snapshot_at, groups, members, partitions)
 

@@ -9,6 +9,7 @@
     ├── KafkaUnavailableError a broker does not answer in time: worth a retry
     ├── StoreUnavailableError Postgres does not answer in time: worth a retry
     │   └── StoreRefusesError  it answers, and refuses for now: it is read-only, its disk is full
+    ├── FileSystemError       a file cannot be written: the disk is full, a right is missing
     ├── ClocksApartError      this machine's clock is not the database's: nothing is dated by it
     ├── GroupError            one consumer group cannot be read; others are not affected
     │   └── UnstorableError   what was found of it is nothing that Postgres takes
@@ -49,6 +50,10 @@ class StoreUnavailableError(FairleadError):
 
 class StoreRefusesError(StoreUnavailableError):
     """Postgres answers and refuses for now: it is read-only, its disk is full, a lock is held."""
+
+
+class FileSystemError(FairleadError, OSError):
+    """A file or a directory cannot be written or listed: the disk is full, a right is missing."""
 
 
 class ClocksApartError(FairleadError):

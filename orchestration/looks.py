@@ -41,6 +41,8 @@ def look_at_groups(
         looked = take(gateway, spark.looks(), current, covered_groups(gateway, current), plans)
     taken = looked.taken
     context.log.info("%s%s", told(taken, current.looks), _need_plans(looked.requests))
+    if looked.unkept:
+        context.log.warning("The look is judged, but not kept: %s", looked.unkept)
     context.add_output_metadata(
         {"groups": taken.groups, "partitions": taken.partitions, "took_s": taken.took_s}
     )
@@ -89,7 +91,9 @@ def group_looks(
         if last is None and len(groups) > GROUPS_IN_A_TICK:
             return dg.RunRequest()
         looked = take(gateway, archive, current, groups, plans)
-    return dg.SkipReason(f"{told(looked.taken, current.looks)}{_need_plans(looked.requests)}.")
+    unkept = f". It is judged, but not kept: {looked.unkept}" if looked.unkept else ""
+    what = f"{told(looked.taken, current.looks)}{_need_plans(looked.requests)}"
+    return dg.SkipReason(f"{what}{unkept}.")
 
 
 def _need_plans(requests: Collection[str]) -> str:

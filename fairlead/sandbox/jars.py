@@ -20,6 +20,7 @@ import platformdirs
 import pyspark
 from filelock import FileLock
 
+from fairlead.common.disk import room_in
 from fairlead.errors import SandboxError
 from fairlead.sandbox.java import find_java
 
@@ -63,7 +64,7 @@ def kafka_classpath(progress: Callable[[str], None] = lambda _: None) -> list[Pa
     """
     target = cache_dir() / f"kafka-{KAFKA_VERSION}"
     target.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(f"{target}.lock"):
+    with room_in(target.parent, otherwise=""), FileLock(f"{target}.lock"):
         if not _complete(target):
             progress(f"Downloading Apache Kafka {KAFKA_VERSION} (40 MB, once) to {target}")
             shutil.rmtree(target, ignore_errors=True)

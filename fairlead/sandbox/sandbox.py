@@ -19,6 +19,7 @@ from typing import Final
 import psutil
 from filelock import FileLock, Timeout
 
+from fairlead.common.disk import room_in
 from fairlead.common.same_process import same_process
 from fairlead.errors import SandboxError
 from fairlead.sandbox.kafka import KafkaBroker
@@ -151,17 +152,15 @@ class Sandbox:
     @contextmanager
     def _locked(self) -> Iterator[None]:
         """Keep other processes from starting or stopping this sandbox meanwhile."""
-        self.state_dir.mkdir(parents=True, exist_ok=True)
         try:
-            self._lock.acquire(timeout=LOCK_TIMEOUT_S)
+            with room_in(self.state_dir):
+                self.state_dir.mkdir(parents=True, exist_ok=True)
+                with self._lock.acquire(timeout=LOCK_TIMEOUT_S):
+                    yield
         except Timeout as error:
             raise SandboxError(
                 f"Another process is still starting or stopping the sandbox in {self.state_dir}"
             ) from error
-        try:
-            yield
-        finally:
-            self._lock.release()
 
     def _start(self, *, holder: Holder | None) -> Services:
         missing = [service for service in (self.kafka, self.postgres) if service.process() is None]

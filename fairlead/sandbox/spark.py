@@ -22,7 +22,8 @@ import psutil
 import pyspark
 from filelock import FileLock, Timeout
 
-from fairlead.errors import SandboxError
+from fairlead.common.disk import room_in
+from fairlead.errors import FileSystemError, SandboxError
 from fairlead.sandbox import processes
 from fairlead.sandbox.java import find_java
 from fairlead.settings import ANYWHERE, SparkSettings
@@ -144,17 +145,18 @@ class SparkServer:
         tell("The warm Spark has gone away: starting it again")
         try:
             return self.start()
-        except SandboxError as error:
+        except (SandboxError, FileSystemError) as error:
             tell(str(error))
             return None
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
         """Keep other processes from starting or stopping this server meanwhile."""
-        self._state_dir.mkdir(parents=True, exist_ok=True)
         try:
-            with self._lock.acquire(timeout=START_TIMEOUT_S):
-                yield
+            with room_in(self._state_dir):
+                self._state_dir.mkdir(parents=True, exist_ok=True)
+                with self._lock.acquire(timeout=START_TIMEOUT_S):
+                    yield
         except Timeout as error:
             raise SandboxError(
                 f"Another process is still starting or stopping Spark in {self._home}"
@@ -181,12 +183,12 @@ class SparkServer:
                 started_at=process.create_time(),
                 made_of=made_of(self._settings.properties),
             )
+            server.record(self._state_dir)
         except BaseException:  # Ctrl-C too
             self._stop()
             raise
         finally:
             properties.unlink()
-        server.record(self._state_dir)
         return server
 
     def _write(self, path: Path, token: str) -> None:

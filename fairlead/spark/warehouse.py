@@ -22,6 +22,7 @@ import pyarrow.parquet as pq
 from pyarrow import fs
 
 from fairlead.archive import FOLDER, LookArchive
+from fairlead.common.disk import cannot
 from fairlead.domain.looks.look import look_of
 from fairlead.domain.snapshot import GroupSnapshot, snapshot_id_at
 
@@ -131,12 +132,20 @@ class Warehouse:
         """Write a table of a snapshot; what stood there before is replaced.
 
         Readers find the whole table or none.
+
+        Raises
+        ------
+        FileSystemError
+            It cannot be written.
         """
         folder = f"{self._root}/{table}/{snapshot_id}"
-        self._files.create_dir(folder, recursive=True)
         unfinished = f"{folder}/_{_FILE}"  # readers pass over names with underscores
-        pq.write_table(rows, unfinished, filesystem=self._files, row_group_size=_ROWS_IN_PIECE)
-        self._files.move(unfinished, f"{folder}/{_FILE}")
+        try:
+            self._files.create_dir(folder, recursive=True)
+            pq.write_table(rows, unfinished, filesystem=self._files, row_group_size=_ROWS_IN_PIECE)
+            self._files.move(unfinished, f"{folder}/{_FILE}")
+        except OSError as error:
+            raise cannot("write", folder, error) from error
 
     @contextmanager
     def in_parts(self, table: str, snapshot_id: str, schema: pa.Schema) -> Iterator["Parts"]:

@@ -25,7 +25,7 @@ from fairlead.domain.looks.look import LOOKS, look_of
 from fairlead.domain.plan_requests import PlanRequest
 from fairlead.domain.policy import Policy, policy_for
 from fairlead.domain.snapshot import GroupSnapshot, new_snapshot_id
-from fairlead.errors import StoreUnavailableError
+from fairlead.errors import FileSystemError, StoreUnavailableError
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.settings import Settings
 from fairlead.spark.planning import as_table, fingerprint
@@ -54,10 +54,13 @@ class Looked:
         What it cost.
     requests
         The groups that need a plan.
+    unkept
+        Why the look could not be written to the archive; "": it was.
     """
 
     taken: Taken
     requests: Mapping[str, PlanRequest]
+    unkept: str = ""
 
 
 def covered_groups(gateway: KafkaGateway, settings: Settings) -> list[str]:
@@ -74,7 +77,8 @@ def take(
 ) -> Looked:
     """Look at groups, write it down, tidy the archive, say what is the matter, and tell brokers.
 
-    Nobody is waited for: of a group that is in a rebalance the next look knows more.
+    Nobody is waited for: of a group that is in a rebalance the next look knows more. A look that
+    cannot be written, on a full disk say, is judged all the same.
 
     Parameters
     ----------
@@ -108,8 +112,7 @@ def take(
         )
     ]
     look = pa.concat_tables([LOOKS.empty_table(), *(portion.look for portion in seen)])
-    archive.append(look, look_id)
-    archive.tidy(datetime.now(UTC), settings.looks.retention)
+    unkept = _write(archive, look, look_id, settings)
     took_s = time.monotonic() - clock
     requests: Mapping[str, PlanRequest] = {}
     try:
@@ -125,7 +128,22 @@ def take(
         store.record_look(began, interval(taken, settings.looks))
         if assigned := _assigned_by_brokers(seen):
             tell_brokers(gateway, settings, assigned, store)
-    return Looked(taken, requests)
+    return Looked(taken, requests, unkept)
+
+
+def _write(archive: LookArchive, look: pa.Table, look_id: str, settings: Settings) -> str:
+    """Write a look, and tidy the archive; return why the look is not kept."""
+    unkept = ""
+    try:
+        archive.append(look, look_id)
+    except FileSystemError as error:
+        unkept = str(error)
+        _log.warning("this look is judged, but not kept: %s", error)
+    try:
+        archive.tidy(datetime.now(UTC), settings.looks.retention)
+    except FileSystemError as error:
+        _log.warning("the archive of looks cannot be tidied: %s", error)
+    return unkept
 
 
 def _assigned_by_brokers(seen: Sequence[JudgedSnapshot]) -> list[str]:
@@ -187,6 +205,8 @@ def _diagnosed(
         judged = [row for row in diagnosed.judged if row["group"] in requests]
         try:
             _keep_judged(Warehouse(archive.warehouse), seen, judged, settings.policies)
+        except FileSystemError as error:
+            _log.warning("what the look has judged is not kept: %s", error)
         except Exception:  # noqa: BLE001 - the run looks and judges again
             _log.exception("what the look has judged is not kept")
     store.record_findings(diagnosed.found, requests)
@@ -218,7 +238,13 @@ def _keep_judged(
 
 
 def keep(snapshot: GroupSnapshot, archive: LookArchive) -> None:
-    """Keep a snapshot that was taken for something else as a look."""
+    """Keep a snapshot that was taken for something else as a look.
+
+    Raises
+    ------
+    FileSystemError
+        It cannot be written.
+    """
     archive.append(look_of(snapshot), snapshot.snapshot_id)
 
 

@@ -1,17 +1,24 @@
 """Looks that were written are read, once and whole, whatever happened meanwhile."""
 
+import errno
+import os
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from fairlead.archive import GRACE, LookArchive, Taken
 from fairlead.domain.looks.look import LOOKS
 from fairlead.domain.snapshot import new_snapshot_id
-from fairlead.errors import ConfigurationError
+from fairlead.errors import ConfigurationError, FileSystemError
+from tests.full_disk import no_room
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
@@ -215,46 +222,236 @@ def test_empty_look_is_not_written(tmp_path: Path) -> None:
     assert archive.read(NOON - KEPT, NOON).num_rows == 0
 
 
-@pytest.mark.parametrize(
-    "look",
-    [
-        look_at(NOON).drop_columns(["racks"]),
-        look_at(NOON).append_column("another", pa.array([1])),
-        look_at(NOON).rename_columns([*LOOKS.names[:-1], "another"]),
-    ],
-    ids=["less", "more", "other"],
-)
-def test_looks_of_another_layout_are_refused_by_name(tmp_path: Path, look: pa.Table) -> None:
-    """Columns that are missing are not guessed, and those that are not known not left out."""
-    archive = LookArchive(str(tmp_path))
-    archive.append(look_at(NOON), new_snapshot_id(NOON))
-    archive.append(look, name := new_snapshot_id(NOON))
-    uses: list[Callable[[], object]] = [
-        lambda: archive.read(NOON, NOON),
-        lambda: archive.read(NOON, NOON, ["g"]),
-        lambda: archive.groups(NOON, NOON),
-        lambda: archive.tidy(NOON + timedelta(hours=1), KEPT),
-    ]
-    for use in uses:
-        with pytest.raises(ConfigurationError, match=f"open/{name}.parquet holds looks of another"):
-            use()
+def _flipped(content: bytes) -> bytes:
+    """Return a file with another byte among its data."""
+    middle = content.index(b"\x28\xb5\x2f\xfd") + 8  # in the first page that zstd has compressed
+    return content[:middle] + bytes([content[middle] ^ 0xFF]) + content[middle + 1 :]
 
 
-@pytest.mark.parametrize("length", [0, 300], ids=["empty", "cut"])
-def test_damaged_file_is_refused_by_name(tmp_path: Path, length: int) -> None:
-    """Whoever reads or tidies is told which file to remove; without it the others are read."""
+def _written(look: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    pq.write_table(look, sink)
+    return bytes(sink.getvalue())
+
+
+#: What a file may hold in place of a look, by what went wrong.
+DAMAGE: dict[str, tuple[Callable[[bytes], bytes], str]] = {
+    "empty": (lambda _: b"", "Parquet file size is 0 bytes"),
+    "cut": (lambda content: content[:300], "magic bytes not found in footer"),
+    "flipped": (_flipped, "CRC checksum verification failed"),
+    "text": (lambda _: b"what is this?", "magic bytes not found in footer"),
+    "less": (lambda _: _written(look_at(NOON).drop_columns(["racks"])), "layout"),
+    "more": (lambda _: _written(look_at(NOON).append_column("x", pa.array([1]))), "layout"),
+    "other": (lambda _: _written(look_at(NOON).rename_columns([*LOOKS.names[:-1], "x"])), "layout"),
+}
+#: What does not read files of other intervals.
+USES: dict[str, Callable[[LookArchive], object]] = {
+    "read": lambda archive: archive.read(NOON - MINUTE, NOON),
+    "one group": lambda archive: archive.read(NOON - MINUTE, NOON, ["g"]),
+    "groups": lambda archive: archive.groups(NOON - MINUTE, NOON),
+    "tidy": lambda archive: archive.tidy(NOON + timedelta(hours=1), KEPT),
+}
+
+
+def damaged(path: Path) -> list[bytes]:
+    """Return what the files hold that were set aside."""
+    return [file.read_bytes() for file in sorted((path / "looks" / "damaged").glob("*"))]
+
+
+@pytest.mark.parametrize("use", USES)
+@pytest.mark.parametrize("how", DAMAGE)
+def test_damaged_file_is_set_aside_and_the_others_are_read(
+    tmp_path: Path, how: str, use: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Whoever meets it says which file and why, once; the file is kept as it is."""
+    archive = filled(tmp_path, range(3))
+    expected = USES[use](filled(tmp_path / "sound", range(2)))
+    file = tmp_path / "looks" / "open" / files(tmp_path, "open")[0]
+    file.rename(file := file.with_name("20260131T115930.000000Z-bad.parquet"))
+    damage, why = DAMAGE[how]
+    file.write_bytes(damage(file.read_bytes()))
+    content = file.read_bytes()
+    assert USES[use](archive) == expected
+    (record,) = caplog.records
+    assert (record.levelname, record.exc_info) == ("WARNING", None)
+    assert str(file) in record.getMessage()
+    assert why in record.getMessage()
+    assert damaged(tmp_path) == [content]
+    assert [name.partition("-")[2] for name in archive.damaged()] == [f"open-{file.name}"]
+    assert minutes(archive) == minutes(LookArchive(str(tmp_path / "sound")))
+    assert len(caplog.records) == 1
+
+
+def test_file_of_a_foreign_name_is_set_aside(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """In any folder of the archive; a name that would colour a terminal is written with escapes."""
+    archive = filled(tmp_path, range(20))
+    archive.tidy(NOON, KEPT)
+    for level in ("open", "closed"):
+        (tmp_path / "looks" / level / "backup\x1b[31m.parquet").write_bytes(b"something")
+    assert minutes(archive) == list(range(20))
+    assert damaged(tmp_path) == [b"something"] * 2
+    assert caplog.text.count("its name does not begin with a time") == 2
+    assert "\x1b" not in caplog.text
+
+
+@pytest.mark.parametrize("how", ["cut", "flipped"])
+def test_damaged_file_stands_for_no_others(tmp_path: Path, how: str) -> None:
+    """The looks that were closed are there yet, and a late one beside them is read, too."""
+    archive = filled(tmp_path, range(16, 30))
+    archive.tidy(NOON, KEPT)
+    late = NOON - 15 * MINUTE - timedelta(seconds=30)
+    archive.append(look_at(late), new_snapshot_id(late))
+    (closed,) = (tmp_path / "looks" / "closed").iterdir()
+    closed.write_bytes(DAMAGE[how][0](closed.read_bytes()))
+    assert archive.read(NOON - 30 * MINUTE, NOON).num_rows == 15
+    archive.tidy(NOON, KEPT)
+    assert len(damaged(tmp_path)) == 1
+    assert len(files(tmp_path, "closed")) == 1
+    assert archive.read(NOON - 30 * MINUTE, NOON).num_rows == 15
+
+
+def test_no_damage_is_taken_for_a_look(tmp_path: Path) -> None:
+    """Whichever byte of a file is another one: its looks are read as they were, or not at all."""
     archive = LookArchive(str(tmp_path))
-    archive.append(look_at(NOON), new_snapshot_id(NOON))
-    archive.append(look_at(NOON), name := new_snapshot_id(NOON))
-    (damaged,) = tmp_path.glob(f"**/{name}.parquet")
-    damaged.write_bytes(damaged.read_bytes()[:length])
-    uses: list[Callable[[], object]] = [
-        lambda: archive.read(NOON, NOON),
-        lambda: archive.groups(NOON, NOON),
-        lambda: archive.tidy(NOON + timedelta(hours=1), KEPT),
-    ]
-    for use in uses:
-        with pytest.raises(ConfigurationError, match=f"open/{name}.parquet is damaged: remove it"):
-            use()
-    damaged.unlink()
-    assert archive.read(NOON, NOON).num_rows == 1
+    archive.append(look_at(NOON, *(f"g{number}" for number in range(50))), new_snapshot_id(NOON))
+    whole = archive.read(NOON, NOON)
+    (file,) = (tmp_path / "looks" / "open").iterdir()
+    content = file.read_bytes()
+    unharmed = 0
+    for place in range(0, len(content), 23):
+        file.write_bytes(content[:place] + bytes([content[place] ^ 0xFF]) + content[place + 1 :])
+        found = archive.read(NOON, NOON)
+        assert found.equals(whole) or not found.num_rows
+        unharmed += found.num_rows > 0
+    assert 0 < unharmed < len(content) // 23 / 2
+
+
+def test_readers_that_meet_a_damaged_file_at_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Each reads the others; the file is kept once, and told of once."""
+    filled(tmp_path, range(5))
+    file = tmp_path / "looks" / "open" / files(tmp_path, "open")[2]
+    file.write_bytes(b"damaged")
+    together = threading.Barrier(8)
+
+    def read(_: int) -> list[int]:
+        archive = LookArchive(str(tmp_path))
+        together.wait()
+        return minutes(archive)
+
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(read, range(8))) == [[0, 1, 3, 4]] * 8
+    assert damaged(tmp_path) == [b"damaged"]
+    assert len(caplog.records) == 1
+
+
+def test_file_that_cannot_be_set_aside_is_passed_over(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The archive may be read-only, or its disk full; nor is a file removed for that."""
+    archive = filled(tmp_path, range(2))
+    (tmp_path / "looks" / "damaged").write_text("a file where the folder is to be")
+    file = tmp_path / "looks" / "open" / files(tmp_path, "open")[0]
+    file.write_bytes(b"damaged")
+    assert minutes(archive) == [0]
+    assert "It cannot be moved to" in caplog.text
+    with pytest.raises(FileSystemError, match="cannot list"):
+        archive.tidy(NOON + timedelta(hours=2), KEPT)
+    assert len(files(tmp_path, "thinned")) == 1  # the sound one is tidied all the same
+    assert file.read_bytes() == b"damaged"
+
+
+def test_foreign_file_that_stands_for_nothing_is_not_removed(tmp_path: Path) -> None:
+    """Its name and its columns are those of looks: it is kept, too, as what was set aside."""
+    archive = filled(tmp_path, range(16, 30))
+    archive.tidy(NOON, KEPT)
+    foreign = tmp_path / "looks" / "closed" / "20260131T1130Z-foreign.parquet"
+    foreign.write_bytes(content := _written(look_at(NOON - 20 * MINUTE)))
+    archive.tidy(datetime.now(UTC) + 2 * GRACE, timedelta(days=36_500))
+    assert damaged(tmp_path) == [content]
+
+
+def test_damaged_files_go_with_the_retention(tmp_path: Path) -> None:
+    """Counted from when they were set aside, whatever their name."""
+    archive = filled(tmp_path, range(1))
+    (tmp_path / "looks" / "open" / "old.parquet").write_bytes(b"damaged")
+    now = datetime.now(UTC)
+    archive.tidy(now, KEPT)
+    archive.tidy(now + KEPT - timedelta(minutes=30), KEPT)
+    assert damaged(tmp_path) == [b"damaged"]
+    archive.tidy(now + KEPT + timedelta(minutes=30), KEPT)
+    assert damaged(tmp_path) == []
+
+
+def test_look_that_was_damaged_is_not_there(tmp_path: Path) -> None:
+    """Whoever asks for that very look finds nothing, as where it was thinned out."""
+    archive, look_id = LookArchive(str(tmp_path)), new_snapshot_id(NOON)
+    archive.append(look_at(NOON), look_id)
+    assert archive.look(look_id, NOON, ["group", "end"]).num_rows == 1
+    (file,) = (tmp_path / "looks" / "open").iterdir()
+    file.write_bytes(file.read_bytes()[:-20])
+    assert archive.look(look_id, NOON, ["group", "end"]).num_rows == 0
+
+
+def test_full_disk_is_said_in_a_line(tmp_path: Path) -> None:
+    """Which file, why, and what to do; no part of it is left, what is there is read and tidied."""
+    archive = filled(tmp_path, range(20))
+    with no_room(), pytest.raises(FileSystemError) as full:
+        archive.append(look_at(NOON), "20260131T120000.000000Z-new")
+    path = tmp_path / "looks" / "open" / "20260131T120000.000000Z-new.parquet"
+    assert str(full.value) == (
+        f"cannot write {path}: File too large. Free some space there, or set state_dir or "
+        "warehouse to another place"
+    )
+    assert len(files(tmp_path, "open")) == 20
+    with no_room(), pytest.raises(FileSystemError, match=r"cannot write .*/closed/"):
+        archive.tidy(NOON, timedelta(minutes=10))  # makes room before it needs some
+    assert minutes(archive) == [*range(16)]
+
+
+def test_pace_of_looks_is_kept_on_a_full_disk(tmp_path: Path) -> None:
+    """In this process: with nothing known of the last look the next one would be due at once."""
+    first, second = Taken(NOON, 1.5, 3, 12), Taken(NOON + MINUTE, 1.5, 3, 12)
+    LookArchive(str(tmp_path)).note(first)
+    with no_room():
+        LookArchive(str(tmp_path)).note(second)
+    assert LookArchive(str(tmp_path)).taken() == second
+    LookArchive(str(tmp_path)).note(third := replace(second, began=NOON + 2 * MINUTE))
+    assert LookArchive(str(tmp_path)).taken() == third
+
+
+def test_file_in_place_of_the_folder_is_said_in_a_line(tmp_path: Path) -> None:
+    """Reading finds no looks; writing says what is in the way."""
+    (tmp_path / "looks").write_text("a file")
+    archive = LookArchive(str(tmp_path))
+    assert archive.taken() is None
+    assert archive.read(NOON - MINUTE, NOON).num_rows == 0
+    with pytest.raises(FileSystemError, match=r"Not a directory\. Remove the file"):
+        archive.append(look_at(NOON), new_snapshot_id(NOON))
+
+
+def test_file_is_on_the_disk_before_readers_see_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a disk has not taken is not moved in: a power cut leaves no file that is empty."""
+    synced: list[bytes] = []
+
+    def fsync(handle: int) -> None:
+        path = Path(f"/proc/self/fd/{handle}").readlink()
+        synced.append(path.read_bytes() if path.is_file() else b"a folder")
+        raise OSError(errno.EIO, "nothing was written")
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    with pytest.raises(FileSystemError, match="Input/output error"):
+        filled(tmp_path, range(1))
+    assert [content[:4] for content in synced] == [b"PAR1"]
+    assert files(tmp_path, "open") == []
+
+
+def test_warehouse_that_is_no_path_is_said(tmp_path: Path) -> None:
+    """In a line with what it is."""
+    with pytest.raises(ConfigurationError, match="warehouse: nowhere://"):
+        LookArchive(f"nowhere://{tmp_path}")

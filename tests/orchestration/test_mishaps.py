@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime, timedelta, tzinfo
+from pathlib import Path
 from typing import Any
 
 import dagster as dg
@@ -27,6 +28,7 @@ from fairlead.workflows import looking
 from fairlead.workflows.snapshot_decisions import decide_on
 from tests.conftest import KafkaTopic
 from tests.fairlead.kafka.conftest import Commit, Join
+from tests.full_disk import no_room
 from tests.lengths import form
 from tests.orchestration.conftest import MakeGroup, StartConsumers, counted, look
 from tests.pipeline import SKEWED, Pipeline
@@ -310,3 +312,40 @@ def test_group_that_crashes_again_and_again_among_many(
         eventually(lambda: not rebalances(stays), "the group settles")
         assert pipeline.operate("look").success
     assert told(pipeline, crashing)["diagnosis"] is not None
+
+
+def test_damaged_files_of_looks_stop_nothing(
+    pipeline: Pipeline, make_group: MakeGroup, tmp_path: Path
+) -> None:
+    """Groups are looked at, judged and planned by the other files; none of these is lost."""
+    trouble, fine = make_group("a", trouble=True), make_group("b", trouble=False)
+    pipeline.know(trouble, fine)
+    for group in (trouble, fine):
+        pipeline.recall(group)
+    folder = tmp_path / "warehouse" / "looks" / "open"
+    *_, newest, flipped, cut = sorted(folder.iterdir())[:-8]
+    cut.write_bytes(cut.read_bytes()[:300])
+    content = bytearray(flipped.read_bytes())
+    content[60:80] = bytes(20)
+    flipped.write_bytes(content)
+    newest.write_bytes(b"")
+    (folder / "foreign.parquet").write_bytes(b"something")
+    assert f"1 group needs a plan: {trouble}" in str(pipeline.sensor("group_looks").skip_message)
+    assert len(list(folder.with_name("damaged").iterdir())) == 4
+    max(folder.iterdir()).write_bytes(b"")  # the look that calls for the run: it takes another one
+    assert run_requested(pipeline).success
+    assert len(list(folder.with_name("damaged").iterdir())) == 5
+    assert_relieved(pipeline, trouble)
+    assert told(pipeline, trouble)["diagnosis"] == "badly spread"
+    assert told(pipeline, fine)["diagnosis"] == "healthy"
+
+
+def test_full_disk_for_looks_stops_no_judgement(pipeline: Pipeline, make_group: MakeGroup) -> None:
+    """The tick says that the look is not kept, and which group needs a plan."""
+    trouble = make_group("a", trouble=True)
+    pipeline.recall(trouble)
+    with no_room():
+        tick = str(pipeline.sensor("group_looks").skip_message)
+        assert "The next look is due in" in str(pipeline.sensor("group_looks").skip_message)
+    assert f"1 group needs a plan: {trouble}. It is judged, but not kept: cannot write" in tick
+    assert told(pipeline, trouble)["diagnosis"] == "badly spread"

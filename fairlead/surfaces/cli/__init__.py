@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from fairlead.common.disk import room_in
 from fairlead.common.threads import one_thread
 from fairlead.errors import FairleadError
 from fairlead.surfaces.cli import (
@@ -201,7 +202,7 @@ def _recorded(name: str, run: Callable[[Path, "Console"], object]) -> None:
     from fairlead.settings import load_settings
 
     state_dir = load_settings().state_dir.absolute()
-    with recorded(state_dir, f"fairlead {name}"):
+    with room_in(state_dir), recorded(state_dir, f"fairlead {name}"):
         run(state_dir, Console())
 
 
@@ -224,7 +225,8 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     try:
-        app()
+        with room_in("the output", otherwise=""):
+            app()
     except FairleadError as error:
         say_error(error)
         sys.exit(1)

@@ -3,17 +3,22 @@
 Belongs here: the loop and what it says. Does not: what a look is (`fairlead.domain.looks`).
 """
 
+import logging
 import time
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fairlead.errors import FairleadError
 from fairlead.surfaces.cli.arguments import opened_engine
 from fairlead.surfaces.cli.output import say, say_error
 
 if TYPE_CHECKING:
     from fairlead.archive import LookArchive
     from fairlead.settings import Settings
+    from fairlead.workflows.looking import Looked
+
+_log = logging.getLogger(__name__)
 
 
 def look(
@@ -22,38 +27,43 @@ def look(
     """Look at the offsets and owners of all planned groups, every `looks.every`, until Ctrl-C.
 
     Dagster's sensor group_looks does the same. Where both run, each leaves the other its looks.
+    As a service it goes on after any error; with --once an error, or a look that could not be
+    written, is exit code 1.
     """
     from fairlead.archive import LookArchive
-    from fairlead.errors import ClocksApartError, KafkaUnavailableError, StoreUnavailableError
     from fairlead.settings import load_settings, reloaded
-    from fairlead.workflows.look_interval import due, now, wait_s
+    from fairlead.workflows.look_interval import due, now, told, wait_s
 
     settings = load_settings()
     archive = LookArchive(settings.warehouse_path)
     if once:
-        say(_taken(archive, settings))
-        return
+        looked = _looked(archive, settings)
+        say(told(looked.taken, settings.looks))
+        raise typer.Exit(bool(looked.unkept))
     while True:
-        settings = reloaded(settings)
-        last = archive.taken()
-        if not due(last, settings.looks, now()):
-            time.sleep(max(1.0, wait_s(last, settings.looks, now())))
-            continue
+        line, pause_s = "", settings.looks.every.total_seconds()
         try:
-            say(_taken(archive, settings))
-        except (ClocksApartError, KafkaUnavailableError, StoreUnavailableError) as error:
-            say_error(error)  # it may answer again: services go on
-            time.sleep(settings.looks.every.total_seconds())
+            settings = reloaded(settings)
+            last = archive.taken()
+            if due(last, settings.looks, now()):
+                line, pause_s = told(_looked(archive, settings).taken, settings.looks), 0.0
+            else:
+                pause_s = max(1.0, wait_s(last, settings.looks, now()))
+        except FairleadError as error:
+            say_error(error)
+        except Exception:  # noqa: BLE001 - an error of one look must not end the service
+            _log.exception("this look failed; the next one is taken as usual")
+        if line:
+            say(line)
+        time.sleep(pause_s)
 
 
-def _taken(archive: "LookArchive", settings: "Settings") -> str:
-    """Take a look; say what it cost."""
+def _looked(archive: "LookArchive", settings: "Settings") -> "Looked":
+    """Take a look."""
     from fairlead.kafka.gateway import KafkaGateway
     from fairlead.store.plans import PlanStore
-    from fairlead.workflows.look_interval import told
     from fairlead.workflows.looking import covered_groups, take
 
     with KafkaGateway(settings.kafka) as gateway, opened_engine() as engine:
         groups = covered_groups(gateway, settings)
-        looked = take(gateway, archive, settings, groups, PlanStore(engine))
-        return told(looked.taken, settings.looks)
+        return take(gateway, archive, settings, groups, PlanStore(engine))

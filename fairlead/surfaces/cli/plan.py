@@ -98,6 +98,7 @@ def _stored(group: str, settings: "Settings") -> tuple["Planned", "Outcome"]:
     from datetime import UTC, datetime
 
     from fairlead.archive import LookArchive
+    from fairlead.errors import FileSystemError
     from fairlead.store.clock import check_clock
     from fairlead.store.plans import PlanStore
     from fairlead.workflows.looking import keep
@@ -112,7 +113,10 @@ def _stored(group: str, settings: "Settings") -> tuple["Planned", "Outcome"]:
         )
         planned = _planned(group, settings, memory)
         (outcome,) = carry_out(store, [planned.look], datetime.now(UTC))
-    keep(planned.snapshot, LookArchive(settings.warehouse_path))
+    try:
+        keep(planned.snapshot, LookArchive(settings.warehouse_path))
+    except FileSystemError as error:
+        say_error(error, "the decision is stored, but the look is not kept: ")
     return planned, outcome
 
 

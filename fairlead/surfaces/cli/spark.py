@@ -3,6 +3,7 @@
 Belongs here: commands over `fairlead.sandbox.spark`. Does not: how the server is run.
 """
 
+import logging
 import os
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
@@ -13,6 +14,8 @@ from fairlead.surfaces.cli.output import epilog, say, say_error
 
 if TYPE_CHECKING:
     from fairlead.sandbox.spark import SparkServer
+
+_log = logging.getLogger(__name__)
 
 app = typer.Typer(
     help="Spark kept warm on this machine, for planning runs: a Spark Connect server.",
@@ -34,14 +37,19 @@ def up(
     Runs with the same state directory then find it by themselves. A server that runs other code,
     was started with other properties or does not answer a query is replaced.
     """
-    from fairlead.errors import SandboxError
+    from fairlead.common.disk import room_in
+    from fairlead.errors import FairleadError
 
     try:
-        _up()
-    except SandboxError as error:
+        with room_in("the state directory"):
+            _up()
+    except Exception as error:
         if not command:
             raise
-        say_error(error)
+        if isinstance(error, FairleadError):
+            say_error(error)
+        else:
+            _log.exception("Spark could not be warmed; %s starts all the same", command[0])
     if command:
         os.execvp(command[0], command)  # noqa: S606 - what the user named, without a shell
 

@@ -31,6 +31,7 @@ def up(
     What ends is started again. It begins with the doctor's list and is told in one log. Groups are
     looked at; they are planned where planning is on, and the schema is `fairlead db upgrade`'s.
     """
+    from fairlead.common.disk import room_in
     from fairlead.sandbox.recorded_processes import recorded
     from fairlead.settings import load_settings
     from fairlead.surfaces.pipeline import dagster_home
@@ -43,6 +44,7 @@ def up(
     signal.signal(signal.SIGHUP, lambda *_: sys.exit(128 + signal.SIGHUP))  # its terminal is closed
     with (
         suppress(KeyboardInterrupt),
+        room_in(settings.state_dir.absolute()),
         recorded(settings.state_dir, "fairlead up"),
         running(
             settings, dagster_home(settings), at, plan=plan, log=sys.stdout, tell=_tell

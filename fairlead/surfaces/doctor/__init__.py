@@ -10,6 +10,7 @@ from typing import Final
 
 from fairlead.errors import FairleadError
 from fairlead.settings import Settings, origin
+from fairlead.surfaces.doctor.archive import examine_archive
 from fairlead.surfaces.doctor.database import examine_database
 from fairlead.surfaces.doctor.finding import Finding
 from fairlead.surfaces.doctor.host import answered, examine_host
@@ -22,6 +23,7 @@ _Part = Callable[[Settings], Iterator[Finding]]
 #: In the order in which things need each other.
 PARTS: Final[dict[str, _Part]] = {
     "host": examine_host,
+    "archive": examine_archive,
     "database": examine_database,
     "kafka": examine_kafka,
     "dagster": examine_dagster,

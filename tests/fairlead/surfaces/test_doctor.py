@@ -5,6 +5,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from dagster import instance_for_test
 from pydantic import SecretStr
 from typer.testing import CliRunner
 
+from fairlead.archive import LookArchive
 from fairlead.domain.notices import NotifySettings
 from fairlead.errors import StoreRefusesError
 from fairlead.settings import PostgresSettings, Settings
@@ -28,6 +30,7 @@ from fairlead.store.brakes import put_on
 from fairlead.store.engine import create_store_engine
 from fairlead.surfaces.cli import app
 from fairlead.surfaces.doctor import Finding, examine
+from fairlead.surfaces.doctor.archive import examine_archive
 from fairlead.surfaces.doctor.switches import switched
 from fairlead.surfaces.notices.sending import tell
 from orchestration.switches import switches
@@ -55,7 +58,17 @@ def test_services_that_are_right_are_ok(
     monkeypatch.delenv("DAGSTER_HOME", raising=False)
     found = by_name(at(settings, migrated))
     assert {name for name, finding in found.items() if finding.state == "failed"} == set()
-    for name in ("java", "disk", "database", "clocks", "schema", "role", "kafka", "features"):
+    for name in (
+        "java",
+        "disk",
+        "archive",
+        "database",
+        "clocks",
+        "schema",
+        "role",
+        "kafka",
+        "features",
+    ):
         assert found[name].state == "ok"
     for name in ("looks", "keys", "dagster"):
         assert found[name].state == "warning"
@@ -152,6 +165,27 @@ def test_database_that_answers_is_not_asked_whether_it_runs(
     assert isinstance(done.exception, StoreRefusesError)
     assert advice in str(done.exception)
     assert "Is it running" not in str(done.exception)
+
+
+def test_archive_that_keeps_no_looks_is_named(tmp_path: Path) -> None:
+    """So are files that were set aside: both warnings, since groups are judged all the same."""
+    settings = Settings(state_dir=tmp_path)
+    (found,) = examine_archive(settings)
+    assert (found.state, found.said) == ("ok", f"looks are kept in {tmp_path}/warehouse/looks")
+    opened = tmp_path / "warehouse" / "looks" / "open"
+    opened.mkdir(parents=True)
+    (opened / "foreign.parquet").write_text("?")
+    LookArchive(settings.warehouse_path).tidy(datetime.now(UTC), settings.looks.retention)
+    (found,) = examine_archive(settings)
+    assert (found.state, "has 1 damaged file, the newest" in found.said) == ("warning", True)
+    assert "open-foreign.parquet" in found.said
+    opened.parent.rename(tmp_path / "moved")
+    opened.parent.write_text("a file")
+    (found,) = examine_archive(settings)
+    assert (found.state, found.said) == (
+        "warning",
+        f"looks cannot be written to {tmp_path}/warehouse/looks",
+    )
 
 
 @pytest.mark.long

@@ -10,6 +10,7 @@ from fairlead.sandbox import Services
 from fairlead.surfaces.cli import app
 from tests.conftest import KafkaTopic
 from tests.fairlead.kafka.conftest import commit, join_raw  # noqa: F401 - fixtures
+from tests.full_disk import no_room
 from tests.orchestration.conftest import (  # noqa: F401 - fixtures
     StartConsumers,
     pipeline,
@@ -33,7 +34,10 @@ def test_group_is_planned_in_this_process(
     start_consumers: StartConsumers,  # noqa: F811
     unique_name: str,
 ) -> None:
-    """A dry run stores nothing; without it, version 1 waits as a run's would; again nothing new."""
+    """A dry run stores nothing; without it, version 1 waits as a run's would; again nothing new.
+
+    A full disk keeps the look from being kept, and the plan from nothing.
+    """
     pipeline.configure(SOON)
     start_consumers(unique_name)
     tried = run(unique_name, "--dry-run", "--json")
@@ -49,8 +53,10 @@ def test_group_is_planned_in_this_process(
     assert said["version"] is None
     assert pipeline.decisions(unique_name) == []
 
-    stored = run(unique_name)
+    with no_room():
+        stored = run(unique_name)
     assert stored.exit_code == 0, stored.output
+    assert "the decision is stored, but the look is not kept: cannot write" in stored.stderr
     assert "badly spread" in stored.stdout
     assert "Stored as version 1: proposed" in stored.stdout
     plan = pipeline.store.get(unique_name, 1)

@@ -1,0 +1,77 @@
+"""Errors of the file system as one line: what failed, which path, what to do.
+
+Belongs here: the words, and which errors mean a full disk. Does not: writing any file.
+"""
+
+import errno
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from fairlead.errors import FileSystemError
+
+#: Errors that only a file system raises: no room, a quota, a size limit, mounted read-only.
+_NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS})
+_REMEDIES: Final = {
+    errno.ENOTDIR: "Remove the file that is in the way",
+    errno.EACCES: "Give this user the right to do so",
+    errno.EPERM: "Give this user the right to do so",
+    errno.EROFS: "Mount it writable",
+} | dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EFBIG), "Free some space there")
+#: What `tempfile` raises, as FileNotFoundError, if no directory takes a file.
+_NO_TEMPORARY: Final = "No usable temporary directory found"
+_ELSEWHERE: Final = "set state_dir or warehouse to another place"
+
+
+def cannot(
+    verb: str, place: str | Path, error: OSError, *, otherwise: str = _ELSEWHERE
+) -> FileSystemError:
+    """Return the error to raise in place of one of the file system.
+
+    Parameters
+    ----------
+    verb
+        What failed: `write`, `list`.
+    place
+        The path or the URI.
+    otherwise
+        What to do if that does not help.
+
+    Examples
+    --------
+    >>> print(cannot("write", "/srv/looks", OSError(errno.ENOSPC, "Error writing bytes to file")))
+    cannot write /srv/looks: No space left on device. Free some space there, or set state_dir or
+    warehouse to another place
+    """
+    reason = os.strerror(error.errno) if error.errno else str(error)
+    remedy = _REMEDIES.get(error.errno or 0, "Make sure that it can be reached")
+    remedies = ", or ".join(filter(None, (remedy, otherwise)))
+    return FileSystemError(f"cannot {verb} {place}: {reason}. {remedies}")
+
+
+@contextmanager
+def room_in(place: str | Path, *, otherwise: str = _ELSEWHERE) -> Iterator[None]:
+    """Raise a full or read-only disk as an error that names where there is no room.
+
+    Parameters
+    ----------
+    place
+        Where the block writes; the path that the error has goes before it.
+    otherwise
+        What to do if no room can be made.
+
+    Raises
+    ------
+    FileSystemError
+        There is no room. Other errors pass: a refused connection is an OSError, too.
+    """
+    try:
+        yield
+    except OSError as error:
+        if _NO_TEMPORARY in str(error):
+            raise FileSystemError(f"{error.strerror}. Free some space in one of them") from error
+        if error.errno not in _NO_ROOM:
+            raise
+        raise cannot("write", error.filename or place, error, otherwise=otherwise) from error

@@ -1,0 +1,79 @@
+"""Commands that find no room on the disk: a line that says where, and what to do."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from fairlead.settings import Settings
+from tests.full_disk import without_room
+from tests.ui.running import free_port
+
+FAIRLEAD = Path(sys.executable).with_name("fairlead")
+
+
+def on_full_disk(
+    state_dir: Path, *arguments: str, blocks: int = 1
+) -> "subprocess.CompletedProcess[str]":
+    """Run a command that finds no room, in a state directory."""
+    return subprocess.run(
+        without_room(FAIRLEAD, *arguments, blocks=blocks),
+        env=os.environ | {"FAIRLEAD_STATE_DIR": str(state_dir)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def no_room_in(state_dir: Path) -> str:
+    return (
+        f"fairlead: cannot write {state_dir}: File too large. Free some space there, or set "
+        "state_dir or warehouse to another place"
+    )
+
+
+@pytest.mark.long
+def test_spark_says_it_and_the_command_after_it_runs(tmp_path: Path) -> None:
+    """The planner's code server is started so: it works without a warm Spark."""
+    alone = on_full_disk(tmp_path, "spark", "up")
+    assert (alone.returncode, alone.stderr.splitlines()) == (1, [no_room_in(tmp_path)])
+    before = on_full_disk(tmp_path, "spark", "up", "--", "echo", "the code server", blocks=0)
+    assert (before.returncode, before.stdout) == (0, "the code server\n")
+    (line,) = before.stderr.splitlines()
+    assert line.startswith("fairlead: No usable temporary directory found in ")
+
+
+@pytest.mark.kafka
+def test_sandbox_says_it(services: object, tmp_path: Path) -> None:
+    """Nothing is left running."""
+    assert services
+    done = on_full_disk(tmp_path, "sandbox", "up")
+    assert (done.returncode, done.stderr.splitlines()) == (1, [no_room_in(tmp_path)])
+
+
+@pytest.mark.kafka
+@pytest.mark.postgres
+def test_up_says_it(settings: Settings, migrated: str, tmp_path: Path) -> None:
+    """After what the doctor has found; nothing is started."""
+    config = tmp_path / "fairlead.toml"
+    config.write_text(f'kafka.bootstrap_servers = "{settings.kafka.bootstrap_servers}"\n')
+    ports = ("--port", str(free_port()), "--dagster-port", str(free_port()))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FAIRLEAD_CONFIG", str(config))
+        patch.setenv("FAIRLEAD_POSTGRES__URL", migrated)
+        done = on_full_disk(tmp_path / "state", "up", *ports)
+    assert (done.returncode, done.stderr.splitlines()) == (1, [no_room_in(tmp_path / "state")])
+
+
+def test_full_disk_for_the_output_is_said() -> None:
+    """Whatever a command prints, it may be redirected to a file."""
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [FAIRLEAD, "simulate"], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert done.returncode == 1
+    assert done.stderr.splitlines() == [
+        "fairlead: cannot write the output: No space left on device. Free some space there"
+    ]
