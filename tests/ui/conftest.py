@@ -194,6 +194,7 @@ def browser() -> Iterator[Browser]:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=chromium.program,
+            timeout=PATIENCE_MS,
             env={**chromium.environment()},
             args=[
                 "--no-sandbox",

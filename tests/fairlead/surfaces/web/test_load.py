@@ -90,7 +90,8 @@ def test_reviews_under_way_do_not_keep_health_and_metrics(served: str, reviews: 
 def test_a_connection_that_asks_for_nothing_more_ends(served: str) -> None:
     """Kept-alive connections count among those that are allowed at once."""
     place = urlsplit(served)
-    with socket.create_connection((place.hostname or "", place.port or 0), 30) as connection:
+    at = (place.hostname or "", place.port or 0)
+    with socket.create_connection(at, timeout=PATIENCE_S) as connection:
         connection.sendall(b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n")
         pieces = list(iter(partial(connection.recv, 4096), b""))  # until the server ends it
     assert b"".join(pieces).startswith(b"HTTP/1.1 200")
