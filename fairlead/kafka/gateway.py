@@ -146,10 +146,9 @@ class KafkaGateway:
         KafkaUnavailableError
             No answer in time.
         """
-        listed = self._ask_members(_list_groups)
         names = sorted(
             group["group_id"]
-            for group in listed
+            for group in self._listed()
             if group["protocol_type"] == CONSUMER_PROTOCOL
             and group.get("group_type") != "share"
             and NUL not in group["group_id"]
@@ -338,6 +337,14 @@ class KafkaGateway:
             for group, told in self.broker_groups(broker_assigns).items()
         }
 
+    def _listed(self) -> list[dict[str, Any]]:
+        from kafka.errors import BrokerResponseError  # noqa: PLC0415 - see above
+
+        try:
+            return self._ask_members(_list_groups)
+        except BrokerResponseError as error:
+            raise KafkaUnavailableError(f"Kafka does not list groups: {error}") from error
+
     def assigned_by_brokers(self, groups: Iterable[str]) -> list[str]:
         """Return those of some groups that are of the consumer protocol (KIP-848), ascending.
 
@@ -346,13 +353,8 @@ class KafkaGateway:
         KafkaUnavailableError
             Brokers do not answer in time.
         """
-        from kafka.errors import BrokerResponseError  # noqa: PLC0415 - see above
-
         wanted = set(groups)
-        try:
-            listed = self._ask_members(_list_groups) if wanted else []
-        except BrokerResponseError as error:
-            raise KafkaUnavailableError(f"Kafka does not list groups: {error}") from error
+        listed = self._listed() if wanted else []
         return sorted(
             group["group_id"]
             for group in listed
@@ -417,7 +419,11 @@ class KafkaGateway:
 
     def _ask_members(self, question: "Callable[[KafkaAdminClient], Result]") -> Result:
         """Ask by kafka-python; after an error that may pass, again on new connections."""
-        from kafka.errors import BrokerResponseError, KafkaError  # noqa: PLC0415 - see above
+        from kafka.errors import (  # noqa: PLC0415 - see above
+            BrokerResponseError,
+            KafkaError,
+            RequestTimedOutError,
+        )
 
         retries = Retrying(
             retry=retry_if_exception(
@@ -429,9 +435,11 @@ class KafkaGateway:
         )
         try:
             return retries(lambda: question(self._open_member_admin()))
-        except BrokerResponseError:
-            raise
         except KafkaError as error:
+            if isinstance(error, BrokerResponseError) and not isinstance(
+                error, RequestTimedOutError
+            ):
+                raise  # about what was asked; kafka-python itself raises the time-out
             self._close_member_admin()
             raise KafkaUnavailableError(f"Kafka does not answer: {error}") from error
 
