@@ -36,7 +36,7 @@ def new_environment(folder: Path, wheel: Path, extra: str) -> Path:
     python = folder / "venv/bin/python"
     install = (uv, "pip", "install", "--python", python, "-c", ROOT / "requirements.lock")
     run(uv, "venv", "--python", sys.executable, "venv", cwd=folder)
-    run(*install, f"fairlead[{extra}] @ {wheel.as_uri()}", cwd=folder)
+    run(*install, f"kafka-fairlead[{extra}] @ {wheel.as_uri()}", cwd=folder)
     return python
 
 

@@ -112,6 +112,22 @@ def test_no_file_names_the_machine_it_was_written_on() -> None:
     assert found == []
 
 
+def test_nobody_is_told_to_install_from_an_index() -> None:
+    """Nothing is released: what has such a name on an index is of strangers."""
+    asks = re.compile(
+        r"(?:pip install|poetry add|uv add|uvx|pipx \w+) [^\n`]*(?<![\w./-])(?:kafka-)?fairlead\b"
+    )
+    requires = re.compile(r"(?<![\w./])(?:kafka-)?fairlead(?:\[|[=~]=|>=)")
+    told = [
+        f"{path.relative_to(ROOT)}: {found[0]}"
+        for path in files(*FOLDERS, "deploy", "docs", "jvm", "orchestration")
+        if path.is_file() and path.suffix in TEXT
+        for found in (*asks.finditer(path.read_text()), *requires.finditer(path.read_text()))
+        if "dist/" not in found[0]
+    ]
+    assert told == []
+
+
 def test_git_ignores_what_holds_passwords() -> None:
     """The files that the documents put them into are not offered to anybody who commits."""
     ignored = (ROOT / ".gitignore").read_text().split()

@@ -72,7 +72,12 @@ def tops(files: Iterable[str]) -> set[str]:
 def test_wheel_puts_nothing_of_a_common_name_into_site_packages(wheel: Path) -> None:
     """Packages of our own names alone, with their types, and the metadata."""
     files = names(wheel)
-    assert tops(files) == {"assignors", "fairlead", "fairlead_planner", "fairlead-0.1.0.dist-info"}
+    assert tops(files) == {
+        "assignors",
+        "fairlead",
+        "fairlead_planner",
+        "kafka_fairlead-0.1.0.dist-info",
+    }
     assert "fairlead/surfaces/survey/templates/survey.html" in files
     assert {f"{top}/py.typed" for top in ("assignors", "fairlead", "fairlead_planner")} <= files
     assert [name for name in files if "__pycache__" in name or "/tests/" in name] == []
@@ -81,8 +86,8 @@ def test_wheel_puts_nothing_of_a_common_name_into_site_packages(wheel: Path) -> 
 def test_wheel_says_what_it_is(wheel: Path) -> None:
     """Licence with its text, description, who may install it, and one extra a client."""
     with ZipFile(wheel) as archive:
-        metadata = message_from_bytes(archive.read("fairlead-0.1.0.dist-info/METADATA"))
-        licence = archive.read("fairlead-0.1.0.dist-info/licenses/LICENSE")
+        metadata = message_from_bytes(archive.read("kafka_fairlead-0.1.0.dist-info/METADATA"))
+        licence = archive.read("kafka_fairlead-0.1.0.dist-info/licenses/LICENSE")
     assert licence == (ROOT / "LICENSE").read_bytes()
     assert metadata["License-Expression"] == "Apache-2.0"
     assert metadata["License-File"] == "LICENSE"

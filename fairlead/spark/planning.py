@@ -8,7 +8,6 @@ Spark (`candidates`), judging a group (`fairlead.domain.candidate_rows`).
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
-from importlib.metadata import version
 from itertools import islice
 from typing import Final
 
@@ -17,6 +16,7 @@ import pyarrow.compute as pc
 
 from assignors.metrics import Metrics
 from fairlead.archive import LookArchive
+from fairlead.common.installed import installed_version
 from fairlead.common.tables import slices
 from fairlead.domain.candidate_figures import OBSERVED
 from fairlead.domain.candidate_rows import Row, judge_groups
@@ -159,7 +159,7 @@ def fingerprint(policies: Mapping[str, Policy]) -> str:
     policies
         Group to its policy.
     """
-    digest = hashlib.sha256(version("fairlead").encode())
+    digest = hashlib.sha256(installed_version().encode())
     for group, policy in sorted(policies.items()):
         digest.update(f"\0{group}\0{policy.model_dump_json()}".encode())
     return digest.hexdigest()

@@ -195,7 +195,8 @@ def _require_library() -> None:
         import cryptography  # noqa: F401, PLC0415 - an extra
     except ImportError as error:
         raise ConfigurationError(
-            "A key is configured, but signatures cannot be verified: pip install 'fairlead[signed]'"
+            "A key is configured, but signatures cannot be verified: the package cryptography is "
+            "missing. Install Fairlead's wheel with its extra: signed"
         ) from error
 
 

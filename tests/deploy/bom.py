@@ -20,6 +20,7 @@ from cyclonedx.output.json import JsonV1Dot6
 from packageurl import PackageURL
 from packaging.requirements import Requirement
 
+from fairlead.common.installed import DISTRIBUTION
 from fairlead.sandbox import jars
 
 ROOT: Final = Path(__file__).parents[2]
@@ -86,8 +87,8 @@ _OF_GROUP: Final = re.compile(r"(?P<group>.+?)_(?P<jar>[^_]+(_2\.13)?-\d.*\.jar)
 def bill() -> Bom:
     """Return what the image has, and, as optional, what the sandbox downloads beside it."""
     bom = Bom()
-    packages = {found.name.lower(): found for found in _needed("fairlead", {"planner"})}
-    own = packages.pop("fairlead")
+    packages = {found.name.lower(): found for found in _needed(DISTRIBUTION, {"planner"})}
+    own = packages.pop(DISTRIBUTION)
     whole = _component(own.name, own.version, licence(own), "pypi")
     bom.metadata.component = whole
     bom.components.update(

@@ -3,13 +3,14 @@
 import json
 import subprocess
 from collections.abc import Iterator
-from importlib.metadata import distribution, version
+from importlib.metadata import distribution
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from fairlead.common.installed import installed_version
 from fairlead.settings import load_settings
 from tests.deploy.charts import (
     CHART,
@@ -112,7 +113,7 @@ def test_secret_of_the_proxy_reaches_the_pages_alone(monkeypatch: pytest.MonkeyP
 
 def test_version_is_that_of_the_package() -> None:
     """Chart, image, jar and package are released together, as the changelog says."""
-    released = version("fairlead")
+    released = installed_version()
     described = yaml.safe_load((CHART / "Chart.yaml").read_text())
     assert described["version"] == described["appVersion"] == released
     jar = f"<artifactId>fairlead-kafka</artifactId>\n  <version>{released}</version>"

@@ -18,7 +18,7 @@ _FENCED: Final = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 _IN_A_SENTENCE: Final = re.compile(
-    r"`((?:dagster|fairlead|make|pip install|pytest|python -m) [^`\n]+)`"
+    r"`((?:dagster|(?:\.venv/bin/)?fairlead|make|pip install|pytest|python -m|uvx) [^`\n]+)`"
 )
 _COMMENT: Final = re.compile(r"<!--.*?-->", re.DOTALL)
 

@@ -16,7 +16,6 @@ from unittest.mock import patch
 
 import yaml
 from click.testing import CliRunner
-from packaging.requirements import Requirement
 from typer.main import get_command
 
 from fairlead.errors import SandboxError
@@ -73,12 +72,25 @@ def _python(arguments: Sequence[str]) -> None:
 
 
 def _pip(arguments: Sequence[str]) -> None:
-    install, *requirements = arguments
+    install, wheel = arguments
     assert install == "install"
-    for text in requirements:
-        requirement = Requirement(text)
-        assert requirement.name == "fairlead"
-        assert requirement.extras <= set(_project()["optional-dependencies"]), text
+    _is_ours(wheel)
+
+
+def _uvx(arguments: Sequence[str]) -> None:
+    option, wheel, program, *rest = arguments
+    assert (option, program) == ("--from", "fairlead"), f"uvx {shlex.join(arguments)}"
+    _is_ours(wheel)
+    _fairlead(rest)
+
+
+def _is_ours(wheel: str) -> None:
+    """Check that `make dist` builds this wheel, and that it has the extras."""
+    project = _project()
+    path, _, extras = wheel.rstrip("]").partition("[")
+    name = project["name"].replace("-", "_")
+    assert path == f"dist/{name}-{project['version']}-py3-none-any.whl", wheel
+    assert set(extras.split(",")) <= project["optional-dependencies"].keys(), wheel
 
 
 def _pytest(arguments: Sequence[str]) -> None:
@@ -140,6 +152,7 @@ def _project() -> Mapping[str, Any]:
 
 _CHECKS: Final[Mapping[str, Callable[[Sequence[str]], None]]] = {
     ".": _source,
+    ".venv/bin/fairlead": _fairlead,
     "cp": _cp,
     "dagster": _dagster,
     "export": _export,
@@ -151,4 +164,5 @@ _CHECKS: Final[Mapping[str, Callable[[Sequence[str]], None]]] = {
     "pip": _pip,
     "pytest": _pytest,
     "python": _python,
+    "uvx": _uvx,
 }

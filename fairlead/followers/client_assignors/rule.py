@@ -102,7 +102,7 @@ class DirectRule:
         except ModuleNotFoundError as error:
             log.error(  # noqa: TRY400 - the traceback adds nothing to what is missing
                 "The assignor %s needs %s where members read different topics; assigning fairly "
-                "instead. Install fairlead[flow] in every consumer of the group",
+                "instead. Install Fairlead's wheel with its extra `flow` in every consumer",
                 self._name,
                 error.name,
             )

@@ -24,9 +24,9 @@ _SANDBOX: Final[ContextVar[Path | None]] = ContextVar("sandbox", default=None)
 def show_version(asked: bool) -> None:  # noqa: FBT001 - typer's signature
     """Answer `--version`."""
     if asked:
-        from importlib.metadata import version
+        from fairlead.common.installed import installed_version
 
-        say(f"fairlead {version('fairlead')}")
+        say(f"fairlead {installed_version()}")
         raise typer.Exit
 
 

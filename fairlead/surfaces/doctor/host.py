@@ -29,7 +29,9 @@ def examine_host(settings: Settings) -> Iterator[Finding]:
     for package, what in (("pyspark", "planning runs"), ("dagster", "schedules, sensors, the UI")):
         if importlib.util.find_spec(package) is None:
             said = f"{package} is missing: {what} need it"
-            yield Finding(package, "warning", said, "pip install 'fairlead[planner]'")
+            yield Finding(
+                package, "warning", said, "install Fairlead's wheel with its extra: planner"
+            )
     yield _spark(settings)
     place = Path(settings.state_dir).absolute()
     while not place.exists():

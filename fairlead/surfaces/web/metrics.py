@@ -12,7 +12,6 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from importlib.metadata import version
 from operator import attrgetter
 from typing import Any, Final
 
@@ -22,6 +21,7 @@ from prometheus_client.registry import Collector
 from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 
+from fairlead.common.installed import installed_version
 from fairlead.domain.policy import Policy, policy_for
 from fairlead.errors import FairleadError
 from fairlead.settings import WebSettings
@@ -274,7 +274,7 @@ class GroupCollector(Collector):
     def collect(self) -> Iterator[Metric]:
         """Read, and yield the metrics."""
         build = InfoMetricFamily("fairlead_build", "The version of Fairlead.")
-        build.add_metric([], {"version": version("fairlead")})
+        build.add_metric([], {"version": installed_version()})
         yield build
         links = InfoMetricFamily("fairlead_web", "Where browsers reach the pages and the docs.")
         web = self._web

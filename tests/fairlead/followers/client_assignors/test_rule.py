@@ -86,4 +86,4 @@ def test_missing_solver_falls_back_to_fair(
         shares = sticky().assign(members, {"t": 1, "u": 3})
     owned = sorted((t, p) for share in shares.values() for t, ps in share.items() for p in ps)
     assert owned == [("t", 0), ("u", 0), ("u", 1), ("u", 2)]
-    assert "fairlead[flow]" in caplog.text
+    assert "extra `flow`" in caplog.text

@@ -4,11 +4,11 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping
-from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 
+from fairlead.common.installed import installed_version
 from fairlead.surfaces.cli import app, plan_steps
 from tests.waiting import PATIENCE_S
 
@@ -150,7 +150,7 @@ def test_error_of_ours_is_one_line_and_exit_code_1(
 def test_version_is_that_of_the_package(tmp_path: Path) -> None:
     """What a bug report needs first."""
     done = fairlead("--version", directory=tmp_path)
-    assert (done.returncode, done.stdout) == (0, f"fairlead {version('fairlead')}\n")
+    assert (done.returncode, done.stdout) == (0, f"fairlead {installed_version()}\n")
 
 
 def test_commands_start_without_loading_the_planner() -> None:
