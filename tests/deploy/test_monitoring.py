@@ -153,7 +153,7 @@ def test_every_alert_leads_to_a_page_and_to_what_to_do(exposed: list[Metric]) ->
         assert runbook is not None, rule["alert"]
         assert {page["label"], runbook["label"]} == {"url", "docs_url"} == info.keys()
         assert page["path"].partition("?")[0] in {"/", "/group", "/review"}
-        name, _, anchor = runbook["path"].strip("/").partition("/#")
+        name, _, anchor = runbook["path"].strip("/").partition(".html#")
         headings = re.findall(
             "^## (.+)$", (DEPLOY.parent / f"docs/{name}.md").read_text(), re.MULTILINE
         )

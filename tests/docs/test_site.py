@@ -74,6 +74,20 @@ def test_links_in_the_repository_lead_somewhere() -> None:
     assert broken == []
 
 
+def test_alerts_lead_to_what_is_built(site: tuple[Path, str]) -> None:
+    """Each `runbook_url` is a page of the site, with the heading that it names."""
+    folder, _ = site
+    alerts = (ROOT / "deploy/prometheus/alerts.yml").read_text()
+    runbooks = re.findall(r"runbook_url: .*\{\{ end \}\}/(\S+)#([\w-]+)'", alerts)
+    assert len(runbooks) == alerts.count("alert: ")
+    missing = [
+        f"{page}#{anchor}"
+        for page, anchor in runbooks
+        if not (folder / page).is_file() or f'id="{anchor}"' not in (folder / page).read_text()
+    ]
+    assert missing == []
+
+
 def test_runbook_answers_every_alert() -> None:
     """Whoever is called finds what to look at."""
     alerts = re.findall(r"alert: (\w+)", (ROOT / "deploy/prometheus/alerts.yml").read_text())

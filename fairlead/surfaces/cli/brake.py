@@ -41,7 +41,8 @@ def brake(
     from fairlead.store.brakes import put_on
 
     what = _what(group, every=every)
-    ask(f"Put the brake on {what}? No new plan goes out until it is released.", yes=yes)
+    then = "Until it is released, no new plan goes out, except approved rollbacks."
+    ask(f"Put the brake on {what}? {then}", yes=yes)
     with opened_engine() as engine:
         put_on(engine, group, reason=reason)
     _say(group, f"The brake holds {what}: no new plan goes out", braked=True, as_json=as_json)

@@ -67,7 +67,8 @@ def list_plans(
     state: Annotated[
         str | None,
         typer.Option(
-            help="proposed, approved, published, superseded, rejected, expired, stale or retired.",
+            help="proposed, approved, sending, published, superseded, rejected, expired, stale, "
+            "refused or retired.",
             callback=plan_steps.known_state,
             autocompletion=complete_state,
         ),

@@ -1,17 +1,23 @@
 """The entry point `fairlead`: help, and how errors reach a person."""
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
+from typer.main import get_command
 
 from fairlead.common.installed import installed_version
+from fairlead.store.models import STATES
 from fairlead.surfaces.cli import app, plan_steps
+from fairlead.surfaces.doctor import PARTS
 from tests.waiting import PATIENCE_S
 
+ROOT = Path(__file__).parents[4]
 FAIRLEAD = Path(sys.executable).with_name("fairlead")
 COMMANDS = [
     *("assign", "partition", "backtest", "simulate", "groups", "lag", "history", "serve"),
@@ -89,6 +95,38 @@ def test_every_command_explains_itself() -> None:
         if not (command.help or (command.callback and command.callback.__doc__))
     ]
     assert silent == []
+
+
+def help_of(option: str, *command: str) -> str:
+    """Return the help of one option of a command."""
+    found: Any = get_command(app)
+    for name in command:
+        found = found.commands[name]
+    (text,) = [parameter.help for parameter in found.params if option in parameter.opts]
+    return str(text)
+
+
+def test_help_names_every_value_that_an_option_takes() -> None:
+    """The states of a plan, and the parts of the doctor: those, and no others."""
+    states = re.findall(r"\w+", help_of("--state", "plans", "list").replace(" or ", ", "))
+    assert states == list(STATES)
+    parts = help_of("--skip", "doctor").removeprefix("Leave out ").partition(";")[0]
+    assert re.findall(r"\w+", parts.replace(" or ", ", ")) == list(PARTS)
+
+
+def test_every_text_about_the_brake_names_its_exception() -> None:
+    """Approved rollbacks go out: whoever is told what the brake stops is told that, too."""
+    texts = {
+        "README.md": r"`fairlead brake --all[^;]*",
+        "docs/operations.md": r"While the brake holds, the database[^|]*",
+        "docs/command-line.md": r"\| `fairlead brake orders .*",
+        "deploy/prometheus/alerts.yml": r"No new plan goes out[^;]*",
+        "fairlead/surfaces/cli/brake.py": r"Until it is released.*",
+    }
+    for path, pattern in texts.items():
+        found = re.search(pattern, (ROOT / path).read_text())
+        assert found is not None, path
+        assert "rollback" in found[0], path
 
 
 def test_every_command_shows_examples() -> None:
