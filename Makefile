@@ -138,8 +138,9 @@ docs: install
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet
 	@echo "Open .fairlead/site/index.html; for its search: $(BIN)/python -m http.server -d .fairlead/site"
 
+# On the database of fairlead.toml or FAIRLEAD_POSTGRES__URL, else on the sandbox's.
 psql: install
-	@$(BIN)/fairlead sandbox psql
+	@$(BIN)/fairlead db psql
 
 # Another version of uv: its number is in requirements-uv.lock.
 lock: | $(UV)

@@ -173,7 +173,7 @@ app.add_typer(
 app.add_typer(policy.app, name="policy")
 app.add_typer(sandbox.app, name="sandbox", short_help="Embedded Kafka and Postgres, in .fairlead.")
 app.add_typer(spark.app, name="spark", short_help="Spark kept warm on this machine.")
-app.add_typer(db.app, name="db", short_help="The database's schema and size.")
+app.add_typer(db.app, name="db", short_help="The database's schema and size; psql.")
 app.add_typer(keys.app, name="keys")
 app.add_typer(notify.app, name="notify")
 

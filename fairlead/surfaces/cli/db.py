@@ -1,20 +1,37 @@
-"""`fairlead db`: the schema of Fairlead's database, and what its history takes.
+"""`fairlead db`: the schema of Fairlead's database, what its history takes, and psql on it.
 
 Belongs here: commands over `fairlead.store.migrate` and `fairlead.store.retention`. Does not: how
 migrations are run, nor what may go.
 """
 
-from collections.abc import Mapping
+import os
+import signal
+import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from fairlead.surfaces.cli.output import epilog, say, say_error
 
+if TYPE_CHECKING:
+    from fairlead.settings import Settings
+
+#: Said before psql opens: `\d` lists more, and these are what people ask first.
+VIEWS: Final = """\
+Ask these five views; \\d+ NAME says what their columns mean, \\dv what others there are:
+  plan_history     every version: state, who decided, what it moves, predicts and achieved
+  plan_moves       each partition whose owner a version changes, with the reason
+  adoption         how far consumers follow the published version
+  balance_history  how evenly work was spread: observed, predicted, achieved
+  lag_history      offsets, lag, rates, status and owner of every partition in every snapshot
+"""
+
 app = typer.Typer(
     help="The schema and the size of the database that postgres.url names (fairlead.toml, "
-    "FAIRLEAD_*).",
+    "FAIRLEAD_*), and psql on it.",
     no_args_is_help=True,
 )
 
@@ -82,6 +99,64 @@ def prune(
             say_error(error)  # the database may answer next time, or a long read has ended
         time.sleep(every * 3600)
     _prune(older_than, dry_run=dry_run)
+
+
+@app.command(
+    context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
+    epilog=epilog("db psql", "db psql -- -c 'SELECT * FROM plan_history'"),
+)
+def psql(
+    arguments: Annotated[list[str] | None, typer.Argument(help="Passed on to psql.")] = None,
+) -> None:
+    """Open psql on the plan history; arguments go to psql: `fairlead db psql -- -c '...'`.
+
+    If no setting names a database, psql opens that of the sandbox in the state directory; a
+    sandbox's Postgres that is stopped runs as long as psql does.
+    """
+    from sqlalchemy import make_url
+
+    from fairlead.sandbox.postgres import psql_path
+    from fairlead.settings import load_settings
+
+    settings = load_settings()
+    named = "url" in settings.postgres.model_fields_set
+    with nullcontext(_url()) if named else _sandbox_url(settings) as text:
+        if not arguments:
+            typer.echo(VIEWS, err=True)
+        url = make_url(text).set(drivername="postgresql")
+        options = f"{os.environ.get('PGOPTIONS', '')} -c search_path=fairlead,public".strip()
+        # Other users of this machine see arguments, but no variables.
+        password = {"PGPASSWORD": url.password} if url.password else {}
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for psql, which ends a query by it
+        done = subprocess.run(
+            [psql_path(), str(url.set(password=None)), *(arguments or [])],
+            env={**os.environ, **password, "PGOPTIONS": options},
+            check=False,
+        )
+    raise typer.Exit(done.returncode)
+
+
+@contextmanager
+def _sandbox_url(settings: "Settings") -> Iterator[str]:
+    """Start the Postgres of the sandbox, if it does not run, until the block ends."""
+    from fairlead.errors import SandboxError
+    from fairlead.sandbox import Sandbox
+
+    postgres = Sandbox(
+        settings.state_dir, progress=lambda line: typer.echo(line, err=True)
+    ).postgres
+    if not postgres.state_dir.exists():
+        raise SandboxError(
+            f"No setting names a database, and there is no plan history in "
+            f"{postgres.state_dir.parent} yet: set postgres.url, or try `fairlead demo`"
+        )
+    keep = postgres.process() is not None
+    postgres.start()
+    try:
+        yield postgres.url("fairlead")
+    finally:
+        if not keep:
+            postgres.stop()
 
 
 def _prune(older_than: datetime | None, *, dry_run: bool) -> None:

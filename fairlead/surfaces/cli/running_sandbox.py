@@ -58,7 +58,7 @@ def ask(question: str, *, yes: bool) -> None:
     if yes:
         return
     if not sys.stdin.isatty():
-        raise typer.BadParameter("there is no terminal to ask at", param_hint="--yes")
+        raise typer.BadParameter("there is no terminal to ask at; add --yes to go ahead")
     sandbox = _SANDBOX.get()
     where = f"On the sandbox in {sandbox}: " if sandbox else ""
     typer.confirm(visible(where + question), abort=True, err=True)

@@ -3,10 +3,7 @@
 Belongs here: commands over `fairlead.sandbox`. Does not: how the services are run.
 """
 
-import os
-import signal
-import subprocess
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -14,16 +11,6 @@ from fairlead.surfaces.cli.output import epilog
 
 if TYPE_CHECKING:
     from fairlead.sandbox import Sandbox
-
-#: Said before psql opens: `\d` lists more, and these are what people ask first.
-VIEWS: Final = """\
-Ask these five views; \\d+ NAME says what their columns mean, \\dv what others there are:
-  plan_history     every version: state, who decided, what it moves, predicts and achieved
-  plan_moves       each partition whose owner a version changes, with the reason
-  adoption         how far consumers follow the published version
-  balance_history  how evenly work was spread: observed, predicted, achieved
-  lag_history      offsets, lag, rates, status and owner of every partition in every snapshot
-"""
 
 app = typer.Typer(
     help="Embedded Kafka and Postgres under the state directory (.fairlead).",
@@ -54,43 +41,6 @@ def status() -> None:
         raise typer.Exit(1)
     typer.echo(f"Kafka     {services.bootstrap_servers}")
     typer.echo(f"Postgres  {services.postgres_url}")
-
-
-@app.command(
-    context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
-    epilog=epilog("sandbox psql", "sandbox psql -- -c 'SELECT * FROM plan_history'"),
-)
-def psql(
-    arguments: Annotated[list[str] | None, typer.Argument(help="Passed on to psql.")] = None,
-) -> None:
-    """Open psql on the plan history; arguments go to psql: `fairlead sandbox psql -- -c '...'`.
-
-    Where Postgres does not run, it is started for as long as psql does.
-    """
-    from fairlead.errors import SandboxError
-    from fairlead.sandbox.postgres import psql_path
-
-    postgres = _sandbox().postgres
-    if not postgres.state_dir.exists():
-        raise SandboxError(
-            f"There is no plan history in {postgres.state_dir.parent} yet: try `fairlead demo`"
-        )
-    if not arguments:
-        typer.echo(VIEWS, err=True)
-    keep = postgres.process() is not None
-    options = f"{os.environ.get('PGOPTIONS', '')} -c search_path=fairlead,public".strip()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for psql, which ends a query by it
-    postgres.start()
-    try:
-        done = subprocess.run(
-            [psql_path(), postgres.url("fairlead"), *(arguments or [])],
-            env={**os.environ, "PGOPTIONS": options},
-            check=False,
-        )
-    finally:
-        if not keep:
-            postgres.stop()
-    raise typer.Exit(done.returncode)
 
 
 def _sandbox() -> "Sandbox":

@@ -4,11 +4,13 @@ Belongs here: arguments, and when it looks. Does not: what is found (`fairlead.s
 """
 
 import time
+from contextlib import suppress
 from typing import Annotated, Literal
 
 import typer
 
 from fairlead.surfaces.cli.output import print_json, say, say_error
+from fairlead.surfaces.cli.running_sandbox import use_running_sandbox
 
 
 def survey(
@@ -20,7 +22,10 @@ def survey(
     ] = 60.0,
     bootstrap_servers: Annotated[
         str | None,
-        typer.Option(help="The cluster. Default: kafka.bootstrap_servers of fairlead.toml."),
+        typer.Option(
+            help="The cluster. Default: kafka.bootstrap_servers of fairlead.toml; without that "
+            "file, a running sandbox."
+        ),
     ] = None,
     form: Annotated[
         Literal["text", "json", "html"], typer.Option("--format", help="Of the answer.")
@@ -39,6 +44,9 @@ def survey(
     from fairlead.surfaces.survey.finding import ENOUGH, Survey
     from fairlead.surfaces.survey.page import as_lines, as_page
 
+    if bootstrap_servers is None:
+        with suppress(ModuleNotFoundError):  # the extra `survey` brings no sandbox
+            use_running_sandbox()
     settings = load_settings()
     kafka = settings.kafka
     if bootstrap_servers:

@@ -33,6 +33,7 @@ def fairlead(
     return subprocess.run(
         [FAIRLEAD, *arguments],
         capture_output=True,
+        stdin=subprocess.DEVNULL,
         text=True,
         check=False,
         cwd=directory,
@@ -112,6 +113,13 @@ def test_help_names_every_value_that_an_option_takes() -> None:
     assert states == list(STATES)
     parts = help_of("--skip", "doctor").removeprefix("Leave out ").partition(";")[0]
     assert re.findall(r"\w+", parts.replace(" or ", ", ")) == list(PARTS)
+
+
+def test_question_without_a_terminal_names_the_option_that_answers_it(tmp_path: Path) -> None:
+    """A script that brakes is told to add --yes, before anything is done."""
+    result = fairlead("brake", "--all", "--reason", "incident", directory=tmp_path)
+    assert result.returncode == 2
+    assert "there is no terminal to ask at; add --yes" in result.stderr
 
 
 def test_every_text_about_the_brake_names_its_exception() -> None:

@@ -1,6 +1,11 @@
 """`fairlead db` migrates the database that the settings name."""
 
+import os
+import subprocess
+import sys
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from urllib.parse import urlsplit
 
 import psycopg
 import pytest
@@ -13,6 +18,7 @@ from fairlead.surfaces.cli.db import app
 pytestmark = pytest.mark.postgres
 
 HEAD = migrate.head()
+FAIRLEAD = Path(sys.executable).with_name("fairlead")
 
 
 def run(database: str, *arguments: str) -> tuple[int, str]:
@@ -49,6 +55,20 @@ def test_check_finds_the_database_in_order(database: str) -> None:
     """Models, migrations and database agree after an upgrade."""
     run(database, "upgrade")
     assert run(database, "check") == (0, "the database is what this version expects")
+
+
+def test_psql_opens_the_database_of_the_settings(database: str, tmp_path: Path) -> None:
+    """That of fairlead.toml, not the sandbox's."""
+    (tmp_path / "fairlead.toml").write_text(f'[postgres]\nurl = "{database}"\n')
+    done = subprocess.run(
+        [FAIRLEAD, "db", "psql", "--", "-At", "-c", "SELECT current_database()"],
+        cwd=tmp_path,
+        env={name: value for name, value in os.environ.items() if name != "FAIRLEAD_CONFIG"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (0, f"{urlsplit(database).path[1:]}\n"), done.stderr
 
 
 def test_prune_says_what_would_go_and_drops_it(database: str) -> None:

@@ -72,7 +72,7 @@ def test_services_stay_between_commands(
     assert f"export FAIRLEAD_POSTGRES__URL='{services.postgres_url}'" in up.stdout.splitlines()
     status = fairlead("status")
     assert (status.returncode, services.bootstrap_servers in status.stdout) == (0, True)
-    for command in (["db", "upgrade"], ["groups"]):
+    for command in (["db", "upgrade"], ["groups"], ["survey", "--minutes", "0"]):
         found = in_directory(tmp_path, *command, state_dir=state_dir)
         assert (found.returncode, found.stderr) == (0, "")
     terminal, theirs = os.openpty()
@@ -88,7 +88,7 @@ def test_services_stay_between_commands(
     assert (status.returncode, status.stdout) == (1, "not running\n")
 
 
-def test_psql_speaks_to_the_plan_history(fairlead: Fairlead, state_dir: Path) -> None:
+def test_psql_speaks_to_the_plan_history(state_dir: Path, tmp_path: Path) -> None:
     """Psql finds the schema's tables by their bare names, and leaves a stopped Postgres stopped."""
     postgres = Sandbox(state_dir).postgres
     postgres.start()
@@ -97,19 +97,27 @@ def test_psql_speaks_to_the_plan_history(fairlead: Fairlead, state_dir: Path) ->
         connection.execute("CREATE SCHEMA fairlead")
         connection.execute("CREATE TABLE fairlead.plan_history AS SELECT 'orders' AS group_id")
     postgres.stop()
-    answer = fairlead("psql", "-At", "-c", "SELECT group_id FROM plan_history")
+    answer = in_directory(
+        tmp_path,
+        "db",
+        "psql",
+        "-At",
+        "-c",
+        "SELECT group_id FROM plan_history",
+        state_dir=state_dir,
+    )
     assert (answer.returncode, answer.stdout, answer.stderr) == (0, "orders\n", "")
     assert postgres.process() is None
-    opened = fairlead("psql")  # and ends with standard input
+    opened = in_directory(tmp_path, "db", "psql", state_dir=state_dir)  # ends with standard input
     assert opened.returncode == 0
     assert "plan_history     every version" in opened.stderr
 
 
 def test_psql_without_a_history_says_how_to_get_one(tmp_path: Path) -> None:
     """One line on standard error, no traceback."""
-    answer = in_directory(tmp_path, "sandbox", "psql", state_dir=tmp_path / "state")
+    answer = in_directory(tmp_path, "db", "psql", state_dir=tmp_path / "state")
     assert answer.returncode == 1
-    assert answer.stderr.startswith("fairlead: There is no plan history in ")
+    assert answer.stderr.startswith("fairlead: No setting names a database, and there is no plan ")
 
 
 def test_down_without_a_sandbox_is_harmless(tmp_path: Path) -> None:
