@@ -88,7 +88,7 @@ class KafkaSettings(_Section):
     bootstrap_servers: str = "localhost:9092"
     properties: dict[str, LibrdkafkaValue] = Field(
         default_factory=dict,
-        description="Any librdkafka setting, such as security.protocol. Values are never logged.",
+        description="Settings of librdkafka, such as security.protocol. Values are never logged.",
     )
     plan_topic: str = "fairlead.plans"
     plan_topic_replication_factor: int = Field(

@@ -7,6 +7,10 @@ kafka-python calls them. Does not: any other librdkafka setting, which kafka-pyt
 from collections.abc import Mapping
 from typing import Any, Final
 
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
+
+from fairlead.common.nearest import nearest
 from fairlead.errors import ConfigurationError
 
 _NAMES: Final = {
@@ -17,7 +21,6 @@ _NAMES: Final = {
     "sasl.mechanisms": "sasl_mechanism",
     "sasl.username": "sasl_plain_username",
     "sasl.password": "sasl_plain_password",
-    "sasl.kerberos.service.name": "sasl_kerberos_service_name",
     "ssl.ca.location": "ssl_cafile",
     "ssl.certificate.location": "ssl_certfile",
     "ssl.crl.location": "ssl_crlfile",
@@ -27,6 +30,32 @@ _NAMES: Final = {
 _UPPER_CASE: Final = {"security_protocol", "sasl_mechanism"}
 _HOSTNAME_CHECK: Final = "ssl.endpoint.identification.algorithm"
 _VERIFICATION: Final = "enable.ssl.certificate.verification"
+_MECHANISMS: Final = {"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"}
+_OAUTH: Final = "OAuth is not supported, because kafka-python gets no token from librdkafka"
+_STORE: Final = (
+    "kafka-python reads PEM files: use ssl.ca.location, ssl.certificate.location and "
+    "ssl.key.location"
+)
+_UNKNOWN_TO_KAFKA_PYTHON: Final = "kafka-python has no such setting"
+#: Settings of librdkafka that are refused, or what their names begin with, to the reason.
+REFUSED: Final = {
+    "sasl.oauthbearer.": _OAUTH,
+    "enable.sasl.oauthbearer.unsecure.jwt": _OAUTH,
+    "sasl.kerberos.": "Kerberos is not supported, because confluent-kafka is built without it",
+    "sasl.jaas.config": "it is a setting of Java clients: use sasl.username and sasl.password",
+    "ssl.keystore.": _STORE,
+    "ssl.truststore.": _STORE,
+    "ssl.ca.pem": _STORE,
+    "ssl.certificate.pem": _STORE,
+    "ssl.key.pem": _STORE,
+    _VERIFICATION: "certificates are always verified: name their authority in ssl.ca.location",
+    "ssl.ca.certificate.stores": _UNKNOWN_TO_KAFKA_PYTHON,
+    "ssl.cipher.suites": _UNKNOWN_TO_KAFKA_PYTHON,
+    "ssl.curves.list": _UNKNOWN_TO_KAFKA_PYTHON,
+    "ssl.engine.": _UNKNOWN_TO_KAFKA_PYTHON,
+    "ssl.providers": _UNKNOWN_TO_KAFKA_PYTHON,
+    "ssl.sigalgs.list": _UNKNOWN_TO_KAFKA_PYTHON,
+}
 _SECURITY_PREFIXES: Final = ("security.", "sasl.", "ssl.", "enable.ssl.", "enable.sasl.")
 
 
@@ -48,7 +77,8 @@ def kafka_python_settings(librdkafka: Mapping[str, Any]) -> dict[str, Any]:
     Raises
     ------
     ConfigurationError
-        A security setting has no equivalent; the message names it, never its value.
+        A security setting is misspelt or refused; the message names it and the reason, never its
+        value.
 
     Examples
     --------
@@ -57,19 +87,41 @@ def kafka_python_settings(librdkafka: Mapping[str, Any]) -> dict[str, Any]:
     {'bootstrap_servers': 'k:9093', 'security_protocol': 'SSL', 'ssl_cafile': 'ca.pem'}
     """
     translated: dict[str, Any] = {}
-    untranslatable = []
+    problems = []
     for name, value in librdkafka.items():
-        if name in _NAMES:
-            target = _NAMES[name]
+        target = _NAMES.get(name)
+        if target is not None:
             translated[target] = value.upper() if target in _UPPER_CASE else value
+            if target == "sasl_mechanism" and value.upper() not in _MECHANISMS:
+                problems.append(f"{name} is none of {', '.join(sorted(_MECHANISMS))}")
         elif name == _HOSTNAME_CHECK:
             translated["ssl_check_hostname"] = value.lower() != "none"
-        elif name.startswith(_SECURITY_PREFIXES) and (name, value) != (_VERIFICATION, "true"):
-            untranslatable.append(name)
-    if untranslatable:
+        elif (name, value) != (_VERIFICATION, "true") and (why := _objection(name)):
+            problems.append(why)
+    if problems:
         raise ConfigurationError(
-            f"kafka.properties: {', '.join(sorted(untranslatable))} cannot be used here: members' "
-            "subscriptions are read by a second client, kafka-python, which has no such setting. "
-            "Certificates and keys are given as files, by the ssl.*.location settings"
+            f"kafka.properties: {'; '.join(sorted(problems))}. Fairlead connects with librdkafka "
+            "and kafka-python, and takes security settings that both have"
         )
     return translated
+
+
+def _objection(name: str) -> str | None:
+    """Return why a setting is refused; None: it is not."""
+    reasons = (why for start, why in REFUSED.items() if name.startswith(start))
+    if why := next(reasons, None):
+        return f"{name} cannot be used: {why}"
+    meant = nearest(name, [*_NAMES, _HOSTNAME_CHECK])
+    if name.startswith(_SECURITY_PREFIXES) or (meant and not _known_to_librdkafka(name)):
+        return f"{name} is no such setting" + (f": did you mean {meant}?" if meant else "")
+    return None
+
+
+def _known_to_librdkafka(name: str) -> bool:
+    try:
+        AdminClient({"log_level": "0", name: ""})
+    except KafkaException as error:
+        return "No such configuration property" not in str(error)
+    except (TypeError, ValueError):  # of a callback: the binding knows it
+        return True
+    return True

@@ -1,11 +1,16 @@
 """One set of settings for two client libraries."""
 
+import re
+from pathlib import Path
+
 import pytest
 
 from fairlead.errors import ConfigurationError
 from fairlead.kafka.gateway import KafkaGateway
-from fairlead.kafka.kafka_python_settings import kafka_python_settings
+from fairlead.kafka.kafka_python_settings import REFUSED, kafka_python_settings
 from fairlead.settings import KafkaSettings
+
+ROOT = Path(__file__).parents[3]
 
 
 def test_tls_and_sasl_are_translated() -> None:
@@ -52,6 +57,38 @@ def test_an_untranslatable_setting_is_named_without_its_value(name: str, value: 
     with pytest.raises(ConfigurationError, match=name) as caught:
         KafkaGateway(settings)
     assert value not in str(caught.value).replace(name, "")
+
+
+@pytest.mark.parametrize(
+    ("properties", "reason"),
+    [
+        ({"ssl.keystore.location": "k.p12"}, "kafka-python reads PEM files: use ssl.ca.location"),
+        ({"sasl.oauthbearer.method": "oidc"}, "OAuth is not supported"),
+        ({"sasl.mechanism": "OAUTHBEARER"}, "sasl.mechanism is none of PLAIN, SCRAM-SHA-256"),
+        ({"sasl.kerberos.service.name": "kafka"}, "Kerberos is not supported"),
+        ({"enable.ssl.certificate.verification": "false"}, "certificates are always verified"),
+        ({"ssl.ca.loction": "ca.pem"}, "did you mean ssl.ca.location?"),
+        ({"securty.protocol": "ssl"}, "did you mean security.protocol?"),
+    ],
+)
+def test_refusal_gives_the_reason_or_the_name_that_was_meant(
+    properties: dict[str, str], reason: str
+) -> None:
+    """What cannot work, and what is misspelt, is told before any broker is asked."""
+    with pytest.raises(ConfigurationError, match=re.escape(reason)):
+        kafka_python_settings(properties)
+
+
+def test_settings_that_are_not_about_security_pass() -> None:
+    """Those of librdkafka alone are left to librdkafka, however much they look like others."""
+    passing = {"socket.keepalive.enable": "true", "linger.ms": "5", "client.rack": "r1"}
+    assert kafka_python_settings(passing) == {}
+
+
+def test_every_refused_setting_is_listed_on_the_page() -> None:
+    """Whoever sets a cluster up reads before, and not from an error, what cannot work."""
+    page = (ROOT / "docs/own-cluster.md").read_text()
+    assert [name for name in REFUSED if f"`{name.removesuffix('.')}" not in page] == []
 
 
 def test_verification_that_is_on_anyway_needs_no_translation() -> None:
