@@ -85,19 +85,23 @@ class _Section(BaseModel):
 class KafkaSettings(_Section):
     """The cluster that is planned for."""
 
-    bootstrap_servers: str = "localhost:9092"
+    bootstrap_servers: str = Field(
+        default="localhost:9092", description="Brokers to ask first, separated by commas."
+    )
     properties: dict[str, LibrdkafkaValue] = Field(
         default_factory=dict,
         description="Settings of librdkafka, such as security.protocol. Values are never logged.",
     )
-    plan_topic: str = "fairlead.plans"
+    plan_topic: str = Field(default="fairlead.plans", description="Where plans are published.")
     plan_topic_replication_factor: int = Field(
-        default=-1, description="-1: three, or as many as there are brokers."
+        default=-1,
+        description="Copies of the plan topic when it is created; -1: three, or as many as there "
+        "are brokers.",
     )
     plan_topic_partitions: int = Field(
         default=16,
         ge=1,
-        description="With which the plan topic is created: a follower reads one of them.",
+        description="Partitions of the plan topic when it is created. A follower reads one.",
     )
     pin_topic: str = Field(
         default="fairlead.pins", description="Where members of confluent-kafka groups agree."
@@ -116,7 +120,9 @@ class KafkaSettings(_Section):
         ge=timedelta(minutes=3),
         description="How long consumers follow a plan that they are not told of again.",
     )
-    request_timeout_s: float = Field(default=30.0, gt=0)
+    request_timeout_s: float = Field(
+        default=30.0, gt=0, description="Seconds that a request to Kafka may take."
+    )
 
     @property
     def signer(self) -> Signer | None:
@@ -140,7 +146,10 @@ class KafkaSettings(_Section):
 class PostgresSettings(_Section):
     """Where plans and history are kept, in the schema `fairlead`."""
 
-    url: SecretStr = SecretStr("postgresql://localhost/fairlead")
+    url: SecretStr = Field(
+        default=SecretStr("postgresql://localhost/fairlead"),
+        description="The database, with its user and password. It is never logged.",
+    )
 
 
 class LooksSettings(_Section):

@@ -5,13 +5,14 @@ Belongs here: names within sentences. Does not: commands and examples, which are
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final, get_args
 
 from pydantic import BaseModel
 
 from fairlead.settings import OTHER_VARIABLES, Settings
 from tests.docs.blocks import DOCS, ROOT, name_of, pages
+from tests.docs.settings import PAGE, settings_page
 
 _PATH: Final = re.compile(
     r"`((?:assets|assignors|benchmarks|deploy|docs|examples|fairlead|migrations|orchestration|tests"
@@ -81,6 +82,12 @@ def test_settings_that_pages_name_exist() -> None:
     assert _missing(_SETTING, ours, lambda name: name.partition(".")[0] in {*sections, name}) == []
 
 
+def test_every_setting_is_on_the_page_of_settings() -> None:
+    """With its default and what it is for: else run `python -m tests.docs.settings`."""
+    assert PAGE.read_text() == settings_page()
+    assert [variable for variable in OTHER_VARIABLES if variable not in PAGE.read_text()] == []
+
+
 def test_metrics_that_pages_name_exist() -> None:
     """Each is in the table that the exporter's own metrics are held against."""
     table = set(re.findall(r"^\| `(\w+)` \|", (DOCS / "monitoring.md").read_text(), re.MULTILINE))
@@ -92,6 +99,83 @@ def test_steps_that_pages_name_exist() -> None:
     code = "".join(_sources("assets", "orchestration"))
     names = {*re.findall(r"def (\w+)\(", code), *re.findall(r'"(\w+)"', code)}
     assert _missing(_STEP, names) == []
+
+
+def test_sensors_that_run_by_default_are_in_the_readme() -> None:
+    """All of them, and no other: whoever starts Fairlead knows what goes on."""
+    code = "".join(_sources("orchestration"))
+    running = re.findall(
+        r"@dg\.sensor\((?:(?!\n@|\ndef ).)*?DefaultSensorStatus\.RUNNING.*?\ndef (\w+)\(",
+        code,
+        re.DOTALL,
+    )
+    by_default, _, _ = (ROOT / "README.md").read_text().partition("**Off until you switch it on:**")
+    assert set(re.findall(r"\| sensor `(\w+)`", by_default)) == set(running)
+
+
+def test_the_drawing_of_the_pipeline_is_the_graph_of_assets() -> None:
+    """Arrows between assets are dependencies in the code, and no dependency is left out."""
+    drawing = (DOCS / "pipeline.svg").read_text()
+    boxes = {
+        name: tuple(map(int, box))
+        for *box, name in re.findall(
+            r'<rect x="(\d+)" y="(\d+)" width="(\d+)" height="(\d+)".*\n.*class="name">(\S+)<',
+            drawing,
+        )
+    }
+    code = {path.stem: path.read_text() for path in (ROOT / "assets").glob("*.py")}
+    deps = {
+        (found[1], name)
+        for name, text in code.items()
+        if (found := re.search(r"^    deps=\[(\w+)\],$", text, re.MULTILINE))
+    }
+    arrows = set()
+    for path in re.findall(r'class="line" d="M(\S+ \S+)"', drawing):
+        x, y, *steps = re.findall(r"[HV]?\d+", path)
+        end = dict([("H", int(x)), ("V", int(y)), *((step[0], int(step[1:])) for step in steps)])
+        arrows.add((_box_at(boxes, int(x), int(y)), _box_at(boxes, end["H"], end["V"])))
+    assert {arrow for arrow in arrows if set(arrow) <= boxes.keys() & code.keys()} <= deps
+    reached = set(arrows)
+    while more := {(a, d) for a, b in reached for c, d in arrows if b == c} - reached:
+        reached |= more
+    assert deps <= reached
+
+
+def _box_at(boxes: Mapping[str, tuple[int, ...]], x: int, y: int) -> str:
+    """Return the box at whose border a line begins or ends, with room for the arrow's tip."""
+    (name,) = (
+        name
+        for name, (left, top, width, height) in boxes.items()
+        if left - 4 <= x <= left + width + 4 and top - 4 <= y <= top + height + 4
+    )
+    return name
+
+
+def test_the_table_of_clients_names_each_fallback() -> None:
+    """Java's and the brokers' are what their code falls back to."""
+    page = (DOCS / "consumers/index.md").read_text()
+    row = re.search(r"^\| without a valid plan \|(.*)\|$", page, re.MULTILINE)
+    assert row is not None
+    java = (ROOT / "jvm/src/main/java/fairlead/kafka/Fallback.java").read_text()
+    assert [cell.split("`")[1] for cell in row[1].split("|")] == ["range"] * 4
+    assert '"range"' in java
+    brokers = (ROOT / "jvm/src/main/java17/fairlead/kafka/BrokerSettings.java").read_text()
+    assert 'Settings.FALLBACK, "uniform", "keep"' in brokers
+    assert 'ON_LAPSE, "keep", "uniform"' in brokers
+    assert "without a plan gets the broker's `uniform`; after a plan has ended it keeps" in page
+
+
+def test_rights_of_confluent_kafka_are_those_of_the_table() -> None:
+    """Its page asks for what the table of all rights gives followers on the pin topic."""
+    table = re.search(
+        r"`fairlead\.pins` \|.*\| confluent-kafka alone: (.*) \|", (DOCS / "trust.md").read_text()
+    )
+    page = re.search(
+        r"Rights\]\S+ (.*) on the pin topic", (DOCS / "consumers/confluent-kafka.md").read_text()
+    )
+    assert table is not None
+    assert page is not None
+    assert set(re.findall("[A-Z_]{4,}", page[1])) == set(table[1].split(", "))
 
 
 def test_relations_that_pages_name_exist() -> None:

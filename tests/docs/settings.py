@@ -1,0 +1,91 @@
+"""The page of all settings: `python -m tests.docs.settings` writes it anew from the models.
+
+Belongs here: the page's text. Does not: what a setting means, which its model says.
+"""
+
+import json
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, Final, get_args
+
+from pydantic import BaseModel, SecretStr, TypeAdapter
+from pydantic_core import PydanticUndefined
+
+from fairlead.settings import Settings
+from tests.docs.blocks import DOCS
+
+PAGE: Final = DOCS / "settings.md"
+#: Sections that have a page of their own.
+_ELSEWHERE: Final = {"discovery", "policies"}
+_HEAD: Final = """\
+# Settings
+
+Which settings are there? They stand in `fairlead.toml`, in the directory where a process starts. A
+variable wins over the file: `kafka.plan_topic` is `FAIRLEAD_KAFKA__PLAN_TOPIC`, with two
+underscores for the dot. Durations are ISO 8601 (`PT6H`) or seconds. `[discovery]` and
+`[[policies]]` are explained under [policies](policies.md), security settings under
+[your own cluster](own-cluster.md#security-settings).
+
+Two variables are no settings:
+
+| variable | default | |
+| --- | --- | --- |
+| `FAIRLEAD_CONFIG` | `fairlead.toml` | Path of the file with the settings. |
+| `FAIRLEAD_CACHE_DIR` | the user's cache directory | Where the sandbox keeps what it downloads. |
+"""
+
+
+def settings_page() -> str:
+    """Return the page: a table for each section of the file."""
+    sections: dict[str, list[str]] = {}
+    for name, default, description in _rows(Settings):
+        section, _, key = name.rpartition(".")
+        sections.setdefault(section, []).append(f"| `{key}` | {default} | {description} |")
+    tables = [
+        "\n".join(
+            [
+                f"\n## {f'`[{section}]`' if section else 'At the top of the file'}\n",
+                "| setting | default | |\n| --- | --- | --- |",
+                *rows,
+            ]
+        )
+        for section, rows in sections.items()
+    ]
+    return "\n".join([_HEAD.rstrip("\n"), *tables]) + "\n"
+
+
+def _rows(model: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, str, str]]:
+    """Yield name, default and description of every setting."""
+    for name, field in model.model_fields.items():
+        tables = [
+            part
+            for part in (field.annotation, *get_args(field.annotation))
+            if isinstance(part, type) and issubclass(part, BaseModel)
+        ]
+        if prefix + name in _ELSEWHERE:
+            continue
+        for table in tables:
+            yield from _rows(table, f"{prefix}{name}.")
+        if not tables:
+            default = field.get_default(call_default_factory=True)
+            assert field.description, f"{prefix}{name} has no description"
+            yield prefix + name, _written(default), field.description.replace("|", "\\|")
+
+
+def _written(default: Any) -> str:
+    """Return a default as it is written in the file."""
+    if default is PydanticUndefined:
+        return "required"
+    if default is None:
+        return "none"
+    if isinstance(default, SecretStr):
+        default = default.get_secret_value()
+    if isinstance(default, timedelta):
+        iso = TypeAdapter(timedelta).dump_python(default, mode="json")
+        default = iso if "T" in iso else f"P{default.days}D"
+    return f"`{default if isinstance(default, str | Path) else json.dumps(default)}`"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(settings_page())
