@@ -36,7 +36,7 @@ _STORE: Final = (
     "kafka-python reads PEM files: use ssl.ca.location, ssl.certificate.location and "
     "ssl.key.location"
 )
-_UNKNOWN_TO_KAFKA_PYTHON: Final = "kafka-python has no such setting"
+_UNKNOWN_TO_KAFKA_PYTHON: Final = "kafka-python, the second client here, has no such setting"
 #: Settings of librdkafka that are refused, or what their names begin with, to the reason.
 REFUSED: Final = {
     "sasl.oauthbearer.": _OAUTH,
@@ -100,8 +100,7 @@ def kafka_python_settings(librdkafka: Mapping[str, Any]) -> dict[str, Any]:
             problems.append(why)
     if problems:
         raise ConfigurationError(
-            f"kafka.properties: {'; '.join(sorted(problems))}. Fairlead connects with librdkafka "
-            "and kafka-python, and takes security settings that both have"
+            f"kafka.properties: {'; '.join(sorted(problems))} (docs/own-cluster.md lists what works)"
         )
     return translated
 
@@ -113,7 +112,7 @@ def _objection(name: str) -> str | None:
         return f"{name} cannot be used: {why}"
     meant = nearest(name, [*_NAMES, _HOSTNAME_CHECK])
     if name.startswith(_SECURITY_PREFIXES) or (meant and not _known_to_librdkafka(name)):
-        return f"{name} is no such setting" + (f": did you mean {meant}?" if meant else "")
+        return f"{name} is no such setting" + (f", did you mean {meant}?" if meant else "")
     return None
 
 
