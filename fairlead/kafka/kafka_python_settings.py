@@ -100,7 +100,7 @@ def kafka_python_settings(librdkafka: Mapping[str, Any]) -> dict[str, Any]:
             problems.append(why)
     if problems:
         raise ConfigurationError(
-            f"kafka.properties: {'; '.join(sorted(problems))} (docs/own-cluster.md lists what works)"
+            f"kafka.properties: {'; '.join(sorted(problems))} (see docs/own-cluster.md)"
         )
     return translated
 
