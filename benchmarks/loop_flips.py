@@ -40,7 +40,7 @@ def measure(seed: int) -> list[dict[str, Any]]:
 def _numbers() -> list[int]:
     """Return numbers of groups in which nothing happens, and of groups with members too full."""
     turns = range((GROUPS + 1) // 2)
-    kinds = (CAUSES.index("healthy"), CAUSES.index("badly spread"))
+    kinds = (CAUSES.index("healthy"), CAUSES.index("unbalanced"))
     return [turn * len(CAUSES) + kind for turn in turns for kind in kinds][:GROUPS]
 
 

@@ -1,7 +1,7 @@
 """How long the server takes for a page of a fleet, the median of twenty.
 
 `python -m benchmarks.pages`. A database of its own: 10,000 groups of 20 partitions, half of them
-badly spread, looked at for two days, decided on every quarter of an hour for some days, with
+unbalanced, looked at for two days, decided on every quarter of an hour for some days, with
 summaries of ninety. Snapshots and their lag, which pages do not read, are left out.
 
 Belongs here: what is asked, printing, and writing pages.json. Does not: the rows

@@ -30,20 +30,20 @@ _CALM: Final = 0.85
 _CLEAR: Final = 1.15
 CAUSES: Final = (
     "healthy",
-    "badly spread",
+    "unbalanced",
     "slow member",
     "overloaded",
     "hot partition",
     "stuck partition",
     "unknown",
 )
-REAL_CAUSES: Final = (*CAUSES, "crawling partition")
+REAL_CAUSES: Final = (*CAUSES, "throttled partition")
 HOURS: Final = 6.0
 #: Partitions of a group at most, so that a group is judged in seconds.
 _PARTITIONS: Final = 1200
 #: Causes of which no member is one.
 _WHOEVER_READS: Final = frozenset(
-    {"healthy", "overloaded", "hot partition", "stuck partition", "crawling partition"}
+    {"healthy", "overloaded", "hot partition", "stuck partition", "throttled partition"}
 )
 #: Members of groups in which some are replaced, at least: the others have room for one's work.
 _MANY: Final = 12
@@ -163,12 +163,12 @@ class _Draw:
             return None
         drawn = {
             "healthy": self.nothing,
-            "badly spread": self.surge_of_members,
+            "unbalanced": self.surge_of_members,
             "slow member": self.slow_member,
             "overloaded": self.surge_of_all,
             "hot partition": self.hot_partition,
             "stuck partition": self.stuck_partition,
-            "crawling partition": self.crawling_partition,
+            "throttled partition": self.throttled_partition,
             "unknown": self.silent_member,
         }[self.cause](work)
         if drawn is None:
@@ -279,7 +279,7 @@ class _Draw:
         crawling = (Crawl(partition, from_s=self.since_s),)
         return replace(self.scenario, crawling=crawling), [self.name(partition)]
 
-    def crawling_partition(self, work: Float64) -> tuple[Scenario, list[str]] | None:
+    def throttled_partition(self, work: Float64) -> tuple[Scenario, list[str]] | None:
         """One partition is read at a part of what arrives, whoever owns it."""
         partition = int(self.rng.integers(work.size))
         rates = World.of(self.scenario, hours=10 / HOUR_S).rates[0]

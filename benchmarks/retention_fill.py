@@ -110,7 +110,7 @@ _OF_GROUPS = (
         CASE WHEN d < 2 * {{kept}} - 1
             THEN {{began_kept}}::timestamptz + (d + 1) * interval '12 hours' END,
         {{began_kept}}::timestamptz + d * interval '12 hours',
-        CASE (d + n) % 2 WHEN 0 THEN 'badly spread' ELSE 'healthy' END, '{{{{c1}}}}',
+        CASE (d + n) % 2 WHEN 0 THEN 'unbalanced' ELSE 'healthy' END, '{{{{c1}}}}',
         'c1 gets 128% of what it can do and is forecast 11 min late in 30 min', 60, 0.8,
         'It takes 5, and so many are there.', '{{{{}}}}'
     FROM {_GROUPS}, generate_series(0, 2 * {{kept}} - 1) d

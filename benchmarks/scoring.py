@@ -25,7 +25,7 @@ from fairlead.simulation.world import World
 Answer = tuple[str, frozenset[str]]
 #: Causes that no plan removes.
 _LASTING = frozenset(
-    {"hot partition", "stuck partition", "crawling partition", "overloaded", "unknown"}
+    {"hot partition", "stuck partition", "throttled partition", "overloaded", "unknown"}
 )
 
 #: A cause is to be named within so long, and two explanations are allowed for so long, seconds.
@@ -101,7 +101,7 @@ class _Truth:
             # It, or one of what it reads: until something can have told the two apart.
             open_ = at_s <= labelled.since_s + _OPEN_S and len(names - labelled.names) == 1
             named = names == labelled.names or (open_ and labelled.names < names)
-        else:  # a plan may have relieved some of those that are badly spread
+        else:  # a plan may have relieved some of those that are unbalanced
             named = full <= names <= full | late
         return name == labelled.cause and named
 

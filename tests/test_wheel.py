@@ -171,7 +171,7 @@ def test_wheel_alone_surveys_a_cluster(
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
     page.goto(found.as_uri())
-    heading = page.get_by_role("heading", name=f"{group.name}: badly spread")
+    heading = page.get_by_role("heading", name=f"{group.name}: unbalanced")
     of_group = page.locator("section", has=heading)
     expect(of_group).to_contain_text(f"{group.members[0]} gets")
     expect(of_group).to_contain_text("caught up")

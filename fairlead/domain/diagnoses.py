@@ -9,12 +9,12 @@ from typing import Final, Literal, get_args
 DiagnosisName = Literal[
     "healthy",
     "recovering",
-    "badly spread",
+    "unbalanced",
     "slow member",
     "overloaded",
     "hot partition",
     "stuck partition",
-    "crawling partition",
+    "throttled partition",
     "unknown",
 ]
 DIAGNOSES: Final[tuple[DiagnosisName, ...]] = get_args(DiagnosisName)

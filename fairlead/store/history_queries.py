@@ -26,7 +26,7 @@ Row = dict[str, Any]
 #: Groups that a mistyped name is compared with.
 _NAMES: Final = 20_000
 #: Diagnoses that an assignment may cure.
-MAY_BE_HELPED: Final = ("badly spread", "slow member")
+MAY_BE_HELPED: Final = ("unbalanced", "slow member")
 #: A group that needs a plan is decided on within so long where anything plans.
 UNDECIDED: Final = timedelta(minutes=30)
 

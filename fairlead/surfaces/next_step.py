@@ -17,12 +17,12 @@ _WAITING: Final = {"proposed": "decide", "observed": "see what it would save"}
 _NEXT: Final = {
     "healthy": "nothing",
     "recovering": "wait",
-    "badly spread": "plan",
+    "unbalanced": "plan",
     "slow member": "plan",
     "overloaded": "add consumers",
     "hot partition": "add partitions",
     "stuck partition": "look at its consumer",
-    "crawling partition": "look at its consumer",
+    "throttled partition": "look at its consumer",
     "unknown": "wait for looks",
 }
 

@@ -36,12 +36,12 @@ def is_calm_until_something_happens(labelled: Labelled) -> None:
     since = int(np.ceil(labelled.since_s / world.step_s))
     assert used[:since].max() <= 0.85
     full = {labelled.scenario.members[m] for m in np.flatnonzero(used[since] > 1)}
-    if labelled.cause in {"badly spread", "slow member"}:
+    if labelled.cause in {"unbalanced", "slow member"}:
         assert full == labelled.names
         assert work[since].sum() < 0.86 * world.speeds[since].sum()
-    if labelled.cause in {"healthy", "stuck partition", "crawling partition", "unknown"}:
+    if labelled.cause in {"healthy", "stuck partition", "throttled partition", "unknown"}:
         assert not full
-    if labelled.cause == "crawling partition":
+    if labelled.cause == "throttled partition":
         crawls = np.isfinite(world.limits[since])
         assert crawls.sum() == 1
         assert world.limits[since, crawls] < 0.7 * world.rates[since, crawls]

@@ -46,7 +46,7 @@ def at(day: int, hour: int, minute: int = 0) -> datetime:
 FOUND: Final = {
     ("orders", at(0, 8)): ("unknown", (), "Nobody is known to own 6 of 6 partitions.", 0.0, 0.0),
     ("orders", at(1, 9)): (
-        *("badly spread", ("orders-1",)),
+        *("unbalanced", ("orders-1",)),
         (
             "orders-1 gets 128% of what it can do and is forecast 11 min late in 30 min, while"
             " orders-3 gets 41%."
@@ -59,7 +59,7 @@ FOUND: Final = {
         *(20.0, 0.92),
     ),
     ("orders", at(2, 9)): (
-        *("badly spread", ("orders-2",)),
+        *("unbalanced", ("orders-2",)),
         (
             "orders-2 gets 115% of what it can do and is forecast 7 min late in 30 min, while"
             " orders-1 gets 62%."
@@ -75,7 +75,7 @@ FOUND: Final = {
         *(2.0, 0.38),
     ),
     ("billing", at(3, 9)): (
-        *("badly spread", ("billing-1",)),
+        *("unbalanced", ("billing-1",)),
         (
             "billing-1 gets 140% of what it can do and is forecast 14 min late in 30 min, while"
             " billing-2 gets 0%."

@@ -126,7 +126,7 @@ def test_clock_that_jumps_an_hour(
     assert run_requested(pipeline).success
     assert_relieved(pipeline, group)
     after = told(pipeline, group)
-    assert (after["diagnosis"], after["outcome"]) == ("badly spread", "plan")
+    assert (after["diagnosis"], after["outcome"]) == ("unbalanced", "plan")
     assert after["since"] == before["since"] < after["last_seen"] < datetime.now(UTC)
 
 
@@ -306,7 +306,7 @@ def test_group_that_crashes_again_and_again_among_many(
         assert run_requested(pipeline).success
         assert_relieved(pipeline, trouble)
         known = {row["group"]: row["diagnosis"] for row in read_groups(pipeline.store.engine)}
-        assert known == {trouble: "badly spread"}
+        assert known == {trouble: "unbalanced"}
 
         joins.close()
         eventually(lambda: not rebalances(stays), "the group settles")

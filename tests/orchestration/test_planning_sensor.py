@@ -68,7 +68,7 @@ def test_groups_in_trouble_get_one_run_and_healthy_ones_none(
     first, second = (a, c) if request.partition_key == a else (c, a)  # the later one comes first
     assert request.partition_key == first
     assert request.run_config == run_config({first: [first], second: [second]})
-    assert f"2 groups: {first}, {second}. {first}: badly spread: " in request.tags[WHY_TAG]
+    assert f"2 groups: {first}, {second}. {first}: unbalanced: " in request.tags[WHY_TAG]
     assert f"2 groups: {first}, {second}." in str(tick.cursor)
 
 

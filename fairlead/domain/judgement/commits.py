@@ -157,7 +157,7 @@ class Commits:
         Records a second that were read of each of these lately, float64 of shape (P,).
     backlog
         Records that certainly or probably wait to be read, float64 of shape (P,); 0 for a stuck or
-        crawling partition, whose owner does not hold it up.
+        throttled partition, whose owner does not hold it up.
     waiting_s
         For how long a partition has had something to commit and no commit, float64 of shape (P,).
     explained_s

@@ -527,7 +527,7 @@ class State:
     def outlook(self) -> Outlook:
         """Arrivals, backlog and lateness by partition, capacities by member."""
         backlog: Float64 = np.where(self.held | self.unread, 0.0, self.commits.backlog)
-        # A crawling partition takes of its owner what is read of it, and no more.
+        # A throttled partition takes of its owner what is read of it, and no more.
         crawling, read = self.commits.crawling, self.commits.read
         costs = self.costs.value
         return Outlook(

@@ -7,11 +7,11 @@ figures they rest on (`commits`, `capacities`, `forecast`), nor what is done abo
   where that is a few members, and others are late, the diagnosis is about the others. Or all fall
   behind, and nobody was at its limit for long enough to tell what they can do.
 - stuck partition: it waits while its owner commits others.
-- crawling partition: it falls behind while its owner reads others as soon as they come.
+- throttled partition: it falls behind while its owner reads others as soon as they come.
 - hot partition: it fills faster than the fastest known member can drain.
 - overloaded: all that arrives exceeds all that the members that read it can do, with headroom.
 - slow member: measured below `SLOW` of what is typical of its peers.
-- badly spread: some member gets more than it can do in time, and others have room.
+- unbalanced: some member gets more than it can do in time, and others have room.
 - recovering: late now, and in time again at the horizon.
 - healthy: nothing is late, nor will be.
 
@@ -290,7 +290,7 @@ def _crawling(found: DiagnosisBasis) -> Diagnosis | None:
     worst = int(np.where(late, late_s, -1.0).argmax())
     owner = looks.members[looks.owner[-1, worst]]
     return Diagnosis(
-        "crawling partition",
+        "throttled partition",
         names,
         f"{found.partition(worst)} is {length(late_s[worst])} behind: {rate(commits.read[worst])} "
         f"of its {rate(come[worst])} are read, while its owner {owner} reads others as soon as "
@@ -455,7 +455,7 @@ def _spread(found: DiagnosisBasis, late: Mask) -> Diagnosis:
     readers = np.flatnonzero(_readers(found) & ~found.commits.silent[: used.size])
     lightest = int(readers[used[readers].argmin()]) if readers.size else worst
     return Diagnosis(
-        "badly spread",
+        "unbalanced",
         _names(found.problem.members, late),
         f"{found.problem.members[worst]} gets {used[worst]:.0%} of what it can do and is forecast "
         f"{length(lateness[worst])} late in {length(found.rules.horizon_s)}, while "

@@ -72,11 +72,7 @@ def test_candidates_of_a_fleet() -> None:
                 "outcome": REASON,
                 "late_s": float(place),
                 "utilisation": 0.5,
-                **(
-                    {"diagnosis": "badly spread", "names": [group]}
-                    if assignor == "observed"
-                    else {}
-                ),
+                **({"diagnosis": "unbalanced", "names": [group]} if assignor == "observed" else {}),
                 "evidence": REASON,
             }
             for place, group in enumerate(GROUPS[:300])

@@ -112,7 +112,7 @@ def test_draft_says_what_was_found() -> None:
     assert isinstance(draft, PlanDraft)
     found = draft.findings
     assert found is not None
-    assert (found.diagnosis, found.names) == ("badly spread", ("a",))
+    assert (found.diagnosis, found.names) == ("unbalanced", ("a",))
     assert found.evidence.startswith("a gets ")
     assert found.capacities["a"].measured
     assert draft.observed is not None

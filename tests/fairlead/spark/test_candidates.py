@@ -109,7 +109,7 @@ def test_each_group_is_judged_by_its_policy_and_fails_alone(
     assert errors.keys() == {"bad", "holes"}
     assert errors["bad"] == "why"
     found = {row["group"]: (row["diagnosis"], row["decision"]) for row in rows if row["diagnosis"]}
-    assert found == {"good-1": ("badly spread", "plan"), "good-2": ("healthy", "no change")}
+    assert found == {"good-1": ("unbalanced", "plan"), "good-2": ("healthy", "no change")}
 
 
 def test_what_is_remembered_reaches_the_judgement(spark: SparkSession, tmp_path: Path) -> None:

@@ -113,7 +113,7 @@ def test_group_that_falls_behind_is_planned_with_its_diagnosis() -> None:
     found = judged(fallen_behind(), replace(PLANNING, assignors=("sticky-lag-aware", "range")))
     observed, plan = found[OBSERVED], found["sticky-lag-aware"]
     assert (observed["decision"], observed["chosen"]) == ("plan", "sticky-lag-aware")
-    assert (observed["diagnosis"], observed["names"]) == ("badly spread", ["a"])
+    assert (observed["diagnosis"], observed["names"]) == ("unbalanced", ["a"])
     assert observed["evidence"].startswith("a gets 11")
     assert observed["decision_reason"]
     assert observed["utilisation"] > 1 > plan["utilisation"]

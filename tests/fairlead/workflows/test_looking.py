@@ -132,7 +132,7 @@ def test_groups_are_diagnosed_as_they_are_looked_at(
         ).all()
     assert [(row.diagnosis, row.names) for row in found] == [
         ("unknown", []),
-        ("badly spread", ["one"]),
+        ("unbalanced", ["one"]),
     ]
     first, *_ = read_looks(engine, unique_name)
     assert (first.topics, first.counts, first.members) == ([topic], [4], ["one", "two"])
@@ -191,7 +191,7 @@ def test_change_of_members_calls_for_a_plan_where_the_fit_does_not_do(
     assert request.why.startswith(
         "since version 1: members that left: orders-1, orders-2; new members: one, two; "
     )
-    assert "badly spread: " in request.why
+    assert "unbalanced: " in request.why
     assert archive.taken() == again.taken
     standing = store.plan_requests(timedelta(minutes=5))[unique_name]
     assert standing.request == again.requests[unique_name]

@@ -44,7 +44,7 @@ def said_of(group: Group, hours: float = 1.5) -> dict[str, Any]:
         (replace(EVEN, silent=lambda _: (4,)), "unknown", ["m4"]),
         (
             replace(EVEN, rates=steady(np.sort(zipf(30, 0.8, 0.6, 600.0))[::-1])),
-            "badly spread",
+            "unbalanced",
             ["m0"],
         ),
     ],
@@ -84,7 +84,7 @@ def test_six_looks_name_what_was_there_before_them(
     assert answer["diagnosis"] == name, answer["evidence"]
 
 
-def test_who_has_no_room_is_not_badly_spread() -> None:
+def test_who_has_no_room_is_not_unbalanced() -> None:
     """All fall behind from the first look on; what they can do shows later."""
     late = replace(EVEN, rates=steady(np.full(30, 28.0)))
     answer = said_of(late, hours=5 / 60)

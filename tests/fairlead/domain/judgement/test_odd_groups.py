@@ -116,7 +116,7 @@ def test_who_reads_other_topics_is_no_peer() -> None:
     loop.run(1.0)
     answer = answer_question(loop.question())
     assert answer["outcome"] == "plan"
-    assert answer["diagnosis"] == "badly spread"
+    assert answer["diagnosis"] == "unbalanced"
     assert all(len(answer["assignment"][name]["heavy"]) <= 3 for name in heavy)
 
 
@@ -188,7 +188,7 @@ def test_large_partitions_that_fit_into_a_member_each_are_told_apart() -> None:
     loop = Loop(group, decide_s=1e9)
     loop.run(1.0)
     answer = answer_question(loop.question())
-    assert (answer["outcome"], answer["diagnosis"]) == ("plan", "badly spread")
+    assert (answer["outcome"], answer["diagnosis"]) == ("plan", "unbalanced")
     assert all(not {0, 1} <= set(reads["t"]) for reads in answer["assignment"].values())
 
 
@@ -229,7 +229,7 @@ def test_one_silent_member_keeps_its_partitions_and_holds_nobody_up() -> None:
     loop = Loop(group, decide_s=1e9)
     loop.run(1.0)
     answer = answer_question(loop.question())
-    assert (answer["outcome"], answer["diagnosis"]) == ("plan", "badly spread")
+    assert (answer["outcome"], answer["diagnosis"]) == ("plan", "unbalanced")
     assert "m9 has committed nothing" in answer["evidence"]
     assert answer["assignment"]["m9"] == {"t": [24]}
     assert len(answer["assignment"]["m0"]["t"]) <= 5
@@ -321,7 +321,7 @@ def test_a_group_of_which_somebody_is_always_replaced_is_planned() -> None:
     loop.run(1.0)
     answer = answer_question(loop.question())
     assert answer["outcome"] == "plan"
-    assert answer["diagnosis"] == "badly spread"
+    assert answer["diagnosis"] == "unbalanced"
 
 
 def test_a_look_without_owners_says_nothing_of_who_came_or_went() -> None:
@@ -434,12 +434,12 @@ def test_a_stuck_partition_stays_stuck_as_the_hour_passes(minutes: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("read", "diagnosis"), [(0.0, "stuck partition"), (0.5, "crawling partition")]
+    ("read", "diagnosis"), [(0.0, "stuck partition"), (0.5, "throttled partition")]
 )
 def test_what_is_the_matter_with_a_partition_goes_with_it(read: float, diagnosis: str) -> None:
     """Its owner changes every four looks, too soon to tell by one alone; or it has changed once."""
 
-    def crawling(partition: int, look: int) -> int:
+    def throttled(partition: int, look: int) -> int:
         if partition == 0:
             return arriving(0, 0) + int(read * PER_STEP * look)
         return prompt(partition, look)
@@ -454,7 +454,7 @@ def test_what_is_the_matter_with_a_partition_goes_with_it(read: float, diagnosis
 
     for looks in (30, 31, 32, 33):
         for since in (28,) if diagnosis == "stuck partition" else (0, 28):
-            line = question(looks, committed=crawling, owner=in_turns(since))
+            line = question(looks, committed=throttled, owner=in_turns(since))
             answer = answer_question(line)
             assert (answer["diagnosis"], answer["names"]) == (diagnosis, ["t-0"])
 
@@ -507,18 +507,18 @@ def slowly(share: float, others: int = 3) -> dict[str, Any]:
     """Return a line about a partition that is read at a share of what comes; a's others rest."""
     looks = 30
 
-    def crawling(partition: int, look: int) -> int:
+    def throttled(partition: int, look: int) -> int:
         if partition == 0:
             return arriving(0, 0) + int(share * PER_STEP * look)
         return prompt(partition, look) - (5 * PER_STEP if others < partition < 4 else 0)
 
-    return question(looks, committed=crawling)
+    return question(looks, committed=throttled)
 
 
 def test_a_partition_that_crawls_blames_nobody_and_gets_no_plan() -> None:
     """Half of what comes is read, while its owner reads as much of three others at once."""
     answer = answer_question(slowly(0.5))
-    assert (answer["outcome"], answer["diagnosis"]) == ("no change", "crawling partition")
+    assert (answer["outcome"], answer["diagnosis"]) == ("no change", "throttled partition")
     assert answer["names"] == ["t-0"]
     assert "500/ks" in answer["evidence"] or "0.5/s of its 1/s" in answer["evidence"]
     assert answer["forecast"]["kept"]["late_s"] < 60.0
@@ -529,7 +529,7 @@ def test_a_partition_that_crawls_blames_nobody_and_gets_no_plan() -> None:
 @pytest.mark.parametrize(("share", "others"), [(0.5, 1), (0.9, 3)])
 def test_a_partition_does_not_crawl_for_certain(share: float, others: int) -> None:
     """One other at rest is too few; and others to which hardly more comes may be easier to read."""
-    assert answer_question(slowly(share, others))["diagnosis"] != "crawling partition"
+    assert answer_question(slowly(share, others))["diagnosis"] != "throttled partition"
 
 
 def test_what_else_its_owner_does_not_do_is_planned() -> None:
@@ -541,6 +541,6 @@ def test_what_else_its_owner_does_not_do_is_planned() -> None:
         return behind(partition, look)
 
     answer = answer_question(question(30, end=skewed, committed=both))
-    assert (answer["outcome"], answer["diagnosis"]) == ("plan", "crawling partition")
+    assert (answer["outcome"], answer["diagnosis"]) == ("plan", "throttled partition")
     assert 7 in answer["assignment"]["b"]["t"]
     assert answer["moved"] > 0

@@ -133,7 +133,7 @@ class Group:
         found = [seen.judgement.diagnosis for seen in self.undisturbed]
         said = [its.name for its in found if its.name != "hot partition" or set(its.names) - dear]
         others = [name for name in said if name not in (*CALM, *names)]
-        assert not {"crawling partition", "stuck partition"} & set(others)
+        assert not {"throttled partition", "stuck partition"} & set(others)
         assert len(others) <= len(said) / 10, said
 
     def plans_at_most(self, count: int) -> None:
@@ -172,20 +172,20 @@ def dear_partition_under_skew(group: Group) -> None:
         ((partition, cost),) = group.truth.dear.items()
         counted = group.is_cured().judgement.costs.value[partition]
         assert counted == 1.0 or 0.5 * cost < counted < 2.0 * cost
-    group.says("badly spread", "slow member")
+    group.says("unbalanced", "slow member")
     group.plans_at_most(6)
 
 
-def crawling_partition(group: Group) -> None:
+def throttled_partition(group: Group) -> None:
     """With a worker and a pause for each partition others are read as they come. No plan."""
 
     def crawls(seen: Seen) -> bool:
-        return seen.judgement.diagnosis.name == "crawling partition"
+        return seen.judgement.diagnosis.name == "throttled partition"
 
     found = group.planner.until(crawls, 30)
     assert found.judgement.diagnosis.names == (f"{topic_of(group.name)}-{LAST}",)
     assert all(crawls(seen) or seen.disturbed for seen in group.planner.looks(8))
-    group.says("crawling partition")
+    group.says("throttled partition")
     group.plans_at_most(0)
 
 
@@ -205,12 +205,12 @@ def slow_consumer(group: Group) -> None:
     group.says()
     group.plans_at_most(0)
     group.planner.work_at(SLOW, 1 / 3)
-    found = group.finds("slow member", "badly spread")
+    found = group.finds("slow member", "unbalanced")
     assert found.judgement.diagnosis.names[0] == group.member(SLOW)
     group.is_cured()
     group.planner.work_at(SLOW, 1.0)
     list(group.planner.looks(8))
-    group.says("slow member", "badly spread")
+    group.says("slow member", "unbalanced")
     group.plans_at_most(2)
 
 
@@ -221,7 +221,7 @@ def slow_consumer_of_a_dear_partition(group: Group) -> None:
         list(group.planner.looks(12))
     else:
         group.is_cured()
-    group.says("badly spread", "slow member")
+    group.says("unbalanced", "slow member")
     group.plans_at_most(6)
 
 
@@ -231,12 +231,12 @@ LAST, LONG = 11, 75.0
 SLOW = 1
 CALM = ("unknown", "healthy", "recovering")
 #: What calls for a plan where the members do not get equally much.
-UNEVEN = ("badly spread", "slow member", "hot partition")
+UNEVEN = ("unbalanced", "slow member", "hot partition")
 SCENARIOS: dict[str, tuple[Truth, Callable[[Group], None]]] = {
     course.__name__: (truth, course)
     for truth, course in (
         (Truth(SKEWED, 1 / 3, dear={3: 10.0}), dear_partition_under_skew),
-        (Truth(SKEWED, 1 / 3, dear={LAST: LONG}, desks=True), crawling_partition),
+        (Truth(SKEWED, 1 / 3, dear={LAST: LONG}, desks=True), throttled_partition),
         (Truth(SKEWED, 1 / 3, dear={LAST: LONG}), same_slow_records_in_a_plain_loop),
         (Truth(EVEN, 0.5, slow={SLOW: 1.0}), slow_consumer),
         (Truth(SKEWED, 0.4, dear={5: 10.0}, slow={SLOW: 0.5}), slow_consumer_of_a_dear_partition),
@@ -249,7 +249,7 @@ IN_THE_DEMO = {
 }
 #: `async for` has no batches to hand to workers.
 LEFT_OUT = form(short=IN_THE_DEMO, long=set[tuple[str, str]]())
-LEFT_OUT |= {("aiokafka-for", "crawling_partition")}
+LEFT_OUT |= {("aiokafka-for", "throttled_partition")}
 CASES = [
     (client, name) for client in CLIENTS for name in SCENARIOS if (client, name) not in LEFT_OUT
 ]

@@ -45,7 +45,7 @@ def test_group_is_planned_in_this_process(
     said = json.loads(tried.stdout)
     assert (said["group"], said["diagnosis"], said["outcome"]) == (
         unique_name,
-        "badly spread",
+        "unbalanced",
         "plan",
     )
     assert said["looks"] > 6
@@ -57,7 +57,7 @@ def test_group_is_planned_in_this_process(
         stored = run(unique_name)
     assert stored.exit_code == 0, stored.output
     assert "the decision is stored, but the look is not kept: cannot write" in stored.stderr
-    assert "badly spread" in stored.stdout
+    assert "unbalanced" in stored.stdout
     assert "Stored as version 1: proposed" in stored.stdout
     plan = pipeline.store.get(unique_name, 1)
     assert plan.verify().assignor == said["assignor"]

@@ -70,7 +70,7 @@ def test_worst_group_comes_first_with_its_evidence_and_what_to_do(week: str) -> 
 def test_why_says_what_is_the_matter_and_who_got_a_partition(week: str) -> None:
     """Since when, by which evidence, what next; of a partition each version that moves it."""
     told = run(week, "why", "orders").stdout
-    assert told.startswith("orders: badly spread since ")
+    assert told.startswith("orders: unbalanced since ")
     assert "orders-2 gets 115% of what it can do" in told
     assert "plan: version 2 is published; followed: yes" in told
     assert "next: turn planning on" in told
@@ -178,7 +178,7 @@ def test_group_that_a_plan_may_help_and_nobody_plans_says_how_to_turn_planning_o
     with psycopg.connect(week) as connection:
         connection.execute("SET session_replication_role = replica")
         connection.execute(
-            "UPDATE fairlead_raw.group_diagnosis SET diagnosis = 'badly spread'"
+            "UPDATE fairlead_raw.group_diagnosis SET diagnosis = 'unbalanced'"
             " WHERE group_id = 'orders' AND until IS NULL"
         )
     assert "orders: a plan may help, and no run has decided" in run(week, "groups").stdout

@@ -128,16 +128,16 @@ def test_drain_is_faster_with_the_plan(report: dict[str, Any]) -> None:
 
 
 def test_diagnosis_names_what_is_the_matter(report: dict[str, Any]) -> None:
-    """One group is badly spread, of another one machine is slow and named, one is left alone.
+    """One group is unbalanced, of another one machine is slow and named, one is left alone.
 
-    So is one that a broker assigns badly spread; nothing is to be done about that broker. Where
+    So is one that a broker assigns unbalanced; nothing is to be done about that broker. Where
     one partition's records take long, its owner is named, and perhaps what it reads.
     """
     spread, (slow, dear, assigned, healthy) = report, report["other_groups"]
     assert (dear["diagnosis"], dear["names"][0]) == ("slow member", ONE_IS_DEAR.members[1])
-    assert assigned["diagnosis"] == "badly spread"
+    assert assigned["diagnosis"] == "unbalanced"
     assert "follows no plans" not in assigned["evidence"]
-    assert spread["diagnosis"] == "badly spread"
+    assert spread["diagnosis"] == "unbalanced"
     assert set(spread["names"]) <= set(spread["consumers"])
     assert (slow["diagnosis"], slow["names"][0]) == ("slow member", ONE_IS_SLOW.members[1])
     assert (healthy["group"], healthy["diagnosis"]) == (KEEPS_UP.name, "healthy")
