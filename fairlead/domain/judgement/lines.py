@@ -280,5 +280,11 @@ def _costs(costs: Costs, problem: Problem) -> dict[str, list[list[float] | None]
     }
 
 
-def _forecast(forecast: Forecast) -> dict[str, float | None]:
-    return asdict(forecast)
+def _forecast(forecast: Forecast) -> dict[str, Any]:
+    return {
+        "time_lag_s": forecast.late_s,
+        "utilisation": forecast.utilisation,
+        "catch_up_s": forecast.caught_up_s,
+        "catch_up_between_s": forecast.caught_up_between_s,
+        "loss_s": forecast.loss_s,
+    }

@@ -115,9 +115,9 @@ def test_any_question_has_a_sane_answer(line: dict[str, Any]) -> None:
 def test_no_change_while_the_forecast_is_within_the_objective(line: dict[str, Any]) -> None:
     """Unless a partition lacks an owner; and such a plan moves nothing else."""
     answer = answer_question(line)
-    if answer["outcome"] == "plan" and answer["forecast"]["kept"]["late_s"] <= line["policy"].get(
-        "objective", 60
-    ):
+    if answer["outcome"] == "plan" and answer["forecast"]["kept"]["time_lag_s"] <= line[
+        "policy"
+    ].get("objective", 60):
         assert "without an owner" in answer["reason"]
         assert answer["moved"] == 0
 

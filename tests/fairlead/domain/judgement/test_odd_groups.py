@@ -492,7 +492,7 @@ def test_a_replay_of_a_compacted_log_is_not_remembered() -> None:
     """Of a hundred offsets one is a record; until they are through, members are as fast as that."""
     answer = answer_question(replaying(100.0))
     assert answer["diagnosis"] == "recovering"
-    assert answer["forecast"]["kept"]["late_s"] == 0.0
+    assert answer["forecast"]["kept"]["time_lag_s"] == 0.0
     assert answer["capacities"] == {}
 
 
@@ -521,7 +521,7 @@ def test_a_partition_that_crawls_blames_nobody_and_gets_no_plan() -> None:
     assert (answer["outcome"], answer["diagnosis"]) == ("no change", "throttled partition")
     assert answer["names"] == ["t-0"]
     assert "500/ks" in answer["evidence"] or "0.5/s of its 1/s" in answer["evidence"]
-    assert answer["forecast"]["kept"]["late_s"] < 60.0
+    assert answer["forecast"]["kept"]["time_lag_s"] < 60.0
     assert answer["capacities"]["a"]["records_per_s"] < 4.0
     assert not answer["capacities"]["a"]["measured"]
 
