@@ -15,6 +15,7 @@ latter is depends on how the application commits:
   common divisor: less than that waits for the next commit.
 - Where producers send a batch less often than looks are taken, a lag may have come just now: what
   a commit left of all that had come by the look ahead of it is a backlog for certain.
+- Records behind an open transaction are no lag: consumers that read committed cannot read them.
 - A lag no larger than what a partition shows at rest is none: the marker of a transaction, a
   record that an application keeps until it has a hundred.
 
@@ -285,7 +286,7 @@ def read_commits(
     patience_s = _patience(looks, interval_s)
     stuck = _stuck(looks, moved, marked, waiting_s, patience_s)
     stuck &= waiting_s >= STUCK_INTERVALS * _own_interval(looks, moved, due, waiting_s)
-    behind = looks.position[1:] < looks.end[:-1]
+    behind = looks.position[1:] < looks.readable_end[:-1]
     left, read = _left_behind(looks, held, behind, marked=marked, late=late)
     waited_s = patience_s[np.maximum(looks.owner[-1], 0)]
     stuck |= _stands(looks, moved, due, uncommitted, chosen=left & (read == 0), patience_s=waited_s)
@@ -294,7 +295,7 @@ def read_commits(
     crawling = left & (read > 0)
     crawling &= ~stuck & ~_any_owned(looks, stuck)[np.maximum(looks.owner[-1], 0)]
     free = moved & ~stuck & ~crawling
-    proven = np.maximum(looks.end[:-1] - looks.position[1:] - rest, 0)
+    proven = np.maximum(looks.readable_end[:-1] - looks.position[1:] - rest, 0)
     evenly = _committed_rarely(looks, moved, proven, rarely, team_of)
     taken = _read(looks, free, held, evenly)
     consumed = per_member.sum(taken)
@@ -702,7 +703,7 @@ def _turns(looks: Looks, moved: Mask) -> Mask:
     between = (others > 0).cumsum(axis=0)
     columns = np.arange(moved.shape[1])
     since = np.where(before >= 0, between[np.maximum(before, 0), columns], 0)
-    done = looks.position[1:] >= looks.end[:-1]
+    done = looks.position[1:] >= looks.readable_end[:-1]
     return moved & (done | (between > since) | (before < 0))
 
 

@@ -20,6 +20,7 @@ All but the first two name a cause of lateness that is there or forecast beyond 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from functools import partial
 from math import ceil
 from typing import Final
@@ -104,12 +105,35 @@ class DiagnosisBasis:
 def diagnose(found: DiagnosisBasis) -> Diagnosis:
     """Say what is the matter with a group."""
     diagnosis = _diagnose(found)
+    diagnosis = replace(diagnosis, evidence=f"{diagnosis.evidence}{_transactions(found)}")
     losses_s = found.outlook.losses_s(found.owner)
     if not (losses_s < SOON_S).any():
         return diagnosis
     first, said = int(losses_s.argmin()), _loss(found, losses_s)
     told = f"{diagnosis.evidence} {found.partition(first)}{said}"
     return replace(diagnosis, evidence=told)
+
+
+def _transactions(found: DiagnosisBasis) -> str:
+    """Name the open transaction that holds back the group for longest; empty if none does."""
+    looks = found.looks
+    held = looks.in_transaction[-1]
+    if not held.any():
+        return ""
+    stable = looks.readable_end[-1]
+    waiting = np.where(held, looks.end[-1] - stable, 0)
+    open_s = looks.time_lag(waiting.astype(np.float64), found.arrivals)
+    longest = int(np.where(held, open_s, -1.0).argmax())
+    seen_s = looks.now - float(looks.at[0])
+    before = "before " if open_s[longest] > seen_s else ""
+    seconds = min(float(open_s[longest]), seen_s)
+    since = datetime.fromtimestamp(looks.now - seconds, UTC)
+    return (
+        f" A transaction has been open on {found.partition(longest)} since {before}"
+        f"{since:%Y-%m-%d %H:%M} UTC ({length(seconds)}): consumers that read committed can read "
+        f"the {int(waiting[longest]):,} records from offset {int(stable[longest]):,} only after "
+        f"it ends{_and_more(int(held.sum()))}."
+    )
 
 
 def _loss(found: DiagnosisBasis, losses_s: Float64) -> str:

@@ -28,7 +28,7 @@ _KEYS: Final = frozenset(
     {"policy", "topics", "members", "snapshots", "capacities", "memory", "changed_at"}
 )
 _MEMBER_KEYS: Final = frozenset({"topics", "instance_id", "rack"})
-_SNAPSHOT_KEYS: Final = frozenset({"at", "begin", "end", "committed", "owners"})
+_SNAPSHOT_KEYS: Final = frozenset({"at", "begin", "end", "committed", "owners", "stable_end"})
 _LARGEST_OFFSET: Final = 2**63 - 1
 
 
@@ -136,7 +136,9 @@ def _looks(given: Any, layout: Problem, *, latest: bool) -> Looks:
     names = list(layout.members)
     numbers = {name: index for index, name in enumerate(names)}
     size = len(given), layout.partition_total
-    tables = {key: np.full(size, NONE, np.int64) for key in ("begin", "end", "committed")}
+    tables = {
+        key: np.full(size, NONE, np.int64) for key in ("begin", "end", "committed", "stable_end")
+    }
     owners = np.full(size, NONE, np.int32)
     for place, snapshot in enumerate(given):
         where = f"snapshots[{place}]"

@@ -23,6 +23,8 @@ NONE = -1
 _FURTHEST = 2.0**62
 #: A step is short that lasts less than this share of the shorter of its neighbours.
 _SHORT = 0.25
+#: Records between a commit and the stable end at most: the marker that ended a transaction.
+_MARKER = 1
 #: What `read_commits` asks of looks.
 _BY_PARTITION = ("in_one_log", "arrived", "position", "lag", "advanced")
 
@@ -60,6 +62,9 @@ class Looks:
         int32 of shape (L, P): index into `members`, -1: nobody, or not known.
     latest
         Whether consumers without a commit start at the log's end (`auto.offset.reset`).
+    stable_end
+        Last stable offset, int64 of shape (L, P): records at and after it belong to an open
+        transaction. -1: not read. None: it never was.
     """
 
     at: Float64
@@ -69,6 +74,7 @@ class Looks:
     members: tuple[str, ...]
     owner: Int32
     latest: bool = False
+    stable_end: Int64 | None = None
 
     def __len__(self) -> int:
         """Return the number of looks."""
@@ -113,6 +119,7 @@ class Looks:
             np.concatenate([getattr(group, name) for group in groups], axis=1)
             for name in ("begin", "end", "committed")
         )
+        stable = [group.stable_end for group in groups]
         return replace(
             groups[0],
             begin=begin,
@@ -120,6 +127,15 @@ class Looks:
             committed=committed,
             members=tuple(chain.from_iterable(names)),
             owner=np.concatenate(owners, axis=1),
+            stable_end=None
+            if all(ends is None for ends in stable)
+            else np.concatenate(
+                [
+                    np.full_like(group.end, NONE) if ends is None else ends
+                    for group, ends in zip(groups, stable, strict=True)
+                ],
+                axis=1,
+            ),
         )
 
     def part(self, group: "Looks", columns: slice) -> "Looks":
@@ -229,6 +245,7 @@ class Looks:
             end=self.end[chosen],
             committed=self.committed[chosen],
             owner=self.owner[chosen],
+            stable_end=None if self.stable_end is None else self.stable_end[chosen],
         )
 
     @cached_property
@@ -264,9 +281,46 @@ class Looks:
         return np.where(self.end >= 0, np.minimum(stands, self.end), NONE).astype(np.int64)
 
     @cached_property
+    def in_transaction(self) -> Mask:
+        """Whether an open transaction holds back all that waits, bool of shape (L, P).
+
+        The commit is at the stable end, and two looks have seen the same stable end. Consumers
+        with `isolation.level=read_committed` read no further. Whether the group's do is not known.
+
+        Examples
+        --------
+        >>> at, none, owner = np.arange(3.0), np.zeros((3, 1), np.int64), np.zeros((3, 1), np.int32)
+        >>> end, stands = np.array([[5], [7], [9]]), np.array([[5], [5], [5]])
+        >>> looks = Looks(at, none, end, stands, ("a",), owner, stable_end=stands)
+        >>> looks.in_transaction.ravel().tolist(), looks.lag.ravel().tolist()
+        ([False, True, True], [0, 0, 0])
+        """
+        if self.stable_end is None:
+            return np.zeros(self.end.shape, dtype=bool)
+        stable = np.where(self.in_one_log, self.stable_end, NONE)
+        readable = stable - self.position
+        held: Mask = (stable >= 0) & (self.end > stable) & (readable >= 0) & (readable <= _MARKER)
+        held[:1] = False
+        held[1:] &= np.maximum.accumulate(stable, axis=0)[:-1] == stable[1:]
+        return held
+
+    @cached_property
+    def readable_end(self) -> Int64:
+        """The end of what consumers can read, int64 of shape (L, P).
+
+        The end of the log, or where an open transaction began that still holds back the group at
+        this look or a later one.
+        """
+        held = self.in_transaction
+        if self.stable_end is None or not held.any():
+            return self.end
+        stable = np.where(held, self.stable_end, np.iinfo(np.int64).max)
+        return np.minimum(self.end, np.minimum.accumulate(stable[::-1], axis=0)[::-1])
+
+    @cached_property
     def lag(self) -> Int64:
-        """Records behind, int64 of shape (L, P), 0 where the log is not known."""
-        lag: Int64 = np.maximum(self.end - self.position, 0).astype(np.int64)
+        """Records behind that can be read, int64 of shape (L, P), 0 if the log is not known."""
+        lag: Int64 = np.maximum(self.readable_end - self.position, 0).astype(np.int64)
         return lag
 
     @cached_property

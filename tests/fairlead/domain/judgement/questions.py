@@ -40,6 +40,7 @@ def question(
     end: Offset = arriving,
     committed: Offset = prompt,
     owner: Owner = halves,
+    stable_end: Offset = lambda *_: None,
     partitions: int = 8,
     **more: Any,
 ) -> dict[str, Any]:
@@ -55,6 +56,7 @@ def question(
                 "end": {"t": [end(place, look) for place in places]},
                 "committed": {"t": [committed(place, look) for place in places]},
                 "owners": {"t": [owner(place, look) for place in places]},
+                "stable_end": {"t": [stable_end(place, look) for place in places]},
             }
             for look in range(looks)
         ],

@@ -48,6 +48,9 @@ def questions(draw: st.DrawFn) -> dict[str, Any]:
                 int(end * rng.choice([0.5, 0.99, 1.0])) if rng.random() < 0.95 else None
                 for end in ends
             ]
+            if rng.random() < 0.5:
+                stable = [rng.choice([end, end // 2, 0, None]) for end in ends]
+                row.setdefault("stable_end", {})[topic] = stable
             row["owners"][topic] = [
                 member if rng.random() < 0.97 else rng.choice(names) for member in owner[topic]
             ]
@@ -160,6 +163,7 @@ SPEED = {"records_per_s": 1.0, "measured": True, "at": written(0.0)}
         (("snapshots", 5, "end", "t", 0), -1, r"end.t\[0\]: -1 is no offset"),
         (("snapshots", 5, "end", "t", 0), True, "true is no offset"),
         (("snapshots", 5, "end", "t", 0), HUGE + 1, "is no offset"),
+        (("snapshots", 5, "stable_end", "t", 0), "9", r"stable_end.t\[0\]: \"9\" is no offset"),
         (("snapshots", 5, "owners", "t", 0), 3, "3 is no member"),
         (("members", "a"), {"topic": ["t"]}, "members.a.topic: unknown"),
         (("members",), [], "members: "),

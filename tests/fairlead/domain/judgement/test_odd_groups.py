@@ -544,3 +544,93 @@ def test_what_else_its_owner_does_not_do_is_planned() -> None:
     assert (answer["outcome"], answer["diagnosis"]) == ("plan", "throttled partition")
     assert 7 in answer["assignment"]["b"]["t"]
     assert answer["moved"] > 0
+
+
+#: The look at which `held` has its transaction open, and records read of it until then.
+OPEN = 8
+
+
+def held(
+    partitions: int = 1, *, until: int = 99, short: int = 0, marker: int = 0, looks: int = 20
+) -> dict[str, Any]:
+    """Return a line about partitions that stand because a transaction is open on them.
+
+    Parameters
+    ----------
+    partitions
+        How many of eight.
+    until
+        The look by which the transaction has ended.
+    short
+        How many records that can be read have not been committed.
+    marker
+        How many offsets the marker of the transaction before takes.
+    """
+
+    def stands(partition: int, look: int) -> bool:
+        return partition < partitions and look > OPEN
+
+    def committed(partition: int, look: int) -> int:
+        stood = arriving(partition, OPEN) - short - marker
+        return stood if stands(partition, look) else prompt(partition, look)
+
+    def stable_end(partition: int, look: int) -> int | None:
+        if not stands(partition, look):
+            return None
+        return arriving(partition, look if look >= until else OPEN)
+
+    return question(looks, committed=committed, stable_end=stable_end)
+
+
+@pytest.mark.parametrize("partitions", [1, 4, 8])
+@pytest.mark.parametrize("marker", [0, 1])
+def test_what_an_open_transaction_holds_back_is_not_stuck(partitions: int, marker: int) -> None:
+    """The evidence says since when; nobody is silent, slow or overloaded; no plan is made."""
+    answer = answer_question(held(partitions, marker=marker))
+    assert (answer["outcome"], answer["diagnosis"]) == ("no change", "healthy")
+    assert (
+        "A transaction has been open on t-0 since 2026-03-02 00:08 UTC (11 min)"
+        in (answer["evidence"])
+    )
+    assert answer["forecast"]["kept"]["time_lag_s"] == 0.0
+
+
+def test_a_transaction_may_be_older_than_what_was_seen() -> None:
+    """It was open at the first look already."""
+    line = held()
+    line["snapshots"] = line["snapshots"][OPEN + 3 :]
+    since = "on t-0 since before 2026-03-02 00:11 UTC (8 min)"
+    assert since in answer_question(line)["evidence"]
+
+
+def test_what_can_be_read_in_front_of_a_transaction_may_be_stuck() -> None:
+    """Thirty records wait that consumers may read whatever their isolation level."""
+    answer = answer_question(held(short=30))
+    assert (answer["diagnosis"], answer["names"]) == ("stuck partition", ["t-0"])
+    assert "transaction" not in answer["evidence"]
+
+
+@pytest.mark.parametrize("looks", [20, 21, 24])
+def test_a_transaction_that_has_ended_says_nothing(looks: int) -> None:
+    """What it held back waits since its end: until then nobody could read it."""
+    answer = answer_question(held(until=19, looks=looks))
+    assert answer["diagnosis"] != "stuck partition"
+    assert "transaction" not in answer["evidence"]
+
+
+def test_one_look_at_a_stable_end_does_not_tell_a_transaction_from_the_next() -> None:
+    """Producers that commit transactions all the time always have an open one."""
+    line = held()
+    for snapshot in line["snapshots"][:-1]:
+        snapshot["stable_end"]["t"][0] = None
+    assert answer_question(line)["diagnosis"] == "stuck partition"
+
+
+def test_who_reads_beyond_the_stable_end_reads_uncommitted() -> None:
+    """Its lag is all that it has not read, as if nothing were open."""
+
+    def committed(partition: int, look: int) -> int:
+        return min(arriving(partition, look), 2000) if partition == 0 else prompt(partition, look)
+
+    stable = question(committed=committed, stable_end=lambda p, _: 1500 if p == 0 else None)
+    assert answer_question(stable) == answer_question(question(committed=committed))
