@@ -40,6 +40,18 @@ Status = Literal["OK", "WARN", "STALL", "STOP", "REWIND", "DATA_LOSS"]
 Duration = Annotated[timedelta, Field(gt=timedelta(0))]
 
 
+#: `by_duration:` and what Java's Duration parses: days, hours, minutes, seconds (KIP-1106).
+_BY_DURATION: Final = re.compile(
+    r"by_duration:P(?=[\dT])(\d+D)?(T(?=\d)(\d+H)?(\d+M)?(\d+([.,]\d{1,9})?S)?)?", re.IGNORECASE
+)
+
+
+def _checked_reset(text: str) -> str:
+    if text in {"earliest", "latest", "none"} or _BY_DURATION.fullmatch(text):
+        return text
+    raise ValueError('Input should be "earliest", "latest", "none" or "by_duration:PT1H"')
+
+
 def _checked_hours(text: str) -> str:
     parse_hours(text)
     return text
@@ -158,9 +170,10 @@ class Policy(_Rule):
         description="After a plan was published or retired the answer is 'no change' for so long, "
         "unless a partition lacks an owner.",
     )
-    auto_offset_reset: Literal["earliest", "latest"] = Field(
+    auto_offset_reset: Annotated[str, AfterValidator(_checked_reset)] = Field(
         default="earliest",
-        description="The consumers' auto.offset.reset: the lag of a partition without a commit.",
+        description="The consumers' auto.offset.reset: earliest, latest, none or by_duration:PT1H. "
+        "The lag of a partition without a commit: nothing with latest, else its whole log.",
     )
     expires_after: Duration | None = Field(
         default=None,

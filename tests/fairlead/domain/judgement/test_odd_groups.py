@@ -389,6 +389,20 @@ def test_who_begins_at_the_end_and_commits_nowhere_is_unknown() -> None:
     assert answer_question(quiet)["diagnosis"] == "healthy"
 
 
+@pytest.mark.parametrize("reset", ["none", "by_duration:P1DT6H", "by_duration:PT0.5S"])
+def test_without_a_commit_all_may_be_unread_unless_consumers_begin_at_the_end(reset: str) -> None:
+    """Consumers that fail have read nothing; where a duration begins is not known: the most."""
+
+    def asked(policy: str) -> dict[str, Any]:
+        def committed(partition: int, look: int) -> int | None:
+            return None if partition == 1 else prompt(partition, look)
+
+        line = question(committed=committed, policy={"auto_offset_reset": policy})
+        return answer_question(line)
+
+    assert asked(reset) == asked("earliest") != asked("latest")
+
+
 @pytest.mark.parametrize("late", [1, 2, 5])
 def test_steps_of_seconds_weigh_as_seconds(late: int) -> None:
     """A planning run looks some seconds behind each look; clients commit every 5 s."""
