@@ -49,7 +49,7 @@ def group_offsets(  # noqa: PLR0917 - Dagster's resources
     if seen is None:
         with store.connect() as engine:
             check_clock(engine)
-        seen = _taken(context, scope, current, kafka, warehouse)
+        seen = _taken(context, scope, current, kafka, spark)
     hand_on(context, seen.snapshot_id)
     failed = {row["group"]: row["error"] for row in seen.groups.to_pylist() if row["error"]}
     for group, error in islice(failed.items(), ROWS):
@@ -96,9 +96,10 @@ def _taken(
     scope: Scope,
     current: Settings,
     kafka: KafkaResource,
-    warehouse: Warehouse,
+    spark: SparkResource,
 ) -> SnapshotFacts:
     """Take a snapshot, and keep it."""
+    warehouse = spark.warehouse()
     with kafka.gateway() as gateway:
         listed_now = gateway.list_groups()
         found = groups_in(scope.cohorts, listed_now, current.discovery, current.policies)
@@ -110,7 +111,12 @@ def _taken(
                 allow_retries=False,
             )
         context.log.info("Reading the offsets and members of %s", plural(len(groups), "group"))
-        snapshot = gateway.snapshot(sorted(groups), cohorts=groups, progress=context.log.info)
+        snapshot = gateway.snapshot(
+            sorted(groups),
+            cohorts=groups,
+            before=spark.looks().newest(sorted(groups)),
+            progress=context.log.info,
+        )
     warehouse.write_snapshot(snapshot)
     warehouse.prune(snapshot.snapshot_at - current.warehouse_retention)
     return SnapshotFacts(

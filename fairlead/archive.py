@@ -199,6 +199,20 @@ class LookArchive:
         order = pc.sort_indices(keys, [("group", "ascending"), ("at", "ascending")])
         return looks.take(chosen.take(order))
 
+    def newest(self, groups: Collection[str]) -> pa.Table:
+        """Read the newest look at each group since the last look at all groups began.
+
+        Returns
+        -------
+        Of the schema `LOOKS`, each group once at most; empty if no look was taken yet.
+        """
+        taken = self.taken()
+        if taken is None:
+            return LOOKS.empty_table()
+        looks = self.read(taken.began, datetime.now(UTC), groups)
+        lengths = pc.run_end_encode(looks["group"].combine_chunks()).run_ends
+        return looks.take(pc.subtract(lengths, 1))
+
     def look(self, look_id: str, at: datetime, columns: Sequence[str] | None = None) -> pa.Table:
         """Read one look, by group; empty where it was thinned out or pruned.
 

@@ -37,12 +37,16 @@ OFFSETS: Final = pa.schema(
         "begin_offset": pa.int64(),
         "end_offset": pa.int64(),
         "committed_offset": pa.int64(),
+        "stable_offset": pa.int64(),
         "error": pa.string(),
         "racks": pa.list_(pa.string()),
         "log_bytes": pa.int64(),
     }
 )
 """One row a partition of the topics that a group reads or has committed; ascending.
+
+`stable_offset` is the last stable offset: records from there on belong to an open transaction. It
+is read only for partitions that stand still (`fairlead.kafka.stable_ends`), and null elsewhere.
 
 `racks` are those that consumers may fetch it from, and `log_bytes` is the size of its log: both are
 null where they are not known, and where no member names a rack nobody asks.
@@ -263,6 +267,7 @@ def _offsets_table(
         "begin_offset": _nullable(begin),
         "end_offset": _nullable(end),
         "committed_offset": _nullable(_joined([block.committed for block in blocks], np.int64)),
+        "stable_offset": pa.nulls(total, pa.int64()),
         "error": named(error, log.error_texts),
         **_source_columns(sources, index),
     }

@@ -12,6 +12,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
+import pyarrow as pa
 from confluent_kafka import Consumer, KafkaException
 from confluent_kafka.admin import AdminClient
 from tenacity import Retrying, retry_if_exception, retry_if_result, stop_after_delay, wait_fixed
@@ -49,6 +50,7 @@ from fairlead.kafka.pinned import SharedPinLog, with_pinned_shares
 from fairlead.kafka.reachability import unreachable
 from fairlead.kafka.refusals import raise_if_refused
 from fairlead.kafka.requests import Answers, backoff, kafka_error
+from fairlead.kafka.stable_ends import with_stable_ends
 from fairlead.settings import KafkaSettings
 from fairlead.wire.partitions import kafka_uuid
 
@@ -165,6 +167,7 @@ class KafkaGateway:
         cohorts: Mapping[str, str] | None = None,
         snapshot_id: str | None = None,
         patience_s: float = SETTLING_S,
+        before: pa.Table | None = None,
         progress: ReportProgress = lambda _: None,
     ) -> GroupSnapshot:
         """Take a snapshot of groups: members, then committed, begin and end offsets.
@@ -184,6 +187,9 @@ class KafkaGateway:
             Sorts by time; None: a new one.
         patience_s
             How long groups that are in a rebalance are waited for, all together, in seconds.
+        before
+            The sample before, of the schema `LOOKS`, each group once at most: the last stable
+            offset is read of partitions whose commit is still the same. None: of no partition.
         progress
             Called with a line for the user at the end of each phase, and every few seconds.
 
@@ -217,7 +223,7 @@ class KafkaGateway:
                 self._timeout_s,
                 tell=progress,
             )
-        return build_snapshot(
+        snapshot = build_snapshot(
             snapshot_id=snapshot_id or new_snapshot_id(ends_at),
             snapshot_at=ends_at,
             spread_s=time.monotonic() - started,
@@ -227,6 +233,11 @@ class KafkaGateway:
             log=ends,
             sources=self._sources(ends, descriptions),
         )
+        if before is None:
+            return snapshot
+        with self._asking() as admin:
+            offsets = with_stable_ends(admin, snapshot.offsets, before, self._timeout_s)
+        return replace(snapshot, offsets=offsets)
 
     def _sources(
         self, ends: LogOffsets, descriptions: Mapping[str, GroupDescription]

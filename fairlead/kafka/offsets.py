@@ -197,7 +197,7 @@ def _offsets(
         else:
             offsets[start : start + len(portion)] = found
         told(start + len(portion) - len(left), len(partitions))
-    answers = _one_by_one(admin, partitions, left, where, timeout_s)
+    answers = one_by_one(admin, partitions, left, where, timeout_s)
     told(len(partitions), len(partitions))
     for index, answer in answers.values.items():
         offsets[index] = answer.offset  # type: ignore[attr-defined] # the stubs leave it out
@@ -222,20 +222,29 @@ def _at_once(reader: Consumer, portion: Sequence[TopicPartition], where: int) ->
     return [partition.offset for partition in found]
 
 
-def _one_by_one(
+def one_by_one(
     admin: AdminClient,
     partitions: Sequence[TopicPartition],
     left: Sequence[int],
     where: int,
     timeout_s: float,
+    *,
+    # Uncommitted transactions count, as in Kafka's own tools.
+    isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
 ) -> Answers[int, ListOffsetsResultInfo]:
+    """Ask about the partitions of some indexes, each by itself.
+
+    Parameters
+    ----------
+    where
+        `OFFSET_BEGINNING` or `OFFSET_END`.
+    """
     spec = OffsetSpec.earliest() if where == OFFSET_BEGINNING else OffsetSpec.latest()
 
     def ask(portion: Sequence[int]) -> dict[int, "Future[ListOffsetsResultInfo]"]:
         futures = admin.list_offsets(
             {partitions[index]: spec for index in portion},
-            # Uncommitted transactions count, as in Kafka's own tools.
-            isolation_level=IsolationLevel.READ_UNCOMMITTED,
+            isolation_level=isolation,
             request_timeout=timeout_s,
         )
         return {index: futures[partitions[index]] for index in portion}

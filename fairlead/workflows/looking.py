@@ -104,8 +104,11 @@ def take(
             check_clock(store.engine)
     began, clock = datetime.now(UTC), time.monotonic()
     look_id = new_snapshot_id(began)
+    before = archive.newest(groups)
     seen = [
-        JudgedSnapshot.of(gateway.snapshot(portion, snapshot_id=look_id, patience_s=0.0))
+        JudgedSnapshot.of(
+            gateway.snapshot(portion, snapshot_id=look_id, patience_s=0.0, before=before)
+        )
         for portion in (
             groups[first : first + GROUPS_AT_ONCE]
             for first in range(0, len(groups), GROUPS_AT_ONCE)

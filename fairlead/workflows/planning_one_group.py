@@ -93,7 +93,7 @@ def plan_group(
     KafkaUnavailableError
         No answer in time.
     """
-    snapshot = gateway.snapshot([group])
+    snapshot = gateway.snapshot([group], before=archive.newest([group]))
     (described,) = snapshot.groups.to_pylist()
     if described["error"]:
         raise GroupError(f"group {group}: {described['error']}")

@@ -214,6 +214,19 @@ def test_cost_of_the_newest_look_is_remembered(tmp_path: Path) -> None:
     assert archive.taken() is None
 
 
+def test_the_newest_look_at_each_group_may_be_a_planning_runs(tmp_path: Path) -> None:
+    """Groups that are gone since the look before, or are not asked for, are left out."""
+    archive = LookArchive(str(tmp_path))
+    assert archive.newest(["a"]).num_rows == 0
+    for before, groups in ((2, ("a", "b", "c", "d")), (1, ("a", "b", "c")), (0, ("b",))):
+        at = NOON - before * MINUTE
+        archive.append(look_at(at, *groups), new_snapshot_id(at))
+    archive.note(Taken(NOON - MINUTE, 1.5, 3, 12))
+    found = archive.newest(["a", "b", "d"])
+    assert found["group"].to_pylist() == ["a", "b"]
+    assert found["at"].to_pylist() == [NOON - MINUTE, NOON]
+
+
 def test_empty_look_is_not_written(tmp_path: Path) -> None:
     """A cluster without groups leaves no files."""
     archive = LookArchive(str(tmp_path))

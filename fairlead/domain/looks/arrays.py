@@ -20,7 +20,9 @@ from fairlead.domain.looks.look import NONE
 
 MICROSECONDS: Final = 1_000_000
 #: The columns that are laid out.
-_READ: Final = ["at", "topics", "counts", "begin", "end", "committed", "members", "owner"]
+_READ: Final = [
+    *("at", "topics", "counts", "begin", "end", "committed", "stable_end", "members", "owner")
+]
 
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
@@ -57,10 +59,11 @@ def looks_of(
     place = {
         name: (start, count) for name, start, count in zip(topics, firsts, counts, strict=True)
     }
-    values = (flat(rows[name]) for name in ("begin", "end", "committed", "owner"))
+    names = ("begin", "end", "committed", "owner")
+    values = [*(flat(rows[name]) for name in names), _stable_ends(rows)]
     layouts, shape = _layouts(rows), (rows.num_rows, int(np.sum(counts)))
     if [layout for _, layout in layouts] == [list(zip(topics, counts, strict=True))]:
-        begin, end, committed, owner = (column.reshape(shape) for column in values)
+        begin, end, committed, owner, stable = (column.reshape(shape) for column in values)
     else:
         # Where each value stands among those of all looks; what is not there, at their end.
         found_at = np.full(shape, NONE, dtype=np.int64)
@@ -68,18 +71,30 @@ def looks_of(
         for alike, layout in layouts:
             source, target = _positions(layout, place)
             found_at[alike[:, None], target] = first[alike][:, None] + source
-        begin, end, committed, owner = (np.append(column, NONE)[found_at] for column in values)
-    names, numbers = _numbered(rows, members)
+        begin, end, committed, owner, stable = (
+            np.append(column, NONE)[found_at] for column in values
+        )
+    known, numbers = _numbered(rows, members)
     owner = np.where(owner >= 0, starts(rows["members"])[:-1, None] + owner, NONE)
     return Looks(
         at=moments(rows) / MICROSECONDS,
         begin=begin,
         end=end,
         committed=committed,
-        members=names,
+        members=known,
         owner=np.append(numbers, np.int32(NONE))[owner],
         latest=latest,
+        stable_end=stable if (stable >= 0).any() else None,
     )
+
+
+def _stable_ends(rows: pa.Table) -> Int64:
+    """Return the stable end of each partition of each look, -1 where it was not read."""
+    ends = starts(rows["end"])
+    stable = np.full(int(ends[-1]), NONE, dtype=np.int64)
+    read = as_array(rows["stable_end"]).is_valid().to_numpy(zero_copy_only=False)
+    stable[np.repeat(read, np.diff(ends))] = flat(rows["stable_end"])
+    return stable
 
 
 def _taken(rows: pa.Table, chosen: Int64) -> pa.Table:

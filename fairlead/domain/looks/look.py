@@ -39,6 +39,7 @@ LOOKS: Final = pa.schema(
         "begin": pa.list_(pa.int64()),
         "end": pa.list_(pa.int64()),
         "committed": pa.list_(pa.int64()),
+        "stable_end": pa.list_(pa.int64()),
         "members": pa.list_(pa.string()),
         "owner": pa.list_(pa.int32()),
         "racks": pa.list_(pa.list_(pa.string())),
@@ -64,6 +65,9 @@ reads two topics, of two partitions and of three::
 `looks_of` (`arrays`) makes of a group's L rows matrices of shape (L, P), a column a partition as it
 is now; `stacks` lays those of several groups side by side, and `Looks.beside` does so for a
 judgement.
+
+`stable_end` is the last stable offset of partitions that stood still (-1: not read); null if no
+partition of the group did.
 
 `racks` are the sets of racks that partitions are fetched from, `rack_set` the set of each partition
 (-1: not known), `log_bytes` the size of its log (-1: not known). All three are null where nothing
@@ -102,6 +106,7 @@ def look_of(snapshot: GroupSnapshot) -> pa.Table:
             "begin": _lists(rows_of, _filled(offsets["begin_offset"])),
             "end": _lists(rows_of, _filled(offsets["end_offset"])),
             "committed": _lists(rows_of, _filled(offsets["committed_offset"])),
+            "stable_end": _where_any(rows_of, offsets["stable_offset"]),
             "members": _lists(claims.starts, members),
             "owner": _lists(rows_of, pa.array(owner)),
             **_sources(offsets, rows_of),
@@ -215,19 +220,23 @@ def partition_places(looks: pa.Table) -> tuple[Codes, Codes]:
 
 
 def readable_partitions(look: pa.Table) -> pa.Table:
-    """Return a row of group, topic and partition for each partition of a look with known offsets.
+    """Return a row for each partition of a look with known offsets.
 
     Parameters
     ----------
     look
         Of the schema `LOOKS`, each group once.
+
+    Returns
+    -------
+    Columns group, topic, partition, and committed (-1: not committed).
     """
     look = look.combine_chunks()
     topic_of, number = partition_places(look)
     group_of = np.repeat(np.arange(look.num_rows), pc.list_value_length(look["end"]).to_numpy())
-    begin, end = (
+    begin, end, committed = (
         look[name].combine_chunks().flatten().to_numpy(zero_copy_only=False)
-        for name in ("begin", "end")
+        for name in ("begin", "end", "committed")
     )
     known = np.flatnonzero((begin >= 0) & (end >= 0))
     topics = look["topics"].combine_chunks().flatten()
@@ -236,6 +245,7 @@ def readable_partitions(look: pa.Table) -> pa.Table:
             "group": look["group"].take(pa.array(group_of[known])),
             "topic": topics.take(pa.array(topic_of[known])),
             "partition": pa.array(number[known].astype(np.int32)),
+            "committed": pa.array(committed[known]),
         }
     )
 
@@ -256,6 +266,14 @@ def _codes(names: pa.Array | pa.ChunkedArray, place: dict[str, int]) -> Codes:
 
 def _filled(values: pa.ChunkedArray) -> pa.Array:
     return pc.fill_null(as_array(values), NONE)
+
+
+def _where_any(starts: Codes, values: pa.ChunkedArray) -> pa.Array:
+    """Return each group's values; null for a group without any."""
+    valid = as_array(values).is_valid().to_numpy(zero_copy_only=False)
+    known = np.concatenate(([0], np.cumsum(valid)))
+    nothing = known[starts[1:]] == known[starts[:-1]]
+    return _lists(starts, _filled(values), pa.array(nothing, pa.bool_()))
 
 
 def _lists(starts: npt.NDArray[Any], values: pa.Array, mask: pa.Array | None = None) -> pa.Array:

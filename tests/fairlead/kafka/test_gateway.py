@@ -8,9 +8,11 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import IsolationLevel, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions, OffsetSpec
 
+from fairlead.domain.looks.arrays import looks_of
+from fairlead.domain.looks.look import look_of
 from fairlead.domain.snapshot import GROUPS, MEMBERS, OFFSETS, GroupSnapshot
 from fairlead.errors import ConfigurationError, GroupError, KafkaUnavailableError
 from fairlead.kafka.commits import fetch_commits
@@ -41,6 +43,11 @@ def offsets_of(snapshot: GroupSnapshot) -> list[tuple[Any, ...]]:
     return [tuple(row[name] for name in names) for row in snapshot.offsets.to_pylist()]
 
 
+def stable_ends(snapshot: GroupSnapshot) -> list[int | None]:
+    """Return the last stable offset of each row."""
+    return list(snapshot.offsets["stable_offset"].to_pylist())
+
+
 def delete(admin: AdminClient, topic: str) -> None:
     """Delete a topic, and wait until the broker has forgotten it."""
 
@@ -60,6 +67,45 @@ def delete(admin: AdminClient, topic: str) -> None:
 
 def errors_of(table: pa.Table) -> list[str | None]:
     return list(table["error"].to_pylist())
+
+
+def test_an_open_transaction_shows_on_partitions_that_stand_still(
+    gateway: KafkaGateway,
+    kafka_topic: Fixture,
+    produce: Fixture,
+    commit: Fixture,
+    settings: Settings,
+    unique_name: str,
+) -> None:
+    """The stable end is read where a commit stands and records wait, and only there."""
+    topic = kafka_topic(partitions=3)
+    produce(topic, [3, 3, 3])
+    producer = Producer(settings.kafka.librdkafka(**{"transactional.id": unique_name}))
+    producer.init_transactions(PATIENCE_S)
+    producer.begin_transaction()
+    for _ in range(4):
+        producer.produce(topic, b"held", partition=0)
+    assert producer.flush(PATIENCE_S) == 0
+    commit(unique_name, {(topic, 0): 3, (topic, 1): 1, (topic, 2): 3})
+    looks = [look_of(first := gateway.snapshot([unique_name]))]
+    assert offsets_of(first)[0] == (0, 0, 7, 3)
+    assert stable_ends(first) == [None, None, None]
+    second = gateway.snapshot([unique_name], before=looks[-1])
+    assert stable_ends(second) == [3, 3, None]
+    looks.append(look_of(second))
+    commit(unique_name, {(topic, 1): 2})
+    third = gateway.snapshot([unique_name], before=looks[-1])
+    assert stable_ends(third) == [3, None, None]
+    seen = looks_of(pa.concat_tables([*looks, look_of(third)]), [topic], [3], [])
+    assert seen.in_transaction[-1].tolist() == [True, False, False]
+    assert seen.lag[-1].tolist() == [0, 1, 0]
+    producer.abort_transaction(PATIENCE_S)
+
+    def ended() -> bool:
+        found = gateway.snapshot([unique_name], before=looks[-1])
+        return (offsets_of(found)[0], stable_ends(found)[0]) == ((0, 0, 8, 3), 8)  # a marker
+
+    eventually(ended, "the transaction has ended")
 
 
 def test_lists_groups_with_and_without_members(

@@ -36,6 +36,15 @@ def table(*rows: dict[str, Any]) -> pa.Table:
     return pa.Table.from_pylist(list(rows), LOOKS)
 
 
+def test_stable_ends_are_those_of_the_looks_that_read_them() -> None:
+    """A look that read none has no list; where the topics are others, columns stay in place."""
+    rows = table(row(3), row(2, stable_end=[-1, 7]), row(1, topics={"s": 1, "t": 2}))
+    found = looks_of(rows, ["t"], [2], ["a"])
+    assert found.stable_end is not None
+    assert found.stable_end.tolist() == [[-1, -1], [-1, 7], [-1, -1]]
+    assert looks_of(rows.slice(0, 1), ["t"], [2], ["a"]).stable_end is None
+
+
 def test_looks_are_put_in_order_and_counted_once() -> None:
     """Out of order and repeated, they are what they are in order."""
     looks = looks_of(table(row(0), row(2), row(1), row(1), row(2)), ["t"], [2], ["a"])

@@ -46,7 +46,7 @@ def test_groups_become_rows_with_their_partitions_in_order() -> None:
     """Topics one behind the other; what is not committed or not owned is -1."""
     taken = snapshot(
         [
-            offset("g", "t0", 0),
+            offset("g", "t0", 0, stable_offset=5),
             offset("g", "t0", 1, committed_offset=None),
             offset("g", "t1", 0, begin_offset=3, end_offset=20, committed_offset=20),
             offset("h", "t1", 0),
@@ -64,6 +64,7 @@ def test_groups_become_rows_with_their_partitions_in_order() -> None:
         "begin": [0, 0, 3],
         "end": [10, 10, 20],
         "committed": [5, -1, 20],
+        "stable_end": [5, -1, -1],
         "members": ["a", "b"],
         "owner": [-1, 0, 1],
         "racks": None,
