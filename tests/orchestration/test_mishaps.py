@@ -336,7 +336,7 @@ def test_damaged_files_of_looks_stop_nothing(
     assert run_requested(pipeline).success
     assert len(list(folder.with_name("damaged").iterdir())) == 5
     assert_relieved(pipeline, trouble)
-    assert told(pipeline, trouble)["diagnosis"] == "badly spread"
+    assert told(pipeline, trouble)["diagnosis"] == "unbalanced"
     assert told(pipeline, fine)["diagnosis"] == "healthy"
 
 
@@ -348,4 +348,4 @@ def test_full_disk_for_looks_stops_no_judgement(pipeline: Pipeline, make_group: 
         tick = str(pipeline.sensor("group_looks").skip_message)
         assert "The next look is due in" in str(pipeline.sensor("group_looks").skip_message)
     assert f"1 group needs a plan: {trouble}. It is judged, but not kept: cannot write" in tick
-    assert told(pipeline, trouble)["diagnosis"] == "badly spread"
+    assert told(pipeline, trouble)["diagnosis"] == "unbalanced"
