@@ -4,18 +4,27 @@ Belongs here: lag, rates, time lag and status from a group's looks. Does not: re
 (`archive`), doing this for many groups (`fairlead.spark.lag`), nor planning
 (`fairlead.domain.judgement`).
 
-Lag is KAFKA-5337's: with a commit, end - committed, never below 0; without one and reset policy
-`latest`, 0; without one otherwise, end - begin. It follows that
+This module is the one definition of a group's lag. Lag is KAFKA-5337's, of the records that are
+still there: with a commit, end - committed; without one and reset policy `latest`, 0; without one
+otherwise, end - begin; never below 0. It follows that
 
-- a commit below the log's start counts the records that are gone, too (status DATA_LOSS);
+- records that were deleted before they were read are not lag: they are `lost`, how many and when;
 - a commit beyond the log's end, after an unclean election or on a re-created topic, is lag 0;
 - in a compacted log, offsets count, not the records that remain: Kafka's own measure;
 - a partition that does not exist any more, or whose offsets could not be read, has no lag.
 
+A group has left a topic if it has commits there and members, none of which subscribes to the topic
+(`left_topics`). The partitions of such a topic have no status and are not part of the group's lag.
+
+Records are lost in a look if the log's start has passed the commit since the look before. In the
+first look, all that lies between commit and start counts: when it was deleted, nobody saw. Records
+that were deleted and passed over by the consumers between two looks are not seen.
+
 Rates and status look back at earlier looks. What these cannot tell is unknown, never a guess.
 Status follows Burrow's rules, with looks for commits; the first that holds:
 
-- DATA_LOSS: the committed offset lies below the log's start, and there is more lag than at rest.
+- DATA_LOSS: a look of the last half hour (`LOST_WITHIN_S`) saw that records were lost, more than the
+  partition's lag at rest.
 - REWIND: the committed offset went back since the look before.
 - OK: there is no more lag than at rest (`fairlead.domain.judgement.commits`).
 - STOP: nobody in the group committed anything for the group's patience, and there was lag
@@ -28,7 +37,7 @@ Patience is three usual commit intervals, and `STALLED_AFTER_S` at least. A grou
 is the median of its partitions'; a partition's own patience is never below its group's.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any, Final
@@ -44,6 +53,9 @@ STALLED_AFTER_S: Final = 60.0
 """The least time without a commit that is a stall, where every step between looks has a commit."""
 SMOOTHING_S: Final = 900.0
 """Time constant of the rates: what happened so long ago counts 1/e of what happens now."""
+LOST_WITHIN_S: Final = 1800.0
+"""Seconds. How long a loss is reported after the first look that saw it: half of `LOOKED_BACK`, so
+that the oldest look of an hour is not taken for the first one that saw a loss."""
 STATUSES: Final = ("OK", "WARN", "STALL", "STOP", "REWIND", "DATA_LOSS")
 
 LOOKED_BACK: Final = timedelta(hours=1)
@@ -64,6 +76,11 @@ class PartitionLag:
         Whether it could be read; of the others nothing is known. Bool of shape (P,).
     lag
         Records behind, int64 of shape (P,).
+    lost
+        Records that were deleted before they were read, int64 of shape (P,).
+    lost_at
+        When a look first saw the newest of them lost, seconds since the epoch, float64 of shape
+        (P,); NaN: none were lost.
     arrival_rate, consumption_rate
         Records a second, float64 of shape (P,); NaN: unknown.
     time_lag_s
@@ -75,13 +92,36 @@ class PartitionLag:
 
     readable: Mask
     lag: Int64
+    lost: Int64
+    lost_at: Float64
     arrival_rate: Float64
     consumption_rate: Float64
     time_lag_s: Float64
     status: Int64
 
 
-def partition_lag(looks: Looks, group_of: Int64 | None = None) -> PartitionLag:
+def left_topics(topics: Iterable[str], members: Collection[Collection[str]]) -> set[str]:
+    """Return the topics that a group has left: commits remain, but no member subscribes.
+
+    Parameters
+    ----------
+    topics
+        Those that the group's members read or the group has committed.
+    members
+        The topics that each member subscribes to; empty: the group has no members, or they are not
+        known, and it has left nothing.
+
+    Examples
+    --------
+    >>> left_topics(["clicks", "orders"], [["orders"], []]), left_topics(["clicks"], [])
+    ({'clicks'}, set())
+    """
+    return set(topics).difference(*members) if members else set()
+
+
+def partition_lag(
+    looks: Looks, group_of: Int64 | None = None, *, lost_within_s: float = LOST_WITHIN_S
+) -> PartitionLag:
     """Measure every partition of a group, or of several that were looked at together.
 
     Parameters
@@ -90,6 +130,8 @@ def partition_lag(looks: Looks, group_of: Int64 | None = None) -> PartitionLag:
         P partitions; owners do not matter.
     group_of
         Number of each partition's group, int64 of shape (P,); None: there is one group.
+    lost_within_s
+        Lost records count for so many seconds after the first look that saw them lost.
 
     Notes
     -----
@@ -101,11 +143,14 @@ def partition_lag(looks: Looks, group_of: Int64 | None = None) -> PartitionLag:
     the group stands now; before the first of them it is lag / `arrival_rate`; 0 without lag.
     """
     measured = [
-        block.measured(still_s, usual_s) for block, still_s, usual_s in _blocks(looks, group_of)
+        block.measured(still_s, usual_s)
+        for block, still_s, usual_s in _blocks(looks, group_of, lost_within_s)
     ]
     return PartitionLag(
         readable=np.concatenate([part.readable for part in measured]),
         lag=np.concatenate([part.lag for part in measured]),
+        lost=np.concatenate([part.lost for part in measured]),
+        lost_at=np.concatenate([part.lost_at for part in measured]),
         arrival_rate=np.concatenate([part.arrival_rate for part in measured]),
         consumption_rate=np.concatenate([part.consumption_rate for part in measured]),
         time_lag_s=np.concatenate([part.time_lag_s for part in measured]),
@@ -125,10 +170,12 @@ def partition_statuses(looks: Looks) -> list[str]:
     return [STATUSES[status] for status in np.unique(np.concatenate(found))]
 
 
-def _blocks(looks: Looks, group_of: Int64 | None) -> Iterator[tuple["_LookedAt", Float64, Float64]]:
+def _blocks(
+    looks: Looks, group_of: Int64 | None, lost_within_s: float = LOST_WITHIN_S
+) -> Iterator[tuple["_LookedAt", Float64, Float64]]:
     """Yield partitions in blocks, with how long their groups are still, and commit at intervals."""
     blocks = [
-        _LookedAt(looks, slice(start, start + _AT_ONCE))
+        _LookedAt(looks, slice(start, start + _AT_ONCE), lost_within_s)
         for start in range(0, max(looks.partitions, 1), _AT_ONCE)
     ]
     group_of = np.zeros(looks.partitions, np.int64) if group_of is None else group_of
@@ -160,7 +207,7 @@ def _patience(interval_s: Float64) -> Float64:
 class _LookedAt:
     """Some partitions at L looks; every array is of shape (L, partitions) unless it says else."""
 
-    def __init__(self, looks: Looks, where: slice) -> None:
+    def __init__(self, looks: Looks, where: slice, lost_within_s: float) -> None:
         self.where = where
         if looks.partitions > _AT_ONCE:  # else these are all, with what was derived of them before
             looks = replace(
@@ -175,9 +222,7 @@ class _LookedAt:
         self._at = np.broadcast_to(looks.at[:, None], self._end.shape)
         self._now = looks.now
         self._readable = (self._begin >= 0) & (self._end >= 0)
-        uncommitted = 0 if looks.latest else self._end - self._begin
-        behind = np.maximum(self._end - self._committed, 0)
-        self._lag: Int64 = np.where(self._committed >= 0, behind, uncommitted)
+        self._lag = looks.lag
         # The look before at which each could be read, -1: there is none; None: the one before it.
         self._before: Int64 | None = None
         self._steps: Mask = np.broadcast_to(np.arange(len(looks))[:, None] > 0, self._end.shape)
@@ -188,6 +233,7 @@ class _LookedAt:
             self._steps = self._readable & (self._before >= 0)
         self._step_s: Float64 = self._at - self._prior(self._at)
         self._rest = self._lag_at_rest(looks)
+        self._lost, self._lost_at = self._losses(lost_within_s)
         self._moved: Mask = self._steps & (self._committed != self._prior(self._committed))
         self._still_s = self._silence()
         self.interval_s = self._interval()
@@ -223,6 +269,8 @@ class _LookedAt:
         return PartitionLag(
             readable=self.readable,
             lag=self._lag[-1],
+            lost=self._lost,
+            lost_at=self._lost_at,
             arrival_rate=arrival_rate,
             consumption_rate=self._rate(self._committed, self._counted),
             time_lag_s=self._time_lag(arrival_rate),
@@ -280,6 +328,20 @@ class _LookedAt:
             return at_rest(looks)
         return at_rest(replace(looks, begin=np.where(gone, self._committed, self._begin)))
 
+    def _losses(self, within_s: float) -> tuple[Int64, Float64]:
+        """Return the records lost, and when that was first seen; both of shape (partitions,).
+
+        As `PartitionLag` has them.
+        """
+        passed = np.where(self._steps, self._prior(self._begin), 0)
+        lost = np.maximum(self._begin - np.maximum(self._committed, passed), 0)
+        counted = self._readable & (self._committed >= 0) & (self._now - self._at <= within_s)
+        lost = np.where(counted, lost, 0)
+        total = lost.sum(axis=0)
+        total = np.where(total > self._rest, total, 0)
+        seen_at = np.where(lost > 0, self._at, -np.inf).max(axis=0)
+        return total, np.where(total > 0, seen_at, np.nan)
+
     def _time_lag(self, arrival_rate: Float64) -> Float64:
         lag, columns = self._lag[-1], np.arange(self._end.shape[1])
         position = self._end[-1] - lag
@@ -306,9 +368,8 @@ class _LookedAt:
         behind_since = np.where(behind, at, np.inf).min(axis=0)
         grown = np.where(self._steps & behind & (at > behind_since), lag - self._prior(lag), 0)
         behind_s = self._now - behind_since
-        committed = self._committed[-1]
         rules = (
-            ("DATA_LOSS", (committed >= 0) & (committed < self._begin[-1]) & (lag[-1] > rest)),
+            ("DATA_LOSS", self._lost > 0),
             ("REWIND", (self._counted & (self._committed < self._prior(self._committed)))[-1]),
             ("OK", lag[-1] <= rest),
             ("STOP", np.minimum(behind_s, group_still_s) >= group_patience_s),

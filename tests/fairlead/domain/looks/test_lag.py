@@ -9,7 +9,13 @@ import numpy as np
 import pytest
 
 from fairlead.domain.judgement.looks import NONE, Looks
-from fairlead.domain.looks.lag import STALLED_AFTER_S, STATUSES, partition_lag
+from fairlead.domain.looks.lag import (
+    LOST_WITHIN_S,
+    STALLED_AFTER_S,
+    STATUSES,
+    PartitionLag,
+    partition_lag,
+)
 
 STEP_S = 100.0
 
@@ -99,7 +105,7 @@ def measured() -> dict[str, dict[str, Any]]:
         ("committed", 60),
         ("committed at the end", 0),
         ("committed beyond the end", 0),
-        ("committed below the log", 60),
+        ("committed below the log", 50),
         ("never committed", 70),
         ("latest/never committed", 0),
         ("latest/committed", 10),
@@ -108,7 +114,7 @@ def measured() -> dict[str, dict[str, Any]]:
     ],
 )
 def test_lag_follows_the_rule(measured: dict[str, dict[str, Any]], case: str, lag: int) -> None:
-    """KAFKA-5337: end - committed, never below 0; without a commit, the reset policy decides."""
+    """KAFKA-5337, of what is still there; without a commit, the reset policy decides."""
     assert measured[case]["lag"] == lag
 
 
@@ -200,10 +206,10 @@ def test_many_partitions_are_one_group(monkeypatch: pytest.MonkeyPatch) -> None:
     assert whole[0]["status"] == "STALL"
 
 
-def statuses(
+def minutely(
     committed: list[list[int]], end: list[list[int]], begin: list[list[int]] | None = None
-) -> list[str]:
-    """Return the status of each partition of a group; a row a look, a minute apart."""
+) -> PartitionLag:
+    """Measure the partitions of a group; a row a look, a minute apart, the first at 0."""
     looks = Looks(
         at=60.0 * np.arange(len(end), dtype=np.float64),
         begin=np.array(begin or np.zeros_like(end), np.int64),
@@ -212,7 +218,14 @@ def statuses(
         members=(),
         owner=np.full(np.shape(end), NONE, np.int32),
     )
-    return [STATUSES[status] for status in partition_lag(looks).status]
+    return partition_lag(looks)
+
+
+def statuses(
+    committed: list[list[int]], end: list[list[int]], begin: list[list[int]] | None = None
+) -> list[str]:
+    """Return the status of each partition of a group, as `minutely` measures it."""
+    return [STATUSES[status] for status in minutely(committed, end, begin).status]
 
 
 #: A minute's records of two partitions, and what is committed of both every five minutes.
@@ -258,3 +271,30 @@ def test_transaction_marker_that_retention_removed_is_no_loss() -> None:
 def test_loss_of_more_than_what_lies_at_rest_is_a_loss() -> None:
     """Retention overtook a group that is far behind in an idle log."""
     assert statuses([[10]] * 10, [[100]] * 10, [[100]] * 10) == ["DATA_LOSS"]
+
+
+def test_records_that_are_gone_are_lost_and_no_lag() -> None:
+    """How many, and when a look first saw it: once for records that retention takes in two steps.
+
+    The second partition is read on after the loss; the third was only set back below its start.
+    """
+    found = minutely(
+        committed=[[10, 10, 95]] * 3 + [[10, 10, 40], [10, 120, 40], [10, 130, 40]],
+        end=[[100, 140, 100]] * 6,
+        begin=[[0, 0, 90]] * 2 + [[30, 70, 90]] * 2 + [[100, 70, 90]] * 2,
+    )
+    assert found.lost.tolist() == [90, 60, 0]
+    assert found.lost_at[:2].tolist() == [240.0, 120.0]
+    assert np.isnan(found.lost_at[2])
+    assert found.lag.tolist() == [0, 10, 10]
+
+
+def test_emptied_idle_partition_is_well_after_half_an_hour() -> None:
+    """A loss is told of while it is new, and not for as long as nothing arrives."""
+    minutes = int(LOST_WITHIN_S / 60)
+    found = [
+        statuses([[10]] * looks, [[100]] * looks, [[0]] + [[100]] * (looks - 1))
+        for looks in (2, minutes + 2, minutes + 3)
+    ]
+    assert found == [["DATA_LOSS"], ["DATA_LOSS"], ["OK"]]
+    assert statuses([[10]] * 61, [[100]] * 61, [[100]] * 61) == ["OK"]
