@@ -21,7 +21,12 @@ RATES: Final = {
 
 
 def worst_first(lag: pa.Table) -> list[str]:
-    """Return the groups of a table of lag, the one with the heaviest partition first."""
+    """Return the groups of a table of lag, the one with the heaviest partition first.
+
+    Partitions of topics that a group has left, which have no status, are not part of its lag.
+    """
+    mine = pc.if_else(pc.is_valid(lag["status"]), lag["lag"], 0)
+    lag = lag.set_column(lag.column_names.index("lag"), "lag", mine)
     heaviest = lag.group_by("group").aggregate([("lag", "max")])
     ordered = heaviest.sort_by([("lag_max", "descending"), ("group", "ascending")])
     return list(ordered["group"].to_pylist())
@@ -40,6 +45,8 @@ def describe(lag: pa.Table, groups: Sequence[str], trend: LagTrend | None) -> di
         How the lag of the first of them went; None: no plot is to be drawn.
     """
     lag = lag.filter(pc.is_in(lag["group"], pa.array(groups, pa.string())))
+    left = lag["status"].null_count
+    lag = lag.filter(pc.is_valid(lag["status"]))
     statuses = {row["status"]: row["count_all"] for row in _by_status(lag)}
     first = pc.select_k_unstable(lag, ROWS, [("lag", "descending"), ("topic", "ascending")])
     total = pc.sum(lag["lag"].cast(pa.decimal128(38))).as_py() or 0  # more than int64 has room for
@@ -58,6 +65,8 @@ def describe(lag: pa.Table, groups: Sequence[str], trend: LagTrend | None) -> di
     rates_known = bool(pc.any(pc.is_valid(lag["arrival_rate"])).as_py())
     if not rates_known:
         metadata["rates"] = "not known yet: they are the difference between two looks"
+    if left:
+        metadata["partitions of topics that the groups have left"] = left
     return metadata | {
         "status": listed(sorted(f"{count:,} {status}" for status, count in statuses.items())),
         "total lag (records)": int(total),

@@ -4,7 +4,7 @@ Belongs here: dealing groups out, reading their looks, the columns. Does not: wh
 status are (`fairlead.domain.looks.lag`), nor planning (`candidates`).
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -17,7 +17,8 @@ from pyspark.sql import SparkSession
 from fairlead.archive import LookArchive
 from fairlead.common.tables import named, slices
 from fairlead.domain.looks import HISTORY
-from fairlead.domain.looks.lag import LEAST, LOOKED_BACK, STATUSES, partition_lag
+from fairlead.domain.looks.arrays import MICROSECONDS
+from fairlead.domain.looks.lag import LEAST, LOOKED_BACK, STATUSES, left_topics, partition_lag
 from fairlead.domain.looks.look import partition_places
 from fairlead.domain.looks.stacks import Stack, stacks
 from fairlead.spark.dealing import deal_snapshot, in_tasks
@@ -34,6 +35,8 @@ LAG: Final = pa.schema(
         "end_offset": pa.int64(),
         "committed_offset": pa.int64(),
         "lag": pa.int64(),
+        "lost": pa.int64(),
+        "lost_at": pa.timestamp("us", tz="UTC"),
         "member": pa.string(),
         "arrival_rate": pa.float64(),
         "consumption_rate": pa.float64(),
@@ -44,7 +47,8 @@ LAG: Final = pa.schema(
 """One row a partition that could be read: lag in records, rates in records a second.
 
 `member` is null where nobody owns the partition, where nobody knows, and where claims contradict
-each other; a rate and `time_lag_s` are where looks cannot tell.
+each other; a rate and `time_lag_s` are where looks cannot tell; `lost_at` is if `lost` is 0, and
+`status` if the group has left the topic.
 """
 
 #: Rows handed on at once.
@@ -84,8 +88,20 @@ def _measure(
     place: Place, tasks: dict[int, list[str]], latest: Collection[str], task: int
 ) -> Iterator[pa.RecordBatch]:
     """Measure the groups of one task."""
+    read = _read_topics(place, tasks[task])
     for stack in stacks(_looks(place, tasks[task]), latest):
-        yield from _rows(place, stack).to_batches(max_chunksize=_AT_ONCE)
+        yield from _rows(place, stack, read).to_batches(max_chunksize=_AT_ONCE)
+
+
+def _read_topics(place: Place, names: Sequence[str]) -> dict[str, list[list[str]]]:
+    """Return group to the topics of each of its members, of groups that have members."""
+    span = [("group", ">=", min(names)), ("group", "<=", max(names))]
+    members = Warehouse(place.warehouse).load("members", place.snapshot_id, span)
+    members = members.filter(pc.is_in(members["group"], pa.array(names, pa.string())))
+    return {
+        name: pc.drop_null(rows["topics"]).to_pylist()
+        for name, rows in slices(members, "group").items()
+    }
 
 
 def _looks(place: Place, names: Sequence[str]) -> dict[str, pa.Table]:
@@ -100,8 +116,8 @@ def _looks(place: Place, names: Sequence[str]) -> dict[str, pa.Table]:
     return found
 
 
-def _rows(place: Place, stack: Stack) -> pa.Table:
-    """Measure groups; of the schema `LAG`."""
+def _rows(place: Place, stack: Stack, read: Mapping[str, list[list[str]]]) -> pa.Table:
+    """Measure groups, of which members read topics; of the schema `LAG`."""
     looks = stack.looks.last(LOOKED_BACK.total_seconds(), LEAST + 1)
     group_of = stack.group_of
     measured = partition_lag(looks, group_of)
@@ -111,6 +127,7 @@ def _rows(place: Place, stack: Stack) -> pa.Table:
     members = pc.list_value_length(newest["members"]).to_numpy().astype(np.int64)
     owner = _flat(newest["owner"]).to_numpy().astype(np.int64)
     member = np.where(owner < 0, -1, owner + (np.cumsum(members) - members)[group_of])
+    left = np.array(_left(newest, read), np.bool_)[topic_of]
     taken_at = pa.scalar(place.snapshot_at, LAG.field("snapshot_at").type)
 
     def unless(missing: npt.NDArray[np.bool_], values: npt.NDArray[Any]) -> pa.Array:
@@ -126,6 +143,8 @@ def _rows(place: Place, stack: Stack) -> pa.Table:
         "end_offset": pa.array(looks.end[-1][known]),
         "committed_offset": unless(looks.committed[-1] < 0, looks.committed[-1]),
         "lag": pa.array(measured.lag[known]),
+        "lost": pa.array(measured.lost[known]),
+        "lost_at": unless(measured.lost == 0, _moments(measured.lost_at)),
         "member": _flat(newest["members"]).take(unless(member < 0, member)),
         **{
             name: unless(np.isnan(values), values)
@@ -135,9 +154,25 @@ def _rows(place: Place, stack: Stack) -> pa.Table:
                 "time_lag_s": measured.time_lag_s,
             }.items()
         },
-        "status": named(measured.status[known], STATUSES),
+        "status": named(np.where(left, -1, measured.status)[known], STATUSES),
     }
     return pa.table(columns, schema=LAG)
+
+
+def _left(newest: pa.Table, read: Mapping[str, list[list[str]]]) -> list[bool]:
+    """Return whether a group has left each of its topics, of all groups' topics in order."""
+    groups = newest.select(["group", "topics"]).to_pylist()
+    return [
+        topic in left
+        for row in groups
+        for left in [left_topics(row["topics"], read.get(row["group"], []))]
+        for topic in row["topics"]
+    ]
+
+
+def _moments(seconds: npt.NDArray[np.float64]) -> npt.NDArray[np.datetime64]:
+    """Return moments as Arrow takes them; the epoch for those that are not known."""
+    return np.rint(np.nan_to_num(seconds) * MICROSECONDS).astype("datetime64[us]")
 
 
 def _flat(lists: pa.ChunkedArray) -> pa.Array:

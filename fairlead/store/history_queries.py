@@ -174,15 +174,15 @@ SELECT max(taken_at) AS at FROM (
 # Of a moment that is known, it is looked for in its day alone.
 _LAG_OF_RUN: Final = """
 SELECT snapshot_at, topic, partition, member, begin_offset, end_offset, committed_offset, lag,
-       arrival_rate, consumption_rate, time_lag_s, status, cost,
-       arrival_rate * coalesce(cost, 1) AS work
+       lost, lost_at, arrival_rate, consumption_rate, time_lag_s, status, cost,
+       arrival_rate * coalesce(cost, 1) AS work, status IS NULL AS has_left
 FROM fairlead_raw.partition_lag LEFT JOIN fairlead.partition_cost USING (group_id, topic, partition)
 WHERE group_id = :group AND snapshot_at = :at
 """
 # What is kept of a look has neither offsets nor status; a run that planned from the look has both.
 _LAG_OF_LOOK: Final = """
 SELECT looked_at, topic, partition, members[look.owner + 1], NULL, NULL, NULL, look.lag,
-       look.work / coalesce(cost, 1), NULL, look.behind_s, NULL, cost, look.work
+       NULL, NULL, look.work / coalesce(cost, 1), NULL, look.behind_s, NULL, cost, look.work, false
 FROM (
     SELECT looked_at, group_id, members, name AS topic, number AS partition,
            value.owner, CAST(round(value.lag) AS bigint) AS lag,
@@ -204,13 +204,13 @@ FROM (
 _LAG: Final = f"""
 SELECT * FROM ({_LAG_OF_RUN} UNION ALL {_LAG_OF_LOOK}) measured
 """  # noqa: S608 - no values: the statements above
-_LAG_ORDER: Final = " ORDER BY lag DESC NULLS LAST, topic, partition LIMIT :limit"
+_LAG_ORDER: Final = " ORDER BY has_left, lag DESC NULLS LAST, topic, partition LIMIT :limit"
 _LAG_BY_MEMBER: Final = f"""
 SELECT snapshot_at, owned.member, partitions, lag, arrival_rate, work, records_per_s, measured
 FROM (
     SELECT snapshot_at, member, count(*) AS partitions, sum(lag) AS lag,
            sum(arrival_rate) AS arrival_rate, sum(work) AS work
-    FROM ({_LAG}) lag GROUP BY snapshot_at, member
+    FROM ({_LAG}) lag WHERE NOT has_left GROUP BY snapshot_at, member
 ) owned
 LEFT JOIN fairlead.member_capacity speed
     ON speed.group_id = :group AND speed.member = owned.member AND CAST(:newest AS boolean)
@@ -220,7 +220,8 @@ _LAG_BY_TOPIC: Final = f"""
 SELECT snapshot_at, topic, count(*) AS partitions, sum(lag) AS lag,
        sum(arrival_rate) AS arrival_rate, sum(work) / nullif(sum(arrival_rate), 0) AS cost,
        sum(work) AS work
-FROM ({_LAG}) lag GROUP BY snapshot_at, topic ORDER BY work DESC NULLS LAST, topic LIMIT :limit
+FROM ({_LAG}) lag WHERE NOT has_left GROUP BY snapshot_at, topic
+ORDER BY work DESC NULLS LAST, topic LIMIT :limit
 """  # noqa: S608 - no values: the statement above
 _STATUSES: Final = f"""
 SELECT status, count(*) AS partitions,
@@ -405,6 +406,11 @@ def read_lag(
     at
         The last snapshot or look until then; None: the newest. Looks are kept each quarter of an
         hour, and where owners changed, without offsets and statuses.
+
+    Returns
+    -------
+    Rows; `has_left` is true of the partitions of topics that no member subscribes to any more,
+    which come last. They have no status, and sums leave them out.
 
     Raises
     ------

@@ -40,10 +40,12 @@ CROSS JOIN LATERAL (
     WHERE lag_snapshot.group_id = known.group_id ORDER BY snapshot_at DESC LIMIT 1
 ) newest
 CROSS JOIN LATERAL (
-    SELECT status, grouping(status) = 1 AS total, count(*) AS partitions, sum(lag) AS lag
+    SELECT status, grouping(status) = 1 AS total, count(*) AS partitions,
+           coalesce(sum(lag), 0) AS lag
     FROM fairlead_raw.partition_lag
     WHERE partition_lag.group_id = known.group_id
         AND partition_lag.snapshot_at = newest.snapshot_at
+        AND status IS NOT NULL  -- else the group has left the topic
     GROUP BY GROUPING SETS ((), (status))
 ) measured
 WHERE newest.snapshot_at >= :gone_before

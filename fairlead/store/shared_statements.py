@@ -217,7 +217,8 @@ def measured_lag(connection: Connection, group: str) -> MeasuredLag | None:
     rows = connection.execute(  # of a moment that is known: in its day alone
         text(
             "SELECT snapshot_at, topic, partition, lag, status FROM fairlead_raw.partition_lag"
-            " WHERE group_id = :group AND snapshot_at = :newest ORDER BY topic, partition"
+            " WHERE group_id = :group AND snapshot_at = :newest AND status IS NOT NULL"
+            " ORDER BY topic, partition"
         ),
         {"group": group, "newest": newest},
     ).all()

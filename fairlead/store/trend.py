@@ -18,7 +18,7 @@ SNAPSHOTS: Final = 96
 _TREND: Final = """
 SELECT snapshot_at, sum(lag) AS total, max(lag) AS heaviest
 FROM fairlead.lag_history
-WHERE group_id = :group AND snapshot_at >= (
+WHERE group_id = :group AND status IS NOT NULL AND snapshot_at >= (
     SELECT min(snapshot_at) FROM (
         SELECT snapshot_at FROM fairlead_raw.lag_snapshot WHERE group_id = :group
         ORDER BY snapshot_at DESC LIMIT :limit
@@ -37,7 +37,7 @@ class LagTrend:
     at
         When they were taken; time-zone-aware.
     total
-        Of all partitions.
+        Of all partitions, without those of topics that the group has left.
     heaviest
         Of the partition that has the most.
     """

@@ -201,8 +201,8 @@ COMMENT ON COLUMN fairlead.balance_history.imbalance IS 'Heaviest member over th
 
 CREATE VIEW fairlead.lag_history AS
 SELECT lag.group_id, lag.snapshot_at, snapshot.snapshot_id, lag.topic, lag.partition, lag.member,
-       lag.begin_offset, lag.end_offset, lag.committed_offset, lag.lag, lag.arrival_rate,
-       lag.consumption_rate, lag.time_lag_s, lag.status
+       lag.begin_offset, lag.end_offset, lag.committed_offset, lag.lag, lag.lost, lag.lost_at,
+       lag.arrival_rate, lag.consumption_rate, lag.time_lag_s, lag.status
 FROM fairlead_raw.partition_lag lag
 JOIN fairlead_raw.lag_snapshot snapshot USING (group_id, snapshot_at);
 
@@ -259,6 +259,7 @@ CROSS JOIN LATERAL (
 ) newest
 JOIN fairlead_raw.partition_lag lag
     ON lag.group_id = consumer_group.group_id AND lag.snapshot_at = newest.at
+        AND lag.status IS NOT NULL  -- else the group has left the topic
 LEFT JOIN fairlead.partition_cost told
     ON told.group_id = lag.group_id AND told.topic = lag.topic AND told.partition = lag.partition;
 

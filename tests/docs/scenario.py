@@ -333,6 +333,11 @@ def _lag(group: str, moment: datetime, owners: Owners, lags: Sequence[int]) -> p
                 1500 if lost and not p else 10_000 - lags[p] for p in range(count)
             ],
             "lag": list(lags),
+            "lost": [500 if lost and not p else 0 for p in range(count)],
+            "lost_at": pa.array(
+                [moment if lost and not p else None for p in range(count)],
+                pa.timestamp("us", "UTC"),
+            ),
             "arrival_rate": [float(10 * (count - partition)) for partition in range(count)],
             "consumption_rate": [float(20)] * count,
             "time_lag_s": [lag / 20 for lag in lags],

@@ -13,7 +13,7 @@ otherwise, end - begin; never below 0. It follows that
 - in a compacted log, offsets count, not the records that remain: Kafka's own measure;
 - a partition that does not exist any more, or whose offsets could not be read, has no lag.
 
-A group has left a topic if it has commits there and members, none of which subscribes to the topic
+A group has left a topic if it has commits there but its members subscribe to other topics alone
 (`left_topics`). The partitions of such a topic have no status and are not part of the group's lag.
 
 Records are lost in a look if the log's start has passed the commit since the look before. In the
@@ -23,8 +23,8 @@ that were deleted and passed over by the consumers between two looks are not see
 Rates and status look back at earlier looks. What these cannot tell is unknown, never a guess.
 Status follows Burrow's rules, with looks for commits; the first that holds:
 
-- DATA_LOSS: a look of the last half hour (`LOST_WITHIN_S`) saw that records were lost, more than the
-  partition's lag at rest.
+- DATA_LOSS: a look of the last half hour (`LOST_WITHIN_S`) saw that records were lost, more than
+  the partition's lag at rest.
 - REWIND: the committed offset went back since the look before.
 - OK: there is no more lag than at rest (`fairlead.domain.judgement.commits`).
 - STOP: nobody in the group committed anything for the group's patience, and there was lag
@@ -108,15 +108,16 @@ def left_topics(topics: Iterable[str], members: Collection[Collection[str]]) -> 
     topics
         Those that the group's members read or the group has committed.
     members
-        The topics that each member subscribes to; empty: the group has no members, or they are not
-        known, and it has left nothing.
+        The topics that each member subscribes to. If there are none, the group has no members, or
+        its subscriptions are not known, and it has left nothing.
 
     Examples
     --------
     >>> left_topics(["clicks", "orders"], [["orders"], []]), left_topics(["clicks"], [])
     ({'clicks'}, set())
     """
-    return set(topics).difference(*members) if members else set()
+    read = set[str]().union(*members)
+    return set(topics) - read if read else set()
 
 
 def partition_lag(

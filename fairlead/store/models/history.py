@@ -264,9 +264,16 @@ class PartitionLagRow(Base):
     end_offset: Mapped[int | None] = mapped_column(comment="Log end offset.")
     committed_offset: Mapped[int | None] = mapped_column(comment="Null: nothing committed.")
     lag: Mapped[int | None] = mapped_column(comment="Records behind, by KAFKA-5337's rule.")
+    lost: Mapped[int | None] = mapped_column(
+        comment="Records deleted before they were read, as looks of the last half hour saw it."
+    )
+    lost_at: Mapped[datetime | None] = mapped_column(
+        comment="When a look first saw that; null: nothing was lost."
+    )
     arrival_rate: Mapped[float | None] = mapped_column(comment="Records a second written.")
     consumption_rate: Mapped[float | None] = mapped_column(comment="Records a second consumed.")
     time_lag_s: Mapped[float | None] = mapped_column(comment="Seconds behind.")
     status: Mapped[str | None] = mapped_column(
-        comment="OK, WARN, STALL, STOP, REWIND or DATA_LOSS."
+        comment="OK, WARN, STALL, STOP, REWIND or DATA_LOSS; null: no member subscribes to the "
+        "topic any more, and its lag is not the group's."
     )

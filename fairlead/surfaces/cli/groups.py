@@ -259,7 +259,8 @@ def lag(
 
     A cost is what a record takes, in records of the usual kind; where none stands, the usual is
     assumed. Work is what arrives a second, times that. Runs store statuses too; of looks, the lag
-    is stored each quarter of an hour, and when owners change.
+    is stored each quarter of an hour, and when owners change. The status "left" marks topics that
+    no member subscribes to any more; sums leave them out.
     """
     from fairlead.common.words import span
     from fairlead.errors import GroupError
@@ -291,15 +292,30 @@ def lag(
     title = f"{group}, {as_text(measured_at)} UTC"
     if age < _DAY:
         title += f", {span(age)} ago"
-    rates = ({"arrive/s": row["arrival_rate"], "work/s": row["work"]} for row in rows)
-    told = [row | rate for row, rate in zip(rows, rates, strict=True)]
-    print_table(told, columns, title=title)
+    print_table([_with_rates(row) for row in rows], columns, title=title)
+    say(*_losses(rows))
     if at is None and age > _OLD_LAG:
         say(
             f"{group}: that is more than {_OLD_LAG.seconds // 60} minutes ago. The sensor "
             "group_looks takes looks: is the Dagster daemon running, and has the group members?",
             err=True,
         )
+
+
+def _with_rates(row: dict[str, Any]) -> dict[str, Any]:
+    """Return a row of lag as the table shows it."""
+    left = {"status": "left"} if row.get("has_left") else {}
+    return row | left | {"arrive/s": row["arrival_rate"], "work/s": row["work"]}
+
+
+def _losses(rows: Iterable[dict[str, Any]]) -> list[str]:
+    """Return a line for each partition that lost records."""
+    return [
+        f"{row['topic']}-{row['partition']}: {row['lost']:,} records were deleted before the group "
+        f"read them; first seen at {as_text(row['lost_at'])} UTC"
+        for row in rows
+        if row.get("lost")
+    ]
 
 
 def history(group: Group, *, since: Since = None, limit: Limit = 50, as_json: Json = False) -> None:

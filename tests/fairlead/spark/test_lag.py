@@ -99,6 +99,8 @@ def test_a_row_a_partition_that_could_be_read(spark: SparkSession, warehouse: Wa
             "end_offset": end,
             "committed_offset": committed,
             "lag": end - (committed or 0),
+            "lost": 0,
+            "lost_at": None,
             "member": None,
             "arrival_rate": None,
             "consumption_rate": None,
@@ -127,6 +129,37 @@ def test_owner_is_who_claims_it_last(spark: SparkSession, warehouse: Warehouse) 
     assert [row["member"] for row in measured(spark, warehouse)] == ["awake", "one"]
     write(warehouse, ["g"], [*claims, claim("other", "t", 5)])
     assert [row["member"] for row in measured(spark, warehouse)] == ["awake", None]
+
+
+def test_topic_that_a_group_has_left_has_no_status(
+    spark: SparkSession, warehouse: Warehouse
+) -> None:
+    """Its lag and losses are written, apart from the group's; a group without members left none."""
+    reads_t = {"group": "g", "member": "m", "topics": ["t"], "partitions": [], "generation": 1}
+    write(warehouse, ["empty", "g"], [reads_t])
+    found = [(row["group"], row["topic"], row["status"]) for row in measured(spark, warehouse)]
+    assert found == [("empty", "s", "OK"), ("empty", "t", "OK"), ("g", "s", None), ("g", "t", "OK")]
+
+
+def test_loss_is_written_with_when_a_look_saw_it(spark: SparkSession, warehouse: Warehouse) -> None:
+    """The commit lay below the log's start already in the look a quarter of an hour before."""
+    write(warehouse, ["g"])
+    look = LookArchive(warehouse.path)
+    at = NOON - timedelta(minutes=15)
+    row = {
+        "group": "g",
+        "at": at,
+        "topics": ["t"],
+        "counts": [1],
+        "begin": [60_000],
+        "end": [72_000],
+        "committed": [54_000],
+        "members": [],
+        "owner": [-1],
+    }
+    look.append(pa.Table.from_pylist([row], LOOKS), new_snapshot_id(at))
+    (_, lossy) = measured(spark, warehouse)
+    assert (lossy["lost"], lossy["lost_at"], lossy["status"]) == (6_000, at, "DATA_LOSS")
 
 
 def test_looks_of_the_last_hour_are_looked_back_on(

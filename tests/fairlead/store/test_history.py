@@ -14,8 +14,17 @@ from sqlalchemy import Engine, text
 from fairlead.store import PlanStore, StoredPlan, create_store_engine
 from fairlead.store.attempts import Attempt
 from fairlead.store.engine import transaction
-from fairlead.store.history_queries import read_groups, read_history, read_plans
+from fairlead.store.history_queries import (
+    read_groups,
+    read_history,
+    read_lag,
+    read_lag_by_member,
+    read_lag_by_topic,
+    read_plans,
+)
+from fairlead.store.monitoring import _LAG
 from fairlead.store.retention import prune
+from fairlead.store.trend import lag_trend
 from fairlead.workflows.adoption import adherence
 from tests.logins import Login
 from tests.stored import record_adoption
@@ -75,12 +84,41 @@ def test_lag_is_stored_as_it_was_measured(store: PlanStore, engine: Engine, at: 
             "end_offset": 100,
             "committed_offset": None,
             "lag": 0,
+            "lost": None,
+            "lost_at": None,
             "arrival_rate": None,
             "consumption_rate": 2.5,
             "time_lag_s": None,
             "status": "OK",
         }
     ]
+
+
+def test_topics_that_a_group_has_left_are_apart(store: PlanStore, engine: Engine, at: Any) -> None:
+    """Rows without a status: shown last, and in no sum of pages, metrics or commands."""
+    lag = lag_table("s1", at, "orders", partitions=4)
+    gone = lag.column_names.index("status")
+    statuses = pa.array(["OK", "OK", None, None])
+    store.record_lag(lag.set_column(gone, "status", statuses))
+    rows = read_lag(engine, "orders")
+    assert [(row["partition"], row["has_left"]) for row in rows] == [
+        *((1, False), (0, False)),
+        *((3, True), (2, True)),
+    ]
+    (by_topic,) = read_lag_by_topic(engine, "orders")
+    assert (by_topic["partitions"], by_topic["lag"]) == (2, 10)
+    assert [row["lag"] for row in read_lag_by_member(engine, "orders")] == [10, 0]
+    assert lag_trend(engine, "orders").total == (10.0,)
+    assert query(engine, "SELECT count(*) FROM fairlead.partition_work") == [{"count": 2}]
+    measured = store.newest_lag("orders")
+    assert measured is not None
+    assert measured.lags["t0"].tolist() == [0, 10]
+    assert measured.statuses == {"OK"}
+    with transaction(engine) as connection:
+        found = connection.execute(text(_LAG), {"gone_before": at}).mappings().all()
+    assert {(row["status"], row["partitions"], int(row["lag"])) for row in found} == {
+        *((None, 2, 10), ("OK", 2, 10)),
+    }
 
 
 def test_a_snapshot_is_stored_once_per_group(store: PlanStore, at: Any) -> None:
