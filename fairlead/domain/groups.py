@@ -98,6 +98,25 @@ class GroupDescription:
 
 
 @dataclass(frozen=True)
+class ListedGroups:
+    """The groups of a cluster.
+
+    Parameters
+    ----------
+    consumer
+        Consumer groups, with or without members; ascending.
+    memberless
+        Groups that commit offsets, and that no consumer ever joined; ascending.
+    others
+        How many there are of every other kind: `share`, `streams`, `connect`, ...
+    """
+
+    consumer: Sequence[str]
+    memberless: Sequence[str] = ()
+    others: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class LiveGroup:
     """A group as it is now, whatever its commits.
 

@@ -23,6 +23,7 @@ from fairlead.domain.groups import (
     CommittedOffsets,
     FetchSources,
     GroupDescription,
+    ListedGroups,
     LiveGroup,
     LogOffsets,
 )
@@ -148,17 +149,28 @@ class KafkaGateway:
         KafkaUnavailableError
             No answer in time.
         """
-        names = sorted(
-            group["group_id"]
-            for group in self._listed()
-            if group["protocol_type"] == CONSUMER_PROTOCOL
-            and group.get("group_type") != "share"
-            and NUL not in group["group_id"]
-        )
+        names = self.listed_groups().consumer
         for name in names:
             if why := too_long(name):
                 log.warning("%s", why)
         return [name for name in names if not too_long(name)]
+
+    def listed_groups(self) -> ListedGroups:
+        """List the groups of the cluster by kind; ids with a NUL character are left out.
+
+        Raises
+        ------
+        KafkaUnavailableError
+            No answer in time.
+        """
+        kinds: dict[str, list[str]] = {}
+        for group in self._listed():
+            if NUL not in group["group_id"]:
+                kinds.setdefault(_kind(group), []).append(group["group_id"])
+        consumer, memberless = (sorted(kinds.pop(kind, [])) for kind in (CONSUMER_PROTOCOL, ""))
+        return ListedGroups(
+            consumer, memberless, {kind: len(ids) for kind, ids in sorted(kinds.items())}
+        )
 
     def snapshot(
         self,
@@ -507,6 +519,12 @@ def _list_groups(admin: "KafkaAdminClient") -> list[dict[str, Any]]:
     manager.run(manager.cluster.refresh_metadata)
     listed: list[dict[str, Any]] = admin.list_groups()
     return listed
+
+
+def _kind(group: Mapping[str, Any]) -> str:
+    """Return the kind of a listed group: `consumer`, `share`, `connect`, ...; "": only commits."""
+    kind = str(group.get("group_type") or "").lower()
+    return kind if kind in {"share", "streams"} else group["protocol_type"]
 
 
 def _unsettled(found: GroupDescription) -> bool:

@@ -21,7 +21,7 @@ def test_survey_is_open_to_all(page: Page) -> None:
     }
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
-    page.set_content(as_page([row(), row(group=long, diagnosis="healthy")], [right], 6))
+    page.set_content(as_page([row(), row(group=long, diagnosis="healthy")], [right], 6, {}))
     expect(page.get_by_role("heading", name="orders: overloaded")).to_be_visible()
     assert_open_to_all(page)
     assert asked == []

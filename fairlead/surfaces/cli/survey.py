@@ -60,7 +60,7 @@ def survey(
         while (due := began + turn * every) <= until:
             if survey.looks in {1, ENOUGH + 1} and turn == survey.looks:
                 say(
-                    *as_lines(survey.found(), survey.missing(), survey.looks),
+                    *as_lines(survey.found(), survey.missing(), survey.looks, survey.others),
                     "",
                     err=form != "text",
                 )
@@ -72,8 +72,9 @@ def survey(
                 say_error(error)  # it may answer again: what was seen stays
     rows, missing = survey.found(), survey.missing()
     if form == "json":
-        print_json({"looks": survey.looks, "groups": rows, "missing_rights": missing})
+        others = {"other_groups": survey.others, "missing_rights": missing}
+        print_json({"looks": survey.looks, "groups": rows} | others)
     elif form == "html":
-        typer.echo(as_page(rows, missing, survey.looks))
+        typer.echo(as_page(rows, missing, survey.looks, survey.others))
     else:
-        say(*as_lines(rows, missing, survey.looks))
+        say(*as_lines(rows, missing, survey.looks, survey.others))

@@ -16,6 +16,7 @@ from fairlead.common.words import caught_up, length
 from fairlead.domain.advice import CLASSIC, not_followed
 from fairlead.domain.candidate_figures import OBSERVED
 from fairlead.domain.candidate_rows import judge_group
+from fairlead.domain.groups import ListedGroups
 from fairlead.domain.looks.look import look_of
 from fairlead.domain.looks.questions import Group, PlanningOptions
 from fairlead.domain.policy import Policy, policy_for
@@ -23,6 +24,7 @@ from fairlead.domain.snapshot import GroupSnapshot
 from fairlead.domain.worst_first import worst_first
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.kafka.rights import CLUSTER, CLUSTER_NAME, Rights, remedy
+from fairlead.surfaces.survey.lag import group_lags
 
 Row = dict[str, Any]
 
@@ -38,6 +40,10 @@ _THEN: Final = {
 }
 _FOLLOWING: Final = "fairlead"
 _STREAMS: Final = "stream"
+_MEMBERLESS: Final = (
+    "it commits offsets without members, as Flink, Spark and consumers that assign partitions to "
+    "themselves do: there is nobody to give partitions to"
+)
 
 
 class Survey:
@@ -58,11 +64,17 @@ class Survey:
         #: Of each group as it was last seen without an error: its description, and its members.
         self._whole: dict[str, tuple[Row, list[Row]]] = {}
         self._lists_all = True
+        self._listed = ListedGroups(())
 
     @property
     def looks(self) -> int:
         """How many looks were taken."""
         return len(self._looks)
+
+    @property
+    def others(self) -> Mapping[str, int]:
+        """How many groups of other kinds the newest look left out: share, streams, connect, ..."""
+        return self._listed.others
 
     def look(self) -> None:
         """Take a look at every group.
@@ -72,7 +84,8 @@ class Survey:
         KafkaUnavailableError
             Brokers do not answer in time. The looks before it stay.
         """
-        names = self._gateway.list_groups()
+        self._listed = self._gateway.listed_groups()
+        names = sorted({*self._listed.consumer, *self._listed.memberless})
         self._lists_all = "DESCRIBE" in Rights(self._gateway.settings).on_cluster()
         portions = [names[first : first + _AT_ONCE] for first in range(0, len(names), _AT_ONCE)]
         seen = [self._gateway.snapshot(portion, patience_s=0.0) for portion in portions or [[]]]
@@ -89,25 +102,47 @@ class Survey:
     def found(self) -> list[Row]:
         """Return a row a group of the newest look, worst first; see `_row` for its keys.
 
-        A group that could not be seen then, since it rebalances, is as it was seen last.
+        A group that could not be seen then, since it rebalances, is as it was seen last. Groups
+        that only commit come after all others.
         """
         looks = slices(pa.concat_tables(self._looks), "group")  # by time, as they were taken
-        rows: list[Row] = []
+        groups: dict[str, tuple[Row, Group]] = {}
         for seen in self._seen:
             for now in seen.groups.to_pylist():
                 described, members = self._whole.get(now["group"], (now, []))
                 mine = looks[now["group"]]
                 until = pc.less_equal(mine["at"], described["snapshot_at"])
-                group = Group(described=described, members=members, looks=mine.filter(until))
-                row = _row(group, self._judged(group))
-                rows.append(row | {"state": now["state"], "error": now["error"] or row["error"]})
-        return worst_first(rows)
+                groups[now["group"]] = (
+                    now,
+                    Group(described=described, members=members, looks=mine.filter(until)),
+                )
+        lags = group_lags(
+            {name: group.looks for name, (_, group) in groups.items()},
+            {name: [row["topics"] for row in group.members] for name, (_, group) in groups.items()},
+            {name for name in groups if self._planning(name).latest},
+        )
+        rows = []
+        for name, (now, group) in groups.items():
+            row = _row(group, self._judged(group))
+            rows.append(
+                {
+                    **row,
+                    **lags[name],
+                    "state": now["state"],
+                    "error": now["error"] or row["error"],
+                    "not_planned": _MEMBERLESS if name in self._listed.memberless else None,
+                }
+            )
+        return sorted(worst_first(rows), key=lambda row: row["not_planned"] is not None)
+
+    def _planning(self, group: str) -> PlanningOptions:
+        return PlanningOptions.of(policy_for(group, self._policies), compare=False)
 
     def _judged(self, group: Group) -> list[Row]:
-        if self.looks < ENOUGH:
+        name = group.described["group"]
+        if self.looks < ENOUGH or name in self._listed.memberless:
             return []
-        policy = policy_for(group.described["group"], self._policies)
-        return judge_group(group, PlanningOptions.of(policy, compare=False))
+        return judge_group(group, self._planning(name))
 
     def missing(self) -> list[Row]:
         """Return the rights that were missing in the newest look.
@@ -151,33 +186,26 @@ def _refused(error: str | None) -> bool:
 
 
 def _row(group: Group, judged: Sequence[Row]) -> Row:
-    """Return what is known of a group.
+    """Return what is known of a group, without its lag.
 
-    Keys: group; looked_at, a time; state, protocol and group_type as Kafka tells; members and
-    partitions, counts; owners, member to number of partitions; lag, records; uncommitted,
-    partitions without a commit; clients, ids; error; follow and kafka_5_6, sentences; diagnosis,
-    evidence, late_s, caught_up_s, loss_s, gain, consumers: of the judgement, null without one.
+    Keys: group; looked_at, a time; state, protocol and group_type as Kafka tells; members, a count;
+    owners, member to number of partitions; clients, ids; error; follow and kafka_5_6, sentences;
+    diagnosis, evidence, late_s, caught_up_s, loss_s, gain, consumers: of the judgement, null
+    without one. `Survey.found` adds not_planned, why the group cannot be planned for, and the
+    figures of `fairlead.surfaces.survey.lag.group_lags`.
     """
-    described, look = group.described, group.looks.slice(group.looks.num_rows - 1).to_pylist()[0]
-    behind = [
-        end - committed
-        for end, committed in zip(look["end"], look["committed"], strict=True)
-        if committed >= 0 and end >= 0
-    ]
+    described, looked_at = group.described, group.looks["at"][group.looks.num_rows - 1].as_py()
     by_assignor = {row["assignor"]: row for row in judged}
     observed = by_assignor.get(OBSERVED, {})
     known = observed.get("diagnosis")
     return {
         "group": described["group"],
-        "looked_at": look["at"],
+        "looked_at": looked_at,
         "state": described["state"],
         "protocol": described["protocol"],
         "group_type": described["group_type"],
         "members": len(group.members),
-        "partitions": len(look["end"]),
         "owners": {member["member"]: len(member["partitions"]) for member in group.members},
-        "lag": sum(max(0, lag) for lag in behind),
-        "uncommitted": sum(offset < 0 for offset in look["committed"]),
         "clients": sorted({member["client_id"] for member in group.members}),
         "error": described["error"] or observed.get("error"),
         "follow": follows(described, members=len(group.members)),
@@ -187,7 +215,7 @@ def _row(group: Group, judged: Sequence[Row]) -> Row:
         "late_s": None if known in {None, "unknown"} else observed["late_s"],
         "caught_up_s": observed.get("caught_up_s"),
         "loss_s": observed.get("loss_s"),
-        "gain": _gain(observed, by_assignor.get(observed.get("chosen")), look["at"]),
+        "gain": _gain(observed, by_assignor.get(observed.get("chosen")), looked_at),
         "consumers": observed.get("consumers_why"),
     }
 

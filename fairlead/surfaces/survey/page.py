@@ -3,12 +3,12 @@
 Belongs here: the order of figures. Does not: the figures (`finding`).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from textwrap import wrap
 from typing import Final
 
 from fairlead.common.visible import visible
-from fairlead.common.words import caught_up, length, listed, plural, shortened
+from fairlead.common.words import caught_up, length, listed, moment, plural, shortened
 from fairlead.surfaces.next_step import kind
 from fairlead.surfaces.survey.finding import ENOUGH, Row
 from fairlead.surfaces.templates import environment
@@ -25,17 +25,45 @@ def facts(row: Row) -> list[tuple[str, str]]:
         "evidence": row["evidence"],
         "late": _late(row),
         "caught up": _caught_up(row),
-        "records lost": judged
-        and (f"in {length(row['loss_s'])}" if row["loss_s"] is not None else "no"),
+        "not planned": row["not_planned"],
+        "records lost": _lost(row, judged=judged),
         "a plan": row["gain"] if (row["evidence"] or "") not in (row["gain"] or "") else None,
         "consumers": row["consumers"] if judged else None,
-        "lag": f"{row['lag']:,} records in {plural(row['partitions'], 'partition')}"
-        + (f", {row['uncommitted']:,} without a commit" if row["uncommitted"] else ""),
+        "lag": _lag(row),
+        "left topics": listed(
+            [
+                f"{left['topic']} ({plural(left['partitions'], 'partition')}, "
+                f"{plural(left['lag'], 'record')} behind the commits)"
+                for left in row["left"]
+            ]
+        ),
         "owners": listed(owners) if owners else "none",
         "clients": listed(row["clients"]) if row["clients"] else None,
         "protocol": f"{row['group_type'] or 'classic'}, {row['protocol'] or 'no assignor'}",
     }
     return [(heading, str(text)) for heading, text in told.items() if text]
+
+
+def _lag(row: Row) -> str:
+    text = f"{row['lag']:,} records in {plural(row['partitions'], 'partition')}"
+    if not row["uncommitted"]:
+        return text
+    if not row["uncommitted_lag"]:
+        return f"{text}, {row['uncommitted']:,} without a commit"
+    return (
+        f"{text}; {row['uncommitted_lag']:,} of them in {row['uncommitted']:,} without a commit, "
+        "which count only if its consumers begin at the start of a log (auto_offset_reset)"
+    )
+
+
+def _lost(row: Row, *, judged: bool) -> str:
+    """Return what is lost, then in how long more is."""
+    lost = f"{row['lost']:,}, first seen at {moment(row['lost_at'])}" if row["lost"] else ""
+    if not judged:
+        return lost
+    if row["loss_s"] is None:
+        return lost or "no"
+    return f"{lost}; more in {length(row['loss_s'])}" if lost else f"in {length(row['loss_s'])}"
 
 
 def _late(row: Row) -> str:
@@ -62,17 +90,21 @@ def advice(rows: Sequence[Row]) -> list[tuple[str, list[tuple[str, str]]]]:
     return told
 
 
-def lead(rows: Sequence[Row], looks: int) -> str:
-    """Return what a survey begins with."""
+def lead(rows: Sequence[Row], looks: int, others: Mapping[str, int]) -> str:
+    """Return what a survey begins with; `others` counts the groups of kinds that are not listed."""
     comes = f"; diagnoses come with look {ENOUGH}" if looks < ENOUGH else ""
     if looks == ENOUGH:
         comes = "; with one more it is known what consumers that are behind can do"
-    return f"{plural(len(rows), 'group')}, worst first, after {plural(looks, 'look')}{comes}."
+    begin = f"{plural(len(rows), 'group')}, worst first, after {plural(looks, 'look')}{comes}."
+    counts = [plural(count, f"{kind} group") for kind, count in others.items()]
+    return f"{begin} Not listed: {listed(counts)}." if counts else begin
 
 
-def as_lines(rows: Sequence[Row], missing: Sequence[Row], looks: int) -> Iterator[str]:
+def as_lines(
+    rows: Sequence[Row], missing: Sequence[Row], looks: int, others: Mapping[str, int]
+) -> Iterator[str]:
     """Yield a survey in lines of 80 columns; names and commands are never broken."""
-    yield from _wrapped(lead(rows, looks), "", 0)
+    yield from _wrapped(lead(rows, looks, others), "", 0)
     for row in rows:
         yield ""
         yield f"{row['group']}: {row['diagnosis'] or row['state'] or 'not known'}"
@@ -100,11 +132,13 @@ def _wrapped(text: str, begin: str, indent: int) -> list[str]:
     )
 
 
-def as_page(rows: Sequence[Row], missing: Sequence[Row], looks: int) -> str:
+def as_page(
+    rows: Sequence[Row], missing: Sequence[Row], looks: int, others: Mapping[str, int]
+) -> str:
     """Return a survey as an HTML document."""
     templates = environment("survey")
     templates.filters |= {"facts": facts, "late": _late, "caught_up": _caught_up}
     templates.globals["kind"] = kind
     return templates.get_template("survey.html").render(
-        rows=rows, missing=missing, lead=lead(rows, looks), advice=advice(rows)
+        rows=rows, missing=missing, lead=lead(rows, looks, others), advice=advice(rows)
     )

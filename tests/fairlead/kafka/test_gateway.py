@@ -111,7 +111,7 @@ def test_an_open_transaction_shows_on_partitions_that_stand_still(
 def test_lists_groups_with_and_without_members(
     gateway: KafkaGateway, kafka_topic: Fixture, join: Fixture, commit: Fixture, unique_name: str
 ) -> None:
-    """Groups with members, and groups that all members left, are listed; mere commits are not."""
+    """Groups with members, and groups that all members left, are listed; mere commits apart."""
     topic = kafka_topic()
     join(f"{unique_name}-live", [topic], 1, [{}])
     (leaver,) = join(f"{unique_name}-left", [topic], 1, [{}])
@@ -121,6 +121,9 @@ def test_lists_groups_with_and_without_members(
     mine = [group for group in gateway.list_groups() if group.startswith(unique_name)]
 
     assert mine == [f"{unique_name}-left", f"{unique_name}-live"]
+    listed = gateway.listed_groups()
+    assert set(listed.consumer) >= set(mine)
+    assert f"{unique_name}-mere" in listed.memberless
 
 
 def test_a_group_with_an_endless_name_is_left_out_by_name(

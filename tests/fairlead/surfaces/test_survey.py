@@ -7,11 +7,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
+from confluent_kafka import TopicPartition
+from confluent_kafka.admin import AdminClient
 
+from fairlead.domain.looks.look import LOOKS
 from fairlead.domain.snapshot import GROUPS
 from fairlead.settings import Settings
 from fairlead.surfaces.survey.finding import changes, follows
+from fairlead.surfaces.survey.lag import group_lags
 from fairlead.surfaces.survey.page import as_lines, as_page
 from tests.conftest import KafkaTopic
 from tests.fairlead.kafka.conftest import (  # noqa: F401 - fixtures
@@ -75,6 +80,69 @@ def test_survey_needs_kafka_alone(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.kafka
+def test_survey_tells_lag_from_what_is_none(
+    *,
+    join: Join,  # noqa: F811
+    produce: Produce,  # noqa: F811
+    commit: Commit,  # noqa: F811
+    kafka_topic: KafkaTopic,
+    settings: Settings,
+    unique_name: str,
+    tmp_path: Path,
+) -> None:
+    """Without members, after leaving a topic, after a loss, with `latest` on an idle topic.
+
+    The topic that one group left lost records, too: that is nothing to report.
+    """
+    busy, emptied, idle = (kafka_topic(partitions=1) for _ in range(3))
+    for topic in (busy, emptied, idle):
+        produce(topic, [9])
+    mine = flink, left, lost, latest = [
+        f"{unique_name}-{name}" for name in ("flink", "left", "lost", "latest")
+    ]
+    commit(flink, {(busy, 0): 2})
+    commit(left, {(busy, 0): 5, (emptied, 0): 1})
+    commit(lost, {(emptied, 0): 1})
+    join(left, [busy], 1, [{}])
+    join(lost, [emptied], 1, [{}])
+    join(latest, [idle], 1, [{"auto.offset.reset": "latest"}])
+    admin = AdminClient(settings.kafka.librdkafka())
+    for future in admin.delete_records([TopicPartition(emptied, 0, 8)]).values():
+        future.result(PATIENCE_S)
+    servers = ["--bootstrap-servers", settings.kafka.bootstrap_servers]
+
+    def survey(form: str) -> str:
+        return subprocess.run(
+            [sys.executable, "-c", PROGRAM, "survey", "--minutes", "0", "--format", form, *servers],
+            check=True,
+            capture_output=True,
+            text=True,
+            cwd=tmp_path,
+            timeout=PATIENCE_S,
+        ).stdout
+
+    rows = {row["group"]: row for row in json.loads(survey("json"))["groups"]}
+    shown = ("partitions", "lag", "uncommitted_lag", "lost")
+    assert {name: [rows[name][key] for key in shown] for name in mine} == {
+        flink: [1, 7, 0, 0],
+        left: [1, 4, 0, 0],
+        lost: [1, 1, 0, 7],
+        latest: [1, 9, 9, 0],
+    }
+    assert rows[left]["left"] == [{"topic": emptied, "partitions": 1, "lag": 1}]
+    assert rows[lost]["lost_at"] == rows[lost]["looked_at"]
+    assert [name for name in mine if rows[name]["not_planned"]] == [flink]
+    page = survey("html")
+    for told in (
+        "it commits offsets without members",
+        f"{emptied} (1 partition, 1 record behind the commits)",
+        "7, first seen at ",
+        "9 of them in 1 without a commit",
+    ):
+        assert told in page
+
+
 def row(**known: Any) -> dict[str, Any]:
     """Return a group that is well, and what else is known of it."""
     return {
@@ -88,6 +156,11 @@ def row(**known: Any) -> dict[str, Any]:
         "owners": {"a": 3},
         "lag": 1200,
         "uncommitted": 0,
+        "uncommitted_lag": 0,
+        "lost": 0,
+        "lost_at": None,
+        "left": [],
+        "not_planned": None,
         "clients": ["a"],
         "error": None,
         "follow": follows({"group_type": "classic", "protocol": "range"}, members=1),
@@ -102,10 +175,70 @@ def row(**known: Any) -> dict[str, Any]:
     } | known
 
 
+def look(group: str, minute: int, **values: Any) -> dict[str, Any]:
+    """Return a look at two topics, of one and two partitions, so many minutes after noon."""
+    return {
+        "group": group,
+        "at": datetime(2026, 1, 2, 12, minute, tzinfo=UTC),
+        "topics": ["left", "read"],
+        "counts": [1, 2],
+        "members": ["m"],
+        "owner": [-1, 0, 0],
+    } | values
+
+
+def test_lag_is_of_what_is_read_and_still_there() -> None:
+    """Apart: a topic that the group has left, records lost, partitions without a commit."""
+    before = {"begin": [0, 0, 0], "end": [70, 100, 50], "committed": [20, 10, -1]}
+    after = before | {"begin": [60, 90, 0]}
+    looks = {
+        name: pa.Table.from_pylist([look(name, 0, **before), look(name, 1, **after)], LOOKS)
+        for name in ("latest", "orders", "without members")
+    }
+    members = {"latest": [["read"]], "orders": [["read"]]}
+    found = group_lags(looks, members, {"latest"})
+    orders = {
+        "partitions": 2,
+        "lag": 60,
+        "uncommitted": 1,
+        "uncommitted_lag": 50,
+        "lost": 80,
+        "lost_at": datetime(2026, 1, 2, 12, 1, tzinfo=UTC),
+        "left": [{"topic": "left", "partitions": 1, "lag": 10}],
+    }
+    assert found["orders"] == orders
+    assert found["latest"] == orders | {"lag": 10, "uncommitted_lag": 0}
+    assert found["without members"] == orders | {
+        "partitions": 3,
+        "lag": 70,
+        "lost": 120,
+        "left": [],
+    }
+
+
+def test_text_says_what_is_apart_from_lag() -> None:
+    """Lost, left, not committed, not planned, not listed: each in a line of its own."""
+    known = row(
+        lost=8700,
+        lost_at=datetime(2026, 1, 2, 18, 15, tzinfo=UTC),
+        loss_s=None,
+        uncommitted=1,
+        uncommitted_lag=1000,
+        left=[{"topic": "clicks", "partitions": 4, "lag": 44380}],
+        not_planned="it commits without members",
+    )
+    text = " ".join(" ".join(as_lines([known], [], 6, {"share": 2, "streams": 1})).split())
+    assert "Not listed: 2 share groups, 1 streams group." in text
+    assert "records lost 8,700, first seen at 2026-01-02 18:15:00 UTC" in text
+    assert "lag 1,200 records in 3 partitions; 1,000 of them in 1 without a commit" in text
+    assert "left topics clicks (4 partitions, 44,380 records behind the commits)" in text
+    assert "not planned it commits without members" in text
+
+
 def test_text_has_80_columns_and_whole_names() -> None:
     """All but a name or command that is longer, which is not broken."""
     name = "a-group-" * 20
-    lines = list(as_lines([row(), row(group=name)], [], 6))
+    lines = list(as_lines([row(), row(group=name)], [], 6, {}))
     assert f"{name}: overloaded" in lines
     assert [line for line in lines if len(line) > 80 and name not in line] == []
     assert {"  caught up    never", "  records lost in 2 h"} <= set(lines)
@@ -114,17 +247,17 @@ def test_text_has_80_columns_and_whole_names() -> None:
 def test_advice_is_given_once_for_all_whom_it_is_for() -> None:
     """Not in every group again: in the text, and in the page."""
     rows = [row(), row(group="billing", diagnosis="healthy", evidence="ok", gain="healthy: ok")]
-    text = "\n".join(as_lines(rows, [], 7))
+    text = "\n".join(as_lines(rows, [], 7, {}))
     assert "  orders, billing: Java: PlanAssignor" in text
     assert "a plan       healthy" not in text
-    for told in (text, as_page(rows, [], 7)):
+    for told in (text, as_page(rows, [], 7, {})):
         assert told.count("PlanAssignor in") == told.count("from 5.0 on") == 1
 
 
 def test_page_needs_no_network_and_trusts_no_name() -> None:
     """A group may be called anything; a right that is missing has its remedy."""
     right = {"kind": "topic", "name": "t", "then": "no lag", "remedy": "kafka-acls.sh --topic t"}
-    page = as_page([row(group="<script>")], [right], 6)
+    page = as_page([row(group="<script>")], [right], 6, {})
     assert "<script" not in page
     assert "http" not in page
     assert "kafka-acls.sh --topic t" in page
@@ -135,7 +268,7 @@ def test_page_needs_no_network_and_trusts_no_name() -> None:
 def test_long_client_id_is_cut(client: str) -> None:
     """Wherever it is named, in the text and on the page."""
     rows = [row(owners={client: 3}, clients=[client], evidence=f"{client} is slow.")]
-    text, page = "\n".join(as_lines(rows, [], 6)), as_page(rows, [], 6)
+    text, page = "\n".join(as_lines(rows, [], 6, {})), as_page(rows, [], 6, {})
     assert max(text.count("x"), page.count("x")) < 10_000
     whole = " ".join(text.split())
     assert whole.count("(32,000 characters)") == 2

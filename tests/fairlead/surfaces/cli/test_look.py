@@ -42,7 +42,7 @@ def test_groups_are_judged_on_a_full_disk(
     assert line.endswith("set state_dir or warehouse to another place")
     assert "Traceback" not in once.stderr
     engine = pipeline.store.engine
-    assert [row["diagnosis"] for row in read_groups(engine)] == ["badly spread"]
+    assert [row["diagnosis"] for row in read_groups(engine)] == ["unbalanced"]
     before = last_look(engine)
     assert before is not None
 
@@ -63,7 +63,7 @@ def test_groups_are_judged_on_a_full_disk(
     after = last_look(engine)
     assert after is not None
     assert after.began > before.began
-    assert [row["diagnosis"] for row in read_groups(engine)] == ["badly spread"]
+    assert [row["diagnosis"] for row in read_groups(engine)] == ["unbalanced"]
 
 
 @pytest.mark.parametrize("error", [ConfigurationError("no login"), LookupError("unforeseen")])
