@@ -38,7 +38,7 @@ is the median of its partitions'; a partition's own patience is never below its 
 """
 
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import timedelta
 from typing import Any, Final
 
@@ -211,13 +211,13 @@ class _LookedAt:
     def __init__(self, looks: Looks, where: slice, lost_within_s: float) -> None:
         self.where = where
         if looks.partitions > _AT_ONCE:  # else these are all, with what was derived of them before
-            looks = replace(
-                looks,
-                begin=looks.begin[:, where],
-                end=looks.end[:, where],
-                committed=looks.committed[:, where],
-                owner=looks.owner[:, where],
-            )
+            values = {field.name: getattr(looks, field.name) for field in fields(looks)}
+            by_partition: dict[str, Any] = {
+                name: value[:, where]
+                for name, value in values.items()
+                if isinstance(value, np.ndarray) and value.ndim > 1
+            }
+            looks = replace(looks, **by_partition)
         self._begin, self._end, self._committed = looks.begin, looks.end, looks.committed
         self._looks = looks
         self._at = np.broadcast_to(looks.at[:, None], self._end.shape)

@@ -5,6 +5,7 @@ Belongs here: looking again and again, and putting answers into words. Does not:
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
 
@@ -19,7 +20,7 @@ from fairlead.domain.candidate_rows import judge_group
 from fairlead.domain.groups import ListedGroups
 from fairlead.domain.looks.look import look_of
 from fairlead.domain.looks.questions import Group, PlanningOptions
-from fairlead.domain.policy import Policy, policy_for
+from fairlead.domain.policy import Policy, policy_for, ranked
 from fairlead.domain.snapshot import GroupSnapshot
 from fairlead.domain.worst_first import worst_first
 from fairlead.kafka.gateway import KafkaGateway
@@ -119,7 +120,7 @@ class Survey:
         lags = group_lags(
             {name: group.looks for name, (_, group) in groups.items()},
             {name: [row["topics"] for row in group.members] for name, (_, group) in groups.items()},
-            {name for name in groups if self._planning(name).latest},
+            {name for name in groups if _options(name, self._policies).latest},
         )
         rows = []
         for name, (now, group) in groups.items():
@@ -135,14 +136,11 @@ class Survey:
             )
         return sorted(worst_first(rows), key=lambda row: row["not_planned"] is not None)
 
-    def _planning(self, group: str) -> PlanningOptions:
-        return PlanningOptions.of(policy_for(group, self._policies), compare=False)
-
     def _judged(self, group: Group) -> list[Row]:
         name = group.described["group"]
         if self.looks < ENOUGH or name in self._listed.memberless:
             return []
-        return judge_group(group, self._planning(name))
+        return judge_group(group, judged_by(name, self._policies))
 
     def missing(self) -> list[Row]:
         """Return the rights that were missing in the newest look.
@@ -179,6 +177,20 @@ class Survey:
             }
             for kind, name in sorted(wanted)
         ]
+
+
+def _options(group: str, policies: Sequence[Policy]) -> PlanningOptions:
+    return PlanningOptions.of(policy_for(group, policies), compare=False)
+
+
+def judged_by(group: str, policies: Sequence[Policy]) -> PlanningOptions:
+    """Return the options that a survey judges a group by.
+
+    Without a policy nobody has said where consumers without a commit begin. Then only what arrived
+    since the first look is certain to wait for them, as with `auto_offset_reset = "latest"`.
+    """
+    options = _options(group, policies)
+    return options if ranked(group, policies) else replace(options, latest=True)
 
 
 def _refused(error: str | None) -> bool:

@@ -12,10 +12,13 @@ import pytest
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
 
+from fairlead.domain.candidate_rows import judge_group
 from fairlead.domain.looks.look import LOOKS
+from fairlead.domain.looks.questions import Group
+from fairlead.domain.policy import Policy
 from fairlead.domain.snapshot import GROUPS
 from fairlead.settings import Settings
-from fairlead.surfaces.survey.finding import changes, follows
+from fairlead.surfaces.survey.finding import changes, follows, judged_by
 from fairlead.surfaces.survey.lag import group_lags
 from fairlead.surfaces.survey.page import as_lines, as_page
 from tests.conftest import KafkaTopic
@@ -214,6 +217,43 @@ def test_lag_is_of_what_is_read_and_still_there() -> None:
         "lost": 120,
         "left": [],
     }
+
+
+@pytest.mark.parametrize(
+    ("policies", "diagnosis"), [([], "healthy"), ([Policy()], "stuck partition")]
+)
+def test_idle_partition_without_a_commit_is_not_stuck(
+    policies: list[Policy], diagnosis: str
+) -> None:
+    """Its consumers may begin at the end, unless a policy says that they begin at the start."""
+    looks = [
+        look(
+            "orders",
+            minute,
+            topics=["read"],
+            counts=[2],
+            owner=[0, 0],
+            begin=[0, 0],
+            end=[60 * minute, 5000],
+            committed=[60 * minute - 3 * (minute > 0), -1],
+        )
+        for minute in range(10)
+    ]
+    owned = [{"topic": "read", "partition": partition} for partition in range(2)]
+    member = {"member": "m", "topics": ["read"], "partitions": owned, "generation": 1}
+    group = Group(
+        described={
+            "group": "orders",
+            "snapshot_id": "s",
+            "error": None,
+            "group_type": "classic",
+            "protocol": "range",
+        },
+        members=[member | {"instance_id": None, "rack": None}],
+        looks=pa.Table.from_pylist(looks, LOOKS),
+    )
+    observed, *_ = judge_group(group, judged_by("orders", policies))
+    assert observed["diagnosis"] == diagnosis, observed["evidence"]
 
 
 def test_text_says_what_is_apart_from_lag() -> None:
