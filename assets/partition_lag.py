@@ -25,8 +25,8 @@ from fairlead.store.trend import lag_trend
     group_name="observe",
     kinds={"spark", "postgres"},
     changed="history",
-    description="Lag of each partition by the rule of KAFKA-5337, its owner, arrival and "
-    "consumption rates, time lag and status, computed in Spark; history in Postgres "
+    description="Lag of each partition by the rule of KAFKA-5337, records lost, its owner, "
+    "arrival and consumption rates, time lag and status, computed in Spark; history in Postgres "
     "(fairlead.lag_history).",
 )
 def partition_lag(

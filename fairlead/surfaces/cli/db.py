@@ -26,7 +26,7 @@ Ask these five views; \\d+ NAME says what their columns mean, \\dv what others t
   plan_moves       each partition whose owner a version changes, with the reason
   adoption         how far consumers follow the published version
   balance_history  how evenly work was spread: observed, predicted, achieved
-  lag_history      offsets, lag, rates, status and owner of every partition in every snapshot
+  lag_history      offsets, lag, losses, rates, status, owner of every partition in every snapshot
 """
 
 app = typer.Typer(

@@ -14,8 +14,7 @@ from fairlead.surfaces.review.facts import Facts
 
 #: What the status of partitions means for whoever moves them.
 _STATUSES: Final = {
-    "DATA_LOSS": "the committed offset lies below the log's start, so records are gone unread "
-    "already; no plan brings them back",
+    "DATA_LOSS": "records were deleted before the group read them; no plan brings them back",
     "STOP": "there is lag, and nobody in the group committed anything for far longer than "
     "usual: find out why before moving anything",
     "STALL": "there is lag, but nothing was committed for far longer than usual while others of "
