@@ -126,8 +126,8 @@ def test_survey_tells_lag_from_what_is_none(
         ).stdout
 
     rows = {row["group"]: row for row in json.loads(survey("json"))["groups"]}
-    shown = ("partitions", "lag", "uncommitted_lag", "lost")
-    assert {name: [rows[name][key] for key in shown] for name in mine} == {
+    figures = ("partitions", "lag", "uncommitted_lag", "lost")
+    assert {name: [rows[name][key] for key in figures] for name in mine} == {
         flink: [1, 7, 0, 0],
         left: [1, 4, 0, 0],
         lost: [1, 1, 0, 7],
