@@ -7,6 +7,7 @@ it can process, so that its lag grows; planned, every consumer keeps up.
 import contextlib
 import socket
 import threading
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
@@ -43,7 +44,7 @@ def dev(state_dir: Path, console: Console) -> None:
 
         check(settings, tell)
         with console.status("Starting the demo cluster ..."):
-            _start_cluster(around, stack)
+            _start_cluster(around, stack, tell)
         at = At(dagster_port=_free_port(DAGSTER_PORT), pages_port=_free_port(PAGES_PORT))
         path = around.dagster_home / "dev.log"
         log = stack.enter_context(path.open("w"))
@@ -59,7 +60,9 @@ def dev(state_dir: Path, console: Console) -> None:
             console.print("Stopping ...")
 
 
-def _start_cluster(around: DemoEnvironment, stack: ExitStack) -> None:
+def _start_cluster(
+    around: DemoEnvironment, stack: ExitStack, tell: Callable[[str], object]
+) -> None:
     """Start groups of consumers under steady load, and looks at them."""
     servers, settings = around.services.bootstrap_servers, around.settings
     client = AdminClient({"bootstrap.servers": servers, "log_level": 2})
@@ -76,15 +79,50 @@ def _start_cluster(around: DemoEnvironment, stack: ExitStack) -> None:
     for consumers in groups:
         consumers.start_work()
 
-    def report() -> None:
-        for consumers in groups:
-            consumers.update()
-
-    stack.enter_context(Load(servers, DEV_GROUPS, report))
+    stack.enter_context(
+        Load(servers, DEV_GROUPS, Reports(groups, tell).read, lambda error: tell(no_load(error)))
+    )
     engine = create_store_engine(settings.postgres)
     stack.callback(engine.dispose)
     names = [group.name for group in DEV_GROUPS]
     stack.enter_context(Looking(settings, names, every_s=LOOK_EVERY_S, store=PlanStore(engine)))
+
+
+class Reports:
+    """Reads what consumers report, and names each consumer that ends, once.
+
+    Parameters
+    ----------
+    groups
+        Running consumers.
+    tell
+        Called with each line.
+    """
+
+    def __init__(self, groups: Iterable[Consumers], tell: Callable[[str], object]) -> None:
+        self._groups, self._tell = list(groups), tell
+        self._named: set[str] = set()
+
+    def read(self) -> None:
+        """Read the new reports; the load goes on for the consumers that remain."""
+        for consumers in self._groups:
+            consumers.read_reports()
+            for member, code in consumers.ended().items():
+                if member not in self._named:
+                    self._named.add(member)
+                    self._tell(
+                        f"Consumer {member} has ended with exit code {code}. The load goes on; "
+                        f"group {consumers.group} has one consumer less until the next start. Its "
+                        f"log: {consumers.log}"
+                    )
+
+
+def no_load(error: Exception) -> str:
+    """Return what to say if the load ends."""
+    return (
+        f"No more records arrive, in any group: {error}. Consumers go on with what they have. "
+        "Press Ctrl-C and start again"
+    )
 
 
 def _first_steps(dagster_url: str, planning: Planning) -> str:

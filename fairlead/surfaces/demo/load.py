@@ -32,6 +32,9 @@ class Load:
         Whose topics.
     each
         Called before each batch.
+    ended
+        Called with the error that ends the load before it is stopped, such as a broker that is
+        gone.
     """
 
     def __init__(
@@ -39,10 +42,11 @@ class Load:
         bootstrap_servers: str,
         groups: Iterable[DemoGroup],
         each: Callable[[], object] = lambda: None,
+        ended: Callable[[Exception], object] | None = None,
     ) -> None:
         self._bootstrap_servers = bootstrap_servers
         self._groups = list(groups)
-        self._each = each
+        self._each, self._ended = each, ended
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self.produced = dict.fromkeys((group.name for group in self._groups), 0)
@@ -62,6 +66,14 @@ class Load:
         self._thread.join()
 
     def _run(self) -> None:
+        try:
+            self._produce()
+        except Exception as error:
+            if self._ended is None:
+                raise
+            self._ended(error)
+
+    def _produce(self) -> None:
         owed = {group.name: np.zeros(_partitions(group)) for group in self._groups}
         producer = new_producer(self._bootstrap_servers)
         before = time.monotonic()

@@ -136,13 +136,28 @@ class Consumers:
         _tell(self._processes[self.scenario.members.index(member)], f"rate {rate}")
 
     def update(self) -> None:
-        """Take in what the workers have reported since.
+        """Read the workers' new reports.
 
         Raises
         ------
         SandboxError
-            A worker ended by itself.
+            A worker has ended.
         """
+        self.read_reports()
+        for member, code in self.ended().items():
+            raise SandboxError(
+                f"Consumer {member} of group {self.group} ended with exit code {code}; its log is "
+                f"{self.log}"
+            )
+
+    def ended(self) -> dict[str, int]:
+        """Return the exit codes of the workers that have ended, by member."""
+        members = zip(self.scenario.members, self._processes, strict=False)
+        codes = {member: process.poll() for member, process in members}
+        return {member: code for member, code in codes.items() if code is not None}
+
+    def read_reports(self) -> None:
+        """Read the workers' new reports, whether or not a worker has ended."""
         while not self._events.empty():
             event = self._events.get()
             match event.values["event"]:
@@ -152,12 +167,6 @@ class Consumers:
                     self.processed += event.values["records"]
                     self.held_up_s = max(self.held_up_s, event.values["held_up_s"])
                     self.last_processed_at = max(self.last_processed_at, event.values["at"])
-        for process in self._processes:
-            if process.poll() is not None:
-                raise SandboxError(
-                    f"A consumer of group {self.group} ended with exit code {process.returncode}; "
-                    f"what it said is in {self.log}"
-                )
 
     @property
     def settled(self) -> bool:

@@ -1,15 +1,25 @@
 """`fairlead dev`: one group's plans wait for a person, and what is printed leads there."""
 
+import re
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import psutil
 import pytest
 
 from fairlead.domain.policy import policy_for
 from fairlead.settings import load_settings
-from fairlead.surfaces.demo.dev import _first_steps
+from fairlead.surfaces.demo.dev import Reports, _first_steps, no_load
 from fairlead.surfaces.demo.environment import POLICIES
-from fairlead.surfaces.demo.scenario import ASKS_FIRST, DEV_GROUPS, DemoGroup
+from fairlead.surfaces.demo.load import Load
+from fairlead.surfaces.demo.scenario import ASKS_FIRST, DEV_GROUPS, KEEPS_UP, DemoGroup
+from fairlead.surfaces.demo.topics_and_consumers import Consumers
 from fairlead.surfaces.up import Planning
+from tests.waiting import eventually
 
-pytestmark = pytest.mark.long
+#: A process that ends when its standard input does, as a worker.
+STANDS_IN = [sys.executable, "-c", "import sys; sys.stdin.read()"]
 
 
 def shares(group: DemoGroup) -> list[int]:
@@ -25,6 +35,45 @@ def shares(group: DemoGroup) -> list[int]:
     return loads
 
 
+def workers() -> list[psutil.Process]:
+    """Return the running stand-ins for workers."""
+    return [child for child in psutil.Process().children() if child.cmdline()[:3] == STANDS_IN]
+
+
+def test_load_outlives_a_consumer_that_is_killed(tmp_path: Path) -> None:
+    """The killed consumer is named once, and the load goes on to batch after batch."""
+    lines: list[str] = []
+    group = replace(KEEPS_UP, consumers=2)
+    with Consumers(group, group.name, "", None, tmp_path / "log", STANDS_IN) as consumers:
+        reports, batches = Reports([consumers], lines.append), 0
+
+        def each() -> None:
+            nonlocal batches
+            reports.read()
+            batches += bool(lines)
+
+        with Load("", [], each) as load:
+            eventually(lambda: len(workers()) == 2, "both workers")
+            workers()[0].kill()
+            eventually(lambda: batches > 2, "more batches after the kill")
+            load.stop()
+    (line,) = lines
+    assert re.match(r"Consumer keeps-up-[12] has ended with exit code -9. The load goes on", line)
+
+
+def test_end_of_the_load_is_told() -> None:
+    """Where the load itself fails, somebody hears of it: no thread ends silently."""
+    heard: list[str] = []
+
+    def each() -> None:
+        raise OSError("the broker is gone")
+
+    with Load("", [], each, lambda error: heard.append(no_load(error))):
+        eventually(lambda: heard, "the end of the load")
+    assert heard[0].startswith("No more records arrive, in any group: the broker is gone.")
+
+
+@pytest.mark.long
 def test_first_steps_lead_to_a_plan_that_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     """The group that is named waits for a person by the demo's policies, and no other does."""
     monkeypatch.setenv("FAIRLEAD_CONFIG", str(POLICIES))
@@ -38,6 +87,7 @@ def test_first_steps_lead_to_a_plan_that_waits(monkeypatch: pytest.MonkeyPatch) 
     assert f"/assets/assignment_plan?view=partitions&partition={ASKS_FIRST.name}" in steps
 
 
+@pytest.mark.long
 def test_group_that_asks_needs_a_plan() -> None:
     """By `range` one consumer gets more than it can do; no partition alone is too much for one."""
     produced = ASKS_FIRST.load * ASKS_FIRST.consumers / ASKS_FIRST.records
