@@ -1,6 +1,5 @@
 """`plan_adoption`: what the consumers own now, held against the plan they are to follow."""
 
-import time
 from collections.abc import Collection, Sequence
 from typing import Any
 
@@ -14,12 +13,8 @@ from assets.scope import scope_of
 from assets.shown.adoption import Metrics, describe, least_adherent_first
 from assets.shown.cohorts import materialized
 from assets.steps import step
-from fairlead.common.words import plural
 from fairlead.store.plans import PlanStore
-from fairlead.workflows.adoption import Observed, observe, to_record
-
-#: How long consumers may take to rejoin before a run goes on.
-PATIENCE_S = 20.0
+from fairlead.workflows.adoption import PATIENCE_S, Observed, check
 
 
 class AdoptionConfig(dg.Config):
@@ -53,17 +48,11 @@ def look_at(
     log: dg.DagsterLogManager,
 ) -> FollowedPlans:
     """Compare live assignments with the published plans of groups, and record it."""
-    followed = plans.in_state("published", groups=groups)
-    new = {group for group, _ in plans.unobserved(followed)}
-    patience = f", for up to {wait_s:.0f} s at {plural(len(new), 'new plan')}" if new else ""
-    log.info("Looking who follows the plans of %s%s", plural(len(followed), "group"), patience)
     with kafka.gateway() as gateway:
-        until = time.monotonic() + wait_s
-        seen = observe(followed, gateway.live_groups, patiently=new, until=until)
-    plans.record_adoptions(to_record(seen))
+        seen = check(plans, groups, gateway.live_groups, wait_s=wait_s, log=log.info)
     for observed in [observed for observed in seen if observed.error or observed.held_up][:ROWS]:
         log.warning("Group %s: %s", observed.plan.group, observed.error or observed.held_up)
-    predicted = plans.predicted(followed)
+    predicted = plans.predicted([observed.plan for observed in seen])
     return FollowedPlans(seen, {group: figures for (group, _), figures in predicted.items()})
 
 

@@ -9,13 +9,14 @@ from typing import Any, Final
 
 import dagster as dg
 
-from assets.plan_adoption import PATIENCE_S, look_at
+from assets.plan_adoption import look_at
 from assets.published_plan import publish
 from assets.resources import KafkaResource, SettingsResource, StoreResource
 from assets.shown.cohorts import if_possible
 from assets.shown.publication import describe
 from fairlead.domain.cohorts import cohort_of
 from fairlead.errors import KafkaUnavailableError, StoreUnavailableError
+from fairlead.workflows.adoption import PATIENCE_S
 from orchestration.runs import known_cohorts
 from orchestration.sensors import LOOK_EVERY_S
 

@@ -12,7 +12,7 @@ from fairlead.domain.advice import advice_in
 Row = Mapping[str, Any]
 
 #: Whether a group's consumers follow its plan.
-FOLLOWS: Final = ("yes", "partly", "no", "no plan")
+FOLLOWS: Final = ("yes", "partly", "no", "not checked yet", "no plan")
 _WAITING: Final = {"proposed": "decide", "observed": "see what it would save"}
 _NEXT: Final = {
     "healthy": "nothing",
@@ -47,14 +47,18 @@ def follows(row: Row) -> str:
     --------
     >>> follows({"evidence": None, "published": 2, "adherence": 1.0})
     'yes'
+    >>> follows({"evidence": None, "published": 2, "adherence": None})
+    'not checked yet'
     """
     if advice_in(row["evidence"]):
         return "no"
     if row["published"] is None:
         return "no plan"
-    if not row["adherence"]:
-        return "no"
-    return "yes" if row["adherence"] == 1 else "partly"
+    if row["adherence"] is None:
+        return "not checked yet"
+    if row["adherence"] == 1:
+        return "yes"
+    return "partly" if row["adherence"] else "no"
 
 
 def next_step(row: Row, undecided: Collection[str]) -> str:

@@ -1,7 +1,7 @@
 """Adoption: what the consumers own, held against the published plan.
 
 Belongs here: adherence and the balance achieved, as numbers, and how long to look for them. Does
-not: reading live assignments (`fairlead.kafka`), storing the result (`fairlead.store`).
+not: reading live assignments (`fairlead.kafka`), the tables (`fairlead.store`).
 """
 
 import time
@@ -11,17 +11,20 @@ from datetime import datetime
 from typing import Final
 
 from assignors.metrics import Metrics, measure
-from fairlead.common.words import listed
+from fairlead.common.words import listed, plural
 from fairlead.domain.as_problem import Ownership, assignment_of, planned, problem_of
 from fairlead.domain.groups import LiveGroup
 from fairlead.domain.records import SeenAdoption, StoredPlan
 from fairlead.errors import GroupError, InvalidPlanError, TamperedPlanError
+from fairlead.store.plans import PlanStore
 from fairlead.wire.document import PlanDocument
 from fairlead.wire.fit import fit
 
 LOOK_AGAIN_S: Final = 1.0
 #: Two heartbeats of clients' own setting, `heartbeat.interval.ms`.
 HELD_UP_S: Final = 6.0
+#: Seconds. How long consumers may take to rejoin after a publication.
+PATIENCE_S: Final = 20.0
 
 
 @dataclass(frozen=True)
@@ -196,6 +199,39 @@ def observe(
         if pending:
             time.sleep(LOOK_AGAIN_S)
     return [seen[plan.group] for plan in plans]
+
+
+def check(
+    plans: PlanStore,
+    groups: Collection[str],
+    live: Callable[[Iterable[str]], Mapping[str, LiveGroup | GroupError]],
+    *,
+    wait_s: float = PATIENCE_S,
+    log: Callable[[str], object] = lambda _: None,
+) -> list[Observed]:
+    """Compare live assignments with the published plans of groups, and store the result.
+
+    Parameters
+    ----------
+    plans
+        The store.
+    groups
+        Groups to check; those without a published plan are skipped.
+    live
+        Describes groups as they are now.
+    wait_s
+        Seconds. How long to look again at groups whose plan was never checked and is not followed
+        completely.
+    log
+        Called with a line before the check.
+    """
+    followed = plans.in_state("published", groups=groups)
+    new = {group for group, _ in plans.unobserved(followed)}
+    patience = f", for up to {wait_s:.0f} s at {plural(len(new), 'new plan')}" if new else ""
+    log(f"Looking who follows the plans of {plural(len(followed), 'group')}{patience}")
+    seen = observe(followed, live, patiently=new, until=time.monotonic() + wait_s)
+    plans.record_adoptions(to_record(seen))
+    return seen
 
 
 def to_record(seen: Iterable[Observed]) -> list[SeenAdoption]:

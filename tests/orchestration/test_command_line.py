@@ -110,6 +110,8 @@ def test_group_is_planned_retired_rolled_back_approved_and_published(
     approved = answer("plans", "approve", unique_name, "2", "--reason", "agreed", "--yes", *hashed)
     assert approved["state"] == "approved"
     published = answer("plans", "publish", unique_name)
+    assert pipeline.store.unobserved([pipeline.store.get(unique_name, 2)]) == set()
+    assert published["followed"] is not None
     record = pipeline.record(unique_name)
     assert record is not None
     assert record.value == pipeline.store.get(unique_name, 2).document

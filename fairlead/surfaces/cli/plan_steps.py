@@ -19,6 +19,8 @@ from fairlead.surfaces.cli.running_sandbox import ask
 
 if TYPE_CHECKING:
     from fairlead.settings import KafkaSettings
+    from fairlead.store import PlanStore
+    from fairlead.workflows.adoption import Adoption
 
 app = typer.Typer()
 
@@ -87,7 +89,7 @@ def reject(
 
 @app.command(epilog=epilog("plans publish orders"))
 def publish(group: Group, *, as_json: Json = False) -> None:
-    """Publish the group's approved plan now, if it still fits the group."""
+    """Publish the group's approved plan now, if it still fits, and check who follows it."""
     from fairlead.errors import PlanStateError, StalePlanError
     from fairlead.kafka.gateway import KafkaGateway
     from fairlead.kafka.plan_topic import PlanTopic
@@ -111,6 +113,8 @@ def publish(group: Group, *, as_json: Json = False) -> None:
             open_gateway=partial(KafkaGateway, kafka),
             open_topic=partial(PlanTopic, kafka),
         )
+        sent = bool(done.results) and done.results[-1].position is not None
+        followed = _followed(store, group, kafka) if sent else None
     for answer in answers.values():
         say(f"{group}: asked for on a page: {answer}", err=True)
     if answers and not done.results:
@@ -131,14 +135,39 @@ def publish(group: Group, *, as_json: Json = False) -> None:
             "topic": kafka.plan_topic,
             "partition": partition,
             "offset": offset,
+            "followed": followed.adherence if followed else None,
         },
-        f"{group}: version {result.version} is published: {result.reason}. "
+        f"{group}: version {result.version} is published: {result.reason}. {_whether(followed)} "
         f"`fairlead plans retire {shell_quote(group)}` takes it back",
         as_json=as_json,
     )
     for left in done.followed:
         if not left.reached:
             say(f"{group}: its broker does not follow: {left.reason}", err=True)
+
+
+def _followed(store: "PlanStore", group: str, kafka: "KafkaSettings") -> "Adoption | None":
+    """Check and store how far the group follows its plan; None: it could not be read."""
+    from fairlead.errors import KafkaUnavailableError
+    from fairlead.kafka.gateway import KafkaGateway
+    from fairlead.workflows.adoption import check
+
+    try:
+        with KafkaGateway(kafka) as gateway:
+            seen = check(store, [group], gateway.live_groups)
+    except KafkaUnavailableError:  # the plan is published all the same
+        return None
+    return seen[0].adoption if seen else None
+
+
+def _whether(followed: "Adoption | None") -> str:
+    """Return a sentence on how far a group follows the plan that was just published."""
+    if followed is None:
+        return "Whether consumers follow it could not be checked."
+    return (
+        f"{followed.as_planned:,} of {plural(followed.planned, 'partition')} are with their "
+        "planned consumers now."
+    )
 
 
 @app.command(epilog=epilog("plans rollback orders 5 --reason 'version 6 moved the hot partition'"))
