@@ -41,7 +41,9 @@ SELECT plan.group_id,
        plan.created_at AS proposed_at,
        plan.four_eyes,
        plan.observed_only,
-       coalesce(approved.database_user, rejected.database_user) AS decided_by,
+       -- Only a service may name another actor than its login.
+       CASE WHEN approved.actor = 'policy' THEN 'policy'
+            ELSE coalesce(approved.database_user, rejected.database_user) END AS decided_by,
        coalesce(approved.at, rejected.at) AS decided_at,
        coalesce(approved.reason, rejected.reason) AS decision,
        published.at AS published_at,
@@ -105,7 +107,7 @@ COMMENT ON VIEW fairlead.plan_history IS
     'Every version of every plan: who decided, what it moves, what it predicted and achieved.';
 COMMENT ON COLUMN fairlead.plan_history.proposed_at IS 'When the plan was proposed.';
 COMMENT ON COLUMN fairlead.plan_history.decided_by IS
-    'Who approved or rejected it, as the database knows; plan_event.actor is in whose name.';
+    'policy, or the login that approved or rejected it; plan_event.actor is in whose name.';
 COMMENT ON COLUMN fairlead.plan_history.decided_at IS 'When it was approved or rejected.';
 COMMENT ON COLUMN fairlead.plan_history.decision IS 'Why it was approved or rejected.';
 COMMENT ON COLUMN fairlead.plan_history.published_at IS 'When it was published.';

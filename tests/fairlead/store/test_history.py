@@ -270,6 +270,8 @@ def test_plan_history_answers_who_what_and_how_well(
     }
     assert {name: first[name] for name in expected} == expected
     assert (second["version"], second["state"], second["decided_by"]) == (2, "proposed", None)
+    store.approve("orders", 2, sha256=second["sha256"], reason="within limits", actor="policy")
+    assert store.history("orders")[1]["decided_by"] == "policy"
 
 
 def test_balance_history_tells_the_kinds_apart(
