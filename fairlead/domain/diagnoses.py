@@ -18,3 +18,5 @@ DiagnosisName = Literal[
     "unknown",
 ]
 DIAGNOSES: Final[tuple[DiagnosisName, ...]] = get_args(DiagnosisName)
+#: The evidence of `unknown` for a group that nobody is a member of.
+NO_MEMBERS: Final = "The group has no members."

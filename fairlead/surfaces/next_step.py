@@ -8,11 +8,12 @@ from collections.abc import Collection, Mapping
 from typing import Any, Final
 
 from fairlead.domain.advice import advice_in
+from fairlead.domain.diagnoses import NO_MEMBERS
 
 Row = Mapping[str, Any]
 
 #: Whether a group's consumers follow its plan.
-FOLLOWS: Final = ("yes", "partly", "no", "not checked yet", "no plan")
+FOLLOWS: Final = ("yes", "partly", "no", "not checked yet", "no plan", "no members")
 _WAITING: Final = {"proposed": "decide", "observed": "see what it would save"}
 _NEXT: Final = {
     "healthy": "nothing",
@@ -50,6 +51,8 @@ def follows(row: Row) -> str:
     >>> follows({"evidence": None, "published": 2, "adherence": None})
     'not checked yet'
     """
+    if row["evidence"] == NO_MEMBERS:
+        return "no members"
     if advice_in(row["evidence"]):
         return "no"
     if row["published"] is None:
@@ -86,6 +89,8 @@ def next_step(row: Row, undecided: Collection[str]) -> str:
         return _WAITING.get(row["waiting_state"], "wait: it is sent")
     if row["group"] in undecided:
         return "turn planning on"
+    if row["evidence"] == NO_MEMBERS:
+        return "start its consumers"
     if advice_in(row["evidence"]):
         return "let it follow"
     return _NEXT.get(row["diagnosis"], "wait for looks")

@@ -24,6 +24,7 @@ from fairlead.common.tables import slices
 from fairlead.domain.advice import CLASSIC, with_advice
 from fairlead.domain.basis import differences
 from fairlead.domain.candidate_rows import Row, ask, questions_about, rows_of
+from fairlead.domain.diagnoses import NO_MEMBERS
 from fairlead.domain.hindsight import Hindsight, made_worse
 from fairlead.domain.judgement.capacities import Capacity
 from fairlead.domain.judgement.decision import Judgement, Question
@@ -41,6 +42,17 @@ _log = logging.getLogger(__name__)
 
 #: So many groups are worth processes of their own: each takes seconds to start.
 MANY: Final = 1_000
+
+#: The state of a group that exists and has no members, in Kafka's words.
+_EMPTY: Final = "Empty"
+_NOBODY: Final = Findings(
+    diagnosis="unknown",
+    names=(),
+    evidence=NO_MEMBERS,
+    late_s=0.0,
+    utilisation=0.0,
+    capacities={},
+)
 
 Found = dict[str, tuple[datetime, Findings]]
 
@@ -150,7 +162,8 @@ def diagnose(
 
     Returns
     -------
-    Groups that could not be read, or whose members read nothing, are missing.
+    Groups that could not be read, or whose members read nothing, are missing. A group without
+    members is found to be unknown if it had members before.
 
     Notes
     -----
@@ -214,7 +227,11 @@ def _judged(
     groups: list[tuple[Group, PlanningOptions]] = []
     for described in seen.groups.to_pylist():
         name = described["group"]
-        if described["error"] is not None or name not in members:
+        if described["error"] is not None:
+            continue
+        if name not in members:
+            if described["state"] == _EMPTY and name in memory.capacities:
+                diagnosed.found[name] = (seen.at, _NOBODY)
             continue
         with _apart(name):
             group = Group.remembered(

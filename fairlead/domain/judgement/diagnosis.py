@@ -29,7 +29,7 @@ import numpy as np
 
 from assignors.problem import Problem
 from fairlead.common.words import length, listed, plural, rate
-from fairlead.domain.diagnoses import DiagnosisName
+from fairlead.domain.diagnoses import NO_MEMBERS, DiagnosisName
 from fairlead.domain.judgement.capacities import INTERVALS, STEPS, Speeds
 from fairlead.domain.judgement.commits import Commits
 from fairlead.domain.judgement.cost_equations import Costs, Equation, suspect
@@ -196,7 +196,7 @@ def _unknown(found: DiagnosisBasis) -> Diagnosis | None:
 def _unowned(found: DiagnosisBasis) -> Diagnosis | None:
     problem = found.problem
     if not problem.members:
-        return Diagnosis("unknown", (), "The group has no members.")
+        return Diagnosis("unknown", (), NO_MEMBERS)
     if not problem.assignable.any():
         return Diagnosis("unknown", (), "No member reads a topic that has partitions.")
     ownerless = problem.assignable & (found.owner < 0)

@@ -25,6 +25,7 @@ from fairlead.surfaces.offers import of_brake
 
 if TYPE_CHECKING:
     from fairlead.store.brakes import Brake
+    from fairlead.store.monitoring import LastLook
 
 _GROUPS = {
     "group": "group",
@@ -81,11 +82,12 @@ def groups(*, wide: Wide = False, as_json: Json = False) -> None:
     from fairlead.store.brakes import read_brakes
     from fairlead.store.hindsight import rests
     from fairlead.store.history_queries import read_groups, undecided
+    from fairlead.store.monitoring import last_look
     from fairlead.surfaces.next_step import follows, next_step
 
     with opened_engine() as engine:
         rows, brakes = worst_first(read_groups(engine)), read_brakes(engine)
-        resting = rests(engine).values()
+        resting, last = rests(engine).values(), last_look(engine)
     now = datetime.now(UTC)
     waits = undecided(rows, now)
     if as_json:
@@ -104,7 +106,7 @@ def groups(*, wide: Wide = False, as_json: Json = False) -> None:
             wide=wide,
         )
         tell(*_evidence(rows), *_late(rows))
-        tell(*_advice(rows), *not_sent(rows), *_not_looked_at(rows, now))
+        tell(*_advice(rows), *not_sent(rows), *_not_looked_at(rows, now, last))
         tell(*_not_planned(waits), *_braked(brakes), *map(str, resting))
     else:
         say(
@@ -224,8 +226,8 @@ def _not_planned(names: list[str]) -> list[str]:
     return [line]
 
 
-def _not_looked_at(rows: list[dict[str, Any]], now: datetime) -> list[str]:
-    """Return which groups' diagnoses are old, and since when; a line for all of them."""
+def _not_looked_at(rows: list[dict[str, Any]], now: datetime, last: "LastLook | None") -> list[str]:
+    """Return which groups' diagnoses are old, since when and why; a line for all of them."""
     from fairlead.common.words import listed
 
     old = [row for row in rows if row["last_seen"] and now - row["last_seen"] > _OLD]
@@ -233,11 +235,18 @@ def _not_looked_at(rows: list[dict[str, Any]], now: datetime) -> list[str]:
         return []
     newest = max(row["last_seen"] for row in old)
     names = listed([row["group"] for row in old])
-    line = (
-        f"{names}: no look since {as_text(newest)} UTC, and the figures are as old as that. The "
-        "sensor group_looks takes looks: is the Dagster daemon running?"
+    line = f"{names}: no look since {as_text(newest)} UTC, and the figures are as old as that. "
+    return [line + _why_no_look(last)]
+
+
+def _why_no_look(last: "LastLook | None") -> str:
+    """Return why a group has no new look: no looks are taken at all, or this group is not read."""
+    if last is None or last.overdue:
+        return "The sensor group_looks takes looks: is the Dagster daemon running?"
+    return (
+        f"Other groups were looked at {as_text(last.began)} UTC: these read nothing, do not exist "
+        "any more, or are excluded by discovery"
     )
-    return [line]
 
 
 def lag(
@@ -265,6 +274,7 @@ def lag(
     from fairlead.common.words import span
     from fairlead.errors import GroupError
     from fairlead.store.history_queries import read_lag, read_lag_by_member, read_lag_by_topic
+    from fairlead.store.monitoring import last_look
 
     read: Callable[..., list[dict[str, Any]]] = read_lag
     columns: tuple[str, ...] = _LAG
@@ -273,7 +283,7 @@ def lag(
     elif by_topic:
         read, columns = read_lag_by_topic, _LAG_BY_TOPIC
     with opened_engine() as engine:
-        rows = read(engine, group, at=at, limit=limit)
+        rows, last = read(engine, group, at=at, limit=limit), last_look(engine)
     if not rows:
         raise GroupError(
             f"group {group}: no lag was measured"
@@ -296,8 +306,8 @@ def lag(
     say(*_losses(rows))
     if at is None and age > _OLD_LAG:
         say(
-            f"{group}: that is more than {_OLD_LAG.seconds // 60} minutes ago. The sensor "
-            "group_looks takes looks: is the Dagster daemon running, and has the group members?",
+            f"{group}: that is more than {_OLD_LAG.seconds // 60} minutes ago. "
+            + _why_no_look(last),
             err=True,
         )
 

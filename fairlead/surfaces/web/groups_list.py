@@ -18,7 +18,7 @@ from fairlead.domain.policy import Policy, policy_for
 from fairlead.store.brakes import read_brakes
 from fairlead.store.hindsight import rests
 from fairlead.store.history_queries import Row, read_groups, read_states, undecided
-from fairlead.store.monitoring import LOOKED_WITHIN
+from fairlead.store.monitoring import LOOKED_WITHIN, last_look
 from fairlead.surfaces.next_step import FOLLOWS, follows, next_step
 from fairlead.surfaces.offers import Desk, of_brake
 from fairlead.surfaces.web.layout import TEMPLATES, ages
@@ -92,7 +92,7 @@ def groups_page(
     read_at = now or datetime.now(UTC)
     names = [row["group"] for row in found[:SHOWN]]
     details = {row["group"]: row for row in read_groups(engine, names)} if names else {}
-    waits = undecided(found, read_at)
+    waits, last = undecided(found, read_at), last_look(engine)
     return TEMPLATES.get_template("groups.html").render(
         groups=[details[name] for name in names if name in details],
         count=len(found),
@@ -103,6 +103,7 @@ def groups_page(
         follows_choices=FOLLOWS,
         undecided=waits,
         old=[row["group"] for row in found if _is_old(row["last_seen"], read_at)],
+        no_looks=last is None or last.overdue,
         brakes=brakes,
         resting=rests(engine).values(),
         desk=desk,

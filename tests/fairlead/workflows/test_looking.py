@@ -1,6 +1,6 @@
 """Looks at groups of the run's broker."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -16,6 +16,7 @@ from fairlead.archive import LookArchive
 from fairlead.domain import candidate_rows
 from fairlead.domain.groups import GroupDescription, LiveMember, LogOffsets, TopicCommits
 from fairlead.domain.hindsight import Hindsight
+from fairlead.domain.judgement.capacities import Capacity
 from fairlead.domain.judgement.decision import Question
 from fairlead.domain.looks.questions import Group, PlanningOptions, question_about
 from fairlead.domain.policy import Discovery
@@ -30,6 +31,7 @@ from fairlead.store import PlanStore
 from fairlead.store.engine import create_store_engine
 from fairlead.store.group_history import read_looks
 from fairlead.store.monitoring import last_look
+from fairlead.surfaces.next_step import follows, next_step
 from fairlead.workflows import diagnosing
 from fairlead.workflows import looking as taking
 from fairlead.workflows.diagnosing import GroupMemories, JudgedSnapshot
@@ -296,12 +298,14 @@ def test_look_waits_for_no_group_that_rebalances(
         assert len(described) == 1
 
 
-def three_groups(at: datetime) -> GroupSnapshot:
+def three_groups(at: datetime, without_members: Sequence[str] = ()) -> GroupSnapshot:
     """Return a snapshot of groups a, b and c, which read a topic of one partition each."""
     names, partition = ("a", "b", "c"), np.array([0], np.int32)
 
     def described(name: str) -> GroupDescription:
         member = LiveMember("id", "one", "", None, "one", (name,), {name: (0,)}, None)
+        if name in without_members:
+            return GroupDescription(name, "Empty", "consumer", "", ())
         return GroupDescription(name, "Stable", "consumer", "range", (member,))
 
     return build_snapshot(
@@ -340,3 +344,18 @@ def test_one_groups_unforeseen_error_ends_no_other_diagnosis(
     assert sorted(found) == ["a", "c"]
     assert "group b: not diagnosed" in caplog.text
     assert "an unforeseen layout" in caplog.text
+
+
+def test_group_whose_members_have_left_is_not_ill(tmp_path: Path) -> None:
+    """Its last diagnosis ends: it is unknown, and asks for consumers instead of a plan."""
+    at = datetime.now(UTC)
+    snapshot = three_groups(at, without_members=("a", "b"))
+    remembered = GroupMemories({"a": {"one": Capacity(9.0, measured=True, at=at.timestamp())}})
+    archive = LookArchive(str(tmp_path))
+    found = diagnosing.diagnose(archive, [JudgedSnapshot.of(snapshot)], [], remembered).found
+    assert sorted(found) == ["a", "c"]
+    _, findings = found["a"]
+    assert (findings.diagnosis, findings.evidence) == ("unknown", "The group has no members.")
+    row = {"group": "a", "waiting_state": None, "braked": None, "published": 1, "adherence": 0.0}
+    row |= {"diagnosis": findings.diagnosis, "evidence": findings.evidence}
+    assert (follows(row), next_step(row, ())) == ("no members", "start its consumers")

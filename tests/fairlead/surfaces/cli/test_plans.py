@@ -121,6 +121,13 @@ def test_figures_say_how_old_they_are(week: str) -> None:
     lag = run(week, "lag", "orders")
     assert lag.stdout.splitlines()[0].strip() == "orders, 2026-01-07 09:00:00 UTC"
     assert "orders: that is more than 20 minutes ago" in lag.stderr
+    assert "is the Dagster daemon running?" in groups
+    engine = create_store_engine(week)
+    PlanStore(engine).record_look(datetime.now(UTC), timedelta(minutes=1))
+    engine.dispose()
+    groups = run(week, "groups").output
+    assert "Dagster daemon" not in groups
+    assert "these read nothing, do not exist any more, or are excluded by discovery" in groups
 
 
 def test_lag_is_that_of_the_last_look_where_no_run_is_newer(week: str) -> None:
