@@ -63,25 +63,52 @@ def size(
     if not known or not now or not (outlook.capacities > 0).any():
         return Size(now, None, "What members can do is not known yet.")
     part = peers.topics[problem.topic_of]
-    wanted = 0
+    wanted, usuals = 0, []
     for number in np.unique(part[part >= 0]).tolist():
         theirs = problem.readers[peers.linked[problem.readers] == number]
         speeds = outlook.capacities[theirs]
         usual = median(speeds[speeds > 0]) if (speeds > 0).any() else 0.0
+        usuals.append(usual)
         loads = outlook.arrivals[part == number]
         largest = int(np.where(part == number, outlook.arrivals, -1.0).argmax())
         if outlook.arrivals[largest] > max(usual, speeds.max()):
             return Size(now, None, _too_large(problem, outlook, largest, usual * headroom))
         there = headroom * speeds if late else np.zeros(0)
         wanted += max(there.size + missing_members(loads, there, headroom * usual), 1)
-    total, typical = float(outlook.arrivals.sum()), median(outlook.capacities)
-    partitions = plural(int(problem.assignable.sum()), "partition")
-    return Size(
-        now,
-        wanted,
-        f"{rate(total)} arrive in {partitions}, and a consumer does {rate(typical)}, of which "
-        f"{headroom:.0%} is planned: {plural(wanted, 'consumer')} would do, and there "
-        f"{'is' if now == 1 else 'are'} {now:,}.",
+    why = _why(problem, outlook, usuals, headroom, wanted, late=late)
+    return Size(now, wanted, why)
+
+
+def _why(
+    problem: Problem,
+    outlook: Outlook,
+    usuals: list[float],
+    headroom: float,
+    wanted: int,
+    *,
+    late: bool,
+) -> str:
+    """Return the sentence about consumers, with the figures that `wanted` was computed from.
+
+    If the group is late, what its members do, and the usual speed of those that are missing;
+    else the usual speed alone. `usuals`: it, for each set of members that read the same topics.
+    """
+    now, total = int(problem.readers.size), float(outlook.arrivals.sum())
+    each = " to ".join(dict.fromkeys(rate(speed) for speed in (min(usuals), max(usuals))))
+    planned = f", of which {headroom:.0%} is planned"
+    arrive = f"{rate(total)} arrive in {plural(int(problem.assignable.sum()), 'partition')}"
+    if late:
+        can = rate(float(outlook.capacities[problem.readers].sum()))
+        there = f"{arrive}, and {plural(now, 'consumer')} can do {can}{planned}"
+        if wanted == now:
+            return f"{there}: no more are needed."
+        return f"{there}: {wanted - now:,} more would do, of {each} each."
+    room = headroom * min(usuals)
+    whole = " (a partition is not split)" if total <= (wanted - 1) * room else ""
+    are = "is" if now == 1 else "are"
+    return (
+        f"{arrive}, and a consumer does {each}{planned}: {plural(wanted, 'consumer')} would do"
+        f"{whole}, and there {are} {now:,}."
     )
 
 

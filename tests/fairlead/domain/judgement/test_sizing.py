@@ -29,6 +29,24 @@ def test_the_fewest_are_told_partitions_being_whole() -> None:
     assert sized([10.0] * 36, [100.0] * 7).wanted == 4
 
 
+def test_the_sentence_holds_by_the_figures_that_it_names() -> None:
+    """One fast consumer among slow ones: of a late group, what all can do together is named."""
+    unequal = [85.6, 170.0, 85.6]
+    found = sized([40.0] * 8, unequal, late=True)
+    assert found.why == (
+        "320/s arrive in 8 partitions, and 3 consumers can do 341/s, of which 95% is planned: "
+        "no more are needed."
+    )
+    assert sized([40.0] * 8, [85.6] * 3, late=True).why == (
+        "320/s arrive in 8 partitions, and 3 consumers can do 257/s, of which 95% is planned: "
+        "1 more would do, of 85.6/s each."
+    )
+    assert "a consumer does 85.6/s, of which 95% is planned: 4 consumers would do, and" in (
+        sized([40.0] * 8, unequal).why
+    )
+    assert "5 consumers would do (a partition is not split)" in sized([40.0] * 9, [100.0] * 7).why
+
+
 def test_a_late_group_needs_no_fewer_than_there_are() -> None:
     """Whatever would do if it were not late."""
     assert sized([10.0] * 9, [100.0] * 4).wanted == 1
