@@ -9,6 +9,9 @@ from typing import Any, Final
 
 CLASSIC: Final = "classic"
 """The type of groups whose members assign; of the others (KIP-848), `consumer`, the broker does."""
+PINNED: Final = "range+fairlead"
+"""The protocol of classic groups of confluent-kafka followers: the broker deals out by range, and
+the members share that out again by their plan."""
 _FOLLOWING: Final = "fairlead"
 _BROKERS: Final = "the broker's assignor "
 

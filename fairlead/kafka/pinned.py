@@ -19,7 +19,7 @@ from typing import Final
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
 
-from fairlead.domain.advice import CLASSIC
+from fairlead.domain.advice import CLASSIC, PINNED
 from fairlead.domain.groups import GroupDescription, LiveMember
 from fairlead.errors import KafkaUnavailableError
 from fairlead.kafka.descriptions import STABLE
@@ -70,17 +70,22 @@ def with_pinned_shares(
             why,
         )
         return dict(descriptions)
-    pinned = {
-        name: replace(
-            descriptions[name],
-            members=present_shares(
-                descriptions[name].members, filter(None, map(decode_pin, values[name]))
-            ),
-        )
-        for name in groups
-        if name in values
+    return {
+        **descriptions,
+        **{
+            name: with_pins(descriptions[name], filter(None, map(decode_pin, values[name])))
+            for name in groups
+            if name in values
+        },
     }
-    return {**descriptions, **pinned}
+
+
+def with_pins(described: GroupDescription, pins: Iterable[Pin]) -> GroupDescription:
+    """Return a group with what its members own by its pins; its protocol is then `PINNED`."""
+    pin = _present_pin(described.members, pins)
+    if pin is None:
+        return described
+    return replace(described, protocol=PINNED, members=_shared(described.members, pin))
 
 
 def present_shares(members: Sequence[LiveMember], pins: Iterable[Pin]) -> tuple[LiveMember, ...]:
@@ -93,6 +98,21 @@ def present_shares(members: Sequence[LiveMember], pins: Iterable[Pin]) -> tuple[
     pins
         Of the group, in the order of the log.
     """
+    pin = _present_pin(members, pins)
+    return tuple(members) if pin is None else _shared(members, pin)
+
+
+def _shared(members: Iterable[LiveMember], pin: Pin) -> tuple[LiveMember, ...]:
+    return tuple(
+        replace(member, partitions=dict(sorted(pin.shares[member.member_id].items())))
+        if member.member_id in pin.shares
+        else member
+        for member in members
+    )
+
+
+def _present_pin(members: Sequence[LiveMember], pins: Iterable[Pin]) -> Pin | None:
+    """Return the pin of the group's present generation; None: there is none."""
     given = {
         member.member_id: {(t, p) for t, numbers in member.partitions.items() for p in numbers}
         for member in members
@@ -107,14 +127,7 @@ def present_shares(members: Sequence[LiveMember], pins: Iterable[Pin]) -> tuple[
             continue
         if decided is None or pin.generation > decided.generation:
             decided = pin  # of one generation the first
-    if decided is None:
-        return tuple(members)
-    return tuple(
-        replace(member, partitions=dict(sorted(decided.shares[member.member_id].items())))
-        if member.member_id in decided.shares
-        else member
-        for member in members
-    )
+    return decided
 
 
 def decode_pin(value: bytes | None) -> Pin | None:

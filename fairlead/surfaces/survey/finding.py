@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from fairlead.common.tables import slices
 from fairlead.common.words import caught_up, length
-from fairlead.domain.advice import CLASSIC, not_followed
+from fairlead.domain.advice import CLASSIC, PINNED, not_followed
 from fairlead.domain.candidate_figures import OBSERVED
 from fairlead.domain.candidate_rows import judge_group
 from fairlead.domain.groups import ListedGroups
@@ -249,6 +249,8 @@ def follows(described: Mapping[str, Any], *, members: int) -> str:
     --------
     >>> follows({"group_type": "classic", "protocol": "fairlead"}, members=1)
     'its clients follow plans already'
+    >>> follows({"group_type": "classic", "protocol": "range+fairlead"}, members=1)
+    'its clients follow plans already'
     >>> follows({"group_type": "consumer", "protocol": "uniform"}, members=1)[:39]
     "the broker's assignor uniform follows n"
     """
@@ -257,7 +259,7 @@ def follows(described: Mapping[str, Any], *, members: int) -> str:
         return f"{advice}; a managed cluster takes no plug-ins"
     if not members:
         return "it has no members"
-    if protocol == _FOLLOWING:
+    if protocol in {_FOLLOWING, PINNED}:
         return "its clients follow plans already"
     if protocol == _STREAMS:
         return "Kafka Streams assigns by itself, and follows no plans"

@@ -13,8 +13,9 @@ from kafka import KafkaProducer
 from fairlead.domain.groups import GroupDescription, LiveMember
 from fairlead.kafka.descriptions import STABLE
 from fairlead.kafka.gateway import KafkaGateway
-from fairlead.kafka.pinned import SharedPinLog, present_shares, with_pinned_shares
+from fairlead.kafka.pinned import SharedPinLog, present_shares, with_pinned_shares, with_pins
 from fairlead.settings import KafkaSettings, Settings
+from fairlead.surfaces.survey.finding import follows
 from fairlead.wire.pins import Pin
 from fairlead.workflows.adoption import compare
 from tests.conftest import KafkaTopic
@@ -78,6 +79,17 @@ def test_pin_that_does_not_fit_the_group_says_nothing(stale: Pin) -> None:
     """It is of another generation than the group's, or somebody else's garbage."""
     given = members(a=(0, 1), b=(2, 3))
     assert present_shares(given, [stale]) == tuple(given)
+
+
+def test_group_that_shares_out_by_pins_is_known_to_follow() -> None:
+    """A survey does not advise it to follow; without a present pin the group stays one of range."""
+    described = GroupDescription("g", STABLE, "consumer", "range", tuple(members(a=(0, 1))))
+    fits, stale = (
+        with_pins(described, [pin(7, **{name: (0, 1)})]).protocol for name in ("a", "gone")
+    )
+    assert (fits, stale) == ("range+fairlead", "range")
+    advice = follows({"group_type": "classic", "protocol": fits}, members=1)
+    assert advice == "its clients follow plans already"
 
 
 @pytest.mark.kafka
