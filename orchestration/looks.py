@@ -15,6 +15,7 @@ from fairlead.common.words import listed, plural
 from fairlead.store.monitoring import INTERVALS
 from fairlead.workflows.look_interval import due, interval, now, told, wait_s
 from fairlead.workflows.looking import covered_groups, take
+from orchestration.outages import skip_while_away
 from orchestration.runs import PRESUMED_DEAD, under_way
 from orchestration.tick_intervals import ask_every_s
 
@@ -67,6 +68,7 @@ def look() -> None:
     "long, it starts the job look instead.",
     **about("history"),
 )
+@skip_while_away
 def group_looks(
     context: dg.SensorEvaluationContext,
     settings: SettingsResource,

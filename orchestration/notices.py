@@ -9,6 +9,7 @@ from assets.about import about
 from assets.resources import SettingsResource, StoreResource
 from fairlead.common.words import plural
 from fairlead.surfaces.notices.sending import tell
+from orchestration.outages import skip_while_away
 
 
 @dg.sensor(
@@ -18,6 +19,7 @@ from fairlead.surfaces.notices.sending import tell
     "made a group worse, of brakes, and of groups that are overloaded or lose records.",
     **about("history"),
 )
+@skip_while_away
 def notices(
     context: dg.SensorEvaluationContext, store: StoreResource, settings: SettingsResource
 ) -> dg.SkipReason:

@@ -21,6 +21,7 @@ from fairlead.domain.policy import Policy
 from fairlead.settings import Settings
 from fairlead.workflows.look_interval import interval
 from orchestration.jobs import planning
+from orchestration.outages import skip_while_away
 from orchestration.runs import known_cohorts, planning_under_way, since_failure
 from orchestration.tick_intervals import ask_every_s
 
@@ -44,6 +45,7 @@ _LONGEST: Final = 500
     "look and no run. Waits while a planning run is under way.",
     **about("consumers"),
 )
+@skip_while_away
 def planning_sensor(
     context: dg.SensorEvaluationContext,
     settings: SettingsResource,

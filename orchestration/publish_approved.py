@@ -15,12 +15,11 @@ from assets.resources import KafkaResource, SettingsResource, StoreResource
 from assets.shown.cohorts import if_possible
 from assets.shown.publication import describe
 from fairlead.domain.cohorts import cohort_of
-from fairlead.errors import KafkaUnavailableError, StoreUnavailableError
 from fairlead.workflows.adoption import PATIENCE_S
+from orchestration.outages import AWAY
 from orchestration.runs import known_cohorts
 from orchestration.sensors import LOOK_EVERY_S
 
-UNREACHABLE: Final = (KafkaUnavailableError, StoreUnavailableError)
 _AGAIN: Final = "the sensor approved_plans tries again, and `fairlead groups` says when"
 _LATER: Final = (
     f"the sensor approved_plans publishes it within {LOOK_EVERY_S} s, if the group still is what "
@@ -55,7 +54,7 @@ def publish_approved(
             return {"what happens next": _LATER}
         try:
             done = publish(plans, [group], kafka=kafka, settings=current, log=context.log)
-        except UNREACHABLE as error:  # what was decided has been decided
+        except AWAY as error:  # what was decided has been decided
             context.log.warning("Not published by this run: %s", error)
             return {"what happens next": _LATER}
         metadata = if_possible(context.log, lambda: describe(done.results, done.current, [group]))
@@ -73,7 +72,7 @@ def publish_approved(
         following = "consumers follow it: plan_adoption shows how far; the job retire takes it back"
         try:
             found = look_at(plans, [group], kafka=kafka, wait_s=PATIENCE_S, log=context.log)
-        except UNREACHABLE as error:
+        except AWAY as error:
             context.log.warning("Published; who follows it is not known: %s", error)
         else:
             adopted = if_possible(context.log, lambda: found.describe([group]))

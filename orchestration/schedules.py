@@ -11,6 +11,7 @@ from assets.about import about
 from assets.resources import SettingsResource, SparkResource, StoreResource
 from fairlead.domain.cohorts import cadence_of, due, planned_cohorts
 from orchestration.jobs import planning
+from orchestration.outages import skip_while_away
 from orchestration.runs import known_cohorts, run_requests, under_way
 from orchestration.tick_intervals import planning_rhythm
 
@@ -29,6 +30,7 @@ def build_planning_schedule(
     )(_due_cohorts)
 
 
+@skip_while_away
 def _due_cohorts(
     context: dg.ScheduleEvaluationContext,
     settings: SettingsResource,

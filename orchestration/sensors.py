@@ -24,6 +24,7 @@ from fairlead.store.outbox import Outbox
 from fairlead.workflows.delivery import PublishOptions
 from fairlead.workflows.lease import due
 from orchestration.jobs import publication
+from orchestration.outages import skip_while_away
 from orchestration.runs import known_cohorts, run_requests, under_way
 
 #: How soon an approval is seen.
@@ -45,6 +46,7 @@ TRY_AGAIN_S: Final = 600
     "each step.",
     **about("partitions"),
 )
+@skip_while_away
 def group_discovery(
     context: dg.SensorEvaluationContext, kafka: KafkaResource, settings: SettingsResource
 ) -> dg.SensorResult | dg.SkipReason:
@@ -77,6 +79,7 @@ def group_discovery(
     "people asked for on pages.",
     **about("consumers"),
 )
+@skip_while_away
 def approved_plans(
     context: dg.SensorEvaluationContext, store: StoreResource, settings: SettingsResource
 ) -> list[dg.RunRequest] | dg.SkipReason:
@@ -134,6 +137,7 @@ def approved_plans(
     "approved or rejected them, in whichever way, and that they are published.",
     **about("nothing"),
 )
+@skip_while_away
 def plan_life(
     context: dg.SensorEvaluationContext, store: StoreResource, settings: SettingsResource
 ) -> dg.SensorResult:

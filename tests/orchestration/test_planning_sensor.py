@@ -12,7 +12,6 @@ from confluent_kafka.admin import AdminClient
 from assets.resources import SparkResource
 from assets.scope import LOOK_TAG, run_config
 from fairlead.archive import LookArchive
-from fairlead.errors import KafkaUnavailableError
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.workflows import diagnosing
 from orchestration.planning_sensor import WHY_TAG
@@ -128,15 +127,14 @@ def test_cadence_asks_for_what_is_due(pipeline: Pipeline, make_group: MakeGroup)
 def test_brokers_that_are_away_cost_a_tick_and_no_more(
     pipeline: Pipeline, make_group: MakeGroup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The tick fails in time, saying so; the next one looks."""
+    """The tick is skipped in time, without a traceback; the next one looks."""
     make_group("a", trouble=False)
     with monkeypatch.context() as away:
         away.setenv("FAIRLEAD_KAFKA__BOOTSTRAP_SERVERS", "localhost:1")
         away.setattr("orchestration.looks.PATIENCE_S", 1.0)
         librdkafka = AdminClient({"bootstrap.servers": "localhost:1", "log_level": 0})
         by_itself: Any = librdkafka.list_consumer_groups()  # waits for a minute
-        with pytest.raises(KafkaUnavailableError, match="Kafka does not answer"):
-            pipeline.sensor("group_looks")
+        assert "Kafka does not answer" in str(pipeline.sensor("group_looks").skip_message)
         assert not by_itself.done()
     assert "Looked at 1 groups" in str(pipeline.sensor("group_looks").skip_message)
 

@@ -1,0 +1,35 @@
+"""Ticks while the database or Kafka is away: each is skipped with a line, without a traceback.
+
+Belongs here: which errors skip a tick, and the reason that Dagster shows. Does not: what ticks do.
+"""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Final, ParamSpec, TypeVar
+
+import dagster as dg
+
+from fairlead.errors import KafkaUnavailableError, StoreUnavailableError
+
+Asked = ParamSpec("Asked")
+Answer = TypeVar("Answer")
+
+#: What passes without anybody's doing.
+AWAY: Final = (KafkaUnavailableError, StoreUnavailableError)
+
+
+def skip_while_away(tick: Callable[Asked, Answer]) -> Callable[Asked, Answer | dg.SkipReason]:
+    """Return a tick of a sensor or schedule that is skipped while a service does not answer.
+
+    Dagster's daemon logs an error of a tick with a traceback of a hundred lines and more, at each
+    tick of each sensor. `/ready` and `fairlead doctor` report services that stay away.
+    """
+
+    @wraps(tick)
+    def skipped_while_away(*args: Asked.args, **kwargs: Asked.kwargs) -> Answer | dg.SkipReason:
+        try:
+            return tick(*args, **kwargs)
+        except AWAY as error:
+            return dg.SkipReason(f"{error}. The next tick tries again.")
+
+    return skipped_while_away
