@@ -27,6 +27,10 @@ NOWHERE = "about:blank"
 #: Narrower than any plot: what failed to load has no width.
 PLOT_PX = 300
 PHONE_PX = 390
+#: Charts whose right end, the newest, is outside of what can be seen of them.
+NEWEST_SHOWN = """[...document.querySelectorAll("figure.scroll")].filter(figure =>
+    figure.firstElementChild.getBoundingClientRect().right
+        > figure.getBoundingClientRect().right + 1).map(figure => figure.ariaLabel)"""
 #: What A4 leaves between usual margins.
 PAPER_PX = 718
 
@@ -180,7 +184,7 @@ def assert_left_to_right(page: Page, *names: str) -> None:
 def assert_open_to_all(page: Page) -> None:
     """Let axe-core look for what keeps people out, in light and dark, wide and on a phone.
 
-    No page is wider than its window, or than paper.
+    No page is wider than its window, or than paper; charts show their newest end.
     """
     looks: list[tuple[int, Literal["light", "dark"]]] = [
         (PHONE_PX, "light"),
@@ -197,6 +201,7 @@ def assert_open_to_all(page: Page) -> None:
             scheme,
         )
         assert page.evaluate("document.documentElement.scrollWidth") <= width, (width, scheme)
+        assert page.evaluate(NEWEST_SHOWN) == [], (width, scheme)
     page.emulate_media(media="print")
     page.set_viewport_size({"width": PAPER_PX, "height": HEIGHT})
     assert page.evaluate("document.documentElement.scrollWidth") <= PAPER_PX, "print"
