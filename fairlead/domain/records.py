@@ -41,6 +41,8 @@ class Findings:
         and high.
     capacities
         Member to what is known of its speed now; replaces what was known before.
+    seen
+        What the look saw, which replaces what the look before saw; None: a planning run judged.
     kept
         What is kept of the look; None: it is like the one that is kept already.
     """
@@ -56,6 +58,7 @@ class Findings:
     consumers_wanted: int | None = None
     consumers_why: str = ""
     costs: Mapping[str, Mapping[str, list[float]]] = field(default_factory=dict)
+    seen: Kept | None = None
     kept: Kept | None = None
 
 

@@ -36,15 +36,18 @@ _ADOPTION: Final = """
 SELECT observed_at, version, planned, as_planned FROM fairlead_raw.plan_adoption
 WHERE group_id = :group ORDER BY observed_at DESC LIMIT :limit
 """
-_LOOKS: Final = """
+_KEPT: Final = """
 SELECT looked_at AS at, digest, late_s, utilisation, group_type, protocol, topics, counts, members,
        owner, lag, work, behind_s, capacity
-FROM fairlead_raw.group_look WHERE group_id = :group ORDER BY looked_at DESC
+"""
+_LOOKS: Final = f"""
+{_KEPT} FROM fairlead_raw.group_look WHERE group_id = :group ORDER BY looked_at DESC
 LIMIT (
     SELECT greatest(2, least(:looks, :cells / greatest(1, cardinality(owner))))
     FROM fairlead_raw.group_look WHERE group_id = :group ORDER BY looked_at DESC LIMIT 1
 )
-"""
+"""  # noqa: S608 - no values: the columns above
+_LAST_SEEN: Final = f"{_KEPT} FROM fairlead_raw.group_look_last WHERE group_id = :group"
 # Of the last days alone, or every day that is kept would be looked at for a group that is gone.
 _LAST: Final = text("""
 SELECT known.group_id, newest.looked_at, newest.digest, newest.late_s
@@ -62,6 +65,28 @@ VALUES (:group, :at, :digest, :late_s, :utilisation, :group_type, :protocol, :to
     :members, :owner, :lag, :work, :behind_s, :capacity)
 ON CONFLICT DO NOTHING
 """)
+_SEEN: Final = (
+    "digest",
+    "late_s",
+    "utilisation",
+    "group_type",
+    "protocol",
+    "topics",
+    "counts",
+    "members",
+    "owner",
+    "lag",
+    "work",
+    "behind_s",
+    "capacity",
+)
+_REPLACE: Final = text(f"""
+INSERT INTO fairlead_raw.group_look_last AS last (group_id, looked_at, {", ".join(_SEEN)})
+VALUES (:group, :at, {", ".join(f":{name}" for name in _SEEN)})
+ON CONFLICT (group_id) DO UPDATE
+SET looked_at = excluded.looked_at, {", ".join(f"{name} = excluded.{name}" for name in _SEEN)}
+WHERE last.looked_at < excluded.looked_at
+""")  # noqa: S608 - no values: the columns above
 _LAST_PLANNING: Final = """
 SELECT max(last_at) AS at FROM fairlead_raw.group_day WHERE day > current_date - 8
 """
@@ -111,6 +136,14 @@ def keep_looks(connection: Connection, kept: "Mapping[str, Kept]") -> None:
         connection.execute(_KEEP, [{"group": group, **vars(last)} for group, last in kept.items()])
 
 
+def replace_last_looks(connection: Connection, seen: "Mapping[str, Kept]") -> None:
+    """Store what a look saw of groups in place of the look before; the groups are registered."""
+    if seen:
+        connection.execute(
+            _REPLACE, [{"group": group, **vars(last)} for group, last in seen.items()]
+        )
+
+
 def last_looks(connection: Connection, groups: Iterable[str]) -> "dict[str, Last]":
     """Return the newest look that is kept of each group; without one in the last day: none."""
     from fairlead.domain.kept_looks import Last  # noqa: PLC0415 - arrays, for who looks
@@ -120,14 +153,16 @@ def last_looks(connection: Connection, groups: Iterable[str]) -> "dict[str, Last
 
 
 def read_looks(engine: Engine, group: str) -> "list[Kept]":
-    """Return what is kept of a group's looks, the oldest first.
+    """Return what is kept of a group's looks, the oldest first, and the last look.
 
     The newest `LOOKS`, or as many of them as have `CELLS` partitions, two at least.
     """
     from fairlead.domain.kept_looks import Kept  # noqa: PLC0415 - arrays, for who draws
 
     rows = read_rows(engine, _LOOKS, group=group, looks=LOOKS, cells=CELLS)
-    return [Kept(**row) for row in reversed(rows)]
+    kept = [Kept(**row) for row in reversed(rows)]
+    last = [Kept(**row) for row in read_rows(engine, _LAST_SEEN, group=group)]
+    return kept + [look for look in last if not kept or look.at > kept[-1].at]
 
 
 def read_moves_of(engine: Engine, group: str, partition: str, *, limit: int) -> list[Row]:

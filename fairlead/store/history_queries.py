@@ -41,6 +41,8 @@ SELECT known.group_id AS "group", published.version AS published, published.adhe
        observed.lag_max, observed.imbalance, observed.measured_at AS observed_at,
        achieved.lag_max AS lag_max_achieved, achieved.imbalance AS imbalance_achieved,
        achieved.measured_at AS achieved_at,
+       live.looked_at AS live_at, live.behind_s AS behind_now_s, live.lag AS lag_now,
+       live.lag_max AS lag_max_now,
        found.diagnosis, found.names, found.evidence, found.since, found.last_seen, found.late_s,
        found.utilisation, found.loss_s, found.caught_up_s, found.consumers_wanted,
        found.consumers_why
@@ -84,6 +86,17 @@ LEFT JOIN LATERAL (
     FROM fairlead_raw.plan_balance
     WHERE group_id = known.group_id AND kind = 'achieved' AND version = published.version
 ) achieved ON true
+LEFT JOIN LATERAL (
+    SELECT looked_at,
+           (SELECT max(value) FROM unnest(behind_s) value) AS behind_s,
+           (SELECT sum(value) FROM unnest(lag) value) AS lag,
+           (SELECT max(total) FROM (
+               SELECT sum(cell.lag) AS total FROM unnest(owner, lag) AS cell (owner, lag)
+               WHERE cell.owner >= 0 GROUP BY cell.owner
+           ) by_owner) AS lag_max
+    FROM fairlead_raw.group_look_last
+    WHERE group_id = known.group_id AND late_s IS NOT NULL
+) live ON true
 WHERE CAST(:groups AS text[]) IS NULL OR known.group_id = ANY(CAST(:groups AS text[]))
 ORDER BY known.group_id
 """

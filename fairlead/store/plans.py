@@ -54,7 +54,7 @@ from fairlead.store.decisions import (
     stored_decisions,
 )
 from fairlead.store.engine import store_errors, transaction
-from fairlead.store.group_history import keep_looks, last_looks
+from fairlead.store.group_history import keep_looks, last_looks, replace_last_looks
 from fairlead.store.judgement_memory import (
     known_capacities,
     last_changes,
@@ -429,6 +429,11 @@ class PlanStore:
             for group, (_, observed) in found.items()
             if observed.kept is not None
         }
+        seen = {
+            group: observed.seen
+            for group, (_, observed) in found.items()
+            if observed.seen is not None
+        }
         if kept:
             self._ensure_days(observed.at for observed in kept.values())
         try:
@@ -436,6 +441,7 @@ class PlanStore:
                 register_groups(connection, found)
                 record_findings(connection, found, requests=requests)
                 keep_looks(connection, kept)
+                replace_last_looks(connection, seen)
         except UnstorableError:  # of some group: the others are stored
             names = list(found)
             half = len(names) // 2

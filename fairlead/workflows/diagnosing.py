@@ -277,7 +277,10 @@ def _judge(
     judgement = ask(question, planning)
     name, look_id = group.described["group"], group.described["snapshot_id"]
     findings = _findings(group, question.problem, judgement)
-    findings = replace(findings, kept=_kept(group, question, judgement, at, last))
+    saw = _seen(group, question, judgement, at)
+    known = judgement.diagnosis.name != "unknown"
+    kept = saw if is_kept(at, saw.digest, last, known=known) else None
+    findings = replace(findings, seen=saw, kept=kept)
     late = judgement.kept.late_s > question.rules.objective_s
     worse = made_worse(question) if late and question.changes else None
     if worse is not None:
@@ -350,10 +353,8 @@ def _findings(group: Group, problem: Problem, judgement: Judgement) -> Findings:
     )
 
 
-def _kept(
-    group: Group, question: Question, judgement: Judgement, at: datetime, last: Last | None
-) -> Kept | None:
-    """Return what is kept of a look; None: what is kept already says as much."""
+def _seen(group: Group, question: Question, judgement: Judgement, at: datetime) -> Kept:
+    """Return what a look saw of a group."""
     problem, outlook = question.problem, judgement.outlook
     known = judgement.diagnosis.name != "unknown"
     laid_out = {
@@ -362,12 +363,9 @@ def _kept(
         "members": list(problem.members),
         "owner": problem.owner.tolist(),
     }
-    digest = digest_of(**laid_out)
-    if not is_kept(at, digest, last, known=known):
-        return None
     return Kept(
         at=at,
-        digest=digest,
+        digest=digest_of(**laid_out),
         late_s=judgement.kept.late_s if known else None,
         utilisation=judgement.kept.utilisation if known else None,
         group_type=group.described["group_type"] or CLASSIC,

@@ -299,6 +299,7 @@ BEGIN
             WHERE group_diagnosis.group_id = known.group_id AND last_seen >= before
         );
     DELETE FROM fairlead_raw.member_capacity WHERE group_id = ANY (groups);
+    DELETE FROM fairlead_raw.group_look_last WHERE group_id = ANY (groups);
     DELETE FROM fairlead_raw.group_diagnosis WHERE group_id = ANY (groups);
     DELETE FROM fairlead_raw.consumer_group WHERE group_id = ANY (groups);
     GET DIAGNOSTICS gone = ROW_COUNT;

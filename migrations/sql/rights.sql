@@ -24,7 +24,8 @@ GRANT INSERT ON fairlead_raw.moved_partition, fairlead_raw.candidate, fairlead_r
                 fairlead_raw.plan_adoption, fairlead_raw.lag_snapshot, fairlead_raw.partition_lag,
                 fairlead_raw.group_look
     TO fairlead_planner;
-GRANT INSERT, UPDATE ON fairlead_raw.plan_record, fairlead_raw.group_observed, fairlead_raw.last_look
+GRANT INSERT, UPDATE ON fairlead_raw.plan_record, fairlead_raw.group_observed, fairlead_raw.last_look,
+                        fairlead_raw.group_look_last
     TO fairlead_planner;
 GRANT UPDATE (attempts, next_at, answer, answered_at, ended_at, outcome) ON fairlead_raw.notice TO fairlead_planner;
 GRANT INSERT, UPDATE, DELETE ON fairlead_raw.plan_intent, fairlead_raw.plan_attempt TO fairlead_planner;

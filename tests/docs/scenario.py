@@ -20,10 +20,11 @@ from fairlead.domain.kept_looks import Kept, digest_of
 from fairlead.domain.records import Findings, MemberLoad
 from fairlead.store import NoPlan, PlanDraft, PlanStore, create_store_engine
 from fairlead.store.engine import transaction
-from fairlead.store.group_history import keep_looks
+from fairlead.store.group_history import keep_looks, replace_last_looks
 from fairlead.store.migrate import upgrade
 from fairlead.store.outbox import Outbox, PublishRequest
 from fairlead.store.published_records import PublishedRecord
+from fairlead.store.shared_statements import register_groups
 from fairlead.wire.document import MemberShare, PlanDocument, content_hash
 from tests.stored import record_adoption, record_decision
 
@@ -151,7 +152,10 @@ def store_week(url: str) -> None:
         for group, moment, owners, lags in MEASURED:
             store.record_lag(_lag(group, moment, owners, lags))
             with transaction(engine) as connection:
-                keep_looks(connection, {group: _look(group, moment, owners, lags)})
+                look = {group: _look(group, moment, owners, lags)}
+                keep_looks(connection, look)
+                register_groups(connection, look)
+                replace_last_looks(connection, look)
         _orders(store)
         _billing(store)
     finally:

@@ -90,6 +90,11 @@ INSERT INTO group_look (group_id, looked_at, digest, late_s, group_type, protoco
 VALUES ('g', '2026-02-01+00', 7, 1.5, 'classic', 'range', '{t}', '{2}', '{c0}', '{0,-1}', '{5,6.5}',
     '{1,0.25}', '{3,9}', '{12.5}');
 
+INSERT INTO group_look_last (group_id, looked_at, digest, late_s, group_type, protocol, topics,
+    counts, members, owner, lag, work, behind_s, capacity)
+SELECT group_id, looked_at, digest, late_s, group_type, protocol, topics, counts, members, owner,
+    lag, work, behind_s, capacity FROM group_look;
+
 INSERT INTO group_observed VALUES ('g', '2026-02-01', '2026-02-01+00', 60, 59.5, 3, 1, 20);
 
 INSERT INTO last_look (single, looked_at, interval_s) VALUES (true, '2026-02-01+00', 60);

@@ -169,18 +169,9 @@ class GroupObserved(Base):
     )
 
 
-class GroupLook(Base):
-    """What looks saw of each group: each quarter of an hour, and when owners or members change."""
+class _Look:
+    """What a look saw of a group."""
 
-    __tablename__ = "group_look"
-    __table_args__ = (
-        {
-            "postgresql_partition_by": "RANGE (looked_at)",
-        },
-    )
-
-    group_id: Mapped[str] = mapped_column(primary_key=True, comment="The consumer group.")
-    looked_at: Mapped[datetime] = mapped_column(primary_key=True, comment="When it was looked at.")
     digest: Mapped[int] = mapped_column(
         comment="Of topics, counts, members and owner: another one where these are others."
     )
@@ -212,6 +203,31 @@ class GroupLook(Base):
     capacity: Mapped[list[float]] = mapped_column(
         ARRAY(REAL), comment="What each member can do, as work is counted; 0: not known."
     )
+
+
+class GroupLook(_Look, Base):
+    """What looks saw of each group: each quarter of an hour, and when owners or members change."""
+
+    __tablename__ = "group_look"
+    __table_args__ = (
+        {
+            "postgresql_partition_by": "RANGE (looked_at)",
+        },
+    )
+
+    group_id: Mapped[str] = mapped_column(primary_key=True, comment="The consumer group.")
+    looked_at: Mapped[datetime] = mapped_column(primary_key=True, comment="When it was looked at.")
+
+
+class GroupLookLast(_Look, Base):
+    """What the last look saw of each group; it replaces the one before."""
+
+    __tablename__ = "group_look_last"
+
+    group_id: Mapped[str] = mapped_column(
+        ForeignKey(ConsumerGroup.group_id), primary_key=True, comment="The consumer group."
+    )
+    looked_at: Mapped[datetime] = mapped_column(comment="When it was looked at.")
 
 
 class LastLook(Base):

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 _GROUPS = {
     "group": "group",
     "diagnosis": "diagnosis",
-    "late": "late",
+    "behind": "behind",
+    "late": "forecast",
     "caught_up": "caught up",
     "follows": "follows",
     "next": "next",
@@ -43,8 +44,7 @@ _ALL_OF_GROUPS = _GROUPS | {
     "waits": "waits",
     "outcome": "last decision",
     "decided_at": "at (UTC)",
-    "lag_max": "heaviest member",
-    "observed_at": "measured (UTC)",
+    "lag_max_now": "heaviest member",
 }
 #: The evidence of so many groups is shown, of the worst.
 _WITH_EVIDENCE = 10
@@ -132,12 +132,16 @@ def _advice(rows: list[dict[str, Any]]) -> list[str]:
 
 
 def _forecast(row: dict[str, Any]) -> dict[str, str | None]:
-    """Return a group's forecast as people read it; none where too little is known for one."""
+    """Return how far behind a group is now, and its forecast, as people read them.
+
+    None where too little is known for a forecast.
+    """
     from fairlead.common.words import caught_up, length
 
     if row["diagnosis"] in {None, "unknown"}:
-        return {"late": None, "fullest": None, "caught_up": None}
+        return {"behind": None, "late": None, "fullest": None, "caught_up": None}
     return {
+        "behind": None if row["behind_now_s"] is None else length(row["behind_now_s"]),
         "late": length(row["late_s"]),
         "fullest": f"{row['utilisation']:.0%}",
         "caught_up": caught_up(row["caught_up_s"], row["last_seen"]),
@@ -407,7 +411,8 @@ def _why(row: dict[str, Any], found: list[dict[str, Any]], waits: list[str]) -> 
         if row["diagnosis"] != "unknown":
             told = _forecast(row)
             lines.append(
-                f"  late {told['late']} at the policy's horizon; the fullest member gets "
+                f"  behind now: {told['behind'] or 'unknown'}; forecast at the policy's horizon: "
+                f"{told['late']}; the fullest member gets "
                 f"{told['fullest']} of what it can do; caught up {_caught_up(row)}"
             )
             lines.append(f"  {row['consumers_why']}")

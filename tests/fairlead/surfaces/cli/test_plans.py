@@ -6,6 +6,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +19,10 @@ from fairlead.errors import ConfigurationError, GroupError, PlanStateError, Tamp
 from fairlead.store import PlanStore, create_store_engine
 from fairlead.store.attempts import Attempt
 from fairlead.store.engine import transaction
-from fairlead.store.group_history import keep_looks, read_looks
+from fairlead.store.group_history import keep_looks, read_looks, replace_last_looks
 from fairlead.surfaces.cli import app
 from fairlead.surfaces.cli.arguments import complete_group
+from fairlead.surfaces.web.group import Asked, group_page
 from tests.waiting import PATIENCE_S
 
 FAIRLEAD = Path(sys.executable).with_name("fairlead")
@@ -128,6 +130,37 @@ def test_figures_say_how_old_they_are(week: str) -> None:
     groups = run(week, "groups").output
     assert "Dagster daemon" not in groups
     assert "these read nothing, do not exist any more, or are excluded by discovery" in groups
+
+
+def test_now_stands_beside_the_forecast_and_ends_the_charts(week: str) -> None:
+    """A group that is forecast to be in time shows how far behind it is; an older look is no news.
+
+    The charts of its page end with the last look, though no quarter of an hour has begun.
+    """
+    engine, now = create_store_engine(week), datetime.now(UTC)
+    looks = read_looks(engine, "orders")
+    last = replace(looks[-1], at=now, late_s=0.0, behind_s=[180.0, 9.0, 8.0, 7.0, 6.0, 5.0])
+    with transaction(engine) as connection:
+        replace_last_looks(connection, {"orders": last})
+        replace_last_looks(connection, {"orders": replace(looks[-1], behind_s=[1.0] * 6)})
+        connection.execute(
+            text(
+                "UPDATE fairlead_raw.group_diagnosis SET late_s = 0"
+                " WHERE group_id = 'orders' AND until IS NULL"
+            )
+        )
+    assert [look.at for look in read_looks(engine, "orders")] == [*(one.at for one in looks), now]
+    page = group_page(engine, "orders", Asked(), now=now)
+    engine.dispose()
+    header, _, *rows = run(week, "groups").stdout.splitlines()
+    (row,) = (row for row in rows if row.startswith("orders  "))
+    columns = header.index("behind"), header.index("forecast"), header.index("caught up")
+    assert [row[here:there].strip() for here, there in pairwise(columns)] == ["3 min", "0 s"]
+    assert "behind now: 3 min; forecast at the policy's horizon: 0 s" in (
+        run(week, "why", "orders").stdout
+    )
+    assert "<dt>Behind now</dt><dd>3 min" in page
+    assert '<td class="number">3 min</td>' in page
 
 
 def test_lag_is_that_of_the_last_look_where_no_run_is_newer(week: str) -> None:

@@ -10,6 +10,7 @@ _MOVED: Final = (
     ("lag_snapshot", "snapshot_at"),
     ("partition_lag", "snapshot_at"),
     ("group_look", "looked_at"),
+    ("group_look_last", "looked_at"),
     ("balance", "measured_at"),
     ("plan", "created_at"),
     ("group_diagnosis", "until"),
