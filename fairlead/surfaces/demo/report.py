@@ -97,6 +97,8 @@ class GroupReport:
         The plan that was published; its weights are the measured lags, in records.
     before, after
         What the consumers themselves reported to own before the plan and after they rejoined.
+    lags_after
+        Topic to the measured lag of each partition after the group worked under the plan, records.
     drain_without_plan_s, drain_with_plan_s
         Seconds from when nothing arrived any more until the last record was processed.
     protocol
@@ -107,6 +109,7 @@ class GroupReport:
     plan: PlanDocument
     before: Ownership
     after: Ownership
+    lags_after: Mapping[str, Mapping[int, int]]
     drain_without_plan_s: float
     drain_with_plan_s: float
     protocol: str = "classic"
@@ -116,14 +119,24 @@ class GroupReport:
         """What the plan gives each consumer."""
         return planned(self.plan)
 
-    def lag(self, owned: Mapping[str, Collection[int]]) -> int:
-        """Return the measured lag of a set of partitions, in records."""
+    def lag(self, stage: str, owned: Mapping[str, Collection[int]]) -> int:
+        """Return the lag of a set of partitions, in records.
+
+        `after`: as measured after the group worked under the plan; else as measured when it was
+        planned.
+        """
+        if stage == "after":
+            return sum(
+                self.lags_after[topic][number]
+                for topic, numbers in owned.items()
+                for number in numbers
+            )
         weights = self.plan.weights
         return int(sum(weights[topic][[*numbers]].sum() for topic, numbers in owned.items()))
 
-    def heaviest(self, ownership: Ownership) -> int:
+    def heaviest(self, stage: str, ownership: Ownership) -> int:
         """Return the lag of the consumer with the most of it, in records."""
-        return max(map(self.lag, ownership.values()), default=0)
+        return max((self.lag(stage, owned) for owned in ownership.values()), default=0)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the report as it is written to `report.json`."""
@@ -137,14 +150,14 @@ class GroupReport:
             "consumers": {
                 member: {
                     stage: {
-                        "lag": self.lag(ownership.get(member, {})),
+                        "lag": self.lag(stage, ownership.get(member, {})),
                         "partitions": ownership.get(member, {}),
                     }
                     for stage, ownership in stages.items()
                 }
                 for member in sorted(self.plan.members)
             },
-            "heaviest_lag": {stage: self.heaviest(owned) for stage, owned in stages.items()},
+            "heaviest_lag": {stage: self.heaviest(stage, owned) for stage, owned in stages.items()},
             "adopted": _normal(self.after) == _normal(self.predicted),
             "drain_seconds": {
                 "without_plan": round(self.drain_without_plan_s, 2),
@@ -165,13 +178,19 @@ class GroupReport:
         stages = {"before": self.before, "predicted": self.predicted, "after": self.after}
         for stage, ownership in stages.items():
             table.add_column(f"{stage}\npartitions", justify="right")
-            table.add_column("\nlag", justify="right", footer=f"{self.heaviest(ownership):,}")
+            table.add_column(
+                "\nlag", justify="right", footer=f"{self.heaviest(stage, ownership):,}"
+            )
         for member in sorted(self.plan.members):
             cells = [member]
-            for ownership in stages.values():
+            for stage, ownership in stages.items():
                 owned = ownership.get(member, {})
-                cells += [str(sum(map(len, owned.values()))), f"{self.lag(owned):,}"]
+                cells += [str(sum(map(len, owned.values()))), f"{self.lag(stage, owned):,}"]
             table.add_row(*cells)
+        stages_are = (
+            "before: measured, when the group was planned; predicted: the same records under the "
+            "plan; after: measured, when it had worked under the plan, while records arrived.\n"
+        )
         faster = self.drain_without_plan_s / self.drain_with_plan_s
         verdict = Text.assemble(
             "Drained in ",
@@ -179,7 +198,7 @@ class GroupReport:
             f" with the plan, {self.drain_without_plan_s:.1f} s without: {faster:.2f} times as "
             "fast.\n",
         )
-        return Group(table, self.found.render(), verdict)
+        return Group(table, Text(stages_are, style="dim"), self.found.render(), verdict)
 
 
 def _normal(ownership: Ownership) -> dict[str, dict[str, list[int]]]:

@@ -13,12 +13,14 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from subprocess import Popen, TimeoutExpired
 
+import pyarrow as pa
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 from rich.status import Status
 
 from fairlead.domain.as_problem import Ownership
 from fairlead.errors import SandboxError
+from fairlead.kafka.gateway import KafkaGateway
 from fairlead.sandbox.supervisor import Supervisor
 from fairlead.store.engine import create_store_engine
 from fairlead.store.history_queries import read_groups
@@ -43,6 +45,9 @@ UNDER_PLANS_S = 15.0
 #: It takes some to tell a backlog from a commit that has not come yet.
 LOOKS = 10
 STOP_GRACE_S = 5.0
+
+#: Topic to partition to records behind.
+Lags = dict[str, dict[int, int]]
 
 DAGSTER_STEP = re.compile(r'Started execution of step "(\w+)"')
 
@@ -105,22 +110,32 @@ class _Demo:
             with self._step("Working under the plans"):
                 until = time.monotonic() + UNDER_PLANS_S
                 self._wait(lambda: time.monotonic() >= until, JOIN_TIMEOUT_S, "work")
+            lags_after = self._lags()
             load.stop()
         seconds = self._drain(
             {group.name: group.records + load.produced[group.name] for group in self._groups}
         )
         alone = [name for name in self._planned if name not in plans]
         return [
-            *self._cured(plans, found, before, after, seconds),
+            *self._cured(
+                plans,
+                found=found,
+                before=before,
+                after=after,
+                lags_after=lags_after,
+                seconds=seconds,
+            ),
             *(LeftAlone(name, found[name], after[name]) for name in alone),
         ]
 
     def _cured(
         self,
         plans: Mapping[str, PlanDocument],
+        *,
         found: Mapping[str, Found],
         before: Mapping[str, Ownership],
         after: Mapping[str, Ownership],
+        lags_after: Mapping[str, Lags],
         seconds: Mapping[str, float],
     ) -> list[GroupReport]:
         return [
@@ -129,6 +144,7 @@ class _Demo:
                 plan=plans[name],
                 before=before[name],
                 after=after[name],
+                lags_after=lags_after[name],
                 drain_without_plan_s=seconds[self._unplanned[name].group],
                 drain_with_plan_s=seconds[name],
                 protocol=self._planned[name].scenario.protocol,
@@ -166,6 +182,11 @@ class _Demo:
             _end(process)
         if process.returncode:
             raise SandboxError(f"The planning job failed; what it said is in {log}")
+
+    def _lags(self) -> dict[str, Lags]:
+        """Measure the lag of the planned groups' partitions; returns it by group."""
+        with KafkaGateway(self._around.settings.kafka) as gateway:
+            return lags_of(gateway.snapshot(list(self._planned)).offsets)
 
     def _found(self) -> dict[str, Found]:
         """Return what the planner found, by group."""
@@ -286,6 +307,16 @@ def demo(state_dir: Path, console: Console) -> None:
     seconds = time.monotonic() - started_at
     console.print(f"The whole demo took {seconds:.0f} s. Its figures are in {path}.")
     console.print(NEXT_STEPS, highlight=False)
+
+
+def lags_of(offsets: pa.Table) -> dict[str, Lags]:
+    """Return the lag of each partition of a snapshot, in records, by group and topic."""
+    lags: dict[str, Lags] = {}
+    for row in offsets.to_pylist():
+        done = row["begin_offset"] if row["committed_offset"] is None else row["committed_offset"]
+        lag = max(0, row["end_offset"] - done)
+        lags.setdefault(row["group"], {}).setdefault(row["topic"], {})[row["partition"]] = lag
+    return lags
 
 
 @contextmanager

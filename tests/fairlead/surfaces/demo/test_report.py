@@ -1,0 +1,48 @@
+"""What `make demo` reports of a group: before and after are measured, each at its time."""
+
+from datetime import UTC, datetime
+
+import numpy as np
+import pyarrow as pa
+
+from fairlead.surfaces.demo.report import Found, GroupReport
+from fairlead.surfaces.demo.run import lags_of
+from fairlead.wire.document import MemberShare, PlanDocument
+
+DAY = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def test_after_is_measured_and_not_the_plans_own_weights() -> None:
+    """The lag after comes from committed and end offsets; predicted is the lag before, shared."""
+    shares = {
+        member: MemberShare(("t",), {"t": np.array([partition], np.int32)})
+        for partition, member in enumerate(("a", "b"))
+    }
+    plan = PlanDocument(
+        "g", 1, "id", "range", DAY, DAY, {"t": 2}, shares, weights={"t": np.array([10, 20])}
+    )
+    offsets = pa.Table.from_pylist(
+        [
+            {
+                "group": "g",
+                "topic": "t",
+                "partition": partition,
+                "begin_offset": 0,
+                "end_offset": 100,
+                "committed_offset": committed,
+            }
+            for partition, committed in enumerate((97, None))
+        ]
+    )
+    report = GroupReport(
+        found=Found("slow member", ("a",), "evidence", "reason"),
+        plan=plan,
+        before={"a": {"t": [0, 1]}},
+        after={"a": {"t": [0]}, "b": {"t": [1]}},
+        lags_after=lags_of(offsets)["g"],
+        drain_without_plan_s=2.0,
+        drain_with_plan_s=1.0,
+    ).as_dict()
+    assert report["heaviest_lag"] == {"before": 30, "predicted": 20, "after": 100}
+    assert report["consumers"]["a"]["after"] == {"lag": 3, "partitions": {"t": [0]}}
+    assert report["adopted"] is True
