@@ -53,7 +53,8 @@ def describe(
                 "version": "The published version",
                 "adherence": "Share of partitions that their planned member owns",
                 "heaviest predicted": "Records of the heaviest member under the plan",
-                "heaviest achieved": "The same, by the live assignment, under the plan's lag",
+                "heaviest achieved": "The same, computed by the live assignment with the lag that "
+                "the plan was made for: not measured anew",
                 "lower bound": "No assignment has a lighter heaviest member",
                 "note": "Why the live assignment could not be read, or who holds the group up",
             },

@@ -25,6 +25,7 @@ from fairlead.domain.cohorts import cohort_of
 from fairlead.domain.policy import Policy, policy_for
 from fairlead.store.brakes import brakes_on
 from fairlead.store.hindsight import rests
+from fairlead.store.history_queries import Row, read_groups
 from fairlead.surfaces import offers, plots
 from fairlead.surfaces.links import asset_url
 from fairlead.surfaces.review import ways
@@ -89,6 +90,7 @@ def review_page(
         facts=facts,
         plan=plan,
         figures=facts.plan,
+        now=_measured(engine, facts),
         summary=summary(facts),
         desk=desk,
         steps=offers.of_version(plan, approvable=_approvable(facts)),
@@ -171,6 +173,16 @@ def _policy(facts: Facts, policies: Sequence[Policy] | None) -> str | None:
         facts.now,
     )
     return answer.reason
+
+
+def _measured(engine: Engine, facts: Facts) -> Row | None:
+    """Return what the last look measured of the group while it had this plan; None: nothing."""
+    published_at = facts.plan["published_at"]
+    if facts.stored.state != "published" or published_at is None:
+        return None
+    (row,) = read_groups(engine, [facts.stored.group])
+    measured = row["lag_max_now"] is not None and row["live_at"] > published_at
+    return row if measured else None
 
 
 def _decisions(facts: Facts, dagster_url: str | None) -> list[ways.Way]:
