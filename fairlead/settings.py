@@ -35,6 +35,7 @@ from pydantic_settings import (
 )
 
 from fairlead.common.nearest import WrongAt, known_keys, nearest, no_such
+from fairlead.common.wrong_values import what_is_wrong
 from fairlead.domain.identity import HeaderSettings, TokenSettings
 from fairlead.domain.notices import NotifySettings
 from fairlead.domain.policy import Discovery, Policy
@@ -48,15 +49,6 @@ CONFIG_VARIABLE: Final = "FAIRLEAD_CONFIG"
 ANYWHERE: Final = "auto"
 #: Variables that are no settings: where settings and downloads are.
 OTHER_VARIABLES: Final = frozenset({CONFIG_VARIABLE, "FAIRLEAD_CACHE_DIR"})
-
-
-_NO_DURATION: Final = 'no duration: write it as ISO 8601 does, "PT1H", or in seconds'
-#: What pydantic says for programmers.
-_WHAT: Final = {
-    "time_delta_parsing": _NO_DURATION,
-    "time_delta_type": _NO_DURATION,
-    "tuple_type": 'a list is wanted, ["..."]',
-}
 
 
 def _librdkafka_text(value: Any) -> Any:
@@ -372,7 +364,7 @@ def _problem(path: Path, problem: ErrorDetails) -> str:
     cause = problem.get("ctx", {}).get("error")
     if isinstance(cause, WrongAt):
         keys += cause.keys
-    what = _WHAT.get(problem["type"]) or problem["msg"].removeprefix("Value error, ")
+    what = what_is_wrong(problem)
     if keys[-1] == "schedule":
         what = 'no schedule as cron writes it: five fields, "*/15 * * * *"'
     if problem["type"] == "extra_forbidden":

@@ -24,13 +24,14 @@ from pydantic import (
 from fairlead.common.hours import parse_hours, time_zone
 from fairlead.common.nearest import WrongAt, no_such
 from fairlead.common.words import length
+from fairlead.common.wrong_values import what_is_wrong
 from fairlead.domain.identity import FourEyes
 from fairlead.domain.judgement.rules import Rules
 
 #: What stands for any characters in a shell pattern; [!]] is a set too.
 _WILDCARDS = re.compile(r"[*?]|\[!?.[^]]*\]", re.DOTALL)
 
-_NO_RACKS: Final = 'Input should be "ignore", "prefer" or a price: { price_per_gb = 0.02 }'
+_NO_RACKS: Final = 'must be "ignore", "prefer" or a price: { price_per_gb = 0.02 }'
 
 #: Keys of a policy that are options of each assignor that has one of this name.
 SHARED_OPTIONS: Final = ("max_moves",)
@@ -224,7 +225,7 @@ class Policy(_Rule):
             return RackPrice(**given)
         except ValidationError as error:
             first = error.errors()[0]
-            key, what = str(first["loc"][0]), first["msg"]
+            key, what = str(first["loc"][0]), what_is_wrong(first)
             if first["type"] == "extra_forbidden":
                 what = no_such("key", key, RackPrice.model_fields)
             raise WrongAt(what, key) from None

@@ -48,7 +48,7 @@ from fairlead.kafka.offsets import (
     topic_sizes,
 )
 from fairlead.kafka.pinned import SharedPinLog, with_pinned_shares
-from fairlead.kafka.reachability import unreachable
+from fairlead.kafka.reachability import require_broker
 from fairlead.kafka.refusals import raise_if_refused
 from fairlead.kafka.requests import Answers, backoff, kafka_error
 from fairlead.kafka.stable_ends import with_stable_ends
@@ -494,7 +494,7 @@ class KafkaGateway:
         if self._member_admin is None:
             from kafka.admin import KafkaAdminClient  # noqa: PLC0415 - see above
 
-            self._require_broker()
+            require_broker(self._settings)
             keep_secrets()
             timeout_ms = int(self._timeout_s * 1000)
             settings: dict[str, Any] = {"client_id": "fairlead", **self._member_settings}
@@ -502,10 +502,6 @@ class KafkaGateway:
                 **settings, request_timeout_ms=timeout_ms, bootstrap_timeout_ms=timeout_ms
             )
         return self._member_admin
-
-    def _require_broker(self) -> None:
-        if why := unreachable(str(self._settings.librdkafka()["bootstrap.servers"])):
-            raise KafkaUnavailableError(f"Kafka does not answer: {why}")
 
     def _close_member_admin(self) -> None:
         if self._member_admin is not None:

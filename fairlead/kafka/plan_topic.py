@@ -35,6 +35,7 @@ from fairlead.common.commands import alter_topic
 from fairlead.errors import ConfigurationError, KafkaUnavailableError
 from fairlead.kafka.copies import copies_wanted, in_sync_wanted, too_few
 from fairlead.kafka.plan_channel import LARGEST_PLAN_BYTES, PlanChannel
+from fairlead.kafka.reachability import require_broker
 from fairlead.kafka.refusals import raise_if_refused
 from fairlead.kafka.requests import ABOUT_A_GROUP, GRACE_S, TRANSIENT, kafka_error
 from fairlead.settings import KafkaSettings
@@ -182,6 +183,7 @@ class PlanTopic:
         KafkaUnavailableError
             Brokers do not answer in time.
         """
+        require_broker(self._settings)
         admin = AdminClient(self._settings.librdkafka())
         try:
             brokers = len(admin.list_topics(self.name, timeout=self._timeout_s).brokers)
@@ -369,6 +371,7 @@ class PlanTopic:
         KafkaUnavailableError
             Brokers do not answer in time.
         """
+        require_broker(self._settings)
         admin = AdminClient(self._settings.librdkafka())  # answers nothing once it is let go
         deadline = time.monotonic() + within_s
         while True:

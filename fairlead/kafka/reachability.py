@@ -12,6 +12,9 @@ from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import Final
 
+from fairlead.errors import KafkaUnavailableError
+from fairlead.settings import KafkaSettings
+
 #: Seconds for all addresses together: enough for a name server and for one lost packet.
 CONNECT_S: Final = 3.0
 _DEFAULT_PORT: Final = 9092
@@ -43,6 +46,15 @@ def unreachable(bootstrap_servers: str) -> str | None:
             return None
         reasons.append(reason)
     return "; ".join(reasons[:_MOST_NAMED])
+
+
+def require_broker(settings: KafkaSettings) -> None:
+    """Raise KafkaUnavailableError if no bootstrap server accepts a connection.
+
+    The message has the addresses and the reasons; `refusals` adds the setting.
+    """
+    if why := unreachable(str(settings.librdkafka()["bootstrap.servers"])):
+        raise KafkaUnavailableError(f"Kafka does not answer: {why}")
 
 
 def _refusal(address: str) -> str | None:

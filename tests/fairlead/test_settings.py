@@ -176,8 +176,10 @@ def test_settings_that_cannot_be_are_named(config: Path, toml: str, name: str) -
     ("toml", "said"),
     [
         ("[[policies]]\ncooldown = '1h'", 'no duration: write it as ISO 8601 does, "PT1H"'),
-        ("discovery.include = 'orders-*'", "a list is wanted"),
+        ("discovery.include = 'orders-*'", "must be a list"),
         ("planning.schedule = 'hourly'", "as cron writes it"),
+        ("kafka.request_timeout_s = 'soon'", "request_timeout_s: must be a number$"),
+        ("kafka.plan_topic_partitions = 1.5", "plan_topic_partitions: must be a whole number$"),
     ],
 )
 def test_values_are_asked_for_in_the_users_words(config: Path, toml: str, said: str) -> None:
@@ -218,7 +220,7 @@ def test_errors_in_policies_name_file_and_key(config: Path) -> None:
     with pytest.raises(ConfigurationError) as caught:
         load_settings()
     assert str(caught.value) == (
-        f"{config}: [[policies]] 1: max_moves: Input should be greater than or equal to 0; "
+        f"{config}: [[policies]] 1: max_moves: must be at least 0; "
         f"{config}: [[policies]] 2: options.sticky-lag-aware.bnad: sticky-lag-aware has no such "
         "option (has: band, band_floor, enough, horizon, max_moves, max_count_skew, "
         "max_topic_count_skew, effort)"

@@ -16,6 +16,7 @@ from pydantic import ValidationError
 from assignors.problem import InvalidProblemError, Member, Problem
 from fairlead.common.json_lines import an_object, check_keys, shown
 from fairlead.common.nearest import known_keys, no_such
+from fairlead.common.wrong_values import what_is_wrong
 from fairlead.domain.judgement.capacities import Capacity
 from fairlead.domain.judgement.cost_equations import Costs
 from fairlead.domain.judgement.decision import Judgement, Question, judge
@@ -73,7 +74,7 @@ def _policy(given: Any) -> Policy:
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(["policy", *map(str, first["loc"])])
-        what = first["msg"].removeprefix("Value error, ")
+        what = what_is_wrong(first)
         if first["type"] == "extra_forbidden":
             *above, key = first["loc"]
             what = no_such("key", str(key), known_keys(Policy, above))

@@ -48,14 +48,20 @@ def explain(group: Group, *, as_json: Json = False) -> None:
 
 
 def _unknown(group: str) -> str:
-    """Say that no look has seen a group; nothing where the database does not answer at once."""
+    """Say that no look has seen a group, or that this is not known; nothing if one has."""
     from fairlead.common.nearest import nearest
 
     known = known_groups()
-    if not known or group in known:
+    if group in known:
         return ""
+    if not known:
+        return (
+            f"Whether there is a group {group} is not known: the database does not answer, or no "
+            "look has seen any group"
+        )
     close = nearest(group, known)
-    return f"No look has seen {group}" + (f": did you mean {close}?" if close else "")
+    hint = f"did you mean {close}?" if close else "`fairlead groups` lists those that were seen"
+    return f"No look has seen {group}: {hint}"
 
 
 def _shown(value: Any) -> str:

@@ -40,6 +40,7 @@ def survey(
     """
     from fairlead.errors import KafkaUnavailableError
     from fairlead.kafka.gateway import KafkaGateway
+    from fairlead.kafka.reachability import unreachable
     from fairlead.settings import load_settings
     from fairlead.surfaces.survey.finding import ENOUGH, Survey
     from fairlead.surfaces.survey.page import as_lines, as_page
@@ -50,6 +51,8 @@ def survey(
     settings = load_settings()
     kafka = settings.kafka
     if bootstrap_servers:
+        if why := unreachable(bootstrap_servers):
+            raise KafkaUnavailableError(f"Kafka does not answer: {why} (--bootstrap-servers)")
         kafka = kafka.model_copy(update={"bootstrap_servers": bootstrap_servers})
     began = time.monotonic()
     until = began + minutes * 60

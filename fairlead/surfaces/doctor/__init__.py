@@ -8,7 +8,7 @@ operations it allows (KIP-430), Postgres which roles somebody has.
 from collections.abc import Callable, Collection, Iterator
 from typing import Final
 
-from fairlead.errors import FairleadError
+from fairlead.errors import FairleadError, StoreUnavailableError
 from fairlead.settings import Settings, origin
 from fairlead.surfaces.doctor.archive import examine_archive
 from fairlead.surfaces.doctor.database import examine_database
@@ -28,6 +28,10 @@ PARTS: Final[dict[str, _Part]] = {
     "kafka": examine_kafka,
     "dagster": examine_dagster,
 }
+#: Kafka's own error asks about the address and names the setting.
+_DATABASE_AWAY: Final = (
+    "start Postgres, or set postgres.url of fairlead.toml (FAIRLEAD_POSTGRES__URL) to where it runs"
+)
 
 
 def examine(settings: Settings, *, skip: Collection[str] = ()) -> Iterator[Finding]:
@@ -54,4 +58,5 @@ def examine(settings: Settings, *, skip: Collection[str] = ()) -> Iterator[Findi
         try:
             yield from part(settings)
         except FairleadError as error:
-            yield Finding(name, "failed", str(error))
+            away = isinstance(error, StoreUnavailableError)
+            yield Finding(name, "failed", str(error), _DATABASE_AWAY if away else "")

@@ -144,11 +144,11 @@ def test_racks_are_preferred_ignored_or_priced() -> None:
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ("never", 'Input should be "ignore", "prefer" or a price'),
-        (["prefer"], 'Input should be "ignore", "prefer" or a price'),
+        ("never", 'must be "ignore", "prefer" or a price'),
+        (["prefer"], 'must be "ignore", "prefer" or a price'),
         ({"price_per_gb": 1, "per_day": 1}, "no such key"),
-        ({"price_per_gb": -1}, "greater than or equal to 0"),
-        ({}, "Field required"),
+        ({"price_per_gb": -1}, "must be at least 0"),
+        ({}, "is missing"),
     ],
 )
 def test_racks_that_cannot_be_are_refused_in_a_sentence(wrong: object, said: str) -> None:
