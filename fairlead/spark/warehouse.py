@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import fs
+from pyarrow.dataset import dataset
 
 from fairlead.archive import FOLDER, LookArchive
 from fairlead.common.disk import cannot
@@ -203,6 +204,14 @@ class Warehouse:
             filters=filters,
             columns=None if columns is None else list(columns),
         )
+
+    def load_all(self, table: str, snapshot_ids: Iterable[str], columns: Sequence[str]) -> pa.Table:
+        """Read columns of a table of several snapshots, one at least, into memory, without Spark.
+
+        All were written whole.
+        """
+        files = [f"{self._root}/{table}/{name}/{_FILE}" for name in snapshot_ids]
+        return dataset(files, filesystem=self._files, format="parquet").to_table([*columns])
 
     def snapshots(self, table: str = "groups") -> list[str]:
         """List the snapshots of which a table was written, in order of time."""

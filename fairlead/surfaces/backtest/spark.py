@@ -65,14 +65,13 @@ class RecordedSnapshots:
 
 
 def find_snapshots(
-    spark: SparkSession,
     warehouse: Warehouse,
     group: str,
     *,
     since: datetime | None = None,
     until: datetime | None = None,
 ) -> RecordedSnapshots:
-    """Find the snapshots of a group from `since` to before `until`; None: all there are.
+    """Find the snapshots of a group from `since` to before `until`, without Spark; None: all.
 
     Raises
     ------
@@ -80,19 +79,15 @@ def find_snapshots(
         The warehouse holds no snapshot, none of this group, or none in this span: the message says
         which there are.
     """
-    ids = warehouse.snapshots("lag")
+    written = set(warehouse.snapshots("groups"))
+    ids = [name for name in warehouse.snapshots("lag") if name in written]
     if not ids:
         raise GroupError("The warehouse holds no snapshot: nothing was planned yet, or all is gone")
-    groups = warehouse.read_all(spark, "groups", ids)
-    rows = (
-        groups.where(sf.col("group") == group)
-        .select("snapshot_id", "snapshot_at")
-        .orderBy("snapshot_id")
-        .toArrow()
-        .to_pylist()
-    )
+    columns = ["group", "snapshot_id", "snapshot_at"]
+    groups = warehouse.load_all("groups", ids, columns)
+    rows = groups.filter(pc.equal(groups["group"], group)).sort_by("snapshot_id").to_pylist()
     if not rows:
-        known = [row[0] for row in groups.select("group").distinct().orderBy("group").take(10)]
+        known = sorted(pc.unique(groups["group"]).to_pylist())[:10]
         raise GroupError(
             f"The warehouse holds no snapshot of group {group}; it holds some of "
             f"{', '.join(known)}{', ...' if len(known) == 10 else ''}"  # noqa: PLR2004 - as above

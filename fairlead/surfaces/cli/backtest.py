@@ -77,9 +77,9 @@ def backtest(
     settings = load_settings()
     policy = policy_for(group, settings.policies)
     warehouse = Warehouse(settings.warehouse_path)
+    recorded = find_snapshots(warehouse, group, since=since, until=until)
     warm = SparkServer(settings.state_dir, settings.spark).for_run(partial(say, err=True))
     spark = build_session(settings.spark, warm=warm)
-    recorded = find_snapshots(spark, warehouse, group, since=since, until=until)
     report = Report.of(group, replay_all(spark, warehouse, recorded, policy, assignor or ()))
     if as_json:
         print_json(report.as_dict())

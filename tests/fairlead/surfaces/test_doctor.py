@@ -1,6 +1,9 @@
 """What the doctor finds: on the run's services, where they are away, and of Dagster's switches."""
 
 import json
+import os
+import re
+import socket
 import subprocess
 import sys
 import time
@@ -195,7 +198,26 @@ def test_health_check_asks_an_address_too() -> None:
     command = [str(FAIRLEAD), "doctor", *skipped, "--answers", "http://127.0.0.1:1/health"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 1
-    assert "answers: its log says why" in done.stdout
+    assert done.stdout.splitlines()[-1].strip() == "its log says why"
+
+
+def test_each_line_comes_as_soon_as_it_is_known() -> None:
+    """The host's lines are there while the database has not answered; a remedy follows its line."""
+    skipped = ("--skip", "kafka", "--skip", "dagster")
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"postgresql://nobody@127.0.0.1:{silent.getsockname()[1]}/nothing"
+        with subprocess.Popen(
+            [FAIRLEAD, "doctor", *skipped],
+            env={**os.environ, "FAIRLEAD_POSTGRES__URL": url},
+            stdout=subprocess.PIPE,
+            text=True,
+        ) as process:
+            assert process.stdout is not None
+            assert any(re.match(r"(ok|warning) +disk: ", line) for line in process.stdout)
+            silent.close()  # only now does the database's line come
+            failed, remedy = process.stdout.read().splitlines()
+    assert failed.startswith("failed   database: ")
+    assert remedy.strip().startswith("start Postgres")
 
 
 @pytest.mark.long
@@ -210,7 +232,9 @@ def test_what_is_away_is_failed_and_the_rest_is_looked_at() -> None:
         [FAIRLEAD, "doctor", "--json"], env=away, capture_output=True, text=True, check=False
     )
     assert done.returncode == 1
-    states = {load["name"]: load["state"] for load in json.loads(done.stdout)}
+    found = {load["name"]: load for load in json.loads(done.stdout)}
+    states = {name: load["state"] for name, load in found.items()}
+    assert found["database"]["remedy"].startswith("start Postgres, or set postgres.url")
     assert (states["database"], states["kafka"], states["disk"]) == ("failed", "failed", "ok")
     assert "Traceback" not in done.stderr
 

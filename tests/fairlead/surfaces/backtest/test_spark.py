@@ -8,7 +8,6 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from pyspark.sql import SparkSession
 from typer.testing import CliRunner
 
 from fairlead.domain.snapshot import GROUPS, MEMBERS
@@ -101,10 +100,10 @@ def test_command_says_what_would_have_happened(tmp_path: Path) -> None:
     assert plot.read_text().startswith("<?xml")
 
 
-def test_what_is_not_there_is_said_with_what_is(spark: SparkSession, warehouse: Warehouse) -> None:
-    """An unknown group names the known ones; a span without snapshots the span that has some."""
+def test_what_is_not_there_is_said_with_what_is(warehouse: Warehouse) -> None:
+    """Before Spark starts: an unknown group names the known ones, a span the one that has some."""
     with pytest.raises(GroupError, match="no snapshot of group payments; it holds some of orders"):
-        find_snapshots(spark, warehouse, "payments")
+        find_snapshots(warehouse, "payments")
     span = "there are 26, from 2026-01-05T12:00:00.* to 2026-01-05T13:55:00"
     with pytest.raises(GroupError, match=span):
-        find_snapshots(spark, warehouse, "orders", since=NOON + timedelta(days=1))
+        find_snapshots(warehouse, "orders", since=NOON + timedelta(days=1))

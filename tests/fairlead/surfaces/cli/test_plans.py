@@ -229,6 +229,11 @@ def test_policy_explanation_leaves_nothing_blank(week: str) -> None:
     found = document(week, "policy", "explain", "payments")
     values = {value["key"]: value["value"] for value in found["values"]}
     assert (values["objective"], values["horizon"]) == ("PT1M", "PT30M")
+    assert "No look has seen payments: `fairlead groups` lists" in (
+        run(week, "policy", "explain", "payments").stderr
+    )
+    away = run("postgresql://nobody@127.0.0.1:1/nothing", "policy", "explain", "payments")
+    assert "Whether there is a group payments is not known" in away.stderr
     rows = run(week, "policy", "explain", "orders").stdout.splitlines()
     cells = [row.split("│") for row in rows if row.startswith("│ ")]
     assert [row for row in cells if not row[2].strip()] == []

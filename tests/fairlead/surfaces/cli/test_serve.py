@@ -24,6 +24,8 @@ def test_serves_until_a_signal_ends_it(tmp_path: Path) -> None:
             process = stack.enter_context(start(tmp_path))
             stack.callback(process.kill)  # for a test that fails
             assert process.stderr is not None
+            warned = next(line for line in process.stderr if "WARNING" in line)
+            assert "Pages answer with status 503" in warned
             said = next(line for line in process.stderr if "serving at" in line)
             address = said.rpartition(" ")[2].strip()
             assert address.startswith("http://127.0.0.1:")
