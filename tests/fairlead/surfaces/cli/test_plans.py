@@ -149,13 +149,13 @@ def test_now_stands_beside_the_forecast_and_ends_the_charts(week: str) -> None:
                 " WHERE group_id = 'orders' AND until IS NULL"
             )
         )
-    assert [look.at for look in read_looks(engine, "orders")] == [*(one.at for one in looks), now]
+    assert [look.at for look in read_looks(engine, "orders")] == [*(look.at for look in looks), now]
     page = group_page(engine, "orders", Asked(), now=now)
     engine.dispose()
     header, _, *rows = run(week, "groups").stdout.splitlines()
     (row,) = (row for row in rows if row.startswith("orders  "))
     columns = header.index("behind"), header.index("forecast"), header.index("caught up")
-    assert [row[here:there].strip() for here, there in pairwise(columns)] == ["3 min", "0 s"]
+    assert [row[first:end].strip() for first, end in pairwise(columns)] == ["3 min", "0 s"]
     assert "behind now: 3 min; forecast at the policy's horizon: 0 s" in (
         run(week, "why", "orders").stdout
     )
