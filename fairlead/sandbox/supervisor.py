@@ -315,6 +315,7 @@ class _Child:
 
     def close(self) -> None:
         """Write it down no more."""
-        if self._popen is not None:
-            self._popen.poll()
+        if self._popen is not None:  # its last threads may end a moment later
+            with suppress(subprocess.TimeoutExpired):
+                self._popen.wait(_KILLED_S)
         self._recording.close()
