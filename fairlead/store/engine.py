@@ -3,6 +3,7 @@
 Belongs here: drivers, time-outs, and what a database error means. Does not: any query.
 """
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
@@ -22,6 +23,9 @@ from fairlead.errors import (
 )
 from fairlead.settings import PostgresSettings
 from fairlead.store.watched import WatchedConnection
+
+# It warns of what fails after the error that is raised, such as leaving an aborted pipeline.
+logging.getLogger("psycopg").setLevel(logging.ERROR)
 
 _CONNECT_TIMEOUT_S: Final = 10
 _SESSION: Final = {

@@ -12,6 +12,7 @@ import pytest
 from psycopg import sql
 from pydantic import SecretStr
 from sqlalchemy import Engine, text
+from sqlalchemy.exc import DataError
 
 from fairlead.errors import ConfigurationError, FairleadError, StoreUnavailableError
 from fairlead.sandbox import Services
@@ -222,6 +223,15 @@ def test_sessions_are_bounded_and_in_utc(engine: Engine) -> None:
         "idle_in_transaction_session_timeout": "5min",
         "jit": "off",
     }
+
+
+@pytest.mark.postgres
+def test_error_in_many_rows_is_one_error(engine: Engine, caplog: pytest.LogCaptureFixture) -> None:
+    """The driver does not warn of the pipeline that the error has aborted."""
+    rows = [{"number": 0}] * 1000
+    with pytest.raises(DataError, match="division by zero"), transaction(engine) as connection:
+        connection.execute(text("SELECT 1 / CAST(:number AS int)"), rows)
+    assert caplog.messages == []
 
 
 @pytest.mark.postgres
