@@ -49,7 +49,7 @@ _CHANGES: Final = text("""
 """)
 
 #: Of findings, what other tables keep.
-_ELSEWHERE: Final = {"capacities", "kept"}
+_ELSEWHERE: Final = {"capacities", "seen", "kept"}
 
 
 def known_capacities(
