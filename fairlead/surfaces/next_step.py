@@ -13,7 +13,7 @@ from fairlead.domain.diagnoses import NO_MEMBERS
 Row = Mapping[str, Any]
 
 #: Whether a group's consumers follow its plan.
-FOLLOWS: Final = ("yes", "partly", "no", "not checked yet", "no plan", "no members")
+FOLLOWS: Final = ("yes", "partly", "no", "unknown", "no plan", "no members")
 _WAITING: Final = {"proposed": "decide", "observed": "see what it would save"}
 _NEXT: Final = {
     "healthy": "nothing",
@@ -49,7 +49,7 @@ def follows(row: Row) -> str:
     >>> follows({"evidence": None, "published": 2, "adherence": 1.0})
     'yes'
     >>> follows({"evidence": None, "published": 2, "adherence": None})
-    'not checked yet'
+    'unknown'
     """
     if row["evidence"] == NO_MEMBERS:
         return "no members"
@@ -58,7 +58,7 @@ def follows(row: Row) -> str:
     if row["published"] is None:
         return "no plan"
     if row["adherence"] is None:
-        return "not checked yet"
+        return "unknown"
     if row["adherence"] == 1:
         return "yes"
     return "partly" if row["adherence"] else "no"
