@@ -20,7 +20,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import fs
-from pyarrow.dataset import dataset
 
 from fairlead.archive import FOLDER, LookArchive
 from fairlead.common.disk import cannot
@@ -211,7 +210,7 @@ class Warehouse:
         All were written whole.
         """
         files = [f"{self._root}/{table}/{name}/{_FILE}" for name in snapshot_ids]
-        return dataset(files, filesystem=self._files, format="parquet").to_table([*columns])
+        return pq.read_table(files, filesystem=self._files, columns=[*columns])
 
     def snapshots(self, table: str = "groups") -> list[str]:
         """List the snapshots of which a table was written, in order of time."""
