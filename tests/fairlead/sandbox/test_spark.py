@@ -117,11 +117,12 @@ def test_server_that_runs_and_does_not_answer_is_told(
     state_dir: Path, server: WarmServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of a process that is there and computes nothing `status` says what replaces it."""
-    monkeypatch.setattr(session, "ANSWERS_WITHIN_S", 5.0)
     process = psutil.Process(server.pid)
     process.suspend()
     try:
-        said = status(state_dir)
+        with monkeypatch.context() as hasty:
+            hasty.setattr(session, "ANSWERS_WITHIN_S", 5.0)
+            said = status(state_dir)
     finally:
         process.resume()
     assert said.exit_code == 1
