@@ -10,6 +10,7 @@ from decimal import Decimal
 from typing import Final
 from urllib.parse import quote, urlencode
 
+from markupsafe import Markup
 from sqlalchemy import Engine
 
 from fairlead.common.words import (
@@ -37,7 +38,8 @@ ROWS: Final = 500
 """A page is for reading; commands give the rest."""
 
 _TEMPLATES: Final = environment("review")
-_TEMPLATES.filters["data_uri"] = plots.data_uri
+# Markup: an address of base64 characters is neither escaped nor cut.
+_TEMPLATES.filters["data_uri"] = lambda svg: Markup(plots.data_uri(svg))  # noqa: S704
 _TEMPLATES.globals["of_brake"] = offers.of_brake
 
 

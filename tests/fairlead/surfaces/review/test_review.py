@@ -3,6 +3,7 @@
 import html
 import re
 import subprocess
+from base64 import b64decode
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from html.parser import HTMLParser
@@ -152,6 +153,9 @@ def test_a_page_needs_no_network_and_runs_nothing(engine: Engine) -> None:
     assert not {"script", "link", "iframe", "object"} & set(page.tags)
     assert "url(" not in source
     assert "@import" not in source
+    drawn = re.findall(r'src="data:image/svg\+xml;base64,([^"]+)"', source)
+    assert drawn
+    assert all(b64decode(svg, validate=True).rstrip().endswith(b"</svg>") for svg in drawn)
     assert "http" not in review_page(engine, "billing", now=NOON)
 
 
