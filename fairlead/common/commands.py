@@ -60,7 +60,10 @@ def sql_call(function: str, *arguments: str | int) -> str:
     >>> sql_call("reject_plan", "orders", 7, "say why")
     "SELECT * FROM fairlead.reject_plan('orders', 7, 'say why');"
     """
-    quoted = [sql_literal(one) if isinstance(one, str) else str(one) for one in arguments]
+    quoted = [
+        sql_literal(argument) if isinstance(argument, str) else str(argument)
+        for argument in arguments
+    ]
     return f"SELECT * FROM fairlead.{function}({', '.join(quoted)});"  # noqa: S608 - quoted
 
 

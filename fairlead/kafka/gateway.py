@@ -49,7 +49,7 @@ from fairlead.kafka.offsets import (
 )
 from fairlead.kafka.pinned import SharedPinLog, with_pinned_shares
 from fairlead.kafka.reachability import require_broker
-from fairlead.kafka.refusals import raise_if_refused
+from fairlead.kafka.refusals import raise_if_refused, refusal
 from fairlead.kafka.requests import Answers, backoff, kafka_error
 from fairlead.kafka.stable_ends import with_stable_ends
 from fairlead.settings import KafkaSettings
@@ -495,6 +495,8 @@ class KafkaGateway:
             from kafka.admin import KafkaAdminClient  # noqa: PLC0415 - see above
 
             require_broker(self._settings)
+            if why := refusal(self._settings):  # kafka-python leaks the sockets of failed logins
+                raise ConfigurationError(why)
             keep_secrets()
             timeout_ms = int(self._timeout_s * 1000)
             settings: dict[str, Any] = {"client_id": "fairlead", **self._member_settings}

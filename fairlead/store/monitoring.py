@@ -276,7 +276,7 @@ def read_all_groups(
 
 
 @dataclass(frozen=True)
-class LastLook:
+class LookAge:
     """The last look at all groups.
 
     Parameters
@@ -299,11 +299,11 @@ class LastLook:
         return self.age > INTERVALS * self.interval
 
 
-def last_look(engine: Engine) -> LastLook | None:
+def last_look(engine: Engine) -> LookAge | None:
     """Return the last look at all groups; None: none was taken yet. Raises as `transaction`."""
     with transaction(engine) as connection:
         row = connection.execute(text(_LAST_LOOK)).one_or_none()
-    return None if row is None else LastLook(row.looked_at, row.age, row.apart)
+    return None if row is None else LookAge(row.looked_at, row.age, row.apart)
 
 
 def _rows(connection: Connection, statement: str, **parameters: Any) -> Rows:

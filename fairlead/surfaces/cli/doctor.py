@@ -21,7 +21,7 @@ def doctor(
     *,
     skip: Annotated[
         list[str] | None,
-        typer.Option(help="Leave out host, database, kafka or dagster; may be repeated."),
+        typer.Option(help="Leave out host, archive, database, kafka or dagster; may be repeated."),
     ] = None,
     answers: Annotated[
         str | None, typer.Option(help="An address that has to answer, too: for health checks.")

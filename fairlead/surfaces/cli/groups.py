@@ -25,7 +25,7 @@ from fairlead.surfaces.offers import of_brake
 
 if TYPE_CHECKING:
     from fairlead.store.brakes import Brake
-    from fairlead.store.monitoring import LastLook
+    from fairlead.store.monitoring import LookAge
 
 _GROUPS = {
     "group": "group",
@@ -230,7 +230,7 @@ def _not_planned(names: list[str]) -> list[str]:
     return [line]
 
 
-def _not_looked_at(rows: list[dict[str, Any]], now: datetime, last: "LastLook | None") -> list[str]:
+def _not_looked_at(rows: list[dict[str, Any]], now: datetime, last: "LookAge | None") -> list[str]:
     """Return which groups' diagnoses are old, since when and why; a line for all of them."""
     from fairlead.common.words import listed
 
@@ -243,7 +243,7 @@ def _not_looked_at(rows: list[dict[str, Any]], now: datetime, last: "LastLook | 
     return [line + _why_no_look(last)]
 
 
-def _why_no_look(last: "LastLook | None") -> str:
+def _why_no_look(last: "LookAge | None") -> str:
     """Return why a group has no new look: no looks are taken at all, or this group is not read."""
     if last is None or last.overdue:
         return "The sensor group_looks takes looks: is the Dagster daemon running?"

@@ -13,7 +13,7 @@ from fairlead.common.words import length
 from fairlead.kafka.requests import kafka_answers
 from fairlead.sandbox.part_states import PartState, part_states
 from fairlead.settings import Settings
-from fairlead.store.monitoring import LastLook, last_look
+from fairlead.store.monitoring import LookAge, last_look
 
 #: Seconds. Probes give up after some more.
 KAFKA_S: Final = 2.0
@@ -43,7 +43,7 @@ def readiness(engine: Engine, settings: Settings) -> dict[str, Any]:
     }
 
 
-def _missing_looks(last: LastLook | None, parts: Mapping[str, PartState]) -> Iterator[str]:
+def _missing_looks(last: LookAge | None, parts: Mapping[str, PartState]) -> Iterator[str]:
     """Describe the looks that are missing."""
     if last is None:
         yield "no look was taken yet: the sensor group_looks takes looks, or `fairlead look`"

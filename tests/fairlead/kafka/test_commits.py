@@ -59,9 +59,9 @@ def test_response_is_decoded_as_kafka_python_encodes_it(asked: list[Any]) -> Non
                 for topic in group.topics
                 if (
                     rows := [
-                        (one.partition_index, one.committed_offset, (one.metadata or "").encode())
-                        for one in topic.partitions
-                        if one.committed_offset >= 0
+                        (row.partition_index, row.committed_offset, (row.metadata or "").encode())
+                        for row in topic.partitions
+                        if row.committed_offset >= 0
                     ]
                 )
             },

@@ -66,12 +66,17 @@ with KafkaGateway(settings) as kept:
 @contextmanager
 def running(arguments: list[str], log: Path) -> Iterator["subprocess.Popen[bytes]"]:
     """Run a process that must still run when the block ends."""
-    with log.open("wb") as output, subprocess.Popen(arguments, stdout=output, stderr=output) as one:
+    with (
+        log.open("wb") as output,
+        subprocess.Popen(arguments, stdout=output, stderr=output) as process,
+    ):
         try:
-            yield one
-            assert one.poll() is None, f"ended with {one.returncode}: {log.read_text()[-2000:]}"
+            yield process
+            assert process.poll() is None, (
+                f"ended with {process.returncode}: {log.read_text()[-2000:]}"
+            )
         finally:
-            one.kill()
+            process.kill()
 
 
 def rotate(admin: KafkaAdminClient, partitions: int, first: int) -> None:

@@ -168,7 +168,7 @@ class Recorded:
     def __init__(self, fleet: Fleet) -> None:
         self._fleet = fleet
 
-    def snapshot(self, groups: Iterable[str]) -> GroupSnapshot:
+    def snapshot(self, groups: Iterable[str], **_: object) -> GroupSnapshot:
         """Return the snapshot of the groups."""
         return self._fleet.of_groups([*groups])
 

@@ -217,7 +217,8 @@ def test_rights_are_exactly_these(store_url: str) -> None:
             planner = role == "fairlead_planner"
             assert held(role, "UPDATE") == (REWRITTEN if planner else set())
             assert held(role, "DELETE") == (
-                REWRITTEN - {"group_observed", "last_look", "notice", "plan_record"}
+                REWRITTEN
+                - {"group_look_last", "group_observed", "last_look", "notice", "plan_record"}
                 if planner
                 else set()
             )

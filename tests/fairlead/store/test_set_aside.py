@@ -126,7 +126,7 @@ def test_a_name_of_6000_characters_is_refused_for_its_group_alone(
     stored = store.record_decisions([look("g0"), look("g1"), odd, look("g2")])
     assert [plan.created for plan in stored] == [True, True, False, True]
     assert stored[2].outcome == "failed"
-    name = f"{ENDLESS[:200]}... (6,000 characters)" if endless == "group" else "odd"
+    name = f"{ENDLESS[:300]}... (6,000 characters)" if endless == "group" else "odd"
     assert stored[2].reason.startswith(f"group {name} is set aside: Postgres does not take it: ")
     assert store.known_groups() == list(GROUPS)
 

@@ -203,7 +203,7 @@ def test_health_check_asks_an_address_too() -> None:
 
 def test_each_line_comes_as_soon_as_it_is_known() -> None:
     """The host's lines are there while the database has not answered; a remedy follows its line."""
-    skipped = ("--skip", "kafka", "--skip", "dagster")
+    skipped = ("--skip", "archive", "--skip", "kafka", "--skip", "dagster")
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"postgresql://nobody@127.0.0.1:{silent.getsockname()[1]}/nothing"
         with subprocess.Popen(

@@ -170,9 +170,10 @@ def test_issuer_that_hangs_holds_up_few_requests(monkeypatch: pytest.MonkeyPatch
 
         asked = [pool.submit(ask, f"made up {number}") for number in range(60)]
         eventually(
-            lambda: sum(one.done() for one in asked) == len(asked) - 4, "all but four are answered"
+            lambda: sum(answer.done() for answer in asked) == len(asked) - 4,
+            "all but four are answered",
         )
-    assert {one.result() for one in asked} == {
+    assert {answer.result() for answer in asked} == {
         "the issuer's keys cannot be had: it has not answered yet",
         "None",  # the answer that four waited for
     }
