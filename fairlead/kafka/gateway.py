@@ -496,7 +496,7 @@ class KafkaGateway:
 
             require_broker(self._settings)
             if why := refusal(self._settings):  # kafka-python leaks the sockets of failed logins
-                raise ConfigurationError(why)
+                raise KafkaUnavailableError(f"Kafka does not answer: {why}")
             keep_secrets()
             timeout_ms = int(self._timeout_s * 1000)
             settings: dict[str, Any] = {"client_id": "fairlead", **self._member_settings}

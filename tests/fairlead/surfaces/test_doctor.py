@@ -143,7 +143,11 @@ def test_database_that_cannot_write_is_failed(
 ) -> None:
     """A standby, or a disk without room, for which a limit on temporary files stands here."""
     wanted = at(settings, f"{migrated}&options=-c%20{limit}")
-    found = [one for one in examine(wanted, skip=("kafka", "dagster")) if one.name == "database"]
+    found = [
+        finding
+        for finding in examine(wanted, skip=("kafka", "dagster"))
+        if finding.name == "database"
+    ]
     assert [finding.state for finding in found] == ["failed"]
     assert what in found[0].said
 

@@ -35,12 +35,13 @@ from tests.waiting import PATIENCE_S, eventually
 
 FAIRLEAD = Path(sys.executable).with_name("fairlead")
 PARTS = ("code", "daemon", "webserver", "pages", "spark", "forks")
+#: A run's process is a child of one of them.
+RUNNERS = ("code", "forks", "fork server")
 LAUNCH = """
 mutation Launch($parameters: ExecutionParams!) {
   launchRun(executionParams: $parameters) { ... on LaunchRunSuccess { run { runId } } }
 }
 """
-TAGS = "query Tags($id: ID!) { runOrError(runId: $id) { ... on Run { tags { key value } } } }"
 
 
 def on(settings: Settings, url: str, state_dir: Path) -> Settings:
@@ -211,12 +212,14 @@ def running(
     ) as process:
         assert process.stdout is not None
         output = process.stdout
-        threading.Thread(target=lambda: lines.extend(output), daemon=True).start()
+        reader = threading.Thread(target=lambda: lines.extend(output))
+        reader.start()
         try:
             yield process, lines
         finally:
             if process.poll() is None:
                 process.send_signal(signal.SIGTERM)
+            reader.join()
 
 
 @pytest.mark.kafka
@@ -276,21 +279,23 @@ def process_of(name: str, state_dir: Path, at: At) -> psutil.Process:
         recorded_here = (part for part in still_running(state_dir) if part.name in names)
         return next((part.process() for part in recorded_here), None)
 
-    return process_of_a_run(at) if name == "run" else found(find)
+    return process_of_a_run(state_dir, at) if name == "run" else found(find)
 
 
-def process_of_a_run(at: At) -> psutil.Process:
-    """Launch a run of the job look; return its process."""
+def process_of_a_run(state_dir: Path, at: At) -> psutil.Process:
+    """Launch a run of the job look; return its process, which a part has started or forked."""
+
+    def workers() -> set[psutil.Process]:
+        parts = (part for part in still_running(state_dir) if part.name in RUNNERS)
+        parents = [parent for part in parts if (parent := part.process()) is not None]
+        children = {child for parent in parents for child in parent.children()}
+        return {child for child in children if "resource_tracker" not in " ".join(command(child))}
+
+    before = workers()
     job = {"repositoryName": "__repository__", "repositoryLocationName": LOCATION}
     parameters = {"selector": {**job, "jobName": "look"}, "runConfigData": "{}", "mode": "default"}
-    run_id = ask(at, LAUNCH, parameters=parameters)["launchRun"]["run"]["runId"]
-
-    def find() -> psutil.Process | None:
-        tags = ask(at, TAGS, id=run_id)["runOrError"]["tags"]
-        about = [json.loads(tag["value"]) for tag in tags if tag["key"] == "fairlead/process"]
-        return psutil.Process(about[0]["pid"]) if about else None
-
-    return found(find)
+    assert ask(at, LAUNCH, parameters=parameters)["launchRun"]["run"]["runId"]
+    return found(lambda: next(iter(workers() - before), None))
 
 
 def found(find: Callable[[], psutil.Process | None]) -> psutil.Process:
