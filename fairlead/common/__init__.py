@@ -2,6 +2,6 @@
 
 `commands` quotes names for commands and SQL; `json_lines` answers lines of JSON; `nearest` says
 what was meant; `progress` how far something is; `tables` cuts Arrow tables; `hours` reads times of
-the week; `visible` writes out what a terminal would not show; `kafka_python_log` keeps passwords
-out of a log; `installed` knows the package's name and version.
+the week; `visible` writes out what a terminal would not show; `kafka_python` opens clients;
+`installed` knows the package's name and version.
 """

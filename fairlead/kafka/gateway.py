@@ -17,7 +17,7 @@ from confluent_kafka import Consumer, KafkaException
 from confluent_kafka.admin import AdminClient
 from tenacity import Retrying, retry_if_exception, retry_if_result, stop_after_delay, wait_fixed
 
-from fairlead.common.kafka_python_log import keep_secrets
+from fairlead.common.kafka_python import connect
 from fairlead.common.progress import ReportProgress, phase
 from fairlead.domain.groups import (
     CommittedOffsets,
@@ -497,12 +497,14 @@ class KafkaGateway:
             require_broker(self._settings)
             if why := refusal(self._settings):  # kafka-python leaks the sockets of failed logins
                 raise KafkaUnavailableError(f"Kafka does not answer: {why}")
-            keep_secrets()
             timeout_ms = int(self._timeout_s * 1000)
-            settings: dict[str, Any] = {"client_id": "fairlead", **self._member_settings}
-            self._member_admin = KafkaAdminClient(
-                **settings, request_timeout_ms=timeout_ms, bootstrap_timeout_ms=timeout_ms
-            )
+            configuration: dict[str, Any] = {
+                "client_id": "fairlead",
+                **self._member_settings,
+                "request_timeout_ms": timeout_ms,
+                "bootstrap_timeout_ms": timeout_ms,
+            }
+            self._member_admin = connect(KafkaAdminClient, configuration)
         return self._member_admin
 
     def _close_member_admin(self) -> None:

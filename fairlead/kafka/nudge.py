@@ -17,7 +17,7 @@ import uuid
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from fairlead.common.kafka_python_log import keep_secrets
+from fairlead.common.kafka_python import connect
 from fairlead.kafka.consumer_protocol import NUDGE, NUDGE_RACK
 from fairlead.kafka.kafka_python_settings import kafka_python_settings
 from fairlead.settings import KafkaSettings
@@ -73,8 +73,7 @@ class NudgeConnection:
         from kafka.admin import KafkaAdminClient  # noqa: PLC0415 - see above
 
         if self._admin is None:
-            keep_secrets()
-            self._admin = KafkaAdminClient(**self._settings)
+            self._admin = connect(KafkaAdminClient, self._settings)
         return self._admin._manager.run(_send, self._admin, group, heartbeat)  # noqa: SLF001 - no public way to send
 
 

@@ -24,9 +24,9 @@ from kafka.protocol.consumer.metadata import (
     ConsumerProtocolSubscription,
 )
 
+from fairlead.common.kafka_python import connect
 from fairlead.followers.client_assignors.lags import Lags, lags_of
 from fairlead.followers.client_assignors.rule import DirectRule, JoinedMember, assignor_class
-from fairlead.followers.kafka_python.connect import connect
 from fairlead.followers.kafka_python.join import joining, no_request
 from fairlead.wire.partitions import by_topic, partition_counts
 

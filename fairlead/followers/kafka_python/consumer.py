@@ -23,7 +23,7 @@ from kafka.protocol.consumer.metadata import (
     ConsumerProtocolSubscription,
 )
 
-from fairlead.common.kafka_python_log import keep_secrets
+from fairlead.common.kafka_python import keep_secrets
 from fairlead.errors import ConfigurationError
 from fairlead.followers.core.follower import FollowOptions
 from fairlead.followers.core.plan_assignor import FollowingAssignor

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from kafka import KafkaConsumer, TopicPartition
 
+from fairlead.common.kafka_python import connect
 from fairlead.followers.core.plan_cache import PlanRecord
-from fairlead.followers.kafka_python.connect import connect
 from fairlead.wire.partitions import kafka_uuid, partition_for_key
 from fairlead.wire.record import Origin
 

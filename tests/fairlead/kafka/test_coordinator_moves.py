@@ -5,7 +5,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from functools import partial
 from itertools import cycle
 from pathlib import Path
@@ -146,7 +146,7 @@ def test_no_process_is_lost_when_coordinators_move(
     admin = KafkaAdminClient(bootstrap_servers=servers, request_timeout_ms=int(1_000 * PATIENCE_S))
     log = tmp_path / "sampler.log"
     arguments = [sys.executable, "-c", SAMPLER, servers, *GROUPS]
-    with running(arguments, log) as sampler, ExitStack() as beside:
+    with closing(admin), running(arguments, log) as sampler, ExitStack() as beside:
         if LONG:
             survey = [str(FAIRLEAD), "survey", *f"--minutes 600 --every 2 {AT} {servers}".split()]
             beside.enter_context(running(survey, tmp_path / "survey.log"))

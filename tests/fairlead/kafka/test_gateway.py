@@ -2,7 +2,9 @@
 
 # ruff: noqa: PLR0917 - pytest passes fixtures by name
 
+import socket
 import struct
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -556,6 +558,19 @@ def test_an_unreachable_broker_is_worth_a_retry(question: str) -> None:
     ):
         gateway.list_groups() if question == "list_groups" else gateway.snapshot(["any"])
     assert not by_itself.done()
+
+
+def test_a_server_that_is_no_broker_leaves_no_thread() -> None:
+    """kafka-python starts a thread, and would leave it to try for ever."""
+    before = set(threading.enumerate())
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        settings = KafkaSettings(
+            bootstrap_servers=f"127.0.0.1:{silent.getsockname()[1]}",
+            request_timeout_s=1.0,  # clock: nobody answers
+        )
+        with KafkaGateway(settings) as gateway, pytest.raises(KafkaUnavailableError):
+            gateway.list_groups()
+    assert not {thread for thread in threading.enumerate() if "kafka-io" in thread.name} - before
 
 
 def test_what_was_not_answered_is_asked_by_a_new_client(

@@ -111,5 +111,5 @@ def test_a_key_that_cannot_be_used_is_an_error(monkeypatch: pytest.MonkeyPatch) 
         return real(name, *args, **kwargs)
 
     monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(ConfigurationError, match=r"pip install 'fairlead\[signed\]'"):
+    with pytest.raises(ConfigurationError, match="wheel with its extra: signed"):
         FollowOptions(public_keys=PUBLIC)
