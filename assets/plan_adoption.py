@@ -1,7 +1,6 @@
 """`plan_adoption`: what the consumers own now, held against the plan they are to follow."""
 
 from collections.abc import Collection, Sequence
-from typing import Any
 
 import dagster as dg
 from pydantic import Field
@@ -10,7 +9,7 @@ from assets.presentation import ROWS
 from assets.published_plan import published_plan
 from assets.resources import KafkaResource, SettingsResource, StoreResource
 from assets.scope import scope_of
-from assets.shown.adoption import Metrics, describe, least_adherent_first
+from assets.shown.adoption import describe, least_adherent_first
 from assets.shown.cohorts import materialized
 from assets.steps import step
 from fairlead.store.plans import PlanStore
@@ -27,18 +26,6 @@ class AdoptionConfig(dg.Config):
     )
 
 
-class FollowedPlans:
-    """What was seen of groups that have a published plan, and what was predicted of them."""
-
-    def __init__(self, seen: Sequence[Observed], predicted: dict[str, Metrics]) -> None:
-        self.seen = seen
-        self._predicted = predicted
-
-    def describe(self, groups: Sequence[str]) -> dict[str, Any]:
-        """Show how some of them follow their plans."""
-        return describe(self.seen, self._predicted, groups)
-
-
 def look_at(
     plans: PlanStore,
     groups: Collection[str],
@@ -46,14 +33,13 @@ def look_at(
     kafka: KafkaResource,
     wait_s: float,
     log: dg.DagsterLogManager,
-) -> FollowedPlans:
+) -> Sequence[Observed]:
     """Compare live assignments with the published plans of groups, and record it."""
     with kafka.gateway() as gateway:
         seen = check(plans, groups, gateway.live_groups, wait_s=wait_s, log=log.info)
     for observed in [observed for observed in seen if observed.error or observed.held_up][:ROWS]:
         log.warning("Group %s: %s", observed.plan.group, observed.error or observed.held_up)
-    predicted = plans.predicted([observed.plan for observed in seen])
-    return FollowedPlans(seen, {group: figures for (group, _), figures in predicted.items()})
+    return seen
 
 
 @step(
@@ -62,7 +48,7 @@ def look_at(
     kinds={"kafka", "postgres"},
     changed="history",
     description="Reads each group's live assignment, compares it with its published plan, and "
-    "records adherence and the balance achieved beside the predicted one.",
+    "records which share of the partitions is where the plan wants it.",
 )
 def plan_adoption(
     context: dg.AssetExecutionContext,
@@ -74,10 +60,10 @@ def plan_adoption(
     """Compare live assignments with the published plans of the run's groups."""
     with store.open() as plans:
         groups = scope_of(context).of(plans.known_groups(), settings)
-        found = look_at(plans, groups, kafka=kafka, wait_s=config.wait_s, log=context.log)
+        seen = look_at(plans, groups, kafka=kafka, wait_s=config.wait_s, log=context.log)
     return materialized(
         context,
-        least_adherent_first(found.seen),
+        least_adherent_first(seen),
         settings.get().policies,
-        lambda metadata, _: found.describe(metadata),
+        lambda shown, _: describe(seen, shown),
     )

@@ -267,10 +267,8 @@ def adopt(store: PlanStore, names: list[str], turn: int) -> None:
                 group=name,
                 version=3,
                 observed_at=look_at(turn),
-                snapshot_id=f"{look_at(turn):%Y%m%dT%H%M%S}",
                 planned=5,
                 as_planned=5,
-                achieved=METRICS,
             )
             for name in names
         ]

@@ -12,8 +12,8 @@ import dagster as dg
 from assets.plan_adoption import look_at
 from assets.published_plan import publish
 from assets.resources import KafkaResource, SettingsResource, StoreResource
+from assets.shown import adoption, publication
 from assets.shown.cohorts import if_possible
-from assets.shown.publication import describe
 from fairlead.domain.cohorts import cohort_of
 from fairlead.workflows.adoption import PATIENCE_S
 from orchestration.outages import AWAY
@@ -57,7 +57,9 @@ def publish_approved(
         except AWAY as error:  # what was decided has been decided
             context.log.warning("Not published by this run: %s", error)
             return {"what happens next": _LATER}
-        metadata = if_possible(context.log, lambda: describe(done.results, done.current, [group]))
+        metadata = if_possible(
+            context.log, lambda: publication.describe(done.results, done.current, [group])
+        )
         _show(context, "published_plan", group, settings, metadata)
         for refused in (result for result in done.results if result.position is None):
             raise dg.Failure(
@@ -71,11 +73,11 @@ def publish_approved(
         where = {"topic": plan.topic, "partition": plan.partition, "offset": plan.record_offset}
         following = "consumers follow it: plan_adoption shows how far; the job retire takes it back"
         try:
-            found = look_at(plans, [group], kafka=kafka, wait_s=PATIENCE_S, log=context.log)
+            seen = look_at(plans, [group], kafka=kafka, wait_s=PATIENCE_S, log=context.log)
         except AWAY as error:
             context.log.warning("Published; who follows it is not known: %s", error)
         else:
-            adopted = if_possible(context.log, lambda: found.describe([group]))
+            adopted = if_possible(context.log, lambda: adoption.describe(seen, [group]))
             _show(context, "plan_adoption", group, settings, adopted)
             where["followed"] = adopted.get("followed", "not known")
     return {"state": plan.state, **where, "what happens next": following}

@@ -323,21 +323,15 @@ class SeenAdoption:
         The plan.
     observed_at
         When the live assignment was read.
-    snapshot_id
-        The snapshot whose lag `achieved` was weighed with.
     planned, as_planned
         Partitions that the plan gives an owner, and those of them that this owner has.
-    achieved
-        Metrics of the live assignment.
     """
 
     group: str
     version: int
     observed_at: datetime
-    snapshot_id: str
     planned: int
     as_planned: int
-    achieved: Mapping[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

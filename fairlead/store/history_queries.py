@@ -39,8 +39,6 @@ SELECT known.group_id AS "group", published.version AS published, published.adhe
        attempt.reason AS not_sent, attempt.again_at AS sent_again_at,
        decided.outcome, decided.decided_at, decided.reason,
        observed.lag_max, observed.imbalance, observed.measured_at AS observed_at,
-       achieved.lag_max AS lag_max_achieved, achieved.imbalance AS imbalance_achieved,
-       achieved.measured_at AS achieved_at,
        live.looked_at AS live_at, live.behind_s AS behind_now_s, live.lag AS lag_now,
        live.lag_max AS lag_max_now,
        found.diagnosis, found.names, found.evidence, found.since, found.last_seen, found.late_s,
@@ -81,11 +79,6 @@ LEFT JOIN LATERAL (
     )
     ORDER BY measured_at DESC LIMIT 1
 ) observed ON true
-LEFT JOIN LATERAL (
-    SELECT lag_max, round((lag_max / nullif(lag_mean, 0))::numeric, 3) AS imbalance, measured_at
-    FROM fairlead_raw.plan_balance
-    WHERE group_id = known.group_id AND kind = 'achieved' AND version = published.version
-) achieved ON true
 LEFT JOIN LATERAL (
     SELECT looked_at,
            (SELECT max(value) FROM unnest(behind_s) value) AS behind_s,

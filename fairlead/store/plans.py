@@ -47,7 +47,6 @@ from fairlead.store.attempts import Attempt, last_attempts, record_attempts
 from fairlead.store.brakes import Brake, read_brakes
 from fairlead.store.decisions import (
     insert_decisions,
-    metric_columns,
     plain_number,
     propose,
     set_aside,
@@ -63,7 +62,6 @@ from fairlead.store.judgement_memory import (
 )
 from fairlead.store.lag import insert_lag
 from fairlead.store.models import (
-    Balance,
     ConsumerGroup,
     LastAdoption,
     LastLook,
@@ -493,21 +491,9 @@ class PlanStore:
                 "observed_at": observed.observed_at,
                 "planned": observed.planned,
                 "as_planned": observed.as_planned,
-                "lag_max": observed.achieved["lag_max"],
             }
-            for key, observed in zip(keys, seen, strict=True)
-        ]
-        balances = [
-            key
-            | {
-                "kind": "achieved",
-                "measured_at": observed.observed_at,
-                "snapshot_id": observed.snapshot_id,
-            }
-            | metric_columns(observed.achieved)
             for key, observed in zip(keys, seen, strict=True)
         ]
         self._ensure_days(observed.observed_at for observed in seen)
         with transaction(self._engine) as connection:
             connection.execute(insert(PlanAdoption).on_conflict_do_nothing(), adoptions)
-            connection.execute(insert(Balance).on_conflict_do_nothing(), balances)

@@ -1,7 +1,7 @@
 """Adoption: what the consumers own, held against the published plan.
 
-Belongs here: adherence and the balance achieved, as numbers, and how long to look for them. Does
-not: reading live assignments (`fairlead.kafka`), the tables (`fairlead.store`).
+Belongs here: adherence, and how long to look for it. Does not: reading live assignments
+(`fairlead.kafka`), the tables (`fairlead.store`).
 """
 
 import time
@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
-from assignors.metrics import Metrics, measure
 from fairlead.common.words import listed, plural
 from fairlead.domain.as_problem import Ownership, assignment_of, planned, problem_of
 from fairlead.domain.groups import LiveGroup
@@ -37,17 +36,12 @@ class Adoption:
         Partitions to which the plan, as it fits the live members, gives an owner.
     as_planned
         Those of them that this owner has.
-    achieved
-        Metrics of the live members' assignment under the lag that the plan was made for, so that
-        they compare with the predicted ones; kept, moved and placed are counted against the plan
-        as it fits them.
     holders
         Members that own what the plan gives to others, ascending.
     """
 
     planned: int
     as_planned: int
-    achieved: Metrics
     holders: tuple[str, ...] = ()
 
     @property
@@ -109,7 +103,6 @@ def compare(
     return Adoption(
         planned=int((should >= 0).sum()),
         as_planned=int(((should >= 0) & (should == live.owner)).sum()),
-        achieved=measure(problem, live),
         holders=tuple(sorted({problem.members[place] for place in set(live.owner[elsewhere])})),
     )
 
@@ -241,10 +234,8 @@ def to_record(seen: Iterable[Observed]) -> list[SeenAdoption]:
             group=observed.plan.group,
             version=observed.plan.version,
             observed_at=observed.at,
-            snapshot_id=observed.plan.snapshot_id,
             planned=observed.adoption.planned,
             as_planned=observed.adoption.as_planned,
-            achieved=observed.adoption.achieved.as_dict(),
         )
         for observed in seen
         if observed.adoption is not None and observed.at is not None

@@ -109,15 +109,22 @@ BEGIN
     FROM stored of_plan JOIN stored one USING (group_id, snapshot_id)
     WHERE of_plan.kind = 'predicted' AND one.kind IN ('observed', 'predicted')
     ON CONFLICT (group_id, version, kind) DO NOTHING;
+    -- What is observed while a plan is published is what the plan has achieved.
     INSERT INTO fairlead_raw.plan_balance AS known
         (group_id, version, kind, measured_at, snapshot_id, count_min, count_max, balance_score,
          lag_max, lag_mean, lag_lower_bound, gap, kept, moved, placed, late_s, utilisation, caught_up_s,
          topic_spread, rack_gb_per_day, rack_cost_per_day)
-    SELECT DISTINCT ON (group_id, version)
-           group_id, version, kind, measured_at, snapshot_id, count_min, count_max, balance_score,
-           lag_max, lag_mean, lag_lower_bound, gap, kept, moved, placed, late_s, utilisation, caught_up_s,
-           topic_spread, rack_gb_per_day, rack_cost_per_day
-    FROM stored WHERE kind = 'achieved' ORDER BY group_id, version, measured_at DESC
+    SELECT DISTINCT ON (one.group_id)
+           one.group_id, plan.version, 'achieved', one.measured_at, one.snapshot_id, one.count_min,
+           one.count_max, one.balance_score, one.lag_max, one.lag_mean, one.lag_lower_bound, one.gap,
+           one.kept, one.moved, one.placed, one.late_s, one.utilisation, one.caught_up_s, one.topic_spread,
+           one.rack_gb_per_day, one.rack_cost_per_day
+    FROM stored one
+    JOIN fairlead_raw.plan ON plan.group_id = one.group_id AND plan.state = 'published'
+    JOIN fairlead_raw.plan_event published
+        ON published.group_id = plan.group_id AND published.version = plan.version
+        AND published.state = 'published' AND published.at < one.measured_at
+    WHERE one.kind = 'observed' ORDER BY one.group_id, one.measured_at DESC
     ON CONFLICT (group_id, version, kind) DO UPDATE SET
         measured_at = excluded.measured_at, snapshot_id = excluded.snapshot_id,
         count_min = excluded.count_min, count_max = excluded.count_max,

@@ -116,11 +116,12 @@ COMMENT ON COLUMN fairlead.plan_history.lag_max_before IS
     'Records the heaviest member had to work off in the snapshot.';
 COMMENT ON COLUMN fairlead.plan_history.lag_max_predicted IS 'The same, under the plan.';
 COMMENT ON COLUMN fairlead.plan_history.lag_max_achieved IS
-    'The same, by the assignment last read while the plan was published.';
+    'The same, as measured last while the plan was published; null: not yet.';
 COMMENT ON COLUMN fairlead.plan_history.imbalance_before IS
     'Heaviest member over the mean in the snapshot; 1 is even.';
 COMMENT ON COLUMN fairlead.plan_history.imbalance_predicted IS 'The same, under the plan.';
-COMMENT ON COLUMN fairlead.plan_history.imbalance_achieved IS 'The same, as last read.';
+COMMENT ON COLUMN fairlead.plan_history.imbalance_achieved IS
+    'The same, as measured last while the plan was published; null: not yet.';
 COMMENT ON COLUMN fairlead.plan_history.adherence IS
     'Share of the planned partitions that their planned member owned when last read.';
 COMMENT ON COLUMN fairlead.plan_history.adherence_at IS 'When that was read.';
@@ -136,7 +137,8 @@ COMMENT ON COLUMN fairlead.plan_history.caught_up_predicted IS 'The same, under 
 COMMENT ON COLUMN fairlead.plan_history.topic_spread_before IS
     'The worst topic''s largest share on one member over its even share; 1 is even.';
 COMMENT ON COLUMN fairlead.plan_history.topic_spread_predicted IS 'The same, under the plan.';
-COMMENT ON COLUMN fairlead.plan_history.topic_spread_achieved IS 'The same, as last read.';
+COMMENT ON COLUMN fairlead.plan_history.topic_spread_achieved IS
+    'The same, as measured last while the plan was published; null: not yet.';
 COMMENT ON COLUMN fairlead.plan_history.rack_gb_per_day_before IS
     'Gigabytes a day read from other racks before the plan.';
 COMMENT ON COLUMN fairlead.plan_history.rack_gb_per_day_predicted IS 'The same, under the plan.';
@@ -163,23 +165,15 @@ COMMENT ON VIEW fairlead.plan_moves IS
 CREATE VIEW fairlead.adoption AS
 SELECT adoption.group_id, adoption.version, adoption.observed_at, plan.state,
        adoption.planned, adoption.as_planned,
-       fairlead_raw.adherence(adoption.as_planned, adoption.planned) AS adherence,
-       predicted.lag_max AS lag_max_predicted, adoption.lag_max AS lag_max_achieved
+       fairlead_raw.adherence(adoption.as_planned, adoption.planned) AS adherence
 FROM fairlead_raw.plan_adoption adoption
-JOIN fairlead_raw.plan USING (group_id, version)
-LEFT JOIN fairlead_raw.plan_balance predicted
-    ON predicted.group_id = plan.group_id AND predicted.version = plan.version
-    AND predicted.kind = 'predicted';
+JOIN fairlead_raw.plan USING (group_id, version);
 
 COMMENT ON VIEW fairlead.adoption IS
-    'How much of a published plan the consumers follow, and the balance that gives.';
+    'How much of a published plan the consumers follow.';
 COMMENT ON COLUMN fairlead.adoption.state IS 'Where the plan is in its life now.';
 COMMENT ON COLUMN fairlead.adoption.adherence IS
     'Share of the planned partitions that their planned member owned.';
-COMMENT ON COLUMN fairlead.adoption.lag_max_predicted IS
-    'Records the heaviest member has to work off under the plan.';
-COMMENT ON COLUMN fairlead.adoption.lag_max_achieved IS
-    'The same, by the live assignment that was read.';
 
 
 CREATE VIEW fairlead.balance_history AS
@@ -195,9 +189,9 @@ FROM fairlead_raw.balance
 LEFT JOIN fairlead_raw.plan USING (group_id, version);
 
 COMMENT ON VIEW fairlead.balance_history IS
-    'How evenly the work of a group was spread: observed, predicted by a plan, achieved by it.';
+    'How evenly the work of a group was spread: as observed, and as plans predicted.';
 COMMENT ON COLUMN fairlead.balance_history.assignor IS
-    'Whose plan predicts or achieves it; null where it was observed.';
+    'Whose plan predicts it; null where it was observed.';
 COMMENT ON COLUMN fairlead.balance_history.imbalance IS 'Heaviest member over the mean; 1 is even.';
 
 

@@ -80,7 +80,7 @@ VALUES ('g', 's0', '2026-01-31+00', 'sticky', 12345678901234567890, 0.5);
 
 INSERT INTO balance (group_id, measured_at, kind, version, snapshot_id, lag_max)
 VALUES ('g', '2026-01-31+00', 'observed', NULL, 's0', 3),
-    ('g', '2026-01-31+00', 'predicted', 1, 's0', 2), ('g', '2026-02-01+00', 'achieved', 1, 's1', 2);
+    ('g', '2026-01-31+00', 'predicted', 1, 's0', 2);
 
 INSERT INTO plan_adoption (group_id, version, observed_at, planned, as_planned)
 VALUES ('g', 1, '2026-02-01+00', 3, 2);

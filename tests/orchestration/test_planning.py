@@ -87,7 +87,8 @@ def test_one_run_takes_a_group_from_lag_to_an_adopted_plan(
     assert version["decision"].startswith("approved by policy: ")
     assert version["adherence"] == 1
     assert version["lag_max_before"] == 180
-    assert version["lag_max_predicted"] == version["lag_max_achieved"] < 180
+    assert version["lag_max_predicted"] < 180
+    assert version["lag_max_achieved"] is None  # measured by the next snapshot
     plan, record = pipeline.only_version(unique_name), pipeline.record(unique_name)
     assert record is not None
     assert record.value == plan.document
@@ -109,7 +110,7 @@ def test_one_run_takes_a_group_from_lag_to_an_adopted_plan(
         "candidate_plans": {"failed": 0},
         "assignment_plan": {"version": 1},
         "published_plan": {"version": 1, "offset": record.position.offset},
-        "plan_adoption": {"adherence": 1, "heaviest achieved (records)": predicted},
+        "plan_adoption": {"adherence": 1},
     }
     for asset, figures in expected.items():
         assert figures.items() <= numbers(result, asset).items(), asset
@@ -129,7 +130,7 @@ def test_one_run_takes_a_group_from_lag_to_an_adopted_plan(
     eventually(lambda: len(consumers.owned["one"]) == 4, "the other consumer takes over")
     pipeline.run("adoption", unique_name)
     (version,) = pipeline.history(unique_name)
-    assert (version["adherence"], version["lag_max_achieved"]) == (1, 190)
+    assert version["adherence"] == 1
 
 
 def test_room_for_relief_makes_a_second_version_that_supersedes_the_first(

@@ -29,12 +29,12 @@ from sqlalchemy.orm import Mapped, mapped_column
 from fairlead.store.models.base import Base, MeasuredBalance, one_of
 from fairlead.store.models.plan import ConsumerGroup, of_plan
 
-KINDS: Final = ("observed", "predicted", "achieved")
+KINDS: Final = ("observed", "predicted")
 """What a balance is."""
 
 
 class Balance(MeasuredBalance, Base):
-    """Balance of a group: observed, predicted by a plan, achieved by it."""
+    """Balance of a group: observed, and predicted by a plan."""
 
     __tablename__ = "balance"
     __table_args__ = (
@@ -49,23 +49,21 @@ class Balance(MeasuredBalance, Base):
     measured_at: Mapped[datetime] = mapped_column(
         primary_key=True, comment="When the assignment was read."
     )
-    kind: Mapped[str] = mapped_column(primary_key=True, comment="observed, predicted or achieved.")
-    version: Mapped[int | None] = mapped_column(
-        Integer, comment="The plan that predicts or achieves it."
-    )
+    kind: Mapped[str] = mapped_column(primary_key=True, comment="observed or predicted.")
+    version: Mapped[int | None] = mapped_column(Integer, comment="The plan that predicts it.")
     snapshot_id: Mapped[str] = mapped_column(
         primary_key=True, comment="The snapshot whose lag was weighed."
     )
 
 
 class PlanBalance(MeasuredBalance, Base):
-    """Balance before each plan, as predicted, and as last achieved; kept as long as the plan."""
+    """Balance before each plan, as predicted, and as measured last while it was published."""
 
     __tablename__ = "plan_balance"
     __table_args__ = (
         PrimaryKeyConstraint("group_id", "version", "kind"),
         of_plan(),
-        CheckConstraint(one_of("kind", KINDS), name="kind"),
+        CheckConstraint(one_of("kind", (*KINDS, "achieved")), name="kind"),
     )
 
     group_id: Mapped[str] = mapped_column(comment="The consumer group.")
@@ -92,9 +90,6 @@ class PlanAdoption(Base):
     observed_at: Mapped[datetime] = mapped_column(comment="When the live assignment was read.")
     planned: Mapped[int] = mapped_column(comment="Partitions that the plan gives an owner.")
     as_planned: Mapped[int] = mapped_column(comment="Those that the planned member owns.")
-    lag_max: Mapped[Decimal | None] = mapped_column(
-        comment="Load of the heaviest member, in records."
-    )
 
 
 class LastAdoption(Base):

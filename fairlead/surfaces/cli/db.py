@@ -25,7 +25,7 @@ Ask these five views; \\d+ NAME says what their columns mean, \\dv what others t
   plan_history     every version: state, who decided, what it moves, predicts and achieved
   plan_moves       each partition whose owner a version changes, with the reason
   adoption         how far consumers follow the published version
-  balance_history  how evenly work was spread: observed, predicted, achieved
+  balance_history  how evenly work was spread: observed, predicted
   lag_history      offsets, lag, losses, rates, status, owner of every partition in every snapshot
 """
 

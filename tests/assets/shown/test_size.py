@@ -1,6 +1,6 @@
 """What steps show stays small, however large the fleet and the group, however long the names."""
 
-from dataclasses import fields, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import uuid4
@@ -13,7 +13,6 @@ from dagster_shared.serdes import serialize_value
 
 from assets.presentation import ROWS
 from assets.shown import adoption, candidates, lag, plans, publication
-from assignors.metrics import Metrics
 from fairlead.domain.approval import ApprovalDecision
 from fairlead.domain.candidate_figures import OBSERVED
 from fairlead.domain.records import PlanDraft, StoredDecision, StoredPlan
@@ -171,15 +170,11 @@ def test_publication_and_adoption_of_a_fleet(large: tuple[PlanDraft, StoredPlan]
     assert facts["refused"] == len(GROUPS)
     assert size_of(facts) < MOST_BYTES
 
-    known = {field.name for field in fields(Metrics)}
-    figures = {name: figure for name, figure in make_metrics().items() if name in known}
-    achieved = Metrics(**figures)
     seen = [
-        Observed(published, datetime.now(UTC), Adoption(PARTITIONS, place, achieved))
+        Observed(published, datetime.now(UTC), Adoption(PARTITIONS, place))
         for place, published in enumerate(in_force)
     ]
-    predicted = dict.fromkeys(GROUPS, make_metrics())
-    facts = adoption.describe(seen, predicted, adoption.least_adherent_first(seen))
+    facts = adoption.describe(seen, adoption.least_adherent_first(seen))
     assert facts["shown in detail"] == GROUPS[0]
     assert size_of(facts) < MOST_BYTES
 

@@ -12,7 +12,7 @@ from sqlalchemy import Engine, event, text
 from fairlead.domain.records import SeenAdoption
 from fairlead.store import NoPlan, PlanStore, StoredPlan
 from fairlead.store.engine import transaction
-from tests.fairlead.store.conftest import SNAPSHOT_AT, MakeDraft, make_metrics
+from tests.fairlead.store.conftest import SNAPSHOT_AT, MakeDraft
 from tests.stored import record_decision
 
 pytestmark = pytest.mark.postgres
@@ -88,10 +88,8 @@ def test_many_groups_take_as_many_statements_as_one(
                 group=group,
                 version=1,
                 observed_at=at,
-                snapshot_id=f"m{minute}",
                 planned=3,
                 as_planned=3,
-                achieved=make_metrics(),
             )
             for group in groups
         ]

@@ -2,7 +2,8 @@
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from datetime import timedelta
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -11,7 +12,7 @@ import pyarrow as pa
 import pytest
 from sqlalchemy import Engine, text
 
-from fairlead.store import PlanStore, StoredPlan, create_store_engine
+from fairlead.store import NoPlan, PlanStore, StoredPlan, create_store_engine
 from fairlead.store.attempts import Attempt
 from fairlead.store.engine import transaction
 from fairlead.store.history_queries import (
@@ -27,7 +28,7 @@ from fairlead.store.retention import prune
 from fairlead.store.trend import lag_trend
 from fairlead.workflows.adoption import adherence
 from tests.logins import Login
-from tests.stored import record_adoption
+from tests.stored import record_adoption, record_decision
 
 pytestmark = pytest.mark.postgres
 
@@ -145,26 +146,22 @@ def test_runs_at_once_store_a_snapshot_once(store: PlanStore, at: Any) -> None:
         assert sum(pool.map(record, range(8))) == 40
 
 
-def test_adoption_stands_beside_the_prediction(
+def test_adoption_is_stored_once(
     store: PlanStore,
     engine: Engine,
     publish: Plans,
-    metrics: Callable[..., dict[str, Any]],
 ) -> None:
-    """What the plan promised and what it gave, in one row; stored again, it stays one."""
+    """How many partitions are where the plan wants them; stored again, it stays one row."""
     plan = publish()
     seen: dict[str, Any] = {
         "observed_at": plan.snapshot_at + timedelta(minutes=1),
-        "snapshot_id": plan.snapshot_id,
         "planned": 3,
         "as_planned": 2,
-        "achieved": metrics(lag_max=120_000),
     }
     for _ in range(2):
         record_adoption(store, "orders", 1, **seen)
     (row,) = query(engine, "SELECT * FROM fairlead.adoption")
     assert (row["planned"], row["as_planned"], row["adherence"]) == (3, 2, Decimal("0.6666"))
-    assert (row["lag_max_predicted"], row["lag_max_achieved"]) == (110_000, 120_000)
 
 
 def test_adherence_is_one_figure_in_the_database_and_in_runs(engine: Engine) -> None:
@@ -175,29 +172,6 @@ def test_adherence_is_one_figure_in_the_database_and_in_runs(engine: Engine) -> 
         share = None if row["share"] is None else float(row["share"])
         assert share == adherence(as_planned, planned)
         assert (share == 1) == (as_planned == planned > 0)
-
-
-def test_what_a_plan_would_give_is_not_shown_as_measured(
-    store: PlanStore,
-    engine: Engine,
-    publish: Plans,
-    metrics: Callable[..., dict[str, Any]],
-) -> None:
-    """The lag that the plan was made for, dealt anew, stands apart from the snapshot's figure."""
-    plan = publish()
-    record_adoption(
-        store,
-        "orders",
-        1,
-        observed_at=plan.snapshot_at + timedelta(minutes=1),
-        snapshot_id=plan.snapshot_id,
-        planned=3,
-        as_planned=3,
-        achieved=metrics(lag_max=120_000),
-    )
-    (group,) = read_groups(engine)
-    assert (group["lag_max"], group["observed_at"]) == (160_000, plan.snapshot_at)
-    assert group["lag_max_achieved"] == 120_000
 
 
 def test_rollback_is_no_measurement(
@@ -234,21 +208,27 @@ def test_attempt_that_came_to_nothing_stands_with_the_group_and_in_its_history(
 
 
 def test_plan_history_answers_who_what_and_how_well(
-    store: PlanStore, publish: Plans, propose: Plans, metrics: Callable[..., dict[str, Any]]
+    store: PlanStore,
+    publish: Plans,
+    propose: Plans,
+    no_plan: NoPlan,
+    metrics: Callable[..., dict[str, Any]],
 ) -> None:
     """One row a version: who approved it, what it moves, what it predicted and achieved."""
     plan = publish("s1")
-    for minute, lag_max in ((1, 160_000), (2, 115_500)):
+    for minute in (1, 2):
         record_adoption(
             store,
             "orders",
             1,
             observed_at=plan.snapshot_at + timedelta(minutes=minute),
-            snapshot_id="s1",
             planned=3,
             as_planned=minute + 1,
-            achieved=metrics(lag_max=lag_max, topic_spread=float(minute)),
         )
+        measured = metrics(lag_max=115_500 + minute, topic_spread=float(minute))
+        at = datetime.now(UTC) + timedelta(minutes=minute)
+        later = replace(no_plan, snapshot_id=f"later-{minute}", snapshot_at=at, observed=measured)
+        record_decision(store, later)
     propose("s2")
     first, second = store.history("orders")
     expected = {
@@ -260,7 +240,7 @@ def test_plan_history_answers_who_what_and_how_well(
         "placed": 0,
         "lag_max_before": 160_000,
         "lag_max_predicted": 110_000,
-        "lag_max_achieved": 115_500,
+        "lag_max_achieved": 115_502,
         "imbalance_predicted": Decimal("1.048"),
         "imbalance_achieved": Decimal("1.100"),
         "topic_spread_before": 1.5,
@@ -274,21 +254,9 @@ def test_plan_history_answers_who_what_and_how_well(
     assert store.history("orders")[1]["decided_by"] == "policy"
 
 
-def test_balance_history_tells_the_kinds_apart(
-    store: PlanStore, engine: Engine, publish: Plans, metrics: Callable[..., dict[str, Any]]
-) -> None:
-    """Observed, predicted, achieved: in the order they were measured, with their imbalance."""
-    plan = publish()
-    record_adoption(
-        store,
-        "orders",
-        1,
-        observed_at=plan.snapshot_at + timedelta(minutes=1),
-        snapshot_id="s1",
-        planned=3,
-        as_planned=3,
-        achieved=metrics(lag_max=0, lag_mean=0.0, topic_spread=1.0),
-    )
+def test_balance_history_tells_the_kinds_apart(engine: Engine, publish: Plans) -> None:
+    """Observed and predicted, with their imbalance."""
+    publish()
     assert [
         (row["kind"], row["assignor"], row["lag_max"], row["imbalance"], row["topic_spread"])
         for row in query(
@@ -298,7 +266,6 @@ def test_balance_history_tells_the_kinds_apart(
     ] == [
         ("observed", None, 160_000, Decimal("1.524"), 1.5),
         ("predicted", "sticky", 110_000, Decimal("1.048"), 1.5),
-        ("achieved", "sticky", 0, None, 1.0),
     ]
 
 
@@ -314,9 +281,7 @@ def test_a_prediction_comes_back_as_it_was_stored(store: PlanStore, propose: Pla
     assert type(predicted["lag_max"]) is int
 
 
-def test_a_plan_that_nobody_looked_at_yet_is_found(
-    store: PlanStore, publish: Plans, metrics: Callable[..., dict[str, Any]]
-) -> None:
+def test_a_plan_that_nobody_looked_at_yet_is_found(store: PlanStore, publish: Plans) -> None:
     """Until adoption is recorded once; the same version of another group does not count."""
     plans = [publish("s1", group=group) for group in ("a", "b")]
     record_adoption(
@@ -324,10 +289,8 @@ def test_a_plan_that_nobody_looked_at_yet_is_found(
         "a",
         1,
         observed_at=plans[0].snapshot_at,
-        snapshot_id="s1",
         planned=3,
         as_planned=3,
-        achieved=metrics(),
     )
     assert store.unobserved(plans) == {("b", 1)}
     assert store.unobserved([]) == set()

@@ -12,7 +12,6 @@ from tests.fairlead.store.conftest import (
     SNAPSHOT_AT,
     MakeDraft,
     StoreAs,
-    make_metrics,
     record_publication,
     record_retirement,
 )
@@ -311,10 +310,8 @@ def test_a_planner_has_all_rights_that_planning_takes(planner: PlanStore, draft:
         "orders",
         2,
         observed_at=SNAPSHOT_AT,
-        snapshot_id="s2",
         planned=3,
         as_planned=3,
-        achieved=make_metrics(),
     )
     record_retirement(planner, "orders")
     assert [(row["state"], row["decided_by"]) for row in planner.history("orders")] == [

@@ -22,7 +22,7 @@ from fairlead.store import PlanStore, create_store_engine
 from fairlead.workflows.proposal import Look, carry_out
 from fairlead.workflows.publication import publish_all, settle_all
 from fairlead.workflows.retirement import retire
-from tests.fairlead.store.conftest import SNAPSHOT_AT, make_draft, make_metrics
+from tests.fairlead.store.conftest import SNAPSHOT_AT, make_draft
 from tests.fairlead.workflows.plans import OPTIONS, live
 from tests.stored import record_adoption
 from tests.waiting import PATIENCE_S
@@ -102,10 +102,8 @@ def plan(url: str, kafka: KafkaSettings, group: str, snapshot: str, reach: Reach
                 group,
                 published.version,
                 observed_at=at,
-                snapshot_id=snapshot,
                 planned=3,
                 as_planned=3,
-                achieved=make_metrics(),
             )
 
 

@@ -19,33 +19,21 @@ PLAN = make_plan({"a": {"t": [0]}, "b": {"t": [1, 2]}}, {"t": [100.0, 60.0, 50.0
 
 
 def test_group_that_follows_its_plan_has_adherence_one() -> None:
-    """Every partition is where the plan wants it, and the balance is the planned one."""
+    """Every partition is where the plan wants it."""
     seen = compare(PLAN, {"a": {"t": [0]}, "b": {"t": [1, 2]}})
     assert (seen.planned, seen.as_planned, seen.adherence) == (3, 3, 1.0)
-    assert seen.achieved.lag_max == 110
-    assert seen.achieved.moved == 0
 
 
-def test_partition_elsewhere_lowers_adherence_and_counts_as_moved() -> None:
-    """The achieved balance is that of the live assignment under the plan's lag."""
+def test_partition_elsewhere_lowers_adherence() -> None:
+    """By its share of the partitions, rounded down."""
     seen = compare(PLAN, {"a": {"t": [0, 1]}, "b": {"t": [2]}})
     assert seen.adherence == 0.6666
-    assert seen.achieved.lag_max == 160
-    assert seen.achieved.moved == 1
 
 
 def test_newcomer_with_the_share_of_a_member_that_is_gone_follows_the_plan() -> None:
     """As after a rolling restart without lasting names: the plan is held against who lives."""
     seen = compare(PLAN, {"a": {"t": [0]}, "c": {"t": [1, 2]}})
     assert (seen.planned, seen.as_planned) == (3, 3)
-    assert seen.achieved.moved == 0
-
-
-def test_members_that_are_gone_do_not_count_in_the_balance() -> None:
-    """An even group stays even when all its members are replaced: 1.0, not 2.0."""
-    plan = make_plan({"a": {"t": [0]}, "b": {"t": [1]}}, {"t": [50.0, 50.0]})
-    achieved = compare(plan, {"c": {"t": [0]}, "d": {"t": [1]}}).achieved
-    assert achieved.lag_max / achieved.lag_mean == 1.0
 
 
 def test_share_of_a_member_that_left_must_be_where_the_plan_puts_it_then() -> None:
