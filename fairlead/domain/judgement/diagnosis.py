@@ -125,13 +125,13 @@ def _transactions(found: DiagnosisBasis) -> str:
     open_s = looks.time_lag(waiting.astype(np.float64), found.arrivals)
     longest = int(np.where(held, open_s, -1.0).argmax())
     seen_s = looks.now - float(looks.at[0])
-    before = "before " if open_s[longest] > seen_s else ""
+    before = "before " if looks.end[0, longest] > stable[longest] else ""
     seconds = min(float(open_s[longest]), seen_s)
     since = datetime.fromtimestamp(looks.now - seconds, UTC)
     return (
         f" A transaction has been open on {found.partition(longest)} since {before}"
         f"{since:%Y-%m-%d %H:%M} UTC ({length(seconds)}): consumers that read committed can read "
-        f"the {int(waiting[longest]):,} records from offset {int(stable[longest]):,} only after "
+        f"the {plural(int(waiting[longest]), 'record')} from offset {int(stable[longest]):,} only after "
         f"it ends{_and_more(int(held.sum()))}."
     )
 

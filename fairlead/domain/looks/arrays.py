@@ -60,7 +60,7 @@ def looks_of(
         name: (start, count) for name, start, count in zip(topics, firsts, counts, strict=True)
     }
     names = ("begin", "end", "committed", "owner")
-    values = [*(flat(rows[name]) for name in names), _stable_ends(rows)]
+    values = [*(flat(rows[name]) for name in names), stable_ends(rows)]
     layouts, shape = _layouts(rows), (rows.num_rows, int(np.sum(counts)))
     if [layout for _, layout in layouts] == [list(zip(topics, counts, strict=True))]:
         begin, end, committed, owner, stable = (column.reshape(shape) for column in values)
@@ -88,7 +88,7 @@ def looks_of(
     )
 
 
-def _stable_ends(rows: pa.Table) -> Int64:
+def stable_ends(rows: pa.Table) -> Int64:
     """Return the stable end of each partition of each look, -1 where it was not read."""
     ends = starts(rows["end"])
     stable = np.full(int(ends[-1]), NONE, dtype=np.int64)

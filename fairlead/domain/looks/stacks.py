@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from fairlead.domain.judgement.looks import Int64, Looks
-from fairlead.domain.looks.arrays import MICROSECONDS, flat, looks_of, moments, starts
+from fairlead.domain.looks.arrays import MICROSECONDS, flat, looks_of, moments, stable_ends, starts
 from fairlead.domain.looks.look import NONE
 
 
@@ -93,6 +93,7 @@ def _stacked(tables: list[pa.Table], *, latest: bool) -> Stack:
     within = np.arange(group_of.size) - np.repeat(np.cumsum(of_group) - of_group, of_group)
     places = first.T[:, group_of] + within
     begin, end, committed = (flat(rows[name])[places] for name in ("begin", "end", "committed"))
+    stable = stable_ends(rows)[places]
     return Stack(
         newest=rows.take(pa.array(np.arange(looks - 1, rows.num_rows, looks))),
         looks=Looks(
@@ -103,5 +104,6 @@ def _stacked(tables: list[pa.Table], *, latest: bool) -> Stack:
             members=(),
             owner=np.full(end.shape, NONE, np.int32),
             latest=latest,
+            stable_end=stable if (stable >= 0).any() else None,
         ),
     )

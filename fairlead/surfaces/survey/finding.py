@@ -89,7 +89,11 @@ class Survey:
         names = sorted({*self._listed.consumer, *self._listed.memberless})
         self._lists_all = "DESCRIBE" in Rights(self._gateway.settings).on_cluster()
         portions = [names[first : first + _AT_ONCE] for first in range(0, len(names), _AT_ONCE)]
-        seen = [self._gateway.snapshot(portion, patience_s=0.0) for portion in portions or [[]]]
+        before = self._looks[-1] if self._looks else None
+        seen = [
+            self._gateway.snapshot(portion, patience_s=0.0, before=before)
+            for portion in portions or [[]]
+        ]
         self._looks.append(pa.concat_tables([look_of(snapshot) for snapshot in seen]))
         self._seen = seen
         for snapshot in seen:

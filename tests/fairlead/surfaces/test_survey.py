@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from confluent_kafka import TopicPartition
+from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from fairlead.domain.candidate_rows import judge_group
@@ -94,30 +94,39 @@ def test_survey_tells_lag_from_what_is_none(
     unique_name: str,
     tmp_path: Path,
 ) -> None:
-    """Without members, after leaving a topic, after a loss, with `latest` on an idle topic.
+    """Without members, after leaving a topic, after a loss, idle, before an open transaction.
 
     The topic that one group left lost records, too: that is nothing to report.
     """
-    busy, emptied, idle = (kafka_topic(partitions=1) for _ in range(3))
-    for topic in (busy, emptied, idle):
-        produce(topic, [9])
-    mine = flink, left, lost, latest = [
-        f"{unique_name}-{name}" for name in ("flink", "left", "lost", "latest")
+    busy, emptied, idle, held = (kafka_topic(partitions=1) for _ in range(4))
+    for topic, count in ((busy, 9), (emptied, 99), (idle, 9), (held, 9)):
+        produce(topic, [count])
+    producer = Producer(settings.kafka.librdkafka(**{"transactional.id": unique_name}))
+    producer.init_transactions(PATIENCE_S)
+    producer.begin_transaction()
+    producer.produce(held, b"not committed", partition=0)
+    assert producer.flush(PATIENCE_S) == 0
+    mine = flink, left, lost, latest, waits = [
+        f"{unique_name}-{name}" for name in ("flink", "left", "lost", "latest", "waits")
     ]
     commit(flink, {(busy, 0): 2})
     commit(left, {(busy, 0): 5, (emptied, 0): 1})
     commit(lost, {(emptied, 0): 1})
+    commit(waits, {(held, 0): 9})
     join(left, [busy], 1, [{}])
     join(lost, [emptied], 1, [{}])
     join(latest, [idle], 1, [{"auto.offset.reset": "latest"}])
+    join(waits, [held], 1, [{}])
     admin = AdminClient(settings.kafka.librdkafka())
-    for future in admin.delete_records([TopicPartition(emptied, 0, 8)]).values():
+    for future in admin.delete_records([TopicPartition(emptied, 0, 98)]).values():
         future.result(PATIENCE_S)
     servers = ["--bootstrap-servers", settings.kafka.bootstrap_servers]
 
+    options = ["--minutes", "0.02", "--every", "0.2"]
+
     def survey(form: str) -> str:
         return subprocess.run(
-            [sys.executable, "-c", PROGRAM, "survey", "--minutes", "0", "--format", form, *servers],
+            [sys.executable, "-c", PROGRAM, "survey", *options, "--format", form, *servers],
             check=True,
             capture_output=True,
             text=True,
@@ -130,17 +139,19 @@ def test_survey_tells_lag_from_what_is_none(
     assert {name: [rows[name][key] for key in figures] for name in mine} == {
         flink: [1, 7, 0, 0],
         left: [1, 4, 0, 0],
-        lost: [1, 1, 0, 7],
+        lost: [1, 1, 0, 97],
         latest: [1, 9, 9, 0],
+        waits: [1, 0, 0, 0],
     }
+    assert f"A transaction has been open on {held}-0 since before" in rows[waits]["evidence"]
     assert rows[left]["left"] == [{"topic": emptied, "partitions": 1, "lag": 1}]
-    assert rows[lost]["lost_at"] == rows[lost]["looked_at"]
+    assert rows[lost]["lost_at"] <= rows[lost]["looked_at"]
     assert [name for name in mine if rows[name]["not_planned"]] == [flink]
     page = survey("html")
     for told in (
         "it commits offsets without members",
         f"{emptied} (1 partition, 1 record behind the commits)",
-        "7, first seen at ",
+        "97, first seen at ",
         "9 of them in 1 without a commit",
     ):
         assert told in page

@@ -16,7 +16,11 @@ EVERY_MINUTE = (3, 2, 1, 0)
 
 
 def looked_at(
-    group: str, layouts: list[dict[str, int]], minutes: tuple[float, ...] = EVERY_MINUTE
+    group: str,
+    layouts: list[dict[str, int]],
+    minutes: tuple[float, ...] = EVERY_MINUTE,
+    *,
+    transaction: bool = False,
 ) -> pa.Table:
     """Return looks at a group, so many minutes before noon, each with topics and their sizes."""
     rng = np.random.default_rng(sum(map(ord, group)))
@@ -25,6 +29,9 @@ def looked_at(
         size = sum(layout.values())
         end = 1_000 * place + rng.integers(0, 500, size)
         committed = np.where(rng.random(size) < 0.2, -1, end - rng.integers(0, 2_000, size))
+        # The last partition's commits stand in front of an open transaction.
+        committed[-1:] = 900
+        stable_end = [-1] * (size - 1) + [900] if transaction and place else None
         rows.append(
             {
                 "group": group,
@@ -34,6 +41,7 @@ def looked_at(
                 "begin": [0] * size,
                 "end": end.tolist(),
                 "committed": np.maximum(committed, -1).tolist(),
+                "stable_end": stable_end,
                 "members": ["a"],
                 "owner": [0] * size,
             }
@@ -52,6 +60,7 @@ def test_stacked_groups_have_the_lag_that_they_have_alone() -> None:
         "latest": looked_at("latest", same),
         "once": looked_at("once", [{"t": 2}], (0,)),
         "other moments": looked_at("other moments", same, (9, 5, 2, 0)),
+        "transaction": looked_at("transaction", same, transaction=True),
         "twice": looked_at("twice", same, (3, 1, 1, 0)),
     }
     seen = {}
