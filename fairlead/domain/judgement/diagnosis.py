@@ -131,8 +131,8 @@ def _transactions(found: DiagnosisBasis) -> str:
     return (
         f" A transaction has been open on {found.partition(longest)} since {before}"
         f"{since:%Y-%m-%d %H:%M} UTC ({length(seconds)}): consumers that read committed can read "
-        f"the {plural(int(waiting[longest]), 'record')} from offset {int(stable[longest]):,} only after "
-        f"it ends{_and_more(int(held.sum()))}."
+        f"the {plural(int(waiting[longest]), 'record')} from offset {int(stable[longest]):,} only "
+        f"after it ends{_and_more(int(held.sum()))}."
     )
 
 

@@ -26,12 +26,12 @@ from fairlead.surfaces.backtest.replay import RECORDED
 #: Those who were not in charge of anything: what was measured, and what it looks like replayed.
 HISTORY: Final = (RECORDED, OBSERVED)
 _HEADINGS: Final = (
-    "late, partition-minutes",
-    "latest: p95, s",
-    "max, s",
+    "late (min)",
+    "p95 (s)",
+    "max (s)",
     "moves",
     "plans",
-    "held back",
+    "refused",
 )
 
 
@@ -204,10 +204,10 @@ def would_have_saved(late_s: float, planned_s: float, plans: int, paused_s: floa
     >>> would_have_saved(30_000, 5_280, 3, 90)
     'would have saved 412 of 500 late partition-minutes, for 3 plans and 1.5 of standing still'
     >>> would_have_saved(0, 0, 0, 0)
-    'would have saved nothing: no partition was late'
+    'would have saved nothing: in the replay no partition was late'
     """
     if not late_s and not planned_s:
-        return "would have saved nothing: no partition was late"
+        return "would have saved nothing: in the replay no partition was late"
     saved, of = (late_s - planned_s) / 60, late_s / 60
     what = f"saved {saved:,.0f} of" if saved >= 0 else f"added {-saved:,.0f} to"
     return (

@@ -38,13 +38,12 @@ def explain(group: Group, *, as_json: Json = False) -> None:
             [asdict(match) for match in found.matches],
             {"place": "[[policies]]", "pattern": "groups", "literals": "literal characters"},
         )
-    print_table(
-        [asdict(value) | {"value": _shown(value.value)} for value in found.values],
-        ("key", "value", "source"),
-    )
     say("Until a plan is published:")
     for condition in found.approval:
         say(f"  {condition}")
+    say("What holds, and where it is written:")
+    for value in found.values:
+        say(f"  {value.key} = {_shown(value.value)} ({value.source})")
 
 
 def _unknown(group: str) -> str:

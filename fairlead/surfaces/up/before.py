@@ -58,7 +58,7 @@ def check(settings: Settings, tell: Tell) -> None:
     """
     fatal = []
     for finding in examine(settings, skip=("dagster",)):
-        if finding.state == "ok":
+        if finding.state == "ok" or finding.name == "looks":  # which begin now
             continue
         line = f"{finding.state}: {finding.name}: {finding.said}" + (
             f". {finding.remedy}" if finding.remedy else ""
