@@ -97,6 +97,7 @@ class KafkaCluster:
             "controller.quorum.voters": voters,
             "default.replication.factor": "3",
             "min.insync.replicas": "2",
+            "broker.session.timeout.ms": "4000",
             "offsets.topic.replication.factor": "3",
             "transaction.state.log.replication.factor": "3",
             "transaction.state.log.min.isr": "2",

@@ -25,13 +25,17 @@ CONSUMED: Final = 2 * MINUTES * BUSY
 BEHIND: Final = 10
 
 
-def recalled(row: dict[str, Any], minutes: int = MINUTES) -> pa.Table:
+def recalled(
+    row: dict[str, Any], minutes: int = MINUTES, *, every: timedelta = timedelta(minutes=1)
+) -> pa.Table:
     """Return looks at a group in each of the minutes before one, and that one, oldest first.
 
     Parameters
     ----------
     row
         A look at the group: a row of `LOOKS`.
+    every
+        How long such a minute takes.
     """
     end, committed, owner = (np.array(row[key], int) for key in ("end", "committed", "owner"))
     lag = np.maximum(end - np.maximum(committed, 0), 0)
@@ -49,7 +53,7 @@ def recalled(row: dict[str, Any], minutes: int = MINUTES) -> pa.Table:
         rows.append(
             row
             | {
-                "at": row["at"] - timedelta(minutes=before),
+                "at": row["at"] - before * every,
                 "end": ends.tolist(),
                 "committed": stands.tolist(),
             }
@@ -58,10 +62,13 @@ def recalled(row: dict[str, Any], minutes: int = MINUTES) -> pa.Table:
 
 
 def recall(kafka: KafkaSettings, warehouse: str, group: str) -> None:
-    """Write down such a past of a living group."""
+    """Write down such a past of a living group, with minutes that take five.
+
+    Nothing arrives from now on. On a slow machine minutes pass until somebody plans: few of these.
+    """
     with KafkaGateway(kafka) as gateway:
         (row,) = look_of(gateway.snapshot([group])).to_pylist()
-    looks = recalled(row)
+    looks = recalled(row, every=timedelta(minutes=5))
     archive = LookArchive(warehouse)
     for number in range(looks.num_rows - 1):
         at = looks["at"][number].as_py()
