@@ -90,7 +90,7 @@ def _measure(
     """Measure the groups of one task."""
     read = _read_topics(place, tasks[task])
     for stack in stacks(_looks(place, tasks[task]), latest):
-        yield from _rows(place, stack, read).to_batches(max_chunksize=_AT_ONCE)
+        yield from lag_of(place, stack, read).to_batches(max_chunksize=_AT_ONCE)
 
 
 def _read_topics(place: Place, names: Sequence[str]) -> dict[str, list[list[str]]]:
@@ -116,8 +116,20 @@ def _looks(place: Place, names: Sequence[str]) -> dict[str, pa.Table]:
     return found
 
 
-def _rows(place: Place, stack: Stack, read: Mapping[str, list[list[str]]]) -> pa.Table:
-    """Measure groups, of which members read topics; of the schema `LAG`."""
+def lag_of(place: Place, stack: Stack, read: Mapping[str, list[list[str]]]) -> pa.Table:
+    """Measure the groups of a stack, on the driver or on an executor.
+
+    Parameters
+    ----------
+    place
+        The snapshot; nothing is read from its warehouse.
+    read
+        Group to the topics of each of its members.
+
+    Returns
+    -------
+    A table of the schema `LAG`.
+    """
     looks = stack.looks.last(LOOKED_BACK.total_seconds(), LEAST + 1)
     group_of = stack.group_of
     measured = partition_lag(looks, group_of)

@@ -30,7 +30,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 from unittest.mock import patch
-from urllib.parse import urlsplit
 
 import psycopg
 import yaml
@@ -38,7 +37,7 @@ from psycopg import sql
 from typer.testing import CliRunner
 
 from fairlead.errors import FairleadError
-from fairlead.sandbox import Sandbox
+from fairlead.sandbox.postgres import Postgres
 from fairlead.settings import load_settings
 from fairlead.surfaces.cli import app
 from tests.docs.blocks import Block, blocks, commands_in_sentences, name_of, pages, replaced
@@ -46,7 +45,7 @@ from tests.docs.commands import check_script
 from tests.docs.scenario import store_week
 
 _CONSOLE: Final = re.compile(r"\$ (?:echo '(?P<input>[^']*)' \| )?fairlead (?P<command>[^\n]*)\n")
-_READER: Final = "-c timezone=UTC -c role=fairlead_reader"
+_READER: Final = "-c timezone=UTC -c role=fairlead_reader -c extra_float_digits=-10"
 
 
 class Runner:
@@ -56,13 +55,14 @@ class Runner:
     ----------
     page
         Its text.
-    empty_database
-        Makes a database and returns its URL; called when the first example needs one.
+    week
+        Makes a database that holds the week of `scenario` and returns its URL; called when the
+        first example needs one.
     """
 
-    def __init__(self, page: str, empty_database: Callable[[], str]) -> None:
+    def __init__(self, page: str, week: Callable[[], str]) -> None:
         self._page = page
-        self._empty_database = empty_database
+        self._week = week
         self._names: dict[str, Any] = {}
         self._new: dict[Block, str] = {}
         self._results: dict[Block, Block] = {}
@@ -95,9 +95,7 @@ class Runner:
 
     @cached_property
     def _database(self) -> str:
-        url = self._empty_database()
-        store_week(url)
-        return url
+        return self._week()
 
     def _run_sql(self, block: Block) -> None:
         result = self._results.get(block)
@@ -204,27 +202,27 @@ def main() -> None:
     """Write the pages anew, on a Postgres started for it."""
     os.environ["FAIRLEAD_CONFIG"] = os.devnull
     with tempfile.TemporaryDirectory(prefix="fairlead-") as folder:
-        sandbox = Sandbox(Path(folder))
-        sandbox.start()
+        postgres = Postgres(Path(folder))
+        postgres.start()
         try:
-            services = sandbox.running()
-            assert services is not None
+            store_week(postgres.url("fairlead"))
             for number, path in enumerate(pages()):
-                page = path.read_text()
 
-                def empty_database(name: str = f"page_{number}") -> str:
-                    with psycopg.connect(services.postgres_url, autocommit=True) as connection:
+                def week(name: str = f"page_{number}") -> str:
+                    with psycopg.connect(postgres.url("postgres"), autocommit=True) as connection:
                         connection.execute(
-                            sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name))
+                            sql.SQL("CREATE DATABASE {} TEMPLATE fairlead").format(
+                                sql.Identifier(name)
+                            )
                         )
-                    return urlsplit(services.postgres_url)._replace(path=f"/{name}").geturl()
+                    return postgres.url(name)
 
                 try:
-                    path.write_text(Runner(page, empty_database).rewritten())
+                    path.write_text(Runner(path.read_text(), week).rewritten())
                 except AssertionError as error:
                     print(f"{name_of(path)}: {error}")  # noqa: T201 - for whoever runs this
         finally:
-            sandbox.stop()
+            postgres.stop()
 
 
 if __name__ == "__main__":

@@ -14,4 +14,4 @@ pytestmark = pytest.mark.postgres
 def test_page_shows_what_its_examples_print(path: Path, request: pytest.FixtureRequest) -> None:
     """Run anew, nothing differs; else run `python -m tests.docs.pages` and look at the change."""
     page = path.read_text()
-    assert Runner(page, lambda: str(request.getfixturevalue("database"))).rewritten() == page
+    assert Runner(page, lambda: str(request.getfixturevalue("week"))).rewritten() == page

@@ -59,12 +59,13 @@ def test_worst_group_comes_first_with_its_evidence_and_what_to_do(week: str) -> 
     assert [line.split()[0] for line in lines[2:4]] == ["billing", "orders"]
     assert max(map(len, lines[:4])) <= 80
     assert lines[2].split()[-1] == "decide"
-    assert lines[4].startswith("billing: billing-1 gets 140% of what it can do")
+    assert lines[4].startswith("billing: billing-1 gets 127% of what it can do")
     wide = run(week, "groups", "--wide").stdout.splitlines()
     assert "heaviest member" in wide[0]
     with psycopg.connect(week) as connection:
         connection.execute(
-            "UPDATE fairlead_raw.group_diagnosis SET loss_s = 60 WHERE group_id = 'orders'"
+            "UPDATE fairlead_raw.group_diagnosis"
+            " SET loss_s = CASE group_id WHEN 'orders' THEN 60 END"
         )
     assert run(week, "groups").stdout.splitlines()[2].startswith("orders")
 
@@ -76,12 +77,13 @@ def test_why_says_what_is_the_matter_and_who_got_a_partition(week: str) -> None:
     assert "orders-2 gets 115% of what it can do" in told
     assert "plan: version 2 is published; followed: yes" in told
     assert "next: turn planning on" in told
-    moves = document(week, "why", "orders", "orders-1")["moves"]
-    assert [(move["version"], move["previous_member"], move["member"]) for move in moves] == [
-        (2, "orders-1", "orders-3"),
-        (1, None, "orders-1"),
-    ]
-    assert "orders-1 is the heaviest" in run(week, "why", "orders", "orders-1").stdout
+    for partition, expected in (
+        ("orders-1", (2, "orders-1", "orders-3")),
+        ("orders-4", (1, None, "orders-3")),
+    ):
+        (move,) = document(week, "why", "orders", partition)["moves"]
+        assert (move["version"], move["previous_member"], move["member"]) == expected
+    assert "relieves orders-1" in run(week, "why", "orders", "orders-1").stdout
     with psycopg.connect(week) as connection:
         connection.execute("SET session_replication_role = replica")
         connection.execute("DELETE FROM fairlead_raw.moved_partition WHERE partition = 5")
@@ -182,8 +184,8 @@ def test_lag_is_that_of_the_last_look_where_no_run_is_newer(week: str) -> None:
     assert told.stderr == ""
     found = {row["partition"]: row for row in document(week, "lag", "orders")}
     assert [found[number]["lag"] for number in range(6)] == last.lag
-    assert [found[number]["work"] for number in range(6)] == last.work
-    assert found[0]["arrival_rate"] == pytest.approx(60 / 3.8)
+    assert [found[number]["work"] for number in range(6)] == pytest.approx(last.work, rel=1e-4)
+    assert found[1]["arrival_rate"] == pytest.approx(12, rel=1e-4)  # the work over the cost
     assert (found[1]["member"], found[1]["status"]) == ("orders-3", None)
     by_member = document(week, "lag", "orders", "--by-member")
     assert {row["member"]: row["lag"] for row in by_member} == {
@@ -194,7 +196,7 @@ def test_lag_is_that_of_the_last_look_where_no_run_is_newer(week: str) -> None:
     (by_topic,) = document(week, "lag", "orders", "--by-topic")
     assert (by_topic["lag"], by_topic["partitions"]) == (95, 6)
     before = document(week, "lag", "orders", "--at", str(now.date() - timedelta(days=2)))
-    assert before[0]["lag"] == 3000
+    assert before[0]["lag"] == 9522
 
 
 def test_plan_that_was_not_sent_says_why(week: str) -> None:

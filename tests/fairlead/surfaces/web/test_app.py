@@ -156,7 +156,7 @@ def test_list_has_figures_with_their_age_worst_first(week: str) -> None:
     engine = create_store_engine(week)
     page = groups_page(engine, now=row[0] + timedelta(hours=2))
     engine.dispose()
-    assert re.search(r"; the heaviest consumer has 4,500<br>2 h ago</small>", page)
+    assert re.search(r"; the heaviest consumer has 18,251<br>2 h ago</small>", page)
     assert page.index("<bdi>billing") < page.index("<bdi>orders")  # it loses records
     assert "1 plan for a person to decide on" in page
     assert 'class="state bad">stuck partition</span>' in page
@@ -195,7 +195,7 @@ def test_group_has_its_own_page(served: str) -> None:
     text = unescape(page)
     waits = get(f"{served}/group?group=billing")[2]
     assert re.search(r"as it is; <a [^>]+>version 1</a>: at [-\d: ]+ UTC", waits)
-    assert "before: recovering" in text
+    assert "before: healthy" in text
     assert "orders-2 gets 115% of what it can do" in text
     assert page.count('role="img"') == 12
     assert "1 partition with another owner in version 2 than in 1" in text

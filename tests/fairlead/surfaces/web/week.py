@@ -25,8 +25,8 @@ _MOVED: Final = (
 def end_now(url: str) -> None:
     """Move the week of two groups, `orders` and `billing`, in the database that has it.
 
-    Plans expire tomorrow, one partition of `orders` stands still, each is ill in its own way, and
-    both read from other racks.
+    Plans expire tomorrow, one partition of `orders` stands still, each is ill in its own way,
+    `orders` is forecast to catch up, and both read from other racks.
     """
     with psycopg.connect(url) as connection:
         connection.execute("SET session_replication_role = replica")  # else nothing may change
@@ -51,6 +51,10 @@ def end_now(url: str) -> None:
         connection.execute(  # by a look just now
             "UPDATE fairlead_raw.group_diagnosis SET last_seen = now(),"
             " since = least(since, now() - interval '1 hour') WHERE until IS NULL"
+        )
+        connection.execute(
+            "UPDATE fairlead_raw.group_diagnosis SET caught_up_s = 5400"
+            " WHERE group_id = 'orders' AND until IS NULL"
         )
         connection.execute("UPDATE fairlead_raw.balance SET rack_gb_per_day = 12.5")
         connection.execute("UPDATE fairlead_raw.plan SET expires_at = now() + interval '1 day'")

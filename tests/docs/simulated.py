@@ -1,0 +1,160 @@
+"""A consumer group of one topic, minute by minute: arrivals, consumption, commits and retention.
+
+Belongs here: offsets, and what brokers would answer about the group. Does not: what anybody decides
+about it (`scenario`).
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from fairlead.domain.groups import (
+    GroupDescription,
+    LiveGroup,
+    LiveMember,
+    LogOffsets,
+    TopicCommits,
+)
+from fairlead.domain.looks.look import LOOKS
+from fairlead.domain.snapshot import GroupSnapshot, build_snapshot
+
+MINUTE: Final = timedelta(minutes=1)
+#: Seconds since the last commit, at each sample: half the interval of auto-commit.
+COMMIT_AGE_S: Final = 2.5
+
+
+class SimulatedGroup:
+    """Members that share their time over what waits; also the archive of samples of the group.
+
+    Parameters
+    ----------
+    name
+        The group, and its topic.
+    members
+        Name to the records of cost 1 that the member processes a second.
+    rates, costs
+        Records a second of each partition, and what each of its records costs.
+    since
+        When the simulation begins; time-zone-aware.
+    retention
+        How old records get, in whole minutes; None: they stay.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        members: Mapping[str, float],
+        *,
+        rates: Sequence[float],
+        costs: Sequence[float],
+        since: datetime,
+        retention: timedelta | None = None,
+    ) -> None:
+        self.name, self.now, self.rates = name, since, rates
+        self._members, self._speeds = tuple(members), np.array([*members.values()])
+        self._costs = np.array(costs)
+        self._retention = None if retention is None else retention // MINUTE
+        self._owner = np.full(len(rates), -1)
+        self._ends = [np.zeros(len(rates))]
+        self._begin, self._read = np.zeros((2, len(rates)))
+        self._samples: list[dict[str, Any]] = []
+
+    def assign(self, owned: Mapping[str, Collection[int]]) -> None:
+        """Give partitions to members."""
+        for name, partitions in owned.items():
+            self._owner[list(partitions)] = self._members.index(name)
+
+    def run(self, until: datetime) -> None:
+        """Let time pass, and take a sample each minute."""
+        while self.now < until:
+            self.now += MINUTE
+            self._step()
+
+    def _step(self) -> None:
+        """Simulate a minute. Whoever lost records goes on with the oldest that are left."""
+        before = self._read = np.maximum(self._read, self._begin)
+        end = self._ends[-1] + 60 * np.array(self.rates)
+        work = np.where(self._owner < 0, 0.0, (end - before) * self._costs)
+        asked = np.bincount(self._owner + 1, work, len(self._members) + 1)[1:]
+        share = np.minimum(1.0, 60 * self._speeds / np.maximum(asked, 1.0))
+        consumed = np.where(self._owner < 0, 0.0, (end - before) * share[self._owner])
+        self._read = before + consumed
+        self._ends.append(end)
+        if self._retention is not None and self.now.minute % 10 == 0:  # segment by segment
+            self._begin = self._ends[max(0, len(self._ends) - 1 - self._retention)]
+        committed = self._read - consumed * COMMIT_AGE_S / 60
+        self._samples.append(
+            {
+                "group": self.name,
+                "at": self.now,
+                "topics": [self.name],
+                "counts": [len(end)],
+                "begin": self._begin.astype(int).tolist(),
+                "end": end.astype(int).tolist(),
+                "committed": committed.astype(int).tolist(),
+                "members": self._members,
+                "owner": self._owner.tolist(),
+            }
+        )
+
+    def read(self, since: datetime, until: datetime, _groups: Iterable[str] = ()) -> pa.Table:
+        """Return the samples before a moment, as the archive does."""
+        rows = [row for row in self._samples if since <= row["at"] < until]
+        return pa.Table.from_pylist(rows, LOOKS)
+
+    def newest(self, _groups: Iterable[str]) -> pa.Table:
+        """Return nothing: a snapshot asks brokers for everything."""
+        return LOOKS.empty_table()
+
+    def snapshot(self, _groups: Iterable[str] = (), **_options: object) -> GroupSnapshot:
+        """Return the last sample as brokers would tell it."""
+        last, count = self._samples[-1], len(self._owner)
+        begin, end, committed = (np.array(last[key]) for key in ("begin", "end", "committed"))
+        commits = TopicCommits(np.arange(count, dtype=np.int32), committed, ())
+        return build_snapshot(
+            snapshot_id=f"{self.now:%Y%m%dT%H%M}",
+            snapshot_at=self.now,
+            spread_s=0.0,
+            descriptions={
+                self.name: GroupDescription(
+                    self.name, "Stable", "consumer", "fairlead", self._live_members()
+                )
+            },
+            cohorts={},
+            committed={self.name: {self.name: commits}},
+            log=LogOffsets(
+                {self.name: 0},
+                {self.name: count},
+                begin,
+                end,
+                np.full(count, -1, np.int32),
+                [LogOffsets.GONE_TEXT],
+                {},
+            ),
+        )
+
+    def live(self, _groups: Iterable[str]) -> dict[str, LiveGroup]:
+        """Return the group as it is now."""
+        counts = {self.name: len(self._owner)}
+        now = LiveGroup(
+            self.name, "Stable", "fairlead", self._live_members(), counts, observed_at=self.now
+        )
+        return {self.name: now}
+
+    def _live_members(self) -> tuple[LiveMember, ...]:
+        return tuple(
+            LiveMember(
+                member_id=f"{name}-id",
+                client_id=name,
+                host="here",
+                instance_id=None,
+                name=name,
+                topics=(self.name,),
+                partitions={self.name: tuple(np.flatnonzero(self._owner == number).tolist())},
+                generation=1,
+            )
+            for number, name in enumerate(self._members)
+        )
