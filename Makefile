@@ -132,7 +132,7 @@ release: dist jar
 
 # What Kafka's own clients and brokers follow plans with. Needs a JDK 17, not only a Java.
 jar: install
-	@$(BIN)/python -m fairlead.sandbox.plugin
+	@$(BIN)/python -c "from fairlead.sandbox.plugin import plugin_jar; print(plugin_jar())"
 
 docs: install
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet

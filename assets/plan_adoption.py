@@ -65,5 +65,5 @@ def plan_adoption(
         context,
         least_adherent_first(seen),
         settings.get().policies,
-        lambda shown, _: describe(seen, shown),
+        lambda detailed, _: describe(seen, detailed),
     )

@@ -134,7 +134,3 @@ def _pack(classes: Path, jar: Path) -> None:
             info.compress_type = zipfile.ZIP_DEFLATED
             archive.writestr(info, entries[name])
     new.replace(jar)
-
-
-if __name__ == "__main__":
-    print(plugin_jar())  # noqa: T201 - make jar

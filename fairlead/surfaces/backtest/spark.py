@@ -82,7 +82,9 @@ def find_snapshots(
     written = set(warehouse.snapshots("groups"))
     ids = [name for name in warehouse.snapshots("lag") if name in written]
     if not ids:
-        raise GroupError("The warehouse holds no snapshot: nothing was planned yet, or all is gone")
+        raise GroupError(
+            "The warehouse holds no snapshot: no planning run has stored one yet, or all is gone"
+        )
     columns = ["group", "snapshot_id", "snapshot_at"]
     groups = warehouse.load_all("groups", ids, columns)
     rows = groups.filter(pc.equal(groups["group"], group)).sort_by("snapshot_id").to_pylist()

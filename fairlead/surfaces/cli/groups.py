@@ -225,7 +225,7 @@ def _not_planned(names: list[str]) -> list[str]:
     line = (
         f"{listed(names)}: a plan may help, and no run has decided on it for half an hour. Is "
         "planning turned on? planning_sensor and planning_schedule are off until you turn one on: "
-        "in Dagster under Automation, or `dagster sensor start planning_sensor -w workspace.yaml`"
+        "in Dagster under Automation, or by `fairlead up --plan`"
     )
     return [line]
 

@@ -156,7 +156,8 @@ def _sending(rights: Rights, kafka: KafkaSettings) -> Finding:
 def _keys(kafka: KafkaSettings) -> Finding:
     if kafka.private_key is None:
         said = "plans are not signed: whoever may WRITE to the plan topic decides"
-        return Finding("keys", "warning", said, "fairlead keys new; kafka.private_key")
+        how = "`fairlead keys new ID` makes a pair; kafka.private_key"
+        return Finding("keys", "warning", said, how)
     return Finding("keys", "ok", "plans are signed")
 
 

@@ -88,4 +88,4 @@ def _ticked(sensor: str, at: float | None) -> Iterator[Finding]:
 
 
 def _start(sensor: str) -> str:
-    return f"dagster sensor start {sensor} -w workspace.yaml"
+    return f"turn {sensor} on in Dagster, under Automation"
