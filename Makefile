@@ -20,7 +20,6 @@ $(UV):
 	$(UV) pip sync --quiet --python .venv --require-hashes --compile-bytecode requirements.lock
 	$(UV) pip install --quiet --python .venv --no-deps --no-build-isolation --editable .
 	$(BIN)/python -m compileall -q assignors assets fairlead fairlead_planner orchestration  # Once, not in each process
-	$(BIN)/python -m fairlead.spark.class_archive 2>.fairlead/class_archive.log || true  # Spark does without it
 	@touch $@
 
 demo: install

@@ -1,7 +1,6 @@
 """Fairlead and Dagster of this checkout, beside services of their own.
 
-Belongs here: settings and databases, running commands, a fork server, Dagster's daemon and
-`dagster dev`, and asking its UI. Does not: what is timed (`reaction`, `reaction_chain`).
+Belongs here: settings and databases, running commands, Dagster's daemon and `dagster dev`, and asking its UI. Does not: what is timed (`reaction`, `reaction_chain`).
 """
 
 import json
@@ -162,13 +161,6 @@ class Installation:
             yield
         finally:
             self.run("fairlead", "spark", "down")
-
-    @contextmanager
-    def fork_server(self) -> Iterator[None]:
-        """Run the fork server, as `make dev` does."""
-        listens = self._place.joinpath("runs.sock").exists
-        with self.running("python", "-m", "orchestration.forkserver", ready=listens):
-            yield
 
     @contextmanager
     def dagster_dev(self) -> Iterator[str]:

@@ -73,8 +73,7 @@ def main() -> None:
         if only & {"warm", "clicks"}:
             installation.spark = "auto"
             stack.enter_context(installation.warm_spark())
-            stack.enter_context(installation.fork_server())
-            bench.log("Spark is warm, and a fork server runs")
+            bench.log("Spark is warm")
         if "warm" in only:
             reaction.planned()  # compiles what Spark runs for the first time
             reaction.planning(WARM)

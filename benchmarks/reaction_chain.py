@@ -58,7 +58,6 @@ def main() -> None:
         stack.enter_context(installation.warm_spark())
         even = {(TOPIC, number): ARRIVE_S / PARTITIONS for number in range(PARTITIONS)}
         stack.enter_context(arrivals(installation.servers, even))
-        stack.enter_context(installation.fork_server())
         stack.enter_context(installation.running("dagster-daemon", "run", "-w", WORKSPACE))
         rounds = [
             measured(installation, f"chain-{number}", bench)

@@ -5,12 +5,9 @@ name (`operations`). Dagster's own processes import this module: it stays light.
 """
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final, Self, cast
+from typing import Any, Final, Self, cast
 
 import dagster as dg
-
-if TYPE_CHECKING:  # at run time a Dagster without these names does as well
-    from orchestration._dagster_private import ConfigurableClassData, SubmitRunContext
 
 #: The run's tag that says who launched it, where a proxy in front of the UI knows.
 ACTOR_TAG: Final = "fairlead/actor"
@@ -62,13 +59,11 @@ class ProxyRunCoordinator(dg.QueuedRunCoordinator[dg.DagsterInstance]):
         return {**cast("dict[str, Any]", super().config_type()), "header": header}
 
     @classmethod
-    def from_config_value(
-        cls, inst_data: "ConfigurableClassData", config_value: Mapping[str, Any]
-    ) -> Self:
+    def from_config_value(cls, inst_data: Any, config_value: Mapping[str, Any]) -> Self:
         """Make one as dagster.yaml says."""
         return cls(inst_data=inst_data, **config_value)
 
-    def submit_run(self, context: "SubmitRunContext") -> dg.DagsterRun:
+    def submit_run(self, context: Any) -> dg.DagsterRun:
         """Put a run into the queue, tagged."""
         run = context.dagster_run
         actor = (context.get_request_header(self._header) or "").strip()

@@ -16,7 +16,6 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from fairlead.settings import ANYWHERE, SparkSettings
-from fairlead.spark import class_archive
 from fairlead.spark.launch import launch
 from fairlead.spark.warm import WarmServer
 
@@ -36,7 +35,7 @@ _DEFAULTS: Final = {
 JAVA_OPTIONS: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 _LOCAL_DEFAULTS: Final = {
     "spark.log.level": "ERROR",
-    "spark.driver.extraJavaOptions": f"{JAVA_OPTIONS} {class_archive.java_options()}",
+    "spark.driver.extraJavaOptions": JAVA_OPTIONS,
     # Its ports answer everybody on this machine, and read what they are sent as Java's objects.
     "spark.authenticate": "true",
     "spark.driver.bindAddress": "127.0.0.1",
@@ -48,7 +47,7 @@ _SERVER_DEFAULTS: Final = {
     "spark.master": HERE,
     "spark.driver.memory": "1g",
     # A JVM without memory ends, and is started again, rather than going on somehow.
-    "spark.driver.extraJavaOptions": f"{_LOCAL_DEFAULTS['spark.driver.extraJavaOptions']} "
+    "spark.driver.extraJavaOptions": f"{JAVA_OPTIONS} "
     "-XX:MaxMetaspaceSize=512m -XX:+ExitOnOutOfMemoryError "
     "-Dlog4j2.configurationFile=log4j2.properties",
     "spark.connect.grpc.binding.address": "127.0.0.1",

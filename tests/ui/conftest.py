@@ -17,7 +17,6 @@ from assets.partitions import COHORT
 from fairlead.sandbox import Services
 from fairlead.settings import KafkaSettings
 from fairlead.store.migrate import upgrade
-from orchestration.launcher import PROCESS_TAG
 from tests.conftest import empty_database
 from tests.fairlead.followers.helpers import Fleet
 from tests.pipeline import SKEWED
@@ -27,7 +26,6 @@ from tests.ui.running import (
     SCREENSHOTS,
     dagster_dev,
     fairlead_serve,
-    fork_server,
     free_port,
     warm_spark,
 )
@@ -106,11 +104,6 @@ class Surroundings:
         )
         return bool(_column(self.dagster, statement, text))
 
-    def forked(self) -> list[str]:
-        """Return the runs that the fork server has forked."""
-        statement = "SELECT run_id FROM run_tags WHERE key = %s"
-        return _column(self.dagster, statement, PROCESS_TAG)
-
     def join(self, group: str, stack: ExitStack) -> None:
         """Start a group of two followers of the topic."""
         fleet = Fleet(self.services, group, self.fleet.plan_topic, [self.topic])
@@ -153,7 +146,6 @@ horizon = "PT30S"
             # Dagster asks for psycopg2 itself; the plain name is psycopg 3 to SQLAlchemy.
             "DAGSTER_POSTGRES_URL": dagster_database.replace("://", "+psycopg2://", 1),
         }
-        stack.enter_context(fork_server(environment))
         starting = [
             stack.enter_context(warm_spark(folder)),
             stack.enter_context(fairlead_serve(folder / "serve.log", web, environment)),

@@ -19,7 +19,6 @@ from typing import Final
 from fairlead.sandbox.spark import SparkServer
 from fairlead.settings import SparkSettings
 from fairlead.surfaces.demo.environment import dagster_yaml
-from orchestration.forkserver import MODULES
 from tests.interrupts import heeding_ctrl_c
 from tests.waiting import PATIENCE_S, eventually
 
@@ -48,15 +47,6 @@ def warm_spark(state_dir: Path) -> Iterator[Ready]:
             yield starting.result
         finally:
             server.stop()  # once it has started
-
-
-@contextmanager
-def fork_server(environment: Mapping[str, str]) -> Iterator[None]:
-    """Run what forks the runs of a Dagster home; until it is ready they start by themselves."""
-    command = [sys.executable, "-m", "orchestration.forkserver", *MODULES, "tests.ui.definitions"]
-    with subprocess.Popen(command, cwd=ROOT, env={**os.environ, **environment}) as forks:
-        yield
-        forks.terminate()
 
 
 @contextmanager

@@ -85,7 +85,6 @@ def test_person_plans_looks_approves_and_sees_the_plan_followed(
 
     see_it_followed(page, around)
     look_up_why_a_partition_moved(page, around)
-    assert around.forked()  # as `make dev` has it
 
 
 def leave_until_done(page: Page, around: Surroundings, states: list[str]) -> None:

@@ -6,7 +6,6 @@ Commands import what they need when they run, so that `fairlead assign` does not
 import signal
 import sys
 from collections.abc import Callable
-from importlib.abc import MetaPathFinder
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -47,11 +46,6 @@ WITHOUT_SERVICES: Final = frozenset(
         *(None, "assign", "partition", "decide", "simulate", "sandbox", "spark", "survey"),
         *("demo", "dev"),
     }
-)
-
-#: Commands that people wait for, and that hand no data frame to anybody; Spark's client needs it.
-WITHOUT_PANDAS: Final = frozenset(
-    {"brake", "groups", "history", "lag", "look", "plan", "plans", "release", "survey", "why"}
 )
 
 app = typer.Typer(
@@ -206,20 +200,9 @@ def _recorded(name: str, run: Callable[[Path, "Console"], object]) -> None:
         run(state_dir, Console())
 
 
-class _NoPandas(MetaPathFinder):
-    """Lets pyarrow, which looks for pandas whatever it is asked, find none: it takes a second."""
-
-    def find_spec(self, fullname: str, *_: object) -> None:
-        """Refuse pandas."""
-        if fullname == "pandas":
-            raise ModuleNotFoundError("no command of fairlead uses pandas", name=fullname)
-
-
 def main() -> None:
     """Run the command line; an error of ours is one line on standard error and exit code 1."""
     one_thread()
-    if len(sys.argv) > 1 and sys.argv[1] in WITHOUT_PANDAS:
-        sys.meta_path.insert(0, _NoPandas())
     # A shell starts what it puts in the background with SIGINT ignored; both signals must stop what
     # a command has started, in order.
     signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -5,7 +5,6 @@ modules of this package).
 """
 
 import json
-import os
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -21,7 +20,6 @@ from rich.status import Status
 from fairlead.domain.as_problem import Ownership
 from fairlead.errors import SandboxError
 from fairlead.kafka.gateway import KafkaGateway
-from fairlead.sandbox.supervisor import Supervisor
 from fairlead.store.engine import create_store_engine
 from fairlead.store.history_queries import read_groups
 from fairlead.store.plans import PlanStore
@@ -31,7 +29,6 @@ from fairlead.surfaces.demo.load import Load
 from fairlead.surfaces.demo.report import Found, GroupReport, LeftAlone
 from fairlead.surfaces.demo.scenario import CURED, CURED_BY_BROKER, DEMO_GROUPS, DemoGroup
 from fairlead.surfaces.demo.topics_and_consumers import Consumers, broker_follows, create_backlog
-from fairlead.surfaces.up.running import forks
 from fairlead.wire.document import PlanDocument
 
 JOIN_TIMEOUT_S = 180.0
@@ -294,7 +291,6 @@ def demo(state_dir: Path, console: Console) -> None:
         with console.status("Starting Kafka and Postgres ..."):
             around = stack.enter_context(demo_environment(state_dir, progress=console.print))
         console.print("[bold]Started Kafka and Postgres[/]")
-        stack.enter_context(_fork_server(around, console))
         reports = _Demo(around, console, stack).run()
         path = state_dir / "demo" / "report.json"
         main, *others = [report.as_dict() for report in reports]
@@ -317,22 +313,6 @@ def lags_of(offsets: pa.Table) -> dict[str, Lags]:
         lag = max(0, row["end_offset"] - done)
         lags.setdefault(row["group"], {}).setdefault(row["topic"], {})[row["partition"]] = lag
     return lags
-
-
-@contextmanager
-def _fork_server(around: DemoEnvironment, console: Console) -> Iterator[None]:
-    """Import once what all runs need, while everything else starts."""
-    with (
-        (around.dagster_home / "forkserver.log").open("w") as log,
-        Supervisor(
-            [forks()],
-            log=log,
-            tell=console.print,
-            state_dir=around.settings.state_dir,
-            environment=os.environ,
-        ),
-    ):
-        yield
 
 
 def _settled(consumers: Consumers) -> bool:

@@ -67,7 +67,7 @@ def running(
     log: TextIO,
     tell: Callable[[str], None],
 ) -> Iterator[Planning]:
-    """Run Dagster, pages, Spark and what starts runs; the block begins when all of them answer.
+    """Run Dagster, pages and Spark; the block begins when all of them answer.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ def running(
         socket = Path(folder) / "code.sock"
         workspace = furnish(home, socket)
         parts = (
-            *(forks(), code(socket), daemon(workspace), webserver(workspace, at)),
+            *(code(socket), daemon(workspace), webserver(workspace, at)),
             *(pages(at), spark(state_dir)),
         )
         with Supervisor(
@@ -114,11 +114,6 @@ def running(
         ) as supervisor:
             supervisor.wait_ready("code", "webserver", "pages")
             yield planning(at.dagster, turn_on=plan)
-
-
-def forks() -> Part:
-    """Return what imports once what all runs need."""
-    return Part("forks", (sys.executable, "-m", f"{PIPELINE}.forkserver"))
 
 
 def code(socket: Path) -> Part:

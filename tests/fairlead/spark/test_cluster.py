@@ -13,7 +13,6 @@ import pyspark
 import pytest
 
 from benchmarks.recorded import Size, snapshot
-from fairlead.spark.class_archive import java_options
 from fairlead.spark.planning import SUMMARY
 from fairlead.spark.session import JAVA_OPTIONS
 from fairlead.spark.warehouse import Warehouse
@@ -73,7 +72,7 @@ def connect_server(tmp_path: Path) -> Iterator[str]:
         "org.apache.spark.deploy.SparkSubmit",
         *("--master", "local[2]", "--conf", "spark.ui.enabled=false"),
         *("--conf", "spark.connect.grpc.binding.port=0"),
-        *("--driver-java-options", f"{JAVA_OPTIONS} {java_options()}"),
+        *("--driver-java-options", JAVA_OPTIONS),
         *("--class", "org.apache.spark.sql.connect.service.SparkConnectServer"),
         "spark-internal",
     )

@@ -34,9 +34,7 @@ from tests.ui.running import free_port
 from tests.waiting import PATIENCE_S, eventually
 
 FAIRLEAD = Path(sys.executable).with_name("fairlead")
-PARTS = ("code", "daemon", "webserver", "pages", "spark", "forks")
-#: A run's process is a child of one of them.
-RUNNERS = ("code", "forks", "fork server")
+PARTS = ("code", "daemon", "webserver", "pages", "spark")
 LAUNCH = """
 mutation Launch($parameters: ExecutionParams!) {
   launchRun(executionParams: $parameters) { ... on LaunchRunSuccess { run { runId } } }
@@ -275,18 +273,17 @@ def process_of(name: str, state_dir: Path, at: At) -> psutil.Process:
         if name == "spark":
             server = WarmServer.recorded(state_dir)
             return None if server is None else server.process()
-        names = {name, "fork server"} if name == "forks" else {name}  # it writes itself down, too
-        recorded_here = (part for part in still_running(state_dir) if part.name in names)
+        recorded_here = (part for part in still_running(state_dir) if part.name == name)
         return next((part.process() for part in recorded_here), None)
 
     return process_of_a_run(state_dir, at) if name == "run" else found(find)
 
 
 def process_of_a_run(state_dir: Path, at: At) -> psutil.Process:
-    """Launch a run of the job look; return its process, which a part has started or forked."""
+    """Launch a run of the job look; return its process, which the code server has started."""
 
     def workers() -> set[psutil.Process]:
-        parts = (part for part in still_running(state_dir) if part.name in RUNNERS)
+        parts = (part for part in still_running(state_dir) if part.name == "code")
         parents = [parent for part in parts if (parent := part.process()) is not None]
         children = {child for parent in parents for child in parent.children()}
         return {child for child in children if "resource_tracker" not in " ".join(command(child))}
