@@ -1,6 +1,7 @@
 """Fairlead and Dagster of this checkout, beside services of their own.
 
-Belongs here: settings and databases, running commands, Dagster's daemon and `dagster dev`, and asking its UI. Does not: what is timed (`reaction`, `reaction_chain`).
+Belongs here: settings and databases, running commands, Dagster's daemon and `dagster dev`, and
+asking its UI. Does not: what is timed (`reaction`, `reaction_chain`).
 """
 
 import json
