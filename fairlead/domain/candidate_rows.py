@@ -181,6 +181,8 @@ def _judged(judgement: Judgement, problem: Problem) -> Row:
         "chosen": None if chosen is None else chosen.assignor,
         "capacities": capacity_rows(lasting(judgement.capacities, problem.members)),
         "arrival_rates": judgement.outlook.arrivals,
+        "backlog": judgement.outlook.backlog,
+        "behind_s": judgement.outlook.late_s,
         "capacity_used": judgement.outlook.capacities,
         "reasons": [],
         "owner": problem.owner,

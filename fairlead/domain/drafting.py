@@ -37,7 +37,10 @@ _SUMMARY: Final = [
     *("consumers_wanted", "consumers_why", "costs", "capacities", "statuses"),
 ]
 #: The lists of numbers in the table of candidates.
-_NUMBERS: Final = ("partition_counts", "weights", "owner", "arrival_rates", "capacity_used")
+_NUMBERS: Final = (
+    *("partition_counts", "weights", "owner"),
+    *("arrival_rates", "backlog", "behind_s", "capacity_used"),
+)
 
 
 @dataclass(frozen=True)
@@ -301,19 +304,18 @@ class _Layout:
         }
 
     def prospect(self, assignments: _Assignments, row: int, horizon_s: float) -> Prospect | None:
-        """Return what the judgement expects of the group; what waits now is the lag it saw.
-
-        None: it does not say.
-        """
-        arrivals = assignments.numbers("arrival_rates", row).astype(np.float64)
+        """Return what the judgement expects of the group; None: it does not say."""
+        arrivals, backlog, behind_s = (
+            assignments.numbers(name, row).astype(np.float64)
+            for name in ("arrival_rates", "backlog", "behind_s")
+        )
         if arrivals.size < self.owner.size:
             return None
-        arriving = np.where(arrivals > 0, arrivals, np.inf)
         outlook = Outlook(
             arrivals=arrivals,
             deviation=np.zeros_like(arrivals),
-            backlog=self.weights,
-            late_s=self.weights / arriving,
+            backlog=backlog,
+            late_s=behind_s,
             capacities=assignments.numbers("capacity_used", row).astype(np.float64),
         )
         counts = dict(zip(self.topics, self.counts.tolist(), strict=True))

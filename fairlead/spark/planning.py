@@ -78,6 +78,8 @@ _JUDGED: Final = {
     "chosen": pa.string(),
     "capacities": _CAPACITIES,
     "arrival_rates": pa.list_(pa.float64()),
+    "backlog": pa.list_(pa.float64()),
+    "behind_s": pa.list_(pa.float64()),
     "capacity_used": pa.list_(pa.float64()),
     "statuses": pa.list_(pa.string()),
 }
@@ -99,7 +101,8 @@ What was judged stands in the row `observed` as well: the diagnosis with its nam
 seconds until it is within its objective, null where it never is; how many consumers are wanted,
 and why; what records cost, as JSON; the decision (`plan` or `no change`) with its reason and the
 assignor `chosen`; `capacities`, what is known of members now; `arrival_rates`, records a second of
-each partition, and `capacity_used`, records a second that each of `members` counts with;
+each partition, with its `backlog` in records and how old that is in seconds, `behind_s`;
+`capacity_used`, records a second that each of `members` counts with;
 `statuses`, those that its partitions have, where a plan is decided on. All are null where there is
 nothing to assign.
 """
