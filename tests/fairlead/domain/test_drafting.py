@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
@@ -42,8 +43,12 @@ def snapshot(
     *,
     error: str | None = None,
     assignors: tuple[str, ...] = POLICY.assignors,
+    commits_every: int = 1,
 ) -> SnapshotTables:
-    """Return the tables of one group, judged by looks of what `tests.recalled` makes of it."""
+    """Return the tables of one group, judged by looks of what `tests.recalled` makes of it.
+
+    Its members commit once in so many looks.
+    """
     described = SNAPSHOT | {"snapshot_at": DAY, "cohort": "orders", "error": error}
     names = sorted(row["member"] for row in members)
     owner = [-1] * len(lags)
@@ -66,7 +71,7 @@ def snapshot(
     group = Group(
         {**described, "protocol": "range", "group_type": CLASSIC},
         roster.to_pylist(),
-        recalled(look),
+        _held_back(recalled(look), commits_every),
     )
     return SnapshotTables(
         "s1",
@@ -77,6 +82,14 @@ def snapshot(
             [as_batch(judge_group(group, PlanningOptions(assignors=assignors)))]
         ),
     )
+
+
+def _held_back(looks: pa.Table, every: int) -> pa.Table:
+    """Let commits stand until the next look of which the number is a multiple."""
+    rows = looks.to_pylist()
+    for number, row in enumerate(rows):
+        row["committed"] = rows[number - number % every]["committed"]
+    return pa.Table.from_pylist(rows, looks.schema)
 
 
 def decide(tables: SnapshotTables, policy: Policy = POLICY) -> NoPlan:
@@ -122,6 +135,16 @@ def test_draft_says_what_was_found() -> None:
         draft.predicted["late_s"],
         found.late_s,
     ]
+
+
+def test_what_is_expected_under_other_plans_is_what_the_analysis_expects() -> None:
+    """Members that commit once in several looks are not behind by what they have yet to commit."""
+    draft = decide(snapshot(TWO, [100, 60, 5], commits_every=4))
+    assert isinstance(draft, PlanDraft)
+    assert draft.prospect is not None
+    assert draft.findings is not None
+    as_it_is = draft.prospect.outlook.forecast(np.array([0, 0, 1], np.int32), 1800.0)
+    assert as_it_is.late_s == pytest.approx(draft.findings.late_s)
 
 
 def test_reasons_of_an_assignor_stand_beside_its_moves() -> None:
