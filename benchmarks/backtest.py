@@ -2,7 +2,7 @@
 
 `python -m benchmarks.backtest FOLDER` writes it as a warehouse of snapshots; then
 `FAIRLEAD_WAREHOUSE=FOLDER fairlead backtest orders` replays it.
-Belongs here: the week. Does not: the simulation (`fairlead.simulation`), or the backtest
+Belongs here: the week. Does not: the simulation (`benchmarks.simulation`), or the backtest
 (`fairlead.surfaces.backtest`).
 """
 
@@ -14,13 +14,15 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from benchmarks import harness
+from benchmarks.simulation.churn import MemberChange
+from benchmarks.simulation.controllers import ByAssignor
+from benchmarks.simulation.loop import run
+from benchmarks.simulation.scenario import Scenario
+from benchmarks.simulation.world import ScenarioWorld
 from fairlead.domain.snapshot import GROUPS, MEMBERS
-from fairlead.simulation.churn import MemberChange
-from fairlead.simulation.consumption import Int32
-from fairlead.simulation.controllers import START, ByAssignor, Moment
-from fairlead.simulation.loop import Cadence, run
-from fairlead.simulation.scenario import Scenario
-from fairlead.simulation.world import World
+from fairlead.simulation.controllers import START, Moment
+from fairlead.simulation.loop import Cadence
+from fairlead.simulation.world import Int32
 from fairlead.spark.lag import LAG
 from fairlead.spark.warehouse import Warehouse
 
@@ -41,7 +43,7 @@ CHANGES = (
 )
 
 
-def week(seed: int = 1) -> World:
+def week(seed: int = 1) -> ScenarioWorld:
     """Let popularity be Zipf's and wander, and load follow the day."""
     scenario = Scenario(
         name="week",
@@ -52,7 +54,7 @@ def week(seed: int = 1) -> World:
         topics=TOPICS,
         changes=CHANGES,
     )
-    world = World.of(scenario, seed=seed, hours=HOURS, step_s=STEP_S)
+    world = ScenarioWorld.of(scenario, seed=seed, hours=HOURS, step_s=STEP_S)
     rng = np.random.default_rng(seed)
     every = round(EVERY_S / STEP_S)
     rates = np.repeat(_drifting(world.steps // every, rng), every, axis=0)

@@ -14,9 +14,8 @@ from typing import Final, Literal
 import numpy as np
 
 from assignors.problem import Problem
-from fairlead.simulation.consumption import Int32
 from fairlead.simulation.controllers import ByPlans, Moment
-from fairlead.simulation.traffic import Float64
+from fairlead.simulation.world import Float64, Int32
 
 Rule = Literal["BFD", "MBF", "MWF", "MBFP", "MWFP"]
 RULES: Final[tuple[Rule, ...]] = ("BFD", "MBF", "MWF", "MBFP", "MWFP")

@@ -11,14 +11,17 @@ here, ten for each of their units, so that Poisson noise stays below a hundredth
 """
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-from fairlead.simulation.loop import Cadence, Run
-from fairlead.simulation.scenario import CommitHabit, Scenario
-from fairlead.simulation.traffic import Float64, Traffic
+from benchmarks.simulation.loop import ScenarioRun
+from benchmarks.simulation.scenario import CommitHabit, Scenario
+from benchmarks.simulation.traffic import Traffic
+from fairlead.simulation.loop import Cadence
+from fairlead.simulation.world import Float64
 
 #: Records a second that are packed into a consumer, and that it can do.
 PACKED: Final = 1000.0
@@ -100,15 +103,20 @@ class Score:
     moves: int
 
     @classmethod
-    def of(cls, run: Run, *, warm_up_s: float = 10 * TURN_S) -> "Score":
+    def of(cls, run: ScenarioRun, *, warm_up_s: float = 10 * TURN_S) -> "Score":
         """Measure a run, after a warm-up."""
         world = run.world
         waited, records = record_delays(run)
         first = round(warm_up_s / world.step_s)
         p50, p99 = _quantiles(waited[first:].ravel(), records[first:].ravel(), (0.5, 0.99))
         plans = [h for h in run.handovers if h.planned and h.at_s >= warm_up_s]
+        moved_rates = [
+            world.rates[round(at_s / world.step_s), before != after].sum()
+            for (_, before), (at_s, after) in pairwise(run.owners)
+            if at_s >= warm_up_s
+        ]
         decisions = (world.steps - first) * world.step_s / run.cadence.decision_s
-        moved = sum(plan.moved_rate for plan in plans) / CAPACITY
+        moved = float(sum(moved_rates)) / CAPACITY
         return cls(
             p50_s=round(p50, 2),
             p99_s=round(p99, 2),
@@ -118,7 +126,7 @@ class Score:
         )
 
 
-def members_used(run: Run, *, warm_up_s: float = 10 * TURN_S) -> float:
+def members_used(run: ScenarioRun, *, warm_up_s: float = 10 * TURN_S) -> float:
     """Return how many consumers were given something, on average over time."""
     end = run.world.steps * run.world.step_s
     since = [at for at, _ in run.owners]
@@ -127,7 +135,7 @@ def members_used(run: Run, *, warm_up_s: float = 10 * TURN_S) -> float:
     return float(np.average(used, weights=lengths))
 
 
-def record_delays(run: Run) -> tuple[Float64, Float64]:
+def record_delays(run: ScenarioRun) -> tuple[Float64, Float64]:
     """Return how long what arrived in each step waited, and how many records that is, (N, P).
 
     What is still unread at the end has waited until then at least, and counts as that.

@@ -3,7 +3,7 @@
 Belongs here: running every scenario with everybody who can decide, and writing loop.json. Does not:
 the goals (`loop_goals`), tables and the plot (`loop_report`), Landau's workload (`loop_landau`),
 diagnoses (`loop_diagnosis`, `loop_flips`), whether what is told comes true (`loop_told`), or the
-simulation itself (`fairlead.simulation`).
+simulation itself (`benchmarks.simulation`).
 
 Names are those of scenarios, `landau`, `diagnosis`, `flips` and `told`; without, everything is run,
 and written down; `--report` draws it again from loop.json.
@@ -28,11 +28,11 @@ from benchmarks import (
 )
 from benchmarks.landau import STEP_S, TURN_S
 from benchmarks.loop_goals import goals
-from fairlead.simulation.catalogue import SCENARIOS, scenario
+from benchmarks.simulation.catalogue import SCENARIOS
+from benchmarks.simulation.registry import CONTROLLERS, simulate
+from benchmarks.simulation.run_figures import RunFigures
+from benchmarks.simulation.world import ScenarioWorld
 from fairlead.simulation.loop import Cadence
-from fairlead.simulation.registry import CONTROLLERS, simulate
-from fairlead.simulation.run_figures import RunFigures
-from fairlead.simulation.world import World
 
 RESULTS: Final = Path(__file__).with_name("loop.json")
 HOURS: Final = 48.0
@@ -90,12 +90,12 @@ def main() -> None:
 
 def measure(name: str) -> list[dict[str, Any]]:
     """Run a scenario with everybody who can decide."""
-    what = scenario(name)
-    world = World.of(what, seed=SEED, hours=HOURS)
+    what = SCENARIOS[name]
+    world = ScenarioWorld.of(what, seed=SEED, hours=HOURS)
     rows = []
     for decider in CONTROLLERS:
         began = time.perf_counter()
-        course = RunFigures.of(simulate(world, what, decider, CADENCE))
+        course = RunFigures.of(simulate(world, decider, CADENCE))
         row = {"scenario": name, "kind": what.kind, "events": what.events}
         seconds = round(time.perf_counter() - began, 2)
         rows.append({**row, "controller": decider, **course.as_dict(), "seconds": seconds})

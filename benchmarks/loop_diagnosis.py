@@ -1,7 +1,7 @@
 """How often the diagnosis is right over random groups.
 
 Belongs here: how many groups, and the goal. Does not: the groups and their marks
-(`fairlead.simulation`).
+(`benchmarks.simulation`).
 """
 
 from collections.abc import Callable, Iterable

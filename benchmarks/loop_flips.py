@@ -9,12 +9,13 @@ from typing import Any, Final
 
 from benchmarks.loop_goals import Goal
 from benchmarks.random_scenarios import CAUSES, random_scenario
+from benchmarks.simulation.loop import run
+from benchmarks.simulation.planner import Planner
+from benchmarks.simulation.traffic import HOUR_S
+from benchmarks.simulation.world import ScenarioWorld
 from fairlead.domain.judgement.rules import Rules
 from fairlead.simulation.controllers import START
-from fairlead.simulation.loop import Cadence, run
-from fairlead.simulation.planner import Planner
-from fairlead.simulation.traffic import HOUR_S
-from fairlead.simulation.world import World
+from fairlead.simulation.loop import Cadence
 
 #: Of each way of sharing; every other one is late.
 GROUPS: Final = 25
@@ -47,7 +48,7 @@ def _numbers() -> list[int]:
 def _flips(number: int, client: str, seed: int) -> bool:
     scenario = replace(random_scenario(number).scenario, client=client)
     planner = Planner(Rules(), plans=False)
-    run(World.of(scenario, seed=seed, hours=_HOURS), planner, _CADENCE)
+    run(ScenarioWorld.of(scenario, seed=seed, hours=_HOURS), planner, _CADENCE)
     since = START.timestamp() + (_HOURS - 1) * HOUR_S
     said = {judgement.diagnosis.name for at, judgement in planner.judgements if at >= since}
     return len(said) > 1

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from fairlead.simulation.registry import (
+from benchmarks.simulation.registry import (
     NEVER_PLANNED,
     ORACLE,
     PLANNER,

@@ -1,7 +1,7 @@
 """Landau's workload: the planner beside their rules, at the same number of consumers.
 
 Belongs here: which deltas, rules and keys of a policy are compared. Does not: the workload and the
-rules themselves (`fairlead.simulation`).
+rules themselves (`benchmarks.simulation`).
 
 A group has as many consumers as Modified Worst Fit uses on average where it may use as many as it
 likes, rounded up; `objective` is 2 s, and everybody looks and decides every 30 s.
@@ -24,12 +24,13 @@ from benchmarks.landau import (
     members_used,
 )
 from benchmarks.loop_goals import Goal
+from benchmarks.simulation.controllers import ByAssignor
+from benchmarks.simulation.loop import run
+from benchmarks.simulation.oracle import Lagging
+from benchmarks.simulation.planner import Planner
+from benchmarks.simulation.world import ScenarioWorld
 from fairlead.domain.judgement.rules import Rules
-from fairlead.simulation.controllers import ByAssignor, Controller
-from fairlead.simulation.loop import run
-from fairlead.simulation.oracle import Lagging
-from fairlead.simulation.planner import Planner
-from fairlead.simulation.world import World
+from fairlead.simulation.controllers import Controller
 
 DELTAS: Final = (5.0, 15.0, 25.0)
 TURNS: Final = 250
@@ -48,9 +49,9 @@ def measure(seed: int) -> list[dict[str, Any]]:
 
 
 def _measure(delta: float, seed: int) -> list[dict[str, Any]]:
-    plenty = World.of(landau(delta, PLENTY), seed=seed, hours=_HOURS, step_s=STEP_S)
+    plenty = ScenarioWorld.of(landau(delta, PLENTY), seed=seed, hours=_HOURS, step_s=STEP_S)
     members = ceil(members_used(run(plenty, BinPacking("MWF", PACKED), CADENCE)))
-    world = World.of(landau(delta, members), seed=seed, hours=_HOURS, step_s=STEP_S)
+    world = ScenarioWorld.of(landau(delta, members), seed=seed, hours=_HOURS, step_s=STEP_S)
     deciders: dict[str, Controller] = {
         "range": ByAssignor("range"),
         "cooperative-sticky": ByAssignor("sticky"),

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from benchmarks.harness import DOCS, Bench
-from fairlead.simulation.catalogue import scenario
-from fairlead.simulation.registry import (
+from benchmarks.simulation.catalogue import SCENARIOS
+from benchmarks.simulation.registry import (
     CONTROLLERS,
     NEVER_PLANNED,
     ORACLE,
@@ -30,7 +30,7 @@ _PEERS: Final = (NEVER_PLANNED, STICKY, PUBLISHED_RULE, PUBLISHED_RULE_ALWAYS)
 
 def show_courses(bench: Bench, rows: Sequence[Row]) -> None:
     """Print everybody in one scenario."""
-    first = scenario(rows[0]["scenario"])
+    first = SCENARIOS[rows[0]["scenario"]]
     headings = ("who decides", "late", "p99 s", "plans", "moves", "rebalances", "moved", "s")
     keys = ("late", "p99_s", "plans", "moves", "rebalances", "rebalance_moves", "seconds")
     bench.show(

@@ -12,7 +12,7 @@ which the owner truly was at its limit, hold the partition in shares that differ
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, Final, TypeVar
 
@@ -20,17 +20,17 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.loop_goals import Goal
+from benchmarks.simulation.catalogue import SCENARIOS
+from benchmarks.simulation.loop import ScenarioRun, run
+from benchmarks.simulation.planner import Planner
+from benchmarks.simulation.run_figures import LATE_S
+from benchmarks.simulation.world import ScenarioWorld
 from fairlead.domain.judgement.forecast import STAYS_S, Forecast
 from fairlead.domain.judgement.peers import linked
 from fairlead.domain.judgement.rules import Rules
-from fairlead.simulation.catalogue import SCENARIOS, scenario
-from fairlead.simulation.consumption import Int32
 from fairlead.simulation.controllers import START
-from fairlead.simulation.loop import Cadence, Run, run
-from fairlead.simulation.planner import Planner
-from fairlead.simulation.run_figures import LATE_S, time_lags
-from fairlead.simulation.traffic import Float64
-from fairlead.simulation.world import World
+from fairlead.simulation.loop import Cadence
+from fairlead.simulation.world import Float64, Int32
 
 Places = npt.NDArray[np.intp]
 Mask = npt.NDArray[np.bool_]
@@ -110,9 +110,9 @@ _GOALS: Final = (
 def _told(job: _Job) -> Rows:
     """Run a group; count what was told of it and came true."""
     name, client, planned, seed = job
-    what = scenario(name, client)
+    what = SCENARIOS[name] if client is None else replace(SCENARIOS[name], client=client)
     hours = _CHANGING_HOURS if what.kind == "changing" else _HOURS
-    world = World.of(what, seed=seed, hours=hours if client is None else _COSTLY_HOURS)
+    world = ScenarioWorld.of(what, seed=seed, hours=hours if client is None else _COSTLY_HOURS)
     planner = Planner(Rules(), plans=planned)
     ran = run(world, planner, Cadence())
     if client is not None:
@@ -124,17 +124,17 @@ def _told(job: _Job) -> Rows:
 class _Future:
     """What then happened: `late` and `in_time_at` by step, bool and int64 of shape (N + 1,)."""
 
-    ran: Run
+    ran: ScenarioRun
     late: Mask
     in_time_at: Places
     behind: Float64
 
     @classmethod
-    def of(cls, ran: Run) -> "_Future":
+    def of(cls, ran: ScenarioRun) -> "_Future":
         """Look at a run; what crawls or is stuck is left out."""
         world = ran.world
         ill = np.isfinite(world.limits).any(axis=0) | world.uncommitted.any(axis=0)
-        behind = np.where(ill, 0.0, time_lags(ran))
+        behind = np.where(ill, 0.0, ran.time_lags())
         late: Mask = np.atleast_1d((behind > LATE_S).any(axis=1))
         steps = np.arange(late.size)
         next_late = np.minimum.accumulate(np.where(late, steps, late.size)[::-1])[::-1]
@@ -164,7 +164,7 @@ class _Future:
         return float(spare.min()), float(np.ptp(spare))
 
 
-def _caught_up(ran: Run, planner: Planner) -> Iterator[dict[str, Any]]:
+def _caught_up(ran: ScenarioRun, planner: Planner) -> Iterator[dict[str, Any]]:
     """Count how often it was told right when a late group would be in time."""
     world, future = ran.world, _Future.of(ran)
     planned_at = {round(item.at_s / world.step_s) for item in ran.handovers if item.planned}
@@ -200,7 +200,7 @@ def _between(forecast: Forecast, seconds: float) -> bool:
     return low <= seconds <= high
 
 
-def _costs(ran: Run, planner: Planner, client: str) -> Iterator[dict[str, Any]]:
+def _costs(ran: ScenarioRun, planner: Planner, client: str) -> Iterator[dict[str, Any]]:
     """Count how many costs are known that must be, and how many intervals hold the truth."""
     world, stretches = ran.world, _stretches(ran)
     for at, judgement in planner.judgements:
@@ -224,7 +224,7 @@ def _costs(ran: Run, planner: Planner, client: str) -> Iterator[dict[str, Any]]:
         }
 
 
-def _stretches(ran: Run) -> list[tuple[Places, dict[int, Float64]]]:
+def _stretches(ran: ScenarioRun) -> list[tuple[Places, dict[int, Float64]]]:
     """Return each member's partitions, and their shares of the records in stretches at its limit.
 
     By the step in which a stretch ended; nobody plans, so that owners stay.
@@ -246,7 +246,7 @@ def _stretches(ran: Run) -> list[tuple[Places, dict[int, Float64]]]:
     return found
 
 
-def _truth(ran: Run, step: int) -> Float64:
+def _truth(ran: ScenarioRun, step: int) -> Float64:
     """Return what records truly take, over the usual of what is connected by who has read what."""
     world = ran.world
     costs, rates = world.costs[step], world.rates[step]

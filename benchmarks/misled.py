@@ -1,7 +1,7 @@
 """Scenarios in which plans make it worse, on purpose: what no look at a group before them can tell.
 
 Belongs here: these scenarios by name. Does not: those in which plans help, or do no harm
-(`fairlead.simulation.catalogue`).
+(`benchmarks.simulation.catalogue`).
 """
 
 from collections.abc import Callable, Mapping
@@ -11,12 +11,11 @@ from typing import Final
 
 import numpy as np
 
-from fairlead.simulation.catalogue import scenario
-from fairlead.simulation.loop import Cadence
-from fairlead.simulation.registry import PLANNER, simulate
-from fairlead.simulation.scenario import Scenario, Spoil
-from fairlead.simulation.traffic import Surge
-from fairlead.simulation.world import World
+from benchmarks.simulation.catalogue import SCENARIOS
+from benchmarks.simulation.registry import PLANNER, simulate
+from benchmarks.simulation.scenario import Scenario, Spoil
+from benchmarks.simulation.traffic import Surge
+from benchmarks.simulation.world import ScenarioWorld
 
 #: Of ten members, what each reads under `range`.
 _AT_HOME: Final = {member: tuple(range(10 * member, 10 * member + 10)) for member in range(10)}
@@ -26,14 +25,14 @@ def _dear_abroad(share: float) -> Scenario:
     """Every partition's records are dear to whoever is not its owner under `range`."""
     spoils = tuple(Spoil(mine, member, share) for member, mine in _AT_HOME.items())
     what = f"`skew`; whoever reads what is another's under range does {share:.0%} of its speed"
-    return replace(scenario("skew"), name=f"dear-abroad-{share:.0%}", what=what, spoils=spoils)
+    return replace(SCENARIOS["skew"], name=f"dear-abroad-{share:.0%}", what=what, spoils=spoils)
 
 
 def _crowded(name: str) -> Scenario:
     """Whoever gets more partitions than it had becomes slow."""
     crowd = Spoil(tuple(range(100)), None, 0.5, most=10)
     what = f"`{name}`; whoever reads more than ten partitions does half of its speed"
-    return replace(scenario(name), name=f"crowded-{name}", what=what, spoils=(crowd,))
+    return replace(SCENARIOS[name], name=f"crowded-{name}", what=what, spoils=(crowd,))
 
 
 def _turned(seed: int) -> Scenario:
@@ -42,9 +41,9 @@ def _turned(seed: int) -> Scenario:
     What its givers keep goes quiet. The owners before the plan would be a little overloaded, and
     those after it are by two thirds.
     """
-    before = scenario("pair")
-    world = World.of(before, seed=seed, hours=12.0)
-    (_, old), (planned_s, new) = simulate(world, before, PLANNER, Cadence()).owners[:2]
+    before = SCENARIOS["pair"]
+    world = ScenarioWorld.of(before, seed=seed, hours=12.0)
+    (_, old), (planned_s, new) = simulate(world, PLANNER).owners[:2]
     givers = set(old[old != new].tolist())
     rates, surges = world.rates[0], []
     for member, speed in enumerate(before.speeds):

@@ -17,14 +17,15 @@ from typing import Any, Final
 
 import numpy as np
 
-from fairlead.simulation.churn import replacements
-from fairlead.simulation.costs import TrueCosts
-from fairlead.simulation.crawling import Crawl
-from fairlead.simulation.misses import Misses
-from fairlead.simulation.scenario import CommitHabit, Scenario, Slow, Stuck
-from fairlead.simulation.sharing.clients import CLIENTS
-from fairlead.simulation.traffic import HOUR_S, Float64, Surge, Traffic
-from fairlead.simulation.world import World
+from benchmarks.simulation.churn import replacements
+from benchmarks.simulation.costs import TrueCosts
+from benchmarks.simulation.crawling import Crawl
+from benchmarks.simulation.misses import Misses
+from benchmarks.simulation.scenario import CommitHabit, Scenario, Slow, Stuck
+from benchmarks.simulation.sharing.clients import CLIENTS
+from benchmarks.simulation.traffic import HOUR_S, Surge, Traffic
+from benchmarks.simulation.world import ScenarioWorld
+from fairlead.simulation.world import Float64
 
 _CALM: Final = 0.85
 _CLEAR: Final = 1.15
@@ -178,7 +179,7 @@ class _Draw:
 
     def work(self) -> Float64:
         """Return what arrives at the start, in records of the usual kind a second, shape (P,)."""
-        work: Float64 = World.of(self.scenario, hours=10 / HOUR_S).work[0]
+        work: Float64 = ScenarioWorld.of(self.scenario, hours=10 / HOUR_S).work[0]
         return work
 
     def used(self, work: Float64, speeds: Float64 | None = None) -> Float64:
@@ -282,7 +283,7 @@ class _Draw:
     def throttled_partition(self, work: Float64) -> tuple[Scenario, list[str]] | None:
         """One partition is read at a part of what arrives, whoever owns it."""
         partition = int(self.rng.integers(work.size))
-        rates = World.of(self.scenario, hours=10 / HOUR_S).rates[0]
+        rates = ScenarioWorld.of(self.scenario, hours=10 / HOUR_S).rates[0]
         per_s = float(rates[partition] * self.rng.uniform(0.1, 0.6))
         crawling = (Crawl(partition, per_s, from_s=self.since_s),)
         return replace(self.scenario, crawling=crawling), [self.name(partition)]

@@ -12,14 +12,15 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.random_scenarios import HOURS, Labelled
+from benchmarks.simulation.loop import ScenarioRun, run
+from benchmarks.simulation.planner import Planner
+from benchmarks.simulation.run_figures import LATE_S
+from benchmarks.simulation.traffic import HOUR_S
+from benchmarks.simulation.world import ScenarioWorld
 from fairlead.domain.judgement.rules import Rules
-from fairlead.simulation.consumption import Int32
 from fairlead.simulation.controllers import START
-from fairlead.simulation.loop import Cadence, Run, run
-from fairlead.simulation.planner import Planner
-from fairlead.simulation.run_figures import LATE_S, time_lags
-from fairlead.simulation.traffic import HOUR_S
-from fairlead.simulation.world import World
+from fairlead.simulation.loop import Cadence
+from fairlead.simulation.world import Int32
 
 #: Answers: a diagnosis and the names it is about.
 Answer = tuple[str, frozenset[str]]
@@ -52,7 +53,7 @@ def mark(labelled: Labelled, *, plans: bool, seed: int = 0) -> list[Marked]:
     ever. With them it is as long as it makes anybody late; then healthy is, and in between also
     recovering.
     """
-    world = World.of(labelled.scenario, seed=seed, hours=HOURS)
+    world = ScenarioWorld.of(labelled.scenario, seed=seed, hours=HOURS)
     cadence = Cadence()
     planner = Planner(Rules(), plans=plans)
     ran = run(world, planner, cadence)
@@ -76,9 +77,9 @@ def mark(labelled: Labelled, *, plans: bool, seed: int = 0) -> list[Marked]:
 class _Truth:
     """What would be right at a moment of a run."""
 
-    def __init__(self, labelled: Labelled, ran: Run) -> None:
+    def __init__(self, labelled: Labelled, ran: ScenarioRun) -> None:
         self._labelled, self._world = labelled, ran.world
-        self._behind = time_lags(ran)
+        self._behind = ran.time_lags()
         self._owners = ran.owners
 
     def allows(self, at_s: float, said: Answer) -> bool:

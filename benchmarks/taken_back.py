@@ -26,16 +26,15 @@ from benchmarks import harness
 from benchmarks.loop import CADENCE, HOURS, SEED
 from benchmarks.loop_goals import Goal
 from benchmarks.misled import MISLED
+from benchmarks.simulation.catalogue import SCENARIOS
+from benchmarks.simulation.loop import ScenarioRun, TakenBack, run
+from benchmarks.simulation.planner import Planner
+from benchmarks.simulation.registry import NEVER_PLANNED, PLANNER, simulate
+from benchmarks.simulation.run_figures import LATE_S, RunFigures
+from benchmarks.simulation.world import ScenarioWorld
 from fairlead.domain.judgement.rules import Rules
-from fairlead.simulation.catalogue import SCENARIOS
-from fairlead.simulation.consumption import Int32
 from fairlead.simulation.controllers import START, Moment
-from fairlead.simulation.loop import Run, run
-from fairlead.simulation.planner import Planner
-from fairlead.simulation.registry import NEVER_PLANNED, PLANNER, simulate
-from fairlead.simulation.run_figures import LATE_S, RunFigures, time_lags
-from fairlead.simulation.scenario import Scenario
-from fairlead.simulation.world import World
+from fairlead.simulation.world import Int32
 
 RESULTS: Final = Path(__file__).with_name("taken_back.json")
 #: Lateness of plans made wrong on purpose, of that of never planning, at most.
@@ -98,32 +97,36 @@ def measure(name: str, hours: float, seed: int) -> dict[str, Any]:
     """Run a scenario with the planner; one that misleads it without any plan, too."""
     misled = name in MISLED
     what = replace(MISLED[name](seed), name=name) if misled else SCENARIOS[name]
-    world = World.of(what, seed=seed, hours=hours)
-    done = simulate(world, what, PLANNER, CADENCE)
+    world = ScenarioWorld.of(what, seed=seed, hours=hours)
+    done = simulate(world, PLANNER, CADENCE)
     course = RunFigures.of(done, warm_up_s=0.0)
     row = {"scenario": name, "misled": misled, "late": course.late, "plans": course.plans}
     row["taken_back"] = course.taken_back
     if misled:
-        never = RunFigures.of(simulate(world, what, NEVER_PLANNED, CADENCE), warm_up_s=0.0)
+        never = RunFigures.of(simulate(world, NEVER_PLANNED, CADENCE), warm_up_s=0.0)
         return {**row, "never_planned_late": never.late}
-    judged = [judge(what, done, place) for place, step in enumerate(done.handovers) if step.back]
+    judged = [
+        judge(done, place)
+        for place, step in enumerate(done.handovers)
+        if isinstance(step, TakenBack)
+    ]
     wrongly = sum(with_it <= without for _, with_it, without in judged)
     return {**row, "wrongly": wrongly, "at_s_late_with_and_without": judged}
 
 
-def judge(what: Scenario, done: Run, place: int) -> tuple[float, float, float]:
+def judge(done: ScenarioRun, place: int) -> tuple[float, float, float]:
     """Say when a plan was taken back, and how late partitions are with it and without it.
 
     Late is in partition-minutes.
     """
-    world, back = done.world, done.handovers[place]
+    world, back, eager = done.world, done.handovers[place], done.world.scenario.eager
     planned_s = next(step.at_s for step in done.handovers[place::-1] if step.planned)
     until_s = back.at_s + Rules().horizon_s
     first, last = (round(at_s / world.step_s) for at_s in (planned_s, until_s))
     late = []
     for without in (False, True):
-        planner = Settled(START.timestamp() + planned_s, without=without, eager=what.eager)
-        lags = time_lags(run(world, planner, CADENCE))[first : last + 1]
+        planner = Settled(START.timestamp() + planned_s, without=without, eager=eager)
+        lags = run(world, planner, CADENCE).time_lags()[first : last + 1]
         late.append(round(float((lags > LATE_S).sum() * world.step_s / 60), 1))
     return back.at_s, late[0], late[1]
 

@@ -26,7 +26,7 @@ PRODUCT: Final = (
 #: What lines are for, by the path of their file: the first that is found in it.
 CAPABILITIES: Final = {
     "the brake, taking back, messages": "hindsight|brake|taking_back|noti[cf]|common/http",
-    "simulation and backtest": "simulation|backtest|observed",
+    "backtest": "simulation|backtest|observed",
     "survey, doctor, up": "survey|doctor|surfaces/up/|cli/(up|running_sandbox|look)[.]|kafka/rights"
     "|surfaces/pipeline|switches",
     "pages, and acting on them": "surfaces/(web|plots|review|offers|links|next_step)|acts"

@@ -35,7 +35,7 @@ import numpy as np
 from fairlead.common.words import length, plural
 from fairlead.domain.judgement.capacities import shown
 from fairlead.domain.judgement.commits import Commits, read_commits
-from fairlead.domain.judgement.decision import Question, State, doubled_s
+from fairlead.domain.judgement.decision import Question, State
 from fairlead.domain.judgement.diagnosis import LOOKS_NEEDED
 from fairlead.domain.judgement.forecast import Outlook
 from fairlead.domain.judgement.looks import Float64, Int32, Looks, Mask
@@ -46,8 +46,6 @@ from fairlead.domain.judgement.weighing import BETTER
 IN_A_ROW: Final = 2
 #: Two ways of becoming late that differ by less than this share are the same.
 CLOSE: Final = 0.1
-#: For so long a group rests after the first plan that made it worse; each further one doubles it.
-FIRST_REST_S: Final = 1800.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,19 +78,6 @@ class Hindsight:
     evidence: str
     owner: Int32
     sure: bool = False
-
-
-def rest_s(times: int) -> float:
-    """Return how long a group rests whose plans made it worse so many times lately, this one too.
-
-    As migrations/sql/hindsight.sql has it, which decides; here for simulations.
-
-    Examples
-    --------
-    >>> [rest_s(times) / 3600 for times in (1, 2, 3, 20)]
-    [0.5, 1.0, 2.0, 168.0]
-    """
-    return doubled_s(FIRST_REST_S, times)
 
 
 def made_worse(question: Question) -> Hindsight | None:

@@ -1,10 +1,11 @@
-"""A consumer group, and whoever decides about it, in a closed loop.
+"""A consumer group in a closed loop: what `fairlead backtest` replays a recorded group with.
 
-`scenario` says what happens to a group, with `traffic`, `costs`, `crawling`, `churn` and `misses`,
-`catalogue` has the scenarios by name; `world` draws one of them by a seed. `consumption` lets
-records wait and be read, by the way in which members share their time (`sharing`); `commits` says
-what of that is committed, `membership` who is there, `seen` what a planner keeps of it.
-`controllers`, `planner` and `oracle` decide who reads what, `registry` has them by name; `loop`
-runs one of them in a world, `run_figures` measures what came of it. Numpy, the assignors and the
-judgement alone: nothing here knows Kafka, Spark, Postgres or Dagster.
+`world` holds what happens to the group, whoever reads: arrivals, members and their speeds.
+`consumption` lets its members read, `commits` says what they have committed, `membership` states
+the group as an assignment problem, `seen` keeps the looks that a planner would have. `controllers`
+decide who reads what, `loop` runs one of them in a world. Numpy, the assignors and the judgement
+alone: nothing here knows Kafka, Spark, Postgres or Dagster.
+
+Made-up groups extend these classes in `benchmarks/simulation`: costs of records, ways in which
+clients read, scenarios.
 """

@@ -6,17 +6,15 @@ Belongs here: when commits come, and what they hold. Does not: reading (`consump
 import numpy as np
 import numpy.typing as npt
 
-from fairlead.simulation.consumption import Int32, Int64, Reading
-from fairlead.simulation.traffic import Float64
-from fairlead.simulation.world import Mask
+from fairlead.simulation.consumption import Reading
+from fairlead.simulation.world import Float64, Int32, Int64, Mask
 
 
 class SimulatedCommits:
     """Committed offsets: what each owner had been given at its last commit.
 
-    A commit comes every so many seconds; in clients that commit in `poll`, with the first poll
-    after that. Whoever gives a partition up commits it, as clients do when a partition is revoked;
-    not a partition that nobody commits.
+    Each member commits at an interval. Whoever gives a partition up commits it, as clients do when
+    a partition is revoked.
 
     Parameters
     ----------
@@ -52,24 +50,14 @@ class SimulatedCommits:
         return self._committed.copy()
 
     def _commit(self, step: int, partitions: Mask, given: Int64) -> None:
-        world = self._reading.world
-        commits = partitions & ~world.uncommitted[min(step, world.steps - 1)]
-        self._committed = np.where(commits, np.maximum(self._committed, given), self._committed)
+        del step
+        self._committed = np.where(partitions, np.maximum(self._committed, given), self._committed)
 
     def _interval_s(self, step: int) -> Float64:
-        """Return seconds between each member's commits, shape (M + 1,): whole polls."""
-        reading, world = self._reading, self._reading.world
-        every = np.full(len(world.roster.members) + 1, world.roster.commit_s)
-        if not reading.client.poll_records or not step:
-            return every
-        owned = reading.owner >= 0
-        before, after = reading.waiting[step - 1], reading.waiting[step]
-        read = np.where(owned, before + world.arrivals[step - 1] - after, 0.0)
-        per_s = np.bincount(reading.owner[owned], read[owned], every.size) / world.step_s
-        waits = np.bincount(reading.owner[owned], after[owned], every.size) > 0
-        poll_s = np.where(waits, reading.client.poll_records / np.maximum(per_s, 1e-9), 0.0)
-        polls = np.ceil(every / np.maximum(poll_s, 1e-9))
-        return np.where(waits, polls * poll_s, every)
+        """Return seconds between each member's commits, shape (M + 1,)."""
+        del step
+        roster = self._reading.world.roster
+        return np.full(len(roster.members) + 1, roster.commit_s)
 
     def _given_at(self, moment: Float64) -> Float64:
         """Interpolate what was given of each partition at a moment of its own, shape (P,)."""

@@ -1,28 +1,19 @@
 """Records that wait in partitions, and members that read them, step by step.
 
-Belongs here: what waits, and what may be read. Does not: how members share their time (`sharing`),
-what of it is committed (`commits`), or who owns what (`loop`).
+Belongs here: what waits, and what is read of it. Does not: what of it is committed (`commits`), or
+who owns what (`loop`).
 """
 
 import numpy as np
-import numpy.typing as npt
 
-from fairlead.simulation.sharing.clients import CLIENTS
-from fairlead.simulation.sharing.way import Sharing, TimeStep
-from fairlead.simulation.traffic import Float64
-from fairlead.simulation.world import World
-
-Int32 = npt.NDArray[np.int32]
-Int64 = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
+from fairlead.simulation.world import Float64, Int32, Int64, Mask, World
 
 
 class Reading:
     """What waits in each partition while somebody reads.
 
-    What arrives in a step may be read in the same step. A partition that stands still or has no
-    owner is not read; its owner's time goes to the others. A partition that crawls is read beside
-    the others, up to its limit, before anything else.
+    What arrives in a step may be read in the same step. A member reads the same share of all that
+    waits in its partitions; a partition that stands still or has no owner is not read.
 
     Parameters
     ----------
@@ -38,50 +29,25 @@ class Reading:
         self.waiting[0] = world.waiting
         #: First step in which each partition is read again, int64 of shape (P,).
         self.still_until: Int64 = np.zeros(world.partitions, np.int64)
-        self.client = CLIENTS[world.roster.client]
-        self._sharing: Sharing = self.client.sharing(world.turns, world.roster.record_bytes)
-        #: Those of the waiting that applications hold already, as `waiting`; None: never any.
-        self._ahead = None if self._sharing.ahead() is None else np.zeros(self.waiting.shape)
-        self._crawls = np.isfinite(world.limits)
-        self._any_crawls: Mask = np.atleast_1d(self._crawls.any(axis=1))
 
     def run(self, first: int, last: int) -> None:
         """Let the steps from `first` up to `last`, which is not among them, happen."""
-        world, waiting = self.world, self.waiting
-        members = world.speeds.shape[1]
+        members = self.world.speeds.shape[1]
         slot = np.where(self.owner < 0, members, self.owner).astype(np.int64)
         budgets = np.zeros((last - first, members + 1))
-        budgets[:, :members] = world.speeds[first:last] * world.step_s * self._unspoilt()
+        budgets[:, :members] = self._speeds(first, last) * self.world.step_s
         readable = self.still_until <= first
         for step in range(first, last):
             if not readable.all():
                 readable = self.still_until <= step
-            there = waiting[step] + world.arrivals[step]
-            now = TimeStep(there, slot, world.costs[step], budgets[step - first], readable)
-            if self._any_crawls[step]:
-                waiting[step + 1] = there - self._read_crawling(step, now)
-            else:
-                waiting[step + 1] = there - self._sharing.read(now)
-            if self._ahead is not None:
-                self._ahead[step + 1] = self._sharing.ahead()
-
-    def _unspoilt(self) -> Float64:
-        """Return the share of its speed that each member does with what it owns, shape (M,)."""
-        share = np.ones(self.world.speeds.shape[1])
-        for spoil in self.world.roster.spoils:
-            owners = self.owner[list(spoil.partitions)]
-            owned = np.bincount(owners[owners >= 0], minlength=share.size)
-            if spoil.home is not None:
-                owned[spoil.home] = 0
-            share = np.where(owned > spoil.most, np.minimum(share, spoil.share), share)
-        return share
+            there = self.waiting[step] + self.world.arrivals[step]
+            self.waiting[step + 1] = there - self._read(
+                step, there, owner=slot, budgets=budgets[step - first], readable=readable
+            )
 
     def delivered(self, step: int | Int64, partition: Int64 | slice = slice(None)) -> Float64:
         """Offsets up to which applications have been given records, at the starts of steps."""
-        given = self.world.ends[step, partition] - self.waiting[step, partition]
-        if self._ahead is not None:
-            given = given + self._ahead[step, partition]
-        delivered: Float64 = given
+        delivered: Float64 = self.world.ends[step, partition] - self.waiting[step, partition]
         return delivered
 
     def stand_still(self, partitions: Mask, step: int, pause_s: float) -> None:
@@ -91,25 +57,32 @@ class Reading:
 
     def take_over(self, partitions: Mask, step: int, committed: Int64) -> None:
         """Go back to the offsets that are committed, as whoever takes partitions over does."""
-        self._sharing.forget(partitions)
         back = np.maximum(self.delivered(step) - committed, 0.0)
         self.waiting[step] += np.where(partitions, back, 0.0)
 
-    def _read_crawling(self, step: int, now: TimeStep) -> Float64:
-        """Read what crawls up to its limit, and the rest with what time that leaves."""
-        crawls = self._crawls[step]
-        self._sharing.forget(crawls, handed_out=True)
-        most = np.where(crawls & now.readable, self.world.limits[step] * self.world.step_s, 0.0)
-        read = np.minimum(now.waiting, most)
-        work = np.bincount(now.owner, read * now.costs, now.budgets.size)
-        read *= np.minimum(now.budgets / np.maximum(work, 1e-9), 1.0)[now.owner]
-        spent = np.bincount(now.owner, read * now.costs, now.budgets.size)
-        rest = TimeStep(
-            now.waiting,
-            now.owner,
-            now.costs,
-            np.maximum(now.budgets - spent, 0.0),
-            now.readable & ~crawls,
-        )
-        both: Float64 = read + self._sharing.read(rest)
-        return both
+    def _speeds(self, first: int, last: int) -> Float64:
+        """Return each member's speed in some steps, shape (last - first, M)."""
+        return self.world.speeds[first:last]
+
+    def _read(
+        self, step: int, there: Float64, *, owner: Int64, budgets: Float64, readable: Mask
+    ) -> Float64:
+        """Return how many records of each partition are read in a step, shape (P,).
+
+        Parameters
+        ----------
+        there
+            Records that can be read, shape (P,).
+        owner
+            Member that reads each partition, shape (P,); M: nobody.
+        budgets
+            What each member can do in the step, shape (M + 1,); the last is nobody's.
+        readable
+            Which partitions do not stand still, shape (P,).
+        """
+        del step
+        there = np.where(readable, there, 0.0)
+        demand = np.bincount(owner, there, budgets.size)
+        share = np.minimum(budgets / np.maximum(demand, 1e-9), 1.0)
+        read: Float64 = there * share[owner]
+        return read

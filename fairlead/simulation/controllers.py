@@ -1,13 +1,13 @@
-"""Who decides what members read: nobody, Kafka's assignors, or the published lag-aware rule.
+"""Who decides what members read.
 
-Belongs here: what a controller is, and those that need no memory of looks. Does not: the planner
-(`planner`), whoever knows the truth (`oracle`).
+Belongs here: what a controller is, and what followers do with plans. Does not: any that decides
+(`fairlead.surfaces.backtest.replay`).
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Final, Protocol, runtime_checkable
+from typing import Final, Protocol
 
 import numpy as np
 
@@ -15,38 +15,13 @@ from assignors.assignment import Assignment
 from assignors.problem import Problem
 from assignors.registry import assign
 from fairlead.domain.as_problem import assignment_of
-from fairlead.domain.judgement.decision import Judgement
 from fairlead.domain.judgement.looks import Looks
-from fairlead.simulation.consumption import Int32
-from fairlead.simulation.traffic import Float64
+from fairlead.simulation.world import Int32
 from fairlead.wire.document import MemberShare, PlanDocument
 from fairlead.wire.fit import fit
 
 #: When every simulation begins.
 START: Final = datetime(2026, 3, 2, tzinfo=UTC)
-
-
-@dataclass(frozen=True, eq=False)
-class Truth:
-    """What nobody but an oracle knows, of P partitions and M members that are there.
-
-    Parameters
-    ----------
-    rates
-        True arrival rates, shape (P,): those of one look before. As all here, in records of the
-        usual kind, a second; of a partition that crawls, what can be read.
-    peak_rates
-        Those of the moment within a day from now at which most arrives, shape (P,).
-    waiting
-        What waits, shape (P,); nothing where a partition crawls.
-    speeds
-        Shape (M,).
-    """
-
-    rates: Float64
-    peak_rates: Float64
-    waiting: Float64
-    speeds: Float64
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,21 +36,15 @@ class Moment:
         Members and partitions that are there; weights are the lag at the commits.
     looks
         Gives the looks that are kept; to be called where they are needed.
-    truth
-        For oracles.
     """
 
     at: float
     problem: Problem
     looks: Callable[[], Looks]
-    truth: Callable[[], Truth]
 
 
 class Controller(Protocol):
     """Whoever decides who reads what."""
-
-    #: Whether it is asked at the very start, too, before anything has been seen.
-    foresees: bool
 
     def rebalance(self, moment: Moment) -> Int32:
         """Return who owns what after a rebalance, int32 of shape (P,)."""
@@ -86,59 +55,13 @@ class Controller(Protocol):
         ...
 
 
-@runtime_checkable
-class TakesBack(Protocol):
-    """Whoever takes plans back that have made it worse."""
-
-    def take_back(self, moment: Moment) -> Int32 | None:
-        """Return, at a look, who owns what without the plan in force, or None: it stays."""
-        ...
-
-
-class ByAssignor:
-    """An assignor that runs at each rebalance, as in consumers; nobody plans.
-
-    Parameters
-    ----------
-    assignor
-        A name of `assignors.registry`.
-    at_start
-        That which runs at the very first rebalance.
-    plans
-        Whether it also decides at each decision.
-    """
-
-    foresees = False
-
-    def __init__(self, assignor: str, *, at_start: str | None = None, plans: bool = False) -> None:
-        self._assignor, self._at_start, self._plans = assignor, at_start or assignor, plans
-        self._started = False
-
-    def rebalance(self, moment: Moment) -> Int32:
-        """Let the assignor deal."""
-        name = self._assignor if self._started else self._at_start
-        self._started = True
-        return assign(name, moment.problem).owner
-
-    def decide(self, moment: Moment) -> Int32 | None:
-        """Deal again, or leave everything."""
-        if not self._plans:
-            return None
-        owner = assign(self._assignor, moment.problem).owner
-        return None if np.array_equal(owner, moment.problem.owner) else owner
-
-
 class ByPlans:
     """Followers of plans: at a rebalance they fit the plan to who is there; `range` before any."""
-
-    foresees = False
 
     def __init__(self) -> None:
         self._plan: PlanDocument | None = None
         #: When plans took effect, seconds since the epoch, ascending.
         self.changes: list[float] = []
-        #: What was said at each decision, with when.
-        self.judgements: list[tuple[float, Judgement]] = []
 
     def rebalance(self, moment: Moment) -> Int32:
         """Fit the plan in force."""

@@ -1,6 +1,7 @@
 """The closed loop: a world, somebody who decides, and what their decisions do to the next look.
 
-Belongs here: the order in which things happen. Does not: what came of it (`run_figures`).
+Belongs here: the order in which things happen, and what happened. Does not: figures of it
+(`fairlead.surfaces.backtest`).
 """
 
 from dataclasses import dataclass
@@ -8,12 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairlead.simulation.commits import SimulatedCommits
-from fairlead.simulation.consumption import Int32, Reading
-from fairlead.simulation.controllers import START, Controller, Moment, TakesBack, Truth
+from fairlead.simulation.consumption import Reading
+from fairlead.simulation.controllers import START, Controller, Moment
 from fairlead.simulation.membership import PresentMembers
 from fairlead.simulation.seen import SeenLooks
-from fairlead.simulation.traffic import DAY_S, Float64
-from fairlead.simulation.world import World
+from fairlead.simulation.world import Float64, Int32, Int64, Mask, World
 
 
 @dataclass(frozen=True)
@@ -34,13 +34,9 @@ class Handover:
     at_s
         Seconds from the start.
     planned
-        Whether it was a plan; else the group changed, or a plan was taken back.
-    back
-        Whether a plan was taken back.
+        Whether it was a plan; else the group changed.
     moved
         Partitions that went to another owner while theirs was still there.
-    moved_rate
-        What arrived in them, records a second.
     paused
         Partitions that stood still.
     """
@@ -48,9 +44,7 @@ class Handover:
     at_s: float
     planned: bool
     moved: int
-    moved_rate: float
     paused: int
-    back: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +69,24 @@ class Run:
     handovers: tuple[Handover, ...]
     owners: tuple[tuple[float, Int32], ...]
 
+    def time_lags(self) -> Float64:
+        """Compute how long ago each log ended where its reader is now.
+
+        Returns
+        -------
+        Seconds, float64 of shape (N + 1, P); 0 where nothing waits.
+        """
+        world = self.world
+        positions = world.ends - self.waiting
+        now = np.arange(world.steps + 1)
+        behind = np.zeros(positions.shape)
+        for partition in np.flatnonzero((self.waiting > 0).any(axis=0)).tolist():
+            ends = world.ends[:, partition]
+            unread = np.searchsorted(ends, positions[:, partition], side="right")
+            steps = np.where(self.waiting[:, partition] > 0, now - unread + 1, 0)
+            behind[:, partition] = np.maximum(steps, 0) * world.step_s
+        return behind
+
 
 def run(world: World, controller: Controller, cadence: Cadence | None = None) -> Run:
     """Let a controller decide about a world from its start to its end.
@@ -82,53 +94,63 @@ def run(world: World, controller: Controller, cadence: Cadence | None = None) ->
     At each moment, first the group changes, then it is looked at, then decided about; a plan takes
     effect at once. Everything is deterministic: equal worlds and controllers give equal runs.
     """
-    return _Loop(world, controller, cadence or Cadence()).run()
+    reading = Reading(world)
+    return Loop(controller, cadence or Cadence(), reading, SimulatedCommits(reading)).run()
 
 
-class _Loop:
-    def __init__(self, world: World, controller: Controller, cadence: Cadence) -> None:
-        self._world, self._controller, self._cadence = world, controller, cadence
+class Loop:
+    """One run, step by step.
+
+    Parameters
+    ----------
+    controller, cadence
+        As of `run`.
+    reading, commits
+        Of the world.
+    """
+
+    def __init__(
+        self, controller: Controller, cadence: Cadence, reading: Reading, commits: SimulatedCommits
+    ) -> None:
+        self._world, self._controller, self._cadence = reading.world, controller, cadence
         self._began = START.timestamp()
-        self._reading = Reading(world)
-        self._commits = SimulatedCommits(self._reading)
-        self._seen = SeenLooks(world, self._began)
-        self._group = PresentMembers.at(world, 0)
+        self._reading, self._commits = reading, commits
+        self._seen = SeenLooks(reading.world, self._began)
+        self._group = PresentMembers.at(reading.world, 0)
         self._handovers: list[Handover] = []
         self._owners: list[tuple[float, Int32]] = []
 
     def run(self) -> Run:
+        """Let everything happen."""
         world, cadence = self._world, self._cadence
-        every_look = max(round(cadence.look_s / world.step_s), 1)
-        every_decision = max(round(cadence.decision_s / world.step_s), 1)
         changed = set(world.changed.tolist())
-        looks = set(range(every_look, world.steps, every_look))
-        decisions = set(range(every_decision, world.steps, every_decision))
-        if self._controller.foresees:
-            decisions.add(0)
+        looks, decisions = self._every(cadence.look_s), self._decisions()
         moments = sorted(changed | looks | decisions)
         for step, following in zip(moments, [*moments[1:], world.steps], strict=True):
             if step in changed:
                 self._rebalance(step)
             if step in looks:
-                self._seen.look(step, self._commits.at(step), self._reading.owner)
-                self._regret(step)
+                self._look(step, world.ends[step], self._reading.owner)
             if step in decisions:
                 self._decide(step)
             self._reading.run(step, following)
         handovers, owners = tuple(self._handovers), tuple(self._owners)
         return Run(world, cadence, self._reading.waiting, handovers, owners)
 
+    def _every(self, seconds: float) -> set[int]:
+        every = max(round(seconds / self._world.step_s), 1)
+        return set(range(every, self._world.steps, every))
+
+    def _decisions(self) -> set[int]:
+        return self._every(self._cadence.decision_s)
+
     def _rebalance(self, step: int) -> None:
         self._group = PresentMembers.at(self._world, step)
         owner = self._controller.rebalance(self._moment(step))
         self._hand_over(step, self._group.outside(owner), planned=False)
 
-    def _regret(self, step: int) -> None:
-        if not isinstance(self._controller, TakesBack):
-            return
-        owner = self._controller.take_back(self._moment(step))
-        if owner is not None:
-            self._hand_over(step, self._group.outside(owner), planned=False, back=True)
+    def _look(self, step: int, end: Int64, owner: Int32) -> None:
+        self._seen.look(step, end=end, committed=self._commits.at(step), owner=owner)
 
     def _decide(self, step: int) -> None:
         owner = self._controller.decide(self._moment(step))
@@ -136,51 +158,31 @@ class _Loop:
             self._hand_over(step, self._group.outside(owner), planned=True)
 
     def _moment(self, step: int) -> Moment:
-        committed = self._commits.at(step)
-        lag = np.maximum(self._world.ends[step] - committed, 0)
-        problem = self._group.problem(self._reading.owner, lag)
+        lag = np.maximum(self._world.ends[step] - self._commits.at(step), 0)
         return Moment(
             at=self._began + step * self._world.step_s,
-            problem=problem,
+            problem=self._group.problem(self._reading.owner, lag),
             looks=lambda: self._seen.looks(self._group),
-            truth=lambda: self._truth(step),
         )
 
-    def _truth(self, step: int) -> Truth:
-        world, group = self._world, self._group
-        before = max(step - round(self._cadence.look_s / world.step_s), 0)
-        day = world.work[step : step + round(DAY_S / world.step_s)]
-        peak = step + int(day.sum(axis=1).argmax())
-        waiting = np.where(np.isinf(world.limits[step]), self._reading.waiting[step], 0.0)
-        return Truth(
-            rates=world.work[before, group.partitions],
-            peak_rates=world.work[peak, group.partitions],
-            waiting=(waiting * world.costs[step])[group.partitions],
-            speeds=world.speeds[step, group.members],
-        )
-
-    def _hand_over(self, step: int, owner: Int32, *, planned: bool, back: bool = False) -> None:
-        world, reading, group = self._world, self._reading, self._group
+    def _hand_over(self, step: int, owner: Int32, *, planned: bool) -> None:
+        reading = self._reading
         before = reading.owner
         went = owner != before
         taken = went & (before >= 0)
         committed = self._commits.hand_over(step, went)
         if taken.any():
             reading.take_over(taken, step, committed)
-        # Nothing is read yet when a group starts: it has nothing to stand still for.
-        pauses = taken if not world.roster.eager or step == 0 else world.exists[step]
+        pauses = self._paused(step, taken)
         reading.stand_still(pauses, step, self._cadence.pause_s)
         reading.owner = owner
-        self._owners.append((step * world.step_s, owner))
-        there = np.isin(before, group.members)
-        moved = went & there
-        handover = Handover(
-            at_s=step * world.step_s,
-            planned=planned,
-            moved=int(moved.sum()),
-            moved_rate=float(world.rates[step, moved].sum()),
-            paused=int(pauses.sum()),
-            back=back,
-        )
+        at_s = step * self._world.step_s
+        self._owners.append((at_s, owner))
         if step or planned:
-            self._handovers.append(handover)
+            moved = int((went & np.isin(before, self._group.members)).sum())
+            self._handovers.append(Handover(at_s, planned, moved, int(pauses.sum())))
+
+    def _paused(self, step: int, taken: Mask) -> Mask:
+        """Return which partitions stand still when some are taken from their owners, (P,)."""
+        del step
+        return taken

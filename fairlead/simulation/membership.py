@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from assignors.problem import Problem
-from fairlead.simulation.consumption import Int32, Int64
-from fairlead.simulation.world import World
+from fairlead.simulation.world import Int32, Int64, World
 
 
 @dataclass(frozen=True, eq=False)

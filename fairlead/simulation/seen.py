@@ -1,16 +1,14 @@
 """Looks as a planner keeps them: all of the last hour, one in a quarter of an hour before that.
 
-Belongs here: taking looks, and which are kept. Does not: what they miss (`misses`), judging by
-them (`fairlead.domain.judgement`).
+Belongs here: which looks are kept. Does not: judging by them (`fairlead.domain.judgement`).
 """
 
 import numpy as np
 
 from fairlead.domain.judgement.looks import NONE, Looks
 from fairlead.domain.looks import EVERY_LOOK, KEPT_EVERY
-from fairlead.simulation.consumption import Int32, Int64
 from fairlead.simulation.membership import PresentMembers
-from fairlead.simulation.world import World
+from fairlead.simulation.world import Int32, Int64, World
 
 #: Looks older than this are gone.
 _OLDEST_S = 6 * 3600.0
@@ -31,18 +29,10 @@ class SeenLooks:
         self._world, self._began = world, began
         self._rows: list[tuple[float, Int64, Int64, Int32]] = []
 
-    def look(self, step: int, committed: Int64, owner: Int32) -> None:
+    def look(self, step: int, *, end: Int64, committed: Int64, owner: Int32) -> None:
         """Take a look at the start of a step; arrays of shape (P,)."""
-        world = self._world
-        last = min(step, world.steps - 1)
-        exists = world.exists[last]
-        end = world.ends[step]
-        if world.roster.markers:
-            end = end + (end > 0)
-        at = step * world.step_s
-        end = np.where(exists & ~world.unseen[last], end, NONE)
-        known = np.where(world.ownerless[last], NONE, owner).astype(np.int32)
-        row = (at, end, np.where(exists, committed, NONE), known)
+        exists, at = self._world.exists[step], step * self._world.step_s
+        row = (at, np.where(exists, end, NONE), np.where(exists, committed, NONE), owner)
         self._rows = [row_ for row_ in self._rows if self._keeps(row_[0], at)]
         self._rows.append(row)
 

@@ -16,11 +16,11 @@ from benchmarks.landau import (
     landau,
     record_delays,
 )
-from fairlead.simulation.consumption import Int32
-from fairlead.simulation.controllers import ByAssignor
-from fairlead.simulation.loop import run
-from fairlead.simulation.traffic import Float64, Traffic
-from fairlead.simulation.world import World
+from benchmarks.simulation.controllers import ByAssignor
+from benchmarks.simulation.loop import run
+from benchmarks.simulation.traffic import Traffic
+from benchmarks.simulation.world import ScenarioWorld
+from fairlead.simulation.world import Float64, Int32
 
 RATES = np.array([60.0, 55.0, 40.0, 30.0, 10.0])
 OWNER = np.array([0, 0, 1, 1, 2], np.int32)
@@ -68,7 +68,7 @@ def test_a_record_waits_from_its_arrival_until_it_is_read() -> None:
     scenario = replace(
         landau(0, 1), topics=(1,), speeds=(500.0,), traffic=Traffic(used=2.0), name="double"
     )
-    ran = run(World.of(scenario, hours=1 / 6, step_s=STEP_S), ByAssignor("range"), CADENCE)
+    ran = run(ScenarioWorld.of(scenario, hours=1 / 6, step_s=STEP_S), ByAssignor("range"), CADENCE)
     waited, records = record_delays(ran)
     assert waited[200, 0] == pytest.approx(100, rel=0.05)
     assert records.sum() == ran.world.arrivals.sum()
@@ -76,7 +76,7 @@ def test_a_record_waits_from_its_arrival_until_it_is_read() -> None:
 
 def test_worst_fit_is_far_ahead_of_range_and_moves_for_it() -> None:
     """As published: seconds, not minutes, at the 99th percentile, for an R-score of about 1."""
-    world = World.of(landau(15, 18), hours=0.5, step_s=STEP_S)
+    world = ScenarioWorld.of(landau(15, 18), hours=0.5, step_s=STEP_S)
     ours = Score.of(run(world, BinPacking("MWF", PACKED), CADENCE))
     theirs = Score.of(run(world, ByAssignor("range"), CADENCE))
     assert theirs.p99_s > 20 * ours.p99_s
@@ -86,7 +86,7 @@ def test_worst_fit_is_far_ahead_of_range_and_moves_for_it() -> None:
 
 def test_speeds_wander_within_their_bounds() -> None:
     """Steps every 30 s, by no more than delta per cent, between nothing and what is packed."""
-    world = World.of(landau(25, 18), hours=0.2, step_s=STEP_S)
+    world = ScenarioWorld.of(landau(25, 18), hours=0.2, step_s=STEP_S)
     assert world.rates.min() >= 0
     assert world.rates.max() <= PACKED < CAPACITY
     steps = np.abs(np.diff(world.rates[:: round(30 / STEP_S)], axis=0))

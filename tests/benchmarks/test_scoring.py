@@ -7,9 +7,9 @@ import pytest
 
 from benchmarks.random_scenarios import CAUSES, REAL_CAUSES, Labelled, random_scenario
 from benchmarks.scoring import mark, share_right
-from fairlead.simulation.misses import Misses
-from fairlead.simulation.sharing.clients import CLIENTS
-from fairlead.simulation.world import World
+from benchmarks.simulation.misses import Misses
+from benchmarks.simulation.sharing.clients import CLIENTS
+from benchmarks.simulation.world import ScenarioWorld
 from tests.lengths import form
 
 
@@ -29,7 +29,7 @@ def test_real_groups_are_calm_until_something_happens(number: int) -> None:
 
 
 def is_calm_until_something_happens(labelled: Labelled) -> None:
-    world = World.of(labelled.scenario, hours=3)
+    world = ScenarioWorld.of(labelled.scenario, hours=3)
     members = int(world.present[0].sum())
     work = world.rates * world.costs
     used = work.reshape(world.steps, members, -1).sum(axis=2) / world.speeds[:, :members]

@@ -4,8 +4,8 @@ import json
 
 from benchmarks.loop import RESULTS
 from benchmarks.loop_report import PAGE, rewritten
-from fairlead.simulation.catalogue import SCENARIOS
-from fairlead.simulation.registry import CONTROLLERS
+from benchmarks.simulation.catalogue import SCENARIOS
+from benchmarks.simulation.registry import CONTROLLERS
 
 
 def test_tables_are_those_of_the_last_run() -> None:

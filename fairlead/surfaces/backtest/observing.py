@@ -16,7 +16,7 @@ from sqlalchemy import Engine
 from fairlead.archive import LookArchive
 from fairlead.domain.candidate_figures import OBSERVED
 from fairlead.domain.policy import Policy, policy_for
-from fairlead.simulation.consumption import Int64
+from fairlead.simulation.world import Int64
 from fairlead.store.observed_plans import ObservedDay, newest_observed, record_observed
 from fairlead.surfaces.backtest.recording import Recording, Snapshot
 from fairlead.surfaces.backtest.replay import RECORDED, Stretch, replay

@@ -18,9 +18,7 @@ from assignors.problem import kafka_order
 from fairlead.domain.judgement.commits import read_commits
 from fairlead.domain.judgement.looks import NONE, Looks
 from fairlead.domain.judgement.seeing import HISTORY_S, LEAST_LOOKS
-from fairlead.simulation.consumption import Int64
-from fairlead.simulation.traffic import Float64
-from fairlead.simulation.world import Mask, Roster, World
+from fairlead.simulation.world import Float64, Int64, Mask, Roster, World
 from fairlead.surfaces.backtest.speeds import RecordedSpeeds, grown_ends
 
 #: A replay takes so many steps at most, each a multiple of `_STEP_S`.
@@ -157,27 +155,18 @@ class Recording:
         ends = grown_ends(looks)
         arrivals = self._arrivals(ends, np.random.default_rng(seed))
         waits = np.where(looks.end[0] >= 0, looks.lag[0], 0)
-        spread = np.diff(ends, axis=0) / np.maximum(np.diff(self.seconds), 1e-9)[:, None]
         members = len(self.roster.members)
         phases = np.random.default_rng(seed).uniform(0, self.roster.commit_s, members)
-        nothing = np.zeros((steps, self.looks.partitions), dtype=bool)
         return World(
             roster=self.roster,
             step_s=self.step_s,
-            rates=spread[np.minimum(newest, len(spread) - 1)],
             arrivals=arrivals,
-            costs=np.ones(nothing.shape),
-            limits=np.full(nothing.shape, np.inf),
             speeds=self.speeds.per_s[
                 self.speeds.hour_of(np.arange(steps, dtype=np.float64) * self.step_s)
             ],
             exists=exists,
             present=self.present[newest],
-            uncommitted=nothing,
-            unseen=nothing,
-            ownerless=nothing[:, 0],
             phases=phases,
-            turns=np.arange(self.looks.partitions),
             first=ends[0],
             waiting=waits.astype(np.float64),
         )

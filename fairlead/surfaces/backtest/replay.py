@@ -18,10 +18,9 @@ from fairlead.domain.candidate_figures import OBSERVED, improvement
 from fairlead.domain.judgement.capacities import Capacity
 from fairlead.domain.judgement.decision import Judgement, Question, judge
 from fairlead.domain.policy import Policy
-from fairlead.simulation.consumption import Int32
 from fairlead.simulation.controllers import START, ByPlans, Controller, Moment
 from fairlead.simulation.loop import Cadence, Run, run
-from fairlead.simulation.run_figures import time_lags
+from fairlead.simulation.world import Int32
 from fairlead.surfaces.backtest.recording import Recording
 
 RECORDED: Final = "recorded"
@@ -111,8 +110,6 @@ def _controller(recording: Recording, in_charge: str, policy: Policy) -> Control
 class _Recorded:
     """Whoever was really in charge."""
 
-    foresees = False
-
     def __init__(self, recording: Recording) -> None:
         self._recording = recording
 
@@ -126,8 +123,6 @@ class _Recorded:
 
 class _InConsumers:
     """An assignor that the group's leader runs at each rebalance, as Kafka's own."""
-
-    foresees = False
 
     def __init__(self, recording: Recording, assignor: str, options: dict[str, Any]) -> None:
         self._recording, self._assignor, self._options = recording, assignor, options
@@ -214,7 +209,7 @@ def _stretches(
     recording: Recording, ran: Run, objective_s: float, held_back: list[float], *, plans: bool
 ) -> Iterator[Stretch]:
     world = ran.world
-    lags = time_lags(ran)[1:]
+    lags = ran.time_lags()[1:]
     lags[~world.exists] = 0.0
     late = (lags > objective_s).sum(axis=1) * world.step_s
     worst = lags.max(axis=1, initial=0.0)

@@ -26,7 +26,7 @@ from fairlead.domain.judgement.looks import NONE
 from fairlead.domain.looks.questions import owned_by_topic
 from fairlead.domain.policy import Policy
 from fairlead.errors import ConfigurationError, GroupError
-from fairlead.simulation.consumption import Int64
+from fairlead.simulation.world import Int64
 from fairlead.spark.warehouse import Warehouse
 from fairlead.surfaces.backtest.recording import Recording, Snapshot
 from fairlead.surfaces.backtest.replay import RECORDED, replay

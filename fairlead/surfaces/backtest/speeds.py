@@ -12,9 +12,7 @@ from fairlead.domain.judgement.capacities import FASTER, shown
 from fairlead.domain.judgement.commits import read_commits
 from fairlead.domain.judgement.looks import Looks
 from fairlead.domain.judgement.seeing import HISTORY_S, LEAST_LOOKS
-from fairlead.simulation.consumption import Int64
-from fairlead.simulation.traffic import Float64
-from fairlead.simulation.world import Mask
+from fairlead.simulation.world import Float64, Int64, Mask
 
 
 @dataclass(frozen=True, eq=False)

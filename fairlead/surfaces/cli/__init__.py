@@ -29,7 +29,6 @@ from fairlead.surfaces.cli import (
     policy,
     sandbox,
     serve,
-    simulate,
     spark,
     survey,
     up,
@@ -43,7 +42,7 @@ if TYPE_CHECKING:
 #: Commands that are about no cluster, or bring their own.
 WITHOUT_SERVICES: Final = frozenset(
     {
-        *(None, "assign", "partition", "decide", "simulate", "sandbox", "spark", "survey"),
+        *(None, "assign", "partition", "decide", "sandbox", "spark", "survey"),
         *("demo", "dev"),
     }
 )
@@ -67,12 +66,6 @@ for command, short_help, *examples in (
         backtest.backtest,
         "What each assignor would have done to a group.",
         "backtest orders --since 2026-01-05 --output orders.svg",
-    ),
-    (
-        simulate.simulate,
-        "Simulate a consumer group in a closed loop.",
-        "simulate",
-        "simulate skew --controller planner",
     ),
     (
         groups.groups,

@@ -6,7 +6,8 @@ from datetime import timedelta
 import numpy as np
 import pytest
 
-from fairlead.domain.hindsight import Hindsight, rest_s
+from benchmarks.simulation.planner import rest_s
+from fairlead.domain.hindsight import Hindsight
 from fairlead.domain.policy import Approval, Policy
 from fairlead.errors import PlanStateError
 from fairlead.kafka.plan_topic import PlanTopic

@@ -2,7 +2,7 @@
 
 Belongs here: a fluid queue a partition, members that share their speed over what waits, commits of
 several kinds, looks, and the closed loop in which answers are carried out. Does not: anything of
-`fairlead.simulation`, on purpose: this is another model of the same thing, written from what is
+`benchmarks.simulation`, on purpose: this is another model of the same thing, written from what is
 asked for, so that one mistake is not made twice.
 """
 

@@ -10,6 +10,12 @@ import numpy as np
 import pytest
 
 from assignors.problem import Member, Problem
+from benchmarks.simulation.catalogue import SCENARIOS
+from benchmarks.simulation.loop import run
+from benchmarks.simulation.planner import Planner
+from benchmarks.simulation.registry import NEVER_PLANNED, simulate
+from benchmarks.simulation.run_figures import RunFigures
+from benchmarks.simulation.world import ScenarioWorld
 from fairlead.domain.judgement.capacities import DAY_S, Capacity
 from fairlead.domain.judgement.commits import read_commits
 from fairlead.domain.judgement.cost_equations import (
@@ -34,14 +40,8 @@ from fairlead.domain.judgement.memory_notes import (
     read_note,
 )
 from fairlead.domain.judgement.rules import Rules
-from fairlead.simulation.catalogue import scenario
-from fairlead.simulation.consumption import Int32
 from fairlead.simulation.controllers import Moment
-from fairlead.simulation.loop import run
-from fairlead.simulation.planner import Planner
-from fairlead.simulation.registry import NEVER_PLANNED, simulate
-from fairlead.simulation.run_figures import RunFigures
-from fairlead.simulation.world import World
+from fairlead.simulation.world import Int32
 from tests.fairlead.domain.judgement.questions import behind, line_of, looks_at, question, skewed
 from tests.lengths import form
 
@@ -314,9 +314,9 @@ HEAVY = [("heavy", "proportional", 12.0), ("heavy", "kafka-python", 12.0)]
 )
 def test_a_group_with_dear_records_is_cured(name: str, client: str, hours: float) -> None:
     """By lines of `fairlead decide`: hardly anything late, ten plans at most, a small memory."""
-    what = scenario(name, client)
-    world = World.of(what, seed=1, hours=hours)
-    never = RunFigures.of(simulate(world, what, NEVER_PLANNED))
+    what = replace(SCENARIOS[name], client=client)
+    world = ScenarioWorld.of(what, seed=1, hours=hours)
+    never = RunFigures.of(simulate(world, NEVER_PLANNED))
     planner = Judged()
     course = RunFigures.of(run(world, planner))
     assert never.late > 5_000
@@ -327,7 +327,8 @@ def test_a_group_with_dear_records_is_cured(name: str, client: str, hours: float
 
 def test_what_short_stretches_tell_is_known() -> None:
     """Half an hour at its limit: a member's fetched chunks hold partitions in ever other shares."""
-    world = World.of(scenario("slow-and-dear", "aiokafka"), seed=1, hours=0.55)
+    what = replace(SCENARIOS["slow-and-dear"], client="aiokafka")
+    world = ScenarioWorld.of(what, seed=1, hours=0.55)
     planner = Planner(Rules(), plans=False)
     course = run(world, planner)
     mine = np.flatnonzero(course.owners[0][1] == 2)
@@ -379,8 +380,8 @@ def test_stretches_whose_ends_commits_blur_count_in_twos() -> None:
 
 def test_a_partition_that_crawled_says_nothing_of_costs_once_it_is_healed() -> None:
     """Its owner had time to spare, whatever waited: that partition is not cheap."""
-    what = scenario("crawl-heals")
-    world = World.of(what, seed=1, hours=25.0)
+    what = SCENARIOS["crawl-heals"]
+    world = ScenarioWorld.of(what, seed=1, hours=25.0)
     planner = Planner(Rules())
     run(world, planner)
     healed = [judgement for at, judgement in planner.judgements if at > planner.judgements[96][0]]

@@ -4,11 +4,13 @@ from datetime import timedelta
 
 import numpy as np
 
-from fairlead.simulation.consumption import Int32
-from fairlead.simulation.controllers import START, ByAssignor, Moment
-from fairlead.simulation.loop import Cadence, Run, run
-from fairlead.simulation.scenario import Scenario
-from fairlead.simulation.world import World
+from benchmarks.simulation.controllers import ByAssignor
+from benchmarks.simulation.loop import ScenarioRun, run
+from benchmarks.simulation.scenario import Scenario
+from benchmarks.simulation.world import ScenarioWorld
+from fairlead.simulation.controllers import START, Moment
+from fairlead.simulation.loop import Cadence
+from fairlead.simulation.world import Int32
 from fairlead.surfaces.backtest.recording import Snapshot
 
 
@@ -39,8 +41,8 @@ class _Recorder(ByAssignor):
 
 def recorded(
     scenario: Scenario, *, hours: float, every_s: float = 300.0
-) -> tuple[list[Snapshot], Run]:
+) -> tuple[list[Snapshot], ScenarioRun]:
     """Let a group run under `range`, and record it."""
     recorder = _Recorder()
-    ran = run(World.of(scenario, seed=2, hours=hours), recorder, Cadence(60.0, every_s))
+    ran = run(ScenarioWorld.of(scenario, seed=2, hours=hours), recorder, Cadence(60.0, every_s))
     return recorder.snapshots, ran

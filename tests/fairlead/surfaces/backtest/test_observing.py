@@ -7,11 +7,11 @@ import pyarrow as pa
 import pytest
 from sqlalchemy import Engine
 
+from benchmarks.simulation.catalogue import SCENARIOS
 from fairlead.archive import LookArchive
 from fairlead.domain.looks.look import LOOKS
 from fairlead.domain.policy import Policy
 from fairlead.domain.snapshot import new_snapshot_id
-from fairlead.simulation.catalogue import scenario
 from fairlead.store.observed_plans import observed_days
 from fairlead.surfaces.backtest.observing import observe
 from fairlead.surfaces.backtest.recording import Snapshot
@@ -51,7 +51,7 @@ def look_of(snapshot: Snapshot, group: str) -> pa.Table:
 
 def test_day_of_looks_is_replayed_once_an_hour(tmp_path: Path, engine: Engine) -> None:  # noqa: F811
     """Plans would have saved most lateness; nothing is replayed of a group that is planned."""
-    snapshots, _ = recorded(scenario("skew"), hours=3)
+    snapshots, _ = recorded(SCENARIOS["skew"], hours=3)
     archive = LookArchive(str(tmp_path))
     for snapshot in snapshots:
         look = pa.concat_tables([look_of(snapshot, group) for group in ("planned", "watched")])

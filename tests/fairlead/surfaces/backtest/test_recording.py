@@ -6,10 +6,10 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import pytest
 
-from fairlead.simulation.catalogue import scenario
-from fairlead.simulation.run_figures import RunFigures
-from fairlead.simulation.scenario import Scenario, Slow
-from fairlead.simulation.traffic import HOUR_S, Traffic
+from benchmarks.simulation.catalogue import SCENARIOS
+from benchmarks.simulation.run_figures import RunFigures
+from benchmarks.simulation.scenario import Scenario, Slow
+from benchmarks.simulation.traffic import HOUR_S, Traffic
 from fairlead.surfaces.backtest.recording import Recording, Snapshot
 from tests.fairlead.surfaces.backtest.recordings import recorded
 
@@ -68,7 +68,7 @@ def test_long_recordings_take_longer_steps() -> None:
 
 def test_speeds_are_measured_where_members_were_at_their_limit() -> None:
     """Two of ten are overloaded and known within 5 %; the others count as faster than shown."""
-    snapshots, ran = recorded(scenario("skew"), hours=6)
+    snapshots, ran = recorded(SCENARIOS["skew"], hours=6)
     speeds = Recording.of(snapshots).speeds
     truth = ran.world.speeds[0]
     assert np.flatnonzero(speeds.measured).tolist() == [1, 5]
@@ -91,7 +91,7 @@ def test_a_member_that_gets_slow_is_slow_from_then_on() -> None:
 
 def test_lateness_is_as_it_was() -> None:
     """From what was committed at snapshots, within what lies between two of them."""
-    snapshots, ran = recorded(scenario("skew"), hours=6)
+    snapshots, ran = recorded(SCENARIOS["skew"], hours=6)
     lags = Recording.of(snapshots).lags
     assert lags[-1].max() == pytest.approx(RunFigures.of(ran, warm_up_s=0).max_s, rel=0.05)
     assert ((lags > 60).sum(axis=1)[20:] == 20).all()

@@ -7,9 +7,9 @@ from functools import cache
 import numpy as np
 import pytest
 
+from benchmarks.simulation.catalogue import SCENARIOS
 from fairlead.domain.candidate_figures import OBSERVED
 from fairlead.domain.policy import Approval, Policy
-from fairlead.simulation.catalogue import scenario
 from fairlead.simulation.controllers import START
 from fairlead.surfaces.backtest.recording import Recording, Snapshot
 from fairlead.surfaces.backtest.replay import RECORDED, Stretch, replay
@@ -19,7 +19,7 @@ from tests.fairlead.surfaces.backtest.recordings import recorded
 @cache
 def skewed() -> Recording:
     """Six hours under `range`, of which two members of ten are overloaded."""
-    return Recording.of(recorded(scenario("skew"), hours=6)[0])
+    return Recording.of(recorded(SCENARIOS["skew"], hours=6)[0])
 
 
 @cache

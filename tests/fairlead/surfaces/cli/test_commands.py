@@ -20,7 +20,7 @@ from tests.waiting import PATIENCE_S
 ROOT = Path(__file__).parents[4]
 FAIRLEAD = Path(sys.executable).with_name("fairlead")
 COMMANDS = [
-    *("assign", "partition", "backtest", "simulate", "groups", "lag", "history", "serve"),
+    *("assign", "partition", "backtest", "groups", "lag", "history", "serve"),
     *("plans", "policy", "sandbox", "db", "demo", "dev", "survey"),
 ]
 

@@ -72,7 +72,12 @@ def test_full_disk_for_the_output_is_said() -> None:
     """Whatever a command prints, it may be redirected to a file."""
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
-            [FAIRLEAD, "simulate"], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+            [FAIRLEAD, "assign"],
+            input="{}\n",
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
         )
     assert done.returncode == 1
     assert done.stderr.splitlines() == [

@@ -1,0 +1,38 @@
+"""What consumers of a made-up group have committed of what they were given.
+
+Belongs here: partitions that nobody commits, and clients that commit in `poll`. Does not: all other
+commits (`fairlead.simulation.commits`).
+"""
+
+import numpy as np
+
+from benchmarks.simulation.reading import ScenarioReading
+from fairlead.simulation.commits import SimulatedCommits
+from fairlead.simulation.world import Float64, Int64, Mask
+
+
+class ScenarioCommits(SimulatedCommits):
+    """Commits as the scenario has them: in `poll`, with the first poll after the interval."""
+
+    def __init__(self, reading: ScenarioReading) -> None:
+        super().__init__(reading)
+        self._of = reading
+
+    def _commit(self, step: int, partitions: Mask, given: Int64) -> None:
+        world = self._of.world
+        super()._commit(step, partitions & ~world.uncommitted[min(step, world.steps - 1)], given)
+
+    def _interval_s(self, step: int) -> Float64:
+        """Return seconds between each member's commits, shape (M + 1,): whole polls."""
+        reading, world = self._of, self._of.world
+        every = super()._interval_s(step)
+        if not reading.client.poll_records or not step:
+            return every
+        owned = reading.owner >= 0
+        before, after = reading.waiting[step - 1], reading.waiting[step]
+        read = np.where(owned, before + world.arrivals[step - 1] - after, 0.0)
+        per_s = np.bincount(reading.owner[owned], read[owned], every.size) / world.step_s
+        waits = np.bincount(reading.owner[owned], after[owned], every.size) > 0
+        poll_s = np.where(waits, reading.client.poll_records / np.maximum(per_s, 1e-9), 0.0)
+        polls = np.ceil(every / np.maximum(poll_s, 1e-9))
+        return np.where(waits, polls * poll_s, every)

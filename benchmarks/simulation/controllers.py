@@ -1,0 +1,85 @@
+"""Who decides without a memory of looks: Kafka's assignors, or the published lag-aware rule.
+
+Belongs here: those, and what an oracle is given. Does not: the planner (`planner`), the oracles
+(`oracle`).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+
+from assignors.registry import assign
+from fairlead.simulation.controllers import Moment
+from fairlead.simulation.world import Float64, Int32
+
+
+@dataclass(frozen=True, eq=False)
+class Truth:
+    """What nobody but an oracle knows, of P partitions and M members that are there.
+
+    Parameters
+    ----------
+    rates
+        True arrival rates, shape (P,): those of one look before. As all here, in records of the
+        usual kind, a second; of a partition that crawls, what can be read.
+    peak_rates
+        Those of the moment within a day from now at which most arrives, shape (P,).
+    waiting
+        What waits, shape (P,); nothing where a partition crawls.
+    speeds
+        Shape (M,).
+    """
+
+    rates: Float64
+    peak_rates: Float64
+    waiting: Float64
+    speeds: Float64
+
+
+@dataclass(frozen=True, eq=False)
+class ScenarioMoment(Moment):
+    """What a controller gets to see; the truth is for oracles."""
+
+    truth: Callable[[], Truth]
+
+
+@runtime_checkable
+class TakesBack(Protocol):
+    """Whoever takes plans back that have made it worse."""
+
+    def take_back(self, moment: Moment) -> Int32 | None:
+        """Return, at a look, who owns what without the plan in force, or None: it stays."""
+        ...
+
+
+class ByAssignor:
+    """An assignor that runs at each rebalance, as in consumers; nobody plans.
+
+    Parameters
+    ----------
+    assignor
+        A name of `assignors.registry`.
+    at_start
+        That which runs at the very first rebalance.
+    plans
+        Whether it also decides at each decision.
+    """
+
+    def __init__(self, assignor: str, *, at_start: str | None = None, plans: bool = False) -> None:
+        self._assignor, self._at_start, self._plans = assignor, at_start or assignor, plans
+        self._started = False
+
+    def rebalance(self, moment: Moment) -> Int32:
+        """Let the assignor deal."""
+        name = self._assignor if self._started else self._at_start
+        self._started = True
+        return assign(name, moment.problem).owner
+
+    def decide(self, moment: Moment) -> Int32 | None:
+        """Deal again, or leave everything."""
+        if not self._plans:
+            return None
+        owner = assign(self._assignor, moment.problem).owner
+        return None if np.array_equal(owner, moment.problem.owner) else owner

@@ -1,0 +1,38 @@
+"""Partitions that crawl: their records wait for somebody else, and their owner has time to spare.
+
+Belongs here: which partitions, and laying their limits out. Does not: reading them (`consumption`).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fairlead.simulation.world import Float64
+
+
+@dataclass(frozen=True)
+class Crawl:
+    """A partition that is read slowly for a while, whoever owns it; then it heals.
+
+    Parameters
+    ----------
+    partition
+        Its index.
+    per_s
+        Records a second; 0: nobody reads it (a poison pill).
+    from_s, until_s
+        Seconds from the start.
+    """
+
+    partition: int
+    per_s: float = 0.0
+    from_s: float = 0.0
+    until_s: float = np.inf
+
+
+def limits(crawls: tuple[Crawl, ...], at: Float64, partitions: int) -> Float64:
+    """Return records a second that can be read at most, shape (N, P); inf: as many as there are."""
+    most: Float64 = np.full((at.size, partitions), np.inf)
+    for crawl in crawls:
+        most[(at >= crawl.from_s) & (at < crawl.until_s), crawl.partition] = crawl.per_s
+    return most

@@ -1,0 +1,90 @@
+"""The closed loop of a made-up group: oracles are told the truth, and plans can be taken back.
+
+Belongs here: what a scenario adds to the loop. Does not: the loop (`fairlead.simulation.loop`), or
+what came of it (`run_figures`).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from benchmarks.simulation.commits import ScenarioCommits
+from benchmarks.simulation.controllers import ScenarioMoment, TakesBack, Truth
+from benchmarks.simulation.oracle import Oracle
+from benchmarks.simulation.reading import ScenarioReading
+from benchmarks.simulation.traffic import DAY_S
+from benchmarks.simulation.world import ScenarioWorld
+from fairlead.domain.judgement.looks import NONE
+from fairlead.simulation.controllers import Controller
+from fairlead.simulation.loop import Cadence, Handover, Loop, Run
+from fairlead.simulation.world import Int32, Int64, Mask
+
+
+@dataclass(frozen=True)
+class TakenBack(Handover):
+    """A plan that was taken back."""
+
+
+@dataclass(frozen=True, eq=False)
+class ScenarioRun(Run):
+    """What happened."""
+
+    world: ScenarioWorld
+
+
+def run(
+    world: ScenarioWorld, controller: Controller, cadence: Cadence | None = None
+) -> ScenarioRun:
+    """Let a controller decide about a world from its start to its end.
+
+    Everything is deterministic: equal worlds and controllers give equal runs.
+    """
+    return _ScenarioLoop(world, controller, cadence or Cadence()).run()
+
+
+class _ScenarioLoop(Loop):
+    _world: ScenarioWorld
+
+    def __init__(self, world: ScenarioWorld, controller: Controller, cadence: Cadence) -> None:
+        reading = ScenarioReading(world)
+        super().__init__(controller, cadence, reading, ScenarioCommits(reading))
+
+    def run(self) -> ScenarioRun:
+        return ScenarioRun(**vars(super().run()))
+
+    def _decisions(self) -> set[int]:
+        foresees = isinstance(self._controller, Oracle) and self._controller.foresees
+        return super()._decisions() | ({0} if foresees else set())
+
+    def _look(self, step: int, end: Int64, owner: Int32) -> None:
+        """Look, and miss what is missed; then take a plan back."""
+        world = self._world
+        if world.scenario.markers:
+            end = end + (end > 0)
+        end = np.where(world.unseen[step], NONE, end)
+        super()._look(step, end, np.where(world.ownerless[step], np.int32(NONE), owner))
+        if isinstance(self._controller, TakesBack):
+            before = self._controller.take_back(self._moment(step))
+            if before is not None:
+                self._hand_over(step, self._group.outside(before), planned=False)
+                self._handovers[-1] = TakenBack(**vars(self._handovers[-1]))
+
+    def _moment(self, step: int) -> ScenarioMoment:
+        return ScenarioMoment(**vars(super()._moment(step)), truth=lambda: self._truth(step))
+
+    def _truth(self, step: int) -> Truth:
+        world, group = self._world, self._group
+        before = max(step - round(self._cadence.look_s / world.step_s), 0)
+        day = world.work[step : step + round(DAY_S / world.step_s)]
+        peak = step + int(day.sum(axis=1).argmax())
+        waiting = np.where(np.isinf(world.limits[step]), self._reading.waiting[step], 0.0)
+        return Truth(
+            rates=world.work[before, group.partitions],
+            peak_rates=world.work[peak, group.partitions],
+            waiting=(waiting * world.costs[step])[group.partitions],
+            speeds=world.speeds[step, group.members],
+        )
+
+    def _paused(self, step: int, taken: Mask) -> Mask:
+        # Nothing is read yet when a group starts: it has nothing to stand still for.
+        return self._world.exists[step] if self._world.scenario.eager and step else taken

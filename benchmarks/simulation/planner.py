@@ -1,0 +1,100 @@
+"""The planner in a closed loop: today's judgement, with what it remembers between decisions.
+
+Belongs here: turning a moment into a question, and keeping the answer's memory. Does not: judging
+(`fairlead.domain.judgement`).
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+import numpy as np
+
+from assignors.registry import assign
+from fairlead.domain.hindsight import made_worse
+from fairlead.domain.judgement.capacities import Capacity
+from fairlead.domain.judgement.decision import Judgement, Question, doubled_s, judge
+from fairlead.domain.judgement.rules import Rules
+from fairlead.simulation.controllers import ByPlans, Moment
+from fairlead.simulation.world import Int32
+from fairlead.wire.document import PlanDocument
+
+#: Seconds. A group rests for so long after the first plan that made it worse.
+_FIRST_REST_S: Final = 1800.0
+
+
+def rest_s(times: int) -> float:
+    """Return how long a group rests after the n-th plan that made it worse, in seconds.
+
+    As migrations/sql/hindsight.sql has it for real groups.
+
+    Examples
+    --------
+    >>> [rest_s(times) / 3600 for times in (1, 2, 3, 20)]
+    [0.5, 1.0, 2.0, 168.0]
+    """
+    return doubled_s(_FIRST_REST_S, times)
+
+
+class Planner(ByPlans):
+    """Judges at each decision; its plans are published at once.
+
+    Parameters
+    ----------
+    rules
+        Of the policy.
+    eager
+        Whether every partition of the group stands still at each rebalance.
+    plans
+        Whether what it plans is done; else it only says what is the matter.
+    """
+
+    def __init__(self, rules: Rules, *, eager: bool = False, plans: bool = True) -> None:
+        super().__init__()
+        #: What was said at each decision, with when.
+        self.judgements: list[tuple[float, Judgement]] = []
+        self._rules, self._eager, self._plans = rules, eager, plans
+        self._capacities: Mapping[str, Capacity] = {}
+        #: The plan before the one in force; None: there is none.
+        self._before: PlanDocument | None = None
+        self._regrets, self._rests_until = 0, -np.inf
+        self._doubts_until = -np.inf
+        self._regretted_at: float | None = None
+
+    def plan(self, moment: Moment) -> Int32 | None:
+        """Ask what is the matter, and whether a plan would help."""
+        judgement = judge(self._question(moment))
+        self._capacities = judgement.capacities
+        self.judgements.append((moment.at, judgement))
+        rests = moment.at < max(self._rests_until, self._doubts_until) and judgement.moved > 0
+        return judgement.owner if self._plans and not rests else None
+
+    def take_over(self, moment: Moment, owner: Int32) -> None:
+        """Remember what was followed before, too."""
+        self._before = self._plan
+        super().take_over(moment, owner)
+
+    def take_back(self, moment: Moment) -> Int32 | None:
+        """Go back where the plan in force has made it worse: to the plan before, or to none."""
+        if self._plan is None or self.changes[-1] == self._regretted_at or not self._plans:
+            return None
+        found = made_worse(self._question(moment))
+        if found is not None:  # until the next look says so, too, or does not
+            self._doubts_until = moment.at + 1
+        if found is None or not found.sure:
+            return None
+        self._regrets += 1
+        self._rests_until = moment.at + rest_s(self._regrets)
+        self._plan, self._before = self._before, None
+        self.changes.append(moment.at)
+        self._regretted_at = moment.at
+        return found.owner if self._plan else assign("range", moment.problem).owner
+
+    def _question(self, moment: Moment) -> Question:
+        return Question(
+            problem=moment.problem,
+            looks=moment.looks(),
+            rules=self._rules,
+            capacities=self._capacities,
+            changes=self.changes,
+            eager=self._eager,
+        )

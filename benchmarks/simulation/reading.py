@@ -1,0 +1,83 @@
+"""Members of a made-up group that read, by the way in which their clients share time.
+
+Belongs here: what a scenario does to reading. Does not: the ways of sharing (`sharing`), or what
+waits (`fairlead.simulation.consumption`).
+"""
+
+import numpy as np
+
+from benchmarks.simulation.sharing.clients import CLIENTS
+from benchmarks.simulation.sharing.way import Sharing, TimeStep
+from benchmarks.simulation.world import ScenarioWorld
+from fairlead.simulation.consumption import Reading
+from fairlead.simulation.world import Float64, Int64, Mask
+
+
+class ScenarioReading(Reading):
+    """What waits in each partition while somebody reads, as the scenario has it.
+
+    The time that one partition does not use goes to the others of its owner. A partition that
+    crawls is read beside the others, up to its limit, before anything else.
+    """
+
+    world: ScenarioWorld
+
+    def __init__(self, world: ScenarioWorld) -> None:
+        super().__init__(world)
+        self.client = CLIENTS[world.scenario.client]
+        self._sharing: Sharing = self.client.sharing(world.turns, world.scenario.record_bytes)
+        #: Those of the waiting that applications hold already, as `waiting`; None: never any.
+        self._ahead = None if self._sharing.ahead() is None else np.zeros(self.waiting.shape)
+        self._crawls = np.isfinite(world.limits)
+
+    def delivered(self, step: int | Int64, partition: Int64 | slice = slice(None)) -> Float64:
+        """Offsets up to which applications have been given records, at the starts of steps."""
+        given = super().delivered(step, partition)
+        if self._ahead is not None:
+            given = given + self._ahead[step, partition]
+        return given
+
+    def take_over(self, partitions: Mask, step: int, committed: Int64) -> None:
+        """Go back to the offsets that are committed; what was fetched is forgotten."""
+        self._sharing.forget(partitions)
+        super().take_over(partitions, step, committed)
+
+    def _speeds(self, first: int, last: int) -> Float64:
+        """Slow down members that own what spoils them."""
+        share = np.ones(self.world.speeds.shape[1])
+        for spoil in self.world.scenario.spoils:
+            owners = self.owner[list(spoil.partitions)]
+            owned = np.bincount(owners[owners >= 0], minlength=share.size)
+            if spoil.home is not None:
+                owned[spoil.home] = 0
+            share = np.where(owned > spoil.most, np.minimum(share, spoil.share), share)
+        return super()._speeds(first, last) * share
+
+    def _read(
+        self, step: int, there: Float64, *, owner: Int64, budgets: Float64, readable: Mask
+    ) -> Float64:
+        now = TimeStep(there, owner, self.world.costs[step], budgets, readable)
+        crawls = self._crawls[step]
+        read = self._read_crawling(step, now) if crawls.any() else self._sharing.read(now)
+        if self._ahead is not None:
+            self._ahead[step + 1] = self._sharing.ahead()
+        return read
+
+    def _read_crawling(self, step: int, now: TimeStep) -> Float64:
+        """Read what crawls up to its limit, and the rest with what time that leaves."""
+        crawls = self._crawls[step]
+        self._sharing.forget(crawls, handed_out=True)
+        most = np.where(crawls & now.readable, self.world.limits[step] * self.world.step_s, 0.0)
+        read = np.minimum(now.waiting, most)
+        work = np.bincount(now.owner, read * now.costs, now.budgets.size)
+        read *= np.minimum(now.budgets / np.maximum(work, 1e-9), 1.0)[now.owner]
+        spent = np.bincount(now.owner, read * now.costs, now.budgets.size)
+        rest = TimeStep(
+            now.waiting,
+            now.owner,
+            now.costs,
+            np.maximum(now.budgets - spent, 0.0),
+            now.readable & ~crawls,
+        )
+        both: Float64 = read + self._sharing.read(rest)
+        return both

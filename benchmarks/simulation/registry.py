@@ -1,0 +1,55 @@
+"""Whoever can decide, by name, and running one of them in a scenario.
+
+Belongs here: names, and what each stands for. Does not: what they do (`controllers`, `planner`,
+`oracle`).
+"""
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Final
+
+from benchmarks.simulation.controllers import ByAssignor
+from benchmarks.simulation.loop import ScenarioRun, run
+from benchmarks.simulation.oracle import Lagging, Minimal
+from benchmarks.simulation.planner import Planner
+from benchmarks.simulation.scenario import Scenario
+from benchmarks.simulation.world import ScenarioWorld
+from fairlead.domain.judgement.rules import Rules
+from fairlead.simulation.controllers import Controller
+from fairlead.simulation.loop import Cadence
+
+NEVER_PLANNED: Final = "never planned"
+STICKY: Final = "cooperative-sticky"
+PUBLISHED_RULE: Final = "lag-aware at rebalances"
+PUBLISHED_RULE_ALWAYS: Final = "lag-aware"
+PLANNER: Final = "planner"
+ORACLE: Final = "oracle"
+
+_Maker = Callable[[Scenario, Cadence], Controller]
+
+
+def _planner(scenario: Scenario, cadence: Cadence) -> Controller:
+    return Planner(Rules(pause_s=cadence.pause_s), eager=scenario.eager)
+
+
+def _oracle(scenario: Scenario, cadence: Cadence) -> Controller:
+    """Pick the one that the scenario's goal speaks of."""
+    return Lagging(cadence.decision_s) if scenario.kind == "changing" else Minimal()
+
+
+CONTROLLERS: Mapping[str, _Maker] = MappingProxyType(
+    {
+        NEVER_PLANNED: lambda *_: ByAssignor("range"),
+        STICKY: lambda *_: ByAssignor("sticky", at_start="range"),
+        PUBLISHED_RULE: lambda *_: ByAssignor("lag-aware", at_start="range"),
+        PUBLISHED_RULE_ALWAYS: lambda *_: ByAssignor("lag-aware", at_start="range", plans=True),
+        PLANNER: _planner,
+        ORACLE: _oracle,
+    }
+)
+
+
+def simulate(world: ScenarioWorld, name: str, cadence: Cadence | None = None) -> ScenarioRun:
+    """Let a controller decide about a world, by the controller's name."""
+    cadence = cadence or Cadence()
+    return run(world, CONTROLLERS[name](world.scenario, cadence), cadence)

@@ -1,0 +1,53 @@
+"""librdkafka: it fetches on while chunks wait, and reads in the order of arrival.
+
+Belongs here: when it fetches, and what it mixes. Does not: working the queue off (`chunks`).
+"""
+
+import numpy as np
+
+from benchmarks.simulation.sharing.chunks import Chunks
+from fairlead.simulation.world import Float64, Int64, Mask
+
+#: What a consumer's queue holds at most: `queued.max.messages.kbytes`, `queued.min.messages`.
+QUEUE_BYTES = 64 << 20
+QUEUE_RECORDS = 100_000
+
+
+class ArrivalOrder(Chunks):
+    """A queue of 64 MiB or 100,000 records a member, whichever is less.
+
+    A partition that is fetched to its end gives what has arrived since; what arrived in all of
+    those at once is read at once. Of a partition that is further behind, as at the start, chunks
+    of 1 MiB take turns.
+    """
+
+    def __init__(self, turns: Int64, record_bytes: float) -> None:
+        super().__init__(turns, record_bytes)
+        self._holds = min(QUEUE_BYTES / record_bytes, QUEUE_RECORDS)
+        #: Which partitions had been fetched to their ends.
+        self._follows: Mask = np.zeros(turns.size, dtype=bool)
+
+    def forget(self, partitions: Mask, *, handed_out: bool = False) -> None:
+        """Drop chunks; whoever takes the partitions over starts with a chunk of each."""
+        super().forget(partitions, handed_out=handed_out)
+        self._follows[partitions] = False
+
+    def _fetch(self, left: Float64, owner: Int64, partitions: Mask) -> None:
+        before = self._records.size
+        super()._fetch(left, owner, partitions)
+        follow = self._follows[self._partition[before:]]
+        self._turn[before:][follow] = self._clock
+        last = before + np.argsort(follow, kind="stable")
+        for chunks in (self._partition, self._worker, self._turn, self._records):
+            chunks[before:] = chunks[last]
+        self._clock += 1
+        remains = left - self._fetched(left.size) > 0.5
+        self._follows = np.where(partitions, ~remains, self._follows)
+
+    def _may_be_fetched(self, owner: Int64) -> Mask:
+        held = np.bincount(self._worker, self._records, owner.max(initial=0) + 1)
+        room: Mask = held[owner] < self._holds
+        return room
+
+    def _caught_up(self, partitions: Mask) -> None:
+        self._follows |= partitions

@@ -1,0 +1,55 @@
+"""aiokafka's `getmany()`: everything that was fetched is handed out at once, and counts as read.
+
+Belongs here: handing out. Does not: working a batch off, partition by partition (`chunks`).
+"""
+
+import numpy as np
+
+from benchmarks.simulation.sharing.chunks import Chunks
+from fairlead.simulation.world import Float64, Int64, Mask
+
+
+class Batches(Chunks):
+    """The application gets all chunks in one batch, and the next batch when it is through.
+
+    A partition is fetched again as soon as its chunk is handed out. Positions, and with them what
+    is committed, are ahead of what is processed by all that the application holds. Whoever loses a
+    partition, or leaves, still works off what it holds.
+    """
+
+    def __init__(self, turns: Int64, record_bytes: float) -> None:
+        super().__init__(turns, record_bytes)
+        self._partitions = turns.size
+        #: Chunks of turns before this have been handed out, worker by worker.
+        self._handed_out: Int64 = np.zeros(1, np.int64)
+
+    def ahead(self) -> Float64 | None:
+        """Return what applications hold."""
+        held = self._held()
+        partition, records = self._partition[held], self._records[held]
+        return np.bincount(partition, records, self._partitions).astype(np.float64)
+
+    def forget(self, partitions: Mask, *, handed_out: bool = False) -> None:
+        """Drop chunks that wait; what applications hold remains theirs."""
+        goes = partitions[self._partition]
+        self._keep(~goes if handed_out else ~goes | self._held())
+
+    def _may_be_fetched(self, owner: Int64) -> Mask:
+        free = np.ones(owner.size, dtype=bool)
+        free[self._partition[~self._held()]] = False
+        return free
+
+    def _may_be_worked(self, readable: Mask) -> Mask:
+        """Hand a batch out to those who hold nothing that they can work on."""
+        held = self._held()
+        busy = np.zeros(self._handed_out.size, dtype=bool)
+        busy[self._worker[held & readable[self._partition]]] = True
+        self._handed_out = np.where(busy, self._handed_out, self._clock)
+        return self._held()
+
+    def _held(self) -> Mask:
+        workers = int(self._worker.max(initial=0)) + 1
+        if workers > self._handed_out.size:
+            self._handed_out = np.pad(self._handed_out, (0, workers - self._handed_out.size))
+        held: Mask = self._turn < self._handed_out[self._worker]
+        return held

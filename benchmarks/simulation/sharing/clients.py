@@ -1,0 +1,47 @@
+"""Clients by name: how they share their time, and when they commit.
+
+Belongs here: names, and what each stands for. Does not: the ways of sharing themselves.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from benchmarks.simulation.sharing.arrival_order import ArrivalOrder
+from benchmarks.simulation.sharing.batches import Batches
+from benchmarks.simulation.sharing.chunks import Chunks
+from benchmarks.simulation.sharing.proportional import Proportional
+from benchmarks.simulation.sharing.way import Sharing
+from fairlead.simulation.world import Int64
+
+#: `max.poll.records` of kafka-python and Java: commits wait until so many are worked off.
+_POLL = 500.0
+
+
+@dataclass(frozen=True)
+class Client:
+    """A kind of consumer.
+
+    Parameters
+    ----------
+    sharing
+        Makes its way of sharing, from the order of the first turns and a record's bytes.
+    poll_records
+        What is worked off between two moments at which it may commit; 0: a thread commits.
+    """
+
+    sharing: Callable[[Int64, float], Sharing]
+    poll_records: float = 0.0
+
+
+#: Clients by name.
+CLIENTS: Mapping[str, Client] = MappingProxyType(
+    {
+        "proportional": Client(lambda *_: Proportional()),
+        "kafka-python": Client(Chunks, _POLL),
+        "java": Client(Chunks, _POLL),
+        "aiokafka": Client(Chunks),
+        "confluent-kafka": Client(ArrivalOrder),
+        "aiokafka getmany": Client(Batches),
+    }
+)

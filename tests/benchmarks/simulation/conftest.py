@@ -1,0 +1,35 @@
+"""What the simulation's tests share."""
+
+import numpy as np
+import pytest
+
+from fairlead.domain.judgement.looks import Looks
+from fairlead.simulation.controllers import Moment
+from fairlead.simulation.world import Int32
+
+
+class Scripted:
+    """Deals round robin at each rebalance, and plans what it is told, decision by decision."""
+
+    def __init__(self, plans: dict[int, list[int]] | None = None) -> None:
+        self.plans = plans or {}
+        self.moments: list[Moment] = []
+        self.looks: list[Looks] = []
+
+    def rebalance(self, moment: Moment) -> Int32:
+        """Deal the partitions in turn."""
+        members = len(moment.problem.members)
+        return (np.arange(moment.problem.partition_total) % members).astype(np.int32)
+
+    def decide(self, moment: Moment) -> Int32 | None:
+        """Return the plan of this decision, counted from 0."""
+        self.moments.append(moment)
+        self.looks.append(moment.looks())
+        plan = self.plans.get(len(self.moments) - 1)
+        return None if plan is None else np.array(plan, np.int32)
+
+
+@pytest.fixture
+def scripted() -> type[Scripted]:
+    """Someone who decides what the test says."""
+    return Scripted

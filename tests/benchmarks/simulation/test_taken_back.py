@@ -1,0 +1,101 @@
+"""Plans that make it worse are taken back, and nothing else is."""
+
+from dataclasses import replace
+
+import pytest
+
+from benchmarks.misled import MISLED
+from benchmarks.simulation.catalogue import SCENARIOS
+from benchmarks.simulation.churn import MemberChange
+from benchmarks.simulation.costs import Dear, TrueCosts
+from benchmarks.simulation.loop import TakenBack
+from benchmarks.simulation.registry import PLANNER, simulate
+from benchmarks.simulation.scenario import Scenario, Spoil
+from benchmarks.simulation.world import ScenarioWorld
+from fairlead.domain.hindsight import IN_A_ROW
+from fairlead.domain.judgement.diagnosis import LOOKS_NEEDED
+from fairlead.domain.judgement.rules import Rules
+from fairlead.simulation.loop import Handover
+from tests.lengths import form
+
+pytestmark = pytest.mark.long
+SEED = 1
+
+
+def handovers(scenario: Scenario, hours: float) -> tuple[Handover, ...]:
+    """Return what the planner does to a group."""
+    world = ScenarioWorld.of(scenario, seed=SEED, hours=hours)
+    return simulate(world, PLANNER).handovers
+
+
+@pytest.mark.parametrize("name", form(short=["crowded-skew"], long=[*MISLED]))
+def test_plan_that_makes_it_worse_is_taken_back(name: str) -> None:
+    """Within a quarter of an hour, all of it; then the group rests."""
+    plan, back, *later = handovers(MISLED[name](SEED), hours=5.0 if name == "turned" else 0.8)
+    assert plan.planned
+    assert isinstance(back, TakenBack)
+    assert (back.planned, back.moved) == (False, plan.moved)
+    assert back.at_s - plan.at_s < 1200
+    assert later == []
+
+
+def test_plan_that_makes_more_partitions_late_for_hardly_anything_is_taken_back() -> None:
+    """Hours later somebody is tried who is no faster than before: he is late now, too."""
+    first, _, plan, back = handovers(MISLED["turned"](SEED), hours=20.5)
+    assert plan.planned
+    assert isinstance(back, TakenBack)
+    assert back.moved == plan.moved
+    assert plan.at_s - first.at_s > 6 * 3600
+    assert back.at_s - plan.at_s < 1200
+
+
+@pytest.mark.test_long(
+    guarded_by="tests/benchmarks/simulation/test_taken_back.py::"
+    "test_plan_that_makes_it_worse_is_taken_back"
+)
+def test_rest_doubles() -> None:
+    """The second plan comes after half an hour, and the third after one more."""
+    done = handovers(MISLED["crowded-skew"](SEED), hours=3.0)
+    taken_back = [handover.at_s for handover in done if isinstance(handover, TakenBack)]
+    planned = [handover.at_s for handover in done if handover.planned]
+    rests = [after - before for before, after in zip(taken_back, planned[1:], strict=False)]
+    assert 0.5 * 3600 <= rests[0] < 1.0 * 3600
+    assert 1.0 * 3600 <= rests[1] < 1.5 * 3600
+
+
+@pytest.mark.parametrize("name", ["crowded-skew", "dear-abroad-70"])
+def test_plan_behind_a_short_rest_is_judged_as_soon_as_the_first(name: str) -> None:
+    """The first plan and its way back are in the hour before the second, and prove nothing."""
+    _, _, plan, back = handovers(MISLED[name](SEED), hours=1.5)
+    assert plan.planned
+    assert isinstance(back, TakenBack)
+    assert back.at_s - plan.at_s < 900
+
+
+def test_nothing_is_said_when_somebody_comes_or_goes() -> None:
+    """A member restarts behind the plan: who it is now nobody measured before."""
+    misled = MISLED["crowded-skew"](SEED)
+    restart = (MemberChange(1000.0, 3, joins=False), MemberChange(1100.0, 3, joins=True))
+    done = handovers(replace(misled, changes=restart), hours=0.5)
+    assert [handover.planned for handover in done[:3]] == [True, False, False]
+    assert not any(isinstance(handover, TakenBack) for handover in done)
+
+
+def test_plan_that_asks_is_not_judged_before_its_answer() -> None:
+    """Whether somebody is slow, or reads what is dear: until then it is no harm."""
+    crowd = Spoil(tuple(range(100)), None, 0.3, most=10)
+    plan, back = handovers(replace(SCENARIOS["slow-and-dear"], spoils=(crowd,)), hours=0.5)
+    step_s = 60.0
+    answered_s = Rules().pause_s + (LOOKS_NEEDED + 1) * step_s
+    assert plan.planned
+    assert isinstance(back, TakenBack)
+    assert back.at_s - plan.at_s >= answered_s + (IN_A_ROW - 1) * step_s
+
+
+def test_what_makes_everybody_slower_is_no_plans_doing() -> None:
+    """A deploy right behind a plan: members that the plan gave nothing are later, too."""
+    skew = replace(MISLED["crowded-skew"](SEED), spoils=())
+    dear = TrueCosts(dear=(Dear(3.0, from_s=930.0),))
+    done = handovers(replace(skew, costs=dear), hours=0.6)
+    assert done[0].planned
+    assert not any(isinstance(handover, TakenBack) for handover in done)
