@@ -37,7 +37,6 @@ from pydantic_settings import (
 from fairlead.common.nearest import WrongAt, known_keys, nearest, no_such
 from fairlead.common.wrong_values import what_is_wrong
 from fairlead.domain.identity import HeaderSettings, TokenSettings
-from fairlead.domain.notices import NotifySettings
 from fairlead.domain.policy import Discovery, Policy
 from fairlead.errors import ConfigurationError
 from fairlead.wire.signing import Signer
@@ -271,7 +270,6 @@ class Settings(BaseSettings):
     looks: LooksSettings = LooksSettings()
     planning: PlanningSettings = PlanningSettings()
     web: WebSettings = WebSettings()
-    notify: NotifySettings = NotifySettings()
     discovery: Discovery = Discovery()
     policies: tuple[Policy, ...] = ()
     _source: str = PrivateAttr(default="")

@@ -14,7 +14,6 @@ from assets.published_plan import published_plan
 from assets.resources import KafkaResource, SettingsResource, SparkResource, StoreResource
 from orchestration.jobs import adoption, planning, publication
 from orchestration.looks import group_looks, look
-from orchestration.notices import notices
 from orchestration.operations import OPERATIONS
 from orchestration.planning_sensor import planning_sensor
 from orchestration.schedules import planning_schedule
@@ -40,7 +39,6 @@ def build_defs(**overrides: Any) -> dg.Definitions:
             approved_plans,
             plan_life,
             group_looks,
-            notices,
             planning_sensor,
         ],
         "resources": {

@@ -125,13 +125,11 @@ CROSS JOIN LATERAL (
 """
 _BRAKES: Final = "SELECT group_id, since FROM fairlead.brakes"
 _RESTS: Final = "SELECT group_id, times FROM fairlead.rest"
-_MESSAGES: Final = """
-SELECT state, count(*) FILTER (
-    WHERE CASE state WHEN 'waiting' THEN ended_at IS NULL AND attempts > 0 ELSE outcome = state END
-) AS messages
-FROM (VALUES ('waiting'), ('given up')) states (state)
-LEFT JOIN fairlead.notice ON at > now() - interval '7 days'
-GROUP BY state ORDER BY state
+_TAKEN_BACK: Final = """
+SELECT group_id, max(ended.at) AS ended_at
+FROM fairlead.made_worse said JOIN fairlead.plan_event ended USING (group_id, version)
+WHERE ended.state IN ('superseded', 'retired') AND said.at > now() - interval '30 days'
+GROUP BY group_id
 """
 _HISTORIES: Final = """
 SELECT history, sum(bytes) AS bytes, min(day)::timestamp AT TIME ZONE 'UTC' AS oldest
@@ -203,8 +201,9 @@ class Readings:
         `group_id`, null for all groups, and `since` when the brake holds.
     rests
         `group_id` of groups that rest since a plan made them worse, and how many `times` plans did.
-    messages
-        `state`, waiting to be sent again or given up, and how many `messages` of a week are that.
+    taken_back
+        `group_id` of groups that a plan made worse in thirty days, and when the last such plan that
+        is not followed any more `ended_at`.
     histories
         `history`, its `bytes`, and when its `oldest` day began: whether it is pruned.
     """
@@ -222,7 +221,7 @@ class Readings:
     last_seen_at: datetime | None
     brakes: Rows
     rests: Rows
-    messages: Rows
+    taken_back: Rows
     histories: Rows
 
 
@@ -270,7 +269,7 @@ def read_all_groups(
             last_seen_at=max((row["last_seen"] for row in looks_ever), default=None),
             brakes=_rows(connection, _BRAKES),
             rests=_rows(connection, _RESTS),
-            messages=_rows(connection, _MESSAGES),
+            taken_back=_rows(connection, _TAKEN_BACK),
             histories=_rows(connection, _HISTORIES),
         )
 

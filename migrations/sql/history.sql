@@ -282,10 +282,6 @@ BEGIN
     GET DIAGNOSTICS gone = ROW_COUNT;
     what := 'diagnoses that hold no more';
     RETURN NEXT;
-    DELETE FROM fairlead_raw.notice WHERE coalesce(ended_at, at + interval '7 days') < before;
-    GET DIAGNOSTICS gone = ROW_COUNT;
-    what := 'notices that were told or given up';
-    RETURN NEXT;
     DELETE FROM fairlead_raw.group_observed WHERE day < first_kept;
     DELETE FROM fairlead_raw.group_day WHERE day < first_kept;
     GET DIAGNOSTICS gone = ROW_COUNT;

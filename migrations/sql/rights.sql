@@ -27,7 +27,6 @@ GRANT INSERT ON fairlead_raw.moved_partition, fairlead_raw.candidate, fairlead_r
 GRANT INSERT, UPDATE ON fairlead_raw.plan_record, fairlead_raw.group_observed, fairlead_raw.last_look,
                         fairlead_raw.group_look_last
     TO fairlead_planner;
-GRANT UPDATE (attempts, next_at, answer, answered_at, ended_at, outcome) ON fairlead_raw.notice TO fairlead_planner;
 GRANT INSERT, UPDATE, DELETE ON fairlead_raw.plan_intent, fairlead_raw.plan_attempt TO fairlead_planner;
 
 REVOKE EXECUTE ON ALL FUNCTIONS IN SCHEMA fairlead, fairlead_raw FROM PUBLIC;
@@ -36,7 +35,7 @@ GRANT EXECUTE ON FUNCTION
     fairlead_raw.lock_brakes,
     fairlead_raw.partition_turn, fairlead_raw.needs_four_eyes, fairlead_raw.ensure_day,
     fairlead_raw.record_capacities, fairlead_raw.record_diagnoses, fairlead_raw.record_made_worse,
-    fairlead_raw.answer_act, fairlead_raw.notice_holds
+    fairlead_raw.answer_act
     TO fairlead_planner;
 GRANT EXECUTE ON FUNCTION fairlead.approve_plan, fairlead.reject_plan, fairlead.brake, fairlead.release
     TO fairlead_planner, fairlead_approver;

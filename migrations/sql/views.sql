@@ -14,7 +14,6 @@ CREATE VIEW fairlead.plan AS SELECT * FROM fairlead_raw.plan;
 CREATE VIEW fairlead.plan_event AS SELECT * FROM fairlead_raw.plan_event;
 CREATE VIEW fairlead.brake_event AS SELECT * FROM fairlead_raw.brake_event;
 CREATE VIEW fairlead.page_act AS SELECT * FROM fairlead_raw.page_act;
-CREATE VIEW fairlead.notice AS SELECT * FROM fairlead_raw.notice;
 CREATE VIEW fairlead.plan_record AS SELECT * FROM fairlead_raw.plan_record;
 CREATE VIEW fairlead.plan_attempt AS SELECT * FROM fairlead_raw.plan_attempt;
 CREATE VIEW fairlead.plan_pruned AS SELECT * FROM fairlead_raw.plan_pruned;

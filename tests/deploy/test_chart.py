@@ -26,11 +26,7 @@ from tests.deploy.charts import (
 )
 
 #: Of dagster-values.yaml, what comes from Secrets.
-SECRETS = {
-    "FAIRLEAD_POSTGRES__URL": "postgresql://planner:secret@postgres/fairlead",
-    "FAIRLEAD_NOTIFY__URL": "https://chat.example/x",
-    "FAIRLEAD_NOTIFY__SECRET": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
-}
+SECRETS = {"FAIRLEAD_POSTGRES__URL": "postgresql://planner:secret@postgres/fairlead"}
 #: Kinds that hold pods, by the way to the pod.
 PODS = {
     "Deployment": ("spec", "template", "spec"),
@@ -124,21 +120,14 @@ def test_version_is_that_of_the_package() -> None:
 
 
 def test_dagsters_variables_are_settings(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those that come from Secrets, too: of these the webhook's need not be there."""
+    """Those that come from Secrets, too."""
     values = yaml.safe_load((ROOT / "deploy/kubernetes/dagster-values.yaml").read_text())
     (location,) = values["dagster-user-deployments"]["deployments"]
-    optional = {}
     for variable in location["env"]:
         monkeypatch.setenv(variable["name"], variable.get("value") or SECRETS[variable["name"]])
-        if "valueFrom" in variable:
-            optional[variable["name"]] = variable["valueFrom"]["secretKeyRef"].get(
-                "optional", False
-            )
     monkeypatch.setenv("FAIRLEAD_CONFIG", str(ROOT / "deploy/fairlead.toml"))
     settings = load_settings()
     assert settings.kafka.bootstrap_servers == "kafka:9092"
-    assert settings.notify.url is not None
-    assert optional == {name: "NOTIFY" in name for name in SECRETS}
 
 
 @pytest.mark.test_long(guarded_by="tests/deploy/test_chart.py::test_pods_are_restricted")

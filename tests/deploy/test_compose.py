@@ -43,11 +43,6 @@ KEYS = {
     *("mem_limit", "ports", "read_only", "restart", "security_opt", "tmpfs", "user", "volumes"),
 }
 CONDITIONS = {"service_healthy", "service_completed_successfully", "service_started"}
-#: What is passed on from where Compose is started.
-PASSED_ON = {
-    "FAIRLEAD_NOTIFY__URL": "https://chat.example/x",
-    "FAIRLEAD_NOTIFY__SECRET": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
-}
 #: Where Dagster's programs are: to import them takes a second, for the tests of them alone.
 DAGSTERS = {
     "dagster": "dagster._cli:cli",
@@ -113,8 +108,7 @@ def test_images_are_pinned_and_nobody_is_root() -> None:
 def test_variables_are_settings(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every service of ours loads its settings, and names services that are there."""
     environment = OURS[name]["environment"]
-    given = {name: PASSED_ON[name] for name, value in environment.items() if value is None}
-    variables = {name: interpolated(value) for name, value in environment.items() if value} | given
+    variables = {name: interpolated(value) for name, value in environment.items()}
     for variable, value in variables.items():
         monkeypatch.setenv(variable, value)
     monkeypatch.setenv("FAIRLEAD_CONFIG", str(DEPLOY / "fairlead.toml"))
@@ -125,7 +119,6 @@ def test_variables_are_settings(name: str, monkeypatch: pytest.MonkeyPatch) -> N
         assert make_url(settings.postgres.url.get_secret_value()).host in SERVICES
         assert settings.kafka.bootstrap_servers.split(":")[0] in SERVICES
         assert settings.web.url
-    assert (settings.notify.url is not None) == bool(given)
 
 
 @pytest.mark.parametrize("name", OURS)

@@ -74,7 +74,10 @@ def exposed(week: str) -> list[Metric]:
 
 
 def approve_for_another_group(url: str) -> None:
-    """Give a third group the plan of `billing`, approved, which nobody has published."""
+    """Give a third group the plan of `billing`, approved, which nobody has published.
+
+    Say of versions that are followed no more that they made it worse.
+    """
     with psycopg.connect(url) as connection:
         connection.execute("SET session_replication_role = replica")  # else it would be proposed
         for statement in (
@@ -96,6 +99,12 @@ def approve_for_another_group(url: str) -> None:
                 "INSERT INTO fairlead_raw.decision"
                 " (group_id, snapshot_id, snapshot_at, outcome, reason, version)"
                 " VALUES ('invoices', 's', now(), 'plan', 'better', 1)"
+            ),
+            (  # the version before the one in force
+                "INSERT INTO fairlead_raw.made_worse (group_id, version, at, seen_s, before_s,"
+                " error_s, late, late_before, evidence, automatic, rests_until)"
+                " SELECT group_id, version, now(), 900, 60, 30, 1, 0, 'later', false, now()"
+                " FROM fairlead_raw.plan_event WHERE state = 'superseded'"
             ),
         ):
             connection.execute(statement)

@@ -161,7 +161,6 @@ def test_schedules_and_sensors() -> None:
         "approved_plans": (["publication"], 30, "RUNNING"),
         "plan_life": ([], 30, "RUNNING"),
         "group_looks": (["look"], 20, "RUNNING"),
-        "notices": ([], 30, "RUNNING"),
         "planning_sensor": (["planning"], 20, "STOPPED"),
     }
 
@@ -216,7 +215,6 @@ def test_overrides_replace_arguments() -> None:
         "approved_plans",
         "plan_life",
         "group_looks",
-        "notices",
         "planning_sensor",
     ]
     assert len(list(build_defs().schedules or [])) == 1

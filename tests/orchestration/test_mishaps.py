@@ -217,7 +217,7 @@ def test_database_that_is_away_for_ten_minutes(
             with clock_off(timedelta(minutes=-minutes)):
                 skipped = str(pipeline.sensor("group_looks").skip_message)
             assert "not currently accepting connections" in skipped
-        for sensor in ("planning_sensor", "approved_plans", "plan_life", "notices"):
+        for sensor in ("planning_sensor", "approved_plans", "plan_life"):
             assert "tries again" in str(pipeline.sensor(sensor).skip_message)
     now = datetime.now(UTC)
     archive = LookArchive(pipeline.settings.warehouse_path)

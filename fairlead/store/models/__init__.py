@@ -15,7 +15,6 @@ from fairlead.store.models.history import (
     PlanBalance,
 )
 from fairlead.store.models.judgement import GroupDiagnosis, MemberCapacity
-from fairlead.store.models.notice import NoticeRow
 from fairlead.store.models.plan import (
     STATES,
     BrakeEvent,
@@ -54,7 +53,6 @@ __all__ = [
     "MadeWorse",
     "MemberCapacity",
     "MovedPartition",
-    "NoticeRow",
     "PageAct",
     "PartitionLagRow",
     "Plan",

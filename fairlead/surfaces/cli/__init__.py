@@ -23,7 +23,6 @@ from fairlead.surfaces.cli import (
     groups,
     keys,
     look,
-    notify,
     plan,
     plans,
     policy,
@@ -162,7 +161,6 @@ app.add_typer(sandbox.app, name="sandbox", short_help="Embedded Kafka and Postgr
 app.add_typer(spark.app, name="spark", short_help="Spark kept warm on this machine.")
 app.add_typer(db.app, name="db", short_help="The database's schema and size; psql.")
 app.add_typer(keys.app, name="keys")
-app.add_typer(notify.app, name="notify")
 
 
 @app.command(short_help="Run the whole job on embedded services: make demo.", epilog=epilog("demo"))

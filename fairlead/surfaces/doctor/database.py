@@ -9,7 +9,6 @@ from typing import Any, Final
 
 from sqlalchemy import Engine, text
 
-from fairlead.common.words import plural
 from fairlead.settings import Settings
 from fairlead.surfaces.doctor.finding import Finding, ago
 from fairlead.surfaces.offers import of_brake
@@ -61,8 +60,6 @@ def examine_database(settings: Settings) -> Iterator[Finding]:
             remedy = of_brake(brake.group, braked=True).command
             yield Finding("brake", "warning", str(brake), remedy)
         yield _last_look(engine)
-        if settings.notify.url is not None:
-            yield _notices(engine)
     finally:
         engine.dispose()
 
@@ -94,23 +91,6 @@ def _role(login: str, roles: Collection[str]) -> Finding:
         said = f"{login} is {names}: it may look and decide, and cannot plan or publish"
         return Finding("role", "warning", said)
     return Finding("role", "ok", f"{login} is {names}")
-
-
-def _notices(engine: Engine) -> Finding:
-    from fairlead.store.notices import read_standing  # noqa: PLC0415 - as above
-
-    found, how = read_standing(engine), "`fairlead notify test` sends a message now"
-    if found.waiting or found.given_up:
-        said = (
-            f"{plural(found.waiting, 'message')} sent in vain so far, {found.given_up:,} given up"
-            f" in a week: {found.answer}"
-        )
-        return Finding("notify", "warning", said, how)
-    if found.sent_at is None:
-        return Finding("notify", "ok", "nothing was to be told in a week", how)
-    return Finding(
-        "notify", "ok", f"the last message was sent {ago(found.sent_at, datetime.now(UTC))}"
-    )
 
 
 def _last_look(engine: Engine) -> Finding:

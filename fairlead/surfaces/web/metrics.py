@@ -198,10 +198,9 @@ GAUGES: Final = (
         *("rests", "times"),
     ),
     Gauge(
-        "fairlead_messages_in_vain",
-        "Messages of a week that the webhook did not take: waiting to be sent again, or given up.",
-        *("messages", "messages"),
-        labels=("state",),
+        "fairlead_group_plan_taken_back_timestamp_seconds",
+        "When the group's last plan that made it worse, of thirty days, ended; absent: none has.",
+        *("taken_back", "ended_at"),
     ),
     Gauge(
         "fairlead_history_bytes",

@@ -45,7 +45,6 @@ REWRITTEN = {
     "group_look_last",
     "group_observed",
     "last_look",
-    "notice",
     "plan_attempt",
     "plan_intent",
     "plan_record",
@@ -63,7 +62,7 @@ CALLED = {
         "lock_groups",
         "lock_partition",
     }
-    | {"needs_four_eyes", "notice_holds", "partition_turn"}
+    | {"needs_four_eyes", "partition_turn"}
     | {"record_capacities", "record_diagnoses", "record_made_worse", "reject_plan", "release"},
     "fairlead_approver": READING | {"approve_plan", "brake", "reject_plan", "release"},
     "fairlead_web": READING | {"act_as"},
@@ -90,9 +89,6 @@ REFUSED = {
         "SET LOCAL fairlead.pruning = 'on'; DELETE FROM fairlead_raw.plan_event",
         "UPDATE fairlead_raw.group_diagnosis SET diagnosis = 'healthy'",
         "DELETE FROM fairlead_raw.member_capacity",
-        "UPDATE fairlead_raw.notice SET said = 'all is well'",
-        "DELETE FROM fairlead_raw.notice",
-        "SELECT fairlead_raw.add_notice('plan.waits', 'orders', 1, 'k', now(), 'kim', 'why')",
         "TRUNCATE fairlead_raw.partition_lag",
         "DROP TABLE fairlead_raw.plan",
         "ALTER TABLE fairlead_raw.plan_event DISABLE TRIGGER ALL",
@@ -137,8 +133,6 @@ REFUSED = {
         "SELECT fairlead_raw.answer_act(gen_random_uuid(), 'done', 'why')",
         "SELECT fairlead_raw.lock_group('orders')",
         "UPDATE fairlead_raw.page_act SET actor = 'kim'",
-        "UPDATE fairlead_raw.notice SET next_at = 'infinity'",
-        "SELECT fairlead_raw.add_notice('plan.waits', 'orders', 1, 'k', now(), 'kim', 'why')",
         "DELETE FROM fairlead_raw.page_act",
         "INSERT INTO fairlead_raw.page_act (id) VALUES (gen_random_uuid())",
         "UPDATE fairlead_raw.plan SET four_eyes = NULL",
@@ -216,8 +210,7 @@ def test_rights_are_exactly_these(store_url: str) -> None:
             planner = role == "fairlead_planner"
             assert held(role, "UPDATE") == (REWRITTEN if planner else set())
             assert held(role, "DELETE") == (
-                REWRITTEN
-                - {"group_look_last", "group_observed", "last_look", "notice", "plan_record"}
+                REWRITTEN - {"group_look_last", "group_observed", "last_look", "plan_record"}
                 if planner
                 else set()
             )

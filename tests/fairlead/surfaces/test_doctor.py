@@ -26,7 +26,6 @@ from pydantic import SecretStr
 from typer.testing import CliRunner
 
 from fairlead.archive import LookArchive
-from fairlead.domain.notices import NotifySettings
 from fairlead.errors import StoreRefusesError
 from fairlead.settings import PostgresSettings, Settings
 from fairlead.store.brakes import put_on
@@ -35,7 +34,6 @@ from fairlead.surfaces.cli import app
 from fairlead.surfaces.doctor import Finding, examine
 from fairlead.surfaces.doctor.archive import examine_archive
 from fairlead.surfaces.doctor.switches import switched
-from fairlead.surfaces.notices.sending import tell
 from orchestration.switches import switches
 from tests.waiting import PATIENCE_S, eventually
 
@@ -267,22 +265,3 @@ def test_fresh_instance_has_nothing_switched() -> None:
     """Where nobody has turned anything on or off."""
     with instance_for_test() as instance:
         assert switches(instance)["on"] == switches(instance)["off"] == []
-
-
-@pytest.mark.kafka
-@pytest.mark.postgres
-def test_messages_that_nobody_takes_are_named(settings: Settings, migrated: str) -> None:
-    """With what the receiver answered, and what tries it; nothing where nobody is to be told."""
-    engine = create_store_engine(migrated)
-    put_on(engine, None, reason="incident", actor="kim")
-    told = {"url": "http://127.0.0.1:1/hook", "format": "slack"}
-    wanted = at(settings, migrated).model_copy(
-        update={"notify": NotifySettings.model_validate(told)}
-    )
-    assert by_name(wanted)["notify"].state == "ok"
-    tell(engine, wanted)
-    engine.dispose()
-    found = by_name(wanted)["notify"]
-    assert (found.state, found.remedy.split("`")[1]) == ("warning", "fairlead notify test")
-    assert "1 message sent in vain so far, 0 given up in a week: the receiver does" in found.said
-    assert "notify" not in by_name(at(settings, migrated))

@@ -20,7 +20,7 @@ from fairlead.wire.record import retired_value
 from fairlead.workflows.proposal import Look, carry_out
 from fairlead.workflows.publication_pass import publication_pass
 from fairlead.workflows.taking_back import take_back
-from tests.fairlead.store.conftest import SNAPSHOT_AT, MakeDraft
+from tests.fairlead.store.conftest import SNAPSHOT_AT, MakeDraft, record_publication
 from tests.fairlead.workflows.plans import OPTIONS, live
 from tests.fairlead.workflows.test_rollback import SECOND, following_second
 
@@ -40,6 +40,12 @@ def back(
     return take_back(store, {"orders": found}, [policy], live=following_second, now=NOW)
 
 
+def ended(store: PlanStore) -> list[str]:
+    """Return the groups for which monitoring has when a plan that made them worse ended."""
+    rows = read_all_groups(store.engine, DecisionCounts()).taken_back
+    return [row["group_id"] for row in rows if row["ended_at"] is not None]
+
+
 def test_it_goes_back_to_the_version_before_and_rests(
     store: PlanStore, publish: Step, draft: MakeDraft
 ) -> None:
@@ -55,9 +61,12 @@ def test_it_goes_back_to_the_version_before_and_rests(
     assert (said["version"], said["reason"].split(";")[0]) == (2, "much later than before")
     readings = read_all_groups(store.engine, DecisionCounts())
     assert [(row["group_id"], row["times"]) for row in readings.rests] == [("orders", 1)]
+    assert readings.taken_back == []
     (outcome,) = carry_out(store, [Look(draft("s3"), BY_ITSELF)], NOW)
     assert outcome.stored.outcome == "no change"
     assert "group orders rests until" in outcome.stored.reason
+    record_publication(store, made)
+    assert ended(store) == ["orders"]
 
 
 def test_under_other_policies_a_person_decides_once(store: PlanStore, publish: Step) -> None:
@@ -104,6 +113,7 @@ def test_first_plan_is_retired_by_the_next_pass(
     assert record.value == retired_value("orders", 1)
     assert [(plan.version, plan.state) for plan in done.retired] == [(1, "retired")]
     assert regrets(store.engine) == []
+    assert ended(store) == ["orders"]
 
 
 def test_database_takes_back_nothing_but_what_is_in_force(store: PlanStore, publish: Step) -> None:
