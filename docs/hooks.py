@@ -21,4 +21,5 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
     """Lead links to the examples in the repository to those in the site."""
-    return markdown.replace("](../../examples/", "](../examples/")
+    deeper = markdown.replace("](../examples/", "](examples/")
+    return deeper.replace("](../../examples/", "](../examples/")

@@ -1,0 +1,114 @@
+"""The example sensor, on a database: who reads it hears of each plan that waits, once."""
+
+from collections.abc import Callable, Iterator
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+
+import dagster as dg
+import psycopg
+import pytest
+
+from fairlead.store import PlanStore, create_store_engine
+from tests.fairlead.store.conftest import make_draft
+from tests.logins import logins
+from tests.stored import record_decision
+
+pytestmark = pytest.mark.postgres
+
+EXAMPLE = Path(__file__).parents[2] / "examples/plan_waits_sensor.py"
+
+
+class Chat:
+    """Takes the place of `send`; raises if it is down."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self.down = False
+
+    def __call__(self, text: str) -> None:
+        """Take a text."""
+        if self.down:
+            raise ConnectionError("the chat is down")
+        self.texts.append(text)
+
+
+@pytest.fixture
+def chat() -> Chat:
+    """Return a chat that is up."""
+    return Chat()
+
+
+@pytest.fixture
+def tick(migrated: str, chat: Chat, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], str]]:
+    """Return a function that runs a tick as a reader, and returns what the tick says."""
+    spec = spec_from_file_location(EXAMPLE.stem, EXAMPLE)
+    assert spec is not None
+    assert spec.loader is not None
+    example = module_from_spec(spec)
+    spec.loader.exec_module(example)
+    dg.Definitions.validate_loadable(example.defs)
+    sensor = example.defs.resolve_sensor_def("plans_that_wait")
+    monkeypatch.setattr(example, "send", chat)
+    cursor: str | None = None
+
+    def tick() -> str:
+        nonlocal cursor
+        with dg.build_sensor_context(cursor=cursor) as context:
+            done = sensor.evaluate_tick(context)
+        cursor = done.cursor
+        return str(done.skip_message)
+
+    with logins(migrated) as login:
+        monkeypatch.setenv("READER_URL", login("fairlead_reader"))
+        yield tick
+
+
+@pytest.fixture
+def store(migrated: str) -> Iterator[PlanStore]:
+    """Return a store on the database."""
+    engine = create_store_engine(migrated)
+    yield PlanStore(engine)
+    engine.dispose()
+
+
+def a_minute_passes(url: str) -> None:
+    """Let every plan have been proposed a minute earlier."""
+    with psycopg.connect(url) as superuser:
+        superuser.execute("SET session_replication_role = replica")  # else nothing may change
+        superuser.execute("UPDATE fairlead_raw.plan SET created_at = created_at - interval '1 min'")
+
+
+def test_plan_that_waits_is_reported_once(
+    tick: Callable[[], str], chat: Chat, store: PlanStore, migrated: str
+) -> None:
+    """Its page is named; plans that a policy approves at once, or only observes, are left out."""
+    drafts = [make_draft(group=group) for group in ("a b", "automatic")]
+    drafts.append(make_draft(group="observed", observed_only=True))
+    automatic = [record_decision(store, draft).plan for draft in drafts][1]
+    assert tick() == "Plans that wait: 0, of which new: 0."
+    assert automatic is not None
+    store.approve("automatic", 1, sha256=automatic.sha256, reason="fits", actor="policy")
+    a_minute_passes(migrated)
+    assert tick() == "Plans that wait: 1, of which new: 1."
+    assert tick() == "Plans that wait: 1, of which new: 0."
+    (text,) = chat.texts
+    assert text == (
+        "Version 1 of the plan of group a b waits for a decision: the heaviest member gets lighter "
+        "http://localhost:9464/review?group=a+b&version=1"
+    )
+
+
+def test_report_that_was_not_taken_is_sent_again(
+    tick: Callable[[], str], chat: Chat, store: PlanStore, migrated: str
+) -> None:
+    """The tick fails, so that Dagster shows it; the next one has it and what came meanwhile."""
+    record_decision(store, make_draft(group="first"))
+    a_minute_passes(migrated)
+    chat.down = True
+    with pytest.raises(ConnectionError):
+        tick()
+    record_decision(store, make_draft(group="second"))
+    a_minute_passes(migrated)
+    chat.down = False
+    assert tick() == "Plans that wait: 2, of which new: 2."
+    assert [text.count("waits for a decision") for text in chat.texts] == [2]
