@@ -67,19 +67,6 @@ def test_help_imports_little(tmp_path: Path) -> None:
     assert {"pydantic", "rich.console", "markdown_it", "numpy", "sqlalchemy"} & imported == set()
 
 
-def test_commands_find_no_pandas() -> None:
-    """Pyarrow looks for it whatever it is asked; it takes longer to import than a command runs."""
-    program = (
-        "import sys; from fairlead.surfaces.cli import app, main\n"
-        "sys.argv[1:] = ['look', '--help']\n"
-        "try: main()\n"
-        "except SystemExit: pass\n"
-        "import pyarrow; print(pyarrow.scalar('a'), 'pandas' in sys.modules)"
-    )
-    said = subprocess.check_output([sys.executable, "-c", program], text=True, timeout=PATIENCE_S)
-    assert said.splitlines()[-1] == "a False"
-
-
 def test_without_arguments_help_is_shown(tmp_path: Path) -> None:
     """A newcomer who types the name alone learns what to type next."""
     assert "Usage: fairlead" in fairlead(directory=tmp_path).stderr
