@@ -51,7 +51,7 @@ def test_server_that_sends_byte_by_byte_keeps_no_thread(server: Issuer) -> None:
     server.pieces, server.pause = 100, 0.1
     before = set(threading.enumerate())
     with pytest.raises(TimeoutError, match=r"within 0\.4 s"):
-        ask(server.url, timeout_s=0.4)
+        ask(server.url, timeout_s=0.4)  # clock: its answer never ends in time
     threads_end(before)
 
 
@@ -69,7 +69,7 @@ def test_name_that_is_found_too_late_is_not_asked(
     monkeypatch.setattr(socket, "getaddrinfo", slowly)
     before = set(threading.enumerate())
     with pytest.raises(TimeoutError, match=r"within 0\.2 s"):
-        ask(server.url, timeout_s=0.2)
+        ask(server.url, timeout_s=0.2)  # clock: the name is not found before
     found.set()
     threads_end(before)
     assert server.asked == 0
