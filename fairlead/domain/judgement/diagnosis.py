@@ -359,8 +359,7 @@ def _overloaded(found: DiagnosisBasis, late: Mask) -> Diagnosis | None:
     """Look at members that share topics by themselves: the room of others is of no use to them."""
     problem, speeds = found.problem, found.speeds
     part = found.peers.topics[problem.topic_of]
-    count = len(problem.members)
-    silent = found.commits.silent[:count]
+    silent = found.commits.silent[: len(problem.members)]
     read = (part >= 0) & ~np.append(silent, False)[found.owner]  # nobody, -1, is the last
     everybody = _readers(found) & ~silent
     headroom = found.rules.headroom
@@ -373,14 +372,16 @@ def _overloaded(found: DiagnosisBasis, late: Mask) -> Diagnosis | None:
         arrive, most = float(loads.sum()), float(speeds.at_most[of_it].sum())
         typical = median(speeds.per_s[of_it])
         more = max(missing_members(loads, rooms, headroom * typical), 1)
-        told = "members" if of_it.sum() == everybody.sum() else "members that read them"
+        count = int(of_it.sum())
+        that_read = f" that {'reads' if count == 1 else 'read'} them"
+        members = plural(count, "member") + (that_read if count < everybody.sum() else "")
         whole = f" in partitions of up to {rate(loads.max())}" if arrive < headroom * most else ""
         full = f", of which {headroom:.0%} is planned" if arrive <= most else ""
         return Diagnosis(
             "overloaded",
             (),
-            f"{rate(arrive)} arrive{whole} and the {int(of_it.sum()):,} {told} can do "
-            f"{rate(most)}{full}: no assignment helps{_as_known(found, of_it)}. "
+            f"{rate(arrive)} arrive{whole} and the {members} can do {rate(most)}{full}: "
+            f"no assignment keeps every member within that{_as_known(found, of_it)}. "
             f"{plural(more, 'more consumer')} of {rate(typical)} would.",
         )
     return None

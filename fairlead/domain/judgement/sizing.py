@@ -97,14 +97,18 @@ def _why(
     each = " to ".join(dict.fromkeys(rate(speed) for speed in (min(usuals), max(usuals))))
     planned = f", of which {headroom:.0%} is planned"
     arrive = f"{rate(total)} arrive in {plural(int(problem.assignable.sum()), 'partition')}"
+    room = headroom * min(usuals)
+    reason = " (a partition is not split)"
+    if len(usuals) > 1:
+        reason = " (a partition is not split, and not all consumers read the same topics)"
     if late:
-        can = rate(float(outlook.capacities[problem.readers].sum()))
-        there = f"{arrive}, and {plural(now, 'consumer')} can do {can}{planned}"
+        can = float(outlook.capacities[problem.readers].sum())
+        there = f"{arrive}, and {plural(now, 'consumer')} can do {rate(can)}{planned}"
         if wanted == now:
             return f"{there}: no more are needed."
-        return f"{there}: {wanted - now:,} more would do, of {each} each."
-    room = headroom * min(usuals)
-    whole = " (a partition is not split)" if total <= (wanted - 1) * room else ""
+        whole = reason if total <= headroom * can + (wanted - now - 1) * room else ""
+        return f"{there}: {wanted - now:,} more would do, of {each} each{whole}."
+    whole = reason if total <= (wanted - 1) * room else ""
     are = "is" if now == 1 else "are"
     return (
         f"{arrive}, and a consumer does {each}{planned}: {plural(wanted, 'consumer')} would do"

@@ -204,6 +204,20 @@ def test_missing_consumers_have_room_for_whole_partitions() -> None:
     assert "2 more consumers of 99/s would" in answer["evidence"]
 
 
+def test_a_single_overloaded_member_is_named_as_one() -> None:
+    """120/s arrive at a member of 100/s; nobody reads what another reads."""
+    group = Group(
+        steady(np.array([60.0, 60.0, 20.0, 20.0])),
+        steady(np.array([100.0, 500.0])),
+        topics={"a": 2, "b": 2},
+        reads={"a1": ("a",), "b1": ("b",)},
+    )
+    loop = Loop(group, decide_s=1e9)
+    loop.run(1.0)
+    evidence = answer_question(loop.question())["evidence"]
+    assert "and the 1 member that reads them can do 100/s: no assignment" in evidence
+
+
 def test_a_group_that_is_full_to_the_brim_is_told_what_is_planned_with() -> None:
     """What members can do is more than what arrives, and hardly more."""
     speeds, rates = np.array([249.0, 249.0, 249.0, 107.0]), np.full(34, 25.0)
@@ -214,7 +228,8 @@ def test_a_group_that_is_full_to_the_brim_is_told_what_is_planned_with() -> None
     answer = answer_question(loop.question())
     assert answer["diagnosis"] == "overloaded"
     assert (
-        "850/s arrive and the 4 members can do 854/s, of which 95% is planned" in answer["evidence"]
+        "850/s arrive and the 4 members can do 854/s, of which 95% is planned: no assignment keeps "
+        "every member within that. " in answer["evidence"]
     )
     assert "1 more consumer of 249/s would" in answer["evidence"]
 

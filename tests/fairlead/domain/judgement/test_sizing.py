@@ -41,6 +41,10 @@ def test_the_sentence_holds_by_the_figures_that_it_names() -> None:
         "320/s arrive in 8 partitions, and 3 consumers can do 257/s, of which 95% is planned: "
         "1 more would do, of 85.6/s each."
     )
+    assert sized([40.0] * 8, [116.0] * 3, late=True).why == (
+        "320/s arrive in 8 partitions, and 3 consumers can do 348/s, of which 95% is planned: "
+        "1 more would do, of 116/s each (a partition is not split)."
+    )
     assert "a consumer does 85.6/s, of which 95% is planned: 4 consumers would do, and" in (
         sized([40.0] * 8, unequal).why
     )
