@@ -64,7 +64,7 @@ def follows(row: Row) -> str:
     return "partly" if row["adherence"] else "no"
 
 
-def next_step(row: Row, undecided: Collection[str]) -> str:
+def next_step(row: Row, undecided: Collection[str], resting: Collection[str]) -> str:
     """Say what is to be done about a group, in a word or a few.
 
     Parameters
@@ -73,15 +73,20 @@ def next_step(row: Row, undecided: Collection[str]) -> str:
         Of `read_groups`.
     undecided
         Groups that need a plan and that nothing decides on.
+    resting
+        Groups that get no plan for a while, since their last one made them worse.
 
     Examples
     --------
     >>> row = {"group": "orders", "waiting_state": None, "braked": None, "evidence": ""}
     >>> row["diagnosis"] = "overloaded"
-    >>> next_step(row, ()), next_step(row | {"waiting_state": "proposed"}, ())
+    >>> next_step(row, (), ()), next_step(row | {"waiting_state": "proposed"}, (), ())
     ('add consumers', 'decide')
-    >>> next_step(row | {"waiting_state": "approved", "braked": True}, ())
+    >>> next_step(row | {"waiting_state": "approved", "braked": True}, (), ())
     'wait: a brake holds'
+    >>> row["diagnosis"] = "unbalanced"
+    >>> next_step(row, (), ()), next_step(row, (), ("orders",))
+    ('plan', 'wait: it rests')
     """
     if row["braked"]:
         return "wait: a brake holds"
@@ -93,4 +98,7 @@ def next_step(row: Row, undecided: Collection[str]) -> str:
         return "start its consumers"
     if advice_in(row["evidence"]):
         return "let it follow"
-    return _NEXT.get(row["diagnosis"], "wait for looks")
+    step = _NEXT.get(row["diagnosis"], "wait for looks")
+    if step == "plan" and row["group"] in resting:
+        return "wait: it rests"
+    return step

@@ -87,7 +87,7 @@ def groups(*, wide: Wide = False, as_json: Json = False) -> None:
 
     with opened_engine() as engine:
         rows, brakes = worst_first(read_groups(engine)), read_brakes(engine)
-        resting, last = rests(engine).values(), last_look(engine)
+        resting, last = rests(engine), last_look(engine)
     now = datetime.now(UTC)
     waits = undecided(rows, now)
     if as_json:
@@ -98,7 +98,7 @@ def groups(*, wide: Wide = False, as_json: Json = False) -> None:
                 row
                 | _forecast(row)
                 | _waits(row)
-                | {"follows": follows(row), "next": next_step(row, waits)}
+                | {"follows": follows(row), "next": next_step(row, waits, resting)}
                 | {"adherence": None if row["adherence"] is None else percent(row["adherence"])}
                 for row in rows
             ],
@@ -107,7 +107,7 @@ def groups(*, wide: Wide = False, as_json: Json = False) -> None:
         )
         tell(*_evidence(rows), *_late(rows))
         tell(*_advice(rows), *not_sent(rows), *_not_looked_at(rows, now, last))
-        tell(*_not_planned(waits), *_braked(brakes), *map(str, resting))
+        tell(*_not_planned(waits), *_braked(brakes), *map(str, resting.values()))
     else:
         say(
             "No look has found a group yet, and none has been planned. `fairlead up` takes looks, "
@@ -363,16 +363,21 @@ def why(
     With a partition: which versions moved it from whom to whom, and why.
     """
     from fairlead.store.group_history import read_diagnoses, read_moves_of
+    from fairlead.store.hindsight import rests
     from fairlead.store.history_queries import read_groups, undecided
+    from fairlead.surfaces.next_step import next_step
 
     with opened_engine() as engine:
         found = read_diagnoses(engine, group, limit=_DIAGNOSES)
         (row,) = read_groups(engine, [group])
+        resting = rests(engine, [group])
         moves = [] if partition is None else _moves_of(engine, group, partition, read_moves_of)
     if as_json:
         print_json(row | {"diagnoses": found} | ({} if partition is None else {"moves": moves}))
     elif partition is None:
-        tell(*_why(row, found, undecided([row], datetime.now(UTC))))
+        step = next_step(row, undecided([row], datetime.now(UTC)), resting)
+        told = [*_why(row, found), *(f"  {rest}" for rest in resting.values())]
+        tell(*told, f"  next: {step}")
     elif moves:
         print_table(moves, _MOVES_OF, title=f"{partition} of {group}: who got it, and why")
     else:
@@ -395,9 +400,9 @@ def _moves_of(
     return moves
 
 
-def _why(row: dict[str, Any], found: list[dict[str, Any]], waits: list[str]) -> list[str]:
-    """Return what is known of a group, a line for each thing."""
-    from fairlead.surfaces.next_step import follows, next_step
+def _why(row: dict[str, Any], found: list[dict[str, Any]]) -> list[str]:
+    """Return what is known of a group, a line for each thing; not what to do next."""
+    from fairlead.surfaces.next_step import follows
 
     name = row["group"]
     lines = []
@@ -425,5 +430,4 @@ def _why(row: dict[str, Any], found: list[dict[str, Any]], waits: list[str]) -> 
             f"  last decision: {row['outcome']}, {as_text(row['decided_at'])} UTC: {row['reason']}"
         )
     lines += [f"  {line}" for line in not_sent([row])]
-    lines.append(f"  next: {next_step(row, waits)}")
     return lines

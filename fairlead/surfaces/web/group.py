@@ -101,7 +101,7 @@ def group_page(
     looks = group_history.read_looks(engine, group)
     went = Course.of(looks)
     changes = went.changes()
-    brakes = brakes_on(engine, group)
+    brakes, resting = brakes_on(engine, group), rests(engine, [group])
     return TEMPLATES.get_template("group.html").render(
         row=row,
         desk=desk,
@@ -111,8 +111,8 @@ def group_page(
         diagnoses=diagnoses,
         advice=advice_in(row["evidence"]),
         can_follow=_can_follow(looks),
-        resting=rests(engine, [group]).values(),
-        next_step=next_step(row, history_queries.undecided([row], read_at)),
+        resting=resting.values(),
+        next_step=next_step(row, history_queries.undecided([row], read_at), resting),
         planned_at=row["decided_at"] or group_history.last_planning(engine),
         policy=policy,
         plots=[

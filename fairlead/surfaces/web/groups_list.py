@@ -92,7 +92,7 @@ def groups_page(
     read_at = now or datetime.now(UTC)
     names = [row["group"] for row in found[:SHOWN]]
     details = {row["group"]: row for row in read_groups(engine, names)} if names else {}
-    waits, last = undecided(found, read_at), last_look(engine)
+    waits, last, resting = undecided(found, read_at), last_look(engine), rests(engine)
     return TEMPLATES.get_template("groups.html").render(
         groups=[details[name] for name in names if name in details],
         count=len(found),
@@ -105,11 +105,11 @@ def groups_page(
         old=[row["group"] for row in found if _is_old(row["last_seen"], read_at)],
         no_looks=last is None or last.overdue,
         brakes=brakes,
-        resting=rests(engine).values(),
+        resting=resting.values(),
         desk=desk,
         steps=[of_brake(None, braked=any(brake.group is None for brake in brakes))],
         dagster_url=dagster_url,
-        next_step=partial(next_step, undecided=frozenset(waits)),
+        next_step=partial(next_step, undecided=frozenset(waits), resting=resting),
         policy=lambda name: policy_for(name, policies).groups,
         age=ages(read_at),
         now=read_at,

@@ -94,7 +94,7 @@ def test_next_step_of_a_group_is_what_its_brake_lets_through(
 
     def says() -> str:
         (row,) = read_groups(store.engine, ["orders"])
-        return next_step(row, ())
+        return next_step(row, (), ())
 
     publish()
     propose("s2")
@@ -116,7 +116,7 @@ def test_brake_of_another_group_does_not_count(store: PlanStore, approve: Plans)
     approve()
     put_on(store.engine, "billing", reason="theirs")
     (row,) = read_groups(store.engine, ["orders"])
-    assert next_step(row, ()) == "wait: it is sent"
+    assert next_step(row, (), ()) == "wait: it is sent"
 
 
 @EVERYTHING

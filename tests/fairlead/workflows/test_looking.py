@@ -358,4 +358,4 @@ def test_group_whose_members_have_left_is_not_ill(tmp_path: Path) -> None:
     assert (findings.diagnosis, findings.evidence) == ("unknown", "The group has no members.")
     row = {"group": "a", "waiting_state": None, "braked": None, "published": 1, "adherence": 0.0}
     row |= {"diagnosis": findings.diagnosis, "evidence": findings.evidence}
-    assert (follows(row), next_step(row, ())) == ("no members", "start its consumers")
+    assert (follows(row), next_step(row, (), ())) == ("no members", "start its consumers")

@@ -229,7 +229,7 @@ def test_a_group_that_is_full_to_the_brim_is_told_what_is_planned_with() -> None
     assert answer["diagnosis"] == "overloaded"
     assert (
         "850/s arrive and the 4 members can do 854/s, of which 95% is planned: no assignment keeps "
-        "every member within that. " in answer["evidence"]
+        "every member within that as far as is known. " in answer["evidence"]
     )
     assert "1 more consumer of 249/s would" in answer["evidence"]
 

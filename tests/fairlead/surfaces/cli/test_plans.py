@@ -10,19 +10,23 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import psycopg
 import pytest
 from sqlalchemy import text
 from typer.testing import CliRunner, Result
 
+from fairlead.domain.hindsight import Hindsight
 from fairlead.errors import ConfigurationError, GroupError, PlanStateError, TamperedPlanError
 from fairlead.store import PlanStore, create_store_engine
 from fairlead.store.attempts import Attempt
 from fairlead.store.engine import transaction
 from fairlead.store.group_history import keep_looks, read_looks, replace_last_looks
+from fairlead.store.hindsight import say_made_worse
 from fairlead.surfaces.cli import app
 from fairlead.surfaces.cli.arguments import complete_group
 from fairlead.surfaces.web.group import Asked, group_page
+from fairlead.surfaces.web.groups_list import groups_page
 from tests.waiting import PATIENCE_S
 
 FAIRLEAD = Path(sys.executable).with_name("fairlead")
@@ -224,6 +228,28 @@ def test_group_that_a_plan_may_help_and_nobody_plans_says_how_to_turn_planning_o
             " WHERE group_id = 'orders' AND until IS NULL"
         )
     assert "orders: a plan may help, and no run has decided" in run(week, "groups").stdout
+
+
+def test_a_group_that_rests_waits_and_no_other(week: str) -> None:
+    """What to do next is to wait, until then and why; the page says it of that group."""
+    engine, at = create_store_engine(week), datetime.now(UTC)
+    worse = Hindsight(900.0, 60.0, 30.0, 3, 1, "it is 14 min later", np.zeros(6, np.int32))
+    assert say_made_worse(engine, "orders", 2, worse, automatic=True)
+    with psycopg.connect(week) as connection:
+        connection.execute("SET session_replication_role = replica")
+        connection.execute(
+            "UPDATE fairlead_raw.group_diagnosis SET since = now(), last_seen = now()"
+            " WHERE group_id = 'orders' AND until IS NULL"
+        )
+    told = run(week, "why", "orders").stdout.splitlines()
+    assert told[-2].startswith("  group orders rests until ")
+    assert told[-2].endswith(" UTC: version 2 made it worse: it is 14 min later")
+    assert told[-1] == "  next: wait: it rests"
+    assert "wait: it rests" in run(week, "groups").stdout
+    for page in (groups_page(engine, now=at), group_page(engine, "orders", Asked(), now=at)):
+        assert "No plan moves anything in group orders until " in page
+        assert "wait: it rests" in page
+    engine.dispose()
 
 
 def test_policy_explanation_leaves_nothing_blank(week: str) -> None:
