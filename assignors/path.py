@@ -193,11 +193,12 @@ class Path:
             return f"{what}: there is no lag to balance"
         above = f"the heaviest member is {end.heaviest / goal.bound - 1:.1%} above the lower bound"
         if cut_short:
-            return f"{what}: the budget of {_counted(self.budget)} is spent; {above}"
+            return f"{what}: further relief takes more than {_counted(self.budget)}; {above}"
         if goal.hot_partition is not None:
             name = "{}-{}".format(*self.problem.partition_name(goal.hot_partition))
             if end.heaviest <= goal.edge:
-                return f"{what}: {name} alone is the bound, no assignment can help: repartition it"
+                no = "further move helps" if end.moves or steps else "assignment can help"
+                return f"{what}: {name} alone is the bound, no {no}: repartition it"
         if end.heaviest <= goal.edge:
             return f"{what}: within the band, {above}"
         return f"{what}: {self._why_no_further(steps)}; {above}"
