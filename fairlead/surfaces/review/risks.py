@@ -77,6 +77,7 @@ def risks(facts: Facts) -> list[Risk]:
 def _more_than_ever(facts: Facts) -> Iterator[Risk]:
     """Name who gets more than anybody has ever consumed: whether it can is not known."""
     seen = [load.seen for _, load in facts.loads if load.seen is not None]
+    seen += [load.capacity for _, load in facts.loads if load.measured]
     if not seen:
         return
     most = max(seen)

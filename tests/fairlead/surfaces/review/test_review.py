@@ -309,6 +309,11 @@ def test_more_than_anybody_ever_consumed_is_the_first_risk(engine: Engine, week:
     assert "More than ever" not in review_page(engine, "orders", 3, now=NOON)
     less = "regexp_replace(judged::text, '\"seen\": [0-9.]+', '\"seen\": 80', 'g')::jsonb"
     behind_its_back(week, f"UPDATE fairlead_raw.plan SET judged = {less} WHERE judged IS NOT NULL")
+    assert "More than ever" not in review_page(engine, "orders", 3, now=NOON)  # 100/s was measured
+    guess = "replace(judged::text, '\"measured\": true', '\"measured\": false')::jsonb"
+    with psycopg.connect(week) as connection:
+        connection.execute("SET session_replication_role = replica")
+        connection.execute(f"UPDATE fairlead_raw.plan SET judged = {guess}")  # noqa: S608 - ours
     page = review_page(engine, "orders", 3, now=NOON)
     risks = re.findall(r"<li[^>]*><b>([^<]*)\.</b>", page)
     assert risks[0] == "More than ever"
