@@ -217,7 +217,8 @@ def _print(document: dict[str, Any]) -> None:
         + ": ".join(filter(None, (document["diagnosis"], document["evidence"])))
     )
     tell(f"{document['outcome']}: {document['reason']}")
-    if document["caught_up_s"] != 0 and document["late_s"] is not None:
+    known = document["diagnosis"] != "unknown" and document["late_s"] is not None
+    if known and document["caught_up_s"] != 0:
         then = {"as it is": document["caught_up_s"]} | {
             f"by {candidate['assignor']}": candidate["caught_up_s"]
             for candidate in document["candidates"]

@@ -1,6 +1,7 @@
 """`fairlead plan` on real groups: what it proposes, what it stores, and what it refuses."""
 
 import json
+from datetime import UTC, datetime
 
 import pytest
 from typer.testing import CliRunner, Result
@@ -8,6 +9,7 @@ from typer.testing import CliRunner, Result
 from fairlead.errors import GroupError
 from fairlead.sandbox import Services
 from fairlead.surfaces.cli import app
+from fairlead.surfaces.cli.plan import _print
 from tests.conftest import KafkaTopic
 from tests.fairlead.kafka.conftest import commit, join_raw  # noqa: F401 - fixtures
 from tests.full_disk import no_room
@@ -66,6 +68,28 @@ def test_group_is_planned_in_this_process(
     again = json.loads(run(unique_name, "--json").stdout)
     assert (again["version"], again["outcome"]) == (None, "no change")
     assert again["reason"].startswith("version 1")
+
+
+def test_nothing_is_forecast_of_a_group_that_too_little_is_known_of(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Not even that it never catches up."""
+    figures = {"late_s": 0.0, "caught_up_s": None, "looked_at": datetime(2026, 1, 2, tzinfo=UTC)}
+    said = {
+        "group": "orders",
+        "looks": 4,
+        "evidence": "There are 4 looks.",
+        "outcome": "no change",
+        "reason": "unknown",
+        "assignor": None,
+        "candidates": [],
+        "moves": [],
+        "version": None,
+    }
+    _print({**figures, **said, "diagnosis": "overloaded"})
+    assert "caught up as it is: never" in capsys.readouterr().out
+    _print({**figures, **said, "diagnosis": "unknown"})
+    assert "caught up" not in capsys.readouterr().out
 
 
 def test_policy_approves_as_in_a_run(
