@@ -14,7 +14,8 @@ from rich.text import Text
 from fairlead.domain.as_problem import Ownership, planned
 from fairlead.wire.document import PlanDocument
 
-#: Member to topic to partition numbers.
+#: Topic to partition to its lag, in records.
+Lags = Mapping[str, Mapping[int, int]]
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,9 @@ class GroupReport:
     before, after
         What the consumers themselves reported to own before the plan and after they rejoined.
     lags_after
-        Topic to the measured lag of each partition after the group worked under the plan, records.
+        As measured after the group worked under the plan.
+    lags_without_plan, without_plan
+        The same of the group that had no plan, at the same time, and what its consumers had.
     drain_without_plan_s, drain_with_plan_s
         Seconds from when nothing arrived any more until the last record was processed.
     protocol
@@ -109,7 +112,9 @@ class GroupReport:
     plan: PlanDocument
     before: Ownership
     after: Ownership
-    lags_after: Mapping[str, Mapping[int, int]]
+    lags_after: Lags
+    lags_without_plan: Lags
+    without_plan: Ownership
     drain_without_plan_s: float
     drain_with_plan_s: float
     protocol: str = "classic"
@@ -122,12 +127,13 @@ class GroupReport:
     def lag(self, stage: str, owned: Mapping[str, Collection[int]]) -> int:
         """Return the lag of a set of partitions, in records.
 
-        `after`: as measured after the group worked under the plan; else as measured when it was
-        planned.
+        `after`, `without_plan`: as measured after the groups worked with the plan and without; else
+        as measured when it was planned.
         """
-        if stage == "after":
+        measured = {"after": self.lags_after, "without_plan": self.lags_without_plan}
+        if stage in measured:
             return sum(
-                self.lags_after[topic][number]
+                measured[stage][topic][number]
                 for topic, numbers in owned.items()
                 for number in numbers
             )
@@ -157,7 +163,10 @@ class GroupReport:
                 }
                 for member in sorted(self.plan.members)
             },
-            "heaviest_lag": {stage: self.heaviest(stage, owned) for stage, owned in stages.items()},
+            "heaviest_lag": {
+                stage: self.heaviest(stage, owned)
+                for stage, owned in {**stages, "without_plan": self.without_plan}.items()
+            },
             "adopted": _normal(self.after) == _normal(self.predicted),
             "drain_seconds": {
                 "without_plan": round(self.drain_without_plan_s, 2),
@@ -191,6 +200,12 @@ class GroupReport:
             "before: measured, when the group was planned; predicted: the same records under the "
             "plan; after: measured, when it had worked under the plan, while records arrived.\n"
         )
+        with_plan = self.heaviest("after", self.after)
+        without = self.heaviest("without_plan", self.without_plan)
+        beside = (
+            f"At that time the heaviest consumer had {with_plan:,} records with the plan, and "
+            f"{without:,} in the same group without a plan.\n"
+        )
         faster = self.drain_without_plan_s / self.drain_with_plan_s
         verdict = Text.assemble(
             "Drained in ",
@@ -198,7 +213,7 @@ class GroupReport:
             f" with the plan, {self.drain_without_plan_s:.1f} s without: {faster:.2f} times as "
             "fast.\n",
         )
-        return Group(table, Text(stages_are, style="dim"), self.found.render(), verdict)
+        return Group(table, Text(stages_are, style="dim"), beside, self.found.render(), verdict)
 
 
 def _normal(ownership: Ownership) -> dict[str, dict[str, list[int]]]:

@@ -107,6 +107,7 @@ class _Demo:
             with self._step("Working under the plans"):
                 until = time.monotonic() + UNDER_PLANS_S
                 self._wait(lambda: time.monotonic() >= until, JOIN_TIMEOUT_S, "work")
+            without_plan = {name: dict(twin.owned) for name, twin in self._unplanned.items()}
             lags_after = self._lags()
             load.stop()
         seconds = self._drain(
@@ -119,6 +120,7 @@ class _Demo:
                 found=found,
                 before=before,
                 after=after,
+                without_plan=without_plan,
                 lags_after=lags_after,
                 seconds=seconds,
             ),
@@ -132,6 +134,7 @@ class _Demo:
         found: Mapping[str, Found],
         before: Mapping[str, Ownership],
         after: Mapping[str, Ownership],
+        without_plan: Mapping[str, Ownership],
         lags_after: Mapping[str, Lags],
         seconds: Mapping[str, float],
     ) -> list[GroupReport]:
@@ -142,6 +145,8 @@ class _Demo:
                 before=before[name],
                 after=after[name],
                 lags_after=lags_after[name],
+                lags_without_plan=lags_after[self._unplanned[name].group],
+                without_plan=without_plan[name],
                 drain_without_plan_s=seconds[self._unplanned[name].group],
                 drain_with_plan_s=seconds[name],
                 protocol=self._planned[name].scenario.protocol,
@@ -181,9 +186,10 @@ class _Demo:
             raise SandboxError(f"The planning job failed; what it said is in {log}")
 
     def _lags(self) -> dict[str, Lags]:
-        """Measure the lag of the planned groups' partitions; returns it by group."""
+        """Measure the lag of all groups' partitions; returns it by group id."""
+        ids = [consumers.group for consumers in self._all()]
         with KafkaGateway(self._around.settings.kafka) as gateway:
-            return lags_of(gateway.snapshot(list(self._planned)).offsets)
+            return lags_of(gateway.snapshot(ids).offsets)
 
     def _found(self) -> dict[str, Found]:
         """Return what the planner found, by group."""

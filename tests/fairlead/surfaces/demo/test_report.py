@@ -1,9 +1,11 @@
 """What `make demo` reports of a group: before and after are measured, each at its time."""
 
 from datetime import UTC, datetime
+from io import StringIO
 
 import numpy as np
 import pyarrow as pa
+from rich.console import Console
 
 from fairlead.surfaces.demo.report import Found, GroupReport
 from fairlead.surfaces.demo.run import lags_of
@@ -24,25 +26,35 @@ def test_after_is_measured_and_not_the_plans_own_weights() -> None:
     offsets = pa.Table.from_pylist(
         [
             {
-                "group": "g",
+                "group": group,
                 "topic": "t",
                 "partition": partition,
                 "begin_offset": 0,
                 "end_offset": 100,
                 "committed_offset": committed,
             }
-            for partition, committed in enumerate((97, None))
+            for group, commits in {"g": (97, None), "g-without-plan": (50, None)}.items()
+            for partition, committed in enumerate(commits)
         ]
     )
-    report = GroupReport(
+    found = GroupReport(
         found=Found("slow member", ("a",), "evidence", "reason"),
         plan=plan,
         before={"a": {"t": [0, 1]}},
         after={"a": {"t": [0]}, "b": {"t": [1]}},
         lags_after=lags_of(offsets)["g"],
+        lags_without_plan=lags_of(offsets)["g-without-plan"],
+        without_plan={"a": {"t": [0, 1]}},
         drain_without_plan_s=2.0,
         drain_with_plan_s=1.0,
-    ).as_dict()
-    assert report["heaviest_lag"] == {"before": 30, "predicted": 20, "after": 100}
+    )
+    console = Console(file=StringIO(), width=200)
+    console.print(found.render())
+    assert "had 100 records with the plan, and 150 in the same group without a plan" in (
+        console.file.getvalue()
+    )
+    report = found.as_dict()
+    expected = {"before": 30, "predicted": 20, "after": 100, "without_plan": 150}
+    assert report["heaviest_lag"] == expected
     assert report["consumers"]["a"]["after"] == {"lag": 3, "partitions": {"t": [0]}}
     assert report["adopted"] is True
