@@ -47,9 +47,10 @@ def materialized(
     def shown(groups: Sequence[str], draw: bool) -> Mapping[str, Any]:  # noqa: FBT001 - `Describe`
         return if_possible(context.log, lambda: describe(groups, draw))
 
-    if len(scope.cohorts) == 1:
-        return dg.MaterializeResult(metadata=shown(list(groups), True))  # noqa: FBT003 - typed
     cohorts = gathered(groups, scope.cohorts, policies)
+    if len(cohorts) == 1:
+        (members,) = cohorts.values()  # a snapshot may hold groups of other cohorts
+        return dg.MaterializeResult(metadata=shown(members, True))  # noqa: FBT003 - typed
     if scope.chosen:
         return _said_of_each(context, cohorts, shown)
     for place, (cohort, members) in enumerate(islice(cohorts.items(), DETAILED)):

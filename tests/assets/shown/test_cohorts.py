@@ -37,6 +37,20 @@ def test_of_very_many_cohorts_those_that_need_attention_show_their_own() -> None
     assert all("one of 120 cohorts" in str(event["planned together"]) for event in events.values())
 
 
+def test_a_partition_shows_its_own_groups_whatever_the_snapshot_holds() -> None:
+    """A snapshot that was taken of many cohorts has groups of others."""
+
+    @dg.asset(partitions_def=dg.StaticPartitionsDefinition(["orders", "billing"]))
+    def step(context: dg.AssetExecutionContext) -> dg.MaterializeResult[None]:
+        found = ["billing", "orders"]
+        return cohorts.materialized(context, found, [], lambda groups, _: {"groups": str(groups)})
+
+    with dg.DagsterInstance.ephemeral() as instance:
+        result = dg.materialize([step], instance=instance, partition_key="orders")
+    (event,) = result.asset_materializations_for_node("step")
+    assert event.metadata == {"groups": dg.MetadataValue.text("['orders']")}
+
+
 def test_what_cannot_be_shown_fails_no_step() -> None:
     """Of a plan without a row of balances, say: it was stored before, and has to be published."""
 
