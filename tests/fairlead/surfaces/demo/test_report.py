@@ -48,11 +48,10 @@ def test_after_is_measured_and_not_the_plans_own_weights() -> None:
         drain_without_plan_s=2.0,
         drain_with_plan_s=1.0,
     )
-    console = Console(file=StringIO(), width=200)
-    console.print(found.render())
-    assert "had 100 records with the plan, and 150 in the same group without a plan" in (
-        console.file.getvalue()
-    )
+    printed = StringIO()
+    Console(file=printed, width=200).print(found.render())
+    beside = "had 100 records with the plan, and 150 in the same group without a plan"
+    assert beside in printed.getvalue()
     report = found.as_dict()
     expected = {"before": 30, "predicted": 20, "after": 100, "without_plan": 150}
     assert report["heaviest_lag"] == expected
