@@ -313,7 +313,7 @@ def test_more_than_anybody_ever_consumed_is_the_first_risk(engine: Engine, week:
     guess = "replace(judged::text, '\"measured\": true', '\"measured\": false')::jsonb"
     with psycopg.connect(week) as connection:
         connection.execute("SET session_replication_role = replica")
-        connection.execute(f"UPDATE fairlead_raw.plan SET judged = {guess}")  # noqa: S608 - ours
+        connection.execute(f"UPDATE fairlead_raw.plan SET judged = {guess}".encode())
     page = review_page(engine, "orders", 3, now=NOON)
     risks = re.findall(r"<li[^>]*><b>([^<]*)\.</b>", page)
     assert risks[0] == "More than ever"
