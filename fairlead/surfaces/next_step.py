@@ -64,6 +64,19 @@ def follows(row: Row) -> str:
     return "partly" if row["adherence"] else "no"
 
 
+def is_checked(row: Row) -> bool:
+    """Whether the share of the plan that members follow is known; not if there are no members.
+
+    Examples
+    --------
+    >>> is_checked({"evidence": "", "adherence": 1.0})
+    True
+    >>> is_checked({"evidence": NO_MEMBERS, "adherence": 1.0})
+    False
+    """
+    return row["adherence"] is not None and row["evidence"] != NO_MEMBERS
+
+
 def next_step(row: Row, undecided: Collection[str], resting: Collection[str]) -> str:
     """Say what is to be done about a group, in a word or a few.
 
@@ -99,6 +112,4 @@ def next_step(row: Row, undecided: Collection[str], resting: Collection[str]) ->
     if advice_in(row["evidence"]):
         return "let it follow"
     step = _NEXT.get(row["diagnosis"], "wait for looks")
-    if step == "plan" and row["group"] in resting:
-        return "wait: it rests"
-    return step
+    return "wait: it rests" if step == "plan" and row["group"] in resting else step

@@ -83,7 +83,7 @@ def groups(*, wide: Wide = False, as_json: Json = False) -> None:
     from fairlead.store.hindsight import rests
     from fairlead.store.history_queries import read_groups, undecided
     from fairlead.store.monitoring import last_look
-    from fairlead.surfaces.next_step import follows, next_step
+    from fairlead.surfaces.next_step import follows, is_checked, next_step
 
     with opened_engine() as engine:
         rows, brakes = worst_first(read_groups(engine)), read_brakes(engine)
@@ -99,7 +99,7 @@ def groups(*, wide: Wide = False, as_json: Json = False) -> None:
                 | _forecast(row)
                 | _waits(row)
                 | {"follows": follows(row), "next": next_step(row, waits, resting)}
-                | {"adherence": None if row["adherence"] is None else percent(row["adherence"])}
+                | {"adherence": percent(row["adherence"]) if is_checked(row) else None}
                 for row in rows
             ],
             _ALL_OF_GROUPS if wide else _GROUPS,
@@ -231,16 +231,24 @@ def _not_planned(names: list[str]) -> list[str]:
 
 
 def _not_looked_at(rows: list[dict[str, Any]], now: datetime, last: "LookAge | None") -> list[str]:
-    """Return which groups' diagnoses are old, since when and why; a line for all of them."""
+    """Return which groups' diagnoses are old, since when and why; a line for each reason."""
     from fairlead.common.words import listed
+    from fairlead.domain.diagnoses import NO_MEMBERS
 
-    old = [row for row in rows if row["last_seen"] and now - row["last_seen"] > _OLD]
-    if not old:
-        return []
-    newest = max(row["last_seen"] for row in old)
-    names = listed([row["group"] for row in old])
-    line = f"{names}: no look since {as_text(newest)} UTC, and the figures are as old as that. "
-    return [line + _why_no_look(last)]
+    every = [row for row in rows if row["last_seen"] and now - row["last_seen"] > _OLD]
+    old = [row for row in every if row["evidence"] != NO_MEMBERS]
+    empty = [row for row in every if row["evidence"] == NO_MEMBERS]
+    lines = []
+    if old:
+        newest = as_text(max(row["last_seen"] for row in old))
+        names = listed([row["group"] for row in old])
+        line = f"{names}: no look since {newest} UTC, and the figures are as old as that. "
+        lines.append(line + _why_no_look(last))
+    if empty:
+        newest = as_text(max(row["last_seen"] for row in empty))
+        names = listed([row["group"] for row in empty])
+        lines.append(f"{names}: no members, as last seen at {newest} UTC")
+    return lines
 
 
 def _why_no_look(last: "LookAge | None") -> str:

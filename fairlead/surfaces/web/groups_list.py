@@ -13,7 +13,7 @@ from typing import Final
 
 from sqlalchemy import Engine
 
-from fairlead.domain.diagnoses import DIAGNOSES
+from fairlead.domain.diagnoses import DIAGNOSES, NO_MEMBERS
 from fairlead.domain.policy import Policy, policy_for
 from fairlead.store.brakes import read_brakes
 from fairlead.store.hindsight import rests
@@ -102,7 +102,7 @@ def groups_page(
         patterns=sorted({policy.groups for policy in policies} | {Policy().groups}),
         follows_choices=FOLLOWS,
         undecided=waits,
-        old=[row["group"] for row in found if _is_old(row["last_seen"], read_at)],
+        old=[row["group"] for row in found if _is_old(row, read_at)],
         no_looks=last is None or last.overdue,
         brakes=brakes,
         resting=resting.values(),
@@ -116,5 +116,7 @@ def groups_page(
     )
 
 
-def _is_old(last_seen: datetime | None, now: datetime) -> bool:
-    return last_seen is not None and now - last_seen > LOOKED_WITHIN
+def _is_old(row: Row, now: datetime) -> bool:
+    """Whether a group's diagnosis is old; a group without members is not judged again."""
+    seen = row["last_seen"]
+    return seen is not None and now - seen > LOOKED_WITHIN and row["evidence"] != NO_MEMBERS

@@ -48,6 +48,7 @@ TEMPLATES.filters |= {"minute": minute, "named": a_few}
 TEMPLATES.globals |= {
     "address": page_address,
     "follows": next_step.follows,
+    "is_checked": next_step.is_checked,
     "kind": next_step.kind,
     "looks_needed": LOOKS_NEEDED,
     "of_brake": of_brake,

@@ -16,6 +16,7 @@ import pytest
 from sqlalchemy import text
 from typer.testing import CliRunner, Result
 
+from fairlead.domain.diagnoses import NO_MEMBERS
 from fairlead.domain.hindsight import Hindsight
 from fairlead.errors import ConfigurationError, GroupError, PlanStateError, TamperedPlanError
 from fairlead.store import PlanStore, create_store_engine
@@ -136,6 +137,30 @@ def test_figures_say_how_old_they_are(week: str) -> None:
     groups = run(week, "groups").output
     assert "Dagster daemon" not in groups
     assert "these read nothing, do not exist any more, or are excluded by discovery" in groups
+
+
+def test_a_group_without_members_is_said_to_have_none(week: str) -> None:
+    """Whatever it followed when it had some, and however long ago it was looked at."""
+    engine, now = create_store_engine(week), datetime.now(UTC)
+    PlanStore(engine).record_look(now, timedelta(minutes=1))
+    with psycopg.connect(week) as connection:
+        connection.execute(
+            "UPDATE fairlead_raw.group_diagnosis SET diagnosis = 'unknown', evidence = %s"
+            " WHERE group_id = 'orders' AND until IS NULL",
+            [NO_MEMBERS],
+        )
+    told = run(week, "groups").stdout
+    assert "billing: no look since " in told
+    assert "orders: no members, as last seen at 2026-01-07 " in told
+    (header, _, *rows) = run(week, "groups", "--wide").stdout.splitlines()
+    followed = {row.split()[0]: row[header.index("adherence") :][:9].strip() for row in rows[:2]}
+    assert followed["orders"] == ""
+    listed, page = groups_page(engine, now=now), group_page(engine, "orders", Asked(), now=now)
+    engine.dispose()
+    assert "<strong>billing: no look for more than a quarter of an hour" in listed
+    assert "no members" in listed
+    assert "% followed" not in listed
+    assert "<dd>no members<small>nobody reads by " in page
 
 
 def test_now_stands_beside_the_forecast_and_ends_the_charts(week: str) -> None:
