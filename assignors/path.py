@@ -197,8 +197,9 @@ class Path:
         if goal.hot_partition is not None:
             name = "{}-{}".format(*self.problem.partition_name(goal.hot_partition))
             if end.heaviest <= goal.edge:
-                no = "further move helps" if end.moves or steps else "assignment can help"
-                return f"{what}: {name} alone is the bound, no {no}: repartition it"
+                if end.moves or steps:
+                    return f"{what}: {name} alone is the bound, no further move helps"
+                return f"{what}: {name} alone is the bound, no assignment can help: repartition it"
         if end.heaviest <= goal.edge:
             return f"{what}: within the band, {above}"
         return f"{what}: {self._why_no_further(steps)}; {above}"
