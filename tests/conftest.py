@@ -39,6 +39,7 @@ from fairlead.store.migrate import upgrade
 from tests.cluster import KafkaCluster
 from tests.lengths import form
 from tests.started import limits
+from tests.topics import create_topics
 from tests.waiting import PATIENCE_S, eventually
 from tests.while_needed import end_after, note_last, while_needed
 
@@ -50,7 +51,6 @@ hypothesis.settings.register_profile("patient", deadline=None)
 hypothesis.settings.load_profile("patient")
 
 UNKNOWN_TOPIC = KafkaError.UNKNOWN_TOPIC_OR_PART  # the test deleted it itself
-FENCED = KafkaError.INVALID_REPLICATION_FACTOR  # there is no broker to put a topic of one copy on
 SPARK = SparkSettings(master="local[2]", properties={"spark.sql.shuffle.partitions": "2"})
 KafkaTopic = Callable[..., str]
 #: Waits for Dagster's clocks, starts Spark or Kafka again and again, or drains backlogs.
@@ -322,7 +322,7 @@ def kafka_topic(services: Services) -> Iterator[KafkaTopic]:
     ) -> str:
         topic = name or f"test-{uuid.uuid4().hex[:12]}"
         new = NewTopic(topic, num_partitions=partitions, replication_factor=1, config=config or {})
-        eventually(lambda: _makes(admin, new), f"topic {topic} is made")
+        create_topics(admin, new)
         created.append(topic)
         eventually(lambda: _knows(admin, topic), f"topic {topic} is there")
         return topic
@@ -335,18 +335,6 @@ def kafka_topic(services: Services) -> Iterator[KafkaTopic]:
             cause = error.args[0]
             if not isinstance(cause, KafkaError) or cause.code() != UNKNOWN_TOPIC:
                 raise
-
-
-def _makes(admin: AdminClient, topic: NewTopic) -> bool:
-    """Make a topic; False: on a busy machine the controller gave the broker up for a moment."""
-    try:
-        admin.create_topics([topic])[topic.topic].result(timeout=PATIENCE_S)
-    except KafkaException as error:
-        cause = error.args[0]
-        if isinstance(cause, KafkaError) and cause.code() == FENCED:
-            return False
-        raise
-    return True
 
 
 def _knows(admin: AdminClient, topic: str) -> bool:

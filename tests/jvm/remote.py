@@ -32,6 +32,7 @@ from fairlead.wire.record import Headers, Origin, plan_headers, retired_value
 from fairlead.wire.signing import Signer
 from tests.cluster import QUIET, KafkaCluster
 from tests.jvm.asking import Checks
+from tests.topics import create_topics
 from tests.waiting import PATIENCE_S, eventually
 
 PLANS: Final = "fairlead.plans"
@@ -104,7 +105,7 @@ class Cluster:
             return topic
         config = {"cleanup.policy": "compact"} if compact else {}
         new = NewTopic(topic, partitions, config=config)
-        self.admin.create_topics([new])[topic].result(timeout=PATIENCE_S)
+        create_topics(self.admin, new)
         eventually(lambda: topic in self.admin.list_topics().topics, f"topic {topic} is there")
         return topic
 

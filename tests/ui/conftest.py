@@ -21,6 +21,7 @@ from tests.conftest import empty_database
 from tests.fairlead.followers.helpers import Fleet
 from tests.pipeline import SKEWED
 from tests.recalled import CONSUMED, recall
+from tests.topics import create_topics
 from tests.ui.browser import obtain
 from tests.ui.running import (
     SCREENSHOTS,
@@ -243,7 +244,7 @@ def create_topic(
     """Create a topic and wait until it is there."""
     admin = AdminClient({"bootstrap.servers": services.bootstrap_servers})
     topic = NewTopic(name, partitions, 1, config={"cleanup.policy": cleanup_policy})
-    admin.create_topics([topic])[name].result(timeout=PATIENCE_S)
+    create_topics(admin, topic)
 
 
 def produce(services: Services, topic: str, counts: tuple[int, ...]) -> None:

@@ -13,7 +13,8 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from tests.cluster import QUIET
 from tests.fairlead.followers.storm import Storm
-from tests.waiting import PATIENCE_S, eventually
+from tests.topics import create_topics
+from tests.waiting import eventually
 
 log = logging.getLogger(__name__)
 
@@ -39,8 +40,7 @@ def make_topics(bootstrap_servers: str, plan_topic: str, topic: str) -> None:
         NewTopic(plan_topic, 3, config={"cleanup.policy": "compact"}),
         NewTopic(topic, 12),
     ]
-    for made in admin.create_topics(new).values():
-        made.result(PATIENCE_S)
+    create_topics(admin, *new)
 
 
 def weather(storm: Storm, events: int, weights: Mapping[str, int]) -> None:

@@ -21,6 +21,7 @@ from fairlead.kafka.gateway import KafkaGateway
 from fairlead.settings import KafkaSettings
 from tests.cluster import NODES, KafkaCluster
 from tests.lengths import LONG, form
+from tests.topics import create_topics
 from tests.waiting import PATIENCE_S, eventually
 
 pytestmark = pytest.mark.kafka
@@ -139,7 +140,7 @@ def test_no_process_is_lost_when_coordinators_move(
     servers = three_brokers.bootstrap_servers
     settings = KafkaSettings(bootstrap_servers=servers, request_timeout_s=PATIENCE_S)
     librdkafka = AdminClient({"bootstrap.servers": servers})
-    librdkafka.create_topics([NewTopic("moves", 4, 3)])["moves"].result(PATIENCE_S)
+    create_topics(librdkafka, NewTopic("moves", 4, 3))
     for group in GROUPS:
         join_and_commit(servers, group)
     partitions = len(librdkafka.list_topics(OFFSETS, timeout=PATIENCE_S).topics[OFFSETS].partitions)

@@ -21,6 +21,7 @@ from fairlead.settings import KafkaSettings
 from fairlead.workflows.planning_one_group import GroupMemory, plan_group
 from tests.cluster import QUIET_PROPERTIES, KafkaCluster
 from tests.conftest import AWARE, RACKS
+from tests.topics import create_topics
 from tests.waiting import PATIENCE_S, eventually
 
 pytestmark = pytest.mark.kafka
@@ -45,8 +46,7 @@ def kafka(three_brokers: KafkaCluster) -> KafkaSettings:
         )
         for name, placed in PLACED.items()
     ]
-    for made in admin.create_topics(topics).values():
-        made.result()
+    create_topics(admin, *topics)
     eventually(lambda: _led(admin) == PLACED, "each partition has its leader")
     producer = Producer(kafka.librdkafka())
     for name, placed in PLACED.items():

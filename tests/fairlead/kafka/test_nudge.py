@@ -12,7 +12,8 @@ from fairlead.sandbox.kafka import KafkaBroker
 from fairlead.settings import KafkaSettings
 from tests.cluster import QUIET_PROPERTIES
 from tests.fairlead.kafka.members import BrokerAssigned
-from tests.waiting import PATIENCE_S, eventually
+from tests.topics import create_topics
+from tests.waiting import eventually
 
 pytestmark = pytest.mark.kafka
 
@@ -38,8 +39,7 @@ def test_a_nudge_stays_and_leaves_though_its_coordinator_restarts(broker: KafkaB
     )
     topics = [NewTopic(topic, 1) for topic in ("orders", settings.plan_topic)]
     admin = AdminClient(settings.librdkafka())  # answers nothing once it is let go
-    for created in admin.create_topics(topics).values():
-        created.result(PATIENCE_S)
+    create_topics(admin, *topics)
     with BrokerAssigned(settings) as members:
         members.join("group", "a", ["orders"])
         members.settle(1)

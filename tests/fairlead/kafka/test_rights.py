@@ -36,6 +36,7 @@ from tests.fairlead.followers.helpers import (
 from tests.fairlead.kafka.members import BrokerAssigned
 from tests.fairlead.kafka.secured import Right, SecuredBroker, rights
 from tests.records import publish, unsigned
+from tests.topics import create_topics
 from tests.waiting import PATIENCE_S, eventually
 
 pytestmark = pytest.mark.kafka
@@ -73,7 +74,7 @@ def test_topics_are_not_made_by_asking(broker: SecuredBroker) -> None:
 def orders(broker: SecuredBroker) -> str:
     """Return a topic of four partitions, with ten records in each."""
     topic = f"orders-{uuid.uuid4().hex[:8]}"
-    broker.admin.create_topics([NewTopic(topic, 4)])[topic].result(PATIENCE_S)
+    create_topics(broker.admin, NewTopic(topic, 4))
     producer = Producer({"bootstrap.servers": broker.open_servers, **QUIET})
     for number in range(40):
         producer.produce(topic, b"record", partition=number % 4)

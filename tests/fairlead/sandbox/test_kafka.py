@@ -12,6 +12,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from fairlead.errors import SandboxError
 from fairlead.sandbox.kafka import KafkaBroker
 from tests.cluster import QUIET
+from tests.topics import create_topics
 from tests.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.kafka
@@ -51,7 +52,7 @@ def test_crash_loses_no_acknowledged_record(broker: KafkaBroker, unique_name: st
     broker.start()
     before = broker.bootstrap_servers
     admin = AdminClient({"bootstrap.servers": before, **QUIET})
-    admin.create_topics([NewTopic(unique_name, 1)])[unique_name].result(timeout=PATIENCE_S)
+    create_topics(admin, NewTopic(unique_name, 1))
     producer = Producer({"bootstrap.servers": before, "acks": "all", **QUIET})
     producer.produce(unique_name, b"value")
     assert producer.flush(PATIENCE_S) == 0

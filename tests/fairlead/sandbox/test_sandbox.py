@@ -15,6 +15,7 @@ from fairlead.sandbox import Sandbox, Services
 from tests.cluster import QUIET
 from tests.interrupts import heeding_ctrl_c
 from tests.lengths import form
+from tests.topics import create_topics
 from tests.waiting import PATIENCE_S
 
 pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
@@ -94,7 +95,7 @@ def test_stop_and_start_keep_data_and_addresses(own: Sandbox, unique_name: str) 
     kept = unique_name
     with own as before:
         admin = AdminClient({"bootstrap.servers": before.bootstrap_servers, **QUIET})
-        admin.create_topics([NewTopic(kept, 3)])[kept].result(timeout=PATIENCE_S)
+        create_topics(admin, NewTopic(kept, 3))
         with psycopg.connect(before.postgres_url) as connection:
             connection.execute(f'CREATE TABLE "{kept}" AS SELECT 7 AS number'.encode())
     assert _processes(own) == []

@@ -20,6 +20,7 @@ from fairlead.wire.pins import Pin, decode
 from tests.cluster import QUIET
 from tests.fairlead.followers.helpers import make_plan
 from tests.records import unsigned
+from tests.topics import create_topics
 from tests.waiting import PATIENCE_S, eventually
 
 # clocks: in which order processes owned what
@@ -179,7 +180,7 @@ class ConfluentGroup:
     ) -> None:
         """Create a topic."""
         new = NewTopic(name, partitions, replicas, config=config or {})
-        self.admin.create_topics([new])[name].result(timeout=PATIENCE_S)
+        create_topics(self.admin, new)
 
     def start(self, name: str, *, config: dict[str, Any] | None = None, **spec: Any) -> Worker:
         """Start a consumer."""

@@ -1,0 +1,29 @@
+"""Creating topics on brokers that may be slow."""
+
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from fairlead.kafka.requests import kafka_error
+from tests.waiting import PATIENCE_S, eventually
+
+#: The request was sent again, and had made the topic before: nobody else uses such a name.
+_MADE = KafkaError.TOPIC_ALREADY_EXISTS
+#: On a busy machine the controller may give up a broker for a moment.
+_FENCED = KafkaError.INVALID_REPLICATION_FACTOR
+
+
+def create_topics(admin: AdminClient, *topics: NewTopic) -> None:
+    """Create topics of new names."""
+    for topic in topics:
+        eventually(lambda: _is_made(admin, topic), f"topic {topic.topic}")  # noqa: B023 - at once
+
+
+def _is_made(admin: AdminClient, topic: NewTopic) -> bool:
+    try:
+        admin.create_topics([topic])[topic.topic].result(timeout=PATIENCE_S)
+    except KafkaException as error:
+        code = kafka_error(error).code()
+        if code not in {_MADE, _FENCED}:
+            raise
+        return bool(code == _MADE)
+    return True
