@@ -493,6 +493,7 @@ class KafkaGateway:
     def _open_member_admin(self) -> "KafkaAdminClient":
         if self._member_admin is None:
             from kafka.admin import KafkaAdminClient  # noqa: PLC0415 - see above
+            from kafka.errors import KafkaError  # noqa: PLC0415 - see above
 
             require_broker(self._settings)
             if why := refusal(self._settings):  # kafka-python leaks the sockets of failed logins
@@ -504,7 +505,10 @@ class KafkaGateway:
                 "request_timeout_ms": timeout_ms,
                 "bootstrap_timeout_ms": timeout_ms,
             }
-            self._member_admin = connect(KafkaAdminClient, configuration)
+            try:
+                self._member_admin = connect(KafkaAdminClient, configuration)
+            except KafkaError as error:
+                raise KafkaUnavailableError(f"Kafka does not answer: {error}") from error
         return self._member_admin
 
     def _close_member_admin(self) -> None:
