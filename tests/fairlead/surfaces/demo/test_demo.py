@@ -68,7 +68,7 @@ def state_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def printed(state_dir: Path) -> str:
     """Return what a whole demo showed; it has ended well."""
     with start(state_dir) as process:
-        printed, _ = process.communicate(timeout=900)
+        printed, _ = process.communicate(timeout=6 * PATIENCE_S)
     assert process.returncode == 0, printed
     return printed
 
