@@ -40,7 +40,7 @@ SELECT known.group_id AS "group", published.version AS published, published.adhe
        decided.outcome, decided.decided_at, decided.reason,
        observed.lag_max, observed.imbalance, observed.measured_at AS observed_at,
        live.looked_at AS live_at, live.behind_s AS behind_now_s, live.lag AS lag_now,
-       live.lag_max AS lag_max_now,
+       live.lag_max AS lag_max_now, rebalanced.since_yesterday AS rebalances,
        found.diagnosis, found.names, found.evidence, found.since, found.last_seen, found.late_s,
        found.utilisation, found.loss_s, found.caught_up_s, found.consumers_wanted,
        found.consumers_why
@@ -90,6 +90,10 @@ LEFT JOIN LATERAL (
     FROM fairlead_raw.group_look_last
     WHERE group_id = known.group_id AND late_s IS NOT NULL
 ) live ON true
+LEFT JOIN LATERAL (
+    SELECT sum(rebalances)::integer AS since_yesterday FROM fairlead_raw.group_day
+    WHERE group_id = known.group_id AND day >= (now() AT TIME ZONE 'UTC')::date - 1
+) rebalanced ON true
 WHERE CAST(:groups AS text[]) IS NULL OR known.group_id = ANY(CAST(:groups AS text[]))
 ORDER BY known.group_id
 """

@@ -144,14 +144,27 @@ COMMENT ON FUNCTION fairlead_raw.sum_up_balances IS
 CREATE FUNCTION fairlead_raw.sum_up_looks() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-    INSERT INTO fairlead_raw.group_day AS kept (group_id, day, late_s_worst)
-    SELECT group_id, (looked_at AT TIME ZONE 'UTC')::date, max(late_s)
-    FROM stored WHERE late_s IS NOT NULL GROUP BY 1, 2 ORDER BY 1, 2
-    ON CONFLICT (group_id, day) DO UPDATE SET late_s_worst = excluded.late_s_worst
-    WHERE kept.late_s_worst IS NULL OR kept.late_s_worst < excluded.late_s_worst;
+    INSERT INTO fairlead_raw.group_day AS kept (group_id, day, late_s_worst, rebalances)
+    SELECT one.group_id, (one.looked_at AT TIME ZONE 'UTC')::date, max(one.late_s),
+           count(*) FILTER (WHERE before.digest <> one.digest)
+    FROM stored one
+    LEFT JOIN LATERAL (
+        SELECT digest FROM fairlead_raw.group_look look
+        WHERE look.group_id = one.group_id AND look.looked_at < one.looked_at
+            AND look.looked_at > one.looked_at - interval '1 day'
+        ORDER BY look.looked_at DESC LIMIT 1
+    ) before ON true
+    WHERE one.late_s IS NOT NULL OR before.digest <> one.digest
+    GROUP BY 1, 2 ORDER BY 1, 2
+    ON CONFLICT (group_id, day) DO UPDATE SET
+        late_s_worst = greatest(kept.late_s_worst, excluded.late_s_worst),
+        rebalances = kept.rebalances + excluded.rebalances
+    WHERE excluded.rebalances > 0 OR kept.late_s_worst IS NULL
+        OR kept.late_s_worst < excluded.late_s_worst;
     RETURN NULL;
 END $$;
-COMMENT ON FUNCTION fairlead_raw.sum_up_looks IS 'Takes lateness over into the day of its group.';
+COMMENT ON FUNCTION fairlead_raw.sum_up_looks IS
+    'Takes lateness over into the day of its group, and counts rebalances there.';
 
 CREATE FUNCTION fairlead_raw.sum_up_adoptions() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$

@@ -27,7 +27,7 @@ CREATE VIEW fairlead.group_day AS
 SELECT group_id, day, plans, no_changes, failures, first_at,
        round(imbalance_first::numeric, 3) AS imbalance_first, last_at,
        round(imbalance_last::numeric, 3) AS imbalance_last,
-       round(imbalance_worst::numeric, 3) AS imbalance_worst, lag_max_worst, late_s_worst
+       round(imbalance_worst::numeric, 3) AS imbalance_worst, lag_max_worst, late_s_worst, rebalances
 FROM fairlead_raw.group_day;
 
 

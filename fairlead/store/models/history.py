@@ -106,7 +106,7 @@ class LastAdoption(Base):
 
 
 class GroupDay(Base):
-    """Each group's day in a row: decisions by outcome, balance and forecast as observed."""
+    """Each group's day in a row: decisions by outcome, balance and forecast, rebalances."""
 
     __tablename__ = "group_day"
     __table_args__ = (
@@ -142,6 +142,11 @@ class GroupDay(Base):
     )
     late_s_worst: Mapped[float | None] = mapped_column(
         comment="Most seconds that the worst partition was forecast to be behind."
+    )
+    rebalances: Mapped[int] = mapped_column(
+        Integer,
+        server_default=text("0"),
+        comment="Looks that saw other owners or members than the look before.",
     )
 
 

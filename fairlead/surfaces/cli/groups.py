@@ -45,7 +45,10 @@ _ALL_OF_GROUPS = _GROUPS | {
     "outcome": "last decision",
     "decided_at": "at (UTC)",
     "lag_max_now": "heaviest member",
+    "rebalances": "rebalances since yesterday",
 }
+#: A group with more rebalances since yesterday is named: one an hour and more.
+_OFTEN = 48
 #: The evidence of so many groups is shown, of the worst.
 _WITH_EVIDENCE = 10
 #: A figure that is older is named as old: looks are taken every minute by default.
@@ -105,7 +108,7 @@ def groups(*, wide: Wide = False, as_json: Json = False) -> None:
             _ALL_OF_GROUPS if wide else _GROUPS,
             wide=wide,
         )
-        tell(*_evidence(rows), *_late(rows))
+        tell(*_evidence(rows), *_late(rows), *_rebalancing(rows))
         tell(*_advice(rows), *not_sent(rows), *_not_looked_at(rows, now, last))
         tell(*_not_planned(waits), *_braked(brakes), *map(str, resting.values()))
     else:
@@ -171,6 +174,17 @@ def _late(rows: list[dict[str, Any]]) -> list[str]:
     return [
         f"{row['group']}: caught up {_caught_up(row)}. {row['consumers_why']}"
         for row in late[:_WITH_EVIDENCE]
+    ]
+
+
+def _rebalancing(rows: list[dict[str, Any]]) -> list[str]:
+    """Return which groups rebalance often, the most often first."""
+    often = [row for row in rows if (row["rebalances"] or 0) > _OFTEN]
+    often.sort(key=lambda row: -row["rebalances"])
+    return [
+        f"{row['group']}: {row['rebalances']:,} rebalances since yesterday; its page says who came "
+        "and left"
+        for row in often[:_WITH_EVIDENCE]
     ]
 
 

@@ -210,6 +210,7 @@ def test_a_day_in_summary_is_what_its_rows_say(
         "imbalance_worst": Decimal("3.000"),
         "lag_max_worst": 300,
         "late_s_worst": 300.0,
+        "rebalances": 0,
     }
     assert (second["no_changes"], second["imbalance_worst"]) == (1, None)
 

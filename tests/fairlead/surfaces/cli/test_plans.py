@@ -194,6 +194,24 @@ def test_now_stands_beside_the_forecast_and_ends_the_charts(week: str) -> None:
     assert '<td class="number">3 min</td>' in page
 
 
+def test_groups_that_rebalance_all_the_time_are_named(week: str) -> None:
+    """By how many looks saw other owners or members than the look before; the others are not."""
+    engine, now = create_store_engine(week), datetime.now(UTC)
+    (*_, last) = read_looks(engine, "orders")
+    with transaction(engine) as connection:
+        for day in (now, now - timedelta(days=1)):
+            connection.execute(text("SELECT fairlead_raw.ensure_day(:day)"), {"day": day.date()})
+        for number in range(52):  # the owners come back and go, but for two looks
+            at = now - timedelta(minutes=52 - number)
+            digest = last.digest + min(number, 50) % 2
+            keep_looks(connection, {"orders": replace(last, at=at, digest=digest)})
+    engine.dispose()
+    (orders,) = (row for row in document(week, "groups") if row["group"] == "orders")
+    assert orders["rebalances"] == 50
+    told = [line for line in run(week, "groups").output.splitlines() if "rebalances" in line]
+    assert told == ["orders: 50 rebalances since yesterday; its page says who came and left"]
+
+
 def test_lag_is_that_of_the_last_look_where_no_run_is_newer(week: str) -> None:
     """By partition, member and topic, with its age; asked of a time before, as it was then."""
     engine = create_store_engine(week)
