@@ -3,6 +3,7 @@
 Commands import what they need when they run, so that `fairlead assign` does not wait for Spark.
 """
 
+import os
 import signal
 import sys
 from collections.abc import Callable
@@ -203,4 +204,13 @@ def main() -> None:
             app()
     except FairleadError as error:
         say_error(error)
+        _let_go_of_output()
         sys.exit(1)
+
+
+def _let_go_of_output() -> None:
+    """Write what is left; drop it on a full disk, or Python tries again and ends with 120."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

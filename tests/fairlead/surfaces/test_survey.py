@@ -40,7 +40,7 @@ try:
     main()
 finally:
     roots = {name.partition(".")[0] for name in sys.modules}
-    unwanted = {"sqlalchemy", "psycopg", "dagster", "pyspark", "pandas", "rich", "matplotlib"}
+    unwanted = {"sqlalchemy", "psycopg", "dagster", "pyspark", "rich", "matplotlib"}
     print("imported:", *sorted(roots & unwanted), file=sys.stderr)
 """
 
