@@ -23,7 +23,7 @@ ORDER BY proposed_at, group_id
 
 
 def send(text: str) -> None:
-    """Write the text to the sensor's log. If this raises, the next tick sends the text again."""
+    """Print the text. If this raises, the next tick sends the text again."""
     # With dagster-slack: add `resources={"slack": SlackResource(token=...)}` to Definitions, give
     # the sensor an argument `slack: SlackResource`, and pass it on to this function, which calls
     # `slack.get_client().chat_postMessage(channel="#kafka", text=html.escape(text, quote=False))`.

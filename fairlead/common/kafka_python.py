@@ -1,7 +1,7 @@
 """How the planner and followers open clients of kafka-python.
 
-Belongs here: the way round two of its errors. At DEBUG it logs passwords. And what does not reach
-the cluster raises from its constructor, but leaves its network thread running.
+Belongs here: workarounds for two bugs of kafka-python. It logs passwords at DEBUG, and a client
+that cannot reach the cluster raises, but leaves its network thread running.
 """
 
 import logging

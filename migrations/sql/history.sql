@@ -164,7 +164,7 @@ BEGIN
     RETURN NULL;
 END $$;
 COMMENT ON FUNCTION fairlead_raw.sum_up_looks IS
-    'Takes lateness over into the day of its group, and counts rebalances there.';
+    'Updates the day of the group: its worst lateness, and its number of rebalances.';
 
 CREATE FUNCTION fairlead_raw.sum_up_adoptions() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$

@@ -146,7 +146,7 @@ class GroupDay(Base):
     rebalances: Mapped[int] = mapped_column(
         Integer,
         server_default=text("0"),
-        comment="Looks that saw other owners or members than the look before.",
+        comment="Looks that saw other owners, members, topics or counts than the look before.",
     )
 
 

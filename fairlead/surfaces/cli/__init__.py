@@ -204,12 +204,12 @@ def main() -> None:
             app()
     except FairleadError as error:
         say_error(error)
-        _let_go_of_output()
+        _flush_output()
         sys.exit(1)
 
 
-def _let_go_of_output() -> None:
-    """Write what is left; drop it on a full disk, or Python tries again and ends with 120."""
+def _flush_output() -> None:
+    """Flush standard output; if that fails, discard the rest, or Python exits with 120."""
     try:
         sys.stdout.flush()
     except OSError:

@@ -47,7 +47,7 @@ _ALL_OF_GROUPS = _GROUPS | {
     "lag_max_now": "heaviest member",
     "rebalances": "rebalances since yesterday",
 }
-#: A group with more rebalances since yesterday is named: one an hour and more.
+#: Rebalances since yesterday 00:00 UTC. Groups with more of them are listed.
 _OFTEN = 48
 #: The evidence of so many groups is shown, of the worst.
 _WITH_EVIDENCE = 10

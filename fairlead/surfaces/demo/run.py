@@ -168,7 +168,7 @@ class _Demo:
             )
 
     def _plan_until_published(self, status: Status) -> dict[str, PlanDocument]:
-        """Plan; return the plans, of which a rebalance or a stall may hold one up for a while."""
+        """Plan until every group has a published plan, which a rebalance or a stall may delay."""
         self._plan(status, list(self._planned))
         for _ in range(PLANNED_AGAIN):
             held_up = [group.name for group in self._cured_ones if not self._published(group)]
