@@ -51,11 +51,6 @@ class Metrics:
     placed: int
     topic_spread: float
 
-    @property
-    def lag_skew(self) -> float:
-        """The heaviest member's lag over the mean; 1 when there is no lag at all."""
-        return self.lag_max / self.lag_mean if self.lag_mean else 1.0
-
     def as_dict(self) -> dict[str, int | float]:
         """All figures by name, ready for JSON."""
         return dict(vars(self))

@@ -1,4 +1,4 @@
-"""Made-up consumer groups in a closed loop, and whoever decides about them.
+"""Simulated consumer groups in a closed loop, and the controllers that plan them.
 
 `scenario` says what happens to a group, with `traffic`, `costs`, `crawling`, `churn` and `misses`,
 `catalogue` has the scenarios by name; `world` draws one of them by a seed. `reading` lets members

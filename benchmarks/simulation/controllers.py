@@ -1,4 +1,4 @@
-"""Who decides without a memory of looks: Kafka's assignors, or the published lag-aware rule.
+"""Controllers without a memory of looks: Kafka's assignors, or the published lag-aware rule.
 
 Belongs here: those, and what an oracle is given. Does not: the planner (`planner`), the oracles
 (`oracle`).
@@ -17,7 +17,7 @@ from fairlead.simulation.world import Float64, Int32
 
 @dataclass(frozen=True, eq=False)
 class Truth:
-    """What nobody but an oracle knows, of P partitions and M members that are there.
+    """The true state, for oracles only: P partitions, and the M members that are present.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class ScenarioMoment(Moment):
 
 @runtime_checkable
 class TakesBack(Protocol):
-    """Whoever takes plans back that have made it worse."""
+    """A controller that withdraws plans that made the group worse."""
 
     def take_back(self, moment: Moment) -> Int32 | None:
         """Return, at a look, who owns what without the plan in force, or None: it stays."""
@@ -55,7 +55,7 @@ class TakesBack(Protocol):
 
 
 class ByAssignor:
-    """An assignor that runs at each rebalance, as in consumers; nobody plans.
+    """An assignor that runs at each rebalance, as in consumers, without plans.
 
     Parameters
     ----------

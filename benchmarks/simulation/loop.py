@@ -1,4 +1,4 @@
-"""The closed loop of a made-up group: oracles are told the truth, and plans can be taken back.
+"""The closed loop of a simulated group: oracles get the true state, and plans can be withdrawn.
 
 Belongs here: what a scenario adds to the loop. Does not: the loop (`fairlead.simulation.loop`), or
 what came of it (`run_figures`).
@@ -35,7 +35,7 @@ class ScenarioRun(Run):
 def run(
     world: ScenarioWorld, controller: Controller, cadence: Cadence | None = None
 ) -> ScenarioRun:
-    """Let a controller decide about a world from its start to its end.
+    """Run a controller in a world from its start to its end.
 
     Everything is deterministic: equal worlds and controllers give equal runs.
     """

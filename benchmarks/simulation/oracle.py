@@ -1,4 +1,4 @@
-"""Those who know the truth, to measure others against.
+"""Oracles: controllers that know the true state, to measure others against.
 
 Belongs here: plans from true rates and speeds. Does not: anything that a planner could do.
 
@@ -28,7 +28,7 @@ FULL: Final = 0.99
 
 
 class Oracle(ByPlans):
-    """Whoever plans by the truth."""
+    """A controller that plans by the true state."""
 
     #: Whether it is asked at the very start, too, before anything has been seen.
     foresees = False

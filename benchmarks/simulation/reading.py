@@ -14,7 +14,7 @@ from fairlead.simulation.world import Float64, Int64, Mask
 
 
 class ScenarioReading(Reading):
-    """What waits in each partition while somebody reads, as the scenario has it.
+    """The backlog of each partition while members read, as the scenario defines it.
 
     The time that one partition does not use goes to the others of its owner. A partition that
     crawls is read beside the others, up to its limit, before anything else.

@@ -1,4 +1,4 @@
-"""Whoever can decide, by name, and running one of them in a scenario.
+"""The controllers by name, and running one of them in a scenario.
 
 Belongs here: names, and what each stands for. Does not: what they do (`controllers`, `planner`,
 `oracle`).

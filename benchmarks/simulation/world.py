@@ -1,4 +1,4 @@
-"""What happens to a made-up group, whoever reads.
+"""The course of a scenario that does not depend on who reads: arrivals, members, costs.
 
 Belongs here: drawing it from a scenario by a seed. Does not: the scenario (`scenario`).
 """

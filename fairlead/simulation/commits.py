@@ -13,8 +13,8 @@ from fairlead.simulation.world import Float64, Int32, Int64, Mask
 class SimulatedCommits:
     """Committed offsets: what each owner had been given at its last commit.
 
-    Each member commits at an interval. Whoever gives a partition up commits it, as clients do when
-    a partition is revoked.
+    Each member commits at an interval. A member that gives up a partition commits it, as
+    clients do when a partition is revoked.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Who decides what members read.
+"""Controllers: what decides which member reads which partition.
 
 Belongs here: what a controller is, and what followers do with plans. Does not: any that decides
 (`fairlead.surfaces.backtest.replay`).

@@ -99,7 +99,7 @@ def run(world: World, controller: Controller, cadence: Cadence | None = None) ->
 
 
 class Loop:
-    """One run, step by step.
+    """Runs one controller in one world, step by step.
 
     Parameters
     ----------

@@ -202,8 +202,8 @@ class Readings:
     rests
         `group_id` of groups that rest since a plan made them worse, and how many `times` plans did.
     taken_back
-        `group_id` of groups that a plan made worse in thirty days, and when the last such plan that
-        is not followed any more `ended_at`.
+        `group_id` of groups that a plan of the last thirty days made worse, and `ended_at`: when
+        the last such plan was replaced or withdrawn.
     histories
         `history`, its `bytes`, and when its `oldest` day began: whether it is pruned.
     """

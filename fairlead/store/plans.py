@@ -484,15 +484,15 @@ class PlanStore:
         """Store how much of published plans consumers follow; once a plan and `observed_at`."""
         if not seen:
             return
-        keys = [{"group_id": observed.group, "version": observed.version} for observed in seen]
         adoptions = [
-            key
-            | {
+            {
+                "group_id": observed.group,
+                "version": observed.version,
                 "observed_at": observed.observed_at,
                 "planned": observed.planned,
                 "as_planned": observed.as_planned,
             }
-            for key, observed in zip(keys, seen, strict=True)
+            for observed in seen
         ]
         self._ensure_days(observed.observed_at for observed in seen)
         with transaction(self._engine) as connection:

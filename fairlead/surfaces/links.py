@@ -29,19 +29,6 @@ def review_url(web: WebSettings, group: str, version: int) -> str | None:
     return f"{web.url}/review?{urlencode({'group': group, 'version': version}, quote_via=quote)}"
 
 
-def group_url(web: WebSettings, group: str) -> str | None:
-    """Return the address of a group's page, or None where no setting says who serves it.
-
-    Examples
-    --------
-    >>> group_url(WebSettings(url="https://plans.example/"), "orders & more")
-    'https://plans.example/group?group=orders%20%26%20more'
-    """
-    if web.url is None:
-        return None
-    return f"{web.url}/group?{urlencode({'group': group}, quote_via=quote)}"
-
-
 def asset_url(base: str | None, asset: str, cohort: str) -> str | None:
     """Return the address of what an asset shows of a cohort, or None where no UI is known.
 

@@ -247,7 +247,7 @@ def _merit(plan: PlanDocument, draft: PlanDraft, policy: Policy) -> str:
     asked = max(policy.approval.min_improvement, BETTER)
     gain = improvement({"late_s": old}, {"late_s": new}) or 0.0
     if gain <= 0:
-        return "which leaves the group no later than a new one would"
+        return "which leaves the group no further behind than a new one would"
     if gain < asked:
         return f"than which a new one would be less late by {gain:.1%}, not {asked:.0%}"
     return ""

@@ -164,7 +164,7 @@ BEGIN
     RETURN NULL;
 END $$;
 COMMENT ON FUNCTION fairlead_raw.sum_up_looks IS
-    'Updates the day of the group: its worst lateness, and its number of rebalances.';
+    'Updates the worst forecast time lag and the number of rebalances of a group''s day.';
 
 CREATE FUNCTION fairlead_raw.sum_up_adoptions() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$

@@ -115,12 +115,12 @@ COMMENT ON COLUMN fairlead.plan_history.lag_max_before IS
     'Records the heaviest member had to work off in the snapshot.';
 COMMENT ON COLUMN fairlead.plan_history.lag_max_predicted IS 'The same, under the plan.';
 COMMENT ON COLUMN fairlead.plan_history.lag_max_achieved IS
-    'The same, as measured last while the plan was published; null: not yet.';
+    'The same, as last measured while the plan was published; null: not measured yet.';
 COMMENT ON COLUMN fairlead.plan_history.imbalance_before IS
     'Heaviest member over the mean in the snapshot; 1 is even.';
 COMMENT ON COLUMN fairlead.plan_history.imbalance_predicted IS 'The same, under the plan.';
 COMMENT ON COLUMN fairlead.plan_history.imbalance_achieved IS
-    'The same, as measured last while the plan was published; null: not yet.';
+    'The same, as last measured while the plan was published; null: not measured yet.';
 COMMENT ON COLUMN fairlead.plan_history.adherence IS
     'Share of the planned partitions that their planned member owned when last read.';
 COMMENT ON COLUMN fairlead.plan_history.adherence_at IS 'When that was read.';
@@ -137,7 +137,7 @@ COMMENT ON COLUMN fairlead.plan_history.topic_spread_before IS
     'The worst topic''s largest share on one member over its even share; 1 is even.';
 COMMENT ON COLUMN fairlead.plan_history.topic_spread_predicted IS 'The same, under the plan.';
 COMMENT ON COLUMN fairlead.plan_history.topic_spread_achieved IS
-    'The same, as measured last while the plan was published; null: not yet.';
+    'The same, as last measured while the plan was published; null: not measured yet.';
 COMMENT ON COLUMN fairlead.plan_history.rack_gb_per_day_before IS
     'Gigabytes a day read from other racks before the plan.';
 COMMENT ON COLUMN fairlead.plan_history.rack_gb_per_day_predicted IS 'The same, under the plan.';

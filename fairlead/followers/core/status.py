@@ -95,8 +95,8 @@ def idle_reason(plan: PlanDocument | None, name: str) -> str:
     share = plan.members.get(name)
     if share is None:
         return (
-            f"plan version {plan.version} does not know {name!r}, and leaves nothing over: a plan "
-            "that is made from now on counts it"
+            f"plan version {plan.version} was made without {name!r}, and leaves no partition for "
+            "it: the next plan includes it"
         )
     if not len(share.partitions):
         return f"plan version {plan.version} gives {name!r} nothing: the others suffice"

@@ -57,7 +57,7 @@ class Balance(MeasuredBalance, Base):
 
 
 class PlanBalance(MeasuredBalance, Base):
-    """Balance before each plan, as predicted, and as measured last while it was published."""
+    """Balance before a plan, as predicted by it, and as last measured while it was published."""
 
     __tablename__ = "plan_balance"
     __table_args__ = (

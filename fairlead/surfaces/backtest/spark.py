@@ -83,7 +83,7 @@ def find_snapshots(
     ids = [name for name in warehouse.snapshots("lag") if name in written]
     if not ids:
         raise GroupError(
-            "The warehouse holds no snapshot: no planning run has stored one yet, or all is gone"
+            "The warehouse holds no snapshots: no planning run has stored one, or all were pruned"
         )
     columns = ["group", "snapshot_id", "snapshot_at"]
     groups = warehouse.load_all("groups", ids, columns)

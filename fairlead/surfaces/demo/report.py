@@ -204,7 +204,7 @@ class GroupReport:
         without = self.heaviest("without_plan", self.without_plan)
         beside = (
             f"At that time the heaviest consumer had {with_plan:,} records with the plan, and "
-            f"{without:,} in the same group without a plan.\n"
+            f"{without:,} in an identical group without a plan.\n"
         )
         faster = self.drain_without_plan_s / self.drain_with_plan_s
         verdict = Text.assemble(

@@ -199,7 +199,7 @@ GAUGES: Final = (
     ),
     Gauge(
         "fairlead_group_plan_taken_back_timestamp_seconds",
-        "When the group's last plan that made it worse, of thirty days, ended; absent: none has.",
+        "When the last plan of thirty days that made the group worse was replaced or withdrawn.",
         *("taken_back", "ended_at"),
     ),
     Gauge(

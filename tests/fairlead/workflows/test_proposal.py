@@ -88,7 +88,7 @@ def test_another_plan_replaces_the_one_that_waits(store: PlanStore, draft: MakeD
 #: Arrivals of t0's partitions, records a second, of which each member can do 100.
 ARRIVALS = {
     "a bit better": ([90.0, 40.0, 85.0], "than which a new one would be less late by "),
-    "worse": ([60.0, 50.0, 90.0], "which leaves the group no later than a new one would"),
+    "worse": ([60.0, 50.0, 90.0], "which leaves the group no further behind than a new one would"),
     "much better": ([90.0, 90.0, 10.0], ""),
     "good as it is": ([90.0, 10.0, 10.0], "which still brings the group within its objective"),
 }

@@ -239,7 +239,7 @@ def test_no_time_at_all_is_a_time() -> None:
 def test_why_a_member_is_idle() -> None:
     """Who is not in the plan, who has no share in it, and who shares a name; and range."""
     plan = make_plan({"a": {"t": [0, 1]}, "b": {}}, partition_counts={"t": 2})
-    assert "does not know 'c', and leaves nothing over" in idle_reason(plan, "c")
+    assert "was made without 'c', and leaves no partition" in idle_reason(plan, "c")
     assert "gives 'b' nothing" in idle_reason(plan, "b")
     assert "goes by that name" in idle_reason(plan, "a")
     assert "fewer partitions than members" in idle_reason(None, "a")

@@ -50,7 +50,7 @@ def test_after_is_measured_and_not_the_plans_own_weights() -> None:
     )
     printed = StringIO()
     Console(file=printed, width=200).print(found.render())
-    beside = "had 100 records with the plan, and 150 in the same group without a plan"
+    beside = "had 100 records with the plan, and 150 in an identical group without a plan"
     assert beside in printed.getvalue()
     report = found.as_dict()
     expected = {"before": 30, "predicted": 20, "after": 100, "without_plan": 150}

@@ -266,7 +266,7 @@ final class Follower implements PlanLog.Reader, FollowerStatusMBean {
         String version = "plan version " + plan.version();
         PlanDocument.Share share = plan.members().get(name);
         if (share == null) {
-            return version + " does not know '" + name + "', and leaves nothing over: a plan that is made from now on counts it";
+            return version + " was made without '" + name + "', and leaves no partition for it: the next plan includes it";
         }
         return share.ranges.isEmpty() ? version + " gives '" + name + "' nothing: the others suffice"
             : version + " has a share for '" + name + "', which another member reads that goes by that name: "
