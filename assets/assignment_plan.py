@@ -48,13 +48,13 @@ def assignment_plan(
             context.log.info("Group %s: version %d has expired", expired_group, version)
         for recent in snapshots_of(context, scope_of(context), warehouse, "candidates"):
             context.log.info("Deciding on %s", plural(len(recent.groups), "group"))
-            decided, members = decide_on(plans, warehouse, recent, policies, datetime.now(UTC))
+            decided, samples = decide_on(plans, warehouse, recent, policies, datetime.now(UTC))
             outcomes += decided
-            read.append(members)
+            read.append(samples)
             if any(policy.observe for policy in policies):
                 from fairlead.surfaces.backtest.observing import observe  # noqa: PLC0415 - simulation
 
-                observe(engine, spark.looks(), members, policies, datetime.now(UTC))
+                observe(engine, spark.looks(), samples, policies, datetime.now(UTC))
         ordered = worst_first(outcomes)
         reasons = {outcome.decision.group: outcome.stored.reason for outcome in outcomes}
         for group in ordered[:ROWS]:
@@ -66,7 +66,7 @@ def assignment_plan(
                 engine,
                 outcomes,
                 waiting,
-                members=seen,
+                samples=seen,
                 groups=groups,
                 warn=context.log.warning,
             )

@@ -27,7 +27,7 @@ from assets.steps import snapshots_of
 from assignors.metrics import measure
 from assignors.verifier import violations
 from fairlead.domain.as_problem import assignment_of, planned, problem_of
-from fairlead.domain.looks.look import readable_partitions
+from fairlead.domain.samples import by_partition, readable
 from fairlead.errors import FairleadError
 from fairlead.store.plans import PlanStore
 from fairlead.workflows.delivery import PublishOptions
@@ -54,8 +54,8 @@ def every_group_was_read(
     errors = [
         f"{row['group']}: {row['error']}"
         for recent in snapshots_of(context, _scope(context), warehouse, "groups")
-        for row in warehouse.load("groups", recent.snapshot_id).to_pylist()
-        if row["error"] and row["group"] in recent.groups
+        for row in warehouse.samples(recent).select(["group", "error"]).to_pylist()
+        if row["error"]
     ]
     return _result(errors, severity=dg.AssetCheckSeverity.WARN)
 
@@ -70,19 +70,18 @@ def every_partition_has_one_lag(
     context: dg.AssetCheckExecutionContext, spark: SparkResource
 ) -> dg.AssetCheckResult:
     """Compare the lag with the offsets it was computed from."""
-    warehouse, archive = spark.warehouse(), spark.looks()
+    warehouse = spark.warehouse()
     problems = []
     for recent in snapshots_of(context, _scope(context), warehouse, "lag"):
-        look = archive.look(recent.snapshot_id, recent.snapshot_at)
-        look = look.filter(pc.is_in(look["group"], pa.array(recent.groups, pa.string())))
-        readable, lag = readable_partitions(look), warehouse.load("lag", recent.snapshot_id)
-        key_of = _numbering(readable, lag)
-        wanted, found = key_of(readable), key_of(lag)
+        known = readable(by_partition(warehouse.samples(recent)))
+        lag = warehouse.load("lag", recent.snapshot_id)
+        key_of = _numbering(known, lag)
+        wanted, found = key_of(known), key_of(lag)
         measured, first, times = np.unique(found, return_index=True, return_counts=True)
         missing = np.flatnonzero(~np.isin(wanted, measured))
         repeated = first[times > 1]
         negative = lag.filter(pc.less(lag["lag"], 0))
-        problems += [f"{name} has no lag" for name in _names(readable.take(pa.array(missing)))]
+        problems += [f"{name} has no lag" for name in _names(known.take(pa.array(missing)))]
         problems += [
             f"{name} has {count} lags"
             for name, count in zip(

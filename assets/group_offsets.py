@@ -5,19 +5,17 @@ from itertools import islice
 from typing import Final
 
 import dagster as dg
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from assets.presentation import ROWS
 from assets.resources import KafkaResource, SettingsResource, SparkResource, StoreResource
 from assets.scope import LOOK_TAG, Scope, ScopeConfig, scope_of
 from assets.shown.cohorts import materialized
-from assets.shown.offsets import SnapshotFacts, describe
+from assets.shown.offsets import describe
 from assets.steps import hand_on, step
 from fairlead.archive import LookArchive
 from fairlead.common.words import listed, plural
 from fairlead.domain.cohorts import groups_in
-from fairlead.domain.looks.look import readable_partitions
+from fairlead.domain.samples import GroupSnapshot
 from fairlead.settings import Settings
 from fairlead.spark.warehouse import Warehouse
 from fairlead.store.clock import check_clock
@@ -51,12 +49,13 @@ def group_offsets(  # noqa: PLR0917 - Dagster's resources
             check_clock(engine)
         seen = _taken(context, scope, current, kafka, spark)
     hand_on(context, seen.snapshot_id)
-    failed = {row["group"]: row["error"] for row in seen.groups.to_pylist() if row["error"]}
+    rows = seen.samples.select(["group", "error"]).to_pylist()
+    failed = {row["group"]: row["error"] for row in rows if row["error"]}
     for group, error in islice(failed.items(), ROWS):
         context.log.warning("Group %s: %s", group, error)
     return materialized(
         context,
-        sorted(seen.groups["group"].to_pylist(), key=lambda group: (group not in failed, group)),
+        sorted(seen.samples["group"].to_pylist(), key=lambda group: (group not in failed, group)),
         current.policies,
         lambda metadata, _: describe(seen, metadata),
     )
@@ -68,7 +67,7 @@ def _called_by(
     current: Settings,
     warehouse: Warehouse,
     archive: LookArchive,
-) -> SnapshotFacts | None:
+) -> GroupSnapshot | None:
     """Return the look that called for the run; None: none did, or it is old or incomplete."""
     look_id, taken = context.run.tags.get(LOOK_TAG), archive.taken()
     wanted = {group for groups in scope.only.values() for group in groups}
@@ -79,16 +78,11 @@ def _called_by(
     age = datetime.now(UTC) - recent.snapshot_at
     if not timedelta(0) <= age <= IN_LOOKS * interval(taken, current.looks):
         return None
-    names = pa.array(recent.groups, pa.string())
-    look = archive.look(recent.snapshot_id, recent.snapshot_at)
-    look = look.filter(pc.is_in(look["group"], names))
-    if look.num_rows < len(names):  # the file was damaged
+    samples = warehouse.samples(recent)
+    if samples.num_rows < len(recent.groups):  # the file was damaged
         return None
-    tables = (warehouse.load(table, recent.snapshot_id) for table in ("groups", "members"))
-    groups, members = (rows.filter(pc.is_in(rows["group"], names)) for rows in tables)
-    partitions = readable_partitions(look)
     context.log.info("Going on from look %s, which called for this run", recent.snapshot_id)
-    return SnapshotFacts(recent.snapshot_id, recent.snapshot_at, groups, members, partitions)
+    return GroupSnapshot(recent.snapshot_id, recent.snapshot_at, None, samples)
 
 
 def _taken(
@@ -97,7 +91,7 @@ def _taken(
     current: Settings,
     kafka: KafkaResource,
     spark: SparkResource,
-) -> SnapshotFacts:
+) -> GroupSnapshot:
     """Take a snapshot, and keep it."""
     warehouse = spark.warehouse()
     with kafka.gateway() as gateway:
@@ -113,17 +107,9 @@ def _taken(
         context.log.info("Reading the offsets and members of %s", plural(len(groups), "group"))
         snapshot = gateway.snapshot(
             sorted(groups),
-            cohorts=groups,
             before=spark.looks().newest(sorted(groups)),
             progress=context.log.info,
         )
-    warehouse.write_snapshot(snapshot)
+    warehouse.write_snapshot(snapshot, groups)
     warehouse.prune(snapshot.snapshot_at - current.warehouse_retention)
-    return SnapshotFacts(
-        snapshot.snapshot_id,
-        snapshot.snapshot_at,
-        snapshot.groups,
-        snapshot.members,
-        snapshot.offsets,
-        snapshot.spread_s,
-    )
+    return snapshot

@@ -1,15 +1,12 @@
-"""The archive of looks: Parquet, a file an interval and not a file a look.
+"""The archive of samples: Parquet, a folder a day and a file a sample.
 
-Belongs here: where looks are kept, how long, and how they are read again. Does not: what is in them
-(`look`), nor how often they are taken (`look_interval`).
+Belongs here: where samples are kept, how long, and how they are read again. Does not: their columns
+(`fairlead.domain.samples`), nor how often they are taken (`look_interval`).
 
-A look is written at once, to a small file of its own in `open/`. Once a quarter of an hour is over,
-its looks go into one file in `closed/`, sorted by group; an hour later, when the judgement asks for
-no more than that, the last look of each group goes into one in `thinned/`. Every file is written
-whole under a name that readers pass over, then moved; each says which looks it stands for. What a
-newer file stands for is passed over at once, and removed only when nobody can still be reading it.
-So a crash loses the look under way at most, two writers repeat work at worst, and no look is read
-twice.
+`looks/2026-01-31/20260131T120000.000000Z-5f3a9c1e.parquet` is the sample of that id. Every file is
+written whole under a name that readers pass over, then moved. Of what is older than an hour, each
+quarter of an hour keeps the newest sample of each group: files that are not needed for that are
+removed, and no file is ever changed. So a crash loses the sample under way at most.
 
 A file that is damaged or foreign is moved to `damaged/`, with a warning, and kept there for the
 retention. All other files are read as before.
@@ -35,27 +32,28 @@ from pyarrow import fs
 from fairlead.common.disk import cannot
 from fairlead.common.visible import visible
 from fairlead.domain.looks import EVERY_LOOK, KEPT_EVERY
-from fairlead.domain.looks.look import LOOKS
+from fairlead.domain.samples import SAMPLES, taken_at
 from fairlead.errors import ConfigurationError, FileSystemError
 
 _log = logging.getLogger(__name__)
 
-#: How long a file that another one stands for stays, for those that read it.
-GRACE: Final = timedelta(minutes=15)
 FOLDER: Final = "looks"
-
-_LEVELS: Final = ("open", "closed", "thinned")
-_OPEN, _CLOSED, _THINNED = range(3)
 #: The folder of damaged files; their names begin with the time when they were moved there.
 DAMAGED: Final = "damaged"
-_STANDS_FOR: Final = b"fairlead.looks"
+#: How long an unfinished file stays: its writer may still be at it.
+_GRACE: Final = timedelta(minutes=15)
 #: Rows, which are groups: little is read for one group, and a fleet is still few pieces.
 _ROWS_IN_PIECE: Final = 512
-#: So many groups are looked for by name among all that are in a piece.
+#: Up to this many groups are looked up by name in a piece; more are read as a range of names.
 _FEW: Final = 64
+_SUFFIX: Final = ".parquet"
 Filters = list[tuple[str, str, Any]]
 _Read = TypeVar("_Read")
-_NAMES: Final = ["group", "topics.list.element", "members.list.element"]
+_NAMES: Final = [
+    *("group", "sample_id", "state", "protocol", "group_type"),
+    *("topics.list.element", "members.list.element", "member_ids.list.element"),
+    *("client_ids.list.element", "subscriptions.list.element.list.element"),
+]
 
 
 @dataclass(frozen=True)
@@ -83,20 +81,23 @@ class Taken:
 
 @dataclass(frozen=True, order=True)
 class _File:
-    """A file of looks: its level, its interval (a stretch of `KEPT_EVERY`), its name."""
+    """A file of the archive: when its sample was taken, and its path below the folder."""
 
-    level: int
-    interval: str
-    name: str
-    written: datetime
+    at: datetime
+    path: str
 
     @property
-    def path(self) -> str:
-        return f"{_LEVELS[self.level]}/{self.name}"
+    def sample_id(self) -> str:
+        return self.path.rpartition("/")[2].removesuffix(_SUFFIX)
+
+    @property
+    def interval(self) -> float:
+        """The quarter of an hour that it lies in, counted since the epoch."""
+        return self.at.timestamp() // KEPT_EVERY.total_seconds()
 
 
 class LookArchive:
-    """Looks under a warehouse's path.
+    """Samples under a warehouse's path.
 
     Parameters
     ----------
@@ -111,7 +112,7 @@ class LookArchive:
         It cannot be reached.
     """
 
-    #: By the archive's path. On a full disk, the next look of this process is due as usual.
+    #: By the archive's path. On a full disk, the next sample of this process is due as usual.
     _unwritten: ClassVar[dict[str, Taken]] = {}
 
     def __init__(self, warehouse: str) -> None:
@@ -127,23 +128,33 @@ class LookArchive:
         self._root = f"{root}/{FOLDER}"
         self.warehouse = path
 
-    def append(self, look: pa.Table, look_id: str) -> None:
-        """Write a look down; a repeated one replaces itself.
+    def append(self, samples: pa.Table, sample_id: str) -> None:
+        """Write a sample; a repeated one replaces itself.
 
         Parameters
         ----------
-        look
-            Of the schema `LOOKS`. An empty one is not written.
-        look_id
-            Sorts by time, as a snapshot's id does.
+        samples
+            Of the schema `SAMPLES`. An empty one is not written.
+        sample_id
+            As `fairlead.domain.samples.new_snapshot_id` makes it.
 
         Raises
         ------
         FileSystemError
-            The disk is full, or a right is missing; nothing of the look is left behind.
+            The disk is full, or a right is missing; nothing of the sample is left behind.
         """
-        if look.num_rows:
-            self._write(f"open/{look_id}.parquet", look, [look_id])
+        if not samples.num_rows:
+            return
+        sink = pa.BufferOutputStream()
+        pq.write_table(
+            samples,
+            sink,
+            compression="zstd",
+            use_dictionary=_NAMES,
+            row_group_size=_ROWS_IN_PIECE,
+            write_page_checksum=True,
+        )
+        self._move_in(_path_of(sample_id), sink.getvalue())
 
     def note(self, taken: Taken) -> None:
         """Remember what taking the newest look cost; on a full disk, in this process only."""
@@ -168,9 +179,13 @@ class LookArchive:
             return None
 
     def read(
-        self, since: datetime, until: datetime, groups: Collection[str] | None = None
+        self,
+        since: datetime,
+        until: datetime,
+        groups: Collection[str] | None = None,
+        columns: Sequence[str] | None = None,
     ) -> pa.Table:
-        """Read the looks of a time, `since` and `until` included, by group and time.
+        """Read the samples of a time, `since` and `until` included, by group and time.
 
         Parameters
         ----------
@@ -178,68 +193,69 @@ class LookArchive:
             Time-zone-aware.
         groups
             Of which groups; None: of all. A few are found among thousands at a fraction of the
-            cost of all, and a stretch of them by name at its own.
+            cost of all, and a range of them by name at its own.
+        columns
+            Of the schema `SAMPLES`, `group` and `at` among them; None: all.
 
         Raises
         ------
         FileSystemError
             The files cannot be listed.
         """
+        wanted = SAMPLES.names if columns is None else list(columns)
         if groups is not None and not groups:
-            return LOOKS.empty_table()
-        rows = self._all_rows(since, until, filters=_only(groups))
-        looks = pa.concat_tables([LOOKS.empty_table(), *rows])
-        wanted = _between(looks, since, until)
+            return SAMPLES.empty_table().select(wanted)
+        found = [
+            self._rows(file.path, _only(groups), wanted)
+            for file in self._files_of(since - KEPT_EVERY, until)
+        ]
+        empty = SAMPLES.empty_table().select(wanted)
+        samples = pa.concat_tables([empty, *(rows for rows in found if rows is not None)])
+        chosen = _between(samples, since, until)
         if groups is not None and len(groups) > _FEW:
-            mine = pc.is_in(looks["group"], pa.array(groups, pa.string()))
-            wanted = pc.and_(wanted, mine)
-        # In order first, by what is small: the arrays are copied once.
-        chosen = pc.indices_nonzero(wanted)
-        keys = looks.select(["group", "at"]).take(chosen)
+            mine = pc.is_in(samples["group"], pa.array(groups, pa.string()))
+            chosen = pc.and_(chosen, mine)
+        # In order first, by what is small: the lists are copied once.
+        places = pc.indices_nonzero(chosen)
+        keys = samples.select(["group", "at"]).take(places)
         order = pc.sort_indices(keys, [("group", "ascending"), ("at", "ascending")])
-        return looks.take(chosen.take(order))
+        return samples.take(places.take(order))
 
     def newest(self, groups: Collection[str]) -> pa.Table:
-        """Read the newest look at each group since the last look at all groups began.
+        """Read the newest sample of each group since the last sample of all groups began.
 
         Returns
         -------
-        Of the schema `LOOKS`, each group once at most; empty if no look was taken yet.
+        Of the schema `SAMPLES`, each group once at most; empty if none was taken yet.
         """
         taken = self.taken()
         if taken is None:
-            return LOOKS.empty_table()
-        looks = self.read(taken.began, datetime.now(UTC), groups)
-        lengths = pc.run_end_encode(looks["group"].combine_chunks()).run_ends
-        return looks.take(pc.subtract(lengths, 1))
+            return SAMPLES.empty_table()
+        samples = self.read(taken.began, datetime.now(UTC), groups)
+        lengths = pc.run_end_encode(samples["group"].combine_chunks()).run_ends
+        return samples.take(pc.subtract(lengths, 1))
 
-    def look(self, look_id: str, at: datetime, columns: Sequence[str] | None = None) -> pa.Table:
-        """Read one look, by group; empty where it was thinned out or pruned.
-
-        Parameters
-        ----------
-        look_id, at
-            The look, and when it was taken: a file of its own, as long as its interval lasts.
-        columns
-            Of the schema `LOOKS`; None: all.
-        """
-        wanted = LOOKS.names if columns is None else list(columns)
-        rows = self._rows(f"{_LEVELS[_OPEN]}/{look_id}.parquet", columns=wanted)
-        return self.read(at, at).select(wanted) if rows is None else rows
+    def sample(self, sample_id: str) -> pa.Table:
+        """Read one sample, by group; empty if it is not kept any more."""
+        rows = self._rows(_path_of(sample_id))
+        return SAMPLES.empty_table() if rows is None else rows
 
     def groups(self, since: datetime, until: datetime) -> list[str]:
-        """Return the groups that were looked at in a time, ascending; little is read for it."""
-        names: set[str] = set()
-        for rows in self._all_rows(since, until, columns=["group", "at"]):
-            names.update(rows.filter(_between(rows, since, until))["group"].to_pylist())
-        return sorted(names)
+        """Return the groups that were sampled in a time, ascending; little is read for it."""
+        rows = self.read(since, until, columns=["group", "at"])
+        return sorted(pc.unique(rows["group"]).to_pylist())
 
     def damaged(self) -> list[str]:
         """Return the names of the files in the folder `damaged`, oldest first."""
         return sorted(entry.base_name for entry in self._entries(DAMAGED))
 
-    def tidy(self, now: datetime, retention: timedelta) -> None:
-        """Remove what is old or stood for, then close and thin intervals that are over.
+    def tidy(self, now: datetime, retention: timedelta, keep: Collection[str] = ()) -> None:
+        """Remove what is older than the retention, and what nobody needs after an hour.
+
+        Parameters
+        ----------
+        keep
+            Ids of samples that are needed until the retention is over.
 
         Raises
         ------
@@ -247,7 +263,7 @@ class LookArchive:
             The first error. The steps after it were done all the same.
         """
         problem: FileSystemError | None = None
-        for step in self._tidying(now, retention):
+        for step in self._tidying(now, retention, frozenset(keep)):
             try:
                 step()
             except FileSystemError as error:
@@ -255,102 +271,42 @@ class LookArchive:
         if problem is not None:
             raise problem
 
-    def _tidying(self, now: datetime, retention: timedelta) -> Iterator[Callable[[], None]]:
-        """Yield the steps of tidying, those that make room first."""
-        files = self._list()
-        covered = self._covered(files)
-        oldest = _name(now - retention)
-        for file in files:
-            if file.interval < oldest or (file in covered and covered[file] < now - GRACE):
+    def _tidying(
+        self, now: datetime, retention: timedelta, keep: Collection[str]
+    ) -> Iterator[Callable[[], None]]:
+        """Yield the steps of tidying."""
+        old: dict[float, list[_File]] = {}
+        for file in self._files_of(datetime.min.replace(tzinfo=UTC), now):
+            if file.at < now - retention:
                 yield partial(self._remove, file.path)
-        for path, written in self._unfinished():
-            if written < now - GRACE:
-                yield partial(self._remove, path)
-        yield partial(self._remove_damaged, oldest)
-        closing = _name(now - KEPT_EVERY)
-        thinning = _name(now - EVERY_LOOK - KEPT_EVERY)
-        for interval in sorted({file.interval for file in files}):
-            if not oldest <= interval <= closing:
-                continue
-            level = _THINNED if interval <= thinning else _CLOSED
-            mine = [file for file in files if file.interval == interval and file not in covered]
-            under = [file for file in mine if file.level < level]
-            yield partial(self._gather, interval, under, level)
+            elif file.at < now - EVERY_LOOK - KEPT_EVERY:
+                old.setdefault(file.interval, []).append(file)
+        for day in self._days():
+            for entry in self._entries(day):
+                if entry.base_name.startswith("_") and entry.mtime < now - _GRACE:
+                    yield partial(self._remove, f"{day}/{entry.base_name}")
+            if day < f"{now - retention - timedelta(days=1):%Y-%m-%d}":
+                yield partial(self._remove_day, day)
+        yield partial(self._remove_damaged, f"{now - retention:%Y%m%dT%H%M}")
+        for files in old.values():
+            yield partial(self._thin, files, keep)
 
-    def _gather(self, interval: str, files: Sequence[_File], level: int) -> None:
-        """Write one file that stands for some."""
-        rows: list[pa.Table] = []
-        stands_for: set[str] = set()
-        for file in files:
-            found, looks_of = self._rows(file.path), self._looks_of(file)
-            if found is not None and looks_of is not None:
-                rows.append(found)
-                stands_for |= looks_of
-        if not rows:
+    def _thin(self, files: Iterable[_File], keep: Collection[str]) -> None:
+        """Of an interval's files, remove those without the newest sample of any group."""
+        kept = [file for file in files if file.sample_id in keep]
+        others = sorted((file for file in files if file.sample_id not in keep), reverse=True)
+        if len(others) < 2:  # noqa: PLR2004 - one file is its interval's newest
             return
-        looks = pa.concat_tables(rows).sort_by([("group", "ascending"), ("at", "ascending")])
-        if level == _THINNED:
-            looks = _last_of_each(looks)
-        name = f"{_LEVELS[level]}/{interval}-{secrets.token_hex(4)}.parquet"
-        self._write(name, looks, sorted(stands_for))
+        known = set[str]().union(*map(self._groups_in, kept))
+        for file in others:
+            groups = self._groups_in(file)
+            if groups <= known:
+                self._remove(file.path)
+            known |= groups
 
-    def _current(self, since: datetime, until: datetime) -> list[_File]:
-        first, last = _name(since - KEPT_EVERY), _name(until + KEPT_EVERY)
-        files = [file for file in self._list() if first <= file.interval <= last]
-        covered = self._covered(files)
-        return [file for file in files if file not in covered]
-
-    def _covered(self, files: Iterable[_File]) -> dict[_File, datetime]:
-        """Return the files that others stand for, each with when the last of these was written."""
-        by_interval: dict[str, list[_File]] = {}
-        for file in files:
-            by_interval.setdefault(file.interval, []).append(file)
-        return {
-            stored: written
-            for gathered in by_interval.values()
-            if len(gathered) > 1 and any(stored.level for stored in gathered)
-            for stored, written in self._covered_in(gathered)
-        }
-
-    def _covered_in(self, files: Iterable[_File]) -> Iterator[tuple[_File, datetime]]:
-        """Yield those of an interval's files all of whose looks stand in files before them."""
-        known: set[str] = set()
-        written = datetime.min.replace(tzinfo=UTC)
-        found = {file: self._looks_of(file) for file in files}
-        looks_of = {file: looks for file, looks in found.items() if looks is not None}
-        for stored in sorted(
-            looks_of, key=lambda file: (-file.level, -len(looks_of[file]), file.name)
-        ):
-            if looks_of[stored] <= known:
-                yield stored, written
-            else:
-                written = max(written, stored.written)
-            known |= looks_of[stored]
-
-    def _looks_of(self, stored: _File) -> set[str] | None:
-        """Return the ids of the looks that a file stands for; None: it cannot be read."""
-        if stored.level == _OPEN:
-            return {stored.name.removesuffix(".parquet")}
-        return self._read(stored.path, _stands_for)
-
-    def _all_rows(
-        self,
-        since: datetime,
-        until: datetime,
-        *,
-        filters: Filters | None = None,
-        columns: Sequence[str] | None = None,
-    ) -> list[pa.Table]:
-        """Return the rows of the files that may have looks of a time."""
-
-        def attempt() -> list[pa.Table | None]:
-            files = self._current(since, until)
-            return [self._rows(file.path, filters, columns) for file in files]
-
-        rows = attempt()
-        if any(found is None for found in rows):
-            rows = attempt()  # a damaged file may have stood for others that are still there
-        return [found for found in rows if found is not None]
+    def _groups_in(self, file: _File) -> set[str]:
+        rows = self._rows(file.path, columns=["group"])
+        return set() if rows is None else set(rows["group"].to_pylist())
 
     def _rows(
         self, path: str, filters: Filters | None = None, columns: Sequence[str] | None = None
@@ -400,54 +356,51 @@ class LookArchive:
         except OSError as error:
             _log.warning("%s. It cannot be moved to %s/damaged: %s", what, self._root, error)
             return
-        _log.warning("%s. It was moved to %s/damaged; other looks are used", what, self._root)
+        _log.warning("%s. It was moved to %s/damaged; other samples are used", what, self._root)
 
-    def _list(self) -> list[_File]:
+    def _files_of(self, since: datetime, until: datetime) -> list[_File]:
+        """Return the files of samples taken in a time, in order of time."""
         files = []
-        for level, folder in enumerate(_LEVELS):
-            for entry in self._entries(folder):
-                name = entry.base_name
-                if name.startswith("_"):
+        for day in self._days():
+            if not f"{since:%Y-%m-%d}" <= day <= f"{until + timedelta(days=1):%Y-%m-%d}":
+                continue
+            for entry in self._entries(day):
+                if entry.base_name.startswith("_"):
                     continue
+                path = f"{day}/{entry.base_name}"
                 try:
-                    files.append(_File(level, _interval_of(name), name, entry.mtime))
+                    file = _File(taken_at(entry.base_name.removesuffix(_SUFFIX)), path)
                 except ValueError:
-                    self._set_aside(f"{folder}/{name}", "its name does not begin with a time")
+                    self._set_aside(path, "its name does not begin with a time")
+                    continue
+                if since <= file.at <= until + KEPT_EVERY:
+                    files.append(file)
         return sorted(files)
 
-    def _unfinished(self) -> list[tuple[str, datetime]]:
-        """Return what writers that died have left, and when."""
-        return [
-            (f"{folder}/{entry.base_name}", entry.mtime)
-            for folder in _LEVELS
-            for entry in self._entries(folder)
-            if entry.base_name.startswith("_")
-        ]
+    def _days(self) -> list[str]:
+        """Return the folders of days, ascending."""
+        return sorted(
+            entry.base_name
+            for entry in self._list("")
+            if entry.type == fs.FileType.Directory and entry.base_name != DAMAGED
+        )
 
     def _entries(self, folder: str) -> list[fs.FileInfo]:
-        path = f"{self._root}/{folder}"
-        try:
-            entries = self._files.get_file_info(fs.FileSelector(path, allow_not_found=True))
-        except OSError as error:
-            raise cannot("list", path, error) from error
         return [
             entry
-            for entry in entries
-            if entry.type == fs.FileType.File and entry.base_name.endswith(".parquet")
+            for entry in self._list(folder)
+            if entry.type == fs.FileType.File and entry.base_name.endswith(_SUFFIX)
         ]
 
-    def _write(self, name: str, looks: pa.Table, stands_for: Sequence[str]) -> None:
-        described = looks.replace_schema_metadata({_STANDS_FOR: json.dumps(list(stands_for))})
-        sink = pa.BufferOutputStream()
-        pq.write_table(
-            described,
-            sink,
-            compression="zstd",
-            use_dictionary=_NAMES,
-            row_group_size=_ROWS_IN_PIECE,
-            write_page_checksum=True,
-        )
-        self._move_in(name, sink.getvalue())
+    def _list(self, folder: str) -> list[fs.FileInfo]:
+        path = f"{self._root}/{folder}".rstrip("/")
+        try:
+            entries: list[fs.FileInfo] = self._files.get_file_info(
+                fs.FileSelector(path, allow_not_found=True)
+            )
+        except OSError as error:
+            raise cannot("list", path, error) from error
+        return entries
 
     def _move_in(self, name: str, content: Any) -> None:
         """Write a file so that readers find all of it or nothing, also after a power cut."""
@@ -487,6 +440,16 @@ class LookArchive:
         except OSError as error:
             raise cannot("remove", f"{self._root}/{path}", error) from error
 
+    def _remove_day(self, day: str) -> None:
+        """Remove an empty folder; on object stores there is none."""
+        if not self._list(day):
+            with suppress(OSError):
+                self._files.delete_dir(f"{self._root}/{day}")
+
+
+def _path_of(sample_id: str) -> str:
+    return f"{taken_at(sample_id):%Y-%m-%d}/{sample_id}{_SUFFIX}"
+
 
 def _only(groups: Collection[str] | None) -> Filters | None:
     """Return what pieces and rows are passed over by."""
@@ -497,47 +460,19 @@ def _only(groups: Collection[str] | None) -> Filters | None:
     return [("group", ">=", min(groups)), ("group", "<=", max(groups))]
 
 
-def _between(looks: pa.Table, since: datetime, until: datetime) -> pa.ChunkedArray:
-    at = looks["at"]
-    kind = LOOKS.field("at").type
+def _between(samples: pa.Table, since: datetime, until: datetime) -> pa.ChunkedArray:
+    at = samples["at"]
+    kind = SAMPLES.field("at").type
     return pc.and_(
         pc.greater_equal(at, pa.scalar(since, kind)), pc.less_equal(at, pa.scalar(until, kind))
     )
 
 
-def _name(at: datetime) -> str:
-    """Name the interval that a moment lies in."""
-    length = KEPT_EVERY.total_seconds()
-    start = datetime.fromtimestamp(at.timestamp() // length * length, UTC)
-    return f"{start:%Y%m%dT%H%M}Z"
-
-
-def _interval_of(name: str) -> str:
-    """Return the interval of a file; of a look, the one that its id lies in."""
-    at = datetime.strptime(name[:13], "%Y%m%dT%H%M").replace(tzinfo=UTC)
-    return _name(at)
-
-
 def _rows_of(
     source: pa.NativeFile, filters: Filters | None, columns: Sequence[str] | None
 ) -> pa.Table:
-    """Read rows; raise ValueError for another layout than `LOOKS`, and any error of pyarrow."""
+    """Read rows; raise ValueError for other columns than `SAMPLES`, and any error of pyarrow."""
     file = pq.ParquetDataset(source, filters=filters, page_checksum_verification=True)
-    if not file.schema.equals(LOOKS):
-        raise ValueError("its layout is not that of this version of Fairlead")
+    if not file.schema.equals(SAMPLES):
+        raise ValueError("its columns are not those of this version of Fairlead")
     return file.read(columns=columns)
-
-
-def _stands_for(source: pa.NativeFile) -> set[str]:
-    with pq.ParquetFile(source) as file:
-        metadata = file.schema_arrow.metadata or {}
-    if _STANDS_FOR not in metadata:
-        raise ValueError("it does not name the looks that it stands for")
-    return set(json.loads(metadata[_STANDS_FOR]))
-
-
-def _last_of_each(looks: pa.Table) -> pa.Table:
-    """Return the last row of each group, of rows by group and time."""
-    names = looks["group"].combine_chunks().dictionary_encode().indices.to_numpy()
-    last = [*(names[1:] != names[:-1]), True] if names.size else []
-    return looks.filter(pa.array(last, pa.bool_()))

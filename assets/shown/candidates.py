@@ -12,7 +12,7 @@ from assets.shown.words import share, span
 from assets.shown.work import speeds, work
 from fairlead.common.words import caught_up, gigabytes, listed
 from fairlead.domain.candidate_figures import OBSERVED, candidate_of
-from fairlead.domain.snapshot import taken_at
+from fairlead.domain.samples import taken_at
 from fairlead.spark.planning import SUMMARY
 from fairlead.surfaces.plots import frontier, staircase
 

@@ -18,8 +18,8 @@ from fairlead.common.words import caught_up, gigabytes, number, percent, times
 from fairlead.domain.as_problem import Ownership, planned
 from fairlead.domain.candidate_figures import lightening
 from fairlead.domain.consumers import changes
-from fairlead.domain.drafting import ownership
 from fairlead.domain.records import PlanDraft, StoredPlan
+from fairlead.domain.samples import ownership
 from fairlead.errors import InvalidPlanError, TamperedPlanError
 from fairlead.settings import WebSettings
 from fairlead.store.history_queries import read_plan
@@ -79,7 +79,7 @@ def detail_of(
     outcomes: Sequence[Outcome],
     waiting: Mapping[str, StoredPlan],
     *,
-    members: pa.Table,
+    samples: pa.Table,
     groups: Sequence[str],
     warn: Callable[[str], None],
 ) -> Detail | None:
@@ -103,7 +103,7 @@ def detail_of(
         document=document,
         history=read_plan(engine, group, plan.version),
         predicted=predicted[group, plan.version],
-        before=ownership(members.filter(pc.equal(members["group"], group))).get(group, {}),
+        before=ownership(samples.filter(pc.equal(samples["group"], group)).to_pylist()[0]),
         policy=outcome.approval.reason,
     )
 

@@ -1,4 +1,4 @@
-"""Rows of candidates from groups' looks, members and memory: groups judged, on executors.
+"""Rows of candidates from groups' samples and memory: groups judged, on executors.
 
 Belongs here: asking the questions about groups, and laying the answer out. Does not: the question
 (`fairlead.domain.looks.questions`), where the tables come from (`fairlead.spark`).
@@ -49,7 +49,7 @@ def judge_groups(groups: Iterable[tuple[Group, PlanningOptions]]) -> Iterator[li
             rows = _rows(group, planning, question)
         except Exception as error:  # noqa: BLE001 - one group's data must not fail the others' job
             rows = [{"assignor": OBSERVED, "error": f"The group cannot be planned: {error!r}"}]
-        key = {name: group.described[name] for name in ("snapshot_id", "group")}
+        key = {"snapshot_id": group.now["sample_id"], "group": group.name}
         yield [row | key for row in rows]
 
 
@@ -75,8 +75,8 @@ def questions_about(
 
 
 def _asked(group: Group, planning: PlanningOptions) -> Question | Exception:
-    if group.described["error"]:
-        return GroupError(group.described["error"])
+    if group.now["error"]:
+        return GroupError(group.now["error"])
     try:
         return question_about(group, planning)
     except Exception as error:  # noqa: BLE001 - as above
@@ -95,8 +95,8 @@ def _together(
 
 def _rows(group: Group, planning: PlanningOptions, question: Question | Exception) -> list[Row]:
     """Return what is known of the observed assignment, then of each candidate."""
-    if group.described["error"]:
-        return [{"assignor": OBSERVED, "error": group.described["error"]}]
+    if group.now["error"]:
+        return [{"assignor": OBSERVED, "error": group.now["error"]}]
     if isinstance(question, Exception):
         raise question
     problem = question.problem

@@ -17,19 +17,22 @@ import pyarrow as pa
 from fairlead.common.tables import named
 from fairlead.domain.advice import with_advice
 from fairlead.domain.candidate_figures import FORECAST, METRICS, OBSERVED, RACKS, candidate_of
-from fairlead.domain.judgement.capacities import Capacity
 from fairlead.domain.judgement.forecast import Outlook
-from fairlead.domain.looks.arrays import flat, starts
+from fairlead.domain.looks.questions import capacities_of
 from fairlead.domain.policy import Policy, policy_for
 from fairlead.domain.prospect import Prospect
 from fairlead.domain.records import Findings, MemberLoad, NoPlan, PlanDraft
+from fairlead.domain.samples import flat, list_starts
 from fairlead.wire.document import MemberShare
 
 #: Why partitions change hands whose assignor gives no reason of its own.
 PLACED: Final = "had no owner"
 MOVED: Final = "the assignor's rule gives it to another member"
-#: Of the table of groups.
-_DESCRIBED: Final = ["group", "error", "protocol", "group_type", "topic_ids"]
+#: Of samples: who reads what, without offsets.
+_DESCRIBED: Final = [
+    *("group", "sample_id", "at", "error", "protocol", "group_type", "topics", "topic_ids"),
+    *("members", "subscriptions"),
+]
 #: Of the table of candidates: what is said of each, without the arrays of its assignment.
 _SUMMARY: Final = [
     *("assignor", "error", "outcome", *METRICS, *FORECAST, *RACKS, "frontier"),
@@ -43,27 +46,9 @@ _NUMBERS: Final = (
 )
 
 
-@dataclass(frozen=True)
-class SnapshotTables:
-    """What is known of the groups of one snapshot.
-
-    Parameters
-    ----------
-    snapshot_id, snapshot_at
-        The snapshot; time-zone-aware.
-    groups, members, candidates
-        Tables with a column `group`, as `fairlead.kafka` and `fairlead.spark` write them.
-    """
-
-    snapshot_id: str
-    snapshot_at: datetime
-    groups: pa.Table
-    members: pa.Table
-    candidates: pa.Table
-
-
 def decisions(
-    tables: SnapshotTables,
+    samples: pa.Table,
+    candidates: pa.Table,
     policies: Sequence[Policy],
     now: datetime,
 ) -> Iterator[PlanDraft | NoPlan]:
@@ -71,8 +56,10 @@ def decisions(
 
     Parameters
     ----------
-    tables
-        The snapshot.
+    samples
+        The snapshot, of the schema `fairlead.domain.samples.SAMPLES`.
+    candidates
+        Of its groups, of the schema `fairlead.spark.planning.CANDIDATES`.
     policies
         From `fairlead.toml`; the most specific one decides for a group.
     now
@@ -83,20 +70,13 @@ def decisions(
     PlanDraft where the judgement says so, else NoPlan with the reason. A group that
     could not be read or planned is a NoPlan with the outcome `failed`.
     """
-    subscriptions: dict[str, dict[str, list[str]]] = {}
-    for row in tables.members.select(["group", "member", "topics"]).to_pylist():
-        subscriptions.setdefault(row["group"], {})[row["member"]] = row["topics"]
-    assignments = _Assignments(tables.candidates)
-    candidates: dict[str, dict[str, dict[str, Any]]] = {}
-    for place, row in enumerate(tables.candidates.select(["group", *_SUMMARY]).to_pylist()):
-        candidates.setdefault(row["group"], {})[row["assignor"]] = row | {"place": place}
-    for row in tables.groups.sort_by("group").select(_DESCRIBED).to_pylist():
+    assignments = _Assignments(candidates)
+    by_group: dict[str, dict[str, dict[str, Any]]] = {}
+    for place, row in enumerate(candidates.select(["group", *_SUMMARY]).to_pylist()):
+        by_group.setdefault(row["group"], {})[row["assignor"]] = row | {"place": place}
+    for row in samples.sort_by("group").select(_DESCRIBED).to_pylist():
         group = row["group"]
-        common = {
-            "group": group,
-            "snapshot_id": tables.snapshot_id,
-            "snapshot_at": tables.snapshot_at,
-        }
+        common = {"group": group, "snapshot_id": row["sample_id"], "snapshot_at": row["at"]}
         if row["error"]:
             yield NoPlan(**common, outcome="failed", reason=row["error"])
             continue
@@ -105,9 +85,9 @@ def decisions(
             decision = _decide(
                 common,
                 policy_for(group, policies),
-                candidates.pop(group, {}),
+                by_group.pop(group, {}),
                 assignments,
-                subscriptions=subscriptions.get(group, {}),
+                subscriptions=dict(zip(row["members"], row["subscriptions"], strict=True)),
                 described=row,
                 now=now,
             )
@@ -115,16 +95,6 @@ def decisions(
             why = f"the group cannot be decided on: {error!r}"
             decision = NoPlan(**common, outcome="failed", reason=why)
         yield decision
-
-
-def ownership(members: pa.Table) -> dict[str, dict[str, dict[str, list[int]]]]:
-    """Return who owns what: group to member to topic to partitions, from the table of members."""
-    owned: dict[str, dict[str, dict[str, list[int]]]] = {}
-    for row in members.select(["group", "member", "partitions"]).to_pylist():
-        mine = owned.setdefault(row["group"], {}).setdefault(row["member"], {})
-        for partition in row["partitions"]:
-            mine.setdefault(partition["topic"], []).append(partition["partition"])
-    return owned
 
 
 def _decide(
@@ -164,9 +134,9 @@ def _decide(
         members=layout.shares(owner, subscriptions),
         weights=dict(zip(layout.topics, layout.cut(layout.weights), strict=True)),
         topic_ids={
-            topic_id["topic"]: topic_id["id"]
-            for topic_id in described["topic_ids"] or ()
-            if topic_id["topic"] in layout.topics
+            topic: text
+            for topic, text in zip(described["topics"], described["topic_ids"], strict=True)
+            if text is not None and topic in layout.topics
         },
         four_eyes=policy.four_eyes,
         observed_only=policy.observe,
@@ -188,12 +158,7 @@ def _findings(judged: Mapping[str, Any], described: Mapping[str, Any]) -> Findin
         consumers_wanted=judged["consumers_wanted"],
         consumers_why=judged["consumers_why"],
         costs=json.loads(judged["costs"]),
-        capacities={
-            capacity["member"]: Capacity(
-                capacity["records_per_s"], capacity["measured"], capacity["at"], capacity["note"]
-            )
-            for capacity in judged["capacities"]
-        },
+        capacities=capacities_of(judged["capacities"]),
     )
 
 
@@ -209,7 +174,7 @@ class _Assignments:
     def __init__(self, candidates: pa.Table) -> None:
         self._candidates = candidates
         self._flat = {name: flat(candidates[name]) for name in _NUMBERS}
-        self._starts = {name: starts(candidates[name]) for name in _NUMBERS}
+        self._starts = {name: list_starts(candidates[name]) for name in _NUMBERS}
 
     def of(self, name: str, row: int) -> Any:
         """Return a list as Python has it; None: there is none."""

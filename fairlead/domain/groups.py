@@ -1,13 +1,13 @@
 """What Kafka tells of consumer groups: their members, what those own, and where logs stand.
 
-Belongs here: values. Does not: asking for them (`fairlead.kafka`), nor the tables that a snapshot
-lays them out in (`snapshot`).
+Belongs here: values. Does not: asking for them (`fairlead.kafka`), nor the table that they are
+written into (`samples`).
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -155,23 +155,14 @@ class LogOffsets:
         Topic to number of partitions.
     begin, end
         Log start offset, and high watermark, int64 of shape (P,); -1 where it could not be read.
-    error
-        int32 of shape (P,): index into `error_texts`; -1: none.
-    error_texts
-        The distinct errors; the first says that a partition does not exist any more.
     unreadable
         Topic to why (some of) its partitions could not be read, although the topic exists.
     """
-
-    GONE: ClassVar = 0
-    GONE_TEXT: ClassVar = "The partition does not exist any more"
 
     starts: Mapping[str, int]
     counts: Mapping[str, int]
     begin: npt.NDArray[np.int64]
     end: npt.NDArray[np.int64]
-    error: npt.NDArray[np.int32]
-    error_texts: Sequence[str]
     unreadable: Mapping[str, str]
 
     def place(self, topic: str) -> tuple[int, int]:

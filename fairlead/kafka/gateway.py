@@ -27,7 +27,7 @@ from fairlead.domain.groups import (
     LiveGroup,
     LogOffsets,
 )
-from fairlead.domain.snapshot import GroupSnapshot, build_snapshot, new_snapshot_id
+from fairlead.domain.samples import GroupSnapshot, new_snapshot_id, samples_of
 from fairlead.errors import ConfigurationError, GroupError, KafkaUnavailableError
 from fairlead.kafka.consumer_protocol import CONSUMER, BrokerGroup, describe_broker_groups
 from fairlead.kafka.descriptions import (
@@ -176,7 +176,6 @@ class KafkaGateway:
         self,
         groups: Sequence[str],
         *,
-        cohorts: Mapping[str, str] | None = None,
         snapshot_id: str | None = None,
         patience_s: float = SETTLING_S,
         before: pa.Table | None = None,
@@ -184,23 +183,20 @@ class KafkaGateway:
     ) -> GroupSnapshot:
         """Take a snapshot of groups: members, then committed, begin and end offsets.
 
-        What is wrong with one group is in its row of the table `groups`, and concerns no other
-        group. Of a topic or partition that is deleted meanwhile, what was committed remains, with
-        an error in its row of `offsets`; partitions that are added meanwhile are in the next
-        snapshot.
+        What is wrong with one group is in its row, and concerns no other group. A topic or
+        partition that is deleted meanwhile is left out; partitions that are added meanwhile are in
+        the next snapshot.
 
         Parameters
         ----------
         groups
             Group ids.
-        cohorts
-            Group to cohort; a group that is missing is a cohort of its own.
         snapshot_id
             Sorts by time; None: a new one.
         patience_s
             How long groups that are in a rebalance are waited for, all together, in seconds.
         before
-            The sample before, of the schema `LOOKS`, each group once at most: the last stable
+            The sample before, of the schema `SAMPLES`, each group once at most: the last stable
             offset is read of partitions whose commit is still the same. None: of no partition.
         progress
             Called with a line for the user at the end of each phase, and every few seconds.
@@ -235,21 +231,20 @@ class KafkaGateway:
                 self._timeout_s,
                 tell=progress,
             )
-        snapshot = build_snapshot(
-            snapshot_id=snapshot_id or new_snapshot_id(ends_at),
-            snapshot_at=ends_at,
-            spread_s=time.monotonic() - started,
+        spread_s = time.monotonic() - started
+        snapshot_id = snapshot_id or new_snapshot_id(ends_at)
+        samples = samples_of(
+            sample_id=snapshot_id,
+            at=ends_at,
             descriptions=descriptions,
-            cohorts=cohorts or {},
             committed=committed,
             log=ends,
             sources=self._sources(ends, descriptions),
         )
-        if before is None:
-            return snapshot
-        with self._asking() as admin:
-            offsets = with_stable_ends(admin, snapshot.offsets, before, self._timeout_s)
-        return replace(snapshot, offsets=offsets)
+        if before is not None:
+            with self._asking() as admin:
+                samples = with_stable_ends(admin, samples, before, self._timeout_s)
+        return GroupSnapshot(snapshot_id, ends_at, spread_s, samples)
 
     def _sources(
         self, ends: LogOffsets, descriptions: Mapping[str, GroupDescription]

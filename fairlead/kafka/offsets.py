@@ -1,8 +1,8 @@
 """Where partitions begin and end, and how many a topic has.
 
 Belongs here: asking librdkafka for offsets in batches, into arrays. Does not: members and their
-partitions (`descriptions`), commits (`commits`), the tables of a snapshot
-(`fairlead.domain.snapshot`).
+partitions (`descriptions`), commits (`commits`), the table of samples
+(`fairlead.domain.samples`).
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -152,22 +152,20 @@ def log_offsets(
     ends_at = datetime.now(UTC)
     told = phase(tell, "Read where {:,} of {:,} partitions end")
     end, end_errors = _offsets(admin, reader, partitions, OFFSET_END, timeout_s, told=told)
-    texts = {LogOffsets.GONE_TEXT: LogOffsets.GONE}
-    error = np.full(len(partitions), -1, dtype=np.int32)
     unreadable = dict(hidden)
-    for index, text in (begin_errors | end_errors).items():
-        error[index] = texts.setdefault(text, len(texts))
+    exists = dict(counts)
+    for index, text in sorted((begin_errors | end_errors).items(), reverse=True):
+        topic, number = partitions[index].topic, partitions[index].partition
         begin[index] = end[index] = -1
-        if text != LogOffsets.GONE_TEXT:
-            partition = partitions[index]
-            unreadable[partition.topic] = f"partition {partition.partition}: {text}"
+        if text is not None:
+            unreadable[topic] = f"partition {number}: {text}"
+        elif exists[topic] == number + 1:
+            exists[topic] = number
     log = LogOffsets(
         starts=dict(zip(topics, firsts.tolist(), strict=False)),
-        counts=counts,
+        counts={topic: count for topic, count in exists.items() if count or not counts[topic]},
         begin=begin,
         end=end,
-        error=error,
-        error_texts=tuple(texts),
         unreadable=unreadable,
     )
     return log, ends_at
@@ -181,8 +179,8 @@ def _offsets(
     timeout_s: float,
     *,
     told: ReportCount,
-) -> tuple[npt.NDArray[np.int64], dict[int, str]]:
-    """Return offsets, -1 where there is none, and by index why.
+) -> tuple[npt.NDArray[np.int64], dict[int, str | None]]:
+    """Return offsets, -1 where there is none, and by index why: None where the partition is gone.
 
     A batch is one call where nothing is wrong, which is thrice as fast as a future a partition.
     Where anything is, each partition of the batch is asked about by itself.
@@ -202,9 +200,8 @@ def _offsets(
     for index, answer in answers.values.items():
         offsets[index] = answer.offset  # type: ignore[attr-defined] # the stubs leave it out
     gone = answers.missing()
-    errors = {
-        index: LogOffsets.GONE_TEXT if index in gone else error.str()
-        for index, error in answers.errors.items()
+    errors: dict[int, str | None] = {
+        index: None if index in gone else error.str() for index, error in answers.errors.items()
     }
     untold = {index: UNTOLD for index in answers.values if offsets[index] < 0}
     return offsets, errors | untold

@@ -1,13 +1,14 @@
 """Dealing groups out to Spark tasks.
 
-Belongs here: which task a group goes to, and starting so many tasks. Does not: what a task does
-(`lag`, `planning`).
+Belongs here: which task a group goes to, what a task reads of its groups, and starting the tasks.
+Does not: what a task does (`lag`, `planning`).
 
 A task reads its groups' stretch of the warehouse and writes its part of a table by itself: nothing
 is shuffled, and no row goes through the JVM.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import Final
 
 import pyarrow as pa
@@ -15,6 +16,7 @@ import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
 from fairlead.archive import LookArchive
+from fairlead.common.tables import slices
 from fairlead.spark.warehouse import Parts, Place
 
 #: Groups of a task: what it reads of their looks fits into memory many times over.
@@ -27,27 +29,29 @@ def deal_snapshot(spark: SparkSession, place: Place) -> dict[str, int]:
     Raises
     ------
     FileNotFoundError
-        The archive of looks does not have the whole snapshot any more.
+        The archive does not have the whole snapshot any more: it was damaged.
     """
-    look = LookArchive(place.warehouse).look(
-        place.snapshot_id, place.snapshot_at, columns=["group", "end"]
-    )
-    look = look.filter(pc.is_in(look["group"], pa.array(place.groups, pa.string())))
-    if look.num_rows < len(place.groups):
+    sample = LookArchive(place.warehouse).sample(place.snapshot_id)
+    sample = sample.filter(pc.is_in(sample["group"], pa.array(place.groups, pa.string())))
+    if sample.num_rows < len(place.groups):
         raise FileNotFoundError(
-            f"The offsets of snapshot {place.snapshot_id} are not kept any more: of looks that are "
-            "older than an hour one a quarter of an hour is. Take another: materialize "
-            "group_offsets"
+            f"The offsets of snapshot {place.snapshot_id} are not kept any more. Take another: "
+            "materialize group_offsets"
         )
-    sizes = dict(
-        zip(
-            look["group"].to_pylist(),
-            pc.list_value_length(look["end"]).to_pylist(),
-            strict=True,
-        )
-    )
+    lengths = pc.list_value_length(sample["end"]).to_pylist()
+    sizes = dict(zip(sample["group"].to_pylist(), lengths, strict=True))
     wanted = int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
     return deal(sizes, max(wanted, -(-len(sizes) // GROUPS_IN_TASK)))
+
+
+def samples_until(place: Place, since: datetime, groups: Sequence[str]) -> dict[str, pa.Table]:
+    """Read the samples of some groups, by time; the last is that of the snapshot."""
+    archive = LookArchive(place.warehouse)
+    found = {}
+    for group, rows in slices(archive.read(since, place.snapshot_at, groups), "group").items():
+        last = pc.index(rows["sample_id"], place.snapshot_id).as_py()
+        found[group] = rows.slice(0, last + 1)
+    return found
 
 
 def deal(sizes: Mapping[str, int], tasks: int) -> dict[str, int]:

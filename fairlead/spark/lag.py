@@ -1,6 +1,6 @@
-"""Lag of every partition of a snapshot, computed in Spark from looks.
+"""Lag of every partition of a snapshot, computed in Spark from samples.
 
-Belongs here: dealing groups out, reading their looks, the columns. Does not: what lag, rates and
+Belongs here: dealing groups out, reading their samples, the columns. Does not: what lag, rates and
 status are (`fairlead.domain.looks.lag`), nor planning (`candidates`).
 """
 
@@ -11,17 +11,15 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
-from fairlead.archive import LookArchive
-from fairlead.common.tables import named, slices
+from fairlead.common.tables import named
+from fairlead.domain.judgement.looks import Looks
 from fairlead.domain.looks import HISTORY
-from fairlead.domain.looks.arrays import MICROSECONDS
+from fairlead.domain.looks.arrays import MICROSECONDS, alike, all_topics
 from fairlead.domain.looks.lag import LEAST, LOOKED_BACK, STATUSES, left_topics, partition_lag
-from fairlead.domain.looks.look import partition_places
-from fairlead.domain.looks.stacks import Stack, stacks
-from fairlead.spark.dealing import deal_snapshot, in_tasks
+from fairlead.domain.samples import by_partition, list_starts
+from fairlead.spark.dealing import deal_snapshot, in_tasks, samples_until
 from fairlead.spark.warehouse import Place, Warehouse
 
 LAG: Final = pa.schema(
@@ -88,76 +86,66 @@ def _measure(
     place: Place, tasks: dict[int, list[str]], latest: Collection[str], task: int
 ) -> Iterator[pa.RecordBatch]:
     """Measure the groups of one task."""
-    read = _read_topics(place, tasks[task])
-    for stack in stacks(_looks(place, tasks[task]), latest):
-        yield from lag_of(place, stack, read).to_batches(max_chunksize=_AT_ONCE)
+    samples = _samples(place, tasks[task])
+    yield from lag_of(samples, latest).to_batches(max_chunksize=_AT_ONCE)
 
 
-def _read_topics(place: Place, names: Sequence[str]) -> dict[str, list[list[str]]]:
-    """Return group to the topics of each of its members, of groups that have members."""
-    span = [("group", ">=", min(names)), ("group", "<=", max(names))]
-    members = Warehouse(place.warehouse).load("members", place.snapshot_id, span)
-    members = members.filter(pc.is_in(members["group"], pa.array(names, pa.string())))
-    return {
-        name: pc.drop_null(rows["topics"]).to_pylist()
-        for name, rows in slices(members, "group").items()
-    }
-
-
-def _looks(place: Place, names: Sequence[str]) -> dict[str, pa.Table]:
-    """Read each group's looks, the snapshot the last of them."""
-    archive = LookArchive(place.warehouse)
-    recent = archive.read(place.snapshot_at - LOOKED_BACK, place.snapshot_at, names)
-    found = slices(recent, "group")
+def _samples(place: Place, names: Sequence[str]) -> dict[str, pa.Table]:
+    """Read each group's samples, the snapshot the last of them."""
+    found = samples_until(place, place.snapshot_at - LOOKED_BACK, names)
     few = [name for name, rows in found.items() if rows.num_rows <= LEAST]
     if few:
-        day = archive.read(place.snapshot_at - HISTORY, place.snapshot_at, few)
-        found |= slices(day, "group")
+        found |= samples_until(place, place.snapshot_at - HISTORY, few)
     return found
 
 
-def lag_of(place: Place, stack: Stack, read: Mapping[str, list[list[str]]]) -> pa.Table:
-    """Measure the groups of a stack, on the driver or on an executor.
+def lag_of(samples: Mapping[str, pa.Table], latest: Collection[str] = ()) -> pa.Table:
+    """Measure groups, on the driver or on an executor.
 
     Parameters
     ----------
-    place
-        The snapshot; nothing is read from its warehouse.
-    read
-        Group to the topics of each of its members.
+    samples
+        Group to its samples, by time; the last is the snapshot.
+    latest
+        The groups whose consumers start at the log's end without a commit.
 
     Returns
     -------
     A table of the schema `LAG`.
     """
-    looks = stack.looks.last(LOOKED_BACK.total_seconds(), LEAST + 1)
-    group_of = stack.group_of
+    looks = {name: all_topics(rows, latest=name in latest) for name, rows in samples.items()}
+    measured = [
+        _measured(pa.concat_tables([_newest(samples[name]) for name in names]), side_by_side)
+        for names, side_by_side in alike(looks)
+    ]
+    return pa.concat_tables([LAG.empty_table(), *measured])
+
+
+def _newest(samples: pa.Table) -> pa.Table:
+    return samples.slice(samples.num_rows - 1)
+
+
+def _measured(newest: pa.Table, looks: Looks) -> pa.Table:
+    """Measure groups that were sampled at the same times; `newest` has the last sample of each."""
+    looks = looks.last(LOOKED_BACK.total_seconds(), LEAST + 1)
+    group_of = np.repeat(np.arange(newest.num_rows), np.diff(list_starts(newest["end"])))
     measured = partition_lag(looks, group_of)
-    known = np.flatnonzero(measured.readable)
-    newest = stack.newest.combine_chunks()
-    topic_of, number = partition_places(newest)
-    members = pc.list_value_length(newest["members"]).to_numpy().astype(np.int64)
-    owner = _flat(newest["owner"]).to_numpy().astype(np.int64)
-    member = np.where(owner < 0, -1, owner + (np.cumsum(members) - members)[group_of])
-    left = np.array(_left(newest, read), np.bool_)[topic_of]
-    taken_at = pa.scalar(place.snapshot_at, LAG.field("snapshot_at").type)
+    known = pa.array(np.flatnonzero(measured.readable))
+    partitions = by_partition(newest)
 
     def unless(missing: npt.NDArray[np.bool_], values: npt.NDArray[Any]) -> pa.Array:
-        return pa.array(values[known], mask=missing[known])
+        return pa.array(values, mask=missing)
 
     columns = {
-        "snapshot_id": pa.repeat(place.snapshot_id, known.size),
-        "snapshot_at": pa.repeat(taken_at, known.size),
-        "group": newest["group"].take(pa.array(group_of[known])),
-        "topic": _flat(newest["topics"]).take(pa.array(topic_of[known])),
-        "partition": pa.array(number[known].astype(np.int32)),
-        "begin_offset": pa.array(looks.begin[-1][known]),
-        "end_offset": pa.array(looks.end[-1][known]),
+        "snapshot_id": newest["sample_id"].take(pa.array(group_of)),
+        "snapshot_at": newest["at"].take(pa.array(group_of)),
+        **{name: partitions[name] for name in ("group", "topic", "partition", "member")},
+        "begin_offset": partitions["begin"],
+        "end_offset": partitions["end"],
         "committed_offset": unless(looks.committed[-1] < 0, looks.committed[-1]),
-        "lag": pa.array(measured.lag[known]),
-        "lost": pa.array(measured.lost[known]),
+        "lag": pa.array(measured.lag),
+        "lost": pa.array(measured.lost),
         "lost_at": unless(measured.lost == 0, _moments(measured.lost_at)),
-        "member": _flat(newest["members"]).take(unless(member < 0, member)),
         **{
             name: unless(np.isnan(values), values)
             for name, values in {
@@ -166,26 +154,23 @@ def lag_of(place: Place, stack: Stack, read: Mapping[str, list[list[str]]]) -> p
                 "time_lag_s": measured.time_lag_s,
             }.items()
         },
-        "status": named(np.where(left, -1, measured.status)[known], STATUSES),
+        "status": named(np.where(_left(newest), -1, measured.status), STATUSES),
     }
-    return pa.table(columns, schema=LAG)
+    return pa.table({name: columns[name] for name in LAG.names}, schema=LAG).take(known)
 
 
-def _left(newest: pa.Table, read: Mapping[str, list[list[str]]]) -> list[bool]:
-    """Return whether a group has left each of its topics, of all groups' topics in order."""
-    groups = newest.select(["group", "topics"]).to_pylist()
-    return [
-        topic in left
-        for row in groups
-        for left in [left_topics(row["topics"], read.get(row["group"], []))]
+def _left(newest: pa.Table) -> npt.NDArray[np.bool_]:
+    """Return of each partition whether its group has left the topic."""
+    rows = newest.select(["topics", "counts", "subscriptions"]).to_pylist()
+    left = [
+        topic in gone
+        for row in rows
+        for gone in [left_topics(row["topics"], row["subscriptions"])]
         for topic in row["topics"]
     ]
+    return np.repeat(np.array(left, np.bool_), [count for row in rows for count in row["counts"]])
 
 
 def _moments(seconds: npt.NDArray[np.float64]) -> npt.NDArray[np.datetime64]:
     """Return moments as Arrow takes them; the epoch for those that are not known."""
     return np.rint(np.nan_to_num(seconds) * MICROSECONDS).astype("datetime64[us]")
-
-
-def _flat(lists: pa.ChunkedArray) -> pa.Array:
-    return lists.combine_chunks().flatten()

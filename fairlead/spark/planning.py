@@ -12,17 +12,15 @@ from itertools import islice
 from typing import Final
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from assignors.metrics import Metrics
-from fairlead.archive import LookArchive
 from fairlead.common.installed import installed_version
-from fairlead.common.tables import slices
 from fairlead.domain.candidate_figures import OBSERVED
 from fairlead.domain.candidate_rows import Row, judge_groups
-from fairlead.domain.looks.look import looked_back
-from fairlead.domain.looks.questions import Group, PlanningOptions
+from fairlead.domain.looks import looked_back
+from fairlead.domain.looks.questions import Group, PlanningOptions, capacities_of
 from fairlead.domain.policy import Policy
+from fairlead.spark.dealing import samples_until
 from fairlead.spark.warehouse import Place, Warehouse
 
 __all__ = ["CANDIDATES", "OBSERVED", "QUESTIONS", "SUMMARY", "plan_task"]
@@ -174,30 +172,11 @@ def _groups(place: Place, task: int) -> Iterator[tuple[Group, int]]:
     questions = warehouse.load("questions", place.snapshot_id, [("task", "==", task)]).to_pylist()
     if not questions:
         return
-    names = [row["group"] for row in questions]
-    span = [("group", ">=", min(names)), ("group", "<=", max(names))]
-
-    def load(table: str) -> pa.Table:
-        rows = warehouse.load(table, place.snapshot_id, span)
-        return rows.filter(pc.is_in(rows["group"], pa.array(names, pa.string())))
-
-    described = {row["group"]: row for row in load("groups").to_pylist()}
-    members = slices(load("members"), "group")
-    archive, looks = LookArchive(place.warehouse), dict[str, pa.Table]()
+    samples: dict[str, pa.Table] = {}
     for remembered in (True, False):
         alike = [row["group"] for row in questions if bool(row["capacities"]) is remembered]
         since = place.snapshot_at - looked_back(remembered=remembered)
-        looks |= slices(archive.read(since, place.snapshot_at, alike), "group")
+        samples |= samples_until(place, since, alike)
     for row in questions:
-        name = row["group"]
-        mine = members.get(name)
-        yield (
-            Group(
-                described=described[name],
-                members=[] if mine is None else mine.to_pylist(),
-                looks=looks[name],
-                capacities=row["capacities"] or (),
-                changes=row["changes"] or (),
-            ),
-            row["option"],
-        )
+        known = capacities_of(row["capacities"] or ())
+        yield Group(samples[row["group"]], known, row["changes"] or ()), row["option"]

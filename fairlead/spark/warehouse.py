@@ -1,8 +1,8 @@
 """The warehouse: snapshots and what was computed from them, as Parquet under one path.
 
 Belongs here: where tables are kept, writing them whole, reading them back, and which snapshot a
-step or a task is about. Does not: what is in the tables (`fairlead.domain.snapshot`, `lag`,
-`candidates`), the offsets of a snapshot, which are a look (`fairlead.archive`).
+step or a task is about. Does not: what is in the tables (`lag`, `planning`), what a snapshot has
+seen, which is a sample (`fairlead.archive`).
 
 A table is `PATH/TABLE/SNAPSHOT_ID/`. Groups are a sorted column within it, not folders: a folder a
 group costs milliseconds, and a snapshot can cover thousands.
@@ -23,8 +23,7 @@ from pyarrow import fs
 
 from fairlead.archive import FOLDER, LookArchive
 from fairlead.common.disk import cannot
-from fairlead.domain.looks.look import look_of
-from fairlead.domain.snapshot import GroupSnapshot, snapshot_id_at
+from fairlead.domain.samples import GroupSnapshot, snapshot_id_at
 
 if TYPE_CHECKING:  # whoever has a frame has imported Spark; the others need not
     from pyspark.sql import DataFrame, SparkSession
@@ -65,7 +64,7 @@ class Place:
     snapshot_id, snapshot_at
         The snapshot; time-zone-aware.
     groups
-        Those that it has; of its look there may be others.
+        Those that it has; its sample may have others.
     """
 
     warehouse: str
@@ -119,14 +118,28 @@ class Warehouse:
         """Where everything is; what executors open it by."""
         return self._path
 
-    def write_snapshot(self, snapshot: GroupSnapshot) -> None:
-        """Write a snapshot: its offsets as a look, then `members` and, last, `groups`.
+    def write_snapshot(self, snapshot: GroupSnapshot, cohorts: Mapping[str, str]) -> None:
+        """Write a snapshot: the sample, then its groups, with which it counts as written.
 
-        A snapshot counts as written when its groups are.
+        Parameters
+        ----------
+        cohorts
+            Group to cohort; a group that is missing is a cohort of its own.
         """
-        LookArchive(self._path).append(look_of(snapshot), snapshot.snapshot_id)
-        for table in ("members", "groups"):
-            self.write(table, snapshot.snapshot_id, snapshot.tables[table])
+        LookArchive(self._path).append(snapshot.samples, snapshot.snapshot_id)
+        self.write_groups(snapshot.snapshot_id, snapshot.samples, cohorts)
+
+    def write_groups(self, snapshot_id: str, samples: pa.Table, cohorts: Mapping[str, str]) -> None:
+        """Make some groups of a sample, which is in the archive, a snapshot to plan from."""
+        names = samples["group"].to_pylist()
+        columns = [names, [cohorts.get(name, name) for name in names], samples["at"]]
+        groups = pa.table(columns, names=["group", "cohort", "snapshot_at"])
+        self.write("groups", snapshot_id, groups)
+
+    def samples(self, recent: "Recent") -> pa.Table:
+        """Return what a snapshot has seen of the groups of a step, of the schema `SAMPLES`."""
+        rows = LookArchive(self._path).sample(recent.snapshot_id)
+        return rows.filter(pc.is_in(rows["group"], pa.array(recent.groups, pa.string())))
 
     def write(self, table: str, snapshot_id: str, rows: pa.Table) -> None:
         """Write a table of a snapshot; what stood there before is replaced.
@@ -171,12 +184,6 @@ class Warehouse:
         self._require(table, snapshot_id)
         return spark.read.parquet(f"{self._path}/{table}/{snapshot_id}")
 
-    def read_all(
-        self, spark: "SparkSession", table: str, snapshot_ids: Iterable[str]
-    ) -> "DataFrame":
-        """Read a table of several snapshots, one at least, of which all were written."""
-        return spark.read.parquet(*(f"{self._path}/{table}/{name}" for name in snapshot_ids))
-
     def load(
         self,
         table: str,
@@ -204,18 +211,14 @@ class Warehouse:
             columns=None if columns is None else list(columns),
         )
 
-    def load_all(self, table: str, snapshot_ids: Iterable[str], columns: Sequence[str]) -> pa.Table:
-        """Read columns of a table of several snapshots, one at least, into memory, without Spark.
-
-        All were written whole.
-        """
-        files = [f"{self._root}/{table}/{name}/{_FILE}" for name in snapshot_ids]
-        return pq.read_table(files, filesystem=self._files, columns=[*columns])
-
     def snapshots(self, table: str = "groups") -> list[str]:
         """List the snapshots of which a table was written, in order of time."""
         names = self._folders(f"{self._root}/{table}")
         return sorted(name for name in names if self._exists(table, name))
+
+    def snapshot_ids(self) -> list[str]:
+        """List the ids of snapshots, some of which may be under way, without looking into them."""
+        return self._folders(f"{self._root}/groups")
 
     def of_groups(
         self, snapshot_id: str, table: str, wanted: Callable[[str, str], bool]

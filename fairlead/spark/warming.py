@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from fairlead.domain.groups import GroupDescription, LiveMember, LogOffsets, TopicCommits
 from fairlead.domain.policy import Policy
-from fairlead.domain.snapshot import GroupSnapshot, build_snapshot, new_snapshot_id
+from fairlead.domain.samples import GroupSnapshot, new_snapshot_id, samples_of
 from fairlead.spark.candidates import write_candidates
 from fairlead.spark.lag import write_lag
 from fairlead.spark.warehouse import Warehouse
@@ -26,7 +26,7 @@ def warm_up(spark: SparkSession, folder: Path) -> None:
     """Measure and plan a group of a warehouse of its own, below a folder, which is removed."""
     with TemporaryDirectory(dir=folder, prefix="warming-") as place:
         warehouse, snapshot = Warehouse(place), _snapshot(datetime.now(UTC))
-        warehouse.write_snapshot(snapshot)
+        warehouse.write_snapshot(snapshot, {})
         write_lag(spark, warehouse, snapshot.snapshot_id)
         write_candidates(spark, warehouse, snapshot.snapshot_id, {_NAME: Policy()})
 
@@ -49,16 +49,13 @@ def _snapshot(at: datetime) -> GroupSnapshot:
         counts={_NAME: _PARTITIONS},
         begin=np.zeros(_PARTITIONS, np.int64),
         end=1_000 + np.arange(_PARTITIONS, dtype=np.int64),
-        error=np.full(_PARTITIONS, -1, np.int32),
-        error_texts=(LogOffsets.GONE_TEXT,),
         unreadable={},
     )
-    return build_snapshot(
-        snapshot_id=new_snapshot_id(at),
-        snapshot_at=at,
-        spread_s=0.0,
+    snapshot_id = new_snapshot_id(at)
+    samples = samples_of(
+        sample_id=snapshot_id,
+        at=at,
         descriptions={_NAME: GroupDescription(_NAME, "Stable", "consumer", "range", (member,))},
-        cohorts={},
         committed={
             _NAME: {
                 _NAME: TopicCommits(numbers, np.zeros(_PARTITIONS, np.int64), [b""] * _PARTITIONS)
@@ -66,3 +63,4 @@ def _snapshot(at: datetime) -> GroupSnapshot:
         },
         log=log,
     )
+    return GroupSnapshot(snapshot_id, at, 0.0, samples)

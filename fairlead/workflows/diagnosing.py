@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from assignors.problem import Problem
 from fairlead.archive import LookArchive
 from fairlead.common.tables import slices
-from fairlead.domain.advice import CLASSIC, with_advice
+from fairlead.domain.advice import with_advice
 from fairlead.domain.basis import differences
 from fairlead.domain.candidate_rows import Row, ask, questions_about, rows_of
 from fairlead.domain.diagnoses import NO_MEMBERS
@@ -30,12 +30,10 @@ from fairlead.domain.judgement.capacities import Capacity
 from fairlead.domain.judgement.decision import Judgement, Question
 from fairlead.domain.kept_looks import Kept, Last, digest_of, is_kept
 from fairlead.domain.looks import EVERY_LOOK, HISTORY
-from fairlead.domain.looks.look import look_of
 from fairlead.domain.looks.questions import Group, PlanningOptions
 from fairlead.domain.plan_requests import PlanRequest
 from fairlead.domain.policy import Policy, policy_for
 from fairlead.domain.records import Findings, StoredPlan
-from fairlead.domain.snapshot import GroupSnapshot
 from fairlead.errors import InvalidPlanError, TamperedPlanError
 
 _log = logging.getLogger(__name__)
@@ -55,40 +53,6 @@ _NOBODY: Final = Findings(
 )
 
 Found = dict[str, tuple[datetime, Findings]]
-
-
-@dataclass(frozen=True)
-class JudgedSnapshot:
-    """Of a snapshot, what a judgement needs beside the looks before it.
-
-    Parameters
-    ----------
-    at
-        When it was taken; time-zone-aware.
-    groups, members
-        Its tables.
-    look
-        The snapshot as a look.
-    """
-
-    at: datetime
-    groups: pa.Table
-    members: pa.Table
-    look: pa.Table
-
-    def of_groups(self, groups: Sequence[str]) -> "JudgedSnapshot":
-        """Return what was seen of some groups."""
-        names = pa.array(groups, pa.string())
-        tables = (self.groups, self.members, self.look)
-        return JudgedSnapshot(
-            self.at, *(rows.filter(pc.is_in(rows["group"], names)) for rows in tables)
-        )
-
-    @classmethod
-    def of(cls, snapshot: GroupSnapshot) -> "JudgedSnapshot":
-        """Leave the offsets behind, which the look has too."""
-        groups = snapshot.groups
-        return cls(snapshot.snapshot_at, groups, snapshot.members, look_of(snapshot))
 
 
 @dataclass(frozen=True)
@@ -143,7 +107,7 @@ class Diagnosed:
 
 def diagnose(
     archive: LookArchive,
-    seen: Sequence[JudgedSnapshot],
+    seen: Sequence[pa.Table],
     policies: Sequence[Policy],
     memory: GroupMemories,
 ) -> Diagnosed:
@@ -172,8 +136,8 @@ def diagnose(
     as the machine has cores.
     """
     work = partial(_diagnose, archive, policies)
-    questions = [(snapshot, memory.of(snapshot.look["group"].to_pylist())) for snapshot in seen]
-    if sum(snapshot.look.num_rows for snapshot in seen) < MANY:
+    questions = [(portion, memory.of(portion["group"].to_pylist())) for portion in seen]
+    if sum(portion.num_rows for portion in seen) < MANY:
         portions = [work(*question) for question in questions]
     else:
         # Not forked: clients of brokers and databases have threads.
@@ -190,14 +154,15 @@ def diagnose(
 
 
 def _diagnose(
-    archive: LookArchive, policies: Sequence[Policy], seen: JudgedSnapshot, memory: GroupMemories
+    archive: LookArchive, policies: Sequence[Policy], seen: pa.Table, memory: GroupMemories
 ) -> Diagnosed:
     diagnosed = _judged(archive, seen, policies, memory, EVERY_LOOK)
     # What nothing is remembered of is judged by the whole day before it gets a plan.
     unknown = [name for name in diagnosed.requests if not memory.capacities.get(name)]
     if not unknown:
         return diagnosed
-    again = _judged(archive, seen.of_groups(unknown), policies, memory, HISTORY)
+    few = seen.filter(pc.is_in(seen["group"], pa.array(unknown, pa.string())))
+    again = _judged(archive, few, policies, memory, HISTORY)
     known = {
         name: request for name, request in diagnosed.requests.items() if name not in again.found
     }
@@ -208,7 +173,7 @@ def _diagnose(
 
 def _judged(
     archive: LookArchive,
-    seen: JudgedSnapshot,
+    seen: pa.Table,
     policies: Sequence[Policy],
     memory: GroupMemories,
     history: timedelta,
@@ -218,36 +183,26 @@ def _judged(
     What is wrong with a group is said in the log, and concerns no other.
     """
     diagnosed = Diagnosed()
-    if not seen.look.num_rows:
+    if not seen.num_rows:
         return diagnosed
-    names = seen.look["group"].to_pylist()
-    earlier = archive.read(seen.at - history, seen.at, names)
-    looks = slices(pa.concat_tables([earlier, seen.look]), "group")
-    members = slices(seen.members, "group")
+    at = seen["at"][0].as_py()
+    earlier = archive.read(at - history, at, seen["group"].to_pylist())
     groups: list[tuple[Group, PlanningOptions]] = []
-    for described in seen.groups.to_pylist():
-        name = described["group"]
-        if described["error"] is not None:
+    for name, samples in slices(pa.concat_tables([earlier, seen]), "group").items():
+        changes = [changed.timestamp() for changed in memory.changes.get(name, ())]
+        group = Group(samples, memory.capacities.get(name, {}), changes)
+        if group.now["error"] is not None:
             continue
-        if name not in members:
-            if described["state"] == _EMPTY and name in memory.capacities:
-                diagnosed.found[name] = (seen.at, _NOBODY)
-            continue
-        with _apart(name):
-            group = Group.remembered(
-                described,
-                members[name],
-                looks[name],
-                memory.capacities.get(name, {}),
-                memory.changes.get(name, ()),
-            )
-            groups.append((group, PlanningOptions.of(policy_for(name, policies), compare=False)))
+        if group.now["members"]:
+            policy = policy_for(name, policies)
+            groups.append((group, PlanningOptions.of(policy, compare=False)))
+        elif group.now["state"] == _EMPTY and name in memory.capacities:
+            diagnosed.found[name] = (at, _NOBODY)
     for group, planning, question in questions_about(groups):
-        name = group.described["group"]
-        with _apart(name):
+        with _apart(group.name):
             if isinstance(question, Exception):
                 raise question
-            _judge(group, question, planning, diagnosed, at=seen.at, last=memory.kept.get(name))
+            _judge(group, question, planning, diagnosed, last=memory.kept.get(group.name))
     return diagnosed
 
 
@@ -268,16 +223,15 @@ def _judge(
     planning: PlanningOptions,
     diagnosed: Diagnosed,
     *,
-    at: datetime,
     last: Last | None,
 ) -> None:
     """Judge a group whose members read something, and add what came of it."""
     if not question.problem.partition_total:
         return
     judgement = ask(question, planning)
-    name, look_id = group.described["group"], group.described["snapshot_id"]
+    name, look_id, at = group.name, group.now["sample_id"], group.now["at"]
     findings = _findings(group, question.problem, judgement)
-    saw = _seen(group, question, judgement, at)
+    saw = _seen(group, question, judgement)
     known = judgement.diagnosis.name != "unknown"
     kept = saw if is_kept(at, saw.digest, last, known=known) else None
     findings = replace(findings, seen=saw, kept=kept)
@@ -294,7 +248,7 @@ def _judge(
 
 def members_changed(
     requests: Mapping[str, PlanRequest],
-    seen: Sequence[JudgedSnapshot],
+    seen: Sequence[pa.Table],
     published: Sequence[StoredPlan],
 ) -> dict[str, PlanRequest]:
     """Say in requests where members are others than the plan that is followed was made for.
@@ -309,31 +263,30 @@ def members_changed(
     told = dict(requests)
     plans = {plan.group: plan for plan in published if plan.group in requests}
     names = pa.array(list(plans), pa.string())
-    for snapshot in seen if plans else ():
-        members = slices(
-            snapshot.members.filter(pc.is_in(snapshot.members["group"], names)), "group"
-        )
-        looks = slices(snapshot.look.filter(pc.is_in(snapshot.look["group"], names)), "group")
-        for group in members.keys() & looks.keys():
-            request, plan = requests[group], plans[group]
+    for portion in seen if plans else ():
+        mine = portion.filter(pc.is_in(portion["group"], names))
+        columns = ["group", "topics", "counts", "members", "subscriptions"]
+        for row in mine.select(columns).to_pylist():
+            request, plan = requests[row["group"]], plans[row["group"]]
             try:
-                changes = "; ".join(_changes(plan, members[group], looks[group]))
+                changes = "; ".join(_changes(plan, row))
             except Exception:  # noqa: BLE001 - one group's data must not end the look
-                _log.exception("group %s: its members cannot be compared with its plan's", group)
+                _log.exception(
+                    "group %s: its members cannot be compared with its plan's", row["group"]
+                )
                 continue
             if changes:
                 why = f"since version {plan.version}: {changes}; {request.why}"
-                told[group] = PlanRequest(f"{changes}; {request.what}", why, request.look_id)
+                told[plan.group] = PlanRequest(f"{changes}; {request.what}", why, request.look_id)
     return told
 
 
-def _changes(plan: StoredPlan, members: pa.Table, look: pa.Table) -> list[str]:
+def _changes(plan: StoredPlan, row: Mapping[str, Any]) -> list[str]:
     try:
         document = plan.verify()
     except (InvalidPlanError, TamperedPlanError):
         return []
-    read = {row["member"]: row["topics"] for row in members.to_pylist()}
-    (row,) = look.to_pylist()
+    read = dict(zip(row["members"], row["subscriptions"], strict=True))
     return differences(document, read, dict(zip(row["topics"], row["counts"], strict=True)))
 
 
@@ -341,7 +294,7 @@ def _findings(group: Group, problem: Problem, judgement: Judgement) -> Findings:
     return Findings(
         diagnosis=judgement.diagnosis.name,
         names=judgement.diagnosis.names,
-        evidence=with_advice(judgement.diagnosis.evidence, group.described),
+        evidence=with_advice(judgement.diagnosis.evidence, group.now),
         late_s=judgement.kept.late_s,
         utilisation=judgement.kept.utilisation,
         loss_s=judgement.kept.loss_s,
@@ -353,7 +306,7 @@ def _findings(group: Group, problem: Problem, judgement: Judgement) -> Findings:
     )
 
 
-def _seen(group: Group, question: Question, judgement: Judgement, at: datetime) -> Kept:
+def _seen(group: Group, question: Question, judgement: Judgement) -> Kept:
     """Return what a look saw of a group."""
     problem, outlook = question.problem, judgement.outlook
     known = judgement.diagnosis.name != "unknown"
@@ -364,12 +317,12 @@ def _seen(group: Group, question: Question, judgement: Judgement, at: datetime) 
         "owner": problem.owner.tolist(),
     }
     return Kept(
-        at=at,
+        at=group.now["at"],
         digest=digest_of(**laid_out),
         late_s=judgement.kept.late_s if known else None,
         utilisation=judgement.kept.utilisation if known else None,
-        group_type=group.described["group_type"] or CLASSIC,
-        protocol=group.described["protocol"] or "",
+        group_type=group.now["group_type"],
+        protocol=group.now["protocol"],
         **laid_out,
         lag=question.looks.lag[-1].tolist(),
         work=outlook.arrivals.tolist(),

@@ -6,7 +6,7 @@ Belongs here: which groups, in which portions, and what is written down. Does no
 
 import logging
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -21,10 +21,9 @@ from fairlead.domain.advice import CLASSIC
 from fairlead.domain.candidate_rows import Row
 from fairlead.domain.cohorts import cohort_of
 from fairlead.domain.hindsight import Hindsight
-from fairlead.domain.looks.look import LOOKS, look_of
 from fairlead.domain.plan_requests import PlanRequest
-from fairlead.domain.policy import Policy, policy_for
-from fairlead.domain.snapshot import GroupSnapshot, new_snapshot_id
+from fairlead.domain.policy import policy_for
+from fairlead.domain.samples import SAMPLES, new_snapshot_id
 from fairlead.errors import FileSystemError, StoreUnavailableError
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.settings import Settings
@@ -32,7 +31,7 @@ from fairlead.spark.planning import as_table, fingerprint
 from fairlead.spark.warehouse import Warehouse
 from fairlead.store.clock import check_clock
 from fairlead.store.plans import PlanStore
-from fairlead.workflows.diagnosing import GroupMemories, JudgedSnapshot, diagnose, members_changed
+from fairlead.workflows.diagnosing import GroupMemories, diagnose, members_changed
 from fairlead.workflows.following import follow
 from fairlead.workflows.look_interval import interval
 from fairlead.workflows.nudging import STAYS_S
@@ -106,15 +105,13 @@ def take(
     look_id = new_snapshot_id(began)
     before = archive.newest(groups)
     seen = [
-        JudgedSnapshot.of(
-            gateway.snapshot(portion, snapshot_id=look_id, patience_s=0.0, before=before)
-        )
+        gateway.snapshot(portion, snapshot_id=look_id, patience_s=0.0, before=before).samples
         for portion in (
             groups[first : first + GROUPS_AT_ONCE]
             for first in range(0, len(groups), GROUPS_AT_ONCE)
         )
     ]
-    look = pa.concat_tables([LOOKS.empty_table(), *(portion.look for portion in seen)])
+    look = pa.concat_tables([SAMPLES.empty_table(), *seen])
     unkept = _write(archive, look, look_id, settings)
     took_s = time.monotonic() - clock
     requests: Mapping[str, PlanRequest] = {}
@@ -129,7 +126,7 @@ def take(
         archive.note(taken)
     if store is not None:
         store.record_look(began, interval(taken, settings.looks))
-        if assigned := _assigned_by_brokers(seen):
+        if assigned := _assigned_by_brokers(look):
             tell_brokers(gateway, settings, assigned, store)
     return Looked(taken, requests, unkept)
 
@@ -143,24 +140,17 @@ def _write(archive: LookArchive, look: pa.Table, look_id: str, settings: Setting
         unkept = str(error)
         _log.warning("this look is judged, but not kept: %s", error)
     try:
-        archive.tidy(datetime.now(UTC), settings.looks.retention)
+        snapshots = Warehouse(archive.warehouse).snapshot_ids()
+        archive.tidy(datetime.now(UTC), settings.looks.retention, keep=snapshots)
     except FileSystemError as error:
         _log.warning("the archive of looks cannot be tidied: %s", error)
     return unkept
 
 
-def _assigned_by_brokers(seen: Sequence[JudgedSnapshot]) -> list[str]:
+def _assigned_by_brokers(look: pa.Table) -> list[str]:
     """Return the groups of the consumer protocol: mostly there are none, and nobody is asked."""
-    return [
-        group
-        for snapshot in seen
-        for group, kind in zip(
-            snapshot.groups["group"].to_pylist(),
-            snapshot.groups["group_type"].to_pylist(),
-            strict=True,
-        )
-        if kind not in {None, CLASSIC}
-    ]
+    names: list[str] = look.filter(pc.not_equal(look["group_type"], CLASSIC))["group"].to_pylist()
+    return names
 
 
 def tell_brokers(
@@ -185,7 +175,7 @@ def tell_brokers(
 
 def _diagnosed(
     archive: LookArchive,
-    seen: Sequence[JudgedSnapshot],
+    seen: Sequence[pa.Table],
     settings: Settings,
     groups: Sequence[str],
     store: PlanStore,
@@ -207,7 +197,7 @@ def _diagnosed(
     if requests:  # before anybody is told: the run that comes goes on from here, if it can
         judged = [row for row in diagnosed.judged if row["group"] in requests]
         try:
-            _keep_judged(Warehouse(archive.warehouse), seen, judged, settings.policies)
+            _keep_judged(Warehouse(archive.warehouse), pa.concat_tables(seen), judged, settings)
         except FileSystemError as error:
             _log.warning("what the look has judged is not kept: %s", error)
         except Exception:  # noqa: BLE001 - the run looks and judges again
@@ -217,38 +207,16 @@ def _diagnosed(
 
 
 def _keep_judged(
-    warehouse: Warehouse,
-    seen: Sequence[JudgedSnapshot],
-    judged: Sequence[Row],
-    policies: Sequence[Policy],
+    warehouse: Warehouse, look: pa.Table, judged: Sequence[Row], settings: Settings
 ) -> None:
-    """Keep what was seen of groups that need a plan, and their judgements, as a snapshot."""
-    names = pa.array({row["group"] for row in judged}, pa.string())
-    look_id = judged[0]["snapshot_id"]
-
-    def of_names(tables: Iterable[pa.Table]) -> pa.Table:
-        rows = pa.concat_tables(tables)
-        return rows.filter(pc.is_in(rows["group"], names)).sort_by("group")
-
-    groups = of_names(portion.groups for portion in seen)
-    cohorts = pa.array([cohort_of(group, policies) for group in groups["group"].to_pylist()])
-    groups = groups.set_column(groups.schema.get_field_index("cohort"), "cohort", cohorts)
-    policy_of = {group: policy_for(group, policies) for group in groups["group"].to_pylist()}
-    judged_by = fingerprint(policy_of)
+    """Make a snapshot of the groups that need a plan, with their judgements."""
+    names = sorted({row["group"] for row in judged})
+    look_id, policies = judged[0]["snapshot_id"], settings.policies
+    judged_by = fingerprint({group: policy_for(group, policies) for group in names})
     warehouse.write("candidates", look_id, as_table(judged, judged_by))
-    warehouse.write("members", look_id, of_names(portion.members for portion in seen))
-    warehouse.write("groups", look_id, groups)
-
-
-def keep(snapshot: GroupSnapshot, archive: LookArchive) -> None:
-    """Keep a snapshot that was taken for something else as a look.
-
-    Raises
-    ------
-    FileSystemError
-        It cannot be written.
-    """
-    archive.append(look_of(snapshot), snapshot.snapshot_id)
+    mine = look.filter(pc.is_in(look["group"], pa.array(names, pa.string()))).sort_by("group")
+    cohorts = {group: cohort_of(group, policies) for group in names}
+    warehouse.write_groups(look_id, mine, cohorts)
 
 
 def partitions_in(look: pa.Table) -> int:

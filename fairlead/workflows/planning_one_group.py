@@ -13,12 +13,12 @@ import pyarrow as pa
 
 from fairlead.archive import LookArchive
 from fairlead.domain.candidate_rows import judge_group
-from fairlead.domain.drafting import SnapshotTables, decisions
+from fairlead.domain.drafting import decisions
 from fairlead.domain.judgement.capacities import Capacity
-from fairlead.domain.looks.look import look_of, looked_back
+from fairlead.domain.looks import looked_back
 from fairlead.domain.looks.questions import Group, PlanningOptions
 from fairlead.domain.policy import Policy, policy_for
-from fairlead.domain.snapshot import GroupSnapshot
+from fairlead.domain.samples import GroupSnapshot
 from fairlead.errors import GroupError
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.spark.planning import as_batch
@@ -94,24 +94,16 @@ def plan_group(
         No answer in time.
     """
     snapshot = gateway.snapshot([group], before=archive.newest([group]))
-    (described,) = snapshot.groups.to_pylist()
-    if described["error"]:
-        raise GroupError(f"group {group}: {described['error']}")
+    if error := snapshot.samples["error"][0].as_py():
+        raise GroupError(f"group {group}: {error}")
     policy = policy_for(group, policies)
-    seen = look_of(snapshot)
     at = snapshot.snapshot_at
     since = at - looked_back(remembered=bool(memory.capacities))
-    looks = pa.concat_tables([archive.read(since, at, [group]), seen])
+    samples = pa.concat_tables([archive.read(since, at, [group]), snapshot.samples])
     rows = judge_group(
-        Group.remembered(described, snapshot.members, looks, memory.capacities, memory.changes),
+        Group(samples, memory.capacities, [changed.timestamp() for changed in memory.changes]),
         PlanningOptions.of(policy, compare=True),
     )
-    tables = SnapshotTables(
-        snapshot.snapshot_id,
-        at,
-        groups=snapshot.groups,
-        members=snapshot.members,
-        candidates=pa.Table.from_batches([as_batch(rows)]),
-    )
-    (decision,) = decisions(tables, policies, now)
-    return Planned(snapshot, Look(decision, policy), looks.num_rows)
+    candidates = pa.Table.from_batches([as_batch(rows)])
+    (decision,) = decisions(snapshot.samples, candidates, policies, now)
+    return Planned(snapshot, Look(decision, policy), samples.num_rows)

@@ -19,7 +19,7 @@ from fairlead.domain.as_problem import assignment_of, planned, problem_of
 from fairlead.domain.groups import LiveGroup
 from fairlead.domain.policy import Policy
 from fairlead.domain.records import MeasuredLag, PlanDraft
-from fairlead.domain.snapshot import new_snapshot_id
+from fairlead.domain.samples import new_snapshot_id
 from fairlead.wire.document import PlanDocument
 
 

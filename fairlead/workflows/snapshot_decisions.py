@@ -13,7 +13,7 @@ from itertools import islice
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from fairlead.domain.drafting import SnapshotTables, decisions
+from fairlead.domain.drafting import decisions
 from fairlead.domain.policy import Policy, policy_for
 from fairlead.spark.warehouse import Recent, Warehouse
 from fairlead.store.plans import PlanStore
@@ -31,17 +31,19 @@ def decide_on(
 
     Returns
     -------
-    outcomes, members
-        One a group; and the snapshot's table of members.
+    outcomes, samples
+        One a group; and what the snapshot has seen of them.
 
     Notes
     -----
     While the database takes some decisions, the next ones are laid out.
     """
-    tables = _load(warehouse, recent)
+    samples = warehouse.samples(recent)
+    candidates = warehouse.load("candidates", recent.snapshot_id)
+    candidates = candidates.filter(pc.is_in(candidates["group"], samples["group"]))
     looks = (
         Look(decision, policy_for(decision.group, policies))
-        for decision in decisions(tables, policies, now)
+        for decision in decisions(samples, candidates, policies, now)
     )
     outcomes: list[Outcome] = []
     with ThreadPoolExecutor(1) as ahead:
@@ -49,21 +51,4 @@ def decide_on(
         while snapshots := following.result():
             following = ahead.submit(list, islice(looks, AT_ONCE))
             outcomes += carry_out(plans, snapshots, now)
-    return outcomes, tables.members
-
-
-def _load(warehouse: Warehouse, recent: Recent) -> SnapshotTables:
-    """Load what the snapshot says of the groups that are to be decided on."""
-    groups = pa.array(recent.groups, pa.string())
-
-    def load(name: str) -> pa.Table:
-        rows = warehouse.load(name, recent.snapshot_id)
-        return rows.filter(pc.is_in(rows["group"], groups))
-
-    return SnapshotTables(
-        recent.snapshot_id,
-        recent.snapshot_at,
-        groups=load("groups"),
-        members=load("members"),
-        candidates=load("candidates"),
-    )
+    return outcomes, samples

@@ -1,7 +1,7 @@
-"""Looks at groups: where their partitions stood, moment by moment.
+"""Samples of groups, moment by moment, as what computes takes them.
 
-`look` lays one out, a row a group; `arrays` and `stacks` hand a group's looks, or those of many at
-once, to what computes; `lag` says how far behind partitions are; `questions` asks the judgement.
+`arrays` lays a group's samples out; `lag` says how far behind partitions are; `questions` asks the
+judgement.
 """
 
 from datetime import timedelta
@@ -12,3 +12,8 @@ EVERY_LOOK: Final = timedelta(hours=1)
 KEPT_EVERY: Final = timedelta(minutes=15)
 #: How far back the judgement looks.
 HISTORY: Final = timedelta(days=1)
+
+
+def looked_back(*, remembered: bool) -> timedelta:
+    """Return how far back a group is judged by: by little where its members' speeds are known."""
+    return EVERY_LOOK if remembered else HISTORY

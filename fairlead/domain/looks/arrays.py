@@ -5,7 +5,7 @@ that exist now. Does not: keeping looks (`archive`), nor judging by them
 (`fairlead.domain.judgement`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Final
 
@@ -16,7 +16,7 @@ import pyarrow as pa
 from fairlead.common.tables import as_array
 from fairlead.domain.judgement.looks import Looks
 from fairlead.domain.looks import EVERY_LOOK, HISTORY, KEPT_EVERY
-from fairlead.domain.looks.look import NONE
+from fairlead.domain.samples import NONE, flat, list_starts
 
 MICROSECONDS: Final = 1_000_000
 #: The columns that are laid out.
@@ -35,16 +35,17 @@ def looks_of(
     members: Sequence[str],
     *,
     latest: bool = False,
+    every: bool = False,
 ) -> Looks:
-    """Lay a group's looks out over its partitions as they are now.
+    """Lay a group's samples out over some partitions.
 
-    Looks may come in any order and several times; of equal moments one counts. Of the last hour
-    every look counts, of the day before that one a quarter of an hour.
+    Samples may come in any order and several times; of equal moments one counts. Of the last hour
+    every sample counts, of the day before that one a quarter of an hour.
 
     Parameters
     ----------
     rows
-        One group's rows of the schema `fairlead.domain.looks.look.LOOKS`, one at least. The newest
+        One group's rows of the schema `fairlead.domain.samples.SAMPLES`, one at least. The newest
         is now.
     topics, counts
         Those that are read now, with their numbers of partitions, as `Problem` has them. What a
@@ -53,29 +54,33 @@ def looks_of(
         Those of now; others who ever owned something follow them.
     latest
         Whether consumers without a commit start at the log's end.
+    every
+        Every sample counts, however old: they are in order, each moment once.
     """
-    rows = _taken(rows.select(_READ), _chosen(moments(rows)))
+    rows = rows.select(_READ)
+    if not every:
+        rows = _taken(rows, _chosen(moments(rows)))
     firsts = np.cumsum(np.asarray(counts, dtype=np.int64)) - np.asarray(counts, dtype=np.int64)
     place = {
         name: (start, count) for name, start, count in zip(topics, firsts, counts, strict=True)
     }
     names = ("begin", "end", "committed", "owner")
-    values = [*(flat(rows[name]) for name in names), stable_ends(rows)]
+    values = [*(flat(rows[name]) for name in names), _stable_ends(rows)]
     layouts, shape = _layouts(rows), (rows.num_rows, int(np.sum(counts)))
     if [layout for _, layout in layouts] == [list(zip(topics, counts, strict=True))]:
         begin, end, committed, owner, stable = (column.reshape(shape) for column in values)
     else:
         # Where each value stands among those of all looks; what is not there, at their end.
         found_at = np.full(shape, NONE, dtype=np.int64)
-        first = starts(rows["end"])
-        for alike, layout in layouts:
+        first = list_starts(rows["end"])
+        for mine, layout in layouts:
             source, target = _positions(layout, place)
-            found_at[alike[:, None], target] = first[alike][:, None] + source
+            found_at[mine[:, None], target] = first[mine][:, None] + source
         begin, end, committed, owner, stable = (
             np.append(column, NONE)[found_at] for column in values
         )
     known, numbers = _numbered(rows, members)
-    owner = np.where(owner >= 0, starts(rows["members"])[:-1, None] + owner, NONE)
+    owner = np.where(owner >= 0, list_starts(rows["members"])[:-1, None] + owner, NONE)
     return Looks(
         at=moments(rows) / MICROSECONDS,
         begin=begin,
@@ -88,9 +93,27 @@ def looks_of(
     )
 
 
-def stable_ends(rows: pa.Table) -> Int64:
-    """Return the stable end of each partition of each look, -1 where it was not read."""
-    ends = starts(rows["end"])
+def all_topics(rows: pa.Table, *, latest: bool = False) -> Looks:
+    """Lay a group's samples, by time, out over the partitions of the newest one, as `looks_of`."""
+    (now,) = rows.slice(rows.num_rows - 1).select(["topics", "counts", "members"]).to_pylist()
+    return looks_of(rows, now["topics"], now["counts"], now["members"], latest=latest)
+
+
+def alike(looks: Mapping[str, Looks]) -> Iterator[tuple[list[str], Looks]]:
+    """Yield groups that were sampled at the same times, with their samples side by side.
+
+    What is computed of all partitions at once takes less time than group by group.
+    """
+    groups: dict[tuple[bytes, bool], list[str]] = {}
+    for group, its in looks.items():
+        groups.setdefault((its.at.tobytes(), its.latest), []).append(group)
+    for names in groups.values():
+        yield names, Looks.beside([looks[name] for name in names])
+
+
+def _stable_ends(rows: pa.Table) -> Int64:
+    """Return the stable end of each partition of each sample, -1 where it was not read."""
+    ends = list_starts(rows["end"])
     stable = np.full(int(ends[-1]), NONE, dtype=np.int64)
     read = as_array(rows["stable_end"]).is_valid().to_numpy(zero_copy_only=False)
     stable[np.repeat(read, np.diff(ends))] = flat(rows["stable_end"])
@@ -132,7 +155,7 @@ def _layouts(rows: pa.Table) -> list[tuple[Int64, list[tuple[str, int]]]]:
     encoded = as_array(rows["topics"]).flatten().dictionary_encode()
     codes = encoded.indices.to_numpy(zero_copy_only=False)
     counts = flat(rows["counts"])
-    ends = starts(rows["counts"])
+    ends = list_starts(rows["counts"])
     both = np.column_stack((codes, counts))
     text, width = both.tobytes(), both.itemsize * 2
     found: dict[bytes, list[int]] = {}
@@ -140,12 +163,12 @@ def _layouts(rows: pa.Table) -> list[tuple[Int64, list[tuple[str, int]]]]:
         found.setdefault(text[start:end], []).append(row)
     names = encoded.dictionary.to_pylist()
     layouts = []
-    for alike in found.values():
-        mine = slice(ends[alike[0]], ends[alike[0] + 1])
+    for same in found.values():
+        mine = slice(ends[same[0]], ends[same[0] + 1])
         layout = [
             (names[code], count) for code, count in zip(codes[mine], counts[mine], strict=True)
         ]
-        layouts.append((np.array(alike, dtype=np.int64), layout))
+        layouts.append((np.array(same, dtype=np.int64), layout))
     return layouts
 
 
@@ -171,16 +194,3 @@ def _numbered(rows: pa.Table, members: Sequence[str]) -> tuple[tuple[str, ...], 
     number = {name: index for index, name in enumerate(names)}
     numbers = np.array([number[name] for name in known], dtype=np.int32)
     return tuple(names), numbers[encoded.indices.to_numpy(zero_copy_only=False)]
-
-
-def flat(lists: pa.ChunkedArray) -> npt.NDArray[Any]:
-    """Return the values of all rows' lists, one behind the other."""
-    values: npt.NDArray[Any] = as_array(lists).flatten().to_numpy(zero_copy_only=False)
-    return values
-
-
-def starts(lists: pa.ChunkedArray) -> Int64:
-    """Return where each row's values start among all, and where they end, shape (rows + 1,)."""
-    offsets = as_array(lists).offsets.to_numpy()
-    begins: Int64 = (offsets - offsets[0]).astype(np.int64)
-    return begins

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from fairlead.domain.looks.look import NONE
+from fairlead.domain.samples import NONE
 
 #: Leaders move when a broker restarts, and come back: racks that have changed since are not known.
 STEADY: Final = timedelta(minutes=15)
@@ -43,7 +43,7 @@ def sources_of(looks: pa.Table, topics: Sequence[str], counts: Mapping[str, int]
     Parameters
     ----------
     looks
-        One group's rows of the schema `LOOKS`, one at least, by time.
+        One group's rows of the schema `SAMPLES`, one at least, by time.
     topics, counts
         Those that are read now, in the order of the arrays, and their numbers of partitions.
     """

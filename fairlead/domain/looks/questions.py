@@ -1,13 +1,13 @@
-"""The question about a group, from its rows of a snapshot and its looks.
+"""The question about a group, from its samples.
 
 Belongs here: what the judgement is told of a group. Does not: the judgement
 (`fairlead.domain.judgement`).
 """
 
 import re
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import accumulate
 from typing import Any, Final
 
@@ -23,9 +23,16 @@ from fairlead.domain.judgement.rules import Rules
 from fairlead.domain.looks.arrays import looks_of
 from fairlead.domain.looks.fetch_sources import sources_of
 from fairlead.domain.policy import Policy
+from fairlead.domain.samples import ownership
 
 _COOPERATIVE: Final = "cooperative-sticky"
 _FOLLOWING: Final = "fairlead"
+#: Columns of a sample that say who is in a group, and who owns what.
+_NOW: Final = [
+    *("group", "sample_id", "at", "state", "protocol", "group_type", "error"),
+    *("topics", "topic_ids", "counts", "owner", "members", "client_ids", "instance_ids"),
+    *("member_racks", "generations", "subscriptions"),
+]
 #: A member id is the client's id and a UUID, or a UUID alone in base64, where the broker assigns
 #: (rarely without both cases): a name that no restart keeps.
 _MEMBER_ID: Final = re.compile(
@@ -76,45 +83,34 @@ class Group:
 
     Parameters
     ----------
-    described
-        Its row of the snapshot's groups: snapshot_id, group, error, protocol, group_type.
-    members
-        Its rows of the snapshot's members.
-    looks
-        Its looks, the snapshot among them; of the schema `fairlead.domain.looks.look.LOOKS`.
+    samples
+        Of the schema `fairlead.domain.samples.SAMPLES`, one at least, by time; the last is now.
     capacities
-        Remembered of its members: rows of member, records_per_s, measured, at, note.
+        What is remembered of its members' speeds.
     changes
         When plans took effect lately, seconds since the epoch, ascending.
     """
 
-    described: Mapping[str, Any]
-    members: Sequence[Mapping[str, Any]]
-    looks: pa.Table
-    capacities: Sequence[Mapping[str, Any]] = ()
+    samples: pa.Table
+    capacities: Mapping[str, Capacity] = field(default_factory=dict)
     changes: Sequence[float] = ()
 
-    @classmethod
-    def remembered(
-        cls,
-        described: Mapping[str, Any],
-        members: pa.Table,
-        looks: pa.Table,
-        capacities: Mapping[str, Capacity],
-        changes: Sequence[datetime],
-    ) -> "Group":
-        """Return a group with what is remembered of it, as the plan store has it."""
-        return cls(
-            described=described,
-            members=members.to_pylist(),
-            looks=looks,
-            capacities=capacity_rows(capacities),
-            changes=[at.timestamp() for at in changes],
-        )
+    @cached_property
+    def now(self) -> Mapping[str, Any]:
+        """The last sample, without offsets: values by column."""
+        last = self.samples.slice(self.samples.num_rows - 1).select(_NOW)
+        row: Mapping[str, Any] = last.to_pylist()[0]
+        return row
+
+    @property
+    def name(self) -> str:
+        """The group's id."""
+        name: str = self.now["group"]
+        return name
 
 
 def capacity_rows(capacities: Mapping[str, Capacity]) -> list[dict[str, Any]]:
-    """Return what is known of members' speeds as rows, a member each, as a `Group` has them."""
+    """Return what is known of members' speeds as rows, a member each."""
     return [
         {
             "member": name,
@@ -127,6 +123,14 @@ def capacity_rows(capacities: Mapping[str, Capacity]) -> list[dict[str, Any]]:
     ]
 
 
+def capacities_of(rows: Iterable[Mapping[str, Any]]) -> dict[str, Capacity]:
+    """Return what `capacity_rows` was made of."""
+    return {
+        row["member"]: Capacity(row["records_per_s"], row["measured"], row["at"], row["note"])
+        for row in rows
+    }
+
+
 def question_about(group: Group, planning: PlanningOptions) -> Question:
     """Return what is asked about a group that could be read.
 
@@ -135,26 +139,29 @@ def question_about(group: Group, planning: PlanningOptions) -> Question:
     ValueError
         The offsets of some partition are not known.
     """
+    now, owned = group.now, ownership(group.now)
+    details = (now[name] for name in ("generations", "instance_ids", "member_racks"))
     members = {
-        row["member"]: Member(
-            topics=row["topics"],
-            owned=owned_by_topic(row["partitions"]),
-            generation=row["generation"],
-            instance_id=row["instance_id"],
-            rack=row["rack"] if planning.rules.racks else None,
+        name: Member(
+            topics=topics,
+            owned=owned[name],
+            generation=generation,
+            instance_id=instance_id,
+            rack=rack if planning.rules.racks else None,
         )
-        for row in group.members
+        for name, topics, generation, instance_id, rack in zip(
+            now["members"], now["subscriptions"], *details, strict=True
+        )
     }
     read = {topic for member in members.values() for topic in member.topics}
-    newest = group.looks.slice(group.looks.num_rows - 1).select(["topics", "counts"]).to_pylist()[0]
     counts = {
         topic: count
-        for topic, count in zip(newest["topics"], newest["counts"], strict=True)
+        for topic, count in zip(now["topics"], now["counts"], strict=True)
         if topic in read
     }
     topics = sorted(counts, key=kafka_order)
     looks = looks_of(
-        group.looks,
+        group.samples,
         topics,
         [counts[topic] for topic in topics],
         sorted(members, key=kafka_order),
@@ -162,7 +169,7 @@ def question_about(group: Group, planning: PlanningOptions) -> Question:
     )
     lag, ends = looks.lag[-1], accumulate(counts[topic] for topic in topics)
     lags = {topic: lag[end - counts[topic] : end] for topic, end in zip(topics, ends, strict=True)}
-    sources = sources_of(group.looks, topics, counts) if planning.rules.racks else None
+    sources = sources_of(group.samples, topics, counts) if planning.rules.racks else None
     racks = None if sources is None else sources.racks
     problem = Problem.of(counts, members, lags, replica_racks=racks)
     unknown = np.flatnonzero(looks.end[-1] < 0)
@@ -174,35 +181,25 @@ def question_about(group: Group, planning: PlanningOptions) -> Question:
         looks=looks,
         rules=planning.rules,
         capacities={  # a clock that was ahead must not keep newer measurements out
-            row["member"]: Capacity(
-                row["records_per_s"], row["measured"], min(row["at"], looks.now), row["note"]
-            )
-            for row in group.capacities
+            name: replace(capacity, at=min(capacity.at, looks.now))
+            for name, capacity in group.capacities.items()
         },
         changes=[min(at, looks.now) for at in group.changes],
-        eager=_eager(group),
+        eager=_eager(now),
         record_bytes=None
         if sources is None
         else average_bytes(sources.log_bytes, looks.begin[-1], looks.end[-1]),
     )
 
 
-def _eager(group: Group) -> bool:
+def _eager(now: Mapping[str, Any]) -> bool:
     """Whether every partition of a group stands still at each rebalance, as far as Kafka tells."""
-    if group.described["group_type"] != CLASSIC:  # only what moves is revoked
+    if now["group_type"] != CLASSIC:  # only what moves is revoked
         return False
-    protocol = group.described["protocol"]
+    protocol = now["protocol"]
     if protocol == _FOLLOWING:  # cooperative followers say which generation they own from
-        return any(row["generation"] is None for row in group.members)
+        return None in now["generations"]
     return bool(protocol) and protocol != _COOPERATIVE
-
-
-def owned_by_topic(partitions: Sequence[Mapping[str, Any]]) -> dict[str, list[int]]:
-    """Return topic to partition numbers, of a row of the snapshot's members."""
-    owned: dict[str, list[int]] = {}
-    for entry in partitions:
-        owned.setdefault(entry["topic"], []).append(entry["partition"])
-    return owned
 
 
 def lasting(capacities: Mapping[str, Capacity], members: Collection[str]) -> dict[str, Capacity]:

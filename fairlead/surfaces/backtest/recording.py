@@ -1,7 +1,7 @@
 """A recorded group as a world that can be lived through again: what arrived, and who was there.
 
-Belongs here: from snapshots to arrays. Does not: how fast members were (`speeds`), reading
-snapshots (`spark`), nor deciding about the world (`replay`). Pure.
+Belongs here: from samples to arrays. Does not: how fast members were (`speeds`), reading samples
+(`spark`), nor deciding about the world (`replay`). Pure.
 
 Arrivals do not depend on who reads them, so they are those that were recorded.
 """
@@ -10,14 +10,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
+import pyarrow as pa
 
 from assignors.problem import kafka_order
 from fairlead.domain.judgement.commits import read_commits
 from fairlead.domain.judgement.looks import NONE, Looks
 from fairlead.domain.judgement.seeing import HISTORY_S, LEAST_LOOKS
+from fairlead.domain.looks.arrays import looks_of
+from fairlead.domain.looks.lag import LEAST, LOOKED_BACK, partition_statuses
 from fairlead.simulation.world import Float64, Int64, Mask, Roster, World
 from fairlead.surfaces.backtest.speeds import RecordedSpeeds, grown_ends
 
@@ -28,33 +31,6 @@ _STEP_S: Final = 10.0
 _SEEN: Final = 2.0
 #: Clients' default.
 _AUTO_COMMIT_S: Final = 5.0
-
-
-@dataclass(frozen=True, eq=False)
-class Snapshot:
-    """A group at one moment.
-
-    Parameters
-    ----------
-    at
-        When; time-zone-aware.
-    members
-        Name to subscribed topics.
-    owned
-        Name to topic to the partitions it owned.
-    begin, end, committed
-        Topic to one offset a partition, int64; -1: not known, or not committed.
-    statuses
-        Those that its partitions had.
-    """
-
-    at: datetime
-    members: Mapping[str, Sequence[str]]
-    owned: Mapping[str, Mapping[str, Sequence[int]]]
-    begin: Mapping[str, Int64]
-    end: Mapping[str, Int64]
-    committed: Mapping[str, Int64]
-    statuses: frozenset[str] = frozenset({"OK"})
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,43 +47,42 @@ class Recording:
         What was seen, over all partitions; member numbers are the roster's.
     present
         Who was there, bool of shape (L, M).
-    statuses
-        Of each snapshot.
     """
 
     start: datetime
     roster: Roster
     looks: Looks
     present: Mask
-    statuses: tuple[frozenset[str], ...]
 
     @classmethod
-    def of(cls, snapshots: Sequence[Snapshot], *, latest: bool = False) -> "Recording":
-        """Lay snapshots out over all partitions that ever were; two of them at least, in order.
+    def of(cls, samples: pa.Table, *, latest: bool = False) -> "Recording":
+        """Lay samples out over all partitions that ever were.
 
         Parameters
         ----------
-        snapshots
-            Of one group.
+        samples
+            Of one group, by time, two at least, each with a member that reads a partition; of the
+            schema `fairlead.domain.samples.SAMPLES`.
         latest
             Whether consumers without a commit start at the log's end.
         """
-        roster = _roster(snapshots)
-        looks = _looks(snapshots, roster, latest=latest)
+        rows = samples.select(["at", "topics", "counts", "members", "subscriptions"]).to_pylist()
+        roster = _roster(rows)
+        looks = looks_of(
+            samples, roster.topics, roster.counts, roster.members, latest=latest, every=True
+        )
+        looks = replace(looks, owner=np.where(looks.end < 0, np.int32(NONE), looks.owner))
         commit_s = read_commits(looks.last(HISTORY_S, LEAST_LOOKS)).usual_interval_s
         if commit_s <= _SEEN * looks.step:  # as often as anybody looked: more often, likely
             commit_s = _AUTO_COMMIT_S
-        present = np.array(
-            [[name in snapshot.members for name in roster.members] for snapshot in snapshots]
-        )
-        statuses = tuple(snapshot.statuses for snapshot in snapshots)
-        return cls(
-            snapshots[0].at,
-            replace(roster, commit_s=min(commit_s, HISTORY_S)),
-            looks,
-            present,
-            statuses,
-        )
+        present = np.array([[name in row["members"] for name in roster.members] for row in rows])
+        roster = replace(roster, commit_s=min(commit_s, HISTORY_S))
+        return cls(rows[0]["at"], roster, looks, present)
+
+    def statuses(self, sample: int) -> frozenset[str]:
+        """Return the statuses that partitions had at a sample."""
+        looks = self.looks.until(sample).last(LOOKED_BACK.total_seconds(), LEAST + 1)
+        return frozenset(partition_statuses(looks))
 
     @cached_property
     def seconds(self) -> Float64:
@@ -191,51 +166,33 @@ class Recording:
         return RecordedSpeeds.of(self.looks)
 
 
-def _roster(snapshots: Sequence[Snapshot]) -> Roster:
+def replayable(samples: pa.Table) -> tuple[pa.Table, list[tuple[datetime, str]]]:
+    """Split samples into those that can be replayed, and when and why others cannot."""
+    rows = samples.select(["at", "error", "topics", "subscriptions"]).to_pylist()
+    reasons = [row["error"] or _unread(row) for row in rows]
+    skipped = [(row["at"], why) for row, why in zip(rows, reasons, strict=True) if why]
+    return samples.filter(pa.array([why is None for why in reasons], pa.bool_())), skipped
+
+
+def _unread(row: Mapping[str, Any]) -> str | None:
+    read = {topic for topics in row["subscriptions"] for topic in topics}
+    return None if read & set(row["topics"]) else "no member reads a partition"
+
+
+def _roster(rows: Sequence[Mapping[str, Any]]) -> Roster:
     """Gather everybody and everything that was ever there."""
-    names = sorted({name for snapshot in snapshots for name in snapshot.members}, key=kafka_order)
-    read: dict[str, set[str]] = {name: set() for name in names}
+    read: dict[str, set[str]] = {}
     counts: dict[str, int] = {}
-    for snapshot in snapshots:
-        for name, topics in snapshot.members.items():
-            read[name].update(topics)
-        for topic, ends in snapshot.end.items():
-            counts[topic] = max(counts.get(topic, 0), ends.size)
+    for row in rows:
+        for name, topics in zip(row["members"], row["subscriptions"], strict=True):
+            read.setdefault(name, set()).update(topics)
+        for topic, count in zip(row["topics"], row["counts"], strict=True):
+            counts[topic] = max(counts.get(topic, 0), count)
+    names = sorted(read, key=kafka_order)
     topics = sorted(set().union(*read.values()) & counts.keys(), key=kafka_order)
     return Roster(
         members=tuple(names),
         topics=tuple(topics),
         counts=tuple(counts[topic] for topic in topics),
         subscribed=np.array([[topic in read[name] for topic in topics] for name in names]),
-    )
-
-
-def _looks(snapshots: Sequence[Snapshot], roster: Roster, *, latest: bool) -> Looks:
-    """Lay snapshots out over the partitions and members of a roster."""
-    starts = np.cumsum((0, *roster.counts))
-    first = dict(zip(roster.topics, starts.tolist(), strict=False))
-    member = {name: number for number, name in enumerate(roster.members)}
-    shape = len(snapshots), int(starts[-1])
-    begin, end, committed = (np.full(shape, NONE, np.int64) for _ in range(3))
-    owner = np.full(shape, -1, np.int32)
-    for row, snapshot in enumerate(snapshots):
-        for values, known in (
-            (begin, snapshot.begin),
-            (end, snapshot.end),
-            (committed, snapshot.committed),
-        ):
-            for topic in known.keys() & first.keys():
-                values[row, first[topic] : first[topic] + known[topic].size] = known[topic]
-        for name, owned in snapshot.owned.items():
-            for topic in owned.keys() & first.keys():
-                owner[row, first[topic] + np.array(owned[topic], np.int64)] = member[name]
-    owner[end < 0] = -1
-    return Looks(
-        at=np.array([snapshot.at.timestamp() for snapshot in snapshots]),
-        begin=begin,
-        end=end,
-        committed=committed,
-        members=roster.members,
-        owner=owner,
-        latest=latest,
     )

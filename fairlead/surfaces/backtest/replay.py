@@ -185,7 +185,7 @@ class _ByPolicy(ByPlans):
             moved=judgement.moved,
             placed=int(((moment.problem.owner < 0) & (owner >= 0)).sum()),
             improvement=improvement({"late_s": judgement.kept.late_s}, {"late_s": planned.late_s}),
-            statuses=self._recording.statuses[snapshot],
+            statuses=self._recording.statuses(snapshot),
         )
         when = self._recording.start + timedelta(seconds=passed)
         return decide(self._policy, facts, when).approved

@@ -36,7 +36,7 @@ def backtest(
             parser=parse_moment,
             metavar="TIME",
             help="From this moment on: ISO 8601, UTC where it has no zone. Default: the first "
-            "snapshot there is.",
+            "sample that is kept.",
         ),
     ] = None,
     until: Annotated[
@@ -44,7 +44,7 @@ def backtest(
         typer.Option(
             parser=parse_moment,
             metavar="TIME",
-            help="Before this moment. Default: the newest snapshot.",
+            help="Before this moment. Default: the newest sample.",
         ),
     ] = None,
     assignor: Annotated[
@@ -64,23 +64,23 @@ def backtest(
     What arrived is as recorded, and members are as fast as measured; who reads what, and so how
     late everybody is, follows from who is in charge. Late is what is beyond the policy's objective.
     """
+    from fairlead.archive import LookArchive
     from fairlead.domain.policy import policy_for
     from fairlead.sandbox.spark import SparkServer
     from fairlead.settings import load_settings
     from fairlead.spark.session import build_session
-    from fairlead.spark.warehouse import Warehouse
     from fairlead.surfaces.backtest.plot import draw
     from fairlead.surfaces.backtest.report import Report
     from fairlead.surfaces.backtest.spark import backtest as replay_all
-    from fairlead.surfaces.backtest.spark import find_snapshots
+    from fairlead.surfaces.backtest.spark import find_samples
 
     settings = load_settings()
     policy = policy_for(group, settings.policies)
-    warehouse = Warehouse(settings.warehouse_path)
-    recorded = find_snapshots(warehouse, group, since=since, until=until)
+    archive = LookArchive(settings.warehouse_path)
+    recorded = find_samples(archive, group, since=since, until=until)
     warm = SparkServer(settings.state_dir, settings.spark).for_run(partial(say, err=True))
     spark = build_session(settings.spark, warm=warm)
-    report = Report.of(group, replay_all(spark, warehouse, recorded, policy, assignor or ()))
+    report = Report.of(group, replay_all(spark, recorded, policy, assignor or ()))
     if as_json:
         print_json(report.as_dict())
     else:
@@ -88,6 +88,6 @@ def backtest(
         if saved := report.saved():
             say(f"{saved}.")
         for reason, count in report.skipped.items():
-            say(f"skipped {count:,} snapshots: {reason}", err=True)
+            say(f"skipped {count:,} samples: {reason}", err=True)
     if output is not None:
         draw(report, output)

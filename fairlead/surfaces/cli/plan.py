@@ -101,7 +101,6 @@ def _stored(group: str, settings: "Settings") -> tuple["Planned", "Outcome"]:
     from fairlead.errors import FileSystemError
     from fairlead.store.clock import check_clock
     from fairlead.store.plans import PlanStore
-    from fairlead.workflows.looking import keep
     from fairlead.workflows.planning_one_group import GroupMemory
     from fairlead.workflows.proposal import carry_out
 
@@ -114,7 +113,8 @@ def _stored(group: str, settings: "Settings") -> tuple["Planned", "Outcome"]:
         planned = _planned(group, settings, memory)
         (outcome,) = carry_out(store, [planned.look], datetime.now(UTC))
     try:
-        keep(planned.snapshot, LookArchive(settings.warehouse_path))
+        archive = LookArchive(settings.warehouse_path)
+        archive.append(planned.snapshot.samples, planned.snapshot.snapshot_id)
     except FileSystemError as error:
         say_error(error, "the decision is stored, but the look is not kept: ")
     return planned, outcome

@@ -18,6 +18,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 from rich.status import Status
 
 from fairlead.domain.as_problem import Ownership
+from fairlead.domain.samples import by_partition
 from fairlead.errors import SandboxError
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.store.engine import create_store_engine
@@ -205,7 +206,7 @@ class _Demo:
         """Measure the lag of all groups' partitions; returns it by group id."""
         ids = [consumers.group for consumers in self._all()]
         with KafkaGateway(self._around.settings.kafka) as gateway:
-            return lags_of(gateway.snapshot(ids).offsets)
+            return lags_of(gateway.snapshot(ids).samples)
 
     def _found(self) -> dict[str, Found]:
         """Return what the planner found, by group."""
@@ -327,12 +328,12 @@ def demo(state_dir: Path, console: Console) -> None:
     console.print(NEXT_STEPS, highlight=False)
 
 
-def lags_of(offsets: pa.Table) -> dict[str, Lags]:
-    """Return the lag of each partition of a snapshot, in records, by group and topic."""
+def lags_of(samples: pa.Table) -> dict[str, Lags]:
+    """Return the lag of each partition of a sample, in records, by group and topic."""
     lags: dict[str, Lags] = {}
-    for row in offsets.to_pylist():
-        done = row["begin_offset"] if row["committed_offset"] is None else row["committed_offset"]
-        lag = max(0, row["end_offset"] - done)
+    for row in by_partition(samples).to_pylist():
+        done = row["begin"] if row["committed"] < 0 else row["committed"]
+        lag = max(0, row["end"] - done)
         lags.setdefault(row["group"], {}).setdefault(row["topic"], {})[row["partition"]] = lag
     return lags
 

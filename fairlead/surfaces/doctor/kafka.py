@@ -59,18 +59,17 @@ def examine_kafka(settings: Settings) -> Iterator[Finding]:
             said = f"discovery covers none of the {plural(len(listed), 'group')} that Kafka lists"
             yield Finding("groups", "warning", said, "discovery.include of fairlead.toml")
             return
-        # A topic that may not be described has no offsets: its members tell that they read it.
-        seen = gateway.snapshot(names[:_ASKED])
-        by_broker = {
-            row["group"]
-            for row in seen.groups.to_pylist()
-            if row["group_type"] not in {None, "", CLASSIC}
-        }
+        samples = gateway.snapshot(names[:_ASKED]).samples
+        columns = ["group", "group_type", "topics", "members", "member_ids", "subscriptions"]
+        seen = samples.select(columns).to_pylist()
+        by_broker = {row["group"] for row in seen if row["group_type"] != CLASSIC}
         yield from _groups(rights, names[:_ASKED], by_broker)
-        topics = {topic for row in seen.members.to_pylist() for topic in row["topics"]}
-        topics |= set(seen.offsets["topic"].to_pylist())
+        # A topic that may not be described is in subscriptions alone.
+        topics = set[str]()
+        for row in seen:
+            topics.update(row["topics"], *row["subscriptions"])
         yield _topics(rights, sorted(topics)[:_ASKED])
-        yield _names(seen.members.to_pylist())
+        yield _names(seen)
         if by_broker:
             yield _plug_in(rights, by_broker)
 
@@ -202,9 +201,14 @@ def _rights(kind: str, operation: str, refused: list[str], of: str, then: str) -
     )
 
 
-def _names(members: list[dict[str, Any]]) -> Finding:
+def _names(samples: list[dict[str, Any]]) -> Finding:
     """Look at whether members have names that a restart keeps."""
-    nameless = Counter(row["group"] for row in members if row["member"] == row["member_id"])
+    nameless = Counter(
+        row["group"]
+        for row in samples
+        for name, member_id in zip(row["members"], row["member_ids"], strict=True)
+        if name == member_id
+    )
     if not nameless:
         return Finding("client names", "ok", "every member has a name that a restart keeps")
     group, count = nameless.most_common(1)[0]

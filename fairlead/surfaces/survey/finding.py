@@ -18,10 +18,9 @@ from fairlead.domain.advice import CLASSIC, PINNED, not_followed
 from fairlead.domain.candidate_figures import OBSERVED
 from fairlead.domain.candidate_rows import judge_group
 from fairlead.domain.groups import ListedGroups
-from fairlead.domain.looks.look import look_of
 from fairlead.domain.looks.questions import Group, PlanningOptions
 from fairlead.domain.policy import Policy, policy_for, ranked
-from fairlead.domain.snapshot import GroupSnapshot
+from fairlead.domain.samples import ownership
 from fairlead.domain.worst_first import worst_first
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.kafka.rights import CLUSTER, CLUSTER_NAME, Rights, remedy
@@ -61,9 +60,6 @@ class Survey:
     def __init__(self, gateway: KafkaGateway, policies: Sequence[Policy] = ()) -> None:
         self._gateway, self._policies = gateway, policies
         self._looks: list[pa.Table] = []
-        self._seen: list[GroupSnapshot] = []
-        #: Of each group as it was last seen without an error: its description, and its members.
-        self._whole: dict[str, tuple[Row, list[Row]]] = {}
         self._lists_all = True
         self._listed = ListedGroups(())
 
@@ -91,18 +87,10 @@ class Survey:
         portions = [names[first : first + _AT_ONCE] for first in range(0, len(names), _AT_ONCE)]
         before = self._looks[-1] if self._looks else None
         seen = [
-            self._gateway.snapshot(portion, patience_s=0.0, before=before)
+            self._gateway.snapshot(portion, patience_s=0.0, before=before).samples
             for portion in portions or [[]]
         ]
-        self._looks.append(pa.concat_tables([look_of(snapshot) for snapshot in seen]))
-        self._seen = seen
-        for snapshot in seen:
-            members = slices(snapshot.members, "group")
-            for described in snapshot.groups.to_pylist():
-                if described["error"] is None:
-                    name = described["group"]
-                    mine = members[name].to_pylist() if name in members else []
-                    self._whole[name] = described, mine
+        self._looks.append(pa.concat_tables(seen))
 
     def found(self) -> list[Row]:
         """Return a row a group of the newest look, worst first; see `_row` for its keys.
@@ -110,38 +98,34 @@ class Survey:
         A group that could not be seen then, since it rebalances, is as it was seen last. Groups
         that only commit come after all others.
         """
-        looks = slices(pa.concat_tables(self._looks), "group")  # by time, as they were taken
-        groups: dict[str, tuple[Row, Group]] = {}
-        for seen in self._seen:
-            for now in seen.groups.to_pylist():
-                described, members = self._whole.get(now["group"], (now, []))
-                mine = looks[now["group"]]
-                until = pc.less_equal(mine["at"], described["snapshot_at"])
-                groups[now["group"]] = (
-                    now,
-                    Group(described=described, members=members, looks=mine.filter(until)),
-                )
+        newest = {row["group"]: row for row in self._newest()}
+        samples = slices(pa.concat_tables(self._looks), "group")  # by time, as they were taken
+        groups = {name: Group(_until_whole(samples[name])) for name in newest}
         lags = group_lags(
-            {name: group.looks for name, (_, group) in groups.items()},
-            {name: [row["topics"] for row in group.members] for name, (_, group) in groups.items()},
+            {name: group.samples for name, group in groups.items()},
             {name for name in groups if _options(name, self._policies).latest},
         )
         rows = []
-        for name, (now, group) in groups.items():
+        for name, group in groups.items():
             row = _row(group, self._judged(group))
             rows.append(
                 {
                     **row,
                     **lags[name],
-                    "state": now["state"],
-                    "error": now["error"] or row["error"],
+                    "state": newest[name]["state"],
+                    "error": newest[name]["error"] or row["error"],
                     "not_planned": _MEMBERLESS if name in self._listed.memberless else None,
                 }
             )
         return sorted(worst_first(rows), key=lambda row: row["not_planned"] is not None)
 
+    def _newest(self) -> list[Row]:
+        columns = ["group", "state", "error", "topics", "subscriptions"]
+        rows: list[Row] = self._looks[-1].select(columns).to_pylist() if self._looks else []
+        return rows
+
     def _judged(self, group: Group) -> list[Row]:
-        name = group.described["group"]
+        name = group.name
         if self.looks < ENOUGH or name in self._listed.memberless:
             return []
         return judge_group(group, judged_by(name, self._policies))
@@ -151,24 +135,20 @@ class Survey:
 
         Keys: kind (cluster, group or topic), name, then (what is not known without it), remedy.
         """
-        refused = [
-            row for seen in self._seen for row in seen.groups.to_pylist() if _refused(row["error"])
-        ]
-        hidden = {row["group"] for row in refused if "topic" in row["error"].casefold()}
-        wanted = {("group", row["group"]) for row in refused if row["group"] not in hidden}
-        topics = set()
-        for seen in self._seen:
-            offsets = seen.offsets.to_pylist()
-            known = {row["topic"] for row in offsets if not row["error"]}
-            topics |= {row["topic"] for row in offsets if _refused(row["error"])} | {
-                topic
-                for row in seen.members.to_pylist()
-                if row["group"] in hidden
-                for topic in row["topics"]
-                if topic not in known
-            }
+        newest = self._newest()
+        refused = [row for row in newest if _refused(row["error"])]
+        hidden = [row for row in refused if "topic" in row["error"].casefold()]
+        wanted = {("group", row["group"]) for row in refused if row not in hidden}
+        known = {topic for row in newest for topic in row["topics"]}
+        topics = {
+            topic
+            for row in hidden
+            for read in row["subscriptions"]
+            for topic in read
+            if topic not in known
+        }
         if hidden and not topics:  # brokers that assign do not tell what a group reads then
-            topics = {f"read by {min(hidden)}"}
+            topics = {f"read by {min(row['group'] for row in hidden)}"}
         wanted |= {("topic", topic) for topic in topics}
         if not self._lists_all:
             wanted.add((CLUSTER, CLUSTER_NAME))
@@ -181,6 +161,12 @@ class Survey:
             }
             for kind, name in sorted(wanted)
         ]
+
+
+def _until_whole(samples: pa.Table) -> pa.Table:
+    """Return a group's samples up to the last one without an error; without such a one, all."""
+    whole = pc.indices_nonzero(pc.is_null(samples["error"]))
+    return samples.slice(0, whole[-1].as_py() + 1) if len(whole) else samples
 
 
 def _options(group: str, policies: Sequence[Policy]) -> PlanningOptions:
@@ -210,22 +196,22 @@ def _row(group: Group, judged: Sequence[Row]) -> Row:
     without one. `Survey.found` adds not_planned, why the group cannot be planned for, and the
     figures of `fairlead.surfaces.survey.lag.group_lags`.
     """
-    described, looked_at = group.described, group.looks["at"][group.looks.num_rows - 1].as_py()
+    now, looked_at = group.now, group.now["at"]
     by_assignor = {row["assignor"]: row for row in judged}
     observed = by_assignor.get(OBSERVED, {})
     known = observed.get("diagnosis")
     return {
-        "group": described["group"],
+        "group": now["group"],
         "looked_at": looked_at,
-        "state": described["state"],
-        "protocol": described["protocol"],
-        "group_type": described["group_type"],
-        "members": len(group.members),
-        "owners": {member["member"]: len(member["partitions"]) for member in group.members},
-        "clients": sorted({member["client_id"] for member in group.members}),
-        "error": described["error"] or observed.get("error"),
-        "follow": follows(described, members=len(group.members)),
-        "kafka_5_6": changes(described),
+        "state": now["state"],
+        "protocol": now["protocol"],
+        "group_type": now["group_type"],
+        "members": len(now["members"]),
+        "owners": {name: sum(map(len, owned.values())) for name, owned in ownership(now).items()},
+        "clients": sorted(set(now["client_ids"])),
+        "error": now["error"] or observed.get("error"),
+        "follow": follows(now, members=len(now["members"])),
+        "kafka_5_6": changes(now),
         "diagnosis": known,
         "evidence": observed.get("evidence") or observed.get("outcome"),
         "late_s": None if known in {None, "unknown"} else observed["late_s"],

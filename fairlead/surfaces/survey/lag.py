@@ -1,4 +1,4 @@
-"""The lag of groups as a survey reports it: a few figures a group, from its looks.
+"""The lag of groups as a survey reports it: a few figures a group, from its samples.
 
 Belongs here: sums over partitions. Does not: what lag, losses and topics that a group has left are
 (`fairlead.domain.looks.lag`).
@@ -7,31 +7,26 @@ Belongs here: sums over partitions. Does not: what lag, losses and topics that a
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 
-from fairlead.domain.judgement.looks import Int64
+from fairlead.domain.judgement.looks import Int64, Looks
+from fairlead.domain.looks.arrays import alike, all_topics
 from fairlead.domain.looks.lag import left_topics, partition_lag
-from fairlead.domain.looks.stacks import Stack, stacks
 
 Row = dict[str, Any]
+_TOPICS: Final = ["topics", "counts", "subscriptions"]
 
 
-def group_lags(
-    looks: Mapping[str, pa.Table],
-    read: Mapping[str, Sequence[Sequence[str]]],
-    latest: Collection[str],
-) -> dict[str, Row]:
+def group_lags(samples: Mapping[str, pa.Table], latest: Collection[str]) -> dict[str, Row]:
     """Add up the lag of each group.
 
     Parameters
     ----------
-    looks
-        Group to its looks, by time; of the schema `fairlead.domain.looks.look.LOOKS`.
-    read
-        Group to the topics that each of its members subscribes to.
+    samples
+        Group to its samples, by time; of the schema `fairlead.domain.samples.SAMPLES`.
     latest
         The groups whose consumers start at the log's end without a commit.
 
@@ -39,24 +34,34 @@ def group_lags(
     -------
     Group to its figures. Of the topics that it reads: partitions, a count; lag, records;
     uncommitted, partitions without a commit; uncommitted_lag, the lag of these; lost, records that
-    were deleted before they were read; lost_at, when a look first saw the newest of them lost, null
-    if none were. Of the others: left, a row of topic, partitions and lag for each.
+    were deleted before they were read; lost_at, when a sample first saw the newest of them lost,
+    null if none were. Of the others: left, a row of topic, partitions and lag for each.
     """
+    looks = {name: all_topics(rows, latest=name in latest) for name, rows in samples.items()}
     return {
-        name: figures for stack in stacks(looks, latest) for name, figures in _added(stack, read)
+        name: figures
+        for names, side_by_side in alike(looks)
+        for name, figures in _added(names, samples, side_by_side)
     }
 
 
-def _added(stack: Stack, read: Mapping[str, Sequence[Sequence[str]]]) -> Iterator[tuple[str, Row]]:
-    measured = partition_lag(stack.looks, stack.group_of, lost_within_s=math.inf)
-    uncommitted = stack.looks.committed[-1] < 0
+def _added(
+    names: Sequence[str], samples: Mapping[str, pa.Table], looks: Looks
+) -> Iterator[tuple[str, Row]]:
+    newest = [
+        samples[name].slice(samples[name].num_rows - 1).select(_TOPICS).to_pylist()[0]
+        for name in names
+    ]
+    group_of = np.repeat(np.arange(len(names)), [sum(row["counts"]) for row in newest])
+    measured = partition_lag(looks, group_of, lost_within_s=math.inf)
+    uncommitted = looks.committed[-1] < 0
     first = 0
-    for row in stack.newest.select(["group", "topics", "counts"]).to_pylist():
+    for name, row in zip(names, newest, strict=True):
         places = dict[str, Int64]()
         for topic, count in zip(row["topics"], row["counts"], strict=True):
             places[topic] = np.arange(first, first + count)
             first += count
-        left = left_topics(places, read.get(row["group"], ()))
+        left = left_topics(places, row["subscriptions"])
         mine = np.concatenate(
             [np.empty(0, np.int64), *(places[t] for t in places if t not in left)]
         )
@@ -73,7 +78,7 @@ def _added(stack: Stack, read: Mapping[str, Sequence[Sequence[str]]]) -> Iterato
                 for t in sorted(left)
             ],
         }
-        yield row["group"], figures
+        yield name, figures
 
 
 def _sum(records: Int64) -> int:
