@@ -1,4 +1,4 @@
-"""What happened to a group before a test began: looks of the minutes before the one that is real.
+"""What happened to a group before a test began: samples of the minutes before the one that is real.
 
 Belongs here: a past in which consumers that are behind now fell behind, and the others did not.
 Does not: how groups and brokers come about.
@@ -11,8 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from fairlead.archive import LookArchive
-from fairlead.domain.looks.look import LOOKS, look_of
-from fairlead.domain.snapshot import new_snapshot_id
+from fairlead.domain.samples import SAMPLES, new_snapshot_id
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.settings import KafkaSettings
 
@@ -28,12 +27,12 @@ BEHIND: Final = 10
 def recalled(
     row: dict[str, Any], minutes: int = MINUTES, *, every: timedelta = timedelta(minutes=1)
 ) -> pa.Table:
-    """Return looks at a group in each of the minutes before one, and that one, oldest first.
+    """Return samples of a group in each of the minutes before one, and that one, oldest first.
 
     Parameters
     ----------
     row
-        A look at the group: a row of `LOOKS`.
+        A sample of the group: a row of `SAMPLES`.
     every
         How long such a minute takes.
     """
@@ -58,7 +57,7 @@ def recalled(
                 "committed": stands.tolist(),
             }
         )
-    return pa.Table.from_pylist(rows, LOOKS)
+    return pa.Table.from_pylist(rows, SAMPLES)
 
 
 def recall(kafka: KafkaSettings, warehouse: str, group: str) -> None:
@@ -67,9 +66,9 @@ def recall(kafka: KafkaSettings, warehouse: str, group: str) -> None:
     Nothing arrives from now on. On a slow machine minutes pass until somebody plans: few of these.
     """
     with KafkaGateway(kafka) as gateway:
-        (row,) = look_of(gateway.snapshot([group])).to_pylist()
-    looks = recalled(row, every=timedelta(minutes=5))
+        (row,) = gateway.snapshot([group]).samples.to_pylist()
+    samples = recalled(row, every=timedelta(minutes=5))
     archive = LookArchive(warehouse)
-    for number in range(looks.num_rows - 1):
-        at = looks["at"][number].as_py()
-        archive.append(looks.slice(number, 1), new_snapshot_id(at))
+    for number in range(samples.num_rows - 1):
+        at = samples["at"][number].as_py()
+        archive.append(samples.slice(number, 1), new_snapshot_id(at))
