@@ -14,7 +14,7 @@ Result = TypeVar("Result")
 
 #: Seconds. Longest wait of a test. Nothing takes as long, on the slowest machine; what does not
 #: happen within this time is taken to never happen.
-PATIENCE_S: Final = 600.0
+PATIENCE_S: Final = 1800.0
 
 
 def eventually(

@@ -66,6 +66,7 @@ share.coordinator.state.topic.replication.factor=1
 share.coordinator.state.topic.min.isr=1
 broker.heartbeat.interval.ms=1000
 broker.session.timeout.ms=30000
+initial.broker.registration.timeout.ms=600000
 group.initial.rebalance.delay.ms=100
 group.min.session.timeout.ms=500
 group.consumer.heartbeat.interval.ms=500
