@@ -28,9 +28,8 @@ from fairlead.sandbox import processes
 from fairlead.sandbox.java import find_java
 from fairlead.settings import ANYWHERE, SparkSettings
 from fairlead.spark.launch import as_java_properties
-from fairlead.spark.session import answers, build_session, server_properties
+from fairlead.spark.session import answers, server_properties
 from fairlead.spark.warm import FOLDER, WarmServer, forget, made_of
-from fairlead.spark.warming import warm_up
 
 START_TIMEOUT_S: Final = 180.0
 STOP_GRACE_S: Final = 20.0
@@ -114,10 +113,6 @@ class SparkServer:
             with self._locked():
                 forget(self._state_dir)
                 self._stop()
-
-    def warm(self, server: WarmServer) -> None:
-        """Have a server do once all that a run asks for, in this process's session."""
-        warm_up(build_session(self._settings, warm=server), self._home)
 
     def memory_bytes(self) -> int:
         """Return what the server and its workers take of the machine's memory; 0: nothing runs."""

@@ -32,7 +32,7 @@ def up(
         list[str] | None, typer.Argument(help="Then become this, whether Spark runs or not.")
     ] = None,
 ) -> None:
-    """Start Spark, warm it, and leave it running until `fairlead spark down`.
+    """Start Spark, and leave it running until `fairlead spark down`.
 
     Runs with the same state directory then find it by themselves. A server that runs other code,
     was started with other properties or does not answer a query is replaced.
@@ -49,16 +49,13 @@ def up(
         if isinstance(error, FairleadError):
             say_error(error)
         else:
-            _log.exception("Spark could not be warmed; %s starts all the same", command[0])
+            _log.exception("Spark could not be started; %s starts all the same", command[0])
     if command:
         os.execvp(command[0], command)  # noqa: S606 - what the user named, without a shell
 
 
 def _up() -> None:
-    server = _server()
-    before, found = server.running(), server.start()
-    if found != before:
-        server.warm(found)
+    found = _server().start()
     say(f"Spark runs at localhost:{found.port}, process {found.pid}")
 
 
