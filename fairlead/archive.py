@@ -16,7 +16,7 @@ import json
 import logging
 import os
 import secrets
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -285,22 +285,20 @@ class LookArchive:
             for entry in self._entries(day):
                 if entry.base_name.startswith("_") and entry.mtime < now - _GRACE:
                     yield partial(self._remove, f"{day}/{entry.base_name}")
-            if day < f"{now - retention - timedelta(days=1):%Y-%m-%d}":
+            if day < _day_of(now - retention - timedelta(days=1)):
                 yield partial(self._remove_day, day)
         yield partial(self._remove_damaged, f"{now - retention:%Y%m%dT%H%M}")
         for files in old.values():
             yield partial(self._thin, files, keep)
 
-    def _thin(self, files: Iterable[_File], keep: Collection[str]) -> None:
-        """Of an interval's files, remove those without the newest sample of any group."""
-        kept = [file for file in files if file.sample_id in keep]
-        others = sorted((file for file in files if file.sample_id not in keep), reverse=True)
-        if len(others) < 2:  # noqa: PLR2004 - one file is its interval's newest
+    def _thin(self, files: Sequence[_File], keep: Collection[str]) -> None:
+        """Of an interval's files, by time, remove those without the newest sample of any group."""
+        if sum(file.sample_id not in keep for file in files) < 2:  # noqa: PLR2004 - thinned already
             return
-        known = set[str]().union(*map(self._groups_in, kept))
-        for file in others:
+        known = set[str]()
+        for file in reversed(files):
             groups = self._groups_in(file)
-            if groups <= known:
+            if groups <= known and file.sample_id not in keep:
                 self._remove(file.path)
             known |= groups
 
@@ -362,7 +360,7 @@ class LookArchive:
         """Return the files of samples taken in a time, in order of time."""
         files = []
         for day in self._days():
-            if not f"{since:%Y-%m-%d}" <= day <= f"{until + timedelta(days=1):%Y-%m-%d}":
+            if not _day_of(since) <= day <= _day_of(until):
                 continue
             for entry in self._entries(day):
                 if entry.base_name.startswith("_"):
@@ -373,7 +371,7 @@ class LookArchive:
                 except ValueError:
                     self._set_aside(path, "its name does not begin with a time")
                     continue
-                if since <= file.at <= until + KEPT_EVERY:
+                if since <= file.at <= until:
                     files.append(file)
         return sorted(files)
 
@@ -447,8 +445,12 @@ class LookArchive:
                 self._files.delete_dir(f"{self._root}/{day}")
 
 
+def _day_of(at: datetime) -> str:
+    return f"{at.astimezone(UTC):%Y-%m-%d}"
+
+
 def _path_of(sample_id: str) -> str:
-    return f"{taken_at(sample_id):%Y-%m-%d}/{sample_id}{_SUFFIX}"
+    return f"{_day_of(taken_at(sample_id))}/{sample_id}{_SUFFIX}"
 
 
 def _only(groups: Collection[str] | None) -> Filters | None:
