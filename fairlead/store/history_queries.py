@@ -103,8 +103,7 @@ _STATES: Final = """
 SELECT known.group_id AS "group", found.diagnosis, found.since, found.last_seen, found.evidence,
        found.late_s, found.loss_s, waiting.version AS waiting, waiting.state AS waiting_state,
        published.version AS published,
-       fairlead_raw.adherence(adoption.as_planned, adoption.planned) AS adherence,
-       decided.decided_at
+       adoption.adherence, decided.decided_at
 FROM fairlead_raw.consumer_group known
 LEFT JOIN fairlead_raw.group_diagnosis found
     ON found.group_id = known.group_id AND found.until IS NULL
