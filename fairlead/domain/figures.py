@@ -224,19 +224,26 @@ FIGURES: Final[Mapping[str, Figure]] = {
     )
 }
 
-_OF_A_DAY: Final = {
+_OF: Final = {
     "first": "First of the day",
     "last": "Last of the day",
     "worst": "Worst of the day",
+    "predicted": "As the plan predicts",
 }
 
 
 def meaning(column: str) -> str:
-    """Return what a column means: a figure, or a figure's first, last or worst value of a day."""
+    """Return what a column means: a figure, or one of a day's or a plan's values of a figure.
+
+    Examples
+    --------
+    >>> meaning("kept"), meaning("kept_worst")[:25]
+    ('Partitions that stay with their owner.', 'Worst of the day: Partiti')
+    """
     if column in FIGURES:
         return FIGURES[column].meaning
-    name, _, when = column.rpartition("_")
-    return f"{_OF_A_DAY[when]}: {FIGURES[name].meaning}"
+    name, _, which = column.rpartition("_")
+    return f"{_OF[which]}: {FIGURES[name].meaning}"
 
 
 def adherence(as_planned: int, planned: int) -> float | None:
