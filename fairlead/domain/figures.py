@@ -5,7 +5,7 @@ home, which `tests/fairlead/domain/test_figures.py` lists.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from fairlead.common.words import gigabytes, length, number, percent, rate, times
@@ -224,26 +224,31 @@ FIGURES: Final[Mapping[str, Figure]] = {
     )
 }
 
-_OF: Final = {
+#: What the end of a column's name says of the figure before it; views.sql says the same.
+_WHICH: Final = {
     "first": "First of the day",
     "last": "Last of the day",
     "worst": "Worst of the day",
+    "before": "Before the plan",
     "predicted": "As the plan predicts",
+    "achieved": "As last measured under the plan",
 }
 
 
-def meaning(column: str) -> str:
-    """Return what a column means: a figure, or one of a day's or a plan's values of a figure.
+def figure(column: str) -> Figure:
+    """Return the figure that a column holds: one by its name, or one of a day or around a plan.
 
     Examples
     --------
-    >>> meaning("kept"), meaning("kept_worst")[:25]
-    ('Partitions that stay with their owner.', 'Worst of the day: Partiti')
+    >>> figure("late_before").label, figure("imbalance_worst").meaning[:25]
+    ('Forecast lag, before', 'Worst of the day: Load of')
     """
     if column in FIGURES:
-        return FIGURES[column].meaning
+        return FIGURES[column]
     name, _, which = column.rpartition("_")
-    return f"{_OF[which]}: {FIGURES[name].meaning}"
+    found = FIGURES.get(name) or FIGURES[f"{name}_s"]
+    said = f"{_WHICH[which]}: {found.meaning}"
+    return replace(found, name=column, label=f"{found.label}, {which}", meaning=said)
 
 
 def adherence(as_planned: int, planned: int) -> float | None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from sqlalchemy import BigInteger, DateTime, Double, LargeBinary, MetaData, Numeric, Text
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
-from fairlead.domain.figures import meaning
+from fairlead.domain.figures import figure
 
 if TYPE_CHECKING:
     from sqlalchemy import Table
@@ -55,7 +55,7 @@ class Base(DeclarativeBase):
         table.comment = cls.__doc__
         for column in table.columns:
             if column.comment is None:
-                column.comment = meaning(column.name)
+                column.comment = figure(column.name).meaning
 
 
 class MeasuredBalance:

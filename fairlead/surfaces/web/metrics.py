@@ -22,7 +22,7 @@ from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 
 from fairlead.common.installed import installed_version
-from fairlead.domain.figures import meaning
+from fairlead.domain.figures import figure
 from fairlead.domain.policy import Policy, policy_for
 from fairlead.errors import FairleadError
 from fairlead.settings import WebSettings
@@ -60,7 +60,7 @@ class Gauge:
     @property
     def documentation(self) -> str:
         """What the scrape says of it."""
-        return self.text or meaning(self.column)
+        return self.text or figure(self.column).meaning
 
     @property
     def unit(self) -> str:
@@ -76,30 +76,30 @@ GAUGES: Final = (
     Gauge("fairlead_group_caught_up_seconds", "diagnoses", "caught_up_s"),
     Gauge("fairlead_group_consumers_wanted", "diagnoses", "consumers_wanted"),
     Gauge(
-        *("fairlead_group_diagnosis", "diagnoses"),
-        "holds",
+        "fairlead_group_diagnosis",
+        *("diagnoses", "holds"),
         "What is the matter with the group, as last seen: 1 for the diagnosis that holds.",
         labels=("group", "diagnosis"),
     ),
     Gauge(
-        *("fairlead_group_diagnosis_since_timestamp_seconds", "diagnoses"),
-        "since",
+        "fairlead_group_diagnosis_since_timestamp_seconds",
+        *("diagnoses", "since"),
         "Since when that is the matter.",
     ),
     Gauge(
-        *("fairlead_group_last_look_timestamp_seconds", "looks"),
-        "last_seen",
+        "fairlead_group_last_look_timestamp_seconds",
+        *("looks", "last_seen"),
         "When a look last found what is the matter with the group.",
     ),
     Gauge("fairlead_group_lag_records", "lag", "lag"),
     Gauge(
-        *("fairlead_group_last_snapshot_timestamp_seconds", "snapshots"),
-        "snapshot_at",
+        "fairlead_group_last_snapshot_timestamp_seconds",
+        *("snapshots", "snapshot_at"),
         "When the newest snapshot of the group was taken.",
     ),
     Gauge(
-        *("fairlead_group_partitions", "statuses"),
-        "partitions",
+        "fairlead_group_partitions",
+        *("statuses", "partitions"),
         "Partitions by status in the newest snapshot; a status that none has is missing.",
         labels=("group", "status"),
     ),
@@ -107,74 +107,74 @@ GAUGES: Final = (
     Gauge("fairlead_group_imbalance_ratio", "balance", "imbalance"),
     Gauge("fairlead_group_topic_spread_ratio", "balance", "topic_spread"),
     Gauge(
-        *("fairlead_group_rack_bytes_per_day", "balance"),
-        "rack_bytes_per_day",
+        "fairlead_group_rack_bytes_per_day",
+        *("balance", "rack_bytes_per_day"),
         "Bytes a day that the group reads from other racks, on average; missing where not known.",
     ),
     Gauge(
-        *("fairlead_group_last_decision_timestamp_seconds", "decisions"),
-        "decided_at",
+        "fairlead_group_last_decision_timestamp_seconds",
+        *("decisions", "decided_at"),
         "When it was last decided whether the group gets a plan, or failed to be.",
     ),
     Gauge(
-        *("fairlead_group_last_plan_timestamp_seconds", "decisions"),
-        "created_at",
+        "fairlead_group_last_plan_timestamp_seconds",
+        *("decisions", "created_at"),
         "When the newest version of the group's plan was proposed.",
     ),
     Gauge(
-        *("fairlead_group_plan_version", "plans"),
-        "version",
+        "fairlead_group_plan_version",
+        *("plans", "version"),
         "Version of the plan that is published, and of the one that may be yet.",
         labels=("group", "state"),
     ),
     Gauge(
-        *("fairlead_group_plan_proposed_timestamp_seconds", "plans"),
-        "proposed_at",
+        "fairlead_group_plan_proposed_timestamp_seconds",
+        *("plans", "proposed_at"),
         "When that version was proposed.",
         labels=("group", "state"),
     ),
     Gauge(
-        *("fairlead_group_plan_decided_timestamp_seconds", "plans"),
-        "decided_at",
+        "fairlead_group_plan_decided_timestamp_seconds",
+        *("plans", "decided_at"),
         "When that version was approved; missing where it was not.",
         labels=("group", "state"),
     ),
     Gauge(
-        *("fairlead_group_plan_expiry_timestamp_seconds", "plans"),
-        "expires_at",
+        "fairlead_group_plan_expiry_timestamp_seconds",
+        *("plans", "expires_at"),
         "When that version becomes void; missing where it never does.",
         labels=("group", "state"),
     ),
     Gauge(
-        *("fairlead_group_plan_heaviest_member_records", "plans"),
-        "lag_max_predicted",
+        "fairlead_group_plan_heaviest_member_records",
+        *("plans", "lag_max_predicted"),
         labels=("group", "state"),
     ),
     Gauge("fairlead_group_adherence_ratio", "plans", "adherence"),
     Gauge(
-        *("fairlead_brake_timestamp_seconds", "brakes"),
-        "since",
+        "fairlead_brake_timestamp_seconds",
+        *("brakes", "since"),
         'When the brake was put on that holds: no new plan goes out. Group "": for all groups.',
     ),
     Gauge(
-        *("fairlead_group_plan_made_worse", "rests"),
-        "times",
+        "fairlead_group_plan_made_worse",
+        *("rests", "times"),
         "How many plans made the group worse in thirty days, while it rests for the last of them.",
     ),
     Gauge(
-        *("fairlead_group_plan_taken_back_timestamp_seconds", "taken_back"),
-        "ended_at",
+        "fairlead_group_plan_taken_back_timestamp_seconds",
+        *("taken_back", "ended_at"),
         "When the last plan of thirty days that made the group worse was replaced or withdrawn.",
     ),
     Gauge(
-        *("fairlead_history_bytes", "histories"),
-        "bytes",
+        "fairlead_history_bytes",
+        *("histories", "bytes"),
         "What a history takes on disk, indexes included.",
         labels=("history",),
     ),
     Gauge(
-        *("fairlead_history_oldest_day_timestamp_seconds", "histories"),
-        "oldest",
+        "fairlead_history_oldest_day_timestamp_seconds",
+        *("histories", "oldest"),
         "When the oldest day (UTC) that is kept of a history began: pruning drops days.",
         labels=("history",),
     ),
