@@ -184,7 +184,7 @@ SELECT max(taken_at) AS at FROM (
 _LAG_OF_RUN: Final = """
 SELECT snapshot_at, topic, partition, member, begin_offset, end_offset, committed_offset, lag,
        lost, lost_at, arrival_rate, consumption_rate, time_lag_s, status, cost,
-       arrival_rate * coalesce(cost, 1) AS work, status IS NULL AS has_left
+       fairlead_raw.work(arrival_rate, cost) AS work, status IS NULL AS has_left
 FROM fairlead_raw.partition_lag LEFT JOIN fairlead.partition_cost USING (group_id, topic, partition)
 WHERE group_id = :group AND snapshot_at = :at
 """

@@ -1,6 +1,14 @@
 -- What people query. Loads are in records; imbalance is the heaviest member over the mean. But for the
 -- diagnoses, no view is in an order: to ask for the newest of a group must not mean to sort all of it.
 
+CREATE FUNCTION fairlead_raw.work(arrival_rate double precision, cost double precision)
+RETURNS double precision LANGUAGE sql IMMUTABLE PARALLEL SAFE AS
+'SELECT arrival_rate * coalesce(cost, 1) AS work';
+
+COMMENT ON FUNCTION fairlead_raw.work IS
+    'What arrives a second, times what a record takes; the usual where that is not known.';
+
+
 -- Tables that people ask as they are.
 CREATE VIEW fairlead.plan AS SELECT * FROM fairlead_raw.plan;
 CREATE VIEW fairlead.plan_event AS SELECT * FROM fairlead_raw.plan_event;
@@ -186,7 +194,8 @@ COMMENT ON VIEW fairlead.partition_cost IS
     'What a record of a partition takes, in records of its group''s usual kind, where that is known.';
 COMMENT ON COLUMN fairlead.partition_cost.topic IS 'The topic.';
 COMMENT ON COLUMN fairlead.partition_cost.partition IS 'The partition.';
-COMMENT ON COLUMN fairlead.partition_cost.cost IS 'How many records of the usual kind.';
+COMMENT ON COLUMN fairlead.partition_cost.cost IS
+    'What a record takes, in records of the group''s usual kind.';
 COMMENT ON COLUMN fairlead.partition_cost.low IS 'At least so many, nine times in ten.';
 COMMENT ON COLUMN fairlead.partition_cost.high IS 'At most so many, nine times in ten.';
 
@@ -194,7 +203,7 @@ COMMENT ON COLUMN fairlead.partition_cost.high IS 'At most so many, nine times i
 CREATE VIEW fairlead.partition_work AS
 SELECT lag.group_id, lag.topic, lag.partition, lag.member, lag.arrival_rate,
        coalesce(told.cost, 1) AS cost, told.cost IS NOT NULL AS known,
-       lag.arrival_rate * coalesce(told.cost, 1) AS work, lag.snapshot_at
+       fairlead_raw.work(lag.arrival_rate, told.cost) AS work, lag.snapshot_at
 FROM fairlead_raw.consumer_group
 CROSS JOIN LATERAL (
     SELECT max(snapshot_at) AS at FROM fairlead_raw.lag_snapshot newest
@@ -212,7 +221,7 @@ COMMENT ON COLUMN fairlead.partition_work.cost IS
     'What a record takes, in records of the group''s usual kind.';
 COMMENT ON COLUMN fairlead.partition_work.known IS 'Whether that is known; else it is assumed to be 1.';
 COMMENT ON COLUMN fairlead.partition_work.work IS
-    'What arrives a second, times what it takes: in records of the usual kind a second.';
+    'What arrives a second, times the cost: in records of the usual kind.';
 
 
 CREATE VIEW fairlead.diagnosis_history AS

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 _GROUPS = {
     "group": "group",
     "diagnosis": "diagnosis",
-    "behind_now_s": "",
-    "late_s": "",
+    "behind_now_s": "behind",
+    "late_s": "forecast",
     "caught_up": "caught up",
     "follows": "follows",
     "next": "next",

@@ -187,10 +187,8 @@ def test_now_stands_beside_the_forecast_and_ends_the_charts(week: str) -> None:
     (row,) = (row for row in rows if row.startswith("orders  "))
     columns = header.index("behind"), header.index("forecast"), header.index("caught up")
     assert [row[first:end].strip() for first, end in pairwise(columns)] == ["3 min", "0 s"]
-    assert "behind now: 3 min; forecast at the policy's horizon: 0 s" in (
-        run(week, "why", "orders").stdout
-    )
-    assert "<dt>Behind now</dt><dd>3 min" in page
+    assert "behind now: 3 min; forecast lag: 0 s" in (run(week, "why", "orders").stdout)
+    assert "Behind now</dt><dd>3 min" in page
     assert '<td class="number">3 min</td>' in page
 
 
