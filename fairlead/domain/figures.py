@@ -11,10 +11,6 @@ from typing import Any, Final
 from fairlead.common.words import gigabytes, length, number, percent, rate, times
 
 
-def _money(amount: float | None) -> str:
-    return "unknown" if amount is None else f"{amount:,.2f}"
-
-
 _FORMATS: Final[Mapping[str, Callable[[Any], str | None]]] = {
     "seconds": length,
     "share": percent,
@@ -24,7 +20,7 @@ _FORMATS: Final[Mapping[str, Callable[[Any], str | None]]] = {
     "partitions": number,
     "consumers": number,
     "gigabytes a day": gigabytes,
-    "money a day": _money,
+    "money a day": "{:,.2f}".format,
     "": number,
 }
 
@@ -66,163 +62,71 @@ class Figure:
         return self.none if value is None else str(_FORMATS[self.unit](value))
 
 
-FIGURES: Final[Mapping[str, Figure]] = {
-    figure.name: figure
-    for figure in (
-        # Of a group, as a sample of offsets forecasts it; but for the last two of a candidate, too.
-        Figure(
-            "late_s",
-            "Forecast lag",
-            "seconds",
-            "How far behind the worst partition is forecast to be at the policy's horizon.",
-        ),
-        Figure(
-            "utilisation",
-            "Most utilised consumer",
-            "share",
-            "What arrives at the most utilised consumer, as a share of its capacity; above 1 it "
-            "falls behind.",
-        ),
-        Figure(
-            "caught_up_s",
-            "Caught up",
-            "seconds",
-            "How long until the group is within its objective; 0: it is now; no value: never.",
-            none="never",
-        ),
-        Figure(
-            "loss_s",
-            "Records lost",
-            "seconds",
-            "How long until retention deletes records that the group has not read; no value: it "
-            "does not.",
-            none="none",
-        ),
-        Figure(
-            "consumers_wanted",
-            "Consumers needed",
-            "consumers",
-            "The fewest consumers that would be in time at the present load; no value: not known, "
-            "or more consumers do not help.",
-        ),
-        # Of a group, as measured.
-        Figure("lag", "Lag", "records", "Records behind, by the rule of KAFKA-5337."),
-        Figure(
-            "behind_now_s",
-            "Behind now",
-            "seconds",
-            "How far behind the worst partition was at the last look.",
-        ),
-        Figure("lag_now", "Lag now", "records", "Records behind at the last look, in all."),
-        Figure(
-            "lag_max_now",
-            "Most loaded consumer now",
-            "records",
-            "Lag of the most loaded consumer at the last look.",
-        ),
-        Figure(
-            "rebalances",
-            "Rebalances",
-            "",
-            "Looks that saw other owners, members, topics or counts than the look before.",
-        ),
-        # Of an assignment: the group's, a candidate's, a plan's.
-        Figure("count_min", "Fewest partitions", "partitions", "Fewest partitions of a consumer."),
-        Figure("count_max", "Most partitions", "partitions", "Most partitions of a consumer."),
-        Figure(
-            "balance_score",
-            "Balance score",
-            "",
-            "KIP-54: sum of the pairwise differences of partition counts; 0 is even.",
-        ),
-        Figure(
-            "lag_max",
-            "Most loaded consumer",
-            "records",
-            "Records that the most loaded consumer has to read.",
-        ),
-        Figure(
-            "lag_mean",
-            "Mean load",
-            "records",
-            "Records that a consumer has to read, on average.",
-        ),
-        Figure(
-            "lag_lower_bound",
-            "Lower bound",
-            "records",
-            "No assignment has a most loaded consumer below this.",
-        ),
-        Figure("gap", "Over bound", "share", "How far lag_max is above its lower bound; 0: best."),
-        Figure(
-            "imbalance",
-            "Imbalance",
-            "ratio",
-            "Load of the most loaded consumer over the mean of all; 1 is even.",
-        ),
-        Figure("kept", "Kept", "partitions", "Partitions that stay with their owner."),
-        Figure("moved", "Moved", "partitions", "Partitions taken from an owner that is present."),
-        Figure(
-            "placed",
-            "Placed",
-            "partitions",
-            "Partitions without an owner, or whose owner is gone, that get one.",
-        ),
-        Figure(
-            "topic_spread",
-            "Worst topic",
-            "ratio",
-            "The worst topic's largest share on one consumer over its even share; 1 is even.",
-        ),
-        Figure(
-            "rack_gb_per_day",
-            "From other racks, a day",
-            "gigabytes a day",
-            "Gigabytes a day that consumers read from other racks, on average.",
-        ),
-        Figure(
-            "rack_cost_per_day",
-            "Cost of that, a day",
-            "money a day",
-            "What reading from other racks costs a day, by the price of the policy.",
-        ),
-        Figure(
-            "adherence",
-            "Followed",
-            "share",
-            "Share of the plan's partitions that their planned consumer owned when last read; 1 "
-            "only if it is all of them.",
-        ),
-        # Of a partition or a member.
-        Figure(
-            "time_lag_s",
-            "Behind",
-            "seconds",
-            "How long ago the next record to be read was written.",
-        ),
-        Figure("arrival_rate", "Arriving", "records a second", "Records written a second."),
-        Figure("consumption_rate", "Read", "records a second", "Records read a second."),
-        Figure("lost", "Lost", "records", "Records deleted before the group read them."),
-        Figure(
-            "cost",
-            "Cost",
-            "ratio",
-            "What a record takes, in records of the group's usual kind.",
-        ),
-        Figure(
-            "work",
-            "Work arriving",
-            "records a second",
-            "What arrives a second, times the cost: in records of the usual kind.",
-        ),
-        Figure(
-            "records_per_s",
-            "Capacity",
-            "records a second",
-            "Records a second that a member can do, or can do at least.",
-        ),
-    )
-}
+# fmt: off
+_ALL: Final = (
+    # Of a group, as a look forecasts it; the first three of a candidate, too.
+    Figure("late_s", "Forecast lag", "seconds",
+        "How far behind the worst partition is forecast to be at the policy's horizon."),
+    Figure("utilisation", "Most utilised consumer", "share",
+        "What arrives at the most utilised consumer, as a share of its capacity; above 1 it "
+        "falls behind."),
+    Figure("caught_up_s", "Caught up", "seconds", none="never",
+        meaning="How long until the group is within its objective; 0: it is now; no value: never."),
+    Figure("loss_s", "Records lost", "seconds", none="none",
+        meaning="How long until retention deletes records that the group has not read; no value: "
+        "it does not."),
+    Figure("consumers_wanted", "Consumers needed", "consumers",
+        "The fewest consumers that would be in time at the present load; no value: not known, "
+        "or more consumers do not help."),
+    # Of a group, as measured.
+    Figure("lag", "Lag", "records", "Records behind, by the rule of KAFKA-5337."),
+    Figure("behind_now_s", "Behind now", "seconds",
+        "How far behind the worst partition was at the last look."),
+    Figure("lag_now", "Lag now", "records", "Records behind at the last look, in all."),
+    Figure("lag_max_now", "Most loaded consumer now", "records",
+        "Lag of the most loaded consumer at the last look."),
+    Figure("rebalances", "Rebalances", "",
+        "Looks that saw other owners, members, topics or counts than the look before."),
+    # Of an assignment: the group's, a candidate's, a plan's.
+    Figure("count_min", "Fewest partitions", "partitions", "Fewest partitions of a consumer."),
+    Figure("count_max", "Most partitions", "partitions", "Most partitions of a consumer."),
+    Figure("balance_score", "Balance score", "",
+        "KIP-54: sum of the pairwise differences of partition counts; 0 is even."),
+    Figure("lag_max", "Most loaded consumer", "records",
+        "Records that the most loaded consumer has to read."),
+    Figure("lag_mean", "Mean load", "records", "Records that a consumer has to read, on average."),
+    Figure("lag_lower_bound", "Lower bound", "records",
+        "No assignment has a most loaded consumer below this."),
+    Figure("gap", "Over bound", "share", "How far lag_max is above its lower bound; 0: best."),
+    Figure("imbalance", "Imbalance", "ratio",
+        "Load of the most loaded consumer over the mean of all; 1 is even."),
+    Figure("kept", "Kept", "partitions", "Partitions that stay with their owner."),
+    Figure("moved", "Moved", "partitions", "Partitions taken from an owner that is present."),
+    Figure("placed", "Placed", "partitions",
+        "Partitions without an owner, or whose owner is gone, that get one."),
+    Figure("topic_spread", "Worst topic", "ratio",
+        "The worst topic's largest share on one consumer over its even share; 1 is even."),
+    Figure("rack_gb_per_day", "From other racks, a day", "gigabytes a day",
+        "Gigabytes a day that consumers read from other racks, on average."),
+    Figure("rack_cost_per_day", "Cost of that, a day", "money a day",
+        "What reading from other racks costs a day, by the price of the policy."),
+    Figure("adherence", "Followed", "share",
+        "Share of the plan's partitions that their planned consumer owned when last read; 1 "
+        "only if it is all of them."),
+    # Of a partition or a member.
+    Figure("time_lag_s", "Behind", "seconds",
+        "How long ago the next record to be read was written."),
+    Figure("arrival_rate", "Arriving", "records a second", "Records written a second."),
+    Figure("consumption_rate", "Read", "records a second", "Records read a second."),
+    Figure("lost", "Lost", "records", "Records deleted before the group read them."),
+    Figure("cost", "Cost", "ratio", "What a record takes, in records of the group's usual kind."),
+    Figure("work", "Work", "records a second",
+        "What arrives a second, times the cost: in records of the usual kind."),
+    Figure("records_per_s", "Capacity", "records a second",
+        "Records a second that a member can do, or can do at least."),
+)
+# fmt: on
+FIGURES: Final[Mapping[str, Figure]] = {figure.name: figure for figure in _ALL}
 
 #: What the end of a column's name says of the figure before it; views.sql says the same.
 _WHICH: Final = {

@@ -66,7 +66,7 @@ def test_worst_group_comes_first_with_its_evidence_and_what_to_do(week: str) -> 
     assert lines[2].split()[-1] == "decide"
     assert lines[4].startswith("billing: billing-1 gets 127% of what it can do")
     wide = run(week, "groups", "--wide").stdout.splitlines()
-    assert "heaviest member" in wide[0]
+    assert "most loaded consumer" in wide[0]
     with psycopg.connect(week) as connection:
         connection.execute(
             "UPDATE fairlead_raw.group_diagnosis"
@@ -153,7 +153,7 @@ def test_a_group_without_members_is_said_to_have_none(week: str) -> None:
     assert "billing: no look since " in told
     assert "orders: no members, as last seen at 2026-01-07 " in told
     (header, _, *rows) = run(week, "groups", "--wide").stdout.splitlines()
-    followed = {row.split()[0]: row[header.index("adherence") :][:9].strip() for row in rows[:2]}
+    followed = {row.split()[0]: row[header.index("followed") :][:9].strip() for row in rows[:2]}
     assert followed["orders"] == ""
     listed, page = groups_page(engine, now=now), group_page(engine, "orders", Asked(), now=now)
     engine.dispose()
