@@ -10,7 +10,6 @@ from typing import Any, Final
 
 from fairlead.common.words import gigabytes, length, number, percent, rate, times
 
-
 _FORMATS: Final[Mapping[str, Callable[[Any], str | None]]] = {
     "seconds": length,
     "share": percent,
