@@ -1,4 +1,4 @@
--- What people query. Loads are in records; imbalance is the heaviest member over the mean. But for the
+-- What people query: figures as they are stored, sums and largest values of them. But for the
 -- diagnoses, no view is in an order: to ask for the newest of a group must not mean to sort all of it.
 
 CREATE FUNCTION fairlead_raw.work(arrival_rate double precision, cost double precision)
