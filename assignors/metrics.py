@@ -75,9 +75,8 @@ def measure(problem: Problem, assignment: Assignment) -> Metrics:
     heaviest = max(lags, default=0)
     assigned = assignment.owner >= 0
     stays = assigned & (assignment.owner == problem.owner)
-    had_owner = assigned & (problem.owner >= 0)
     share, even = worst(problem, assignment.owner)
-    kept, owned = int(stays.sum()), int(had_owner.sum())
+    kept, moved = int(stays.sum()), moved_partitions(problem.owner, assignment.owner)
     return Metrics(
         count_min=int(counts.min()) if members else 0,
         count_max=int(counts.max()) if members else 0,
@@ -87,10 +86,21 @@ def measure(problem: Problem, assignment: Assignment) -> Metrics:
         lag_lower_bound=bound,
         gap=(heaviest - bound) / bound if bound else 0.0,
         kept=kept,
-        moved=owned - kept,
-        placed=int(assigned.sum()) - owned,
+        moved=moved,
+        placed=int(assigned.sum()) - kept - moved,
         topic_spread=share / even,
     )
+
+
+def moved_partitions(before: Int32, after: Int32) -> int:
+    """Count the partitions that go from one owner to another.
+
+    Examples
+    --------
+    >>> moved_partitions(np.array([0, 0, -1], np.int32), np.array([0, 1, 1], np.int32))
+    1
+    """
+    return int(((before >= 0) & (after >= 0) & (before != after)).sum())
 
 
 def balance_score(counts: Int64) -> int:

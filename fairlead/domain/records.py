@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from fairlead.domain.candidate_figures import Outcome, SnapshotCandidate
+from fairlead.domain.figures import adherence
 from fairlead.domain.identity import FourEyes
 from fairlead.domain.judgement.capacities import Capacity
 from fairlead.domain.kept_looks import Kept
@@ -332,6 +333,11 @@ class SeenAdoption:
     observed_at: datetime
     planned: int
     as_planned: int
+
+    @property
+    def adherence(self) -> float | None:
+        """The share of planned partitions that are as planned."""
+        return adherence(self.as_planned, self.planned)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -18,6 +18,7 @@ from sqlalchemy.dialects.postgresql import insert
 from fairlead.common.tables import named
 from fairlead.common.words import shortened
 from fairlead.domain.candidate_figures import FORECAST, METRICS, RACKS
+from fairlead.domain.figures import imbalance
 from fairlead.domain.records import NoPlan, PlanDraft, StoredDecision
 from fairlead.store.bulk import copy_rows
 from fairlead.store.judgement_memory import record_findings
@@ -226,10 +227,9 @@ def plain_number(value: Any) -> Any:
 def metric_columns(metrics: Mapping[str, Any] | None) -> dict[str, Any]:
     """Return the columns of `MeasuredBalance`; None: nothing was measured."""
     if metrics is None:
-        return dict.fromkeys((*METRICS, *FORECAST, *RACKS))
-    return {name: metrics[name] for name in METRICS} | {
-        name: metrics.get(name) for name in (*FORECAST, *RACKS)
-    }
+        return dict.fromkeys((*METRICS, *FORECAST, *RACKS, "imbalance"))
+    figures = {name: metrics.get(name) for name in (*METRICS, *FORECAST, *RACKS)}
+    return figures | {"imbalance": imbalance(metrics)}
 
 
 def _as_text(rows: Sequence[Mapping[str, Any]]) -> pa.Table:

@@ -103,8 +103,7 @@ _STATES: Final = """
 SELECT known.group_id AS "group", found.diagnosis, found.since, found.last_seen, found.evidence,
        found.late_s, found.loss_s, waiting.version AS waiting, waiting.state AS waiting_state,
        published.version AS published,
-       fairlead_raw.adherence(adoption.as_planned, adoption.planned) AS adherence,
-       decided.decided_at
+       adoption.adherence, decided.decided_at
 FROM fairlead_raw.consumer_group known
 LEFT JOIN fairlead_raw.group_diagnosis found
     ON found.group_id = known.group_id AND found.until IS NULL
@@ -185,7 +184,7 @@ SELECT max(taken_at) AS at FROM (
 _LAG_OF_RUN: Final = """
 SELECT snapshot_at, topic, partition, member, begin_offset, end_offset, committed_offset, lag,
        lost, lost_at, arrival_rate, consumption_rate, time_lag_s, status, cost,
-       arrival_rate * coalesce(cost, 1) AS work, status IS NULL AS has_left
+       fairlead_raw.work(arrival_rate, cost) AS work, status IS NULL AS has_left
 FROM fairlead_raw.partition_lag LEFT JOIN fairlead.partition_cost USING (group_id, topic, partition)
 WHERE group_id = :group AND snapshot_at = :at
 """

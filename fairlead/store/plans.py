@@ -491,6 +491,7 @@ class PlanStore:
                 "observed_at": observed.observed_at,
                 "planned": observed.planned,
                 "as_planned": observed.as_planned,
+                "adherence": observed.adherence,
             }
             for observed in seen
         ]

@@ -7,6 +7,7 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
 from fairlead.common import words
 from fairlead.common.visible import on_page
+from fairlead.domain.figures import figure
 
 _FILTERS = (
     *("caught_up", "gigabytes", "listed", "moment", "number", "percent", "plural", "rate"),
@@ -25,4 +26,5 @@ def environment(*packages: str) -> Environment:
         lstrip_blocks=True,
     )
     made.filters |= {name: getattr(words, name) for name in _FILTERS} | {"seconds": words.length}
+    made.globals["figure"] = figure
     return made

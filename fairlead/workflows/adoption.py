@@ -12,6 +12,7 @@ from typing import Final
 
 from fairlead.common.words import listed, plural
 from fairlead.domain.as_problem import Ownership, assignment_of, planned, problem_of
+from fairlead.domain.figures import adherence as adherence  # noqa: PLC0414 - for assets/shown
 from fairlead.domain.groups import LiveGroup
 from fairlead.domain.records import SeenAdoption, StoredPlan
 from fairlead.errors import GroupError, InvalidPlanError, TamperedPlanError
@@ -48,17 +49,6 @@ class Adoption:
     def adherence(self) -> float | None:
         """The share of planned partitions that are where the plan wants them."""
         return adherence(self.as_planned, self.planned)
-
-
-def adherence(as_planned: int, planned: int) -> float | None:
-    """Return a share of planned partitions as the database's `fairlead_raw.adherence` does.
-
-    Examples
-    --------
-    >>> adherence(2, 3), adherence(99_999, 100_000), adherence(0, 0)
-    (0.6666, 0.9999, None)
-    """
-    return as_planned * 10_000 // planned / 10_000 if planned else None
 
 
 def compare(

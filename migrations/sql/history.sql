@@ -83,9 +83,9 @@ BEGIN
         (group_id, day, first_at, imbalance_first, last_at, imbalance_last, imbalance_worst,
          lag_max_worst, late_s_worst)
     SELECT group_id, (measured_at AT TIME ZONE 'UTC')::date,
-           min(measured_at), (array_agg(lag_max / nullif(lag_mean, 0) ORDER BY measured_at))[1],
-           max(measured_at), (array_agg(lag_max / nullif(lag_mean, 0) ORDER BY measured_at DESC))[1],
-           max(lag_max / nullif(lag_mean, 0)), max(lag_max), max(late_s)
+           min(measured_at), (array_agg(imbalance ORDER BY measured_at))[1],
+           max(measured_at), (array_agg(imbalance ORDER BY measured_at DESC))[1],
+           max(imbalance), max(lag_max), max(late_s)
     FROM stored WHERE kind = 'observed' GROUP BY 1, 2 ORDER BY 1, 2
     ON CONFLICT (group_id, day) DO UPDATE SET
         first_at = least(kept.first_at, excluded.first_at),
@@ -101,11 +101,11 @@ BEGIN
     INSERT INTO fairlead_raw.plan_balance
         (group_id, version, kind, measured_at, snapshot_id, count_min, count_max, balance_score,
          lag_max, lag_mean, lag_lower_bound, gap, kept, moved, placed, late_s, utilisation, caught_up_s,
-         topic_spread, rack_gb_per_day, rack_cost_per_day)
+         topic_spread, rack_gb_per_day, rack_cost_per_day, imbalance)
     SELECT one.group_id, of_plan.version, one.kind, one.measured_at, one.snapshot_id, one.count_min,
            one.count_max, one.balance_score, one.lag_max, one.lag_mean, one.lag_lower_bound, one.gap,
            one.kept, one.moved, one.placed, one.late_s, one.utilisation, one.caught_up_s, one.topic_spread,
-           one.rack_gb_per_day, one.rack_cost_per_day
+           one.rack_gb_per_day, one.rack_cost_per_day, one.imbalance
     FROM stored of_plan JOIN stored one USING (group_id, snapshot_id)
     WHERE of_plan.kind = 'predicted' AND one.kind IN ('observed', 'predicted')
     ON CONFLICT (group_id, version, kind) DO NOTHING;
@@ -113,12 +113,12 @@ BEGIN
     INSERT INTO fairlead_raw.plan_balance AS known
         (group_id, version, kind, measured_at, snapshot_id, count_min, count_max, balance_score,
          lag_max, lag_mean, lag_lower_bound, gap, kept, moved, placed, late_s, utilisation, caught_up_s,
-         topic_spread, rack_gb_per_day, rack_cost_per_day)
+         topic_spread, rack_gb_per_day, rack_cost_per_day, imbalance)
     SELECT DISTINCT ON (one.group_id)
            one.group_id, plan.version, 'achieved', one.measured_at, one.snapshot_id, one.count_min,
            one.count_max, one.balance_score, one.lag_max, one.lag_mean, one.lag_lower_bound, one.gap,
            one.kept, one.moved, one.placed, one.late_s, one.utilisation, one.caught_up_s, one.topic_spread,
-           one.rack_gb_per_day, one.rack_cost_per_day
+           one.rack_gb_per_day, one.rack_cost_per_day, one.imbalance
     FROM stored one
     JOIN fairlead_raw.plan ON plan.group_id = one.group_id AND plan.state = 'published'
     JOIN fairlead_raw.plan_event published
@@ -134,7 +134,7 @@ BEGIN
         late_s = excluded.late_s, utilisation = excluded.utilisation,
         caught_up_s = excluded.caught_up_s,
         topic_spread = excluded.topic_spread, rack_gb_per_day = excluded.rack_gb_per_day,
-        rack_cost_per_day = excluded.rack_cost_per_day
+        rack_cost_per_day = excluded.rack_cost_per_day, imbalance = excluded.imbalance
     WHERE known.measured_at < excluded.measured_at;
     RETURN NULL;
 END $$;
@@ -170,12 +170,13 @@ CREATE FUNCTION fairlead_raw.sum_up_adoptions() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     INSERT INTO fairlead_raw.last_adoption AS known
-        (group_id, version, observed_at, planned, as_planned)
-    SELECT DISTINCT ON (group_id, version) group_id, version, observed_at, planned, as_planned
+        (group_id, version, observed_at, planned, as_planned, adherence)
+    SELECT DISTINCT ON (group_id, version)
+           group_id, version, observed_at, planned, as_planned, adherence
     FROM stored ORDER BY group_id, version, observed_at DESC
     ON CONFLICT (group_id, version) DO UPDATE SET
         observed_at = excluded.observed_at, planned = excluded.planned,
-        as_planned = excluded.as_planned
+        as_planned = excluded.as_planned, adherence = excluded.adherence
     WHERE known.observed_at < excluded.observed_at;
     RETURN NULL;
 END $$;

@@ -1,12 +1,12 @@
--- What people query. Loads are in records; imbalance is the heaviest member over the mean. But for the
+-- What people query: figures as they are stored, sums and largest values of them. But for the
 -- diagnoses, no view is in an order: to ask for the newest of a group must not mean to sort all of it.
 
-CREATE FUNCTION fairlead_raw.adherence(as_planned bigint, planned bigint) RETURNS numeric
-LANGUAGE sql IMMUTABLE PARALLEL SAFE AS
-'SELECT trunc(as_planned::numeric / nullif(planned, 0), 4)';
+CREATE FUNCTION fairlead_raw.work(arrival_rate double precision, cost double precision)
+RETURNS double precision LANGUAGE sql IMMUTABLE PARALLEL SAFE AS
+'SELECT arrival_rate * coalesce(cost, 1) AS work';
 
-COMMENT ON FUNCTION fairlead_raw.adherence IS
-    'The share of planned partitions that their planned member owns: 1 only where it is all of them, null where none are planned.';
+COMMENT ON FUNCTION fairlead_raw.work IS
+    'What arrives a second, times what a record takes; the usual where that is not known.';
 
 
 -- Tables that people ask as they are.
@@ -22,13 +22,7 @@ CREATE VIEW fairlead.candidate AS SELECT * FROM fairlead_raw.candidate;
 CREATE VIEW fairlead.member_capacity AS SELECT * FROM fairlead_raw.member_capacity;
 CREATE VIEW fairlead.group_observed AS SELECT * FROM fairlead_raw.group_observed;
 CREATE VIEW fairlead.group_look AS SELECT * FROM fairlead_raw.group_look;
-
-CREATE VIEW fairlead.group_day AS
-SELECT group_id, day, plans, no_changes, failures, first_at,
-       round(imbalance_first::numeric, 3) AS imbalance_first, last_at,
-       round(imbalance_last::numeric, 3) AS imbalance_last,
-       round(imbalance_worst::numeric, 3) AS imbalance_worst, lag_max_worst, late_s_worst, rebalances
-FROM fairlead_raw.group_day;
+CREATE VIEW fairlead.group_day AS SELECT * FROM fairlead_raw.group_day;
 
 
 CREATE VIEW fairlead.plan_history AS
@@ -51,11 +45,10 @@ SELECT plan.group_id,
        observed.lag_max AS lag_max_before,
        predicted.lag_max AS lag_max_predicted,
        achieved.lag_max AS lag_max_achieved,
-       round((observed.lag_max / nullif(observed.lag_mean, 0))::numeric, 3) AS imbalance_before,
-       round((predicted.lag_max / nullif(predicted.lag_mean, 0))::numeric, 3)
-           AS imbalance_predicted,
-       round((achieved.lag_max / nullif(achieved.lag_mean, 0))::numeric, 3) AS imbalance_achieved,
-       fairlead_raw.adherence(adoption.as_planned, adoption.planned) AS adherence,
+       observed.imbalance AS imbalance_before,
+       predicted.imbalance AS imbalance_predicted,
+       achieved.imbalance AS imbalance_achieved,
+       adoption.adherence,
        plan.reason,
        plan.snapshot_id,
        plan.sha256,
@@ -110,40 +103,7 @@ COMMENT ON COLUMN fairlead.plan_history.decided_by IS
 COMMENT ON COLUMN fairlead.plan_history.decided_at IS 'When it was approved or rejected.';
 COMMENT ON COLUMN fairlead.plan_history.decision IS 'Why it was approved or rejected.';
 COMMENT ON COLUMN fairlead.plan_history.published_at IS 'When it was published.';
-COMMENT ON COLUMN fairlead.plan_history.placed IS 'Partitions that had no owner and get one.';
-COMMENT ON COLUMN fairlead.plan_history.lag_max_before IS
-    'Records the heaviest member had to work off in the snapshot.';
-COMMENT ON COLUMN fairlead.plan_history.lag_max_predicted IS 'The same, under the plan.';
-COMMENT ON COLUMN fairlead.plan_history.lag_max_achieved IS
-    'The same, as last measured while the plan was published; null: not measured yet.';
-COMMENT ON COLUMN fairlead.plan_history.imbalance_before IS
-    'Heaviest member over the mean in the snapshot; 1 is even.';
-COMMENT ON COLUMN fairlead.plan_history.imbalance_predicted IS 'The same, under the plan.';
-COMMENT ON COLUMN fairlead.plan_history.imbalance_achieved IS
-    'The same, as last measured while the plan was published; null: not measured yet.';
-COMMENT ON COLUMN fairlead.plan_history.adherence IS
-    'Share of the planned partitions that their planned member owned when last read.';
 COMMENT ON COLUMN fairlead.plan_history.adherence_at IS 'When that was read.';
-COMMENT ON COLUMN fairlead.plan_history.late_before IS
-    'Seconds the worst partition was forecast behind without the plan.';
-COMMENT ON COLUMN fairlead.plan_history.late_predicted IS 'The same, under the plan.';
-COMMENT ON COLUMN fairlead.plan_history.utilisation_before IS
-    'Share of what it can do that the fullest member got before the plan.';
-COMMENT ON COLUMN fairlead.plan_history.utilisation_predicted IS 'The same, under the plan.';
-COMMENT ON COLUMN fairlead.plan_history.caught_up_before IS
-    'Seconds until the group would be within its objective without the plan; null: never.';
-COMMENT ON COLUMN fairlead.plan_history.caught_up_predicted IS 'The same, under the plan.';
-COMMENT ON COLUMN fairlead.plan_history.topic_spread_before IS
-    'The worst topic''s largest share on one member over its even share; 1 is even.';
-COMMENT ON COLUMN fairlead.plan_history.topic_spread_predicted IS 'The same, under the plan.';
-COMMENT ON COLUMN fairlead.plan_history.topic_spread_achieved IS
-    'The same, as last measured while the plan was published; null: not measured yet.';
-COMMENT ON COLUMN fairlead.plan_history.rack_gb_per_day_before IS
-    'Gigabytes a day read from other racks before the plan.';
-COMMENT ON COLUMN fairlead.plan_history.rack_gb_per_day_predicted IS 'The same, under the plan.';
-COMMENT ON COLUMN fairlead.plan_history.rack_cost_per_day_before IS
-    'What these cost a day, by the price of the policy.';
-COMMENT ON COLUMN fairlead.plan_history.rack_cost_per_day_predicted IS 'The same, under the plan.';
 COMMENT ON COLUMN fairlead.plan_history.not_sent_at IS
     'When the last attempt to send it came to nothing; null: none did since it was sent.';
 COMMENT ON COLUMN fairlead.plan_history.not_sent IS 'Why it was not sent.';
@@ -164,22 +124,19 @@ COMMENT ON VIEW fairlead.plan_moves IS
 CREATE VIEW fairlead.adoption AS
 SELECT adoption.group_id, adoption.version, adoption.observed_at, plan.state,
        adoption.planned, adoption.as_planned,
-       fairlead_raw.adherence(adoption.as_planned, adoption.planned) AS adherence
+       adoption.adherence
 FROM fairlead_raw.plan_adoption adoption
 JOIN fairlead_raw.plan USING (group_id, version);
 
 COMMENT ON VIEW fairlead.adoption IS
     'How much of a published plan the consumers follow.';
 COMMENT ON COLUMN fairlead.adoption.state IS 'Where the plan is in its life now.';
-COMMENT ON COLUMN fairlead.adoption.adherence IS
-    'Share of the planned partitions that their planned member owned.';
 
 
 CREATE VIEW fairlead.balance_history AS
 SELECT balance.group_id, balance.measured_at, balance.kind, balance.version, plan.assignor,
        balance.count_min, balance.count_max, balance.balance_score,
-       balance.lag_max, balance.lag_mean,
-       round((balance.lag_max / nullif(balance.lag_mean, 0))::numeric, 3) AS imbalance,
+       balance.lag_max, balance.lag_mean, balance.imbalance,
        balance.lag_lower_bound, balance.gap, balance.kept, balance.moved, balance.placed,
        balance.snapshot_id, balance.late_s, balance.utilisation, balance.caught_up_s,
        balance.topic_spread,
@@ -191,7 +148,6 @@ COMMENT ON VIEW fairlead.balance_history IS
     'How evenly the work of a group was spread: as observed, and as plans predicted.';
 COMMENT ON COLUMN fairlead.balance_history.assignor IS
     'Whose plan predicts it; null where it was observed.';
-COMMENT ON COLUMN fairlead.balance_history.imbalance IS 'Heaviest member over the mean; 1 is even.';
 
 
 CREATE VIEW fairlead.lag_history AS
@@ -238,7 +194,8 @@ COMMENT ON VIEW fairlead.partition_cost IS
     'What a record of a partition takes, in records of its group''s usual kind, where that is known.';
 COMMENT ON COLUMN fairlead.partition_cost.topic IS 'The topic.';
 COMMENT ON COLUMN fairlead.partition_cost.partition IS 'The partition.';
-COMMENT ON COLUMN fairlead.partition_cost.cost IS 'How many records of the usual kind.';
+COMMENT ON COLUMN fairlead.partition_cost.cost IS
+    'What a record takes, in records of the group''s usual kind.';
 COMMENT ON COLUMN fairlead.partition_cost.low IS 'At least so many, nine times in ten.';
 COMMENT ON COLUMN fairlead.partition_cost.high IS 'At most so many, nine times in ten.';
 
@@ -246,7 +203,7 @@ COMMENT ON COLUMN fairlead.partition_cost.high IS 'At most so many, nine times i
 CREATE VIEW fairlead.partition_work AS
 SELECT lag.group_id, lag.topic, lag.partition, lag.member, lag.arrival_rate,
        coalesce(told.cost, 1) AS cost, told.cost IS NOT NULL AS known,
-       lag.arrival_rate * coalesce(told.cost, 1) AS work, lag.snapshot_at
+       fairlead_raw.work(lag.arrival_rate, told.cost) AS work, lag.snapshot_at
 FROM fairlead_raw.consumer_group
 CROSS JOIN LATERAL (
     SELECT max(snapshot_at) AS at FROM fairlead_raw.lag_snapshot newest
@@ -264,7 +221,7 @@ COMMENT ON COLUMN fairlead.partition_work.cost IS
     'What a record takes, in records of the group''s usual kind.';
 COMMENT ON COLUMN fairlead.partition_work.known IS 'Whether that is known; else it is assumed to be 1.';
 COMMENT ON COLUMN fairlead.partition_work.work IS
-    'What arrives a second, times what it takes: in records of the usual kind a second.';
+    'What arrives a second, times the cost: in records of the usual kind.';
 
 
 CREATE VIEW fairlead.diagnosis_history AS
@@ -294,18 +251,22 @@ BEGIN
         EXECUTE format('COMMENT ON VIEW fairlead.%I IS %L', shown.name, shown.comment);
     END LOOP;
     FOR shown IN
-        SELECT viewed.view_name, viewed.column_name,
-               min(col_description(read.attrelid, read.attnum) COLLATE "C") AS comment
+        SELECT viewed.view_name, said.attname AS column_name,
+               stage.words || min(col_description(read.attrelid, read.attnum) COLLATE "C") AS comment
         FROM information_schema.view_column_usage viewed
+        CROSS JOIN (VALUES ('', ''), ('_before', 'Before the plan: '),
+            ('_predicted', 'As the plan predicts: '), ('_achieved', 'As last measured under the plan: ')
+        ) stage (suffix, words)
         JOIN pg_attribute read
             ON read.attrelid = format('%I.%I', viewed.table_schema, viewed.table_name)::regclass
             AND read.attname = viewed.column_name
         JOIN pg_attribute said
             ON said.attrelid = format('fairlead.%I', viewed.view_name)::regclass
-            AND said.attname = viewed.column_name
+            AND said.attname = CASE WHEN stage.suffix = '' THEN viewed.column_name
+                ELSE regexp_replace(viewed.column_name, '_s$', '') || stage.suffix END
         WHERE viewed.view_schema = 'fairlead'
             AND col_description(said.attrelid, said.attnum) IS NULL
-        GROUP BY 1, 2
+        GROUP BY 1, 2, stage.words
     LOOP
         EXECUTE format('COMMENT ON COLUMN fairlead.%I.%I IS %L',
             shown.view_name, shown.column_name, shown.comment);

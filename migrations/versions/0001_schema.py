@@ -14,11 +14,12 @@ from pathlib import Path
 
 from alembic import op
 
+from fairlead.domain import figures
 from fairlead.store import models
 
 SQL = Path(__file__).parents[1] / "sql"
 BEFORE_TABLES = SQL / "roles.sql"
-MODELS = sorted(Path(models.__file__).parent.glob("*.py"))
+MODELS = [Path(figures.__file__), *sorted(Path(models.__file__).parent.glob("*.py"))]
 _NAMES = ("life", "brake", "hindsight", "web", "history", "judgement", "views", "rights")
 AFTER_TABLES = [SQL / f"{name}.sql" for name in _NAMES]
 SOURCES = [Path(__file__), BEFORE_TABLES, *MODELS, *AFTER_TABLES]

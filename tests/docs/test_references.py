@@ -12,6 +12,8 @@ from pydantic import BaseModel
 
 from fairlead.settings import OTHER_VARIABLES, Settings
 from tests.docs.blocks import DOCS, ROOT, name_of, pages
+from tests.docs.figures import PAGE as FIGURES_PAGE
+from tests.docs.figures import figures_page
 from tests.docs.settings import PAGE, settings_page
 
 _PATH: Final = re.compile(
@@ -80,6 +82,11 @@ def test_settings_that_pages_name_exist() -> None:
     variables = {f"FAIRLEAD_{name.replace('.', '__').upper()}" for name in known}
     ours = known | variables | OTHER_VARIABLES | {"FAIRLEAD_TEST_LONG"}
     assert _missing(_SETTING, ours, lambda name: name.partition(".")[0] in {*sections, name}) == []
+
+
+def test_every_figure_is_on_the_page_of_figures() -> None:
+    """As it is defined: else run `python -m tests.docs.figures`."""
+    assert FIGURES_PAGE.read_text() == figures_page()
 
 
 def test_every_setting_is_on_the_page_of_settings() -> None:

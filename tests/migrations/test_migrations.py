@@ -10,6 +10,7 @@ import psycopg
 import pytest
 from sqlalchemy import Engine, make_url, text
 
+from fairlead.domain.figures import figure
 from fairlead.errors import ConfigurationError
 from fairlead.sandbox.postgres import Postgres
 from fairlead.store import create_store_engine, migrate
@@ -42,6 +43,12 @@ NAMES = """
     SELECT 'function', oid::regprocedure::text, 'returns', pg_get_function_result(oid)
     FROM pg_proc
     WHERE pronamespace = 'fairlead'::regnamespace
+"""
+COMMENTS = """
+    SELECT relation.oid::regclass::text, attname, col_description(relation.oid, attnum)
+    FROM pg_class relation JOIN pg_attribute ON attrelid = relation.oid
+    WHERE relnamespace::regnamespace::text ~ '^fairlead' AND relkind IN ('r', 'p', 'v')
+        AND NOT relispartition AND attnum > 0 AND NOT attisdropped
 """
 UNCOMMENTED = """
     SELECT 'relation', relation.oid::regclass::text || coalesce('.' || attname, '')
@@ -232,3 +239,30 @@ def test_schema_of_the_first_release_is_kept(migrated: str) -> None:
     kept = (Path(__file__).parents[1] / "vectors/schema.txt").read_text().splitlines()
     assert len(kept) > 500
     assert sorted(set(kept) - found) == []
+
+
+def test_comments_of_columns_are_the_meanings_of_their_figures(migrated: str) -> None:
+    """Of tables, and of views, which take them from tables or repeat them in SQL."""
+    engine = create_store_engine(migrated)
+    try:
+        found = rows(engine, COMMENTS)
+    finally:
+        engine.dispose()
+    said = {(relation, column): (comment, _meaning(column)) for relation, column, comment in found}
+    figures = {place: both for place, both in said.items() if both[1] is not None}
+    assert {("fairlead.plan_history", "late_before"), ("fairlead.partition_work", "work")} <= {
+        *figures
+    }
+    other = {place for place, (comment, meaning) in figures.items() if comment != meaning}
+    assert {(table.partition(".")[2], column) for table, column in other} == {
+        ("group_observed", "late_s"),  # partition-seconds beyond the objective
+        ("made_worse", "late_before"),  # a number of partitions
+    }
+
+
+def _meaning(column: str) -> str | None:
+    """Return what a figure means; None for other columns."""
+    try:
+        return figure(column).meaning
+    except KeyError:
+        return None

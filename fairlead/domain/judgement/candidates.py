@@ -11,6 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from assignors.assignment import Assignment
+from assignors.metrics import moved_partitions
 from assignors.problem import InvalidProblemError, Problem
 from assignors.rack_traffic import Bounds, far_partitions, reduce_rack_traffic
 from assignors.registry import assign, check_options
@@ -117,15 +118,10 @@ def with_figures(
         assignor=name,
         assignment=assignment,
         forecast=forecast,
-        moved=_moved(before, after),
+        moved=moved_partitions(before, after),
         frontier=_frontier(inputs, assignment) if assignment.frontier else (),
         rack_gb_per_day=None if inputs.traffic is None else inputs.traffic.gb_per_day(after),
     )
-
-
-def _moved(before: Int32, after: Int32) -> int:
-    """Return how many partitions go from one owner to another."""
-    return int(((before >= 0) & (after >= 0) & (before != after)).sum())
 
 
 def _run(inputs: CandidateInputs, name: str, options: Mapping[str, Any]) -> Assignment:
@@ -160,7 +156,7 @@ def _relieved(inputs: CandidateInputs, options: Mapping[str, Any]) -> Assignment
             needless.append(found)
             continue
         worth.append(found)
-        left = None if left is None else left - _moved(problem.owner, found.owner)
+        left = None if left is None else left - moved_partitions(problem.owner, found.owner)
     owner, reasons = problem.owner.copy(), dict[int, str]()
     told = worth or needless[:1]
     for found in told:
@@ -178,7 +174,7 @@ def _pays(inputs: CandidateInputs, owner: Int32) -> bool:
     if ((before < 0) & (owner >= 0)).any():
         return True
     found = gain(inputs, owner)
-    return not found.slight and found.avoided_s > _moved(before, owner) * rules.pause_s
+    return not found.slight and found.avoided_s > moved_partitions(before, owner) * rules.pause_s
 
 
 def _parts(inputs: CandidateInputs) -> list[tuple[CandidateInputs, Mask]]:
@@ -261,7 +257,7 @@ def _brought_near(
         load += work.arrival_rates * horizon_s
     bounds = Bounds(
         load=_enough(inputs, work, horizon_s),
-        moves=options.get("max_moves") if inputs.calm else _moved(before, found.owner),
+        moves=options.get("max_moves") if inputs.calm else moved_partitions(before, found.owner),
         least=WORTHWHILE * float(traffic.per_s.mean()),
         fixed=inputs.held,
         counts=options.get("max_count_skew") is not None,
@@ -270,7 +266,7 @@ def _brought_near(
     late_s = max(inputs.rules.objective_s, _late(inputs, found.owner))
     if (owner == found.owner).all() or _late(inputs, owner) > late_s:
         return found
-    moves = _moved(before, owner)
+    moves = moved_partitions(before, owner)
     outcome = f"{moves:,} move{'' if moves == 1 else 's'}: for racks" if inputs.calm else None
     return replace(
         found,

@@ -52,7 +52,7 @@ from fairlead.domain.judgement.log_retention import retention_of
 from fairlead.domain.judgement.looks import Float64, Int32, Looks, Mask
 from fairlead.domain.judgement.memory_notes import InvalidNoteError, Noted, note, read_note
 from fairlead.domain.judgement.peers import Peers
-from fairlead.domain.judgement.racks import DAY_S, GIGABYTE, RackTraffic
+from fairlead.domain.judgement.racks import RackTraffic, cost_per_day
 from fairlead.domain.judgement.rules import Rules
 from fairlead.domain.judgement.seeing import Seen, see
 from fairlead.domain.judgement.sizing import Size, size
@@ -919,8 +919,8 @@ def _nearer(
 def _saves_enough(state: State, traffic: RackTraffic, per_s: float) -> bool:
     """Whether so much less between racks is worth a plan: by its price, else by its share."""
     rules, total = state.question.rules, float(traffic.per_s.sum())
-    if rules.price_per_gb is not None and traffic.in_bytes:
-        saved = per_s * DAY_S / GIGABYTE * rules.price_per_gb
+    saved = cost_per_day(traffic.daily_gb(per_s), rules.price_per_gb)
+    if saved is not None:
         return saved > 0 and saved >= rules.least_saving_per_day
     return total > 0 and per_s >= BETTER * total
 

@@ -22,7 +22,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
-from math import ceil
 from typing import Final
 
 import numpy as np
@@ -37,7 +36,7 @@ from fairlead.domain.judgement.forecast import Outlook
 from fairlead.domain.judgement.looks import Float64, Int32, Looks, Mask, median
 from fairlead.domain.judgement.peers import Peers
 from fairlead.domain.judgement.rules import Rules
-from fairlead.domain.judgement.sizing import missing_members, surely_too_much
+from fairlead.domain.judgement.sizing import fastest_readers, partitions_wanted, surely_too_much
 from fairlead.domain.worst_first import SOON_S
 
 #: Looks that it takes to tell a cause from noise, after the first one, a plan or a change of
@@ -327,17 +326,15 @@ def _hot(found: DiagnosisBasis, late: Mask) -> Diagnosis | None:
     arrivals, owner, problem = found.outlook.arrivals, found.owner, found.problem
     subscribed = np.zeros(found.looks.partitions, dtype=bool)
     subscribed[owner >= 0] = late[owner[owner >= 0]]
-    of_topic = np.zeros(len(problem.topics))
-    reader = np.repeat(np.arange(len(problem.members)), np.diff(problem.subscription_offsets))
-    np.maximum.at(of_topic, problem.subscription_topics, found.speeds.per_s[reader])
-    fastest = of_topic[problem.topic_of]
+    fastest = fastest_readers(problem, found.speeds.per_s)[problem.topic_of]
     hot = np.flatnonzero(subscribed & (arrivals > fastest) & (fastest > 0))
     if not hot.size:
         return None
     hottest = int(hot[arrivals[hot].argmax()])
     topic, _ = problem.partition_name(hottest)
     count, speed = (int(problem.partition_counts[problem.topic_of[hottest]]), fastest[hottest])
-    times = ceil(float(arrivals[hottest]) / max(speed * found.rules.headroom, 1e-9))
+    room = float(speed) * found.rules.headroom
+    wanted = partitions_wanted(problem, hottest, float(arrivals[hottest]), room)
     cost = float(found.costs.value[hottest])
     fills, remedy = f"fills with {rate(arrivals[hottest])}", "spread its keys"
     if cost > 1.0:
@@ -351,7 +348,7 @@ def _hot(found: DiagnosisBasis, late: Mask) -> Diagnosis | None:
         tuple(found.partition(index) for index in hot.tolist()),
         f"{found.partition(hottest)} {fills}; the fastest member can drain {rate(speed)}: no "
         f"assignment helps it{_as_known(found, _readers(found))}. Repartition {topic} from "
-        f"{count:,} into {count * times:,}, or {remedy}.",
+        f"{count:,} into {wanted:,}, or {remedy}.",
     )
 
 
@@ -370,19 +367,18 @@ def _overloaded(found: DiagnosisBasis, late: Mask) -> Diagnosis | None:
         if not surely_too_much(loads, rooms):
             continue
         arrive, most = float(loads.sum()), float(speeds.at_most[of_it].sum())
-        typical = median(speeds.per_s[of_it])
-        more = max(missing_members(loads, rooms, headroom * typical), 1)
         count = int(of_it.sum())
         that_read = f" that {'reads' if count == 1 else 'read'} them"
         members = plural(count, "member") + (that_read if count < everybody.sum() else "")
         whole = f" in partitions of up to {rate(loads.max())}" if arrive < headroom * most else ""
+        surely = " at most" if most > float(speeds.per_s[of_it].sum()) else ""
         full = f", of which {headroom:.0%} is planned" if arrive <= most else ""
         return Diagnosis(
             "overloaded",
             (),
-            f"{rate(arrive)} arrive{whole} and the {members} can do {rate(most)}{full}: "
-            f"no assignment keeps every member within that{_as_known(found, of_it)}. "
-            f"{plural(more, 'more consumer')} of {rate(typical)} would.",
+            f"{rate(arrive)} arrive{whole} and the {members} can do {rate(most)}"
+            f"{surely}{full}: no assignment keeps every member within that"
+            f"{_as_known(found, of_it)}.",
         )
     return None
 

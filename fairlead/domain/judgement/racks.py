@@ -18,8 +18,8 @@ from assignors.rack_traffic import far_partitions
 from fairlead.common.words import gigabytes
 from fairlead.domain.judgement.looks import Float64, Int32, Int64
 
-GIGABYTE: Final = 1e9
-DAY_S: Final = 86_400.0
+_GIGABYTE: Final = 1e9
+_DAY_S: Final = 86_400.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,14 +72,19 @@ class RackTraffic:
 
     def gb_per_day(self, owner: Int32) -> float | None:
         """Return how many gigabytes a day come from other racks; None: sizes are not known."""
-        return self.between(owner) * DAY_S / GIGABYTE if self.in_bytes else None
+        return self.daily_gb(self.between(owner))
+
+    def daily_gb(self, per_s: float) -> float | None:
+        """Return so much a second in gigabytes a day; None: sizes are not known."""
+        return per_s * _DAY_S / _GIGABYTE if self.in_bytes else None
 
     def said(self, before: Int32, after: Int32, price_per_gb: float | None = None) -> str:
         """Say what comes from other racks under two assignments, and what it costs."""
         first, then = self.gb_per_day(before), self.gb_per_day(after)
         if first is None or then is None:
             return f"read from other racks: {self.share(before):.0%}, then {self.share(after):.0%}"
-        money = "" if price_per_gb is None else f", {_cost(first, then, price_per_gb)}"
+        costs = cost_per_day(first, price_per_gb), cost_per_day(then, price_per_gb)
+        money = "" if price_per_gb is None else ", {:,.2f} a day, then {:,.2f}".format(*costs)
         return f"between racks: {gigabytes(first)} a day, then {gigabytes(then)}{money}"
 
 
@@ -96,8 +101,9 @@ def average_bytes(log_bytes: Int64, begin: Int64, end: Int64) -> Float64:
     return np.where(known, log_bytes / offsets, np.nan)
 
 
-def _cost(before: float, after: float, price_per_gb: float) -> str:
-    return f"{before * price_per_gb:,.2f} a day, then {after * price_per_gb:,.2f}"
+def cost_per_day(gb_per_day: float | None, price_per_gb: float | None) -> float | None:
+    """Return what gigabytes a day from other racks cost a day; None: one of the two is unknown."""
+    return None if gb_per_day is None or price_per_gb is None else gb_per_day * price_per_gb
 
 
 def _filled(problem: Problem, sizes: Float64) -> Float64 | None:

@@ -60,23 +60,45 @@ def size(
         Whether enough was seen.
     """
     now = int(problem.readers.size)
-    if not known or not now or not (outlook.capacities > 0).any():
-        return Size(now, None, "What members can do is not known yet.")
+    unknown = Size(now, None, "What members can do is not known yet.")
+    if not known or not now:
+        return unknown
     part = peers.topics[problem.topic_of]
-    wanted, usuals = 0, []
+    too_large = part >= 0
+    too_large &= outlook.arrivals > fastest_readers(problem, outlook.capacities)[problem.topic_of]
+    wanted, usuals, alone = 0, [], False
     for number in np.unique(part[part >= 0]).tolist():
         theirs = problem.readers[peers.linked[problem.readers] == number]
         speeds = outlook.capacities[theirs]
-        usual = median(speeds[speeds > 0]) if (speeds > 0).any() else 0.0
-        usuals.append(usual)
-        loads = outlook.arrivals[part == number]
-        largest = int(np.where(part == number, outlook.arrivals, -1.0).argmax())
-        if outlook.arrivals[largest] > max(usual, speeds.max()):
-            return Size(now, None, _too_large(problem, outlook, largest, usual * headroom))
+        if not (speeds > 0).any():
+            return unknown
+        usuals.append(median(speeds[speeds > 0]))
+        loads, room = outlook.arrivals[part == number], headroom * usuals[-1]
         there = headroom * speeds if late else np.zeros(0)
-        wanted += max(there.size + missing_members(loads, there, headroom * usual), 1)
-    why = _why(problem, outlook, usuals, headroom, wanted, late=late)
+        wanted += max(there.size + missing_members(loads, there, room), 1)
+        alone |= bool(loads.max() > max(room, there.max(initial=0.0)))
+    if too_large.any():
+        largest = int(np.where(too_large, outlook.arrivals, -1.0).argmax())
+        return Size(now, None, _too_large(problem, outlook, largest, headroom))
+    planned = f", of which {headroom:.0%} is planned"
+    if alone:
+        planned += ", but for a partition that takes more alone"
+    why = _why(problem, outlook, usuals, headroom, planned=planned, wanted=wanted, late=late)
     return Size(now, wanted, why)
+
+
+def fastest_readers(problem: Problem, speeds: Float64) -> Float64:
+    """Return the speed of each topic's fastest subscriber, float64 of shape (T,); 0 without one."""
+    found = np.zeros(len(problem.topics))
+    reader = np.repeat(np.arange(len(problem.members)), np.diff(problem.subscription_offsets))
+    np.maximum.at(found, problem.subscription_topics, speeds[reader])
+    return found
+
+
+def partitions_wanted(problem: Problem, place: int, load: float, room: float) -> int:
+    """Return how many partitions a topic needs for none to get more than `room` of its load."""
+    count = int(problem.partition_counts[problem.topic_of[place]])
+    return count * ceil(load / max(room, SLACK))
 
 
 def _why(
@@ -84,8 +106,9 @@ def _why(
     outlook: Outlook,
     usuals: list[float],
     headroom: float,
-    wanted: int,
     *,
+    planned: str,
+    wanted: int,
     late: bool,
 ) -> str:
     """Return the sentence about consumers, with the figures that `wanted` was computed from.
@@ -93,9 +116,8 @@ def _why(
     If the group is late, what its members do, and the usual speed of those that are missing;
     else the usual speed alone. `usuals`: it, for each set of members that read the same topics.
     """
-    now, total = int(problem.readers.size), float(outlook.arrivals.sum())
+    now, total = int(problem.readers.size), float(outlook.arrivals[problem.assignable].sum())
     each = " to ".join(dict.fromkeys(rate(speed) for speed in (min(usuals), max(usuals))))
-    planned = f", of which {headroom:.0%} is planned"
     arrive = f"{rate(total)} arrive in {plural(int(problem.assignable.sum()), 'partition')}"
     room = headroom * min(usuals)
     reason = " (a partition is not split)"
@@ -116,15 +138,16 @@ def _why(
     )
 
 
-def _too_large(problem: Problem, outlook: Outlook, place: int, room: float) -> str:
-    """Say what would help a partition that no consumer can read in time."""
+def _too_large(problem: Problem, outlook: Outlook, place: int, headroom: float) -> str:
+    """Say what would help a partition that its topic's fastest consumer cannot read in time."""
     topic, partition = problem.partition_name(place)
-    count = int(problem.partition_counts[problem.topic_of[place]])
-    times = ceil(float(outlook.arrivals[place]) / max(room, SLACK))
+    of_topic, load = problem.topic_of[place], float(outlook.arrivals[place])
+    fastest = float(fastest_readers(problem, outlook.capacities)[of_topic])
     return (
-        f"{topic}-{partition} alone takes {outlook.arrivals[place] / max(room, SLACK):.1f} "
-        f"consumers: more of them do not help it. {count * times:,} partitions of {topic} instead "
-        f"of {count:,} would, or cheaper records."
+        f"{rate(load)} arrive in {topic}-{partition}, and its fastest consumer can do "
+        f"{rate(fastest)}: more consumers do not help it. "
+        f"{partitions_wanted(problem, place, load, headroom * fastest):,} partitions of {topic} "
+        f"instead of {int(problem.partition_counts[of_topic]):,} would, or cheaper records."
     )
 
 

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from sqlalchemy import BigInteger, DateTime, Double, LargeBinary, MetaData, Numeric, Text
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
+from fairlead.domain.figures import figure
+
 if TYPE_CHECKING:
     from sqlalchemy import Table
 
@@ -47,9 +49,13 @@ class Base(DeclarativeBase):
     }
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Make a table of a model; its docstring becomes the comment in the database."""
+        """Make a table of a model; its docstring and its figures' meanings become comments."""
         super().__init_subclass__(**options)
-        cast("Table", cls.__table__).comment = cls.__doc__
+        table = cast("Table", cls.__table__)
+        table.comment = cls.__doc__
+        for column in table.columns:
+            if column.comment is None:
+                column.comment = figure(column.name).meaning
 
 
 class MeasuredBalance:
@@ -59,47 +65,20 @@ class MeasuredBalance:
     stand among these, by their `sort_order`.
     """
 
-    count_min: Mapped[int | None] = mapped_column(comment="Fewest partitions of a member.")
-    count_max: Mapped[int | None] = mapped_column(comment="Most partitions of a member.")
-    balance_score: Mapped[Decimal | None] = mapped_column(
-        comment="KIP-54: sum of the pairwise differences of partition counts; 0 is even."
-    )
-    lag_max: Mapped[Decimal | None] = mapped_column(
-        comment="Load of the heaviest member, in records."
-    )
-    lag_mean: Mapped[float | None] = mapped_column(comment="Load a member on average, in records.")
-    lag_lower_bound: Mapped[Decimal | None] = mapped_column(
-        comment="No assignment has a heaviest member lighter than this, in records."
-    )
-    gap: Mapped[float | None] = mapped_column(comment="How far lag_max is above its lower bound.")
-    kept: Mapped[int | None] = mapped_column(comment="Partitions that stay with their owner.")
-    moved: Mapped[int | None] = mapped_column(
-        comment="Partitions taken from an owner that is present."
-    )
-    placed: Mapped[int | None] = mapped_column(
-        comment="Partitions without an owner, or whose owner is gone, that get one."
-    )
-    late_s: Mapped[float | None] = mapped_column(
-        sort_order=2,
-        comment="Seconds the worst partition is forecast to be behind at the policy's horizon.",
-    )
-    utilisation: Mapped[float | None] = mapped_column(
-        sort_order=2,
-        comment="Share of what it can do that the fullest member gets: above 1 it falls behind.",
-    )
-    caught_up_s: Mapped[float | None] = mapped_column(
-        sort_order=2,
-        comment="Seconds until the group is within its objective: 0 where it is; null: never.",
-    )
-    topic_spread: Mapped[float | None] = mapped_column(
-        sort_order=4,
-        comment="The worst topic's largest share on one member over its even share; 1 is even.",
-    )
-    rack_gb_per_day: Mapped[float | None] = mapped_column(
-        sort_order=4,
-        comment="Gigabytes a day that consumers read from other racks, on average.",
-    )
-    rack_cost_per_day: Mapped[float | None] = mapped_column(
-        sort_order=4,
-        comment="What they cost a day, by the price of the policy.",
-    )
+    count_min: Mapped[int | None]
+    count_max: Mapped[int | None]
+    balance_score: Mapped[Decimal | None]
+    lag_max: Mapped[Decimal | None]
+    lag_mean: Mapped[float | None]
+    lag_lower_bound: Mapped[Decimal | None]
+    gap: Mapped[float | None]
+    kept: Mapped[int | None]
+    moved: Mapped[int | None]
+    placed: Mapped[int | None]
+    late_s: Mapped[float | None] = mapped_column(sort_order=2)
+    utilisation: Mapped[float | None] = mapped_column(sort_order=2)
+    caught_up_s: Mapped[float | None] = mapped_column(sort_order=2)
+    topic_spread: Mapped[float | None] = mapped_column(sort_order=4)
+    rack_gb_per_day: Mapped[float | None] = mapped_column(sort_order=4)
+    rack_cost_per_day: Mapped[float | None] = mapped_column(sort_order=4)
+    imbalance: Mapped[Decimal | None] = mapped_column(sort_order=4)

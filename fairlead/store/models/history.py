@@ -90,6 +90,7 @@ class PlanAdoption(Base):
     observed_at: Mapped[datetime] = mapped_column(comment="When the live assignment was read.")
     planned: Mapped[int] = mapped_column(comment="Partitions that the plan gives an owner.")
     as_planned: Mapped[int] = mapped_column(comment="Those that the planned member owns.")
+    adherence: Mapped[Decimal | None]
 
 
 class LastAdoption(Base):
@@ -103,6 +104,7 @@ class LastAdoption(Base):
     observed_at: Mapped[datetime] = mapped_column(comment="When the live assignment was read.")
     planned: Mapped[int] = mapped_column(comment="Partitions that the plan gives an owner.")
     as_planned: Mapped[int] = mapped_column(comment="Those that the planned member owns.")
+    adherence: Mapped[Decimal | None]
 
 
 class GroupDay(Base):
@@ -131,23 +133,13 @@ class GroupDay(Base):
     first_at: Mapped[datetime | None] = mapped_column(
         comment="When its balance was first observed."
     )
-    imbalance_first: Mapped[float | None] = mapped_column(
-        comment="Heaviest member over the mean then; 1 is even; null: nothing to work off."
-    )
+    imbalance_first: Mapped[Decimal | None]
     last_at: Mapped[datetime | None] = mapped_column(comment="When its balance was last observed.")
-    imbalance_last: Mapped[float | None] = mapped_column(comment="The same then.")
-    imbalance_worst: Mapped[float | None] = mapped_column(comment="The largest of the day.")
-    lag_max_worst: Mapped[Decimal | None] = mapped_column(
-        comment="Most records that the heaviest member had to work off."
-    )
-    late_s_worst: Mapped[float | None] = mapped_column(
-        comment="Most seconds that the worst partition was forecast to be behind."
-    )
-    rebalances: Mapped[int] = mapped_column(
-        Integer,
-        server_default=text("0"),
-        comment="Looks that saw other owners, members, topics or counts than the look before.",
-    )
+    imbalance_last: Mapped[Decimal | None]
+    imbalance_worst: Mapped[Decimal | None]
+    lag_max_worst: Mapped[Decimal | None]
+    late_s_worst: Mapped[float | None]
+    rebalances: Mapped[int] = mapped_column(Integer, server_default=text("0"))
 
 
 class GroupObserved(Base):
@@ -175,12 +167,8 @@ class _Look:
     digest: Mapped[int] = mapped_column(
         comment="Of topics, counts, members and owner: another one where these are others."
     )
-    late_s: Mapped[float | None] = mapped_column(
-        comment="Seconds the worst partition was forecast to be behind; null: not known."
-    )
-    utilisation: Mapped[float | None] = mapped_column(
-        comment="Share of what it can do that the fullest member got; null: not known."
-    )
+    late_s: Mapped[float | None]
+    utilisation: Mapped[float | None]
     group_type: Mapped[str] = mapped_column(comment="classic or consumer, as Kafka tells.")
     protocol: Mapped[str] = mapped_column(comment="The assignor's name, as Kafka tells.")
     topics: Mapped[list[str]] = mapped_column(ARRAY(Text), comment="Those that members read.")
@@ -193,10 +181,8 @@ class _Look:
     owner: Mapped[list[int]] = mapped_column(
         ARRAY(SmallInteger), comment="Place in members, from 0, of each owner; -1: nobody."
     )
-    lag: Mapped[list[float]] = mapped_column(ARRAY(REAL), comment="Records behind.")
-    work: Mapped[list[float]] = mapped_column(
-        ARRAY(REAL), comment="What arrives, in records of the group's usual kind a second."
-    )
+    lag: Mapped[list[float]] = mapped_column(ARRAY(REAL))
+    work: Mapped[list[float]] = mapped_column(ARRAY(REAL))
     behind_s: Mapped[list[float]] = mapped_column(
         ARRAY(REAL), comment="Seconds since what is read next was written."
     )
@@ -279,16 +265,14 @@ class PartitionLagRow(Base):
     begin_offset: Mapped[int | None] = mapped_column(comment="Log start offset.")
     end_offset: Mapped[int | None] = mapped_column(comment="Log end offset.")
     committed_offset: Mapped[int | None] = mapped_column(comment="Null: nothing committed.")
-    lag: Mapped[int | None] = mapped_column(comment="Records behind, by KAFKA-5337's rule.")
-    lost: Mapped[int | None] = mapped_column(
-        comment="Records deleted before they were read, as looks of the last half hour saw it."
-    )
+    lag: Mapped[int | None]
+    lost: Mapped[int | None]
     lost_at: Mapped[datetime | None] = mapped_column(
         comment="When a look first saw that; null: nothing was lost."
     )
-    arrival_rate: Mapped[float | None] = mapped_column(comment="Records a second written.")
-    consumption_rate: Mapped[float | None] = mapped_column(comment="Records a second consumed.")
-    time_lag_s: Mapped[float | None] = mapped_column(comment="Seconds behind.")
+    arrival_rate: Mapped[float | None]
+    consumption_rate: Mapped[float | None]
+    time_lag_s: Mapped[float | None]
     status: Mapped[str | None] = mapped_column(
         comment="OK, WARN, STALL, STOP, REWIND or DATA_LOSS; null: no member subscribes to the "
         "topic any more, and its lag is not the group's."

@@ -26,9 +26,7 @@ class MemberCapacity(Base):
         ForeignKey(ConsumerGroup.group_id), primary_key=True, comment="The consumer group."
     )
     member: Mapped[str] = mapped_column(primary_key=True, comment="The member's name in plans.")
-    records_per_s: Mapped[float] = mapped_column(
-        comment="Records a second it can do, or can do at least."
-    )
+    records_per_s: Mapped[float]
     measured: Mapped[bool] = mapped_column(
         comment="Whether it was at its limit: else it can do at least so much."
     )
@@ -69,21 +67,11 @@ class GroupDiagnosis(Base):
         ARRAY(Text), comment="The members, or topic-partition, that it is about."
     )
     evidence: Mapped[str] = mapped_column(comment="By what, in a sentence, as last seen.")
-    late_s: Mapped[float | None] = mapped_column(
-        comment="Seconds the worst partition is forecast to be behind at the policy's horizon."
-    )
-    utilisation: Mapped[float | None] = mapped_column(
-        comment="Share of what it can do that the fullest member gets: above 1 it falls behind."
-    )
-    loss_s: Mapped[float | None] = mapped_column(
-        comment="Seconds until retention takes records that were not read; null: it does not."
-    )
-    caught_up_s: Mapped[float | None] = mapped_column(
-        comment="Seconds until it is within its objective again: 0 where it is; null: never."
-    )
-    consumers_wanted: Mapped[int | None] = mapped_column(
-        comment="The fewest consumers that would do; null: not known, or more do not help."
-    )
+    late_s: Mapped[float | None]
+    utilisation: Mapped[float | None]
+    loss_s: Mapped[float | None]
+    caught_up_s: Mapped[float | None]
+    consumers_wanted: Mapped[int | None]
     consumers_why: Mapped[str] = mapped_column(comment="Why so many, in a sentence.")
     costs: Mapped[Any] = mapped_column(
         JSONB,

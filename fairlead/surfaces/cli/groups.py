@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from fairlead.domain.figures import figure
 from fairlead.domain.looks import KEPT_EVERY
 from fairlead.surfaces.cli.arguments import (
     At,
@@ -30,21 +31,21 @@ if TYPE_CHECKING:
 _GROUPS = {
     "group": "group",
     "diagnosis": "diagnosis",
-    "behind": "behind",
-    "late": "forecast",
+    "behind_now_s": "behind",
+    "late_s": "forecast",
     "caught_up": "caught up",
     "follows": "follows",
     "next": "next",
 }
 _ALL_OF_GROUPS = _GROUPS | {
-    "fullest": "fullest",
+    "utilisation": "",
     "last_seen": "looked at (UTC)",
     "published": "published",
-    "adherence": "adherence",
+    "adherence": "",
     "waits": "waits",
     "outcome": "last decision",
     "decided_at": "at (UTC)",
-    "lag_max_now": "heaviest member",
+    "lag_max_now": "",
     "rebalances": "rebalances since yesterday",
 }
 #: Rebalances since yesterday 00:00 UTC. Groups with more of them are listed.
@@ -56,9 +57,11 @@ _OLD = timedelta(minutes=5)
 _OLD_LAG = KEPT_EVERY + _OLD
 #: From then on a date says how old something is.
 _DAY = timedelta(days=1)
-_LAG = ("topic", "partition", "member", "lag", "time_lag_s", "arrive/s", "cost", "work/s", "status")
-_LAG_BY_MEMBER = ("member", "partitions", "lag", "arrive/s", "work/s", "records_per_s", "measured")
-_LAG_BY_TOPIC = ("topic", "partitions", "lag", "arrive/s", "cost", "work/s")
+_WORK = ("arrival_rate", "cost", "work")
+_LAG = ("topic", "partition", "member", "lag", "time_lag_s", *_WORK, "status")
+_SPEED = ("arrival_rate", "work", "records_per_s", "measured")
+_LAG_BY_MEMBER = ("member", "partitions", "lag", *_SPEED)
+_LAG_BY_TOPIC = ("topic", "partitions", "lag", *_WORK)
 #: Of diagnoses and moves, the newest.
 _DIAGNOSES = 50
 _MOVES_OF = {
@@ -80,7 +83,6 @@ _HISTORY = {
 
 def groups(*, wide: Wide = False, as_json: Json = False) -> None:
     """List the groups, the worst first: what is the matter, until when, and what to do next."""
-    from fairlead.common.words import percent
     from fairlead.domain.worst_first import worst_first
     from fairlead.store.brakes import read_brakes
     from fairlead.store.hindsight import rests
@@ -102,7 +104,7 @@ def groups(*, wide: Wide = False, as_json: Json = False) -> None:
                 | _forecast(row)
                 | _waits(row)
                 | {"follows": follows(row), "next": next_step(row, waits, resting)}
-                | {"adherence": percent(row["adherence"]) if is_checked(row) else None}
+                | ({} if is_checked(row) else {"adherence": None})
                 for row in rows
             ],
             _ALL_OF_GROUPS if wide else _GROUPS,
@@ -134,21 +136,13 @@ def _advice(rows: list[dict[str, Any]]) -> list[str]:
     ]
 
 
-def _forecast(row: dict[str, Any]) -> dict[str, str | None]:
-    """Return how far behind a group is now, and its forecast, as people read them.
-
-    None where too little is known for a forecast.
-    """
-    from fairlead.common.words import caught_up, length
+def _forecast(row: dict[str, Any]) -> dict[str, Any]:
+    """Return when a group has caught up; None, like its forecast, if too little is known."""
+    from fairlead.common.words import caught_up
 
     if row["diagnosis"] in {None, "unknown"}:
-        return {"behind": None, "late": None, "fullest": None, "caught_up": None}
-    return {
-        "behind": None if row["behind_now_s"] is None else length(row["behind_now_s"]),
-        "late": length(row["late_s"]),
-        "fullest": f"{row['utilisation']:.0%}",
-        "caught_up": caught_up(row["caught_up_s"], row["last_seen"]),
-    }
+        return dict.fromkeys(("behind_now_s", "late_s", "utilisation", "caught_up"))
+    return {"caught_up": caught_up(row["caught_up_s"], row["last_seen"])}
 
 
 def _evidence(rows: list[dict[str, Any]]) -> list[str]:
@@ -328,7 +322,8 @@ def lag(
     title = f"{group}, {as_text(measured_at)} UTC"
     if age < _DAY:
         title += f", {span(age)} ago"
-    print_table([_with_rates(row) for row in rows], columns, title=title)
+    shown = [row | ({"status": "left"} if row.get("has_left") else {}) for row in rows]
+    print_table(shown, columns, title=title)
     say(*_losses(rows))
     if at is None and age > _OLD_LAG:
         say(
@@ -336,12 +331,6 @@ def lag(
             + _why_no_look(last),
             err=True,
         )
-
-
-def _with_rates(row: dict[str, Any]) -> dict[str, Any]:
-    """Return a row of lag as the table shows it."""
-    left = {"status": "left"} if row.get("has_left") else {}
-    return row | left | {"arrive/s": row["arrival_rate"], "work/s": row["work"]}
 
 
 def _losses(rows: Iterable[dict[str, Any]]) -> list[str]:
@@ -436,12 +425,9 @@ def _why(row: dict[str, Any], found: list[dict[str, Any]]) -> list[str]:
         lines.append(f"{name}: {row['diagnosis']} since {since} UTC, last seen {seen} UTC{before}")
         lines.append(f"  {row['evidence']}")
         if row["diagnosis"] != "unknown":
-            told = _forecast(row)
-            lines.append(
-                f"  behind now: {told['behind'] or 'unknown'}; forecast at the policy's horizon: "
-                f"{told['late']}; the fullest member gets "
-                f"{told['fullest']} of what it can do; caught up {_caught_up(row)}"
-            )
+            told = (figure(name) for name in ("behind_now_s", "late_s", "utilisation"))
+            figures = (f"{each.label.lower()}: {each.text(row[each.name])}" for each in told)
+            lines.append(f"  {'; '.join(figures)}; caught up {_caught_up(row)}")
             lines.append(f"  {row['consumers_why']}")
     if row["published"] is not None:
         lines.append(f"  plan: version {row['published']} is published; followed: {follows(row)}")

@@ -10,6 +10,7 @@ import re
 import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from textwrap import wrap
@@ -19,6 +20,7 @@ from uuid import UUID
 import typer
 
 from fairlead.common.visible import visible
+from fairlead.domain.figures import Figure, figure
 
 #: How wide a table may get in a pipe or a file, unless COLUMNS says so.
 _WIDTH_OF_A_FILE: Final = 80
@@ -89,7 +91,8 @@ def print_table(
     rows
         Keys to values; numbers are aligned right.
     columns
-        Keys to headings, or keys alone, in the order wanted.
+        Keys to headings, or keys alone, in the order wanted. A figure is written as everywhere,
+        under its label if it has no heading.
     title
         Printed above.
     stderr
@@ -101,7 +104,11 @@ def print_table(
     from rich.cells import cell_len
     from rich.table import Table
 
-    headings = dict(columns) if isinstance(columns, Mapping) else {key: key for key in columns}
+    headings = columns if isinstance(columns, Mapping) else dict.fromkeys(columns, "")
+    headings = {
+        key: heading or (found.label.lower() if (found := _figure(key)) else key)
+        for key, heading in headings.items()
+    }
     console = _console(stderr=stderr, wide=wide)
     table = Table(
         title=title and visible(title),
@@ -113,7 +120,7 @@ def print_table(
     )
     least = -_BETWEEN
     for key, heading in headings.items():
-        texts = [heading, *(visible(as_text(row[key])) for row in rows)]
+        texts = [heading, *(visible(_written(key, row[key])) for row in rows)]
         width = max(map(cell_len, texts))
         if width > _LEAST_WIDTH and any(" " in text for text in texts):
             width = max(_LEAST_WIDTH, *(cell_len(word) for text in texts for word in text.split()))
@@ -124,7 +131,7 @@ def print_table(
         print_rich(_blocks(rows, headings, title), stderr=stderr)
         return
     for row in rows:
-        table.add_row(*(_cell(row[key]) for key in headings))
+        table.add_row(*(_cell(key, row[key]) for key in headings))
     print_rich(table, stderr=stderr, wide=wide)
 
 
@@ -141,7 +148,7 @@ def _blocks(rows: Sequence[Mapping[str, Any]], headings: Mapping[str, str], titl
         block.add_column(overflow="fold")
         for key, heading in headings.items():
             if row[key] is not None:
-                block.add_row(heading, _cell(row[key]))
+                block.add_row(heading, _cell(key, row[key]))
         parts += [block, Text()]
     return Group(*parts)
 
@@ -173,10 +180,22 @@ class _Visible:
             yield segment if segment.control else Segment(text, segment.style)
 
 
-def _cell(value: Any) -> Any:
+def _figure(key: str) -> Figure | None:
+    with suppress(KeyError):
+        return figure(key)
+    return None
+
+
+def _written(key: str, value: Any) -> str:
+    """Return a value of a column; nothing if there is none."""
+    known = None if value is None else _figure(key)
+    return as_text(value) if known is None else known.text(value)
+
+
+def _cell(key: str, value: Any) -> Any:
     from rich.text import Text
 
-    return Text(visible(as_text(value)))
+    return Text(visible(_written(key, value)))
 
 
 def as_text(value: Any) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from fairlead.domain.candidate_figures import FORECAST, RACKS
 from fairlead.surfaces.cli.arguments import Group, Json, opened_engine
 from fairlead.surfaces.cli.output import print_json, print_table, say_error, tell
 
@@ -21,12 +22,8 @@ if TYPE_CHECKING:
 _CANDIDATES: Final = {
     "assignor": "assignor",
     "moved": "moved",
-    "late": "late",
-    "fullest": "fullest",
-    "lag_max": "heaviest member",
-    "spread": "worst topic",
-    "far": "from other racks a day",
-    "rack_cost_per_day": "which costs",
+    **dict.fromkeys(("late_s", "utilisation", "lag_max", "topic_spread"), ""),
+    **dict.fromkeys(RACKS, ""),
     "error": "failed",
 }
 _MOVES: Final = {
@@ -40,10 +37,10 @@ _MOVES: Final = {
 #: What is told of every candidate.
 _MEASURES: Final = (
     *("moved", "late_s", "caught_up_s", "utilisation", "lag_max", "topic_spread"),
-    *("rack_gb_per_day", "rack_cost_per_day"),
+    *RACKS,
 )
 #: Columns that stand there only where something is in them.
-_SOMETIMES: Final = ("error", "far", "rack_cost_per_day")
+_SOMETIMES: Final = ("error", *RACKS)
 _SHOWN: Final = 50
 
 
@@ -156,7 +153,6 @@ def _require_known(gateway: "KafkaGateway", group: str) -> None:
 
 def _document(planned: "Planned", outcome: "Outcome | None") -> dict[str, Any]:
     """Return what is answered."""
-    from fairlead.domain.candidate_figures import RACKS
     from fairlead.domain.records import PlanDraft
 
     decision = planned.look.decision if outcome is None else outcome.decision
@@ -182,8 +178,6 @@ def _document(planned: "Planned", outcome: "Outcome | None") -> dict[str, Any]:
 
 def _findings(findings: "Findings | None") -> dict[str, Any]:
     """Return what was diagnosed."""
-    from fairlead.domain.candidate_figures import FORECAST
-
     names = ("diagnosis", "evidence", *FORECAST, "consumers_wanted", "consumers_why")
     said = {name: getattr(findings, name, None) for name in names}
     return said | {"names": list(findings.names) if findings else []}
@@ -203,13 +197,7 @@ def _kept(outcome: "Outcome | None") -> dict[str, Any]:
 
 
 def _print(document: dict[str, Any]) -> None:
-    from fairlead.common.words import caught_up, gigabytes, length, times
-
-    def late(value: float | None) -> str | None:
-        return None if value is None else length(value)
-
-    def share(value: float | None) -> str | None:
-        return None if value is None else f"{value:.0%}"
+    from fairlead.common.words import caught_up
 
     looks = document["looks"]
     tell(
@@ -226,14 +214,7 @@ def _print(document: dict[str, Any]) -> None:
         }
         told = (f"{how}: {caught_up(s, document['looked_at'])}" for how, s in then.items())
         tell(f"caught up {'; '.join(told)}")
-    rows = [
-        candidate
-        | {"late": late(candidate["late_s"]), "fullest": share(candidate["utilisation"])}
-        | {"spread": candidate["topic_spread"] and times(candidate["topic_spread"])}
-        | {"far": gigabytes(candidate["rack_gb_per_day"])}
-        for candidate in document["candidates"]
-    ]
-    if rows:
+    if rows := document["candidates"]:
         known = {key for key in _SOMETIMES if any(row[key] is not None for row in rows)}
         columns = {
             key: name for key, name in _CANDIDATES.items() if key not in _SOMETIMES or key in known

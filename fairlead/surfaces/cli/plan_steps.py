@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fairlead.common.commands import shell_quote
-from fairlead.common.words import plural, times
+from fairlead.common.words import plural
+from fairlead.domain.figures import figure
 from fairlead.surfaces.cli.arguments import Group, Json, Reason, Version, Yes, opened_engine
 from fairlead.surfaces.cli.output import as_text, epilog, print_json, print_table, say
 from fairlead.surfaces.cli.running_sandbox import ask
@@ -328,7 +329,6 @@ def reconcile(
 
 def print_plan(plan: Mapping[str, Any], *, stderr: bool = False) -> None:
     """Print what a version is and changes: its reason, hash, balance, and every move."""
-    before, after = (as_text(plan[f"lag_max_{when}"]) for when in ("before", "predicted"))
     origin = plan["rolled_back_from"]
     moved = "unknown" if plan["moved"] is None else plural(plan["moved"], "partition")
     lines = [
@@ -336,13 +336,15 @@ def print_plan(plan: Mapping[str, Any], *, stderr: bool = False) -> None:
         + (f", a rollback to version {origin}" if origin else ""),
         f"  why      {plan['reason']}",
         f"  moves    {moved}, places {as_text(plan['placed'])}",
-        f"  heaviest {before or 'unknown'} records, predicted {after}",
+        f"  heaviest {_change(plan, 'lag_max', ' records')}",
         f"  sha256   {plan['sha256']}",
     ]
-    before, after = (times(plan[f"topic_spread_{when}"]) for when in ("before", "predicted"))
-    lines.insert(-1, f"  topics   the worst {before} its even share, predicted {after}")
+    lines.insert(-1, f"  topics   the worst {_change(plan, 'topic_spread', ' its even share')}")
     if plan["rack_gb_per_day_before"] is not None:
-        lines.insert(-1, f"  racks    {_between_racks(plan)}")
+        racks = _change(plan, "rack_gb_per_day", " a day from other racks")
+        if plan["rack_cost_per_day_before"] is not None:
+            racks += f"; {_change(plan, 'rack_cost_per_day', ' a day')}"
+        lines.insert(-1, f"  racks    {racks}")
     if plan["expires_at"]:
         lines.append(f"  expires  {as_text(plan['expires_at'])} (UTC)")
     if plan["four_eyes"]:
@@ -359,17 +361,10 @@ def print_plan(plan: Mapping[str, Any], *, stderr: bool = False) -> None:
         print_table(plan["moves"], _MOVES, title="Moves", stderr=stderr)
 
 
-def _between_racks(plan: Mapping[str, Any]) -> str:
-    """Say what is read from other racks, and what that costs where a price was set."""
-    from fairlead.common.words import gigabytes
-
-    before, after = (gigabytes(plan[f"rack_gb_per_day_{when}"]) for when in ("before", "predicted"))
-    said = f"{before} a day from other racks, predicted {after}"
-    costs = [plan[f"rack_cost_per_day_{when}"] for when in ("before", "predicted")]
-    if None in costs:
-        return said
-    first, then = costs
-    return f"{said}; {first:,.2f} a day, predicted {then:,.2f}"
+def _change(plan: Mapping[str, Any], name: str, unit: str) -> str:
+    """Return a figure before the plan, and as the plan predicts it."""
+    before, after = (figure(name).text(plan[f"{name}_{when}"]) for when in ("before", "predicted"))
+    return f"{before}{unit}, predicted {after}"
 
 
 def known_state(state: str | None) -> str | None:

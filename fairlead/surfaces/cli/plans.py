@@ -43,10 +43,7 @@ _LIST = {
 }
 _ALL_OF_LIST = _LIST | {
     "assignor": "assignor",
-    "lag_max_before": "heaviest",
-    "lag_max_predicted": "predicted",
-    "lag_max_achieved": "achieved",
-    "adherence": "adherence",
+    **dict.fromkeys(("lag_max_before", "lag_max_predicted", "lag_max_achieved", "adherence"), ""),
 }
 #: What file systems take beside the rest, whatever letters a name has.
 _NAME = 50

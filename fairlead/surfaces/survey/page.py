@@ -9,6 +9,7 @@ from typing import Final
 
 from fairlead.common.visible import visible
 from fairlead.common.words import caught_up, length, listed, moment, plural, shortened
+from fairlead.domain.figures import figure
 from fairlead.surfaces.next_step import kind
 from fairlead.surfaces.survey.finding import ENOUGH, Row
 from fairlead.surfaces.templates import environment
@@ -23,10 +24,10 @@ def facts(row: Row) -> list[tuple[str, str]]:
     told = {
         "wrong": row["error"],
         "evidence": row["evidence"],
-        "late": _late(row),
-        "caught up": _caught_up(row),
+        figure("late_s").label.lower(): _late(row),
+        figure("caught_up_s").label.lower(): _caught_up(row),
         "not planned": row["not_planned"],
-        "records lost": _lost(row, judged=judged),
+        figure("loss_s").label.lower(): _lost(row, judged=judged),
         "a plan": row["gain"] if (row["evidence"] or "") not in (row["gain"] or "") else None,
         "consumers": row["consumers"] if judged else None,
         "lag": _lag(row),
@@ -67,7 +68,7 @@ def _lost(row: Row, *, judged: bool) -> str:
 
 
 def _late(row: Row) -> str:
-    return "" if row["late_s"] is None else length(row["late_s"])
+    return "" if row["late_s"] is None else figure("late_s").text(row["late_s"])
 
 
 def _caught_up(row: Row) -> str:

@@ -5,20 +5,22 @@ Belongs here: which figures are drawn, and how much of them. Does not: drawing
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, time
 from typing import Any, Final
 
 import numpy as np
 
-from fairlead.common.words import length, number, percent, rate
+from fairlead.domain.figures import Figure, figure
 from fairlead.domain.judgement.looks import Float64
 from fairlead.domain.kept_looks import NOBODY, Change, Course, Kept, most_of
 from fairlead.surfaces import plots
 
 #: Of a minute, an hour, a day: what lengths of time are written in.
 _TIMES_S: Final = (60.0, 3600.0, 86_400.0)
+_LATE, _BEHIND, _LAG, _WORK = map(figure, ("late_s", "time_lag_s", "lag", "work"))
+_USED: Final = replace(figure("utilisation"), label="Utilisation")
 #: More strips than that are no picture.
 STRIPS: Final = 24
 
@@ -44,26 +46,22 @@ def plots_of(looks: Sequence[Kept], course: Course, objective_s: float) -> list[
     }
     work = course.by_owner(course.work)
     by_consumer = [
-        ("Used", work / course.capacity, percent),
-        ("Late", course.by_owner(course.behind_s, worst=True), length),
-        ("Records behind", course.by_owner(course.lag), number),
-        ("Work arriving", work, rate),
+        (_USED, work / course.capacity),
+        (_BEHIND, course.by_owner(course.behind_s, worst=True)),
+        (_LAG, course.by_owner(course.lag)),
+        (_WORK, work),
     ]
-    by_partition = [
-        ("Late", course.behind_s, length),
-        ("Records behind", course.lag, number),
-        ("Work arriving", course.work, rate),
-    ]
+    by_partition = [(_BEHIND, course.behind_s), (_LAG, course.lag), (_WORK, course.work)]
     return [
-        *_plot("Late, forecast", course.at, forecast, length),
+        *_plot(_LATE, "", course.at, forecast),
         *(
             plot
             for what, names, of in (
                 ("consumer", course.members, by_consumer),
                 ("partition", course.partitions, by_partition),
             )
-            for name, values, written in of
-            for plot in _most(f"{name}, by {what}", course.at, names, values, written)
+            for drawn, values in of
+            for plot in _most(drawn, f", by {what}", course.at, names, values)
         ),
     ]
 
@@ -76,8 +74,8 @@ def plots_of_partition(course: Course, partition: str) -> list[Plot]:
     late = {partition: _known(course.behind_s[:, place])}
     behind = {partition: _known(course.lag[:, place])}
     return [
-        *_plot(f"Late, {partition}", course.at, late, length),
-        *_plot(f"Records behind, {partition}", course.at, behind, number),
+        *_plot(_BEHIND, f", {partition}", course.at, late),
+        *_plot(_LAG, f", {partition}", course.at, behind),
     ]
 
 
@@ -87,7 +85,7 @@ def days_of(rows: Sequence[Mapping[str, Any]]) -> list[Plot]:
         return []
     at = [datetime.combine(row["day"], time(), UTC) for row in rows]
     worst = {"worst of the day": [row["late_s_worst"] for row in rows]}
-    return _plot("Late by the day, forecast", at, worst, length)
+    return _plot(_LATE, ", by day", at, worst)
 
 
 def strip_of(course: Course, changes: Sequence[Change], until: datetime | None) -> str | None:
@@ -110,15 +108,11 @@ def strip_of(course: Course, changes: Sequence[Change], until: datetime | None) 
 
 
 def _most(
-    name: str,
-    at: Sequence[datetime],
-    names: Sequence[str],
-    values: Float64,
-    written: Callable[[float], str],
+    drawn: Figure, of: str, at: Sequence[datetime], names: Sequence[str], values: Float64
 ) -> list[Plot]:
     """Plot the lines with the largest values."""
     lines = most_of(names, values, len(plots.COLOURS))
-    return _plot(name, at, lines, written, len(names) - len(lines))
+    return _plot(drawn, of, at, lines, len(names) - len(lines))
 
 
 def _known(values: Float64) -> list[float | None]:
@@ -126,21 +120,21 @@ def _known(values: Float64) -> list[float | None]:
 
 
 def _plot(
-    name: str,
+    drawn: Figure,
+    of: str,
     at: Sequence[datetime],
     series: Mapping[str, Sequence[float | None]],
-    written: Callable[[float], str],
     missing: int = 0,
 ) -> list[Plot]:
-    """Return a plot, or none where nothing is known."""
+    """Return a plot of a figure, or none where nothing is known."""
     if not any(value is not None for values in series.values() for value in values):
         return []
-    rows = []
+    rows, name = [], drawn.label + of
     for line, values in series.items():
         known = [(value, when) for value, when in zip(values, at, strict=True) if value is not None]
         most, when = max(known, default=(None, None), key=lambda pair: pair[0])
-        newest = "none" if values[-1] is None else written(values[-1])
-        rows.append((line, newest, "unknown" if most is None else written(most), when))
-    units = _TIMES_S if written is length else ()
-    svg = plots.over_time(at, series, f"{name}, over time", written, units)
+        newest = "none" if values[-1] is None else drawn.text(values[-1])
+        rows.append((line, newest, drawn.text(most), when))
+    units = _TIMES_S if drawn.unit == "seconds" else ()
+    svg = plots.over_time(at, series, f"{name}, over time", drawn.text, units)
     return [Plot(name, svg, rows, missing)]

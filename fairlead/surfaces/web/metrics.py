@@ -22,6 +22,7 @@ from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 
 from fairlead.common.installed import installed_version
+from fairlead.domain.figures import figure
 from fairlead.domain.policy import Policy, policy_for
 from fairlead.errors import FairleadError
 from fairlead.settings import WebSettings
@@ -42,19 +43,24 @@ class Gauge:
     ----------
     name
         With its unit, if any, at the end, as both formats want it.
-    documentation
-        What the scrape says of it.
     rows, column
         Which of the `Readings`, and which column is the value.
+    text
+        What the scrape says of it; "": what the figure of the column means.
     labels
         Label names, each of a column; that of `group` is `group_id`.
     """
 
     name: str
-    documentation: str
     rows: str
     column: str
+    text: str = ""
     labels: tuple[str, ...] = ("group",)
+
+    @property
+    def documentation(self) -> str:
+        """What the scrape says of it."""
+        return self.text or figure(self.column).meaning
 
     @property
     def unit(self) -> str:
@@ -64,154 +70,112 @@ class Gauge:
 
 
 GAUGES: Final = (
-    Gauge(
-        "fairlead_group_late_seconds",
-        "How far behind the worst partition is forecast to be at the policy's horizon.",
-        *("diagnoses", "late_s"),
-    ),
-    Gauge(
-        "fairlead_group_utilisation_ratio",
-        "What arrives at the fullest member over what it can do; above 1 it falls behind.",
-        *("diagnoses", "utilisation"),
-    ),
-    Gauge(
-        "fairlead_group_loss_seconds",
-        "In how long retention takes records that the group has not read; absent: it does not.",
-        *("diagnoses", "loss_s"),
-    ),
-    Gauge(
-        "fairlead_group_caught_up_seconds",
-        "In how long the group is within its objective; 0 where it is, absent: never.",
-        *("diagnoses", "caught_up_s"),
-    ),
-    Gauge(
-        "fairlead_group_consumers_wanted",
-        "The fewest consumers that would do at the present load; absent: not known, or more of "
-        "them do not help.",
-        *("diagnoses", "consumers_wanted"),
-    ),
+    Gauge("fairlead_group_late_seconds", "diagnoses", "late_s"),
+    Gauge("fairlead_group_utilisation_ratio", "diagnoses", "utilisation"),
+    Gauge("fairlead_group_loss_seconds", "diagnoses", "loss_s"),
+    Gauge("fairlead_group_caught_up_seconds", "diagnoses", "caught_up_s"),
+    Gauge("fairlead_group_consumers_wanted", "diagnoses", "consumers_wanted"),
     Gauge(
         "fairlead_group_diagnosis",
-        "What is the matter with the group, as last seen: 1 for the diagnosis that holds.",
         *("diagnoses", "holds"),
+        "What is the matter with the group, as last seen: 1 for the diagnosis that holds.",
         labels=("group", "diagnosis"),
     ),
     Gauge(
         "fairlead_group_diagnosis_since_timestamp_seconds",
-        "Since when that is the matter.",
         *("diagnoses", "since"),
+        "Since when that is the matter.",
     ),
     Gauge(
         "fairlead_group_last_look_timestamp_seconds",
-        "When a look last found what is the matter with the group.",
         *("looks", "last_seen"),
+        "When a look last found what is the matter with the group.",
     ),
-    Gauge(
-        "fairlead_group_lag_records",
-        "Records the group is behind, as a look or a snapshot last measured it.",
-        *("lag", "lag"),
-    ),
+    Gauge("fairlead_group_lag_records", "lag", "lag"),
     Gauge(
         "fairlead_group_last_snapshot_timestamp_seconds",
-        "When the newest snapshot of the group was taken.",
         *("snapshots", "snapshot_at"),
+        "When the newest snapshot of the group was taken.",
     ),
     Gauge(
         "fairlead_group_partitions",
-        "Partitions by status in the newest snapshot; a status that none has is missing.",
         *("statuses", "partitions"),
+        "Partitions by status in the newest snapshot; a status that none has is missing.",
         labels=("group", "status"),
     ),
-    Gauge(
-        "fairlead_group_heaviest_member_records",
-        "Records the heaviest member has to work off, in its newest snapshot.",
-        *("balance", "lag_max"),
-    ),
-    Gauge(
-        "fairlead_group_imbalance_ratio",
-        "Heaviest member over the mean of all members, in its newest snapshot; 1 is even.",
-        *("balance", "imbalance"),
-    ),
-    Gauge(
-        "fairlead_group_topic_spread_ratio",
-        "The worst topic's largest share on one member over its even share; 1 is even.",
-        *("balance", "topic_spread"),
-    ),
+    Gauge("fairlead_group_heaviest_member_records", "balance", "lag_max"),
+    Gauge("fairlead_group_imbalance_ratio", "balance", "imbalance"),
+    Gauge("fairlead_group_topic_spread_ratio", "balance", "topic_spread"),
     Gauge(
         "fairlead_group_rack_bytes_per_day",
-        "Bytes a day that the group reads from other racks, on average; missing where not known.",
         *("balance", "rack_bytes_per_day"),
+        "Bytes a day that the group reads from other racks, on average; missing where not known.",
     ),
     Gauge(
         "fairlead_group_last_decision_timestamp_seconds",
-        "When it was last decided whether the group gets a plan, or failed to be.",
         *("decisions", "decided_at"),
+        "When it was last decided whether the group gets a plan, or failed to be.",
     ),
     Gauge(
         "fairlead_group_last_plan_timestamp_seconds",
-        "When the newest version of the group's plan was proposed.",
         *("decisions", "created_at"),
+        "When the newest version of the group's plan was proposed.",
     ),
     Gauge(
         "fairlead_group_plan_version",
-        "Version of the plan that is published, and of the one that may be yet.",
         *("plans", "version"),
+        "Version of the plan that is published, and of the one that may be yet.",
         labels=("group", "state"),
     ),
     Gauge(
         "fairlead_group_plan_proposed_timestamp_seconds",
-        "When that version was proposed.",
         *("plans", "proposed_at"),
+        "When that version was proposed.",
         labels=("group", "state"),
     ),
     Gauge(
         "fairlead_group_plan_decided_timestamp_seconds",
-        "When that version was approved; missing where it was not.",
         *("plans", "decided_at"),
+        "When that version was approved; missing where it was not.",
         labels=("group", "state"),
     ),
     Gauge(
         "fairlead_group_plan_expiry_timestamp_seconds",
-        "When that version becomes void; missing where it never does.",
         *("plans", "expires_at"),
+        "When that version becomes void; missing where it never does.",
         labels=("group", "state"),
     ),
     Gauge(
         "fairlead_group_plan_heaviest_member_records",
-        "Records the heaviest member has to work off under that version, as predicted.",
         *("plans", "lag_max_predicted"),
         labels=("group", "state"),
     ),
-    Gauge(
-        "fairlead_group_adherence_ratio",
-        "Share of the published plan's partitions that their planned member owned when last read.",
-        *("plans", "adherence"),
-    ),
+    Gauge("fairlead_group_adherence_ratio", "plans", "adherence"),
     Gauge(
         "fairlead_brake_timestamp_seconds",
-        'When the brake was put on that holds: no new plan goes out. Group "": for all groups.',
         *("brakes", "since"),
+        'When the brake was put on that holds: no new plan goes out. Group "": for all groups.',
     ),
     Gauge(
         "fairlead_group_plan_made_worse",
-        "How many plans made the group worse in thirty days, while it rests for the last of them.",
         *("rests", "times"),
+        "How many plans made the group worse in thirty days, while it rests for the last of them.",
     ),
     Gauge(
         "fairlead_group_plan_taken_back_timestamp_seconds",
-        "When the last plan of thirty days that made the group worse was replaced or withdrawn.",
         *("taken_back", "ended_at"),
+        "When the last plan of thirty days that made the group worse was replaced or withdrawn.",
     ),
     Gauge(
         "fairlead_history_bytes",
-        "What a history takes on disk, indexes included.",
         *("histories", "bytes"),
+        "What a history takes on disk, indexes included.",
         labels=("history",),
     ),
     Gauge(
         "fairlead_history_oldest_day_timestamp_seconds",
-        "When the oldest day (UTC) that is kept of a history began: pruning drops days.",
         *("histories", "oldest"),
+        "When the oldest day (UTC) that is kept of a history began: pruning drops days.",
         labels=("history",),
     ),
 )

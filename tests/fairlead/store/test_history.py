@@ -26,7 +26,6 @@ from fairlead.store.history_queries import (
 from fairlead.store.monitoring import _LAG
 from fairlead.store.retention import prune
 from fairlead.store.trend import lag_trend
-from fairlead.workflows.adoption import adherence
 from tests.logins import Login
 from tests.stored import record_adoption, record_decision
 
@@ -162,16 +161,6 @@ def test_adoption_is_stored_once(
         record_adoption(store, "orders", 1, **seen)
     (row,) = query(engine, "SELECT * FROM fairlead.adoption")
     assert (row["planned"], row["as_planned"], row["adherence"]) == (3, 2, Decimal("0.6666"))
-
-
-def test_adherence_is_one_figure_in_the_database_and_in_runs(engine: Engine) -> None:
-    """Views and Dagster's metadata say the same of a group; 1 is all, and none planned nothing."""
-    cases = [(0, 0), (0, 3), (2, 3), (3, 3), (99_999, 100_000), (2**40 - 1, 2**40)]
-    for as_planned, planned in cases:
-        (row,) = query(engine, f"SELECT fairlead_raw.adherence({as_planned}, {planned}) AS share")
-        share = None if row["share"] is None else float(row["share"])
-        assert share == adherence(as_planned, planned)
-        assert (share == 1) == (as_planned == planned > 0)
 
 
 def test_rollback_is_no_measurement(

@@ -49,7 +49,7 @@ REWRITTEN = {
     "plan_intent",
     "plan_record",
 }
-READING = {"adherence", "history_days", "objection_to_pages", "plan_diff", "plan_owners"}
+READING = {"history_days", "objection_to_pages", "plan_diff", "plan_owners", "work"}
 CALLED = {
     "fairlead_planner": READING
     | {

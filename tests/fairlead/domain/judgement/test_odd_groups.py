@@ -201,7 +201,7 @@ def test_missing_consumers_have_room_for_whole_partitions() -> None:
     loop.run(1.0)
     answer = answer_question(loop.question())
     assert answer["diagnosis"] == "overloaded"
-    assert "2 more consumers of 99/s would" in answer["evidence"]
+    assert "2 more would do, of 99/s each" in answer["consumers"]["why"]
 
 
 def test_a_single_overloaded_member_is_named_as_one() -> None:
@@ -229,9 +229,9 @@ def test_a_group_that_is_full_to_the_brim_is_told_what_is_planned_with() -> None
     assert answer["diagnosis"] == "overloaded"
     assert (
         "850/s arrive and the 4 members can do 854/s, of which 95% is planned: no assignment keeps "
-        "every member within that as far as is known. " in answer["evidence"]
+        "every member within that as far as is known." in answer["evidence"]
     )
-    assert "1 more consumer of 249/s would" in answer["evidence"]
+    assert "1 more would do, of 249/s each" in answer["consumers"]["why"]
 
 
 def test_one_silent_member_keeps_its_partitions_and_holds_nobody_up() -> None:

@@ -51,6 +51,34 @@ def test_the_sentence_holds_by_the_figures_that_it_names() -> None:
     assert "5 consumers would do (a partition is not split)" in sized([40.0] * 9, [100.0] * 7).why
 
 
+def test_a_partition_that_takes_more_than_is_planned_is_told() -> None:
+    """29.4/s are more than 95 % of 30/s, and yet three consumers do, since nothing is split."""
+    found = sized([9.8] * 3, [10.0] * 3, late=True)
+    assert found.wanted == 3
+    assert found.why == (
+        "29.4/s arrive in 3 partitions, and 3 consumers can do 30/s, of which 95% is planned, but "
+        "for a partition that takes more alone: no more are needed."
+    )
+
+
+def test_records_of_topics_that_nobody_reads_are_not_counted() -> None:
+    """The figures of the sentence are those that consumers are counted by."""
+    problem = Problem.of({"t": 2, "u": 1}, {"a": ["t"]})
+    loads, none = np.array([10.0, 10.0, 900.0]), np.zeros(3)
+    outlook = Outlook(loads, none, none, none, np.array([100.0]))
+    found = size(problem, outlook, Peers.of(problem), 0.95, late=False, known=True)
+    assert found.why.startswith("20/s arrive in 2 partitions")
+
+
+def test_consumers_of_a_topic_whose_speed_nobody_knows_are_not_counted() -> None:
+    """That of another topic's says nothing of them."""
+    problem = Problem.of({"t": 1, "u": 1}, {"a": ["t"], "b": ["u"]})
+    loads, none = np.array([10.0, 10.0]), np.zeros(2)
+    outlook = Outlook(loads, none, none, none, np.array([100.0, 0.0]))
+    found = size(problem, outlook, Peers.of(problem), 0.95, late=False, known=True)
+    assert (found.wanted, found.why) == (None, "What members can do is not known yet.")
+
+
 def test_a_late_group_needs_no_fewer_than_there_are() -> None:
     """Whatever would do if it were not late."""
     assert sized([10.0] * 9, [100.0] * 4).wanted == 1

@@ -66,7 +66,7 @@ def test_worst_group_comes_first_with_its_evidence_and_what_to_do(week: str) -> 
     assert lines[2].split()[-1] == "decide"
     assert lines[4].startswith("billing: billing-1 gets 127% of what it can do")
     wide = run(week, "groups", "--wide").stdout.splitlines()
-    assert "heaviest member" in wide[0]
+    assert "most loaded consumer" in wide[0]
     with psycopg.connect(week) as connection:
         connection.execute(
             "UPDATE fairlead_raw.group_diagnosis"
@@ -153,7 +153,7 @@ def test_a_group_without_members_is_said_to_have_none(week: str) -> None:
     assert "billing: no look since " in told
     assert "orders: no members, as last seen at 2026-01-07 " in told
     (header, _, *rows) = run(week, "groups", "--wide").stdout.splitlines()
-    followed = {row.split()[0]: row[header.index("adherence") :][:9].strip() for row in rows[:2]}
+    followed = {row.split()[0]: row[header.index("followed") :][:9].strip() for row in rows[:2]}
     assert followed["orders"] == ""
     listed, page = groups_page(engine, now=now), group_page(engine, "orders", Asked(), now=now)
     engine.dispose()
@@ -187,10 +187,8 @@ def test_now_stands_beside_the_forecast_and_ends_the_charts(week: str) -> None:
     (row,) = (row for row in rows if row.startswith("orders  "))
     columns = header.index("behind"), header.index("forecast"), header.index("caught up")
     assert [row[first:end].strip() for first, end in pairwise(columns)] == ["3 min", "0 s"]
-    assert "behind now: 3 min; forecast at the policy's horizon: 0 s" in (
-        run(week, "why", "orders").stdout
-    )
-    assert "<dt>Behind now</dt><dd>3 min" in page
+    assert "behind now: 3 min; forecast lag: 0 s" in (run(week, "why", "orders").stdout)
+    assert "Behind now</dt><dd>3 min" in page
     assert '<td class="number">3 min</td>' in page
 
 

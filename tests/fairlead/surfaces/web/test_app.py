@@ -156,7 +156,7 @@ def test_list_has_figures_with_their_age_worst_first(week: str) -> None:
     engine = create_store_engine(week)
     page = groups_page(engine, now=row[0] + timedelta(hours=2))
     engine.dispose()
-    assert re.search(r"; the heaviest consumer has 18,251<br>2 h ago</small>", page)
+    assert re.search(r"; the most loaded consumer has 18,251<br>2 h ago</small>", page)
     assert page.index("<bdi>billing") < page.index("<bdi>orders")  # it loses records
     assert "1 plan for a person to decide on" in page
     assert 'class="state bad">stuck partition</span>' in page

@@ -1,0 +1,177 @@
+"""The figures of groups, members, partitions and plans: name, label, unit, meaning and format.
+
+Belongs here: what every surface shows alike, a row a figure. Does not: computing them; each has one
+home, which `tests/fairlead/domain/test_figures.py` lists.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from fairlead.common.words import gigabytes, length, number, percent, rate, times
+
+_FORMATS: Final[Mapping[str, Callable[[Any], str | None]]] = {
+    "seconds": length,
+    "share": percent,
+    "ratio": times,
+    "records": number,
+    "records a second": rate,
+    "partitions": number,
+    "consumers": number,
+    "gigabytes a day": gigabytes,
+    "money a day": "{:,.2f}".format,
+    "": number,
+}
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure that several surfaces show.
+
+    Parameters
+    ----------
+    name
+        Column in SQL, key in JSON.
+    label
+        Heading on pages, in tables of commands and in Dagster.
+    unit
+        A key of `_FORMATS`; "" for a plain number.
+    meaning
+        One sentence: comment of the column, help of the metric, hint on pages, row in the docs.
+    none
+        What people read if there is no value.
+    """
+
+    name: str
+    label: str
+    unit: str
+    meaning: str
+    none: str = "unknown"
+
+    def text(self, value: Any) -> str:
+        """Return a value as people read it.
+
+        Examples
+        --------
+        >>> FIGURES["late_s"].text(1800.0), FIGURES["utilisation"].text(1.148)
+        ('30 min', '114.8 %')
+        >>> FIGURES["loss_s"].text(None), FIGURES["lag"].text(1_234_567)
+        ('none', '1,234,567')
+        """
+        return self.none if value is None else str(_FORMATS[self.unit](value))
+
+
+# fmt: off
+_ALL: Final = (
+    # Of a group, as a look forecasts it; the first three of a candidate, too.
+    Figure("late_s", "Forecast lag", "seconds",
+        "How far behind the worst partition is forecast to be at the policy's horizon."),
+    Figure("utilisation", "Most utilised consumer", "share",
+        "What arrives at the most utilised consumer, as a share of its capacity; above 1 it "
+        "falls behind."),
+    Figure("caught_up_s", "Caught up", "seconds", none="never",
+        meaning="How long until the group is within its objective; 0: it is now; no value: never."),
+    Figure("loss_s", "Records lost", "seconds", none="none",
+        meaning="How long until retention deletes records that the group has not read; no value: "
+        "it does not."),
+    Figure("consumers_wanted", "Consumers needed", "consumers",
+        "The fewest consumers that would be in time at the present load; no value: not known, "
+        "or more consumers do not help."),
+    # Of a group, as measured.
+    Figure("lag", "Lag", "records", "Records behind, by the rule of KAFKA-5337."),
+    Figure("behind_now_s", "Behind now", "seconds",
+        "How far behind the worst partition was at the last look."),
+    Figure("lag_now", "Lag now", "records", "Records behind at the last look, in all."),
+    Figure("lag_max_now", "Most loaded consumer now", "records",
+        "Lag of the most loaded consumer at the last look."),
+    Figure("rebalances", "Rebalances", "",
+        "Looks that saw other owners, members, topics or counts than the look before."),
+    # Of an assignment: the group's, a candidate's, a plan's.
+    Figure("count_min", "Fewest partitions", "partitions", "Fewest partitions of a consumer."),
+    Figure("count_max", "Most partitions", "partitions", "Most partitions of a consumer."),
+    Figure("balance_score", "Balance score", "",
+        "KIP-54: sum of the pairwise differences of partition counts; 0 is even."),
+    Figure("lag_max", "Most loaded consumer", "records",
+        "Records that the most loaded consumer has to read."),
+    Figure("lag_mean", "Mean load", "records", "Records that a consumer has to read, on average."),
+    Figure("lag_lower_bound", "Lower bound", "records",
+        "No assignment has a most loaded consumer below this."),
+    Figure("gap", "Over bound", "share", "How far lag_max is above its lower bound; 0: best."),
+    Figure("imbalance", "Imbalance", "ratio",
+        "Load of the most loaded consumer over the mean of all; 1 is even."),
+    Figure("kept", "Kept", "partitions", "Partitions that stay with their owner."),
+    Figure("moved", "Moved", "partitions", "Partitions taken from an owner that is present."),
+    Figure("placed", "Placed", "partitions",
+        "Partitions without an owner, or whose owner is gone, that get one."),
+    Figure("topic_spread", "Worst topic", "ratio",
+        "The worst topic's largest share on one consumer over its even share; 1 is even."),
+    Figure("rack_gb_per_day", "From other racks, a day", "gigabytes a day",
+        "Gigabytes a day that consumers read from other racks, on average."),
+    Figure("rack_cost_per_day", "Cost of that, a day", "money a day",
+        "What reading from other racks costs a day, by the price of the policy."),
+    Figure("adherence", "Followed", "share",
+        "Share of the plan's partitions that their planned consumer owned when last read; 1 "
+        "only if it is all of them."),
+    # Of a partition or a member.
+    Figure("time_lag_s", "Behind", "seconds",
+        "How long ago the next record to be read was written."),
+    Figure("arrival_rate", "Arriving", "records a second", "Records written a second."),
+    Figure("consumption_rate", "Read", "records a second", "Records read a second."),
+    Figure("lost", "Lost", "records", "Records deleted before the group read them."),
+    Figure("cost", "Cost", "ratio", "What a record takes, in records of the group's usual kind."),
+    Figure("work", "Work", "records a second",
+        "What arrives a second, times the cost: in records of the usual kind."),
+    Figure("records_per_s", "Capacity", "records a second",
+        "Records a second that a member can do, or can do at least."),
+)
+# fmt: on
+FIGURES: Final[Mapping[str, Figure]] = {figure.name: figure for figure in _ALL}
+
+#: What the end of a column's name says of the figure before it; views.sql says the same.
+_WHICH: Final = {
+    "first": "First of the day",
+    "last": "Last of the day",
+    "worst": "Worst of the day",
+    "before": "Before the plan",
+    "predicted": "As the plan predicts",
+    "achieved": "As last measured under the plan",
+}
+
+
+def figure(column: str) -> Figure:
+    """Return the figure that a column holds: one by its name, or one of a day or around a plan.
+
+    Examples
+    --------
+    >>> figure("late_before").label, figure("imbalance_worst").meaning[:25]
+    ('Forecast lag, before', 'Worst of the day: Load of')
+    """
+    if column in FIGURES:
+        return FIGURES[column]
+    name, _, which = column.rpartition("_")
+    found = FIGURES.get(name) or FIGURES[f"{name}_s"]
+    said = f"{_WHICH[which]}: {found.meaning}"
+    return replace(found, name=column, label=f"{found.label}, {which}", meaning=said)
+
+
+def adherence(as_planned: int, planned: int) -> float | None:
+    """Return the share of planned partitions that are as planned, in full only if all are.
+
+    Examples
+    --------
+    >>> adherence(2, 3), adherence(99_999, 100_000), adherence(0, 0)
+    (0.6666, 0.9999, None)
+    """
+    return as_planned * 10_000 // planned / 10_000 if planned else None
+
+
+def imbalance(metrics: Mapping[str, Any]) -> float | None:
+    """Return the most loaded consumer's load over the mean; None: there is nothing to read.
+
+    Examples
+    --------
+    >>> imbalance({"lag_max": 300, "lag_mean": 200.0}), imbalance({"lag_max": 0, "lag_mean": 0.0})
+    (1.5, None)
+    """
+    mean = float(metrics["lag_mean"] or 0.0)
+    return round(float(metrics["lag_max"]) / mean, 3) if mean else None

@@ -1,0 +1,35 @@
+"""The page of all figures: `python -m tests.docs.figures` writes it anew from their definitions.
+
+Belongs here: the page's text. Does not: what a figure means (`fairlead.domain.figures`).
+"""
+
+from typing import Final
+
+from fairlead.domain.figures import FIGURES
+from tests.docs.blocks import DOCS
+
+PAGE: Final = DOCS / "figures.md"
+_HEAD: Final = """\
+# Figures
+
+What does a figure mean? The name is a column in SQL and a key in JSON; the label is its heading on
+pages, in tables of commands and in Dagster. In SQL, `_before`, `_predicted` and `_achieved` stand
+for before a plan, as the plan predicts, and as last measured under it; `_first`, `_last` and
+`_worst` are of a day. "No value" is null in SQL and JSON, and a missing sample in metrics.
+
+| name | label | unit | meaning |
+| --- | --- | --- | --- |
+"""
+
+
+def figures_page() -> str:
+    """Return the page: a row a figure."""
+    rows = (
+        f"| `{figure.name}` | {figure.label} | {figure.unit} | {figure.meaning} |\n"
+        for figure in FIGURES.values()
+    )
+    return _HEAD + "".join(rows)
+
+
+if __name__ == "__main__":
+    PAGE.write_text(figures_page())
