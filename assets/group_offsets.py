@@ -57,8 +57,8 @@ def group_offsets(  # noqa: PLR0917 - Dagster's resources
     return materialized(
         context,
         sorted(seen.groups["group"].to_pylist(), key=lambda group: (group not in failed, group)),
-        current.policies,
-        lambda metadata, _: describe(seen, metadata),
+        current,
+        lambda groups: describe(seen, groups),
     )
 
 

@@ -45,32 +45,27 @@ def describe(snapshot: SnapshotFacts, groups: Sequence[str]) -> dict[str, Any]:
     member_counts, partition_counts = _counts(members), _counts(partitions)
     rows = [
         {
-            **row,
+            "group": row["group"],
+            "state": row["state"],
             "members": member_counts.get(row["group"], 0),
             "partitions": partition_counts.get(row["group"], 0),
+            "assignor in use": row["protocol"],
+            "why it cannot be planned": row["error"],
         }
         for row in of_groups(snapshot.groups).to_pylist()
     ]
-    rows.sort(key=lambda row: (row["error"] is None, row["group"]))
+    rows.sort(key=lambda row: (row["why it cannot be planned"] is None, row["group"]))
     return {
         "snapshot": snapshot.snapshot_id,
         "taken at": dg.MetadataValue.timestamp(snapshot.snapshot_at),
         **({} if snapshot.spread_s is None else {"spread (s)": round(snapshot.spread_s, 3)}),
         "groups": len(rows),
-        "groups that cannot be planned": sum(row["error"] is not None for row in rows),
+        "groups that cannot be planned": sum(
+            row["why it cannot be planned"] is not None for row in rows
+        ),
         "members": members.num_rows,
         "partitions": partitions.num_rows,
-        "by group": table(
-            rows,
-            {
-                "group": "Consumer group",
-                "state": "As its coordinator says",
-                "members": "Members",
-                "partitions": "Partitions of the topics it reads or has committed",
-                "protocol": "The assignor in use",
-                "error": "Why it cannot be planned",
-            },
-        ),
+        "by group": table(rows),
         **others(len(rows)),
     }
 
