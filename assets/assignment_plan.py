@@ -5,7 +5,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 import dagster as dg
-import pyarrow as pa
 
 from assets.candidate_plans import candidate_plans
 from assets.presentation import ROWS
@@ -41,7 +40,6 @@ def assignment_plan(
     policies = current.policies
     warehouse = spark.warehouse()
     outcomes: list[Outcome] = []
-    read: list[pa.Table] = []
     with store.connect() as engine:
         plans = PlanStore(engine, current.source)
         for expired_group, version in plans.expire_due(datetime.now(UTC)):
@@ -50,7 +48,6 @@ def assignment_plan(
             context.log.info("Deciding on %s", plural(len(recent.groups), "group"))
             decided, samples = decide_on(plans, warehouse, recent, policies, datetime.now(UTC))
             outcomes += decided
-            read.append(samples)
             if any(policy.observe for policy in policies):
                 from fairlead.surfaces.backtest.observing import observe  # noqa: PLC0415 - simulation
 
@@ -59,17 +56,11 @@ def assignment_plan(
         reasons = {outcome.decision.group: outcome.stored.reason for outcome in outcomes}
         for group in ordered[:ROWS]:
             context.log.info("Group %s: %s", group, reasons[group])
-        waiting, seen = plans.waiting(ordered), pa.concat_tables(read)
+        waiting = plans.waiting(ordered)
 
-        def describe(groups: Sequence[str], draw: bool) -> dict[str, Any]:  # noqa: FBT001 - `Describe`
-            detail = detail_of(
-                engine,
-                outcomes,
-                waiting,
-                samples=seen,
-                groups=groups,
-                warn=context.log.warning,
-            )
-            return describe_plans(outcomes, groups, detail, current.web, draw)
+        def describe(groups: Sequence[str]) -> dict[str, Any]:
+            warn = context.log.warning
+            detail = detail_of(engine, outcomes, waiting, groups=groups, warn=warn)
+            return describe_plans(outcomes, groups, detail, current.web)
 
-        return materialized(context, ordered, policies, describe)
+        return materialized(context, ordered, current, describe)

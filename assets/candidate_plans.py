@@ -40,13 +40,13 @@ def candidate_plans(
     from fairlead.spark.candidates import write_candidates  # noqa: PLC0415 - Spark, for who needs it
 
     warehouse = spark.warehouse()
-    policies = settings.get().policies
+    current = settings.get()
     computed = []
     for recent in snapshots_of(context, scope_of(context), warehouse, "groups"):
         groups = warehouse.load("groups", recent.snapshot_id)["group"].to_pylist()
         with store.open() as plans:
             known, changes = plans.capacities(groups), plans.last_changes(groups)
-        policy_of = {group: policy_for(group, policies) for group in groups}
+        policy_of = {group: policy_for(group, current.policies) for group in groups}
         if _judged_already(warehouse, recent, policy_of, changes):
             context.log.info("The look that called for this run has judged its groups")
             computed.append(warehouse.load("candidates", recent.snapshot_id, columns=COLUMNS))
@@ -73,8 +73,8 @@ def candidate_plans(
     return materialized(
         context,
         worst_first(candidates),
-        policies,
-        lambda groups, draw: describe(candidates, groups, draw),
+        current,
+        lambda groups: describe(candidates, groups),
     )
 
 

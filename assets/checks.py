@@ -19,7 +19,7 @@ from assets.assignment_plan import assignment_plan
 from assets.group_offsets import group_offsets
 from assets.partition_lag import partition_lag
 from assets.partitions import COHORT
-from assets.presentation import ROWS, table
+from assets.presentation import table
 from assets.published_plan import published_plan
 from assets.resources import KafkaResource, SettingsResource, SparkResource, StoreResource
 from assets.scope import Scope, scope_of
@@ -245,9 +245,6 @@ def _result(
         severity=severity,
         metadata={
             "problems": len(problems),
-            "what": table(
-                [{"problem": problem} for problem in sorted(problems)[:ROWS]],
-                {"problem": "What is wrong, where"},
-            ),
+            "what": table([{"problem": problem} for problem in sorted(problems)]),
         },
     )

@@ -56,8 +56,8 @@ def group_offsets(  # noqa: PLR0917 - Dagster's resources
     return materialized(
         context,
         sorted(seen.samples["group"].to_pylist(), key=lambda group: (group not in failed, group)),
-        current.policies,
-        lambda metadata, _: describe(seen, metadata),
+        current,
+        lambda groups: describe(seen, groups),
     )
 
 

@@ -1,8 +1,6 @@
 """`partition_lag`: how far behind each partition is, and whether it is healthy."""
 
-from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
 import dagster as dg
 import pyarrow as pa
@@ -11,13 +9,10 @@ from assets.group_offsets import group_offsets
 from assets.resources import SettingsResource, SparkResource, StoreResource
 from assets.scope import scope_of
 from assets.shown.cohorts import materialized
-from assets.shown.lag import describe as describe_lag
-from assets.shown.lag import worst_first
+from assets.shown.lag import describe, worst_first
 from assets.steps import snapshots_of, step
 from fairlead.common.words import plural
 from fairlead.domain.policy import policy_for
-from fairlead.store.plans import PlanStore
-from fairlead.store.trend import lag_trend
 
 
 @step(
@@ -39,13 +34,13 @@ def partition_lag(
     from fairlead.spark.lag import write_lag  # noqa: PLC0415 - Spark, for who needs it
 
     warehouse = spark.warehouse()
-    policies = settings.get().policies
+    current = settings.get()
     measured = []
     for recent in snapshots_of(context, scope_of(context), warehouse, "groups"):
         latest = {
             group
             for group in warehouse.load("groups", recent.snapshot_id)["group"].to_pylist()
-            if policy_for(group, policies).auto_offset_reset == "latest"
+            if policy_for(group, current.policies).auto_offset_reset == "latest"
         }
         doing = f"Measuring the lag of {plural(len(recent.groups), 'group')}"
         measure = partial(
@@ -54,12 +49,7 @@ def partition_lag(
         spark.compute(doing, context.log.info, measure)
         measured.append(warehouse.load("lag", recent.snapshot_id))
     lag = pa.concat_tables(measured)
-    with store.connect() as engine:
-        stored = PlanStore(engine).record_lag(lag)
+    with store.open() as plans:
+        stored = plans.record_lag(lag)
         context.log.info("Stored %s rows of lag history", f"{stored:,}")
-
-        def describe(groups: Sequence[str], draw: bool) -> dict[str, Any]:  # noqa: FBT001 - `Describe`
-            trend = lag_trend(engine, groups[0]) if draw and groups else None
-            return describe_lag(lag, groups, trend)
-
-        return materialized(context, worst_first(lag), policies, describe)
+    return materialized(context, worst_first(lag), current, lambda groups: describe(lag, groups))

@@ -64,6 +64,6 @@ def plan_adoption(
     return materialized(
         context,
         least_adherent_first(seen),
-        settings.get().policies,
-        lambda detailed, _: describe(seen, detailed),
+        settings.get(),
+        lambda groups: describe(seen, groups),
     )

@@ -1,4 +1,4 @@
-"""How results are shown in the Dagster UI: tables with the worst first, figures with units.
+"""How results are shown in the Dagster UI: tables with the worst first, links, counts.
 
 Belongs here: library results to Dagster metadata. Does not: computing them.
 """
@@ -9,8 +9,9 @@ from typing import Any, Final, TypeVar
 
 import dagster as dg
 
-from fairlead.surfaces.links import launchpad_url
-from fairlead.surfaces.plots import as_markdown
+from fairlead.common.commands import shell_join
+from fairlead.settings import WebSettings
+from fairlead.surfaces.links import page_url
 
 Thing = TypeVar("Thing")
 
@@ -18,75 +19,80 @@ Thing = TypeVar("Thing")
 ROWS: Final = 40
 DECIMALS: Final = 3
 #: Whole numbers that are names or addresses, not counts: nothing separates their digits.
-NAMES: Final = frozenset({"partition", "version", "offset"})
+NAMES: Final = frozenset({"partition", "version"})
 #: Longer texts are cut: a table is stored with every partition of a run.
 LENGTH: Final = 300
 
 
-def table(rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str]) -> dg.TableMetadataValue:
+def table(rows: Sequence[Mapping[str, Any]]) -> dg.TableMetadataValue:
     """Show rows as a table.
 
     Parameters
     ----------
     rows
-        What to show; at most `ROWS` of them are. Counts are written with separators, as text:
-        the UI shows numbers bare.
-    columns
-        Column name to its description, in order; keys of `rows`.
+        Column name to value, the same columns in each; the first `ROWS` are shown. Counts are
+        written with separators, as text: the UI shows numbers bare.
     """
     return dg.MetadataValue.table(
         records=[
-            dg.TableRecord({name: _cell(name, row[name]) for name in columns})
+            dg.TableRecord({name: _cell(name, value) for name, value in row.items()})
             for row in rows[:ROWS]
         ],
-        schema=dg.TableSchema(
-            columns=[
-                dg.TableColumn(name, description=description)
-                for name, description in columns.items()
-            ]
-        ),
+        schema=dg.TableSchema(columns=[dg.TableColumn(name) for row in rows[:1] for name in row]),
     )
 
 
-def columns_for(groups: Sequence[str], columns: Mapping[str, str]) -> dict[str, str]:
-    """Return a table's columns without the group's name where it would be the same in each row.
-
-    Examples
-    --------
-    >>> columns_for(["orders"], {"group": "Consumer group", "lag": "Records"})
-    {'lag': 'Records'}
-    """
-    return {name: what for name, what in columns.items() if name != "group" or len(groups) > 1}
-
-
 def others(count: int) -> dict[str, str]:
-    """Say what a table of so many rows leaves out, as metadata; nothing if it shows all.
+    """Return, as metadata, how many of `count` groups a table leaves out; nothing if none.
 
     Examples
     --------
     >>> others(3), others(1_040)
-    ({}, {'groups not shown': '1,000: they need less attention than the 40 in the tables'})
+    ({}, {'groups not shown': '1,000: they need less attention than the 40 in the table'})
     """
     if count <= ROWS:
         return {}
-    less = f"{count - ROWS:,}: they need less attention than the {ROWS} in the tables"
+    less = f"{count - ROWS:,}: they need less attention than the {ROWS} in the table"
     return {"groups not shown": less}
 
 
-def picture(svg: str, alt: str) -> dg.MarkdownMetadataValue:
-    """Show a plot."""
-    return dg.MetadataValue.md(as_markdown(svg, alt))
+def link(text: str, url: str) -> dg.MarkdownMetadataValue:
+    """Show a link."""
+    return dg.MetadataValue.md(f"[{text}]({url})")
 
 
-def launchpad(text: str, job: str, op: str, **config: str | int) -> dg.MarkdownMetadataValue:
-    """Link to the launchpad of a job, filled in but for the reason, without which it cannot start.
+def where(web: WebSettings, group: str, version: int | None = None) -> str:
+    """Return where all of a group, or of one of its plans, is shown: a page, else a command.
 
     Examples
     --------
-    >>> launchpad("Reject it", "reject", "reject_plan", version=7).md_str[:60]
-    '[Reject it](/locations/fairlead/jobs/reject/playground/setup'
+    >>> where(WebSettings(url="https://plans.example"), "orders")
+    'https://plans.example/group?group=orders'
+    >>> where(WebSettings(), "orders"), where(WebSettings(), "-a", 7)
+    ('fairlead why orders', 'fairlead plans review -- -a 7')
     """
-    return dg.MetadataValue.md(f"[{text}]({launchpad_url('', job, op, **config)})")
+    command = ["why"] if version is None else ["plans", "review"]
+    if group.startswith("-"):
+        command.append("--")
+    named = [group] if version is None else [group, str(version)]
+    return page_url(web, group, version) or shell_join(["fairlead", *command, *named])
+
+
+def details(
+    text: str, web: WebSettings, group: str, version: int | None = None
+) -> str | dg.MarkdownMetadataValue:
+    """Link to what `where` returns; a command is shown as it is."""
+    place = where(web, group, version)
+    return place if web.url is None else link(text, place)
+
+
+def in_order(
+    things: Iterable[Thing], groups: Sequence[str], group_of: Callable[[Thing], str]
+) -> list[Thing]:
+    """Return what is about some groups, in their order."""
+    place = {group: number for number, group in enumerate(groups)}
+    mine = [thing for thing in things if group_of(thing) in place]
+    return sorted(mine, key=lambda thing: place[group_of(thing)])
 
 
 def _cell(name: str, value: Any) -> str | int | None:
@@ -100,12 +106,3 @@ def _cell(name: str, value: Any) -> str | int | None:
         return f"{round(value, DECIMALS):,}".removesuffix(".0")
     text = str(value)
     return text if len(text) <= LENGTH else f"{text[: LENGTH - 1]}…"
-
-
-def in_order(
-    things: Iterable[Thing], groups: Sequence[str], group_of: Callable[[Thing], str]
-) -> list[Thing]:
-    """Return what is about some groups, in their order."""
-    place = {group: number for number, group in enumerate(groups)}
-    mine = [thing for thing in things if group_of(thing) in place]
-    return sorted(mine, key=lambda thing: place[group_of(thing)])

@@ -75,6 +75,6 @@ def published_plan(
     return materialized(
         context,
         dict.fromkeys([*groups, *(plan.group for plan in done.current)]),
-        settings.get().policies,
-        lambda metadata, _: describe(done.results, done.current, metadata),
+        settings.get(),
+        lambda groups: describe(done.results, done.current, groups),
     )

@@ -35,7 +35,6 @@ from fairlead.store.engine import transaction
 from fairlead.store.history_queries import read_decisions, read_groups, read_history, read_lag
 from fairlead.store.migrate import upgrade
 from fairlead.store.monitoring import DecisionCounts, read_all_groups
-from fairlead.store.trend import lag_trend
 from fairlead.surfaces.web.group import Asked, group_page
 from fairlead.surfaces.web.groups_list import groups_page
 
@@ -299,7 +298,6 @@ PLANNING: Final[dict[str, Action]] = {
     ),
     "fairlead history": lambda store, _names, _turn: read_history(store.engine, "g7", limit=20),
     "fairlead lag": lambda store, _names, _turn: read_lag(store.engine, "g7", limit=20),
-    "a plot of lag": lambda store, _names, _turn: lag_trend(store.engine, "g7"),
     "the page of groups": lambda store, _names, _turn: groups_page(store.engine),
     "a group's page": lambda store, _names, _turn: group_page(store.engine, "g7", Asked("g7-3")),
     "a scrape of metrics": lambda store, _names, _turn: read_all_groups(

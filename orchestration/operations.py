@@ -11,13 +11,13 @@ import dagster as dg
 from pydantic import Field
 
 from assets.about import about
-from assets.presentation import launchpad
+from assets.presentation import link
 from assets.resources import KafkaResource, SettingsResource, StoreResource
 from assets.retry_policy import RETRIES, failing_at_once
 from fairlead.common.words import listed
 from fairlead.domain.policy import policy_for
-from fairlead.domain.records import StoredPlan
 from fairlead.store.retention import prune as prune_store
+from fairlead.surfaces import ways
 from fairlead.workflows.delivery import PublishOptions
 from fairlead.workflows.retirement import retire as retire_group
 from fairlead.workflows.rollback import rollback as roll_group_back
@@ -129,7 +129,9 @@ def rollback_plan(
         )
     else:
         waits = f"version {done.plan.version} waits for a person: launch the job approve for it"
-        effect = {"to approve it": _approval(done.plan), "what happens next": waits}
+        approve = ways.approve(done.plan, "")
+        by = approve.launchpad and link("Open the launchpad of the job approve", approve.launchpad)
+        effect = {"to approve it": by or approve.statement, "what happens next": waits}
     _say(context, metadata | effect)
 
 
@@ -240,17 +242,6 @@ def _say(context: dg.OpExecutionContext, done: Mapping[str, Any]) -> None:
     """Show in the run and in its log what was done and what happens next."""
     context.log.info("What happens next: %s", done["what happens next"])
     context.add_output_metadata(done)
-
-
-def _approval(plan: StoredPlan) -> dg.MarkdownMetadataValue:
-    return launchpad(
-        "Open the launchpad of the job approve",
-        "approve",
-        "approve_plan",
-        group=plan.group,
-        version=plan.version,
-        sha256=plan.sha256,
-    )
 
 
 def _actor(context: dg.OpExecutionContext) -> str | None:

@@ -13,7 +13,7 @@ from assets.plan_adoption import look_at
 from assets.published_plan import publish
 from assets.resources import KafkaResource, SettingsResource, StoreResource
 from assets.shown import adoption, publication
-from assets.shown.cohorts import if_possible
+from assets.shown.cohorts import shown
 from fairlead.domain.cohorts import cohort_of
 from fairlead.workflows.adoption import PATIENCE_S
 from orchestration.outages import AWAY
@@ -57,8 +57,11 @@ def publish_approved(
         except AWAY as error:  # what was decided has been decided
             context.log.warning("Not published by this run: %s", error)
             return {"what happens next": _LATER}
-        metadata = if_possible(
-            context.log, lambda: publication.describe(done.results, done.current, [group])
+        metadata = shown(
+            context.log,
+            [group],
+            current.web,
+            lambda groups: publication.describe(done.results, done.current, groups),
         )
         _show(context, "published_plan", group, settings, metadata)
         for refused in (result for result in done.results if result.position is None):
@@ -77,7 +80,9 @@ def publish_approved(
         except AWAY as error:
             context.log.warning("Published; who follows it is not known: %s", error)
         else:
-            adopted = if_possible(context.log, lambda: adoption.describe(seen, [group]))
+            adopted = shown(
+                context.log, [group], current.web, lambda groups: adoption.describe(seen, groups)
+            )
             _show(context, "plan_adoption", group, settings, adopted)
             where["followed"] = adopted.get("followed", "not known")
     return {"state": plan.state, **where, "what happens next": following}

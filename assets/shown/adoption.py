@@ -28,30 +28,12 @@ def describe(seen: Sequence[Observed], groups: Sequence[str]) -> dict[str, Any]:
     read = [observed.adoption for observed in mine if observed.adoption]
     planned = sum(adoption.planned for adoption in read)
     as_planned = sum(adoption.as_planned for adoption in read)
-    metadata: dict[str, Any] = {"followed": _verdict(mine, as_planned, planned)}
-    if planned:
-        metadata["adherence"] = adherence(as_planned, planned)
-    if held_up := {observed.plan.group: observed.held_up for observed in mine if observed.held_up}:
-        metadata["held up by"] = "; ".join(
-            f"{group}: {who}" if len(groups) > 1 else who for group, who in held_up.items()
-        )
-    if mine and mine[0].adoption:
-        if len(groups) > 1:
-            metadata["shown in detail"] = mine[0].plan.group
-        metadata["version"] = mine[0].plan.version
-    if len(groups) > 1:
-        metadata["by group"] = table(
-            [_row(observed) for observed in mine],
-            {
-                "group": "Consumer group, the least adherent first",
-                "version": "The published version",
-                "adherence": "Share of partitions that their planned member owns",
-                "note": "Why the live assignment could not be read, or who holds the group up",
-            },
-        )
-    return metadata | {
+    return {
+        "followed": _verdict(mine, as_planned, planned),
+        "adherence": adherence(as_planned, planned),
         "groups with a published plan": len(mine),
         "followed to the letter": sum(_adherence(observed) == 1 for observed in mine),
+        "by group": table([_row(observed) for observed in mine]),
         **others(len(mine)),
     }
 
@@ -79,5 +61,5 @@ def _row(observed: Observed) -> dict[str, Any]:
         "group": observed.plan.group,
         "version": observed.plan.version,
         "adherence": percent(adoption.adherence if adoption else None),
-        "note": observed.error or observed.held_up,
+        "why not read, or who holds it up": observed.error or observed.held_up,
     }

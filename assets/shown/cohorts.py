@@ -10,23 +10,23 @@ from typing import Any, Final
 
 import dagster as dg
 
+from assets.presentation import details
 from assets.scope import scope_of
 from fairlead.domain.cohorts import cohort_of
 from fairlead.domain.policy import Policy
+from fairlead.settings import Settings, WebSettings
 
 #: Cohorts of one run that show their own groups.
 DETAILED: Final = 50
-#: Those of them that show plots: each takes a tenth of a second, and tens of kilobytes.
-DRAWN: Final = 20
 
-#: The groups to show, the worst first, and whether to draw: returns the metadata.
-Describe = Callable[[Sequence[str], bool], Mapping[str, Any]]
+#: Returns the metadata of groups, which are given with the worst first.
+Describe = Callable[[Sequence[str]], Mapping[str, Any]]
 
 
 def materialized(
     context: dg.AssetExecutionContext,
     groups: Iterable[str],
-    policies: Sequence[Policy],
+    settings: Settings,
     describe: Describe,
 ) -> dg.MaterializeResult[None]:
     """Return the result of a step that shows every cohort its own groups.
@@ -37,24 +37,24 @@ def materialized(
         Of the step.
     groups
         Those that the run was about, the one that needs attention most first.
-    policies
-        Say which cohort a group belongs to.
+    settings
+        Their policies define which cohort a group belongs to.
     describe
         Makes the metadata of some groups.
     """
     scope = scope_of(context)
 
-    def shown(groups: Sequence[str], draw: bool) -> Mapping[str, Any]:  # noqa: FBT001 - `Describe`
-        return if_possible(context.log, lambda: describe(groups, draw))
+    def show(groups: Sequence[str]) -> Mapping[str, Any]:
+        return shown(context.log, groups, settings.web, describe)
 
-    cohorts = gathered(groups, scope.cohorts, policies)
+    cohorts = gathered(groups, scope.cohorts, settings.policies)
     if len(cohorts) == 1:
         (members,) = cohorts.values()  # a snapshot may hold groups of other cohorts
-        return dg.MaterializeResult(metadata=shown(members, True))  # noqa: FBT003 - typed
+        return dg.MaterializeResult(metadata=show(members))
     if scope.chosen:
-        return _said_of_each(context, cohorts, shown)
-    for place, (cohort, members) in enumerate(islice(cohorts.items(), DETAILED)):
-        context.add_asset_metadata(shown(members, place < DRAWN), partition_key=cohort)
+        return _said_of_each(context, cohorts, show)
+    for cohort, members in islice(cohorts.items(), DETAILED):
+        context.add_asset_metadata(show(members), partition_key=cohort)
     if len(cohorts) <= DETAILED:
         return dg.MaterializeResult()
     run = (
@@ -64,19 +64,23 @@ def materialized(
     return dg.MaterializeResult(metadata={"planned together": run})
 
 
-def if_possible(
-    log: dg.DagsterLogManager, describe: Callable[[], Mapping[str, Any]]
+def shown(
+    log: dg.DagsterLogManager, groups: Sequence[str], web: WebSettings, describe: Describe
 ) -> Mapping[str, Any]:
-    """Return what is to be shown of a step that has done its work: showing it must not fail it."""
+    """Return what a step shows of groups, with a link to the page of the first.
+
+    An error is logged and shown instead: the step has done its work, and must not fail now.
+    """
+    first = {"details": details("Open the group's page", web, groups[0])} if groups else {}
     try:
-        return describe()
+        return {**describe(groups), **first}
     except Exception as error:
         log.exception("What this step did cannot be shown; it is done")
         return {"not shown": f"{type(error).__name__}: {error}"}
 
 
 def _said_of_each(
-    context: dg.AssetExecutionContext, cohorts: Mapping[str, Sequence[str]], describe: Describe
+    context: dg.AssetExecutionContext, cohorts: Mapping[str, Sequence[str]], show: Describe
 ) -> dg.MaterializeResult[None]:
     """Say of every cohort but the run's partition that it was materialized; Dagster says of that.
 
@@ -84,7 +88,7 @@ def _said_of_each(
     """
     own: Mapping[str, Any] = {}
     for place, (cohort, members) in enumerate(cohorts.items()):
-        metadata = describe(members, place < DRAWN) if place < DETAILED else {}
+        metadata = show(members) if place < DETAILED else {}
         if cohort == context.partition_key:
             own = metadata
         else:

@@ -21,28 +21,27 @@ def describe(snapshot: GroupSnapshot, groups: Sequence[str]) -> dict[str, Any]:
         pc.list_value_length(samples[name]).to_pylist() for name in ("members", "end")
     )
     rows = [
-        {**row, "members": here, "partitions": read}
+        {
+            "group": row["group"],
+            "state": row["state"],
+            "members": here,
+            "partitions": read,
+            "assignor in use": row["protocol"],
+            "why it cannot be planned": row["error"],
+        }
         for row, here, read in zip(described, members, partitions, strict=True)
     ]
-    rows.sort(key=lambda row: (row["error"] is None, row["group"]))
+    rows.sort(key=lambda row: (row["why it cannot be planned"] is None, row["group"]))
     return {
         "snapshot": snapshot.snapshot_id,
         "taken at": dg.MetadataValue.timestamp(snapshot.snapshot_at),
         **({} if snapshot.spread_s is None else {"spread (s)": round(snapshot.spread_s, 3)}),
         "groups": len(rows),
-        "groups that cannot be planned": sum(row["error"] is not None for row in rows),
+        "groups that cannot be planned": sum(
+            row["why it cannot be planned"] is not None for row in rows
+        ),
         "members": sum(members),
         "partitions": sum(partitions),
-        "by group": table(
-            rows,
-            {
-                "group": "Consumer group",
-                "state": "As its coordinator says",
-                "members": "Members",
-                "partitions": "Partitions of the topics it reads or has committed",
-                "protocol": "The assignor in use",
-                "error": "Why it cannot be planned",
-            },
-        ),
+        "by group": table(rows),
         **others(len(rows)),
     }

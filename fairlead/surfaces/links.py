@@ -1,4 +1,4 @@
-"""Links between what people look at: a plan's review, what an asset shows, a job's launchpad.
+"""Links between what people look at: a group's page, a review, an asset, a job's launchpad.
 
 Belongs here: how addresses are put together. Does not: who serves them (`web`, Dagster), or how a
 page or a plan's metadata words them.
@@ -15,18 +15,26 @@ from fairlead.settings import WebSettings
 LOCATION: Final = "fairlead"
 
 
-def review_url(web: WebSettings, group: str, version: int) -> str | None:
-    """Return the address of a plan's review, or None where no setting says who serves it.
+def page_url(web: WebSettings, group: str, version: int | None = None) -> str | None:
+    """Return the address of a group's page, or of the review of a version of its plan.
+
+    Returns
+    -------
+    None: no setting says where pages are served.
 
     Examples
     --------
-    >>> review_url(WebSettings(url="https://plans.example/"), "orders & more", 7)
-    'https://plans.example/review?group=orders%20%26%20more&version=7'
-    >>> review_url(WebSettings(), "orders", 7)
+    >>> web = WebSettings(url="https://plans.example/")
+    >>> page_url(web, "orders & more")
+    'https://plans.example/group?group=orders%20%26%20more'
+    >>> page_url(web, "orders", 7)
+    'https://plans.example/review?group=orders&version=7'
+    >>> page_url(WebSettings(), "orders")
     """
     if web.url is None:
         return None
-    return f"{web.url}/review?{urlencode({'group': group, 'version': version}, quote_via=quote)}"
+    page, of_version = ("group", {}) if version is None else ("review", {"version": version})
+    return f"{web.url}/{page}?{urlencode({'group': group, **of_version}, quote_via=quote)}"
 
 
 def asset_url(base: str | None, asset: str, cohort: str) -> str | None:

@@ -8,7 +8,7 @@ import dagster as dg
 import pytest
 from dagster_shared.yaml_utils import load_run_config_yaml
 
-from assets.presentation import launchpad
+from fairlead.surfaces.links import launchpad_url
 from orchestration.definitions import build_defs
 from tests.fairlead.store.test_history import lag_table
 from tests.orchestration.conftest import StartConsumers
@@ -93,9 +93,8 @@ def test_prune_drops_the_days_beyond_retention(pipeline: Pipeline, unique_name: 
 
 def test_link_to_the_launchpad_lacks_the_reason_alone() -> None:
     """What `assignment_plan` shows of a plan that waits is a configuration of the job."""
-    link = launchpad("Approve", "approve", "approve_plan", group="a: b", version=7, sha256="ab")
-    filled_in = str(link.md_str).removesuffix(")").partition("?config=")[2]
-    config: Any = load_run_config_yaml(unquote(filled_in))
+    link = launchpad_url("", "approve", "approve_plan", group="a: b", version=7, sha256="ab")
+    config: Any = load_run_config_yaml(unquote(link.partition("?config=")[2]))
     job = build_defs().resolve_job_def("approve")
     with pytest.raises(dg.DagsterInvalidConfigError, match="reason must not be None"):
         dg.validate_run_config(job, config)

@@ -1,23 +1,20 @@
-"""The full plots: consumers before and after, what moves buy, lag over time.
+"""The plots of a review: consumers before and after, what moves buy.
 
-Belongs here: one function a plot, figures in, SVG out. Does not: the look (`style`), what stands
-in a line of text (`inline`).
+Belongs here: one function a plot, figures in, SVG out. Does not: the look (`style`), what changes
+over time (`over_time`).
 
 What is drawn is bounded, however large the group. Unknown values (None, NaN) leave a gap.
 """
 
 import math
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from fairlead.common.words import times
 from fairlead.domain.candidate_figures import SnapshotCandidate
 from fairlead.domain.consumers import ConsumerChange
-from fairlead.surfaces.plots.series import cuts, peaks
 from fairlead.surfaces.plots.style import (
     AFTER,
     BEFORE,
@@ -39,11 +36,8 @@ Metrics = Mapping[str, Any]
 
 CONSUMERS: Final = 30
 """More bars than that cannot be told apart."""
-POINTS: Final = 400
-"""More points in time than that fall on the same pixels."""
 _MARKERS: Final = "osD^vPX*"
 _LINEAR: Final = 10
-_AROUND: Final = np.timedelta64(30, "m")
 
 
 def consumers(changes: Sequence[ConsumerChange]) -> str:
@@ -147,49 +141,6 @@ def frontier(
         return svg_text(figure)
 
 
-def lag_history(
-    at: Sequence[datetime], total: Sequence[float | None], heaviest: Sequence[float | None]
-) -> str:
-    """Draw a group's lag over time: all of it, and that of its heaviest partition.
-
-    Parameters
-    ----------
-    at
-        Time-zone-aware, ascending. Of more than `POINTS` times the peaks are drawn.
-    total, heaviest
-        In records, one a time; None or NaN where unknown.
-
-    Examples
-    --------
-    >>> "heaviest partition" in lag_history([datetime(2026, 1, 1, tzinfo=UTC)], [9.0], [4.0])
-    True
-    """
-    with drawing():
-        figure, axes = canvas(3.0)
-        if not at:
-            return nothing(figure, axes, "no history yet")
-        times = np.array([time.astimezone(UTC).replace(tzinfo=None) for time in at], "M8[us]")
-        firsts = times[cuts(len(at), POINTS)]
-        for values, colour, label in (
-            (total, BEFORE, "all partitions"),
-            (heaviest, AFTER, "heaviest partition"),
-        ):
-            highest = peaks(values, POINTS)
-            axes.plot(firsts, highest, color=colour, label=label)
-            axes.plot(firsts, np.where(_alone(highest), highest, np.nan), color=colour, marker=".")
-            axes.fill_between(firsts, highest, color=colour, alpha=0.2, linewidth=0)
-        if len(at) == 1:
-            axes.set_xlim(firsts[0] - _AROUND, firsts[0] + _AROUND)
-        axes.set_ylim(0, 1.05 * max(float(axes.dataLim.y1), 1.0) if axes.has_data() else 1.0)
-        records(axes.yaxis)
-        axes.set_xlabel("time (UTC)")
-        axes.set_ylabel("lag (records)")
-        axes.set_title("Lag over time")
-        axes.grid()
-        legend(figure, axes)
-        return svg_text(figure)
-
-
 def _mark(axes: "Axes", placed: Sequence[tuple[str, Metrics]], chosen: str | None) -> None:
     """Mark candidates by moves and lateness, the chosen one as a ring around the others."""
     for place, (assignor, metrics) in enumerate(
@@ -238,10 +189,3 @@ def _title(what: str, drawn: int, existing: int, of: str) -> str:
 
 def _known(value: float | None) -> bool:
     return value is not None and math.isfinite(value)
-
-
-def _alone(values: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
-    """Tell which values stand between gaps, where a line shows nothing."""
-    gap = np.pad(np.isnan(values), 1, constant_values=True)
-    alone: npt.NDArray[np.bool_] = gap[:-2] & gap[2:]
-    return alone

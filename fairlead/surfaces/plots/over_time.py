@@ -1,7 +1,7 @@
 """Plots that stand in a page's own markup: lines over time, and who owned what as a strip.
 
 Belongs here: SVG by hand, in under a millisecond: a group's page has several. Does not: plots that
-need axes of any kind (`charts`), what stands in a line of text (`inline`).
+need axes of any kind (`charts`).
 
 Names are told apart by colour and by dashes or letters; every plot says by `title` what it shows.
 """

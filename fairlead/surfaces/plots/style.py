@@ -5,6 +5,7 @@ Belongs here: the look. Does not: what a plot shows (`charts`).
 matplotlib is imported when something is drawn: it takes as long as all else that a run imports.
 """
 
+from base64 import b64encode
 from collections.abc import Iterator
 from contextlib import contextmanager
 from io import StringIO
@@ -41,7 +42,6 @@ _STYLE: Final[Any] = {  # typed by matplotlib as literals of all its settings
     "legend.framealpha": 0.0,
     "legend.fontsize": "small",
     "savefig.transparent": True,
-    "date.converter": "concise",
     "font.sans-serif": ["DejaVu Sans", "Verdana", "Arial", "sans-serif"],
     "text.parse_math": False,  # names may hold dollar signs
     "svg.fonttype": "none",
@@ -78,6 +78,17 @@ def nothing(figure: "Figure", axes: "Axes", why: str) -> str:
     axes.text(0.5, 0.5, why, ha="center", va="center", transform=axes.transAxes)
     figure.set_figheight(1.0)
     return svg_text(figure)
+
+
+def data_uri(svg: str) -> str:
+    """Write an SVG as the address of an image that needs no network.
+
+    Examples
+    --------
+    >>> data_uri("<svg/>")
+    'data:image/svg+xml;base64,PHN2Zy8+'
+    """
+    return f"data:image/svg+xml;base64,{b64encode(svg.encode()).decode()}"
 
 
 def svg_text(figure: "Figure") -> str:

@@ -27,9 +27,8 @@ from fairlead.domain.policy import Policy, policy_for
 from fairlead.store.brakes import brakes_on
 from fairlead.store.hindsight import rests
 from fairlead.store.history_queries import Row, read_groups
-from fairlead.surfaces import offers, plots
+from fairlead.surfaces import offers, plots, ways
 from fairlead.surfaces.links import asset_url
-from fairlead.surfaces.review import ways
 from fairlead.surfaces.review.facts import Facts, gather
 from fairlead.surfaces.review.risks import risks
 from fairlead.surfaces.templates import environment

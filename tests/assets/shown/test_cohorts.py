@@ -6,24 +6,24 @@ from typing import Any
 import dagster as dg
 
 from assets.shown import cohorts
+from fairlead.settings import Settings, WebSettings
 from orchestration.runs import range_tags
 
 SINGLE_RUN = dg.BackfillPolicy.single_run()
 
 
 def test_of_very_many_cohorts_those_that_need_attention_show_their_own() -> None:
-    """What is added to one partition costs a look at all: it is bounded, and so are the plots."""
+    """What is added to one partition costs a look at all: it is bounded."""
     keys = [f"cohort-{n}" for n in range(120)]
-    described: list[tuple[str, bool]] = []
+    described: list[str] = []
 
-    def describe(groups: Sequence[str], draw: bool) -> dict[str, Any]:  # noqa: FBT001 - `Describe`
-        (group,) = groups
-        described.append((group, draw))
+    def describe(groups: Sequence[str]) -> dict[str, Any]:
+        described.extend(groups)
         return {"groups": len(groups)}
 
     @dg.asset(partitions_def=dg.StaticPartitionsDefinition(keys), backfill_policy=SINGLE_RUN)
     def step(context: dg.AssetExecutionContext) -> dg.MaterializeResult[None]:
-        return cohorts.materialized(context, reversed(keys), [], describe)
+        return cohorts.materialized(context, reversed(keys), Settings(), describe)
 
     with dg.DagsterInstance.ephemeral() as instance:
         result = dg.materialize([step], instance=instance, tags=range_tags(keys[0], keys[-1]))
@@ -31,8 +31,7 @@ def test_of_very_many_cohorts_those_that_need_attention_show_their_own() -> None
         materialization.partition: dict(materialization.metadata)
         for materialization in result.asset_materializations_for_node("step")
     }
-    assert [group for group, _ in described] == keys[: -cohorts.DETAILED - 1 : -1]
-    assert sum(draw for _, draw in described) == cohorts.DRAWN
+    assert described == keys[: -cohorts.DETAILED - 1 : -1]
     assert [key for key in keys if "groups" in events[key]] == keys[-cohorts.DETAILED :]
     assert all("one of 120 cohorts" in str(event["planned together"]) for event in events.values())
 
@@ -43,23 +42,28 @@ def test_a_partition_shows_its_own_groups_whatever_the_snapshot_holds() -> None:
     @dg.asset(partitions_def=dg.StaticPartitionsDefinition(["orders", "billing"]))
     def step(context: dg.AssetExecutionContext) -> dg.MaterializeResult[None]:
         found = ["billing", "orders"]
-        return cohorts.materialized(context, found, [], lambda groups, _: {"groups": str(groups)})
+        settings = Settings(web=WebSettings(url="https://plans.example"))
+        return cohorts.materialized(context, found, settings, lambda names: {"groups": str(names)})
 
     with dg.DagsterInstance.ephemeral() as instance:
         result = dg.materialize([step], instance=instance, partition_key="orders")
     (event,) = result.asset_materializations_for_node("step")
-    assert event.metadata == {"groups": dg.MetadataValue.text("['orders']")}
+    page = "[Open the group's page](https://plans.example/group?group=orders)"
+    assert event.metadata == {
+        "groups": dg.MetadataValue.text("['orders']"),
+        "details": dg.MetadataValue.md(page),
+    }
 
 
 def test_what_cannot_be_shown_fails_no_step() -> None:
     """Of a plan without a row of balances, say: it was stored before, and has to be published."""
 
-    def describe(groups: Sequence[str], draw: bool) -> dict[str, Any]:  # noqa: ARG001, FBT001 - `Describe`
+    def describe(groups: Sequence[str]) -> dict[str, Any]:  # noqa: ARG001 - `Describe`
         raise KeyError("orders", 7)
 
     @dg.asset(partitions_def=dg.StaticPartitionsDefinition(["orders", "billing"]))
     def step(context: dg.AssetExecutionContext) -> dg.MaterializeResult[None]:
-        return cohorts.materialized(context, ["orders"], [], describe)
+        return cohorts.materialized(context, ["orders"], Settings(), describe)
 
     with dg.DagsterInstance.ephemeral() as instance:
         result = dg.materialize([step], instance=instance, partition_key="orders")

@@ -2,15 +2,10 @@
 
 from typing import Any
 
-import pyarrow as pa
-import pytest
-
-from assets.shown import candidates, plans
+from assets.shown import plans
 from fairlead.domain.approval import ApprovalDecision
-from fairlead.domain.candidate_figures import OBSERVED
 from fairlead.domain.records import Findings, StoredDecision
 from fairlead.settings import WebSettings
-from fairlead.spark.planning import CANDIDATES
 from fairlead.workflows.proposal import Outcome
 from tests.fairlead.store.conftest import make_draft, make_metrics
 
@@ -36,7 +31,7 @@ def decided(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
         group="orders", snapshot_id="s1", outcome="plan", reason="", plan=None, created=True
     )
     outcome = Outcome(draft, stored, ApprovalDecision(approved=False, reason="waits"))
-    return plans.describe([outcome], ["orders"], None, WebSettings(), draw=False)
+    return plans.describe([outcome], ["orders"], None, WebSettings())
 
 
 def test_a_decision_shows_gigabytes_and_money_before_and_after() -> None:
@@ -50,28 +45,14 @@ def test_a_decision_shows_gigabytes_and_money_before_and_after() -> None:
 def test_evidence_comes_second_and_figures_are_one_table() -> None:
     """What a person reads first stands first; with a plan or without."""
     facts = decided({"late_s": 700.0}, {"late_s": 20.0})
-    assert list(facts) == ["decision", "diagnosis", "evidence", "how many consumers", "figures"]
-    assert figures(facts)["late, forecast"] == ("12 min", "20 s")
+    order = ["decision", "diagnosis", "evidence", "how many consumers", "figures", "by group"]
+    assert list(facts)[: len(order)] == order
+    assert figures(facts)["forecast lag"] == ("12 min", "20 s")
+    (row,) = facts["by group"].records
+    assert row.data["forecast lag"] == "12 min \N{RIGHTWARDS ARROW} 20 s"
 
 
 def figures(facts: dict[str, Any]) -> dict[str, tuple[str, str]]:
     """Return what is told of a figure: as it is, and as planned."""
     rows = [record.data for record in facts["figures"].records]
     return {row["figure"]: (row["as it is"], row["as planned"]) for row in rows}
-
-
-@pytest.mark.parametrize("known", [True, False])
-def test_candidates_have_columns_for_it_where_it_is_known(known: bool) -> None:  # noqa: FBT001
-    """Beside the other figures of each, and no empty columns."""
-    far = {OBSERVED: BEFORE, "sticky": AFTER}
-    table = pa.Table.from_pylist(
-        [
-            {"group": "orders", "assignor": name, **make_metrics(**(figures if known else {}))}
-            for name, figures in far.items()
-        ],
-        CANDIDATES,
-    )
-    facts = candidates.describe(table, ["orders"], draw=False)
-    records = [record.data for record in facts["candidates"].records]
-    told = [(row.get("from other racks"), row.get("which costs")) for row in records]
-    assert told == ([("12.5 GB", "0.25"), ("1.00 GB", "0.02")] if known else [(None, None)] * 2)

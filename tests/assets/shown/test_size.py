@@ -1,7 +1,7 @@
 """What steps show stays small, however large the fleet and the group, however long the names."""
 
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 from uuid import uuid4
 
@@ -18,7 +18,6 @@ from fairlead.domain.candidate_figures import OBSERVED
 from fairlead.domain.records import PlanDraft, StoredDecision, StoredPlan
 from fairlead.settings import WebSettings
 from fairlead.spark.planning import CANDIDATES
-from fairlead.store.trend import SNAPSHOTS, LagTrend
 from fairlead.wire.document import MemberShare, content_hash
 from fairlead.workflows.adoption import Adoption, Observed
 from fairlead.workflows.proposal import Outcome
@@ -36,7 +35,7 @@ ASSIGNORS = [OBSERVED, "sticky-lag-aware", "lag-aware", "sticky", "fair", "round
 
 
 def test_lag_of_a_fleet() -> None:
-    """Its heaviest partitions, and the history of one group."""
+    """Its heaviest partitions."""
     rows = len(GROUPS) * 10
     measured = pa.table(
         {
@@ -51,10 +50,8 @@ def test_lag_of_a_fleet() -> None:
             "status": ["STALL"] * rows,
         }
     )
-    values = tuple(float(n * n % 9_973) for n in range(SNAPSHOTS))
-    at = tuple(SNAPSHOT_AT + timedelta(minutes=15 * n) for n in range(SNAPSHOTS))
     ordered = lag.worst_first(measured)
-    facts = lag.describe(measured, ordered, LagTrend(at, values, values))
+    facts = lag.describe(measured, ordered)
     assert ordered[0] == GROUPS[-1]
     assert facts["total lag (records)"] == rows * (rows - 1) // 2 * 1_000_003
     assert size_of(facts) < MOST_BYTES
@@ -81,8 +78,8 @@ def test_candidates_of_a_fleet() -> None:
     )
     groups = candidates.worst_first(table)
     assert groups[0] == GROUPS[299]
-    facts = candidates.describe(table, groups, draw=True)
-    assert len(facts["diagnoses"].records) == ROWS
+    facts = candidates.describe(table, groups)
+    assert len(facts["by group"].records) == ROWS
     assert size_of(facts) < MOST_BYTES
 
 
@@ -126,7 +123,7 @@ def large() -> tuple[PlanDraft, StoredPlan]:
 @pytest.mark.long
 @pytest.mark.parametrize("groups", [GROUPS[:1], GROUPS], ids=["one group", "a fleet"])
 def test_plan_of_a_large_group(large: tuple[PlanDraft, StoredPlan], groups: list[str]) -> None:
-    """Its heaviest consumers and moves; of a fleet, also the groups that need attention."""
+    """Its heaviest moves; of a fleet, also the groups that need attention."""
     draft, plan = large
     approval = ApprovalDecision(approved=False, reason=f"waits for a person: {REASON}")
     outcomes = [
@@ -152,12 +149,10 @@ def test_plan_of_a_large_group(large: tuple[PlanDraft, StoredPlan], groups: list
         "member": MEMBERS[1],
         "reason": REASON,
     }
-    before = {name: {TOPIC: range(10)} for name in MEMBERS}
-    history = {"lag_max_before": 10**9, "moves": [move] * PARTITIONS}
-    detail = plans.Detail(plan, plan.verify(), history, make_metrics(), before, approval.reason)
-    facts = plans.describe(outcomes, plans.worst_first(outcomes), detail, WebSettings(), draw=True)
-    assert len(facts["moves"].records) == plans.ROWS_OF_A_PLAN
-    assert facts.get("plans", 1) == len(groups)
+    detail = plans.Detail(plan, [move] * PARTITIONS, make_metrics(), approval.reason)
+    facts = plans.describe(outcomes, plans.worst_first(outcomes), detail, WebSettings())
+    assert len(facts["moves"].records) == plans.MOVES
+    assert facts["plans"] == len(groups)
     assert size_of(facts) < MOST_BYTES
 
 
@@ -175,7 +170,7 @@ def test_publication_and_adoption_of_a_fleet(large: tuple[PlanDraft, StoredPlan]
         for place, published in enumerate(in_force)
     ]
     facts = adoption.describe(seen, adoption.least_adherent_first(seen))
-    assert facts["shown in detail"] == GROUPS[0]
+    assert facts["by group"].records[0].data["group"] == GROUPS[0]
     assert size_of(facts) < MOST_BYTES
 
 

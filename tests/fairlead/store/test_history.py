@@ -25,7 +25,6 @@ from fairlead.store.history_queries import (
 )
 from fairlead.store.monitoring import _LAG
 from fairlead.store.retention import prune
-from fairlead.store.trend import lag_trend
 from tests.logins import Login
 from tests.stored import record_adoption, record_decision
 
@@ -108,7 +107,6 @@ def test_topics_that_a_group_has_left_are_apart(store: PlanStore, engine: Engine
     (by_topic,) = read_lag_by_topic(engine, "orders")
     assert (by_topic["partitions"], by_topic["lag"]) == (2, 10)
     assert [row["lag"] for row in read_lag_by_member(engine, "orders")] == [10, 0]
-    assert lag_trend(engine, "orders").total == (10.0,)
     assert query(engine, "SELECT count(*) FROM fairlead.partition_work") == [{"count": 2}]
     measured = store.newest_lag("orders")
     assert measured is not None

@@ -9,15 +9,12 @@ import pytest
 from fairlead.domain.candidate_figures import SnapshotCandidate
 from fairlead.domain.consumers import ConsumerChange
 from fairlead.surfaces.plots import (
-    as_markdown,
     consumers,
     frontier,
-    lag_history,
     over_time,
     owners_over_time,
-    sparkline,
 )
-from fairlead.surfaces.plots.charts import CONSUMERS, POINTS
+from fairlead.surfaces.plots.charts import CONSUMERS
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -38,7 +35,6 @@ def test_names_are_drawn_as_they_are(name: str) -> None:
     svg = consumers([ConsumerChange(name, 1, 10, 2, 5)])
     printed = "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in name)
     assert (printed if len(printed) < 40 else "x…x") in "".join(texts(svg))
-    assert texts(sparkline([1, 2], name))
     assert len(svg) < 20_000
 
 
@@ -49,7 +45,6 @@ def test_equal_input_gives_equal_svg() -> None:
     assert consumers(changes) == consumers(changes)
     first, second = (frontier([(0, 150.0)], candidates, chosen="fair") for _ in range(2))
     assert first == second
-    assert lag_history([NOON], [2.0], [1.0]) == lag_history([NOON], [2.0], [1.0])
 
 
 def test_heaviest_consumers_are_drawn() -> None:
@@ -74,41 +69,10 @@ def test_frontier_names_every_candidate() -> None:
     assert not any("broken" in text or "unknown" in text for text in drawn)
 
 
-def test_long_history_keeps_its_peaks() -> None:
-    """However many times there are, a plot has a bounded number of points."""
-    at = [NOON + timedelta(minutes=minute) for minute in range(50 * POINTS)]
-    lags = [5.0] * len(at)
-    peaks = lags.copy()
-    peaks[777] = 9_000.0
-    assert len(lag_history(at, peaks, lags)) < 100_000
-    assert any(text.startswith("8 k") for text in texts(lag_history(at, peaks, lags)))
-
-
-@pytest.mark.parametrize("values", [[], [0.0], [7.0] * 3, [None, 2.0, math.nan, 3.0], [None]])
-def test_empty_constant_and_unknown_values(values: list[float | None]) -> None:
-    """What cannot be drawn leaves a gap, never an error or a warning."""
-    at = [NOON + timedelta(hours=hour) for hour in range(len(values))]
-    assert texts(lag_history(at, values, values[::-1]))
-    assert "nan" not in sparkline(values, "lag")
-
-
 def test_nothing_to_draw_is_said() -> None:
     """A group without consumers or candidates has a plot that says so."""
     assert texts(consumers([])) == ["no consumers"]
     assert texts(frontier([], [], chosen=None)) == ["no candidate has a forecast"]
-
-
-def test_sparkline_shows_in_place() -> None:
-    """The Dagster UI shows markdown of under 1,000 characters without a further click."""
-    values = [float(place * 7919 % 104_729) for place in range(500)]
-    for label in ("total lag 12,345,678 records", "&" * 500, "\N{PILE OF POO}" * 500):
-        assert len(as_markdown(sparkline(values, label), label)) < 1_000
-
-
-def test_markdown_keeps_its_form() -> None:
-    """An alternative text cannot end the image it describes."""
-    markdown = as_markdown("<svg/>", "a](http://b) \n[c")
-    assert markdown.startswith("![a  http:  b    c](data:image/svg+xml;base64,")
 
 
 @pytest.mark.parametrize("name", ["<b>&\"'", "a\x01b", "\u202eb", "x" * 500])

@@ -1,7 +1,7 @@
-"""How a person approves or rejects the very version that the page shows.
+"""How a person approves or rejects a version, by the hash of the document that is shown.
 
 Belongs here: commands and links, quoted so that they work as they stand. Does not: whether they are
-offered (`page`).
+offered (the review, what assets show).
 """
 
 from dataclasses import dataclass
@@ -39,6 +39,11 @@ def approve(plan: StoredPlan, dagster_url: str | None) -> Way:
     """Return how to approve a plan, by its hash.
 
     Under four eyes the Dagster UI offers nothing: its database user is a planner.
+
+    Parameters
+    ----------
+    dagster_url
+        Where the Dagster UI is reached; "" for a link inside it; None: it is not known.
     """
     url = None
     if dagster_url is not None and not plan.four_eyes:
