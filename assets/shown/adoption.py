@@ -5,8 +5,8 @@ from operator import attrgetter
 from typing import Any
 
 from assets.presentation import in_order, others, table
-from fairlead.common.words import percent
-from fairlead.workflows.adoption import Observed, adherence
+from fairlead.domain.figures import FIGURES, adherence
+from fairlead.workflows.adoption import Observed
 
 
 def least_adherent_first(seen: Sequence[Observed]) -> list[str]:
@@ -45,8 +45,8 @@ def _verdict(seen: Sequence[Observed], as_planned: int, planned: int) -> str:
     unread = [observed.error for observed in seen if observed.adoption is None]
     if len(unread) == len(seen):
         return f"not known: {unread[0]}"
-    words = f"{as_planned:,} of {planned:,} partitions are where the plan wants them"
-    words += f" ({percent(adherence(as_planned, planned))})"
+    share = FIGURES["adherence"].text(adherence(as_planned, planned))
+    words = f"{as_planned:,} of {planned:,} partitions are where the plan wants them ({share})"
     return words + (f"; {len(unread):,} groups not read" if unread else "")
 
 
@@ -60,6 +60,6 @@ def _row(observed: Observed) -> dict[str, Any]:
     return {
         "group": observed.plan.group,
         "version": observed.plan.version,
-        "adherence": percent(adoption.adherence if adoption else None),
+        "adherence": FIGURES["adherence"].text(adoption.adherence if adoption else None),
         "why not read, or who holds it up": observed.error or observed.held_up,
     }

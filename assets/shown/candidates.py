@@ -8,8 +8,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from assets.presentation import ROWS, others, table
-from fairlead.common.words import length, listed, percent
+from fairlead.common.words import listed
 from fairlead.domain.candidate_figures import OBSERVED
+from fairlead.domain.figures import FIGURES
 
 #: What is read of the candidates: assignments stay in the warehouse.
 COLUMNS: Final = [
@@ -60,8 +61,9 @@ def _row(row: Mapping[str, Any]) -> dict[str, Any]:
         "group": row["group"],
         "diagnosis": row["diagnosis"],
         "about": listed(sorted(row["names"] or ())),
-        "forecast lag": length(row["late_s"]),
-        "fullest member": percent(row["utilisation"]),
+        **{
+            FIGURES[name].label: FIGURES[name].text(row[name]) for name in ("late_s", "utilisation")
+        },
         "evidence": _evidence(row),
         "decision": row["decision_reason"],
     }

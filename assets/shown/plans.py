@@ -10,7 +10,8 @@ import dagster as dg
 from sqlalchemy import Engine
 
 from assets.presentation import ROWS, details, in_order, link, others, table, where
-from fairlead.common.words import caught_up, gigabytes, length, number, percent, times
+from fairlead.common.words import caught_up
+from fairlead.domain.figures import FIGURES, imbalance
 from fairlead.domain.records import PlanDraft, StoredPlan
 from fairlead.errors import InvalidPlanError, TamperedPlanError
 from fairlead.settings import WebSettings
@@ -25,8 +26,13 @@ Metrics = Mapping[str, Any]
 MOVES: Final = 25
 _LAUNCH: Final = "Open the launchpad, type why, launch"
 _WAITS: Final = "waits for a person"
-_LATE: Final = "forecast lag"
-_HEAVIEST: Final = "heaviest member (records)"
+_LATE: Final = FIGURES["late_s"].label
+_HEAVIEST: Final = FIGURES["lag_max"].label
+#: Figures of a group as it is and as planned.
+_COMPARED: Final = (
+    *("late_s", "utilisation", "lag_max", "imbalance", "topic_spread"),
+    *("rack_gb_per_day", "rack_cost_per_day"),
+)
 #: What a state means for what happens next.
 _FOLLOWING: Final = {
     "approved": "the sensor approved_plans publishes it",
@@ -151,7 +157,7 @@ def _plan(detail: Detail, web: WebSettings) -> dict[str, Any]:
     since = f"since {plan.created_at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
     return {
         "cost": f"partitions: {predicted['moved']:,} moved, {predicted['placed']:,} placed; no "
-        f"assignment's heaviest consumer is below {int(predicted['lag_lower_bound']):,} records",
+        f"assignment's most loaded consumer is below {int(predicted['lag_lower_bound']):,} records",
         "policy": detail.policy or f"version {plan.version} is {plan.state} {since}",
         "state": plan.state,
         "review": details(
@@ -191,20 +197,15 @@ def _figures(metrics: Metrics | None, at: datetime) -> dict[str, str]:
     """Return the balance and forecast of an assignment in words: the figures that are known."""
     if not metrics:
         return {}
-    late_s, lag_max, mean = metrics.get("late_s"), metrics["lag_max"], metrics["lag_mean"]
-    used, spread = metrics.get("utilisation"), metrics["topic_spread"]
-    cost = metrics.get("rack_cost_per_day")
+    known = {**metrics, "imbalance": imbalance(metrics)}
     figures = {
-        _LATE: None if late_s is None else length(late_s),
-        "arrivals at the fullest member, of its capacity": None if used is None else percent(used),
-        "caught up": None if late_s is None else caught_up(metrics.get("caught_up_s"), at),
-        _HEAVIEST: None if lag_max is None else number(lag_max),
-        "heaviest member over the mean": times(float(lag_max) / float(mean)) if mean else None,
-        "worst topic over its even share": None if spread is None else times(spread),
-        "from other racks, a day": gigabytes(metrics.get("rack_gb_per_day")),
-        "which costs, a day": None if cost is None else f"{cost:.2f}",
+        FIGURES[name].label: FIGURES[name].text(known[name])
+        for name in _COMPARED
+        if known.get(name) is not None
     }
-    return {name: text for name, text in figures.items() if text is not None}
+    if metrics.get("late_s") is not None:
+        figures[FIGURES["caught_up_s"].label] = caught_up(metrics.get("caught_up_s"), at)
+    return figures
 
 
 def _row(outcome: Outcome, web: WebSettings) -> dict[str, Any]:

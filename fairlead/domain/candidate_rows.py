@@ -15,6 +15,7 @@ from fairlead.domain.candidate_figures import OBSERVED
 from fairlead.domain.judgement.candidates import Candidate
 from fairlead.domain.judgement.decision import Judgement, Question, judge, together
 from fairlead.domain.judgement.looks import Looks
+from fairlead.domain.judgement.racks import cost_per_day
 from fairlead.domain.looks.lag import LEAST, LOOKED_BACK, partition_statuses
 from fairlead.domain.looks.questions import (
     Group,
@@ -140,7 +141,7 @@ def rows_of(question: Question, judgement: Judgement, planning: PlanningOptions)
 
 def _far(gb_per_day: float | None, price_per_gb: float | None) -> Row:
     """Return what comes from other racks a day, and what it costs."""
-    cost = None if gb_per_day is None or price_per_gb is None else gb_per_day * price_per_gb
+    cost = cost_per_day(gb_per_day, price_per_gb)
     return {"rack_gb_per_day": gb_per_day, "rack_cost_per_day": cost}
 
 

@@ -12,7 +12,7 @@ from typing import Final
 
 from fairlead.common.words import listed, plural
 from fairlead.domain.as_problem import Ownership, assignment_of, planned, problem_of
-from fairlead.domain.figures import adherence as adherence  # noqa: PLC0414 - for assets/shown
+from fairlead.domain.figures import adherence
 from fairlead.domain.groups import LiveGroup
 from fairlead.domain.records import SeenAdoption, StoredPlan
 from fairlead.errors import GroupError, InvalidPlanError, TamperedPlanError

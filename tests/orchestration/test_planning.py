@@ -109,7 +109,7 @@ def test_one_run_takes_a_group_from_lag_to_an_adopted_plan(
     for asset, figures in expected.items():
         assert figures.items() <= numbers(result, asset).items(), asset
     records = metadata(result, "assignment_plan")["figures"].records
-    (heaviest,) = (row.data for row in records if row.data["figure"] == "heaviest member (records)")
+    (heaviest,) = (row.data for row in records if row.data["figure"] == "Most loaded consumer")
     assert (heaviest["as it is"], heaviest["as planned"]) == ("180", f"{predicted:,.0f}")
     (published,) = rows(result, "published_plan", "plans")
     assert f" at offset {record.position.offset}, until " in published["where or why not"]

@@ -37,8 +37,8 @@ def decided(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
 def test_a_decision_shows_gigabytes_and_money_before_and_after() -> None:
     """As it is, and as planned; of groups that name no rack, neither."""
     told = figures(decided(BEFORE, AFTER))
-    assert told["from other racks, a day"] == ("12.5 GB", "1.00 GB")
-    assert told["which costs, a day"] == ("0.25", "0.02")
+    assert told["From other racks, a day"] == ("12.5 GB", "1.00 GB")
+    assert told["Cost of that, a day"] == ("0.25", "0.02")
     assert not any("rack" in name for name in figures(decided({}, {})))
 
 
@@ -47,9 +47,9 @@ def test_evidence_comes_second_and_figures_are_one_table() -> None:
     facts = decided({"late_s": 700.0}, {"late_s": 20.0})
     order = ["decision", "diagnosis", "evidence", "how many consumers", "figures", "by group"]
     assert list(facts)[: len(order)] == order
-    assert figures(facts)["forecast lag"] == ("12 min", "20 s")
+    assert figures(facts)["Forecast lag"] == ("12 min", "20 s")
     (row,) = facts["by group"].records
-    assert row.data["forecast lag"] == "12 min \N{RIGHTWARDS ARROW} 20 s"
+    assert row.data["Forecast lag"] == "12 min \N{RIGHTWARDS ARROW} 20 s"
 
 
 def figures(facts: dict[str, Any]) -> dict[str, tuple[str, str]]:

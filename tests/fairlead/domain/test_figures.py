@@ -57,8 +57,6 @@ OTHERS: Final = {
     ("fairlead/surfaces/survey/page.py", "lag"): "a text that shows the figure",
     ("fairlead/workflows/diagnosing.py", "kept"): "a look that is kept",
     # Second computations, which have yet to take the figure from its home.
-    ("assets/shown/plans.py", "imbalance"): "the same, but 1 where there is nothing to read",
-    ("fairlead/domain/candidate_rows.py", "rack_cost_per_day"): "the same",
     ("fairlead/surfaces/backtest/replay.py", "placed"): "the same",
 }
 #: Names that variables of algorithms have, too: only keys and fields of these names count.
