@@ -13,43 +13,33 @@ from assets.checks import stored_plans
 from assignors.metrics import measure
 from fairlead.domain.as_problem import assignment_of, planned, problem_of
 from fairlead.domain.records import StoredPlan
-from fairlead.domain.snapshot import GROUPS, MEMBERS, OFFSETS, GroupSnapshot
+from fairlead.domain.samples import GroupSnapshot
 from fairlead.wire.document import MemberShare
 from tests.assets.conftest import RunChecks
 from tests.fairlead.store.conftest import SNAPSHOT_AT, MakeDraft
 from tests.pipeline import Pipeline
+from tests.samples import samples
 from tests.stored import record_decision
 
 pytestmark = pytest.mark.postgres
 
-SNAPSHOT: dict[str, Any] = {
-    "snapshot_id": "20260102T030405.000000Z-00000000",
-    "snapshot_at": SNAPSHOT_AT,
-}
+SNAPSHOT_ID = "20260102T030405.000000Z-00000000"
 SOUND = {"orders-1": [0], "orders-2": [1, 2]}
 
 
 def keep_snapshot(pipeline: Pipeline, *, error: str | None = None, other: str = "audit") -> None:
-    """Write a snapshot of the group `orders`, and of another cohort's group that is broken."""
-    groups: list[dict[str, Any]] = [
-        {"group": "orders", "cohort": "orders", "error": error},
-        {"group": other, "cohort": other, "error": "it is broken, and not of this run"},
-    ]
-    offsets: list[dict[str, Any]] = [
-        {"group": "orders", "topic": "t", "partition": 0, "begin_offset": 0, "end_offset": 9},
-        {"group": "orders", "topic": "t", "partition": 1, "begin_offset": 0, "end_offset": 9},
-        {"group": "orders", "topic": "t", "partition": 2, "error": "its leader is gone"},
-    ]
-    pipeline.warehouse.write_snapshot(
-        GroupSnapshot(
-            snapshot_id=SNAPSHOT["snapshot_id"],
-            snapshot_at=SNAPSHOT_AT,
-            spread_s=0.0,
-            offsets=pa.Table.from_pylist([row | SNAPSHOT for row in offsets], OFFSETS),
-            members=MEMBERS.empty_table(),
-            groups=pa.Table.from_pylist([row | SNAPSHOT for row in groups], GROUPS),
-        )
+    """Write a snapshot of the group `orders`, and of another cohort's group that is broken.
+
+    The leader of the last of three partitions is gone.
+    """
+    when: dict[str, Any] = {"sample_id": SNAPSHOT_ID, "at": SNAPSHOT_AT}
+    partitions = {"topics": ["t"], "counts": [3], "begin": [0, 0, -1], "end": [9, 9, -1]}
+    broken = {"topics": [], "counts": [], "error": "it is broken, and not of this run"}
+    rows = samples(
+        when | partitions | {"group": "orders", "error": error}, when | broken | {"group": other}
     )
+    snapshot = GroupSnapshot(SNAPSHOT_ID, SNAPSHOT_AT, 0.0, rows)
+    pipeline.warehouse.write_snapshot(snapshot, cohorts={})
 
 
 def keep_lag(pipeline: Pipeline, lags: list[tuple[int, int]]) -> None:
@@ -62,7 +52,7 @@ def keep_lag(pipeline: Pipeline, lags: list[tuple[int, int]]) -> None:
         {"group": pa.string(), "topic": pa.string(), "partition": pa.int32(), "lag": pa.int64()}
     )
     table = pa.Table.from_pylist(rows, schema)
-    pipeline.warehouse.write("lag", SNAPSHOT["snapshot_id"], table)
+    pipeline.warehouse.write("lag", SNAPSHOT_ID, table)
 
 
 @pytest.fixture

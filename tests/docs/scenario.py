@@ -17,18 +17,15 @@ from sqlalchemy import text
 
 from fairlead.domain.as_problem import planned
 from fairlead.domain.looks.lag import LOOKED_BACK
-from fairlead.domain.looks.look import look_of
-from fairlead.domain.looks.stacks import stacks
 from fairlead.domain.policy import Policy
 from fairlead.spark.lag import lag_of
-from fairlead.spark.warehouse import Place
 from fairlead.store import PlanStore, create_store_engine
 from fairlead.store.migrate import upgrade
 from fairlead.store.outbox import Outbox, PublishRequest
 from fairlead.store.published_records import PublishedRecord
 from fairlead.wire.document import PlanDocument, content_hash
 from fairlead.workflows.adoption import check
-from fairlead.workflows.diagnosing import GroupMemories, JudgedSnapshot, diagnose
+from fairlead.workflows.diagnosing import GroupMemories, diagnose
 from fairlead.workflows.planning_one_group import GroupMemory, plan_group
 from fairlead.workflows.proposal import carry_out
 from tests.docs.simulated import SimulatedGroup
@@ -121,18 +118,17 @@ class _Week:
         memory = GroupMemories(
             store.capacities(names), store.last_changes(names), store.last_looks(names)
         )
-        seen = JudgedSnapshot.of(self._group.snapshot())
+        seen = self._group.snapshot().samples
         diagnosed = diagnose(self._kafka, [seen], POLICIES, memory)
         store.record_findings(diagnosed.found, diagnosed.requests)
 
     def plan(self, moment: datetime) -> None:
         """Look at the group, measure its lag, and decide on it within a minute."""
         self.look(moment)
-        name, store, snapshot = self._name, self._store, self._group.snapshot()
-        samples = self._group.read(moment - LOOKED_BACK, moment)
-        (stack,) = stacks({name: pa.concat_tables([samples, look_of(snapshot)])}, latest=())
-        place = Place("", snapshot.snapshot_id, moment, (name,))
-        store.record_lag(lag_of(place, stack, {name: [[name]]}))
+        name, store = self._name, self._store
+        before = self._group.read(moment - LOOKED_BACK, moment)
+        samples = pa.concat_tables([before, self._group.snapshot().samples])
+        store.record_lag(lag_of({name: samples}))
         memory = GroupMemory(
             store.capacities([name]).get(name, {}), store.last_changes([name]).get(name, ())
         )

@@ -11,15 +11,9 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from fairlead.domain.groups import (
-    GroupDescription,
-    LiveGroup,
-    LiveMember,
-    LogOffsets,
-    TopicCommits,
-)
-from fairlead.domain.looks.look import LOOKS
-from fairlead.domain.snapshot import GroupSnapshot, build_snapshot
+from fairlead.domain.groups import LiveGroup, LiveMember
+from fairlead.domain.samples import SAMPLES, GroupSnapshot
+from tests.samples import samples
 
 MINUTE: Final = timedelta(minutes=1)
 #: Seconds since the last commit, at each sample: half the interval of auto-commit.
@@ -60,7 +54,7 @@ class SimulatedGroup:
         self._owner = np.full(len(rates), -1)
         self._ends = [np.zeros(len(rates))]
         self._begin, self._read = np.zeros((2, len(rates)))
-        self._samples: list[dict[str, Any]] = []
+        self._rows: list[dict[str, Any]] = []
 
     def assign(self, owned: Mapping[str, Collection[int]]) -> None:
         """Give partitions to members."""
@@ -86,55 +80,35 @@ class SimulatedGroup:
         if self._retention is not None and self.now.minute % 10 == 0:  # segment by segment
             self._begin = self._ends[max(0, len(self._ends) - 1 - self._retention)]
         committed = self._read - consumed * COMMIT_AGE_S / 60
-        self._samples.append(
+        self._rows.append(
             {
                 "group": self.name,
+                "sample_id": f"{self.now:%Y%m%dT%H%M}",
                 "at": self.now,
+                "protocol": "fairlead",
                 "topics": [self.name],
                 "counts": [len(end)],
                 "begin": self._begin.astype(int).tolist(),
                 "end": end.astype(int).tolist(),
                 "committed": committed.astype(int).tolist(),
                 "members": self._members,
+                "generations": [1] * len(self._members),
                 "owner": self._owner.tolist(),
             }
         )
 
     def read(self, since: datetime, until: datetime, _groups: Iterable[str] = ()) -> pa.Table:
         """Return the samples before a moment, as the archive does."""
-        rows = [row for row in self._samples if since <= row["at"] < until]
-        return pa.Table.from_pylist(rows, LOOKS)
+        return samples(*(row for row in self._rows if since <= row["at"] < until))
 
     def newest(self, _groups: Iterable[str]) -> pa.Table:
         """Return nothing: a snapshot asks brokers for everything."""
-        return LOOKS.empty_table()
+        return SAMPLES.empty_table()
 
     def snapshot(self, _groups: Iterable[str] = (), **_options: object) -> GroupSnapshot:
         """Return the last sample as brokers would tell it."""
-        last, count = self._samples[-1], len(self._owner)
-        begin, end, committed = (np.array(last[key]) for key in ("begin", "end", "committed"))
-        commits = TopicCommits(np.arange(count, dtype=np.int32), committed, ())
-        return build_snapshot(
-            snapshot_id=f"{self.now:%Y%m%dT%H%M}",
-            snapshot_at=self.now,
-            spread_s=0.0,
-            descriptions={
-                self.name: GroupDescription(
-                    self.name, "Stable", "consumer", "fairlead", self._live_members()
-                )
-            },
-            cohorts={},
-            committed={self.name: {self.name: commits}},
-            log=LogOffsets(
-                {self.name: 0},
-                {self.name: count},
-                begin,
-                end,
-                np.full(count, -1, np.int32),
-                [LogOffsets.GONE_TEXT],
-                {},
-            ),
-        )
+        last = self._rows[-1]
+        return GroupSnapshot(last["sample_id"], last["at"], 0.0, samples(last))
 
     def live(self, _groups: Iterable[str]) -> dict[str, LiveGroup]:
         """Return the group as it is now."""

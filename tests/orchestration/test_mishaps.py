@@ -290,8 +290,8 @@ def test_group_that_crashes_again_and_again_among_many(
         def rebalances(polled: Consumer) -> bool:
             polled.poll(0.2)
             with KafkaGateway(pipeline.settings.kafka) as gateway:
-                (row,) = gateway.snapshot([crashing], patience_s=0.0).groups.to_pylist()
-            return "ebalanc" in (row["error"] or "")
+                (error,) = gateway.snapshot([crashing], patience_s=0.0).samples["error"].to_pylist()
+            return "ebalanc" in (error or "")
 
         eventually(lambda: rebalances(joins), "the group is in a rebalance")
         pipeline.recall(trouble)

@@ -11,7 +11,7 @@ import pytest
 from dagster_shared.serdes import serialize_value
 from dagster_shared.yaml_utils import load_run_config_yaml
 
-from fairlead.domain.snapshot import GROUPS, new_snapshot_id
+from fairlead.domain.samples import GroupSnapshot, new_snapshot_id
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.wire.document import PlanDocument
 from tests.conftest import KafkaTopic
@@ -26,6 +26,7 @@ from tests.pipeline import (
     metadata,
     rows,
 )
+from tests.samples import samples
 from tests.waiting import eventually
 
 pytestmark = [
@@ -184,11 +185,12 @@ def test_run_works_on_its_own_snapshot_whatever_a_clock_has_said(
     """A run whose clock was a day ahead has left tables of tomorrow: nobody works on them."""
     start_consumers(unique_name)
     pipeline.configure(APPROVED_BY_A_PERSON)
-    tomorrow = new_snapshot_id(datetime.now(UTC) + timedelta(days=1))
-    key = {"snapshot_id": tomorrow, "group": unique_name, "cohort": unique_name}
-    ahead = pa.Table.from_pylist([key], GROUPS)
-    for table in ("groups", "lag", "candidates"):
-        pipeline.warehouse.write(table, tomorrow, ahead)
+    at = datetime.now(UTC) + timedelta(days=1)
+    tomorrow = new_snapshot_id(at)
+    row = {"group": unique_name, "sample_id": tomorrow, "at": at, "topics": [], "counts": []}
+    pipeline.warehouse.write_snapshot(GroupSnapshot(tomorrow, at, 0.0, samples(row)), cohorts={})
+    for table in ("lag", "candidates"):
+        pipeline.warehouse.write(table, tomorrow, pa.table({"group": [unique_name]}))
 
     assert pipeline.run("planning", unique_name).success
 

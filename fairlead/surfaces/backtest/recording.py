@@ -27,7 +27,7 @@ from fairlead.surfaces.backtest.speeds import RecordedSpeeds, grown_ends
 #: A replay takes so many steps at most, each a multiple of `_STEP_S`.
 _MOST_STEPS: Final = 20_000
 _STEP_S: Final = 10.0
-#: Commits that come in nearly every step between snapshots may come at any rate.
+#: Commits that come in nearly every step between samples may come at any rate.
 _SEEN: Final = 2.0
 #: Clients' default.
 _AUTO_COMMIT_S: Final = 5.0
@@ -35,12 +35,12 @@ _AUTO_COMMIT_S: Final = 5.0
 
 @dataclass(frozen=True, eq=False)
 class Recording:
-    """L snapshots of M members and P partitions in all.
+    """L samples of M members and P partitions in all.
 
     Parameters
     ----------
     start
-        When the first snapshot was taken.
+        When the first sample was taken.
     roster
         Everybody and everything that was ever there.
     looks
@@ -71,7 +71,11 @@ class Recording:
         looks = looks_of(
             samples, roster.topics, roster.counts, roster.members, latest=latest, every=True
         )
-        looks = replace(looks, owner=np.where(looks.end < 0, np.int32(NONE), looks.owner))
+        unread = _unread_partitions(rows, roster)
+        end = np.where(unread, NONE, looks.end)
+        begin, committed = (np.where(unread, NONE, log) for log in (looks.begin, looks.committed))
+        owner = np.where(end < 0, np.int32(NONE), looks.owner)
+        looks = replace(looks, begin=begin, end=end, committed=committed, owner=owner)
         commit_s = read_commits(looks.last(HISTORY_S, LEAST_LOOKS)).usual_interval_s
         if commit_s <= _SEEN * looks.step:  # as often as anybody looked: more often, likely
             commit_s = _AUTO_COMMIT_S
@@ -86,7 +90,7 @@ class Recording:
 
     @cached_property
     def seconds(self) -> Float64:
-        """When each snapshot was taken, seconds from the first, shape (L,)."""
+        """When each sample was taken, seconds from the first, shape (L,)."""
         seconds: Float64 = self.looks.at - self.looks.at[0]
         return seconds
 
@@ -98,7 +102,7 @@ class Recording:
 
     @cached_property
     def steps(self) -> Int64:
-        """Step at the start of which each snapshot was taken, int64 of shape (L,)."""
+        """Step at the start of which each sample was taken, int64 of shape (L,)."""
         steps: Int64 = np.rint(self.seconds / self.step_s).astype(np.int64)
         return steps
 
@@ -116,13 +120,13 @@ class Recording:
         return late
 
     def latest(self, step: int) -> int:
-        """Return the number of the newest snapshot at the start of a step."""
+        """Return the number of the newest sample at the start of a step."""
         return int(np.searchsorted(self.steps, step, side="right")) - 1
 
     def world(self, seed: int = 0) -> World:
         """Return the world in which all this was seen.
 
-        Records that arrived between two snapshots come in a random step of these.
+        Records that arrived between two samples come in a random step of these.
         """
         looks, steps = self.looks, int(self.steps[-1])
         newest = np.searchsorted(self.steps, np.arange(steps), side="right") - 1
@@ -147,13 +151,13 @@ class Recording:
         )
 
     def _arrivals(self, ends: Int64, rng: np.random.Generator) -> Int64:
-        """Scatter what came between snapshots over the steps between, int64 of shape (N, P)."""
+        """Scatter what came between samples over the steps between, int64 of shape (N, P)."""
         arrivals = np.zeros((int(self.steps[-1]), ends.shape[1]), np.int64)
         since = 0
         for row in range(1, len(ends)):
             first, last = int(self.steps[row - 1]), int(self.steps[row])
             if first == last:
-                continue  # two snapshots in one step: the next interval has it all
+                continue  # two samples in one step: the next interval has it all
             came = ends[row] - ends[since]
             each = np.full(last - first, 1 / (last - first))
             arrivals[first:last] = rng.multinomial(came, each).T
@@ -177,6 +181,16 @@ def replayable(samples: pa.Table) -> tuple[pa.Table, list[tuple[datetime, str]]]
 def _unread(row: Mapping[str, Any]) -> str | None:
     read = {topic for topics in row["subscriptions"] for topic in topics}
     return None if read & set(row["topics"]) else "no member reads a partition"
+
+
+def _unread_partitions(rows: Sequence[Mapping[str, Any]], roster: Roster) -> Mask:
+    """Return which partitions no member subscribes to at each sample, bool of shape (L, P).
+
+    Commits of a topic that the group has left stay for days.
+    """
+    read = [{topic for topics in row["subscriptions"] for topic in topics} for row in rows]
+    unread = np.array([[topic not in topics for topic in roster.topics] for topics in read])
+    return np.repeat(unread, roster.counts, axis=1)
 
 
 def _roster(rows: Sequence[Mapping[str, Any]]) -> Roster:

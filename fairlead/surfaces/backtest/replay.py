@@ -1,6 +1,6 @@
 """One assignor in charge of a recorded group: what would have happened, and what it would cost.
 
-Belongs here: who can be in charge, and the figures of a replay at each snapshot. Does not: the
+Belongs here: who can be in charge, and the figures of a replay at each sample. Does not: the
 recording (`recording`), the simulation (`fairlead.simulation`), the rules of assignment
 (`assignors`) and of policies, nor condensing the result (`report`). Pure.
 """
@@ -24,7 +24,7 @@ from fairlead.simulation.world import Int32
 from fairlead.surfaces.backtest.recording import Recording
 
 RECORDED: Final = "recorded"
-"""The name under which the lateness that was really measured stands, snapshot by snapshot."""
+"""The name under which the lateness that was really measured stands, sample by sample."""
 """The name under which the group's recorded assignments are replayed, as they were."""
 
 _LOOK_S: Final = 60.0
@@ -32,12 +32,12 @@ _LOOK_S: Final = 60.0
 
 @dataclass(frozen=True)
 class Stretch:
-    """What a replay comes to from a snapshot to the next.
+    """What a replay comes to from a sample to the next.
 
     Parameters
     ----------
     at
-        When the next snapshot was taken.
+        When the next sample was taken.
     late_s
         Partition-seconds beyond the policy's objective.
     worst_s
@@ -60,10 +60,10 @@ class Stretch:
 
 
 def replay(recording: Recording, in_charge: str, policy: Policy) -> Iterator[Stretch]:
-    """Put somebody in charge of a recorded group from the first snapshot on.
+    """Put somebody in charge of a recorded group from the first sample on.
 
     - Assignors that do not look at lag (`LAG_BLIND`) decide as they do in consumers, at
-      rebalances: at the first snapshot, where they take over, and whenever members or partitions
+      rebalances: at the first sample, where they take over, and whenever members or partitions
       have changed.
     - The others take over what is there, and plan as often as was recorded. Whether there is a
       plan is judged as the planner judges, with the policy's `objective`, `horizon` and `headroom`;
@@ -179,20 +179,20 @@ class _ByPolicy(ByPlans):
 
     def _approves(self, moment: Moment, judgement: Judgement, owner: Int32) -> bool:
         passed = moment.at - START.timestamp()
-        snapshot = self._recording.latest(round(passed / self._recording.step_s))
+        sample = self._recording.latest(round(passed / self._recording.step_s))
         planned = judgement.planned or judgement.kept
         facts = PlanFacts(
             moved=judgement.moved,
             placed=int(((moment.problem.owner < 0) & (owner >= 0)).sum()),
             improvement=improvement({"late_s": judgement.kept.late_s}, {"late_s": planned.late_s}),
-            statuses=self._recording.statuses(snapshot),
+            statuses=self._recording.statuses(sample),
         )
         when = self._recording.start + timedelta(seconds=passed)
         return decide(self._policy, facts, when).approved
 
 
 def owners_at(recording: Recording, moment: Moment) -> Int32:
-    """Return who owned what of a group at its newest snapshot, int32 of shape (P,)."""
+    """Return who owned what of a group at its newest sample, int32 of shape (P,)."""
     step = round((moment.at - START.timestamp()) / recording.step_s)
     row = recording.looks.owner[recording.latest(step)]
     problem, roster = moment.problem, recording.roster
@@ -240,7 +240,7 @@ def _stretches(
 
 
 def _measured(recording: Recording, objective_s: float) -> Iterator[Stretch]:
-    """Say how late partitions were at each snapshot, from what had been committed."""
+    """Say how late partitions were at each sample, from what had been committed."""
     looks, seconds = recording.looks, recording.seconds
     owner = looks.owner
     moved = ((owner[1:] != owner[:-1]) & (owner[:-1] >= 0) & (owner[1:] >= 0)).sum(axis=1)

@@ -37,7 +37,7 @@ _HEADINGS: Final = (
 
 @dataclass(frozen=True, eq=False)
 class ReplayedCourse:
-    """Somebody in charge from the first snapshot to the last: N stretches between snapshots.
+    """Somebody in charge from the first sample to the last: N stretches between samples.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ class Report:
         What was recorded and what that looks like replayed; then best first: the least lateness,
         then the fewest moves.
     skipped
-        Why snapshots were passed over, and how many for each reason.
+        Why samples were passed over, and how many for each reason.
     """
 
     group: str
@@ -113,14 +113,14 @@ class Report:
         Raises
         ------
         GroupError
-            Fewer than two snapshots could be replayed; the message says why.
+            Fewer than two samples could be replayed; the message says why.
         """
         recorded = stretches.filter(pc.equal(stretches["in_charge"], RECORDED))
         skipped = Counter(recorded["skipped"].drop_null().to_pylist())
         if not recorded["skipped"].null_count:
             reasons = "; ".join(f"{reason} ({count:,})" for reason, count in skipped.most_common(3))
             raise GroupError(
-                f"Group {group} has fewer than two snapshots that can be replayed"
+                f"Group {group} has fewer than two samples that can be replayed"
                 f"{f'; skipped: {reasons}' if reasons else ''}"
             )
         replayed = stretches.filter(pc.is_null(stretches["skipped"]))
@@ -133,7 +133,7 @@ class Report:
         return {
             "group": self.group,
             "to": at[-1].isoformat(),
-            "snapshots": len(at) + 1,
+            "samples": len(at) + 1,
             "skipped": dict(self.skipped),
             "in_charge": [
                 {
@@ -155,7 +155,7 @@ class Report:
         at = self.courses[0].at
         last = at[-1].isoformat(" ", "minutes")[:16]
         table = Table(
-            title=f"Group {self.group}: {len(at) + 1:,} snapshots, until {last} UTC",
+            title=f"Group {self.group}: {len(at) + 1:,} samples, until {last} UTC",
             title_justify="left",
         )
         table.add_column("in charge")

@@ -11,11 +11,9 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from fairlead.archive import LookArchive
-from fairlead.domain.looks.look import LOOKS as LOOKS_SCHEMA
-from fairlead.domain.looks.look import look_of
 from fairlead.domain.policy import Policy
 from fairlead.domain.records import PlanDraft
-from fairlead.domain.snapshot import new_snapshot_id
+from fairlead.domain.samples import SAMPLES, by_partition, new_snapshot_id
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.settings import KafkaSettings
 from fairlead.workflows.planning_one_group import GroupMemory, plan_group
@@ -104,10 +102,14 @@ def test_a_look_knows_racks_and_sizes_where_members_name_theirs(
     with ExitStack() as stack, KafkaGateway(kafka) as gateway:
         joined(kafka, stack, "named", ["r2", "r3"])
         joined(kafka, stack, "plain", [None])
-        snapshot = gateway.snapshot(["named", "plain"])
-        plain = gateway.snapshot(["plain"])
-    rows = [row for row in snapshot.offsets.to_pylist() if row["group"] == "named"]
-    told = {(row["topic"], row["partition"]): row["racks"] for row in rows}
+        both = gateway.snapshot(["named", "plain"]).samples
+        (plain,) = gateway.snapshot(["plain"]).samples.to_pylist()
+    named, beside = both.to_pylist()
+    rows = by_partition(both.slice(0, 1)).to_pylist()
+    told = {
+        (row["topic"], row["partition"]): named["racks"][place]
+        for row, place in zip(rows, named["rack_set"], strict=True)
+    }
     expected = {
         (topic, number): sorted(
             RACKS[broker - 1] for broker in (placed if placed[0] in AWARE else placed[:1])
@@ -116,12 +118,11 @@ def test_a_look_knows_racks_and_sizes_where_members_name_theirs(
         for number, placed in enumerate(every)
     }
     assert told == expected
-    average = [row["log_bytes"] / (row["end_offset"] - row["begin_offset"]) for row in rows]
-    assert all(BYTES <= size <= 1.1 * BYTES for size in average)
-    racks = {row["member"]: row["rack"] for row in snapshot.members.to_pylist()}
-    assert racks == {"named-0": "r2", "named-1": "r3", "plain-0": None}
-    (look,) = look_of(plain).to_pylist()
-    assert (look["racks"], look["rack_set"], look["log_bytes"]) == (None, None, None)
+    for row, size in zip(rows, named["log_bytes"], strict=True):
+        assert BYTES <= size / (row["end"] - row["begin"]) <= 1.1 * BYTES
+    assert (named["members"], named["member_racks"]) == (["named-0", "named-1"], ["r2", "r3"])
+    assert beside["member_racks"] == plain["member_racks"] == [None]
+    assert (plain["racks"], plain["rack_set"], plain["log_bytes"]) == (None, None, None)
 
 
 def history(newest: pa.Table) -> pa.Table:
@@ -132,7 +133,7 @@ def history(newest: pa.Table) -> pa.Table:
         row["at"] -= back * timedelta(minutes=1)
         row["end"] = [offset - back * RECORDS // LOOKS for offset in row["end"]]
         rows.append(row | {"committed": row["end"]})
-    return pa.Table.from_pylist(rows[::-1], LOOKS_SCHEMA)
+    return pa.Table.from_pylist(rows[::-1], SAMPLES)
 
 
 def test_a_healthy_group_gets_a_plan_that_brings_all_near(
@@ -149,7 +150,7 @@ def test_a_healthy_group_gets_a_plan_that_brings_all_near(
                 ],
                 asynchronous=False,
             )
-        before = look_of(gateway.snapshot(["turned"]))
+        before = gateway.snapshot(["turned"]).samples
         archive.append(history(before), new_snapshot_id(before["at"][0].as_py()))
         planned = plan_group(
             gateway,

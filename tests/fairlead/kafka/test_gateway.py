@@ -14,8 +14,7 @@ from confluent_kafka import IsolationLevel, KafkaError, KafkaException, Producer
 from confluent_kafka.admin import AdminClient, NewPartitions, OffsetSpec
 
 from fairlead.domain.looks.arrays import looks_of
-from fairlead.domain.looks.look import look_of
-from fairlead.domain.snapshot import GROUPS, MEMBERS, OFFSETS, GroupSnapshot
+from fairlead.domain.samples import SAMPLES, GroupSnapshot, by_partition, ownership
 from fairlead.errors import ConfigurationError, GroupError, KafkaUnavailableError
 from fairlead.kafka.commits import fetch_commits
 from fairlead.kafka.gateway import KafkaGateway
@@ -40,14 +39,15 @@ def admin(settings: Settings) -> AdminClient:
 
 
 def offsets_of(snapshot: GroupSnapshot) -> list[tuple[Any, ...]]:
-    """Return partition, begin, end, committed of each row."""
-    names = ("partition", "begin_offset", "end_offset", "committed_offset")
-    return [tuple(row[name] for name in names) for row in snapshot.offsets.to_pylist()]
+    """Return number, begin, end and committed of each partition."""
+    columns = by_partition(snapshot.samples).select(["partition", "begin", "end", "committed"])
+    return list(zip(*columns.to_pydict().values(), strict=True))
 
 
-def stable_ends(snapshot: GroupSnapshot) -> list[int | None]:
-    """Return the last stable offset of each row."""
-    return list(snapshot.offsets["stable_offset"].to_pylist())
+def stable_ends(snapshot: GroupSnapshot) -> list[int] | None:
+    """Return the last stable offset of each partition of the only group."""
+    (ends,) = snapshot.samples["stable_end"].to_pylist()
+    return ends  # type: ignore[no-any-return] # pyarrow has no types
 
 
 def delete(admin: AdminClient, topic: str) -> None:
@@ -67,8 +67,13 @@ def delete(admin: AdminClient, topic: str) -> None:
     eventually(forgotten, f"topic {topic} is gone")
 
 
-def errors_of(table: pa.Table) -> list[str | None]:
-    return list(table["error"].to_pylist())
+def errors_of(snapshot: GroupSnapshot) -> list[str | None]:
+    return list(snapshot.samples["error"].to_pylist())
+
+
+def measured_groups(snapshot: GroupSnapshot) -> list[str]:
+    """Return the group of each partition."""
+    return list(by_partition(snapshot.samples)["group"].to_pylist())
 
 
 def test_an_open_transaction_shows_on_partitions_that_stand_still(
@@ -89,23 +94,23 @@ def test_an_open_transaction_shows_on_partitions_that_stand_still(
         producer.produce(topic, b"held", partition=0)
     assert producer.flush(PATIENCE_S) == 0
     commit(unique_name, {(topic, 0): 3, (topic, 1): 1, (topic, 2): 3})
-    looks = [look_of(first := gateway.snapshot([unique_name]))]
+    first = gateway.snapshot([unique_name])
     assert offsets_of(first)[0] == (0, 0, 7, 3)
-    assert stable_ends(first) == [None, None, None]
-    second = gateway.snapshot([unique_name], before=looks[-1])
-    assert stable_ends(second) == [3, 3, None]
-    looks.append(look_of(second))
+    assert stable_ends(first) is None
+    second = gateway.snapshot([unique_name], before=first.samples)
+    assert stable_ends(second) == [3, 3, -1]
     commit(unique_name, {(topic, 1): 2})
-    third = gateway.snapshot([unique_name], before=looks[-1])
-    assert stable_ends(third) == [3, None, None]
-    seen = looks_of(pa.concat_tables([*looks, look_of(third)]), [topic], [3], [])
+    third = gateway.snapshot([unique_name], before=second.samples)
+    assert stable_ends(third) == [3, -1, -1]
+    samples = [snapshot.samples for snapshot in (first, second, third)]
+    seen = looks_of(pa.concat_tables(samples), [topic], [3], [])
     assert seen.in_transaction[-1].tolist() == [True, False, False]
     assert seen.lag[-1].tolist() == [0, 1, 0]
     producer.abort_transaction(PATIENCE_S)
 
     def ended() -> bool:
-        found = gateway.snapshot([unique_name], before=looks[-1])
-        return (offsets_of(found)[0], stable_ends(found)[0]) == ((0, 0, 8, 3), 8)  # a marker
+        found = gateway.snapshot([unique_name], before=second.samples)
+        return (offsets_of(found)[0], stable_ends(found)) == ((0, 0, 8, 3), [8, -1, -1])  # a marker
 
     eventually(ended, "the transaction has ended")
 
@@ -152,21 +157,25 @@ def test_snapshot_tells_where_a_group_stands(
     commit: Fixture,
     unique_name: str,
 ) -> None:
-    """Committed, begin and end offsets of every partition; null where nothing was committed."""
+    """Committed, begin and end offsets of every partition; -1 where nothing was committed."""
     topic = kafka_topic(partitions=3)
     produce(topic, [5, 7, 0])
     commit(unique_name, {(topic, 0): 2})
     join(unique_name, [topic], 3, [{"client.id": "a"}, {"client.id": "b"}])
 
-    snapshot = gateway.snapshot([unique_name], cohorts={unique_name: "some"})
+    snapshot = gateway.snapshot([unique_name])
 
-    assert offsets_of(snapshot) == [(0, 0, 5, 2), (1, 0, 7, None), (2, 0, 0, None)]
-    assert errors_of(snapshot.offsets) == [None, None, None]
-    assert snapshot.groups.select(["cohort", "state", "protocol", "error"]).to_pylist() == [
-        {"cohort": "some", "state": "Stable", "protocol": "range", "error": None}
-    ]
-    schemas = [table.schema for table in snapshot.tables.values()]
-    assert schemas == [OFFSETS, MEMBERS, GROUPS]
+    assert offsets_of(snapshot) == [(0, 0, 5, 2), (1, 0, 7, -1), (2, 0, 0, -1)]
+    assert snapshot.samples.schema == SAMPLES
+    told = {
+        "sample_id": snapshot.snapshot_id,
+        "at": snapshot.snapshot_at,
+        "state": "Stable",
+        "protocol": "range",
+        "group_type": "classic",
+        "error": None,
+    }
+    assert snapshot.samples.select(list(told)).to_pylist() == [told]
 
 
 def test_snapshot_tells_who_the_members_are(
@@ -182,28 +191,32 @@ def test_snapshot_tells_who_the_members_are(
     ]
     join(unique_name, [topic], 4, configurations)
 
-    members = gateway.snapshot([unique_name]).members.to_pylist()
+    (row,) = gateway.snapshot([unique_name]).samples.to_pylist()
 
-    names = {row["member"] for row in members}
-    assert {"static", "single"} < names
-    twins = [row for row in members if row["client_id"] == "same" and not row["instance_id"]]
-    assert {row["member"] for row in twins} == {row["member_id"] for row in twins}
-    assert [row["topics"] for row in members] == [[topic]] * 4
-    owned = sorted(entry["partition"] for row in members for entry in row["partitions"])
-    assert owned == [0, 1, 2, 3]
+    assert {"static", "single"} < set(row["members"])
+    assert row["members"] == sorted(row["members"])
+    columns = (row[name] for name in ("members", "member_ids", "client_ids", "instance_ids"))
+    told = {name: others for name, *others in zip(*columns, strict=True)}
+    assert told["static"][1:] == ["same", "static"]
+    assert told["single"][1:] == ["single", None]
+    for twin in told.keys() - {"static", "single"}:
+        assert told[twin] == [twin, "same", None]
+    assert row["subscriptions"] == [[topic]] * 4
+    assert sorted(row["owner"]) == [0, 1, 2, 3]
 
 
 def test_a_subscription_may_name_absent_topics(
     gateway: KafkaGateway, kafka_topic: Fixture, join: Fixture, unique_name: str
 ) -> None:
     """The snapshot covers every subscribed topic that exists; the others are no error."""
-    first, second = sorted([kafka_topic(), kafka_topic(partitions=2)])
+    first, second = kafka_topic(f"{unique_name}-a"), kafka_topic(f"{unique_name}-b", partitions=2)
     join(unique_name, [first, second, f"{unique_name}-absent"], 3, [{"client.id": "a"}])
 
     snapshot = gateway.snapshot([unique_name])
 
-    assert sorted(set(snapshot.offsets["topic"].to_pylist())) == [first, second]
-    assert errors_of(snapshot.groups) == [None]
+    assert snapshot.samples["topics"].to_pylist() == [[first, second]]
+    assert snapshot.samples["counts"].to_pylist() == [[1, 2]]
+    assert errors_of(snapshot) == [None]
 
 
 def test_a_group_that_everybody_left_keeps_its_commits(
@@ -217,13 +230,12 @@ def test_a_group_that_everybody_left_keeps_its_commits(
     snapshot = gateway.snapshot([unique_name])
 
     assert offsets_of(snapshot) == [(0, 0, 3, 1)]
-    assert snapshot.members.num_rows == 0
-    assert snapshot.groups.select(["state", "error"]).to_pylist() == [
-        {"state": "Empty", "error": None}
+    assert snapshot.samples.select(["members", "state", "error"]).to_pylist() == [
+        {"members": [], "state": "Empty", "error": None}
     ]
 
 
-def test_a_deleted_topic_leaves_its_commits_with_an_error(
+def test_commits_of_a_deleted_topic_are_left_out(
     gateway: KafkaGateway,
     admin: AdminClient,
     kafka_topic: Fixture,
@@ -232,7 +244,7 @@ def test_a_deleted_topic_leaves_its_commits_with_an_error(
     unique_name: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A topic that vanishes after its offsets were committed is a note in its rows, no failure."""
+    """A topic that vanishes after its commits were read is missing, and no failure."""
     kept, gone = kafka_topic(f"{unique_name}-a"), kafka_topic(f"{unique_name}-b")
     produce(kept, [2])
     produce(gone, [2])
@@ -246,12 +258,12 @@ def test_a_deleted_topic_leaves_its_commits_with_an_error(
     monkeypatch.setattr("fairlead.kafka.gateway.topic_sizes", delete_then_count)
     snapshot = gateway.snapshot([unique_name])
 
-    assert offsets_of(snapshot) == [(0, 0, 2, 1), (0, None, None, 1)]
-    assert errors_of(snapshot.offsets) == [None, "The partition does not exist any more"]
-    assert errors_of(snapshot.groups) == [None]
+    assert snapshot.samples["topics"].to_pylist() == [[kept]]
+    assert offsets_of(snapshot) == [(0, 0, 2, 1)]
+    assert errors_of(snapshot) == [None]
 
 
-def test_a_topic_deleted_before_its_offsets_are_read_has_an_error(
+def test_a_topic_deleted_before_its_offsets_are_read_is_left_out(
     gateway: KafkaGateway,
     admin: AdminClient,
     kafka_topic: Fixture,
@@ -270,9 +282,8 @@ def test_a_topic_deleted_before_its_offsets_are_read_has_an_error(
     monkeypatch.setattr("fairlead.kafka.gateway.log_offsets", delete_then_ask)
     snapshot = gateway.snapshot([unique_name])
 
-    assert offsets_of(snapshot) == [(0, None, None, 0), (1, None, None, None)]
-    assert set(errors_of(snapshot.offsets)) == {"The partition does not exist any more"}
-    assert errors_of(snapshot.groups) == [None]
+    assert (snapshot.samples["topics"].to_pylist(), offsets_of(snapshot)) == ([[]], [])
+    assert errors_of(snapshot) == [None]
 
 
 def test_a_topic_that_grew_has_all_its_partitions(
@@ -295,7 +306,8 @@ def test_a_topic_that_grew_has_all_its_partitions(
     snapshot = gateway.snapshot([unique_name])
 
     assert [row[0] for row in offsets_of(snapshot)] == [0, 1, 2]
-    assert snapshot.members["partitions"].to_pylist() == [[{"topic": topic, "partition": 0}]]
+    (row,) = snapshot.samples.to_pylist()
+    assert ownership(row) == {"a": {topic: [0]}}
 
 
 @pytest.mark.parametrize("metadata", [b"\xff\xff\xff\xff", b"\x00\x01\x00", b"\x00\x00\x7f\xff"])
@@ -313,10 +325,10 @@ def test_undecodable_metadata_concerns_one_group(
 
     snapshot = gateway.snapshot([f"{unique_name}-good", f"{unique_name}-bad"])
 
-    bad, good = errors_of(snapshot.groups)
+    bad, good = errors_of(snapshot)
     assert bad is not None
     assert good is None
-    assert snapshot.members["member"].to_pylist() == ["a"]
+    assert snapshot.samples["members"].to_pylist() == [[], ["a"]]
 
 
 @pytest.mark.parametrize("name", [b"", b"\0", b"a b"])
@@ -335,11 +347,11 @@ def test_impossible_topic_name_concerns_one_group(
 
     snapshot = gateway.snapshot([f"{unique_name}-good", f"{unique_name}-bad"])
 
-    bad, good = errors_of(snapshot.groups)
+    bad, good = errors_of(snapshot)
     assert bad is not None
     assert "a name that Kafka does not allow" in bad
     assert good is None
-    assert snapshot.offsets["group"].to_pylist() == [f"{unique_name}-good"]
+    assert measured_groups(snapshot) == [f"{unique_name}-good"]
 
 
 def test_thousands_of_missing_topics_are_not_looked_up(
@@ -368,7 +380,7 @@ def test_thousands_of_missing_topics_are_not_looked_up(
     snapshot = gateway.snapshot([f"{unique_name}-few", f"{unique_name}-many"])
 
     assert looked_up == few
-    fine, refused = errors_of(snapshot.groups)
+    fine, refused = errors_of(snapshot)
     assert fine is None
     assert refused is not None
     assert refused.startswith(f"It reads {len(missing):,} topics that the cluster does not list")
@@ -398,11 +410,9 @@ def test_broken_groups_among_many_concern_no_other(
 
     snapshot = gateway.snapshot([*good, *bad])
 
-    errors = dict(
-        zip(snapshot.groups["group"].to_pylist(), errors_of(snapshot.groups), strict=True)
-    )
+    errors = dict(zip(snapshot.samples["group"].to_pylist(), errors_of(snapshot), strict=True))
     assert {group for group, error in errors.items() if error} == set(bad)
-    assert snapshot.offsets["group"].to_pylist() == good
+    assert measured_groups(snapshot) == good
 
 
 def test_unreadable_commits_concern_one_group(
@@ -412,7 +422,7 @@ def test_unreadable_commits_concern_one_group(
     unique_name: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A group whose commits cannot be read has that error, no rows, and costs no other its own."""
+    """A group whose commits cannot be read has that error, no partitions; others have theirs."""
     topic = kafka_topic()
     for name in ("a", "b"):
         commit(f"{unique_name}-{name}", {(topic, 0): 0})
@@ -426,11 +436,11 @@ def test_unreadable_commits_concern_one_group(
     monkeypatch.setattr("fairlead.kafka.commits.fetch_commits", refuse_one)
     snapshot = gateway.snapshot([f"{unique_name}-a", f"{unique_name}-b"])
 
-    refused, fine = errors_of(snapshot.groups)
+    refused, fine = errors_of(snapshot)
     assert refused is not None
     assert refused.startswith("Its commits cannot be read")
     assert fine is None
-    assert snapshot.offsets["group"].to_pylist() == [f"{unique_name}-b"]
+    assert measured_groups(snapshot) == [f"{unique_name}-b"]
 
 
 def test_a_snapshot_tells_how_far_it_is(
@@ -459,8 +469,8 @@ def test_a_member_without_a_subscription_reads_nothing(
 
     snapshot = gateway.snapshot([unique_name])
 
-    assert snapshot.members["topics"].to_pylist() == [[]]
-    assert errors_of(snapshot.groups) == [None]
+    assert snapshot.samples["subscriptions"].to_pylist() == [[[]]]
+    assert errors_of(snapshot) == [None]
 
 
 def test_a_rebalance_that_does_not_end_is_an_error(
@@ -471,7 +481,7 @@ def test_a_rebalance_that_does_not_end_is_an_error(
     with KafkaGateway(settings.kafka) as gateway:
         snapshot = gateway.snapshot([unique_name], patience_s=1.0)  # clock: it does not end
 
-    (error,) = errors_of(snapshot.groups)
+    (error,) = errors_of(snapshot)
     assert error is not None
     assert "rebalancing (CompletingRebalance)" in error
 
@@ -484,14 +494,13 @@ def test_an_absent_group_concerns_no_other(
 
     snapshot = gateway.snapshot([f"{unique_name}-a", f"{unique_name}-b"])
 
-    assert errors_of(snapshot.groups) == ["The group does not exist (any more)", None]
-    assert snapshot.offsets["group"].to_pylist() == [f"{unique_name}-b"]
+    assert errors_of(snapshot) == ["The group does not exist (any more)", None]
+    assert measured_groups(snapshot) == [f"{unique_name}-b"]
 
 
 def test_a_snapshot_of_no_groups_is_empty(gateway: KafkaGateway) -> None:
-    """Nothing asked, nothing answered: tables without rows, of the usual columns."""
-    snapshot = gateway.snapshot([])
-    assert [table.num_rows for table in snapshot.tables.values()] == [0, 0, 0]
+    """Nothing asked, nothing answered: no rows, of the usual columns."""
+    assert gateway.snapshot([]).samples == SAMPLES.empty_table()
 
 
 def test_end_offsets_are_read_after_committed_ones(

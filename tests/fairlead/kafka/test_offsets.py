@@ -1,12 +1,14 @@
-"""Offsets of partitions whose leader has died: librdkafka tells -1001, and no error."""
+"""Offsets of partitions that are gone, or whose leader is: librdkafka tells -1001, and no error."""
 
+from collections.abc import Callable
 from concurrent.futures import Future
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
+from fairlead.domain.groups import LogOffsets
 from fairlead.kafka.offsets import log_offsets
 from fairlead.kafka.plan_topic import PlanTopic
 from fairlead.settings import KafkaSettings
@@ -19,8 +21,15 @@ def answered(offset: int) -> "Future[Any]":
     return future
 
 
-def test_partition_whose_leader_is_gone_is_unreadable_for_now() -> None:
-    """What is not known is no offset: lag would be made of it."""
+def refused(code: int) -> "Future[Any]":
+    """Return what tells an error."""
+    future: Future[Any] = Future()
+    future.set_exception(KafkaException(KafkaError(code)))
+    return future
+
+
+def read(counts: dict[str, int], answer: Callable[[TopicPartition], "Future[Any]"]) -> LogOffsets:
+    """Ask one partition at a time."""
 
     class Reader:
         def offsets_for_times(self, *_: Any, **__: Any) -> None:
@@ -28,13 +37,39 @@ def test_partition_whose_leader_is_gone_is_unreadable_for_now() -> None:
 
     class Admin:
         def list_offsets(self, asked: Any, **_: Any) -> Any:
-            return {place: answered(-1001 if place.partition else 7) for place in asked}
+            return {place: answer(place) for place in asked}
 
     admin: Any = Admin()
     reader: Any = Reader()
-    log, _ = log_offsets(admin, reader, {"orders": 2}, {}, 1.0)
+    log, _ = log_offsets(admin, reader, counts, {}, 1.0)
+    return log
+
+
+def test_partition_whose_leader_is_gone_is_unreadable_for_now() -> None:
+    """What is not known is no offset: lag would be made of it."""
+    log = read({"orders": 2}, lambda place: answered(-1001 if place.partition else 7))
     assert (log.begin.tolist(), log.end.tolist()) == ([7, -1], [7, -1])
     assert log.unreadable == {"orders": "partition 1: its leader does not answer"}
+
+
+def test_partitions_that_are_gone_shorten_their_topic() -> None:
+    """A topic without any left is missing; one that had none before, or has a gap, is not."""
+    counts = {"empty": 0, "gap": 3, "gone": 2, "made anew": 4, "whole": 1}
+    left = {"gap": {0, 2}, "made anew": {0, 1}, "whole": {0}}
+
+    def answer(place: TopicPartition) -> "Future[Any]":
+        if place.partition in left.get(place.topic, ()):
+            return answered(7)
+        return refused(KafkaError.UNKNOWN_TOPIC_OR_PART)
+
+    log = read(counts, answer)
+    assert log.counts == {"empty": 0, "gap": 3, "made anew": 2, "whole": 1}
+    ends = {
+        topic: log.end[first : first + count].tolist()
+        for topic, (first, count) in ((name, log.place(name)) for name in counts)
+    }
+    assert ends == {"empty": [], "gap": [7, -1, 7], "gone": [], "made anew": [7, 7], "whole": [7]}
+    assert log.unreadable == {}
 
 
 def test_nothing_is_held_up_where_nobody_tells(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,7 @@ from confluent_kafka.admin import AdminClient
 from kafka import KafkaProducer
 
 from fairlead.domain.groups import GroupDescription, LiveMember
+from fairlead.domain.samples import ownership
 from fairlead.kafka.descriptions import STABLE
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.kafka.pinned import SharedPinLog, present_shares, with_pinned_shares, with_pins
@@ -177,8 +178,8 @@ def test_gateway_sees_what_followers_own(group: ConfluentGroup, settings: Settin
         )
         shares = {member.name: member.partitions for member in live.members}
         assert compare(plan, shares).adherence == 1
-        table = gateway.snapshot([group.name]).members.to_pylist()
-        assert {row["member"]: len(row["partitions"]) for row in table} == {"a": 1, "b": 5}
+        (row,) = gateway.snapshot([group.name]).samples.to_pylist()
+        assert ownership(row) == {"a": {group.topic: [0]}, "b": {group.topic: [1, 2, 3, 4, 5]}}
 
         plain = group.start("plain", plain=True)
         eventually(lambda: bool(plain.owned), "the plain consumer has joined")

@@ -130,9 +130,8 @@ def test_rights_suffice_to_plan_and_to_follow(
             assert group in gateway.list_groups()
             seen = {m.name: by_topic(pairs(m)) for m in gateway.live_group(group).members}
             assert seen == shares
-            offsets = gateway.snapshot([group]).tables["offsets"].to_pylist()
-            assert {row["end_offset"] for row in offsets if row["topic"] == orders} == {10}
-            assert not any(row["error"] for row in offsets)
+            (row,) = gateway.snapshot([group]).samples.to_pylist()
+            assert (row["topics"], set(row["end"]), row["error"]) == ([orders], {10}, None)
 
 
 def test_rights_suffice_where_the_broker_assigns(broker: SecuredBroker, orders: str) -> None:

@@ -7,16 +7,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
 from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from fairlead.domain.candidate_rows import judge_group
-from fairlead.domain.looks.look import LOOKS
 from fairlead.domain.looks.questions import Group
 from fairlead.domain.policy import Policy
-from fairlead.domain.snapshot import GROUPS
+from fairlead.domain.samples import SAMPLES
 from fairlead.settings import Settings
 from fairlead.surfaces.survey.finding import changes, follows, judged_by
 from fairlead.surfaces.survey.lag import group_lags
@@ -30,6 +28,7 @@ from tests.fairlead.kafka.conftest import (  # noqa: F401 - fixtures
     join,
     produce,
 )
+from tests.samples import samples
 from tests.waiting import PATIENCE_S
 
 #: Runs the command; says on standard error what of the planner was imported.
@@ -198,6 +197,7 @@ def look(group: str, minute: int, **values: Any) -> dict[str, Any]:
         "counts": [1, 2],
         "members": ["m"],
         "owner": [-1, 0, 0],
+        "subscriptions": [["read"]],
     } | values
 
 
@@ -205,12 +205,13 @@ def test_lag_is_of_what_is_read_and_still_there() -> None:
     """Apart: a topic that the group has left, records lost, partitions without a commit."""
     before = {"begin": [0, 0, 0], "end": [70, 100, 50], "committed": [20, 10, -1]}
     after = before | {"begin": [60, 90, 0]}
-    looks = {
-        name: pa.Table.from_pylist([look(name, 0, **before), look(name, 1, **after)], LOOKS)
-        for name in ("latest", "orders", "without members")
+    nobody = {"members": [], "owner": [-1, -1, -1], "subscriptions": []}
+    groups: dict[str, dict[str, Any]] = {"latest": {}, "orders": {}, "without members": nobody}
+    taken = {
+        name: samples(look(name, 0, **before, **values), look(name, 1, **after, **values))
+        for name, values in groups.items()
     }
-    members = {"latest": [["read"]], "orders": [["read"]]}
-    found = group_lags(looks, members, {"latest"})
+    found = group_lags(taken, {"latest"})
     orders = {
         "partitions": 2,
         "lag": 60,
@@ -250,20 +251,7 @@ def test_idle_partition_without_a_commit_is_not_stuck(
         )
         for minute in range(10)
     ]
-    owned = [{"topic": "read", "partition": partition} for partition in range(2)]
-    member = {"member": "m", "topics": ["read"], "partitions": owned, "generation": 1}
-    group = Group(
-        described={
-            "group": "orders",
-            "snapshot_id": "s",
-            "error": None,
-            "group_type": "classic",
-            "protocol": "range",
-        },
-        members=[member | {"instance_id": None, "rack": None}],
-        looks=pa.Table.from_pylist(looks, LOOKS),
-    )
-    observed, *_ = judge_group(group, judged_by("orders", policies))
+    observed, *_ = judge_group(Group(samples(*looks)), judged_by("orders", policies))
     assert observed["diagnosis"] == diagnosis, observed["evidence"]
 
 
@@ -330,4 +318,4 @@ def test_streams_and_empty_groups_follow_no_plans() -> None:
     """Neither is told to change its configuration."""
     assert "Streams" in follows({"group_type": "classic", "protocol": "stream"}, members=2)
     assert follows({"group_type": "classic", "protocol": ""}, members=0) == "it has no members"
-    assert {"group_type", "protocol"} <= set(GROUPS.names)
+    assert {"group_type", "protocol"} <= set(SAMPLES.names)

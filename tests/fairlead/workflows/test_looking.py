@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from confluent_kafka import Consumer
 from pydantic import SecretStr
@@ -21,7 +22,7 @@ from fairlead.domain.judgement.decision import Question
 from fairlead.domain.looks.questions import Group, PlanningOptions, question_about
 from fairlead.domain.policy import Discovery
 from fairlead.domain.records import StoredPlan
-from fairlead.domain.snapshot import GroupSnapshot, build_snapshot, new_snapshot_id
+from fairlead.domain.samples import new_snapshot_id, samples_of
 from fairlead.errors import StoreUnavailableError
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.sandbox import Services
@@ -34,8 +35,8 @@ from fairlead.store.monitoring import last_look
 from fairlead.surfaces.next_step import follows, next_step
 from fairlead.workflows import diagnosing
 from fairlead.workflows import looking as taking
-from fairlead.workflows.diagnosing import GroupMemories, JudgedSnapshot
-from fairlead.workflows.looking import covered_groups, keep, take
+from fairlead.workflows.diagnosing import GroupMemories
+from fairlead.workflows.looking import covered_groups, take
 from tests.conftest import KafkaTopic
 from tests.fairlead.kafka.conftest import (  # noqa: F401 - fixtures
     Commit,
@@ -243,22 +244,6 @@ def test_nothing_is_planned_while_a_plan_is_doubted_but_what_went_back_is_not(
     assert list(take(gateway, archive, settings, [unique_name], store).requests) == [unique_name]
 
 
-def test_snapshot_of_a_planning_run_is_a_look(
-    gateway: KafkaGateway,  # noqa: F811
-    commit: Commit,  # noqa: F811
-    kafka_topic: KafkaTopic,
-    tmp_path: Path,
-    unique_name: str,
-) -> None:
-    """The newest one, though it says nothing of what looking at all groups costs."""
-    commit(unique_name, {(kafka_topic(), 0): 0})
-    archive, snapshot = LookArchive(str(tmp_path)), gateway.snapshot([unique_name])
-    keep(snapshot, archive)
-    (row,) = archive.read(snapshot.snapshot_at, snapshot.snapshot_at).to_pylist()
-    assert row["group"] == unique_name
-    assert archive.taken() is None
-
-
 def test_look_waits_for_no_group_that_rebalances(
     *,
     gateway: KafkaGateway,  # noqa: F811
@@ -283,8 +268,8 @@ def test_look_waits_for_no_group_that_rebalances(
 
         def rebalances() -> bool:
             joins.poll(0.2)
-            (row,) = gateway.snapshot([unique_name], patience_s=0.0).groups.to_pylist()
-            return "ebalanc" in (row["error"] or "")
+            (error,) = gateway.snapshot([unique_name], patience_s=0.0).samples["error"].to_pylist()
+            return "ebalanc" in (error or "")
 
         eventually(rebalances, "the group is in a rebalance")
         described, describe_each = list[Any](), KafkaGateway._describe_each  # noqa: SLF001 - asks
@@ -298,8 +283,8 @@ def test_look_waits_for_no_group_that_rebalances(
         assert len(described) == 1
 
 
-def three_groups(at: datetime, without_members: Sequence[str] = ()) -> GroupSnapshot:
-    """Return a snapshot of groups a, b and c, which read a topic of one partition each."""
+def three_groups(at: datetime, without_members: Sequence[str] = ()) -> pa.Table:
+    """Return a sample of groups a, b and c, which read a topic of one partition each."""
     names, partition = ("a", "b", "c"), np.array([0], np.int32)
 
     def described(name: str) -> GroupDescription:
@@ -308,20 +293,16 @@ def three_groups(at: datetime, without_members: Sequence[str] = ()) -> GroupSnap
             return GroupDescription(name, "Empty", "consumer", "", ())
         return GroupDescription(name, "Stable", "consumer", "range", (member,))
 
-    return build_snapshot(
-        snapshot_id=new_snapshot_id(at),
-        snapshot_at=at,
-        spread_s=0.0,
+    return samples_of(
+        sample_id=new_snapshot_id(at),
+        at=at,
         descriptions={name: described(name) for name in names},
-        cohorts={},
         committed={name: {name: TopicCommits(partition, np.array([5]), [b""])} for name in names},
         log=LogOffsets(
             starts={name: number for number, name in enumerate(names)},
             counts=dict.fromkeys(names, 1),
             begin=np.zeros(3, np.int64),
             end=np.full(3, 9),
-            error=np.full(3, -1, np.int32),
-            error_texts=(LogOffsets.GONE_TEXT,),
             unreadable={},
         ),
     )
@@ -333,13 +314,12 @@ def test_one_groups_unforeseen_error_ends_no_other_diagnosis(
     """The others are diagnosed; the log has the error with the group's name."""
 
     def asked(group: Group, planning: PlanningOptions) -> Question:
-        if group.described["group"] == "b":
+        if group.name == "b":
             raise IndexError("an unforeseen layout")
         return question_about(group, planning)
 
     monkeypatch.setattr(candidate_rows, "question_about", asked)
-    at = datetime.now(UTC)
-    seen = JudgedSnapshot.of(three_groups(at))
+    seen = three_groups(datetime.now(UTC))
     found = diagnosing.diagnose(LookArchive(str(tmp_path)), [seen], [], GroupMemories()).found
     assert sorted(found) == ["a", "c"]
     assert "group b: not diagnosed" in caplog.text
@@ -349,10 +329,10 @@ def test_one_groups_unforeseen_error_ends_no_other_diagnosis(
 def test_group_whose_members_have_left_is_not_ill(tmp_path: Path) -> None:
     """Its last diagnosis ends: it is unknown, and asks for consumers instead of a plan."""
     at = datetime.now(UTC)
-    snapshot = three_groups(at, without_members=("a", "b"))
+    seen = three_groups(at, without_members=("a", "b"))
     remembered = GroupMemories({"a": {"one": Capacity(9.0, measured=True, at=at.timestamp())}})
     archive = LookArchive(str(tmp_path))
-    found = diagnosing.diagnose(archive, [JudgedSnapshot.of(snapshot)], [], remembered).found
+    found = diagnosing.diagnose(archive, [seen], [], remembered).found
     assert sorted(found) == ["a", "c"]
     _, findings = found["a"]
     assert (findings.diagnosis, findings.evidence) == ("unknown", "The group has no members.")

@@ -1,8 +1,9 @@
 """Simulated groups as the planner would have recorded them, of which the truth is known."""
 
 from datetime import timedelta
+from typing import Any
 
-import numpy as np
+import pyarrow as pa
 
 from benchmarks.simulation.controllers import ByAssignor
 from benchmarks.simulation.loop import ScenarioRun, run
@@ -11,38 +12,37 @@ from benchmarks.simulation.world import ScenarioWorld
 from fairlead.simulation.controllers import START, Moment
 from fairlead.simulation.loop import Cadence
 from fairlead.simulation.world import Int32
-from fairlead.surfaces.backtest.recording import Snapshot
+from tests.samples import samples
 
 
 class _Recorder(ByAssignor):
-    """Writes a snapshot at each decision."""
+    """Takes a sample at each decision."""
 
     def __init__(self) -> None:
         super().__init__("range")
-        self.snapshots: list[Snapshot] = []
+        self.rows: list[dict[str, Any]] = []
 
     def decide(self, moment: Moment) -> Int32 | None:
         looks, problem = moment.looks(), moment.problem
-        cuts = problem.topic_offsets[1:-1]
-        begin, end, committed = (
-            dict(zip(problem.topics, np.split(values[-1], cuts), strict=True))
-            for values in (looks.begin, looks.end, looks.committed)
+        self.rows.append(
+            {
+                "at": START + timedelta(seconds=moment.at - START.timestamp()),
+                "topics": problem.topics,
+                "counts": problem.partition_counts.tolist(),
+                "begin": looks.begin[-1].tolist(),
+                "end": looks.end[-1].tolist(),
+                "committed": looks.committed[-1].tolist(),
+                "members": problem.members,
+                "owner": problem.owner.tolist(),
+            }
         )
-        owned: dict[str, dict[str, list[int]]] = {name: {} for name in problem.members}
-        for index, member in enumerate(problem.owner.tolist()):
-            topic, number = problem.partition_name(index)
-            if member >= 0:
-                owned[problem.members[member]].setdefault(topic, []).append(number)
-        at = START + timedelta(seconds=moment.at - START.timestamp())
-        members = dict.fromkeys(problem.members, problem.topics)
-        self.snapshots.append(Snapshot(at, members, owned, begin, end, committed))
         return None
 
 
 def recorded(
     scenario: Scenario, *, hours: float, every_s: float = 300.0
-) -> tuple[list[Snapshot], ScenarioRun]:
-    """Let a group run under `range`, and record it."""
+) -> tuple[pa.Table, ScenarioRun]:
+    """Let a group run under `range`, and return its samples and the truth."""
     recorder = _Recorder()
     ran = run(ScenarioWorld.of(scenario, seed=2, hours=hours), recorder, Cadence(60.0, every_s))
-    return recorder.snapshots, ran
+    return samples(*recorder.rows), ran

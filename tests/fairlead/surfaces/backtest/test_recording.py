@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,36 +11,45 @@ from benchmarks.simulation.catalogue import SCENARIOS
 from benchmarks.simulation.run_figures import RunFigures
 from benchmarks.simulation.scenario import Scenario, Slow
 from benchmarks.simulation.traffic import HOUR_S, Traffic
-from fairlead.surfaces.backtest.recording import Recording, Snapshot
+from fairlead.surfaces.backtest.recording import Recording, replayable
 from tests.fairlead.surfaces.backtest.recordings import recorded
+from tests.samples import samples
 
 NOON = datetime(2026, 1, 5, 12, tzinfo=UTC)
 
 
-def snapshot(minute: int, end: dict[str, list[int]], owner: str = "a") -> Snapshot:
+def sample(minute: int, end: dict[str, list[int]], **values: Any) -> dict[str, Any]:
     """One member owns everything and has committed everything but the last record."""
-    ends = {topic: np.array(values, np.int64) for topic, values in end.items()}
-    return Snapshot(
-        at=NOON + timedelta(minutes=minute),
-        members={owner: tuple(end)},
-        owned={owner: {topic: range(len(values)) for topic, values in end.items()}},
-        begin={topic: np.zeros_like(values) for topic, values in ends.items()},
-        end=ends,
-        committed={topic: np.maximum(values - 1, -1) for topic, values in ends.items()},
-    )
+    ends = [offset for topic in end.values() for offset in topic]
+    return {
+        "at": NOON + timedelta(minutes=minute),
+        "topics": list(end),
+        "counts": [len(topic) for topic in end.values()],
+        "members": ["a"],
+        "owner": [0] * len(ends),
+        "begin": [0] * len(ends),
+        "end": ends,
+        "committed": [max(offset - 1, -1) for offset in ends],
+    } | values
+
+
+def recording(*rows: dict[str, Any]) -> Recording:
+    """Return rows as a recording."""
+    return Recording.of(samples(*rows))
 
 
 def test_what_arrived_is_what_was_recorded() -> None:
-    """Between two snapshots all of it, whenever; none where a log was made anew or is unknown."""
-    recording = Recording.of(
-        [
-            snapshot(0, {"t": [100, 50]}),
-            snapshot(10, {"t": [700, 50]}),
-            snapshot(20, {"t": [5, -1]}),
-            snapshot(30, {"t": [65, 90]}),
-        ]
+    """Between two samples all of it, whenever; none where a log was made anew or is unknown."""
+    arrivals = (
+        recording(
+            sample(0, {"t": [100, 50]}),
+            sample(10, {"t": [700, 50]}),
+            sample(20, {"t": [5, -1]}),
+            sample(30, {"t": [65, 90]}),
+        )
+        .world()
+        .arrivals
     )
-    arrivals = recording.world().arrivals
     by_stretch = arrivals.reshape(3, 60, 2).sum(axis=1)
     assert by_stretch.tolist() == [[600, 0], [0, 0], [60, 40]]
     assert (arrivals >= 0).all()
@@ -47,11 +57,12 @@ def test_what_arrived_is_what_was_recorded() -> None:
 
 
 def test_members_and_partitions_come_and_go() -> None:
-    """Who is there, and what, is what the newest snapshot says; what waits at first is the lag."""
-    recording = Recording.of(
-        [snapshot(0, {"t": [10]}), snapshot(10, {"t": [20, 7]}, "b"), snapshot(20, {"t": [20, 9]})]
-    )
-    world = recording.world()
+    """Who is there, and what, is what the newest sample says; what waits at first is the lag."""
+    world = recording(
+        sample(0, {"t": [10]}),
+        sample(10, {"t": [20, 7]}, members=["b"]),
+        sample(20, {"t": [20, 9]}),
+    ).world()
     assert world.roster.members == ("a", "b")
     assert world.present[[0, 59, 60, 119]].tolist() == [[1, 0], [1, 0], [0, 1], [0, 1]]
     assert world.exists[[0, 60]].tolist() == [[True, False], [True, True]]
@@ -59,17 +70,60 @@ def test_members_and_partitions_come_and_go() -> None:
     assert world.arrivals.sum(axis=0).tolist() == [10, 9]
 
 
+def test_topic_is_there_while_a_member_reads_it() -> None:
+    """Commits of a topic that the group has left stay: nobody is late with it any more."""
+    left = sample(20, {"t": [20], "u": [50]}, committed=[20, 10], owner=[0, -1])
+    left_for_good = recording(
+        sample(0, {"t": [10], "u": [10]}),
+        sample(10, {"t": [15], "u": [15]}),
+        left | {"subscriptions": [["t"]]},
+        left | {"at": NOON + timedelta(minutes=30), "subscriptions": [["t"]], "end": [20, 90]},
+    )
+    world = left_for_good.world()
+    assert world.exists[[0, 119, 120, 179]].tolist() == [[1, 1], [1, 1], [1, 0], [1, 0]]
+    assert world.arrivals.sum(axis=0).tolist() == [10, 5]
+    assert left_for_good.lags[2:].tolist() == [[0, 0], [0, 0]]
+
+
+def test_samples_that_cannot_be_replayed_are_told_apart() -> None:
+    """Groups that could not be read, had no member, or read nothing that exists."""
+    good = sample(0, {"t": [10]})
+    rows = [
+        good,
+        good | {"at": NOON + timedelta(minutes=1), "error": "no coordinator"},
+        sample(2, {"t": [10]}, members=[], owner=[-1]),
+        sample(3, {"t": [10]}, owner=[-1], subscriptions=[["absent"]]),
+        sample(4, {"t": [10]}, subscriptions=[["absent", "t"]]),
+    ]
+    usable, skipped = replayable(samples(*rows))
+    assert usable["at"].to_pylist() == [rows[0]["at"], rows[4]["at"]]
+    unread = "no member reads a partition"
+    reasons = ["no coordinator", unread, unread]
+    assert skipped == [(row["at"], why) for row, why in zip(rows[1:4], reasons, strict=True)]
+
+
+def test_statuses_are_those_of_the_moment() -> None:
+    """By the hour before a sample, and by nothing that came later."""
+    lags = recording(
+        *(
+            sample(minute, {"t": [600 * minute]}, committed=[600 * min(minute, 20)])
+            for minute in range(60)
+        )
+    )
+    assert [lags.statuses(number) for number in (20, 59)] == [{"OK"}, {"STOP"}]
+
+
 def test_long_recordings_take_longer_steps() -> None:
     """A week takes as many steps as two days."""
-    week = Recording.of([snapshot(0, {"t": [1]}), snapshot(7 * 24 * 60, {"t": [2]})])
+    week = recording(sample(0, {"t": [1]}), sample(7 * 24 * 60, {"t": [2]}))
     assert week.step_s == 40
     assert len(week.world().arrivals) == 7 * 86_400 / 40
 
 
 def test_speeds_are_measured_where_members_were_at_their_limit() -> None:
     """Two of ten are overloaded and known within 5 %; the others count as faster than shown."""
-    snapshots, ran = recorded(SCENARIOS["skew"], hours=6)
-    speeds = Recording.of(snapshots).speeds
+    taken, ran = recorded(SCENARIOS["skew"], hours=6)
+    speeds = Recording.of(taken).speeds
     truth = ran.world.speeds[0]
     assert np.flatnonzero(speeds.measured).tolist() == [1, 5]
     assert speeds.per_s[-1][speeds.measured] == pytest.approx(truth[speeds.measured], rel=0.05)
@@ -83,15 +137,15 @@ def test_a_member_that_gets_slow_is_slow_from_then_on() -> None:
     group = Scenario(
         "two", "one gets slow", "changing", Traffic(used=1.2), (100.0, 100.0), topics=(4,)
     )
-    snapshots, _ = recorded(replace(group, slow=slow), hours=8)
-    per_s = Recording.of(snapshots).speeds.per_s
+    taken, _ = recorded(replace(group, slow=slow), hours=8)
+    per_s = Recording.of(taken).speeds.per_s
     assert per_s[1] == pytest.approx([100, 100], rel=0.05)
     assert per_s[-1] == pytest.approx([100, 40], rel=0.05)
 
 
 def test_lateness_is_as_it_was() -> None:
-    """From what was committed at snapshots, within what lies between two of them."""
-    snapshots, ran = recorded(SCENARIOS["skew"], hours=6)
-    lags = Recording.of(snapshots).lags
+    """From what was committed at samples, within what lies between two of them."""
+    taken, ran = recorded(SCENARIOS["skew"], hours=6)
+    lags = Recording.of(taken).lags
     assert lags[-1].max() == pytest.approx(RunFigures.of(ran, warm_up_s=0).max_s, rel=0.05)
     assert ((lags > 60).sum(axis=1)[20:] == 20).all()

@@ -4,16 +4,16 @@ from collections.abc import Sequence
 from datetime import timedelta
 from functools import cache
 
-import numpy as np
 import pytest
 
 from benchmarks.simulation.catalogue import SCENARIOS
 from fairlead.domain.candidate_figures import OBSERVED
 from fairlead.domain.policy import Approval, Policy
 from fairlead.simulation.controllers import START
-from fairlead.surfaces.backtest.recording import Recording, Snapshot
+from fairlead.surfaces.backtest.recording import Recording
 from fairlead.surfaces.backtest.replay import RECORDED, Stretch, replay
 from tests.fairlead.surfaces.backtest.recordings import recorded
+from tests.samples import samples
 
 
 @cache
@@ -74,31 +74,29 @@ def test_equal_recordings_give_equal_replays() -> None:
     assert [*replay(skewed(), "range", Policy())] == replayed("range")
 
 
-def snapshots(*owners: dict[str, list[int]]) -> Recording:
-    """Return hourly snapshots of one topic of four partitions, at rest."""
-    return Recording.of(
-        [
-            Snapshot(
-                at=START + timedelta(hours=hour),
-                members=dict.fromkeys(owned, ("t",)),
-                owned={name: {"t": numbers} for name, numbers in owned.items()},
-                begin={"t": np.zeros(4, np.int64)},
-                end={"t": np.full(4, 1000 * hour, np.int64)},
-                committed={"t": np.full(4, 1000 * hour, np.int64)},
-            )
-            for hour, owned in enumerate(owners)
-        ]
-    )
+def hourly(*owners: str) -> Recording:
+    """Return hourly samples of one topic at rest: a letter a partition, the name of its owner."""
+    rows = []
+    for hour, owner in enumerate(owners):
+        members = sorted(set(owner))
+        rows.append(
+            {
+                "at": START + timedelta(hours=hour),
+                "topics": ["t"],
+                "counts": [len(owner)],
+                "begin": [0] * len(owner),
+                "end": [1000 * hour] * len(owner),
+                "committed": [1000 * hour] * len(owner),
+                "members": members,
+                "owner": [members.index(name) for name in owner],
+            }
+        )
+    return Recording.of(samples(*rows))
 
 
 def test_sticky_sticks_to_its_own_assignment_not_to_the_real_one() -> None:
     """The real group swaps everything; sticky in charge gives up one partition to who joins."""
-    day = snapshots(
-        {"a": [0, 1], "b": [2, 3]},
-        {"a": [2, 3], "b": [0, 1]},
-        {"a": [2, 3], "b": [0], "c": [1]},
-        {"a": [2, 3], "b": [0], "c": [1]},
-    )
+    day = hourly("aabb", "bbaa", "bcaa", "bcaa")
     assert moves([*replay(day, RECORDED, Policy())]) == [4, 1, 0]
     assert moves([*replay(day, OBSERVED, Policy())]) == [0, 4, 1]
     assert moves([*replay(day, "sticky", Policy())]) == [0, 0, 1]
@@ -106,9 +104,7 @@ def test_sticky_sticks_to_its_own_assignment_not_to_the_real_one() -> None:
 
 def test_a_newcomer_takes_over_the_share_of_who_left() -> None:
     """Followers fit the plan: a restart under a new name neither moves nor plans anything."""
-    day = snapshots(
-        {"a": [0, 3], "b": [1, 2]}, {"a": [0, 3], "c": [1, 2]}, {"a": [0, 3], "c": [1, 2]}
-    )
+    day = hourly("abba", "acca", "acca")
     planned = [*replay(day, "sticky-lag-aware", Policy())]
     assert (moves(planned), sum(outcome.published for outcome in planned)) == ([0, 0], 0)
     assert moves([*replay(day, "range", Policy())]) == [0, 0]

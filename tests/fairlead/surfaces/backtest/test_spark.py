@@ -1,75 +1,58 @@
-"""A backtest of a real warehouse, through the command line."""
+"""A backtest of a real archive, through the command line."""
 
 import json
-from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
 from typer.testing import CliRunner
 
-from fairlead.domain.snapshot import GROUPS, MEMBERS
+from fairlead.archive import LookArchive
+from fairlead.domain.samples import new_snapshot_id
 from fairlead.errors import GroupError
-from fairlead.spark.lag import LAG
-from fairlead.spark.warehouse import Warehouse
-from fairlead.surfaces.backtest.spark import find_snapshots
+from fairlead.surfaces.backtest.spark import find_samples
 from fairlead.surfaces.cli import app
+from tests.samples import samples
 
 pytestmark = pytest.mark.spark
 NOON = datetime(2026, 1, 5, 12, tzinfo=UTC)
 
 
-def record(
-    warehouse: Warehouse,
-    minute: int,
-    members: str,
-    lags: Sequence[int],
-    *,
-    error: str | None = None,
-) -> None:
-    """Write a snapshot of group `orders`: a letter a member, the first one owns everything.
+def sample(minute: int, members: str, lag: int, **values: Any) -> dict[str, Any]:
+    """Return a sample of group `orders`: a letter a member, the first one owns everything.
 
-    Each partition gets ten records a second.
+    Each of two partitions gets ten records a second.
     """
-    at = NOON + timedelta(minutes=minute)
-    snapshot_id = f"{at:%Y%m%dT%H%M%S.%fZ}-0"
-    key: dict[str, Any] = {"snapshot_id": snapshot_id, "group": "orders"}
-    everything = [{"topic": "t", "partition": number} for number in range(len(lags))]
     end = 10_000 + minute * 600
-    rows = {
-        "members": [
-            key | {"member": name, "topics": ["t"], "partitions": [] if number else everything}
-            for number, name in enumerate(members)
-        ],
-        "lag": [
-            key
-            | {"snapshot_at": at, "topic": "t", "partition": number}
-            | {"begin_offset": 0, "end_offset": end, "committed_offset": end - lag}
-            | {"status": "OK"}
-            for number, lag in enumerate(lags)
-        ],
-        "groups": [key | {"snapshot_at": at, "error": error}],
-    }
-    schemas = {"members": MEMBERS, "lag": LAG, "groups": GROUPS}
-    for table, listed in rows.items():
-        warehouse.write(table, snapshot_id, pa.Table.from_pylist(listed, schemas[table]))
+    return {
+        "group": "orders",
+        "at": NOON + timedelta(minutes=minute),
+        "topics": ["t"],
+        "counts": [2],
+        "begin": [0, 0],
+        "end": [end, end],
+        "committed": [end - lag, end - lag],
+        "members": list(members),
+        "owner": [0, 0] if members else [-1, -1],
+    } | values
 
 
 @pytest.fixture
-def warehouse(tmp_path: Path) -> Warehouse:
-    """Return two hours in which one of two members cannot keep up: good snapshots and bad ones."""
-    warehouse = Warehouse(str(tmp_path / "warehouse"))
-    for minute in range(0, 120, 5):
-        behind = minute * 60 * 2  # of 20 a second it does 16
-        record(warehouse, minute, "ab", [behind, behind])
-    record(warehouse, 3, "ab", [6, 2], error="the coordinator does not answer")
-    record(warehouse, 7, "", [6, 2])
-    return warehouse
+def archive(tmp_path: Path) -> LookArchive:
+    """Return two hours in which one of two members cannot keep up: good samples and bad ones."""
+    archive = LookArchive(str(tmp_path / "warehouse"))
+    rows = [
+        sample(minute, "ab", minute * 60 * 2) for minute in range(0, 120, 5)
+    ]  # of 20 it does 16
+    rows.append(sample(3, "ab", 6, error="the coordinator does not answer"))
+    rows.append(sample(7, "", 6))
+    for row in rows:
+        archive.append(samples(row), new_snapshot_id(row["at"]))
+    return archive
 
 
-@pytest.mark.usefixtures("spark", "warehouse")
+@pytest.mark.usefixtures("spark", "archive")
 def test_command_says_what_would_have_happened(tmp_path: Path) -> None:
     """What was, then best first, with what it costs, what was skipped and why; and a drawing."""
     plot = tmp_path / "backtest.svg"
@@ -81,7 +64,7 @@ def test_command_says_what_would_have_happened(tmp_path: Path) -> None:
     )
     assert result.exception is None, result.output
     report = json.loads(result.stdout)
-    assert report["snapshots"] == 24
+    assert report["samples"] == 24
     assert report["skipped"] == {
         "the coordinator does not answer": 1,
         "no member reads a partition": 1,
@@ -100,10 +83,20 @@ def test_command_says_what_would_have_happened(tmp_path: Path) -> None:
     assert plot.read_text().startswith("<?xml")
 
 
-def test_what_is_not_there_is_said_with_what_is(warehouse: Warehouse) -> None:
+def test_what_is_not_there_is_said_with_what_is(archive: LookArchive, tmp_path: Path) -> None:
     """Before Spark starts: an unknown group names the known ones, a span the one that has some."""
-    with pytest.raises(GroupError, match="no snapshot of group payments; it holds some of orders"):
-        find_snapshots(warehouse, "payments")
+    with pytest.raises(GroupError, match="of group payments is kept; there are some of orders"):
+        find_samples(archive, "payments")
     span = "there are 26, from 2026-01-05T12:00:00.* to 2026-01-05T13:55:00"
     with pytest.raises(GroupError, match=span):
-        find_snapshots(warehouse, "orders", since=NOON + timedelta(days=1))
+        find_samples(archive, "orders", since=NOON + timedelta(days=1))
+    with pytest.raises(GroupError, match="No samples are kept: the sensor group_looks takes one"):
+        find_samples(LookArchive(str(tmp_path / "empty")), "orders")
+
+
+def test_a_span_ends_before_its_end(archive: LookArchive) -> None:
+    """Since a moment, which is included, until another, which is not."""
+    since, until = (NOON + timedelta(minutes=minute) for minute in (5, 15))
+    found = find_samples(archive, "orders", since=since, until=until)
+    minutes = [(at - NOON) // timedelta(minutes=1) for at in found.samples()["at"].to_pylist()]
+    assert minutes == [5, 7, 10]

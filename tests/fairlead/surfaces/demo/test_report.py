@@ -2,14 +2,15 @@
 
 from datetime import UTC, datetime
 from io import StringIO
+from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from rich.console import Console
 
 from fairlead.surfaces.demo.report import Found, GroupReport
 from fairlead.surfaces.demo.run import lags_of
 from fairlead.wire.document import MemberShare, PlanDocument
+from tests.samples import samples
 
 DAY = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -23,27 +24,20 @@ def test_after_is_measured_and_not_the_plans_own_weights() -> None:
     plan = PlanDocument(
         "g", 1, "id", "range", DAY, DAY, {"t": 2}, shares, weights={"t": np.array([10, 20])}
     )
-    offsets = pa.Table.from_pylist(
-        [
-            {
-                "group": group,
-                "topic": "t",
-                "partition": partition,
-                "begin_offset": 0,
-                "end_offset": 100,
-                "committed_offset": committed,
-            }
-            for group, commits in {"g": (97, None), "g-without-plan": (50, None)}.items()
-            for partition, committed in enumerate(commits)
-        ]
+    part: dict[str, Any] = {"topics": ["t"], "counts": [2], "begin": [0, 0], "end": [100, 100]}
+    lags = lags_of(
+        samples(
+            part | {"group": "g", "committed": [97, -1]},
+            part | {"group": "g-without-plan", "committed": [50, -1]},
+        )
     )
     found = GroupReport(
         found=Found("slow member", ("a",), "evidence", "reason"),
         plan=plan,
         before={"a": {"t": [0, 1]}},
         after={"a": {"t": [0]}, "b": {"t": [1]}},
-        lags_after=lags_of(offsets)["g"],
-        lags_without_plan=lags_of(offsets)["g-without-plan"],
+        lags_after=lags["g"],
+        lags_without_plan=lags["g-without-plan"],
         without_plan={"a": {"t": [0, 1]}},
         drain_without_plan_s=2.0,
         drain_with_plan_s=1.0,
