@@ -1,6 +1,6 @@
 """A made-up week of a consumer group whose skew drifts, for the backtest in docs/backtest.md.
 
-`python -m benchmarks.backtest FOLDER` writes it as a warehouse of snapshots; then
+`python -m benchmarks.backtest FOLDER` writes it as a warehouse of samples; then
 `FAIRLEAD_WAREHOUSE=FOLDER fairlead backtest orders` replays it.
 Belongs here: the week. Does not: the simulation (`benchmarks.simulation`), or the backtest
 (`fairlead.surfaces.backtest`).
@@ -19,12 +19,12 @@ from benchmarks.simulation.controllers import ByAssignor
 from benchmarks.simulation.loop import run
 from benchmarks.simulation.scenario import Scenario
 from benchmarks.simulation.world import ScenarioWorld
-from fairlead.domain.snapshot import GROUPS, MEMBERS
+from fairlead.archive import LookArchive
+from fairlead.domain.advice import CLASSIC
+from fairlead.domain.samples import SAMPLES
 from fairlead.simulation.controllers import START, Moment
 from fairlead.simulation.loop import Cadence
 from fairlead.simulation.world import Int32
-from fairlead.spark.lag import LAG
-from fairlead.spark.warehouse import Warehouse
 
 GROUP = "orders"
 MONDAY = datetime(2026, 1, 5, tzinfo=UTC)
@@ -73,47 +73,36 @@ def _drifting(stretches: int, rng: np.random.Generator) -> npt.NDArray[np.float6
 
 
 class Recorder(ByAssignor):
-    """Writes a snapshot at each decision, as the planner would, and decides nothing."""
+    """Writes a sample at each decision, as the planner would, and decides nothing."""
 
-    def __init__(self, warehouse: Warehouse) -> None:
+    def __init__(self, archive: LookArchive) -> None:
         super().__init__("range")
-        self._warehouse = warehouse
-        self.snapshots = 0
+        self._archive = archive
+        self.samples = 0
 
     def decide(self, moment: Moment) -> Int32 | None:
         """Record; columns that nothing here reads are left out."""
         at = MONDAY + timedelta(seconds=moment.at - START.timestamp())
-        snapshot_id = f"{at:%Y%m%dT%H%M%S.%fZ}-00000000"
-        key = {"snapshot_id": snapshot_id, "group": GROUP}
+        sample_id = f"{at:%Y%m%dT%H%M%S.%fZ}-00000000"
         looks, problem = moment.looks(), moment.problem
-        names = [problem.partition_name(index) for index in range(problem.partition_total)]
-        lag = [
-            key
-            | {"snapshot_at": at, "topic": topic, "partition": number}
-            | {"begin_offset": 0, "end_offset": end, "committed_offset": committed, "status": "OK"}
-            for (topic, number), end, committed in zip(
-                names, looks.end[-1].tolist(), looks.committed[-1].tolist(), strict=True
-            )
-        ]
-        members = [
-            key
-            | {"member": member, "topics": list(problem.topics)}
-            | {
-                "partitions": [
-                    {"topic": names[index][0], "partition": names[index][1]}
-                    for index in np.flatnonzero(problem.owner == number).tolist()
-                ]
-            }
-            for number, member in enumerate(problem.members)
-        ]
-        groups = [key | {"snapshot_at": at}]
-        for table, rows, schema in (
-            ("lag", lag, LAG),
-            ("members", members, MEMBERS),
-            ("groups", groups, GROUPS),
-        ):
-            self._warehouse.write(table, snapshot_id, pa.Table.from_pylist(rows, schema))
-        self.snapshots += 1
+        row = {
+            "group": GROUP,
+            "sample_id": sample_id,
+            "at": at,
+            "state": "Stable",
+            "protocol": "range",
+            "group_type": CLASSIC,
+            "topics": problem.topics,
+            "counts": problem.partition_counts,
+            "begin": np.zeros_like(looks.end[-1]),
+            "end": looks.end[-1],
+            "committed": looks.committed[-1],
+            "owner": problem.owner,
+            "members": problem.members,
+            "subscriptions": [problem.topics] * len(problem.members),
+        }
+        self._archive.append(pa.Table.from_pylist([row], SAMPLES), sample_id)
+        self.samples += 1
         return None
 
 
@@ -122,9 +111,9 @@ def main() -> None:
     options = harness.parser(__doc__)
     options.add_argument("folder", metavar="FOLDER", help="for the warehouse")
     folder = options.parse_args().folder
-    recorder = Recorder(Warehouse(folder))
+    recorder = Recorder(LookArchive(folder))
     run(week(), recorder, Cadence(60.0, EVERY_S))
-    print(f"{recorder.snapshots:,} snapshots of {PARTITIONS} partitions: {folder}")
+    print(f"{recorder.samples:,} samples of {PARTITIONS} partitions: {folder}")
 
 
 if __name__ == "__main__":

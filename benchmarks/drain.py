@@ -10,6 +10,7 @@ carries the plan, and the followers rejoin when it is there.
 """
 
 import time
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from itertools import product
@@ -18,7 +19,6 @@ from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow.compute as pc
 from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
 from kafka.coordinator.assignors.range import RangePartitionAssignor
 
@@ -30,7 +30,7 @@ from benchmarks.consumers import KafkaPythonMember
 from benchmarks.harness import DOCS
 from benchmarks.plans import document, publish
 from benchmarks.services import arrivals, create_topics, kafka, wait_until
-from fairlead.domain.snapshot import GroupSnapshot
+from fairlead.domain.samples import ownership
 from fairlead.followers.client_assignors.kafka_python import LagAwareAssignor
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.settings import KafkaSettings
@@ -63,6 +63,8 @@ GROUPS: Final[dict[str, dict[str, Any]]] = {
     "lag-aware, direct": {"follow": False, "direct": True},
     "plans": {"follow": True, "plan_topic": "drain-plans", "rejoin_jitter_s": 0.5},
 }
+Sample = Mapping[str, Any]
+"""A row of the table of samples."""
 
 
 @dataclass
@@ -133,60 +135,43 @@ class Group:
         while self._members:
             self._members.popitem()[1].__exit__(None, None, None)
 
-    def note(self, snapshot: GroupSnapshot, since: float) -> None:
+    def note(self, sample: Sample, since: float) -> None:
         """Note where the group stands."""
-        offsets, owners = standing(snapshot, self.group_id)
-        lag = offsets["end"] - offsets["committed"]
-        by_member = np.bincount(owners[owners >= 0], weights=lag[owners >= 0], minlength=1)
+        committed, owner = np.maximum(sample["committed"], 0), np.array(sample["owner"])
+        lag = np.maximum(sample["end"], 0) - committed
+        by_member = np.bincount(owner[owner >= 0], weights=lag[owner >= 0], minlength=1)
         self.course.at_s.append(round(time.monotonic() - since, 1))
         self.course.heaviest.append(int(by_member.max()))
         self.course.total.append(int(lag.sum()))
-        self.course.consumed.append(int(offsets["committed"].sum()))
-
-
-def standing(
-    snapshot: GroupSnapshot, group: str
-) -> tuple[dict[str, npt.NDArray[np.int64]], npt.NDArray[np.int64]]:
-    """Return the offsets of a group's partitions, all of one order, and each one's member."""
-    table = snapshot.offsets.filter(pc.equal(snapshot.offsets["group"], group))
-    members = snapshot.members.filter(pc.equal(snapshot.members["group"], group)).to_pylist()
-    owner = {
-        (index["topic"], index["partition"]): number
-        for number, member in enumerate(members)
-        for index in member["partitions"]
-    }
-    keys = zip(table["topic"].to_pylist(), table["partition"].to_pylist(), strict=True)
-    offsets = {
-        name: np.nan_to_num(table[f"{name}_offset"].to_numpy(zero_copy_only=False)).astype(np.int64)
-        for name in ("end", "committed")
-    }
-    return offsets, np.array([owner.get(key, -1) for key in keys], np.int64)
+        self.course.consumed.append(int(committed.sum()))
 
 
 class Planner:
     """Plans for one group, again and again."""
 
     def __init__(self, servers: str, group: Group, plan_topic: str) -> None:
-        self._group = group
+        self.group = group
         self._plan_topic = plan_topic
         self._servers = servers
-        self._before: tuple[float, dict[str, npt.NDArray[np.int64]]] | None = None
+        self._before: tuple[float, npt.NDArray[np.int64]] | None = None
 
-    def plan(self, snapshot: GroupSnapshot) -> None:
+    def plan(self, sample: Sample) -> None:
         """Publish a plan from what was measured, where it changes something."""
-        name = self._group.group_id
-        offsets, _ = standing(snapshot, name)
+        name, end = self.group.group_id, np.maximum(sample["end"], 0)
         at, before = time.monotonic(), self._before
-        self._before = at, offsets
-        if before is None or len(before[1]["end"]) != len(offsets["end"]):
+        self._before = at, end
+        if before is None or before[1].size != end.size:
             return
-        rates = (offsets["end"] - before[1]["end"]) / (at - before[0])
-        lags = np.maximum(offsets["end"] - offsets["committed"], 0)
-        topics = sorted(set(snapshot.offsets["topic"].to_pylist()))
-        members = snapshot.members.filter(pc.equal(snapshot.members["group"], name)).to_pylist()
+        rates = (end - before[1]) / (at - before[0])
+        lags = np.maximum(end - np.maximum(sample["committed"], 0), 0)
+        topics, owned = sample["topics"], ownership(sample)
+        members = {
+            member: PlannedMember(read, owned=owned[member])
+            for member, read in zip(sample["members"], sample["subscriptions"], strict=True)
+        }
         problem = Problem.of(
             dict.fromkeys(topics, PARTITIONS),
-            {member["member"]: as_planned(member) for member in members},
+            members,
             {t: lags[n * PARTITIONS : (n + 1) * PARTITIONS] for n, t in enumerate(topics)},
             arrival_rates={
                 t: rates[n * PARTITIONS : (n + 1) * PARTITIONS] for n, t in enumerate(topics)
@@ -195,22 +180,14 @@ class Planner:
         assignment = assign("sticky-lag-aware", problem, horizon=HORIZON_S)
         if len(members) < CONSUMERS or np.array_equal(assignment.owner, problem.owner):
             return
-        self._group.course.plans += 1
+        self.group.course.plans += 1
         plan = document(
             name,
             dict.fromkeys(topics, PARTITIONS),
             assignment.by_member(),
-            version=self._group.course.plans,
+            version=self.group.course.plans,
         )
         publish(self._servers, self._plan_topic, plan)
-
-
-def as_planned(member: dict[str, Any]) -> PlannedMember:
-    """Return a member of a snapshot as problems have them."""
-    owned: dict[str, list[int]] = {}
-    for number in member["partitions"]:
-        owned.setdefault(number["topic"], []).append(number["partition"])
-    return PlannedMember(member["topics"], owned=owned)
 
 
 def rates(topics: list[str]) -> dict[tuple[str, int], float]:
@@ -243,11 +220,12 @@ def measure(servers: str, seconds: float) -> list[Course]:
                 restarts.pop(0)
                 for group in groups:
                     group.restart(0)
-            snapshot = gateway.snapshot([group.group_id for group in groups])
+            samples = gateway.snapshot([group.group_id for group in groups]).samples.to_pylist()
+            by_group = {sample["group"]: sample for sample in samples}
             for group in groups:
-                group.note(snapshot, began)
+                group.note(by_group[group.group_id], began)
             if elapsed >= plan_at:
-                planner.plan(snapshot)
+                planner.plan(by_group[planner.group.group_id])
                 plan_at += PLAN_S
             time.sleep(max(0.0, began + elapsed + LOOK_S - time.monotonic()))
     return [group.course for group in groups]

@@ -12,7 +12,6 @@ import time
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
@@ -32,7 +31,7 @@ from benchmarks.store import copying
 from fairlead.archive import LookArchive
 from fairlead.domain.judgement.capacities import Capacity
 from fairlead.domain.records import Findings
-from fairlead.domain.snapshot import GroupSnapshot
+from fairlead.domain.samples import GroupSnapshot
 from fairlead.settings import load_settings
 from fairlead.spark.candidates import write_candidates
 from fairlead.spark.lag import write_lag
@@ -207,29 +206,29 @@ def write(warehouse: Warehouse, sizes: list[Size]) -> GroupSnapshot:
     for look_id, look in recorded.past(snapshot):
         archive.append(look, look_id)
     archive.tidy(snapshot.snapshot_at, timedelta(days=2))
-    warehouse.write_snapshot(snapshot)
+    names = snapshot.samples["group"].to_pylist()
+    warehouse.write_snapshot(snapshot, dict.fromkeys(names, COHORT))
     return snapshot
 
 
 def remember(url: str, snapshot: GroupSnapshot) -> None:
     """Store what a fleet that was planned before remembers: the speeds of half of the members."""
-    at = snapshot.snapshot_at.timestamp() - 900
-    found: dict[str, tuple[datetime, Findings]] = {}
-    for row in snapshot.members.select(["group", "member"]).to_pylist()[::2]:
-        group = row["group"]
-        if group not in found:
-            nothing = Findings(
+    at = snapshot.snapshot_at - timedelta(minutes=15)
+    speed = Capacity(200.0, measured=True, at=at.timestamp())
+    found = {
+        row["group"]: (
+            at,
+            Findings(
                 diagnosis="unknown",
                 names=(),
                 evidence="",
                 late_s=0.0,
                 utilisation=0.0,
-                capacities={},
-            )
-            found[group] = (snapshot.snapshot_at - timedelta(minutes=15), nothing)
-        speeds = dict(found[group][1].capacities)
-        speeds[row["member"]] = Capacity(200.0, measured=True, at=at)
-        found[group] = (found[group][0], replace(found[group][1], capacities=speeds))
+                capacities=dict.fromkeys(row["members"][::2], speed),
+            ),
+        )
+        for row in snapshot.samples.select(["group", "members"]).to_pylist()
+    }
     store = create_store_engine(url)
     with transaction(store) as connection:
         register_groups(connection, found)
@@ -242,7 +241,7 @@ def with_lag(warehouse: Warehouse, sizes: list[Size]) -> tuple[str, list[str]]:
     snapshot = write(warehouse, sizes)
     spark = build_session(load_settings().spark)
     write_lag(spark, warehouse, snapshot.snapshot_id)
-    return snapshot.snapshot_id, snapshot.groups["group"].to_pylist()
+    return snapshot.snapshot_id, snapshot.samples["group"].to_pylist()
 
 
 def task_ends(spark: SparkSession) -> Iterator[float]:

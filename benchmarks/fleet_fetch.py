@@ -161,11 +161,11 @@ def by_fairlead(servers: str, spark: SparkSession, warehouse_path: Path, groups:
         snapshot = gateway.snapshot([name(number) for number in range(groups)])
     fetched = time.perf_counter()
     warehouse = Warehouse(str(warehouse_path))
-    warehouse.write_snapshot(snapshot)
+    warehouse.write_snapshot(snapshot, {})
     write_lag(spark, warehouse, snapshot.snapshot_id)
     rows = warehouse.load("lag", snapshot.snapshot_id)
     ended = time.perf_counter()
-    errors = [error for error in snapshot.groups["error"].to_pylist() if error]
+    errors = [error for error in snapshot.samples["error"].to_pylist() if error]
     if errors:
         sys.exit(f"{len(errors)} groups cannot be planned: {errors[0]}")
     columns = ("group", "topic", "partition", "committed_offset", "lag")
@@ -175,7 +175,7 @@ def by_fairlead(servers: str, spark: SparkSession, warehouse_path: Path, groups:
             *(rows[column].to_pylist() for column in columns), strict=True
         )
     }
-    return Round(fetched - began, ended - fetched, snapshot.spread_s, lags)
+    return Round(fetched - began, ended - fetched, snapshot.spread_s or 0.0, lags)
 
 
 def tool(servers: str, *arguments: str) -> str:

@@ -8,6 +8,7 @@ answers stand for (`fleet_fetch` measures it).
 import os
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final, cast
@@ -19,7 +20,7 @@ from benchmarks import harness, recorded
 from benchmarks.recorded import Size
 from benchmarks.services import folder, postgres
 from fairlead.archive import LookArchive
-from fairlead.domain.snapshot import GroupSnapshot
+from fairlead.domain.samples import GroupSnapshot
 from fairlead.errors import KafkaUnavailableError
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.settings import Settings
@@ -46,20 +47,9 @@ class RecordedGateway:
     def snapshot(self, groups: Sequence[str]) -> GroupSnapshot:
         """Return what was recorded of some groups."""
         began = time.perf_counter()
-        names = pa.array(groups, pa.string())
-
-        def of(rows: pa.Table) -> pa.Table:
-            return rows.filter(pc.is_in(rows["group"], names))
-
-        whole = self._snapshot
-        found = GroupSnapshot(
-            snapshot_id=whole.snapshot_id,
-            snapshot_at=whole.snapshot_at,
-            spread_s=0.0,
-            offsets=of(whole.offsets),
-            members=of(whole.members),
-            groups=of(whole.groups),
-        )
+        samples = self._snapshot.samples
+        mine = samples.filter(pc.is_in(samples["group"], pa.array(groups, pa.string())))
+        found = replace(self._snapshot, samples=mine)
         self.answering_s += time.perf_counter() - began
         return found
 
@@ -94,7 +84,7 @@ def measured(place: Path, url: str, groups: int, rounds: int) -> dict[str, Any]:
         archive.append(look, look_id)
     archive.tidy(snapshot.snapshot_at, timedelta(days=2))
     gateway = RecordedGateway(snapshot)
-    names = snapshot.groups["group"].to_pylist()
+    names = snapshot.samples["group"].to_pylist()
     store = PlanStore(create_store_engine(url))
 
     def taken() -> tuple[float, float, int]:

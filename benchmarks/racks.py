@@ -36,11 +36,9 @@ from benchmarks.harness import Bench
 from benchmarks.plans import document, publish
 from benchmarks.services import folder, wait_until
 from fairlead.archive import LookArchive
-from fairlead.domain.looks.look import LOOKS as LOOKS_SCHEMA
-from fairlead.domain.looks.look import look_of
 from fairlead.domain.policy import Policy
 from fairlead.domain.records import NoPlan, PlanDraft
-from fairlead.domain.snapshot import new_snapshot_id
+from fairlead.domain.samples import SAMPLES, new_snapshot_id
 from fairlead.followers.confluent import PlanConsumer
 from fairlead.followers.core.follower import FollowOptions
 from fairlead.kafka.fetch_sources import RACK_AWARE, SELECTOR
@@ -268,7 +266,7 @@ class Measured:
         archive = LookArchive(str(self._place / "looks"))
         with KafkaGateway(self._kafka) as gateway:
             wait_until(lambda: self._committed(gateway), "everything is committed")
-            look = look_of(gateway.snapshot([FOLLOWING]))
+            look = gateway.snapshot([FOLLOWING]).samples
             archive.append(history(look), new_snapshot_id(look["at"][0].as_py()))
             planned = plan_group(
                 gateway,
@@ -281,8 +279,8 @@ class Measured:
         return planned.look.decision
 
     def _committed(self, gateway: KafkaGateway) -> bool:
-        offsets = gateway.snapshot([FOLLOWING]).offsets
-        return bool(offsets["end_offset"] == offsets["committed_offset"])
+        sample = gateway.snapshot([FOLLOWING]).samples
+        return bool(sample["end"] == sample["committed"])
 
 
 def as_dealt(owned: Mapping[str, Owned]) -> PlanDocument:
@@ -307,7 +305,7 @@ def history(newest: pa.Table) -> pa.Table:
             for begin, end in zip(row["begin"], row["end"], strict=True)
         ]
         rows.append(row | {"committed": row["end"]})
-    return pa.Table.from_pylist(rows[::-1], LOOKS_SCHEMA)
+    return pa.Table.from_pylist(rows[::-1], SAMPLES)
 
 
 def main() -> None:

@@ -113,7 +113,7 @@ def planned_elsewhere(master: str, properties: dict[str, str], folder: Path) -> 
     """Plan a fleet there and here, compare; return which processes there had Python workers."""
     warehouse = Warehouse(str(folder / "warehouse"))
     fleet = snapshot([Size(groups=12, partitions=20, members=3), Size(1, 2_000, 10)])
-    warehouse.write_snapshot(fleet)
+    warehouse.write_snapshot(fleet, {})
     answer = folder / "answer.json"
     module = "tests.fairlead.spark.on_cluster"
     subprocess.run(

@@ -70,7 +70,7 @@ def test_lag_equals_the_column_of_kafkas_tool(
     with KafkaGateway(settings.kafka) as gateway:
         snapshot = gateway.snapshot([unique_name])
     warehouse = Warehouse(str(tmp_path))
-    warehouse.write_snapshot(snapshot)
+    warehouse.write_snapshot(snapshot, {})
 
     def measured(policy: str) -> dict[int, tuple[int, str]]:
         latest = {unique_name} if policy == "latest" else ()
