@@ -297,14 +297,13 @@ class LookArchive:
             return
         known = set[str]()
         for file in reversed(files):
-            groups = self._groups_in(file)
+            rows = self._rows(file.path, columns=["group"])
+            if rows is None:  # another time it may be readable
+                continue
+            groups = set(rows["group"].to_pylist())
             if groups <= known and file.sample_id not in keep:
                 self._remove(file.path)
             known |= groups
-
-    def _groups_in(self, file: _File) -> set[str]:
-        rows = self._rows(file.path, columns=["group"])
-        return set() if rows is None else set(rows["group"].to_pylist())
 
     def _rows(
         self, path: str, filters: Filters | None = None, columns: Sequence[str] | None = None
@@ -377,6 +376,8 @@ class LookArchive:
 
     def _days(self) -> list[str]:
         """Return the folders of days, ascending."""
+        if self._files.get_file_info(self._root).type != fs.FileType.Directory:
+            return []
         return sorted(
             entry.base_name
             for entry in self._list("")

@@ -1,4 +1,4 @@
-"""Looks that were written are read, once and whole, whatever happened meanwhile."""
+"""Samples that were written are read, once and whole, whatever happened meanwhile."""
 
 import errno
 import os
@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +14,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from fairlead.archive import GRACE, LookArchive, Taken
-from fairlead.domain.looks.look import LOOKS
-from fairlead.domain.snapshot import new_snapshot_id
+from fairlead.archive import LookArchive, Taken
+from fairlead.domain.samples import SAMPLES, new_snapshot_id
 from fairlead.errors import ConfigurationError, FileSystemError
 from tests.full_disk import no_room
+from tests.samples import samples
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
@@ -26,15 +26,9 @@ KEPT = timedelta(days=2)
 
 
 def look_at(at: datetime, *groups: str) -> pa.Table:
-    """Return a look at groups that read one partition."""
-    row = {"topics": ["t"], "counts": [1], "begin": [0], "committed": [-1], "owner": [-1]}
-    return pa.Table.from_pylist(
-        [
-            {"group": group, "at": at, "end": [int(at.timestamp())], "members": [], **row}
-            for group in groups or ("g",)
-        ],
-        LOOKS,
-    )
+    """Return a sample of groups that read one partition."""
+    row = {"at": at, "topics": ["t"], "counts": [1], "end": [int(at.timestamp())]}
+    return samples(*(row | {"group": group} for group in groups or ("g",)))
 
 
 def filled(path: Path, minutes: range) -> LookArchive:
@@ -52,8 +46,9 @@ def minutes(archive: LookArchive, since: timedelta = timedelta(days=1)) -> list[
     return [round((NOON - at) / MINUTE) for at in reversed(read)]
 
 
-def files(path: Path, level: str) -> list[str]:
-    return sorted(file.name for file in (path / "looks" / level).glob("*"))
+def files(path: Path, folder: str = "2026-01-31") -> list[Path]:
+    """Return the files of a folder of the archive, by name."""
+    return sorted((path / "looks" / folder).glob("*"))
 
 
 def test_looks_are_read_as_soon_as_they_are_written(tmp_path: Path) -> None:
@@ -79,128 +74,124 @@ def test_looks_of_chosen_groups_are_read(tmp_path: Path, count: int) -> None:
     assert archive.read(NOON, NOON, chosen)["group"].to_pylist() == chosen
 
 
-def test_tidying_changes_no_look_of_the_last_hour(tmp_path: Path) -> None:
-    """Of what lies before it, one look a quarter of an hour stays."""
+def test_tidying_changes_no_sample_of_the_last_hour(tmp_path: Path) -> None:
+    """Of what lies before it, one sample a quarter of an hour stays; a second time: the same."""
     archive = filled(tmp_path, range(1, 181))
+    for _ in range(2):
+        archive.tidy(NOON, KEPT)
+        assert minutes(archive, timedelta(hours=1)) == list(range(1, 61))
+        assert minutes(archive) == [*range(1, 76), *range(76, 180, 15)]
+
+
+def test_newest_sample_of_every_group_stays(tmp_path: Path) -> None:
+    """Whichever groups a sample is about, and also where the newest one is about few."""
+    archive = LookArchive(str(tmp_path))
+    for before, groups in ((149, "abc"), (145, "ab"), (142, "b"), (141, "b")):
+        at = NOON - before * MINUTE
+        archive.append(look_at(at, *groups), new_snapshot_id(at))
     archive.tidy(NOON, KEPT)
-    assert minutes(archive, timedelta(hours=1)) == list(range(1, 61))
-    assert minutes(archive) == [*range(1, 61), *range(61, 180, 15)]
-    assert len(files(tmp_path, "closed")) == 4
-    assert len(files(tmp_path, "thinned")) == 8
+    read = archive.read(NOON - KEPT, NOON)
+    newest = dict(zip(read["group"].to_pylist(), read["at"].to_pylist(), strict=True))
+    assert {name: (NOON - at) / MINUTE for name, at in newest.items()} == {
+        "a": 145,
+        "b": 141,
+        "c": 149,
+    }
+    assert [file.name[:15] for file in files(tmp_path)] == [
+        *("20260131T093100", "20260131T093500", "20260131T093900")
+    ]
 
 
-def test_files_are_a_few_for_an_hour(tmp_path: Path) -> None:
-    """Once nobody can still read them, the files that others stand for are gone."""
-    archive = filled(tmp_path, range(1, 181))
-    archive.tidy(NOON, KEPT)
-    read = minutes(archive)
-    archive.tidy(datetime.now(UTC) + 2 * GRACE, timedelta(days=36_500))
-    archive.tidy(datetime.now(UTC) + 2 * GRACE, timedelta(days=36_500))
-    assert files(tmp_path, "open") == []
-    assert len(files(tmp_path, "thinned")) == 12
-    assert minutes(archive, timedelta(days=1)) == [*range(1, 180, 15)]
-    assert set(minutes(archive)) <= set(read)
+def test_what_a_run_plans_from_stays(tmp_path: Path) -> None:
+    """For as long as samples are kept, beside the newest of the interval."""
+    archive = filled(tmp_path, range(120, 180))
+    kept = [file.stem for file in files(tmp_path)[5:45:20]]
+    archive.tidy(NOON, KEPT, kept)
+    assert [archive.sample(name).num_rows for name in kept] == [1, 1]
+    assert len(minutes(archive)) == 7
+    archive.tidy(NOON + KEPT, KEPT, kept)
+    assert [archive.sample(name).num_rows for name in kept] == [0, 0]
 
 
-def test_old_looks_go(tmp_path: Path) -> None:
-    """What lies before the retention is removed, level by level."""
-    archive = filled(tmp_path, range(0, 600, 5))
+def test_old_samples_go_with_their_day(tmp_path: Path) -> None:
+    """What lies before the retention is removed, and folders in which nothing is left."""
+    archive = filled(tmp_path, range(0, 5000, 5))
+    assert len(list((tmp_path / "looks").iterdir())) == 4
     archive.tidy(NOON, timedelta(hours=2))
     archive.tidy(NOON, timedelta(hours=2))
-    assert max(minutes(archive)) <= 135
-    assert min(files(tmp_path, "open")) >= "20260131T0945"
+    assert max(minutes(archive, KEPT)) <= 120
+    assert [folder.name for folder in sorted((tmp_path / "looks").iterdir())] == [
+        *("2026-01-30", "2026-01-31")
+    ]
 
 
-def test_late_look_joins_an_interval_that_is_closed(tmp_path: Path) -> None:
-    """A planning run writes down what it saw minutes ago."""
-    archive = filled(tmp_path, range(20, 30))
-    archive.tidy(NOON, KEPT)
-    late = NOON - 19 * MINUTE
-    archive.append(look_at(late), new_snapshot_id(late))
-    assert minutes(archive) == list(range(19, 30))
-    archive.tidy(NOON, KEPT)
-    assert minutes(archive) == list(range(19, 30))
+def test_times_of_any_zone_are_the_same_times(tmp_path: Path) -> None:
+    """Folders are days in UTC, whatever the zone of who asks."""
+    archive = filled(tmp_path, range(700, 800))
+    there = timezone(timedelta(hours=13))
+    since, until = NOON - 790 * MINUTE, NOON - 710 * MINUTE
+    read = archive.read(since.astimezone(there), until.astimezone(there))
+    assert read.num_rows == 81
 
 
-def test_same_look_written_again_counts_once(tmp_path: Path) -> None:
-    """A step that is repeated appends the same snapshot, even after its interval was closed."""
-    archive, look_id = LookArchive(str(tmp_path)), new_snapshot_id(NOON - 40 * MINUTE)
+def test_same_sample_written_again_counts_once(tmp_path: Path) -> None:
+    """A step that is repeated appends the same snapshot."""
+    archive, sample_id = LookArchive(str(tmp_path)), new_snapshot_id(NOON - 40 * MINUTE)
     for _ in range(3):
-        archive.append(look_at(NOON - 40 * MINUTE), look_id)
+        archive.append(look_at(NOON - 40 * MINUTE), sample_id)
         archive.tidy(NOON, KEPT)
     assert minutes(archive) == [40]
 
 
-def test_two_that_tidy_at_once_lose_nothing(tmp_path: Path) -> None:
-    """Each closes what it has seen: the larger file stands for the smaller one."""
-    first = filled(tmp_path, range(20, 25))
-    first.tidy(NOON, KEPT)
-    second = filled(tmp_path / "other", range(18, 25))
-    second.tidy(NOON, KEPT)
-    for path in (tmp_path / "other" / "looks" / "closed").iterdir():
-        path.rename(tmp_path / "looks" / "closed" / path.name)
-    assert sorted(set(minutes(first))) == list(range(18, 25))
+def test_reader_of_what_is_removed_meanwhile_reads_the_rest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file that was listed may be gone; the last hour and the newest of intervals never are."""
+    archive = filled(tmp_path, range(1, 181))
+    listed = archive._files_of  # noqa: SLF001 - between listing and reading
+
+    def tidied_meanwhile(since: datetime, until: datetime) -> Any:
+        found = listed(since, until)
+        LookArchive(str(tmp_path)).tidy(NOON, KEPT)
+        return found
+
+    monkeypatch.setattr(archive, "_files_of", tidied_meanwhile)
+    assert minutes(archive) == [*range(1, 76), *range(76, 180, 15)]
 
 
 class Killed(BaseException):
     """The process ends here."""
 
 
-class Mortal(LookArchive):
-    """An archive whose process ends before the so-many-th change to its files, or half into it."""
+@pytest.mark.parametrize("change", [1, 2, 5, 20, 40])
+def test_crash_at_any_change_loses_nothing(
+    tmp_path: Path, change: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever part of a tidying was done: the last hour, and a sample of each interval."""
+    archive = filled(tmp_path, range(1, 181))
+    remove, left = archive._remove, [change]  # noqa: SLF001 - the process ends before it
 
-    def __init__(self, path: Path, change: int, *, half: bool) -> None:
-        super().__init__(str(path))
-        self._path, self._left, self._half = path, change, half
-
-    def _counts(self) -> bool:
-        self._left -= 1
-        return self._left == 0
-
-    def _move_in(self, name: str, content: Any) -> None:
-        if self._counts():
-            if self._half:
-                folder = (self._path / "looks" / name).parent
-                folder.mkdir(exist_ok=True)
-                (folder / "_half.parquet").write_bytes(b"PAR1")
+    def mortal(path: str) -> None:
+        left[0] -= 1
+        if not left[0]:
             raise Killed
-        super()._move_in(name, content)
+        remove(path)
 
-    def _remove(self, path: str) -> None:
-        if self._counts():
-            raise Killed
-        super()._remove(path)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("half", [False, True])
-@pytest.mark.parametrize("change", [1, 2, 4, 7, 8, 9, 12, 13, 16, 20, 28])
-def test_crash_at_any_change_loses_nothing(tmp_path: Path, change: int, half: bool) -> None:  # noqa: FBT001
-    """Whatever part of a tidying was done, each look of the last hour is read, once."""
-    archive = filled(tmp_path, range(1, 121, 5))
-    before = minutes(archive, timedelta(hours=1))
-    died = False
-    later = datetime.now(UTC) + 2 * GRACE  # by the files' own clock: now they are removed, too
-    for at, kept in ((NOON, KEPT), (later, timedelta(days=36_500))):
-        try:
-            Mortal(tmp_path, change, half=half).tidy(at, kept)
-        except Killed:
-            died = True
-        every = minutes(archive)
-        assert every == sorted(set(every))
-        if at == NOON:
-            assert [minute for minute in every if minute <= 60] == before
-    assert {minute // 15 for minute in every} == {minute // 15 for minute in range(1, 121, 5)}
-    assert died
+    monkeypatch.setattr(archive, "_remove", mortal)
+    with pytest.raises(Killed):
+        archive.tidy(NOON, KEPT)
+    found = minutes(LookArchive(str(tmp_path)))
+    assert len(found) == 180 - change + 1
+    assert {*range(1, 76), *range(76, 180, 15)} <= set(found)
 
 
 def test_what_a_killed_writer_left_is_never_read_and_goes(tmp_path: Path) -> None:
     """Half a file under a name that readers pass over."""
     archive = filled(tmp_path, range(1, 3))
-    half = tmp_path / "looks" / "open" / "_1234-20260131T1159.parquet"
+    half = tmp_path / "looks" / "2026-01-31" / "_1234-20260131T1159.parquet"
     half.write_bytes(b"PAR1")
     assert minutes(archive) == [1, 2]
-    archive.tidy(datetime.now(UTC) + 2 * GRACE, timedelta(days=36_500))
+    archive.tidy(datetime.now(UTC) + timedelta(hours=1), timedelta(days=36_500))
     assert not half.exists()
 
 
@@ -230,7 +221,7 @@ def test_the_newest_look_at_each_group_may_be_a_planning_runs(tmp_path: Path) ->
 def test_empty_look_is_not_written(tmp_path: Path) -> None:
     """A cluster without groups leaves no files."""
     archive = LookArchive(str(tmp_path))
-    archive.append(LOOKS.empty_table(), new_snapshot_id(NOON))
+    archive.append(SAMPLES.empty_table(), new_snapshot_id(NOON))
     archive.tidy(NOON, KEPT)
     assert archive.read(NOON - KEPT, NOON).num_rows == 0
 
@@ -247,22 +238,23 @@ def _written(look: pa.Table) -> bytes:
     return bytes(sink.getvalue())
 
 
+_OTHER_NAMES = [*SAMPLES.names[:-1], "x"]
 #: What a file may hold in place of a look, by what went wrong.
 DAMAGE: dict[str, tuple[Callable[[bytes], bytes], str]] = {
     "empty": (lambda _: b"", "Parquet file size is 0 bytes"),
     "cut": (lambda content: content[:300], "magic bytes not found in footer"),
     "flipped": (_flipped, "CRC checksum verification failed"),
     "text": (lambda _: b"what is this?", "magic bytes not found in footer"),
-    "less": (lambda _: _written(look_at(NOON).drop_columns(["racks"])), "layout"),
-    "more": (lambda _: _written(look_at(NOON).append_column("x", pa.array([1]))), "layout"),
-    "other": (lambda _: _written(look_at(NOON).rename_columns([*LOOKS.names[:-1], "x"])), "layout"),
+    "less": (lambda _: _written(look_at(NOON).drop_columns(["racks"])), "columns"),
+    "more": (lambda _: _written(look_at(NOON).append_column("x", pa.array([1]))), "columns"),
+    "other": (lambda _: _written(look_at(NOON).rename_columns(_OTHER_NAMES)), "columns"),
 }
 #: What does not read files of other intervals.
 USES: dict[str, Callable[[LookArchive], object]] = {
     "read": lambda archive: archive.read(NOON - MINUTE, NOON),
     "one group": lambda archive: archive.read(NOON - MINUTE, NOON, ["g"]),
     "groups": lambda archive: archive.groups(NOON - MINUTE, NOON),
-    "tidy": lambda archive: archive.tidy(NOON + timedelta(hours=1), KEPT),
+    "tidy": lambda archive: archive.tidy(NOON + timedelta(hours=2), KEPT),
 }
 
 
@@ -279,7 +271,7 @@ def test_damaged_file_is_set_aside_and_the_others_are_read(
     """Whoever meets it says which file and why, once; the file is kept as it is."""
     archive = filled(tmp_path, range(3))
     expected = USES[use](filled(tmp_path / "sound", range(2)))
-    file = tmp_path / "looks" / "open" / files(tmp_path, "open")[0]
+    file = files(tmp_path)[0]
     file.rename(file := file.with_name("20260131T115930.000000Z-bad.parquet"))
     damage, why = DAMAGE[how]
     file.write_bytes(damage(file.read_bytes()))
@@ -290,7 +282,7 @@ def test_damaged_file_is_set_aside_and_the_others_are_read(
     assert str(file) in record.getMessage()
     assert why in record.getMessage()
     assert damaged(tmp_path) == [content]
-    assert [name.partition("-")[2] for name in archive.damaged()] == [f"open-{file.name}"]
+    assert [name.partition("-")[2] for name in archive.damaged()] == [f"2026-01-31-{file.name}"]
     assert minutes(archive) == minutes(LookArchive(str(tmp_path / "sound")))
     assert len(caplog.records) == 1
 
@@ -298,31 +290,13 @@ def test_damaged_file_is_set_aside_and_the_others_are_read(
 def test_file_of_a_foreign_name_is_set_aside(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """In any folder of the archive; a name that would colour a terminal is written with escapes."""
+    """A name that would colour a terminal is written with escapes."""
     archive = filled(tmp_path, range(20))
-    archive.tidy(NOON, KEPT)
-    for level in ("open", "closed"):
-        (tmp_path / "looks" / level / "backup\x1b[31m.parquet").write_bytes(b"something")
+    (files(tmp_path)[0].parent / "backup\x1b[31m.parquet").write_bytes(b"something")
     assert minutes(archive) == list(range(20))
-    assert damaged(tmp_path) == [b"something"] * 2
-    assert caplog.text.count("its name does not begin with a time") == 2
+    assert damaged(tmp_path) == [b"something"]
+    assert caplog.text.count("its name does not begin with a time") == 1
     assert "\x1b" not in caplog.text
-
-
-@pytest.mark.parametrize("how", ["cut", "flipped"])
-def test_damaged_file_stands_for_no_others(tmp_path: Path, how: str) -> None:
-    """The looks that were closed are there yet, and a late one beside them is read, too."""
-    archive = filled(tmp_path, range(16, 30))
-    archive.tidy(NOON, KEPT)
-    late = NOON - 15 * MINUTE - timedelta(seconds=30)
-    archive.append(look_at(late), new_snapshot_id(late))
-    (closed,) = (tmp_path / "looks" / "closed").iterdir()
-    closed.write_bytes(DAMAGE[how][0](closed.read_bytes()))
-    assert archive.read(NOON - 30 * MINUTE, NOON).num_rows == 15
-    archive.tidy(NOON, KEPT)
-    assert len(damaged(tmp_path)) == 1
-    assert len(files(tmp_path, "closed")) == 1
-    assert archive.read(NOON - 30 * MINUTE, NOON).num_rows == 15
 
 
 def test_no_damage_is_taken_for_a_look(tmp_path: Path) -> None:
@@ -330,7 +304,7 @@ def test_no_damage_is_taken_for_a_look(tmp_path: Path) -> None:
     archive = LookArchive(str(tmp_path))
     archive.append(look_at(NOON, *(f"g{number}" for number in range(50))), new_snapshot_id(NOON))
     whole = archive.read(NOON, NOON)
-    (file,) = (tmp_path / "looks" / "open").iterdir()
+    (file,) = files(tmp_path)
     content = file.read_bytes()
     unharmed = 0
     for place in range(0, len(content), 23):
@@ -346,7 +320,7 @@ def test_readers_that_meet_a_damaged_file_at_once(
 ) -> None:
     """Each reads the others; the file is kept once, and told of once."""
     filled(tmp_path, range(5))
-    file = tmp_path / "looks" / "open" / files(tmp_path, "open")[2]
+    file = files(tmp_path)[2]
     file.write_bytes(b"damaged")
     together = threading.Barrier(8)
 
@@ -365,32 +339,23 @@ def test_file_that_cannot_be_set_aside_is_passed_over(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The archive may be read-only, or its disk full; nor is a file removed for that."""
-    archive = filled(tmp_path, range(2))
+    archive = filled(tmp_path, range(0, 180, 5))
+    oldest = minutes(archive)[-1]
     (tmp_path / "looks" / "damaged").write_text("a file where the folder is to be")
-    file = tmp_path / "looks" / "open" / files(tmp_path, "open")[0]
+    file = files(tmp_path)[0]
     file.write_bytes(b"damaged")
-    assert minutes(archive) == [0]
+    assert minutes(archive) == [minute for minute in range(0, 180, 5) if minute != oldest]
     assert "It cannot be moved to" in caplog.text
     with pytest.raises(FileSystemError, match="cannot list"):
-        archive.tidy(NOON + timedelta(hours=2), KEPT)
-    assert len(files(tmp_path, "thinned")) == 1  # the sound one is tidied all the same
+        archive.tidy(NOON, KEPT)
+    assert len(minutes(archive)) < 30  # the sound ones are tidied all the same
     assert file.read_bytes() == b"damaged"
-
-
-def test_foreign_file_that_stands_for_nothing_is_not_removed(tmp_path: Path) -> None:
-    """Its name and its columns are those of looks: it is kept, too, as what was set aside."""
-    archive = filled(tmp_path, range(16, 30))
-    archive.tidy(NOON, KEPT)
-    foreign = tmp_path / "looks" / "closed" / "20260131T1130Z-foreign.parquet"
-    foreign.write_bytes(content := _written(look_at(NOON - 20 * MINUTE)))
-    archive.tidy(datetime.now(UTC) + 2 * GRACE, timedelta(days=36_500))
-    assert damaged(tmp_path) == [content]
 
 
 def test_damaged_files_go_with_the_retention(tmp_path: Path) -> None:
     """Counted from when they were set aside, whatever their name."""
     archive = filled(tmp_path, range(1))
-    (tmp_path / "looks" / "open" / "old.parquet").write_bytes(b"damaged")
+    (tmp_path / "looks" / "2026-01-31" / "old.parquet").write_bytes(b"damaged")
     now = datetime.now(UTC)
     archive.tidy(now, KEPT)
     archive.tidy(now + KEPT - timedelta(minutes=30), KEPT)
@@ -400,13 +365,13 @@ def test_damaged_files_go_with_the_retention(tmp_path: Path) -> None:
 
 
 def test_look_that_was_damaged_is_not_there(tmp_path: Path) -> None:
-    """Whoever asks for that very look finds nothing, as where it was thinned out."""
+    """Whoever asks for that very look finds nothing, as where it was removed."""
     archive, look_id = LookArchive(str(tmp_path)), new_snapshot_id(NOON)
     archive.append(look_at(NOON), look_id)
-    assert archive.look(look_id, NOON, ["group", "end"]).num_rows == 1
-    (file,) = (tmp_path / "looks" / "open").iterdir()
+    assert archive.sample(look_id).num_rows == 1
+    (file,) = files(tmp_path)
     file.write_bytes(file.read_bytes()[:-20])
-    assert archive.look(look_id, NOON, ["group", "end"]).num_rows == 0
+    assert archive.sample(look_id).num_rows == 0
 
 
 def test_full_disk_is_said_in_a_line(tmp_path: Path) -> None:
@@ -414,15 +379,15 @@ def test_full_disk_is_said_in_a_line(tmp_path: Path) -> None:
     archive = filled(tmp_path, range(20))
     with no_room(), pytest.raises(FileSystemError) as full:
         archive.append(look_at(NOON), "20260131T120000.000000Z-new")
-    path = tmp_path / "looks" / "open" / "20260131T120000.000000Z-new.parquet"
+    path = tmp_path / "looks" / "2026-01-31" / "20260131T120000.000000Z-new.parquet"
     assert str(full.value) == (
         f"cannot write {path}: File too large. Free some space there, or set state_dir or "
         "warehouse to another place"
     )
-    assert len(files(tmp_path, "open")) == 20
-    with no_room(), pytest.raises(FileSystemError, match=r"cannot write .*/closed/"):
-        archive.tidy(NOON, timedelta(minutes=10))  # makes room before it needs some
-    assert minutes(archive) == [*range(16)]
+    assert len(files(tmp_path)) == 20
+    with no_room():
+        archive.tidy(NOON, timedelta(minutes=10))  # it needs none
+    assert minutes(archive) == [*range(11)]
 
 
 def test_pace_of_looks_is_kept_on_a_full_disk(tmp_path: Path) -> None:
@@ -461,7 +426,7 @@ def test_file_is_on_the_disk_before_readers_see_it(
     with pytest.raises(FileSystemError, match="Input/output error"):
         filled(tmp_path, range(1))
     assert [content[:4] for content in synced] == [b"PAR1"]
-    assert files(tmp_path, "open") == []
+    assert files(tmp_path) == []
 
 
 def test_warehouse_that_is_no_path_is_said(tmp_path: Path) -> None:
