@@ -1,6 +1,5 @@
-"""From a snapshot's tables to what is to be stored of each group."""
+"""From a snapshot and its candidates to what is to be stored of each group."""
 
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -9,79 +8,64 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from fairlead.domain.advice import CLASSIC, advice_in
+from fairlead.domain.advice import advice_in
 from fairlead.domain.candidate_figures import OBSERVED
 from fairlead.domain.candidate_rows import judge_group
-from fairlead.domain.drafting import MOVED, PLACED, SnapshotTables, decisions, ownership
+from fairlead.domain.drafting import MOVED, PLACED, decisions
 from fairlead.domain.looks.questions import Group, PlanningOptions
 from fairlead.domain.policy import Policy
 from fairlead.domain.records import NoPlan, PlanDraft
-from fairlead.domain.snapshot import GROUPS, MEMBERS
 from fairlead.spark.planning import CANDIDATES, as_batch
 from tests.fairlead.workflows.plans import DAY
 from tests.recalled import CONSUMED, recalled
+from tests.samples import filled, samples
 
 FLAGSHIP = "sticky-lag-aware"
 POLICY = Policy(assignors=("lag-aware", "range"))
-SNAPSHOT = {"snapshot_id": "s1", "group": "orders"}
-
-
-def member(name: str, partitions: list[int], topics: tuple[str, ...] = ("t",)) -> dict[str, Any]:
-    """Return a row of the members' table."""
-    return SNAPSHOT | {
-        "member_id": f"{name}-id",
-        "client_id": name,
-        "member": name,
-        "topics": list(topics),
-        "partitions": [{"topic": "t", "partition": number} for number in partitions],
-    }
+Tables = tuple[pa.Table, pa.Table]
+#: Name to topics that it subscribes to, and partitions of `t` that it owns.
+Members = dict[str, tuple[tuple[str, ...], list[int]]]
 
 
 def snapshot(
-    members: list[dict[str, Any]],
+    members: Members,
     lags: list[int],
     *,
     error: str | None = None,
     assignors: tuple[str, ...] = POLICY.assignors,
     commits_every: int = 1,
-) -> SnapshotTables:
-    """Return the tables of one group, judged by looks of what `tests.recalled` makes of it.
+    **described: Any,
+) -> Tables:
+    """Return a sample of one group and its candidates, judged by what `tests.recalled` makes of it.
 
     Its members commit once in so many looks.
     """
-    described = SNAPSHOT | {"snapshot_at": DAY, "cohort": "orders", "error": error}
-    names = sorted(row["member"] for row in members)
+    names = sorted(members)
     owner = [-1] * len(lags)
-    for row in members:
-        for partition in row["partitions"]:
-            if partition["partition"] < len(lags):
-                owner[partition["partition"]] = names.index(row["member"])
-    look = {
-        "group": "orders",
-        "at": DAY,
-        "topics": ["t"],
-        "counts": [len(lags)],
-        "begin": [0] * len(lags),
-        "end": [CONSUMED + lag for lag in lags],
-        "committed": [CONSUMED] * len(lags),
-        "members": names,
-        "owner": owner,
-    }
-    roster = pa.Table.from_pylist(members, MEMBERS)
-    group = Group(
-        {**described, "protocol": "range", "group_type": CLASSIC},
-        roster.to_pylist(),
-        _held_back(recalled(look), commits_every),
+    for name, (_, owned) in members.items():
+        for number in owned:
+            if number < len(lags):
+                owner[number] = names.index(name)
+    row = filled(
+        {
+            "group": "orders",
+            "sample_id": "s1",
+            "at": DAY,
+            "error": error,
+            "topics": ["t"],
+            "counts": [len(lags)],
+            "begin": [0] * len(lags),
+            "end": [CONSUMED + lag for lag in lags],
+            "committed": [CONSUMED] * len(lags),
+            "members": names,
+            "subscriptions": [list(members[name][0]) for name in names],
+            "owner": owner,
+        }
+        | described
     )
-    return SnapshotTables(
-        "s1",
-        DAY,
-        groups=pa.Table.from_pylist([described], GROUPS),
-        members=roster,
-        candidates=pa.Table.from_batches(
-            [as_batch(judge_group(group, PlanningOptions(assignors=assignors)))]
-        ),
-    )
+    group = Group(_held_back(recalled(row), commits_every))
+    judged = as_batch(judge_group(group, PlanningOptions(assignors=assignors)))
+    return samples(row), pa.Table.from_batches([judged])
 
 
 def _held_back(looks: pa.Table, every: int) -> pa.Table:
@@ -92,12 +76,12 @@ def _held_back(looks: pa.Table, every: int) -> pa.Table:
     return pa.Table.from_pylist(rows, looks.schema)
 
 
-def decide(tables: SnapshotTables, policy: Policy = POLICY) -> NoPlan:
-    (decision,) = decisions(tables, [policy], DAY)
+def decide(tables: Tables, policy: Policy = POLICY) -> NoPlan:
+    (decision,) = decisions(*tables, [policy], DAY)
     return decision
 
 
-TWO = [member("a", [0, 1]), member("b", [2])]
+TWO: Members = {"a": (("t",), [0, 1]), "b": (("t",), [2])}
 
 
 def test_draft_holds_the_chosen_candidate_and_what_it_changes() -> None:
@@ -150,7 +134,7 @@ def test_what_is_expected_under_other_plans_is_what_the_analysis_expects() -> No
 def test_reasons_of_an_assignor_stand_beside_its_moves() -> None:
     """What the assignor says of a partition comes before what can be told of any."""
     draft = decide(
-        snapshot([member("a", [0, 1]), member("b", [])], [100, 60, 5], assignors=(FLAGSHIP,)),
+        snapshot({"a": (("t",), [0, 1]), "b": (("t",), [])}, [100, 60, 5], assignors=(FLAGSHIP,)),
         Policy(assignors=(FLAGSHIP,)),
     )
     assert isinstance(draft, PlanDraft)
@@ -187,14 +171,18 @@ def test_shares_of_several_topics_are_cut_where_topics_end() -> None:
         "moved": 1,
         "placed": 1,
     }
-    tables = SnapshotTables(
-        "s1",
-        DAY,
-        groups=pa.Table.from_pylist([SNAPSHOT], GROUPS),
-        members=pa.Table.from_pylist([member(name, [], ("a", "b", "c")) for name in "xy"], MEMBERS),
-        candidates=pa.Table.from_pylist([SNAPSHOT | layout, SNAPSHOT | chosen], CANDIDATES),
+    key = {"snapshot_id": "s1", "group": "orders"}
+    sample = samples(
+        {
+            "group": "orders",
+            "sample_id": "s1",
+            "at": DAY,
+            "topics": ["a", "b", "c"],
+            "counts": [2, 0, 2],
+            "members": ["x", "y"],
+        }
     )
-    draft = decide(tables)
+    draft = decide((sample, pa.Table.from_pylist([key | layout, key | chosen], CANDIDATES)))
     assert isinstance(draft, PlanDraft)
     assert {
         name: {topic: numbers.tolist() for topic, numbers in share.partitions.items()}
@@ -213,7 +201,7 @@ def test_shares_of_several_topics_are_cut_where_topics_end() -> None:
 
 def test_member_without_a_partition_is_in_the_plan() -> None:
     """Whoever gets nothing has an empty share, and so is no stranger to publication."""
-    draft = decide(snapshot([*TWO, member("c", [])], [100, 60]))
+    draft = decide(snapshot(TWO | {"c": (("t",), [])}, [100, 60]))
     assert isinstance(draft, PlanDraft)
     assert [name for name, share in draft.members.items() if not share.partitions] == ["c"]
 
@@ -238,54 +226,40 @@ def test_group_that_is_to_stay_as_it_is_is_no_plan() -> None:
 
 def test_group_that_could_not_be_read_has_failed_with_its_reason() -> None:
     """The snapshot's error is the decision's reason."""
-    decision = decide(snapshot([], [], error="it is of another protocol"))
+    decision = decide(snapshot({}, [], error="it is of another protocol"))
     assert (decision.outcome, decision.reason) == ("failed", "it is of another protocol")
 
 
 def test_group_without_members_is_nothing_to_plan() -> None:
     """Nobody to assign to is no failure."""
-    decision = decide(snapshot([], [5, 5]))
+    decision = decide(snapshot({}, [5, 5]))
     assert decision.outcome == "no change"
     assert "no members" in decision.reason
 
 
 def test_missing_lag_of_a_partition_has_failed_the_group() -> None:
     """A topic with a hole has no observed balance: nothing is proposed on a guess."""
-    tables = snapshot(TWO, [100, 60, 5])
-    broken = tables.candidates.filter(pc.equal(tables.candidates["assignor"], OBSERVED))
+    sample, candidates = snapshot(TWO, [100, 60, 5])
+    broken = candidates.filter(pc.equal(candidates["assignor"], OBSERVED))
     index = broken.schema.get_field_index("error")
     broken = broken.set_column(index, "error", pa.array(["topic t: the lag is not known"]))
-    decision = decide(SnapshotTables("s1", DAY, tables.groups, tables.members, broken))
+    decision = decide((sample, broken))
     assert (decision.outcome, decision.reason) == ("failed", "topic t: the lag is not known")
 
 
 def test_groups_are_decided_one_by_one_in_order() -> None:
     """A failed group stands between others without touching them."""
-    before = snapshot(TWO, [100, 60, 5])
-    failed = pa.Table.from_pylist(
-        [SNAPSHOT | {"group": "a-failed", "snapshot_at": DAY, "error": "gone"}], GROUPS
-    )
-    tables = SnapshotTables(
-        "s1",
-        DAY,
-        groups=pa.concat_tables([before.groups, failed]),
-        members=before.members,
-        candidates=before.candidates,
-    )
-    found = [(decision.group, decision.outcome) for decision in decisions(tables, [POLICY], DAY)]
+    sample, candidates = snapshot(TWO, [100, 60, 5])
+    failed = samples({"group": "a-failed", "at": DAY, "error": "gone", "topics": [], "counts": []})
+    both = pa.concat_tables([sample, failed])
+    found = [(each.group, each.outcome) for each in decisions(both, candidates, [POLICY], DAY)]
     assert found == [("a-failed", "failed"), ("orders", "plan")]
-
-
-def test_ownership_is_read_from_the_members() -> None:
-    """Group to member to topic to partitions; members without any are there."""
-    members = pa.Table.from_pylist([*TWO, member("c", [])], MEMBERS)
-    assert ownership(members) == {"orders": {"a": {"t": [0, 1]}, "b": {"t": [2]}, "c": {}}}
 
 
 @pytest.mark.parametrize("lags", [[100, 60, 5], [0, 0, 7]])
 def test_draft_is_a_document_that_reads_back(lags: list[int]) -> None:
     """What is drafted can be published: its bytes are a valid document."""
-    draft = decide(snapshot([member("a", [0])], lags))
+    draft = decide(snapshot({"a": (("t",), [0])}, lags))
     assert isinstance(draft, PlanDraft)
     document = draft.document(1, "id", DAY)  # type: ignore[arg-type] # any text will do
     assert document.from_bytes(document.to_bytes(), group="orders").partition_counts == {"t": 3}
@@ -293,17 +267,15 @@ def test_draft_is_a_document_that_reads_back(lags: list[int]) -> None:
 
 def test_where_the_broker_assigns_topic_ids_are_named_and_who_follows_no_plans() -> None:
     """The ids go into the document; what is to be done about the broker follows the evidence."""
-    tables = snapshot(TWO, [100, 60, 5])
-    row = tables.groups.to_pylist()[0] | {
-        "group_type": "consumer",
-        "protocol": "uniform",
-        "topic_ids": [{"topic": "t", "id": "dG9waWM"}, {"topic": "unread", "id": "b3RoZXI"}],
-    }
-    draft = decide(replace(tables, groups=pa.Table.from_pylist([row], GROUPS)))
+    draft = decide(
+        snapshot(
+            TWO, [100, 60, 5], group_type="consumer", protocol="uniform", topic_ids=["dG9waWM"]
+        )
+    )
     assert isinstance(draft, PlanDraft)
     assert draft.topic_ids == {"t": "dG9waWM"}
     assert draft.findings is not None
     assert advice_in(draft.findings.evidence).startswith("the broker's assignor uniform")
-    plain = decide(tables)
+    plain = decide(snapshot(TWO, [100, 60, 5]))
     assert plain.findings is not None
     assert advice_in(plain.findings.evidence) == ""

@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from fairlead.domain.looks.arrays import looks_of
-from fairlead.domain.looks.look import LOOKS
+from fairlead.domain.looks.arrays import alike, all_topics, looks_of
+from fairlead.domain.looks.lag import partition_lag
+from tests.samples import samples
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
@@ -33,7 +34,7 @@ def row(before: float, *, topics: dict[str, int] | None = None, **values: Any) -
 
 
 def table(*rows: dict[str, Any]) -> pa.Table:
-    return pa.Table.from_pylist(list(rows), LOOKS)
+    return samples(*rows)
 
 
 def test_stable_ends_are_those_of_the_looks_that_read_them() -> None:
@@ -95,3 +96,61 @@ def test_group_that_reads_nothing() -> None:
     """No partition, whatever it once committed."""
     looks = looks_of(table(row(0), row(1, topics={})), [], [], [])
     assert (len(looks), looks.partitions) == (2, 0)
+
+
+def sampled(
+    group: str,
+    layouts: list[dict[str, int]],
+    minutes: tuple[float, ...] = (3, 2, 1, 0),
+    *,
+    transaction: bool = False,
+) -> pa.Table:
+    """Return samples of a group, so many minutes before noon, each with topics and their sizes."""
+    rng = np.random.default_rng(sum(map(ord, group)))
+    rows: list[dict[str, Any]] = []
+    for place, (layout, ago) in enumerate(zip(layouts, minutes, strict=True)):
+        size = sum(layout.values())
+        end = 1_000 * place + rng.integers(0, 500, size)
+        committed = np.where(rng.random(size) < 0.2, -1, end - rng.integers(0, 2_000, size))
+        # The last partition's commits stand in front of an open transaction.
+        committed[-1:] = 900
+        rows.append(
+            row(ago, topics=layout)
+            | {
+                "group": group,
+                "end": end.tolist(),
+                "committed": np.maximum(committed, -1).tolist(),
+                "stable_end": [-1] * (size - 1) + [900] if transaction and place else None,
+            }
+        )
+    return table(*rows)
+
+
+def test_groups_side_by_side_have_the_lag_that_they_have_alone() -> None:
+    """Of any size, with grown topics, other moments, another reset policy, or a moment twice."""
+    same, grown = [{"t": 3, "u": 2}] * 4, [{"t": 1}, {"t": 1}, {"t": 2}, {"t": 2}]
+    groups = {
+        "a": sampled("a", same),
+        "alike": sampled("alike", [{"other": 4}] * 4),
+        "empty": sampled("empty", [{}] * 4),
+        "grown": sampled("grown", grown),
+        "latest": sampled("latest", same),
+        "once": sampled("once", [{"t": 2}], (0,)),
+        "other moments": sampled("other moments", same, (9, 5, 2, 0)),
+        "transaction": sampled("transaction", same, transaction=True),
+        "twice": sampled("twice", same, (3, 1, 1, 0)),
+    }
+    looks = {name: all_topics(rows, latest=name == "latest") for name, rows in groups.items()}
+    found = {}
+    together = list(alike(looks))
+    assert ["a", "alike", "empty", "grown", "transaction"] in [names for names, _ in together]
+    for names, beside in together:
+        group_of = np.repeat(np.arange(len(names)), [looks[name].partitions for name in names])
+        measured = partition_lag(beside, group_of)
+        for place, name in enumerate(names):
+            mine = group_of == place
+            found[name] = {key: values[mine] for key, values in vars(measured).items()}
+    assert found.keys() == groups.keys()
+    for name in groups:
+        for key, values in vars(partition_lag(looks[name])).items():
+            np.testing.assert_array_equal(found[name][key], values, f"{name}: {key}")

@@ -3,10 +3,8 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import pyarrow as pa
-
 from fairlead.domain.looks.fetch_sources import STEADY, sources_of
-from fairlead.domain.looks.look import LOOKS
+from tests.samples import samples
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 STEP = timedelta(minutes=1)
@@ -27,7 +25,7 @@ def look(back: int, **columns: Any) -> dict[str, Any]:
 
 def known(*rows: dict[str, Any]) -> Any:
     """Return what looks know of the second topic, then the first."""
-    found = sources_of(pa.Table.from_pylist(list(rows), LOOKS), ["u", "t"], {"t": 2, "u": 1})
+    found = sources_of(samples(*rows), ["u", "t"], {"t": 2, "u": 1})
     return found and ({topic: [*map(list, row)] for topic, row in found.racks.items()}, found)
 
 
