@@ -52,6 +52,9 @@ def recalled(
         rows.append(
             row
             | {
+                "sample_id": new_snapshot_id(row["at"] - before * every)
+                if before
+                else row["sample_id"],
                 "at": row["at"] - before * every,
                 "end": ends.tolist(),
                 "committed": stands.tolist(),

@@ -19,12 +19,12 @@ from fairlead.domain.judgement.capacities import Capacity
 from fairlead.domain.looks.questions import PlanningOptions, capacity_rows
 from fairlead.domain.policy import Policy
 from fairlead.domain.records import PlanDraft
-from fairlead.domain.snapshot import GroupSnapshot
+from fairlead.domain.samples import GroupSnapshot
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.spark.planning import QUESTIONS, plan_task
 from fairlead.spark.warehouse import Warehouse
 from fairlead.workflows import planning_one_group
-from fairlead.workflows.diagnosing import GroupMemories, JudgedSnapshot, diagnose
+from fairlead.workflows.diagnosing import GroupMemories, diagnose
 from fairlead.workflows.planning_one_group import plan_group
 from tests.lengths import form
 
@@ -51,27 +51,23 @@ class Fleet:
         for look_id, look in recorded.past(self.taken):
             self.archive.append(look, look_id)
         self.archive.tidy(AT, timedelta(days=2))
-        self.warehouse.write_snapshot(self.taken)
-        self.names: list[str] = self.taken.groups["group"].to_pylist()
-        members = self.taken.members.select(["group", "member"]).to_pylist()
+        self.warehouse.write_snapshot(self.taken, {})
+        self.names: list[str] = self.taken.samples["group"].to_pylist()
+        members = self.taken.samples.select(["group", "members"]).to_pylist()
         seen_at = AT.timestamp() - 900
         self.capacities = {
-            name: {
-                row["member"]: Capacity(float(rng.integers(20, 400)), measured=True, at=seen_at)
-                for row in members
-                if row["group"] == name
+            row["group"]: {
+                name: Capacity(float(rng.integers(20, 400)), measured=True, at=seen_at)
+                for name in row["members"]
             }
-            for name in self.names[::2]
+            for row in members[::2]
         }
 
     def of_groups(self, names: Sequence[str]) -> GroupSnapshot:
         """Return the snapshot of some of the groups, in an order of its own."""
         wanted = pa.array(names, pa.string())
-        tables = {
-            name: rows.filter(pc.is_in(rows["group"], wanted))
-            for name, rows in self.taken.tables.items()
-        }
-        return replace(self.taken, **tables)
+        samples = self.taken.samples
+        return replace(self.taken, samples=samples.filter(pc.is_in(samples["group"], wanted)))
 
 
 @pytest.fixture(scope="module")
@@ -143,7 +139,7 @@ def test_tasks_agree_whatever_is_judged_beside_a_group(
 def test_look_agrees_with_tasks(fleet: Fleet, by_task: dict[str, dict[str, Row]]) -> None:
     """The same diagnosis and figures; it calls for the same plans, with the same candidates."""
     names = list(np.random.default_rng(2).permutation(fleet.names))
-    seen = [JudgedSnapshot.of(fleet.of_groups(portion)) for portion in (names[::2], names[1::2])]
+    seen = [fleet.of_groups(portion).samples for portion in (names[::2], names[1::2])]
     looked = diagnose(fleet.archive, seen, [POLICY], GroupMemories(fleet.capacities))
     assert looked.found.keys() == by_task.keys()
     for group, rows in by_task.items():

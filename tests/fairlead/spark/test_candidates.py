@@ -2,7 +2,6 @@
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -11,13 +10,13 @@ from pyspark.sql import SparkSession
 
 from fairlead.archive import LookArchive
 from fairlead.domain.judgement.capacities import Capacity
-from fairlead.domain.looks.look import look_of
 from fairlead.domain.policy import Policy
-from fairlead.domain.snapshot import GROUPS, MEMBERS, OFFSETS, GroupSnapshot, new_snapshot_id
+from fairlead.domain.samples import GroupSnapshot, new_snapshot_id
 from fairlead.spark.candidates import write_candidates
 from fairlead.spark.planning import CANDIDATES
 from fairlead.spark.warehouse import Warehouse
 from tests.recalled import CONSUMED, recalled
+from tests.samples import samples
 
 pytestmark = pytest.mark.spark
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
@@ -28,46 +27,35 @@ def snapshot(
     lags: dict[str, list[int | None]], errors: dict[str, str] | None = None
 ) -> GroupSnapshot:
     """Return a snapshot: group to the lags of its topic; a owns the first half, b the others."""
-    key: dict[str, Any] = {"snapshot_id": new_snapshot_id(NOON), "snapshot_at": NOON}
-    offsets = [
-        key
-        | {"group": group, "topic": "t", "partition": number, "begin_offset": 0}
-        | {"end_offset": None if lag is None else CONSUMED + lag, "committed_offset": CONSUMED}
-        for group, values in sorted(lags.items())
-        for number, lag in enumerate(values)
-    ]
-    members = [
-        key
-        | {"group": group, "member": name, "topics": ["t"]}
-        | {
-            "partitions": [
-                {"topic": "t", "partition": number}
-                for number in range(len(values))
-                if (number >= len(values) // 2) == (name == "b")
-            ]
-        }
-        for group, values in lags.items()
-        if group != "empty"
-        for name in "ab"
-    ]
-    groups = [
-        key | {"group": group, "protocol": "range", "error": (errors or {}).get(group)}
-        for group in {*lags, *(errors or {})}
-    ]
-    return GroupSnapshot(
-        snapshot_id=key["snapshot_id"],
-        snapshot_at=NOON,
-        spread_s=0.0,
-        offsets=pa.Table.from_pylist(offsets, OFFSETS),
-        members=pa.Table.from_pylist(members, MEMBERS),
-        groups=pa.Table.from_pylist(groups, GROUPS),
-    )
+    snapshot_id = new_snapshot_id(NOON)
+    rows = []
+    for group in sorted({*lags, *(errors or {})}):
+        values = lags.get(group, [])
+        rows.append(
+            {
+                "group": group,
+                "sample_id": snapshot_id,
+                "at": NOON,
+                "error": (errors or {}).get(group),
+                "topics": ["t"],
+                "counts": [len(values)],
+                "begin": [-1 if lag is None else 0 for lag in values],
+                "end": [-1 if lag is None else CONSUMED + lag for lag in values],
+                "committed": [CONSUMED] * len(values),
+                "members": [] if group == "empty" else ["a", "b"],
+                "owner": [
+                    -1 if group == "empty" else int(number >= len(values) // 2)
+                    for number in range(len(values))
+                ],
+            }
+        )
+    return GroupSnapshot(snapshot_id, NOON, 0.0, samples(*rows))
 
 
 def remember(warehouse: Warehouse, taken: GroupSnapshot) -> None:
     """Write down looks of the minutes before a snapshot."""
     archive = LookArchive(warehouse.path)
-    past = [recalled(row) for row in look_of(taken).to_pylist()]
+    past = [recalled(row) for row in taken.samples.to_pylist()]
     for before in range(past[0].num_rows - 1):
         look = pa.concat_tables([looks.slice(before, 1) for looks in past])
         archive.append(look, new_snapshot_id(look["at"][0].as_py()))
@@ -84,7 +72,7 @@ def test_each_group_is_judged_by_its_policy_and_fails_alone(
     taken = snapshot(
         {"good-1": SKEWED, "good-2": [0, 0], "empty": [3], "holes": [1, None]}, {"bad": "why"}
     )
-    warehouse.write_snapshot(taken)
+    warehouse.write_snapshot(taken, {})
     remember(warehouse, taken)
     policies = dict.fromkeys(
         ("good-1", "empty", "holes", "bad"), Policy(assignors=("lag-aware", "roundrobin"))
@@ -115,7 +103,7 @@ def test_each_group_is_judged_by_its_policy_and_fails_alone(
 def test_what_is_remembered_reaches_the_judgement(spark: SparkSession, tmp_path: Path) -> None:
     """Speeds, and when a plan took effect, as Postgres has them, to each group its own."""
     warehouse, taken = Warehouse(str(tmp_path)), snapshot({"g": SKEWED, "h": SKEWED})
-    warehouse.write_snapshot(taken)
+    warehouse.write_snapshot(taken, {})
     remember(warehouse, taken)
     fast = Capacity(99.0, measured=True, at=(NOON - timedelta(minutes=1)).timestamp())
     write_candidates(
@@ -145,7 +133,7 @@ def test_groups_stay_in_the_tasks_they_were_dealt_out_to(
     warehouse = Warehouse(str(tmp_path))
     small: dict[str, list[int | None]] = {name: [1, 2] for name in "abde"}
     taken = snapshot({**small, "c": [0] * 30})
-    warehouse.write_snapshot(taken)
+    warehouse.write_snapshot(taken, {})
     for _ in range(2):  # what was written before is replaced
         write_candidates(spark, warehouse, taken.snapshot_id, dict.fromkeys("abcde", RANGE))
         folder = tmp_path / "candidates" / taken.snapshot_id

@@ -1,72 +1,42 @@
-"""Lag of a snapshot in Spark: which looks it looks back on, who owns what, every group once."""
+"""Lag of a snapshot in Spark: which samples it looks back on, every group once."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
 from fairlead.archive import LookArchive
-from fairlead.domain.looks.look import LOOKS
-from fairlead.domain.snapshot import GROUPS, MEMBERS, OFFSETS, GroupSnapshot, new_snapshot_id
+from fairlead.domain.samples import GroupSnapshot, new_snapshot_id
 from fairlead.spark.lag import LAG, write_lag
 from fairlead.spark.warehouse import Warehouse
+from tests.samples import samples
 
 pytestmark = pytest.mark.spark
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 SNAPSHOT = new_snapshot_id(NOON)
 NOW: dict[str, Any] = {"snapshot_id": SNAPSHOT, "snapshot_at": NOON}
-#: Of the topics s-0, t-0 and t-1 at the snapshot: begin, end, committed; t-1 could not be read.
-OFFSETS_NOW = [("s", 0, 0, 36_000, None), ("t", 0, 0, 72_000, 54_000), ("t", 1, None, None, 5)]
+#: Of the topics s-0, t-0 and t-1 at the snapshot; t-1 could not be read.
+TOPICS: dict[str, Any] = {"topics": ["s", "t"], "counts": [1, 2]}
+OFFSETS = {"begin": [0, 0, -1], "end": [36_000, 72_000, -1], "committed": [-1, 54_000, 5]}
 
 
-def write(
-    warehouse: Warehouse, groups: Sequence[str], claims: Sequence[dict[str, Any]] = ()
-) -> None:
-    """Write a snapshot of groups that are alike."""
-    offsets = [
-        {
-            **NOW,
-            "group": group,
-            "topic": topic,
-            "partition": number,
-            "begin_offset": begin,
-            "end_offset": end,
-            "committed_offset": committed,
-        }
-        for group in groups
-        for topic, number, begin, end, committed in OFFSETS_NOW
+def write(warehouse: Warehouse, groups: Sequence[str], **columns: Any) -> None:
+    """Write a snapshot of groups that are alike; `columns` are those of the last one."""
+    rows = [
+        {"group": group, "sample_id": SNAPSHOT, "at": NOON, **TOPICS, **OFFSETS} for group in groups
     ]
-    warehouse.write_snapshot(
-        GroupSnapshot(
-            snapshot_id=SNAPSHOT,
-            snapshot_at=NOON,
-            spread_s=0.0,
-            offsets=pa.Table.from_pylist(offsets, OFFSETS),
-            members=pa.Table.from_pylist([NOW | claim for claim in claims], MEMBERS),
-            groups=pa.Table.from_pylist([NOW | {"group": group} for group in groups], GROUPS),
-        )
-    )
+    table = samples(*rows[:-1], *(row | columns for row in rows[-1:]))
+    warehouse.write_snapshot(GroupSnapshot(SNAPSHOT, NOON, 0.0, table), {})
 
 
 def remember(warehouse: Warehouse, minutes: float, arrived: int, group: str = "g") -> None:
     """Write down a look, so many minutes before noon; `arrived`: since then, at t-0."""
     at = NOON - timedelta(minutes=minutes)
-    row = {
-        "group": group,
-        "at": at,
-        "topics": ["s", "t"],
-        "counts": [1, 2],
-        "begin": [0, 0, -1],
-        "end": [36_000, 72_000 - arrived, -1],
-        "committed": [-1, 54_000, 5],
-        "members": [],
-        "owner": [-1, -1, -1],
-    }
-    LookArchive(warehouse.path).append(pa.Table.from_pylist([row], LOOKS), new_snapshot_id(at))
+    row = TOPICS | OFFSETS | {"group": group, "at": at, "end": [36_000, 72_000 - arrived, -1]}
+    LookArchive(warehouse.path).append(samples(row), new_snapshot_id(at))
 
 
 @pytest.fixture
@@ -117,26 +87,19 @@ def test_no_groups_have_no_lag(spark: SparkSession, warehouse: Warehouse) -> Non
     assert measured(spark, warehouse) == []
 
 
-def test_owner_is_who_claims_it_last(spark: SparkSession, warehouse: Warehouse) -> None:
-    """The newest claim counts; equal claims void each other; without any, nobody owns it."""
-
-    def claim(member: str, topic: str, generation: int | None) -> dict[str, Any]:
-        owned = [{"topic": topic, "partition": 0}, {"topic": "nobody's", "partition": 0}]
-        return {"group": "g", "member": member, "partitions": owned, "generation": generation}
-
-    claims = [claim("awake", "s", 5), claim("asleep", "s", 4), claim("one", "t", 5)]
-    write(warehouse, ["g"], claims)
-    assert [row["member"] for row in measured(spark, warehouse)] == ["awake", "one"]
-    write(warehouse, ["g"], [*claims, claim("other", "t", 5)])
-    assert [row["member"] for row in measured(spark, warehouse)] == ["awake", None]
+def test_owner_is_named(spark: SparkSession, warehouse: Warehouse) -> None:
+    """Or null, where nobody owns the partition, or claims contradict each other."""
+    write(warehouse, ["g"], members=["one", "two"], owner=[1, 0, 0])
+    assert [row["member"] for row in measured(spark, warehouse)] == ["two", "one"]
+    write(warehouse, ["g"], members=["one", "two"], owner=[1, -1, 0])
+    assert [row["member"] for row in measured(spark, warehouse)] == ["two", None]
 
 
 def test_topic_that_a_group_has_left_has_no_status(
     spark: SparkSession, warehouse: Warehouse
 ) -> None:
     """Its lag and losses are written, apart from the group's; a group without members left none."""
-    reads_t = {"group": "g", "member": "m", "topics": ["t"], "partitions": [], "generation": 1}
-    write(warehouse, ["empty", "g"], [reads_t])
+    write(warehouse, ["empty", "g"], members=["m"], subscriptions=[["t"]])
     found = [(row["group"], row["topic"], row["status"]) for row in measured(spark, warehouse)]
     assert found == [("empty", "s", "OK"), ("empty", "t", "OK"), ("g", "s", None), ("g", "t", "OK")]
 
@@ -154,10 +117,8 @@ def test_loss_is_written_with_when_a_look_saw_it(spark: SparkSession, warehouse:
         "begin": [60_000],
         "end": [72_000],
         "committed": [54_000],
-        "members": [],
-        "owner": [-1],
     }
-    look.append(pa.Table.from_pylist([row], LOOKS), new_snapshot_id(at))
+    look.append(samples(row), new_snapshot_id(at))
     (_, lossy) = measured(spark, warehouse)
     assert (lossy["lost"], lossy["lost_at"], lossy["status"]) == (6_000, at, "DATA_LOSS")
 

@@ -10,13 +10,13 @@ import pytest
 
 from assignors import registry
 from assignors.assignment import Assignment
-from fairlead.domain.advice import CLASSIC
 from fairlead.domain.candidate_figures import OBSERVED
 from fairlead.domain.candidate_rows import judge_group
-from fairlead.domain.looks.look import LOOKS
-from fairlead.domain.looks.questions import Group, PlanningOptions
+from fairlead.domain.judgement.capacities import Capacity
+from fairlead.domain.looks.questions import Group, PlanningOptions, question_about
 from fairlead.spark.planning import CANDIDATES, as_batch
 from tests.recalled import CONSUMED, recalled
+from tests.samples import filled, samples
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 PLANNING = PlanningOptions(assignors=("lag-aware", "range"))
@@ -33,31 +33,12 @@ def group(
     **more: Any,
 ) -> Group:
     """Return a group: name to subscription and owned partitions; topic to lags."""
-    return Group(
-        described={
-            "snapshot_id": "s",
-            "group": "g",
-            "error": error,
-            "protocol": protocol,
-            "group_type": CLASSIC,
-        },
-        members=[
-            {
-                "member": name,
-                "topics": topics,
-                "partitions": [{"topic": topic, "partition": number} for topic, number in owned],
-                "generation": None,
-                "instance_id": None,
-                "rack": None,
-            }
-            for name, (topics, owned) in members.items()
-        ],
-        looks=pa.Table.from_pylist([look(members, lags)], LOOKS) if looks is None else looks,
-        **more,
-    )
+    if looks is None:
+        looks = samples(look(members, lags, error=error, protocol=protocol))
+    return Group(looks, **more)
 
 
-def look(members: Members, lags: dict[str, list[int]]) -> dict[str, Any]:
+def look(members: Members, lags: dict[str, list[int]], **columns: Any) -> dict[str, Any]:
     """Return a look at such a group."""
     names = sorted(members)
     owners = {
@@ -75,6 +56,8 @@ def look(members: Members, lags: dict[str, list[int]]) -> dict[str, Any]:
         "committed": [CONSUMED] * len(lag),
         "members": names,
         "owner": [owners.get(partition, -1) for partition in partitions],
+        "subscriptions": [members[name][0] for name in names],
+        **columns,
     }
 
 
@@ -94,7 +77,7 @@ BACKLOG = {"t": [100, 80, 5, 5]}
 
 def fallen_behind(**more: Any) -> Group:
     """Return a group of which one member has fallen behind for twenty minutes."""
-    return group(SKEWED, BACKLOG, looks=recalled(look(SKEWED, BACKLOG)), **more)
+    return group(SKEWED, BACKLOG, looks=recalled(filled(look(SKEWED, BACKLOG))), **more)
 
 
 def test_every_assignor_is_measured_beside_the_observed_assignment() -> None:
@@ -148,16 +131,8 @@ def test_without_looks_it_says_what_it_does_not_know() -> None:
 def test_what_was_known_before_is_remembered() -> None:
     """Of members that are there, and of names that may come back; not of member ids."""
     gone = "client-2f1b7a3c-1111-2222-3333-0123456789ab"
-    known = [
-        {
-            "member": name,
-            "records_per_s": 7.5,
-            "measured": True,
-            "at": NOON.timestamp() - 60,
-            "note": "",
-        }
-        for name in ("b", "left", gone)
-    ]
+    slow = Capacity(7.5, measured=True, at=NOON.timestamp() - 60)
+    known = dict.fromkeys(("b", "left", gone), slow)
     observed = judged(fallen_behind(capacities=known))[OBSERVED]
     found = {capacity["member"]: capacity["records_per_s"] for capacity in observed["capacities"]}
     assert found["left"] == 7.5
@@ -175,7 +150,7 @@ def test_a_plan_that_just_took_effect_is_waited_for() -> None:
 def test_where_no_plan_is_called_for_nothing_need_be_compared() -> None:
     """In a fleet, candidates of groups that stay as they are would be most of the work."""
     calm = {"t": [0, 0, 0, 0]}
-    healthy = group(SKEWED, calm, looks=recalled(look(SKEWED, calm)))
+    healthy = group(SKEWED, calm, looks=recalled(filled(look(SKEWED, calm))))
     assert list(judged(healthy)) == [OBSERVED, "lag-aware", "range"]
     found = judged(healthy, replace(PLANNING, compare=False))
     assert list(found) == [OBSERVED]
@@ -198,11 +173,8 @@ def test_eager_groups_stand_still_as_a_whole(
     eager: bool,  # noqa: FBT001
 ) -> None:
     """Which the price of a plan counts, in a group whose protocol revokes everything."""
-    from fairlead.domain.looks.questions import question_about  # noqa: PLC0415 - of this test alone
-
-    asked = group(SKEWED, BACKLOG, protocol=protocol)
-    members = [{**row, "generation": generation} for row in asked.members]
-    assert question_about(replace(asked, members=members), PLANNING).eager is eager
+    row = look(SKEWED, BACKLOG, protocol=protocol, generations=[generation] * len(SKEWED))
+    assert question_about(Group(samples(row)), PLANNING).eager is eager
 
 
 def test_only_what_members_read_is_planned() -> None:
@@ -249,7 +221,7 @@ def test_a_partition_that_could_not_be_read_is_an_error() -> None:
     """Where its lag is unknown, its topic is not planned as if it were shorter."""
     row = look(ONE_OWNS_ALL, {"t": [1, 2]})
     row["end"][1] = -1
-    found = judged(group(ONE_OWNS_ALL, {}, looks=pa.Table.from_pylist([row], LOOKS)))
+    found = judged(group(ONE_OWNS_ALL, {}, looks=samples(row)))
     assert "topic t: the lag of some partition is not known" in found[OBSERVED]["error"]
 
 

@@ -9,9 +9,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from fairlead.archive import LookArchive
-from fairlead.domain.looks.look import look_of
-from fairlead.domain.snapshot import GROUPS, MEMBERS, OFFSETS, GroupSnapshot, new_snapshot_id
-from fairlead.spark.warehouse import Warehouse
+from fairlead.domain.samples import SAMPLES, GroupSnapshot, new_snapshot_id
+from fairlead.spark.warehouse import Recent, Warehouse
+from tests.samples import samples
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 
@@ -19,44 +19,38 @@ NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 def snapshot_at(at: datetime) -> GroupSnapshot:
     """Return a snapshot of one group that reads one partition."""
     snapshot_id = new_snapshot_id(at)
-    offsets = {
-        "snapshot_id": snapshot_id,
-        "snapshot_at": at,
-        "group": "g",
-        "topic": "t",
-        "partition": 0,
-        "begin_offset": 0,
-        "end_offset": 5,
+    row = {
+        "sample_id": snapshot_id,
+        "at": at,
+        "topics": ["t"],
+        "counts": [1],
+        "begin": [0],
+        "end": [5],
     }
-    group = {"snapshot_id": snapshot_id, "snapshot_at": at, "group": "g", "cohort": "g"}
-    return GroupSnapshot(
-        snapshot_id=snapshot_id,
-        snapshot_at=at,
-        spread_s=0.0,
-        offsets=pa.Table.from_pylist([offsets], OFFSETS),
-        members=MEMBERS.empty_table(),
-        groups=pa.Table.from_pylist([group], GROUPS),
-    )
+    return GroupSnapshot(snapshot_id, at, 0.0, samples(row))
 
 
-def test_tables_come_back_as_they_were_written(tmp_path: Path) -> None:
-    """Values, types and time zones survive; the offsets are a look, and stand nowhere else."""
+def test_snapshot_comes_back_as_it_was_written(tmp_path: Path) -> None:
+    """Values, types and time zones survive; what was seen is a sample, and stands nowhere else."""
     warehouse, snapshot = Warehouse(str(tmp_path)), snapshot_at(NOON)
-    warehouse.write_snapshot(snapshot)
-    for name in ("members", "groups"):
-        assert warehouse.load(name, snapshot.snapshot_id).equals(snapshot.tables[name])
-    look = LookArchive(warehouse.path).look(snapshot.snapshot_id, NOON)
-    assert look.equals(look_of(snapshot))
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["groups", "looks", "members"]
+    warehouse.write_snapshot(snapshot, {"g": "fleet"})
+    assert warehouse.load("groups", snapshot.snapshot_id).to_pylist() == [
+        {"group": "g", "cohort": "fleet", "snapshot_at": NOON}
+    ]
+    recent = Recent(snapshot.snapshot_id, NOON, ("g",))
+    assert warehouse.samples(recent).equals(snapshot.samples)
+    assert warehouse.samples(Recent(snapshot.snapshot_id, NOON, ("h",))).num_rows == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["groups", "looks"]
+    assert warehouse.snapshot_ids() == [snapshot.snapshot_id]
 
 
 @pytest.mark.spark
-def test_spark_reads_what_was_written(tmp_path: Path, spark: SparkSession) -> None:
-    """A table that went through Spark equals the one that did not."""
+def test_spark_reads_the_table_of_samples(tmp_path: Path, spark: SparkSession) -> None:
+    """Its files are plain Parquet, a folder a day: types, values and nulls are as written."""
     warehouse, snapshot = Warehouse(str(tmp_path)), snapshot_at(NOON)
-    warehouse.write_snapshot(snapshot)
-    read = warehouse.read(spark, "groups", snapshot.snapshot_id).toArrow()
-    assert read.cast(GROUPS).equals(snapshot.groups)
+    warehouse.write_snapshot(snapshot, {})
+    read = spark.read.parquet(f"{tmp_path}/looks/*/*.parquet").toArrow()
+    assert read.cast(SAMPLES).equals(snapshot.samples)
 
 
 def test_a_table_in_parts_is_found_when_all_are_written(tmp_path: Path) -> None:
@@ -89,7 +83,7 @@ def test_a_table_in_parts_is_found_when_all_are_written(tmp_path: Path) -> None:
 def test_an_unfinished_snapshot_is_none(tmp_path: Path) -> None:
     """A run that dies before the last table, or within a file, leaves nothing to be found."""
     warehouse, snapshot = Warehouse(str(tmp_path)), snapshot_at(NOON)
-    warehouse.write("members", snapshot.snapshot_id, snapshot.members)
+    LookArchive(warehouse.path).append(snapshot.samples, snapshot.snapshot_id)
     (tmp_path / "groups" / snapshot.snapshot_id).mkdir(parents=True)
     (tmp_path / "groups" / snapshot.snapshot_id / "_part-0.parquet").write_bytes(b"PAR1")
     assert warehouse.snapshots() == []
@@ -108,9 +102,10 @@ def test_pruning_removes_what_is_older_and_nothing_else(tmp_path: Path) -> None:
     warehouse = Warehouse(str(tmp_path))
     old, new = snapshot_at(NOON - timedelta(days=3)), snapshot_at(NOON)
     for snapshot in (old, new):
-        warehouse.write_snapshot(snapshot)
+        warehouse.write_snapshot(snapshot, {})
+        warehouse.write("lag", snapshot.snapshot_id, snapshot.samples)
     assert warehouse.prune(NOON - timedelta(days=2)) == [old.snapshot_id]
     assert warehouse.snapshots() == [new.snapshot_id]
-    kept = [path.name for table in ("members", "groups") for path in (tmp_path / table).iterdir()]
+    kept = [path.name for table in ("lag", "groups") for path in (tmp_path / table).iterdir()]
     assert kept == [new.snapshot_id] * 2
     assert warehouse.prune(NOON - timedelta(days=2)) == []

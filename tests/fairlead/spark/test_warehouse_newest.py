@@ -3,11 +3,10 @@
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
 
-from fairlead.domain.snapshot import GROUPS
 from fairlead.spark.warehouse import Recent, Warehouse
+from tests.samples import samples
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 EVENING = datetime(2026, 1, 1, 18, tzinfo=UTC)
@@ -23,12 +22,11 @@ def keep(warehouse: Warehouse, minute: int, cohorts: dict[str, str], *tables: st
     """Write a snapshot of groups in cohorts, and tables computed from it; return it whole."""
     at = NOON + timedelta(minutes=minute)
     snapshot_id = f"{at:%Y%m%dT%H%M%S}.000000Z-00000000"
-    rows = [
-        {"snapshot_id": snapshot_id, "snapshot_at": at, "group": group, "cohort": cohort}
-        for group, cohort in cohorts.items()
-    ]
-    for table in ("groups", *tables):
-        warehouse.write(table, snapshot_id, pa.Table.from_pylist(rows, GROUPS))
+    names = sorted(cohorts)
+    rows = samples(*({"group": name, "at": at, "topics": [], "counts": []} for name in names))
+    warehouse.write_groups(snapshot_id, rows, cohorts)
+    for table in tables:
+        warehouse.write(table, snapshot_id, rows)
     return Recent(snapshot_id, at, tuple(sorted(cohorts)))
 
 

@@ -19,7 +19,6 @@ from fairlead.domain.judgement.capacities import Capacity
 from fairlead.domain.judgement.decision import Judgement, Question, judge
 from fairlead.domain.judgement.looks import Int32
 from fairlead.domain.judgement.rules import Rules
-from fairlead.domain.looks.look import look_of
 from fairlead.domain.looks.questions import Group, PlanningOptions, question_about
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.kafka.plan_topic import PlanTopic
@@ -147,18 +146,11 @@ class Planned:
 
     def _judged(self) -> Seen | None:
         """Look, judge, and publish the plan; None: the group rebalances, and is not judged."""
-        snapshot = self._gateway.snapshot([self._fleet.group])
-        self._looks.append(self._on_its_clock(look_of(snapshot)))
-        (described,) = snapshot.groups.to_pylist()
-        if described["error"] is not None:
+        samples = self._gateway.snapshot([self._fleet.group]).samples
+        self._looks.append(self._on_its_clock(samples))
+        group = Group(pa.concat_tables(self._looks), self._capacities, self._plans)
+        if group.now["error"] is not None:
             return None
-        group = Group(
-            described,
-            snapshot.members.to_pylist(),
-            pa.concat_tables(self._looks),
-            [{"member": name, **vars(capacity)} for name, capacity in self._capacities.items()],
-            self._plans,
-        )
         question = question_about(group, PlanningOptions(rules=self._rules))
         self._question = question
         judgement = judge(question)
