@@ -9,21 +9,23 @@ is shuffled, and no row goes through the JVM.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import SparkSession
 
 from fairlead.archive import LookArchive
 from fairlead.common.tables import slices
 from fairlead.spark.warehouse import Parts, Place
 
+if TYPE_CHECKING:  # `fairlead plan` imports this module, and must not wait for Spark
+    from pyspark.sql import SparkSession
+
 #: Groups of a task: what it reads of their looks fits into memory many times over.
 GROUPS_IN_TASK: Final = 512
 
 
-def deal_snapshot(spark: SparkSession, place: Place) -> dict[str, int]:
+def deal_snapshot(spark: "SparkSession", place: Place) -> dict[str, int]:
     """Deal the groups of a snapshot out to as many tasks as Spark is set to; group to task.
 
     Raises
@@ -89,7 +91,7 @@ def deal(sizes: Mapping[str, int], tasks: int) -> dict[str, int]:
 
 
 def in_tasks(
-    spark: SparkSession, tasks: int, work: Callable[[int], Iterable[pa.RecordBatch]], parts: Parts
+    spark: "SparkSession", tasks: int, work: Callable[[int], Iterable[pa.RecordBatch]], parts: Parts
 ) -> None:
     """Do work in so many tasks, each of which writes a part of a table.
 

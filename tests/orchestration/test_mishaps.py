@@ -320,19 +320,21 @@ def test_damaged_files_of_looks_stop_nothing(
     pipeline.know(trouble, fine)
     for group in (trouble, fine):
         pipeline.recall(group)
-    folder = tmp_path / "warehouse" / "looks" / "open"
-    *_, newest, flipped, cut = sorted(folder.iterdir())[:-8]
+    folder = tmp_path / "warehouse" / "looks"
+    *_, newest, flipped, cut = sorted(folder.glob("2*/*.parquet"))[:-8]
     cut.write_bytes(cut.read_bytes()[:300])
     content = bytearray(flipped.read_bytes())
     content[60:80] = bytes(20)
     flipped.write_bytes(content)
     newest.write_bytes(b"")
-    (folder / "foreign.parquet").write_bytes(b"something")
+    cut.with_name("foreign.parquet").write_bytes(b"something")
     assert f"1 group needs a plan: {trouble}" in str(pipeline.sensor("group_looks").skip_message)
-    assert len(list(folder.with_name("damaged").iterdir())) == 4
-    max(folder.iterdir()).write_bytes(b"")  # the look that calls for the run: it takes another one
+    assert len(list((folder / "damaged").iterdir())) == 4
+    max(folder.glob("2*/*.parquet")).write_bytes(
+        b""
+    )  # the look that calls for the run: it takes another one
     assert run_requested(pipeline).success
-    assert len(list(folder.with_name("damaged").iterdir())) == 5
+    assert len(list((folder / "damaged").iterdir())) == 5
     assert_relieved(pipeline, trouble)
     assert told(pipeline, trouble)["diagnosis"] == "unbalanced"
     assert told(pipeline, fine)["diagnosis"] == "healthy"

@@ -185,8 +185,12 @@ def test_run_goes_on_from_the_look_that_called_for_it(
     decided = pipeline.sql("SELECT snapshot_id, outcome FROM fairlead_raw.decision")
     assert decided == [{"snapshot_id": look_id, "outcome": "plan"}]
     folder = Path(pipeline.settings.warehouse_path)
-    assert len([*folder.glob(f"looks/open/{look_id}*")]) == 1
-    assert not [*folder.glob("offsets/*"), *folder.glob("look/*")]
+    assert len([*folder.glob(f"looks/*/{look_id}*")]) == 1
+    assert {path.parent.name for path in folder.glob(f"*/{look_id}")} == {
+        "candidates",
+        "groups",
+        "lag",
+    }
 
     with counted(KafkaGateway, "snapshot") as snapshots, pytest.MonkeyPatch.context() as patch:
         patch.setattr("assets.group_offsets.IN_LOOKS", 0)  # as if the look were old
@@ -199,7 +203,7 @@ def test_run_goes_on_from_the_look_that_called_for_it(
 def test_from_look_to_publication_all_is_done_once(
     pipeline: Pipeline, start_consumers: StartConsumers, unique_name: str
 ) -> None:
-    """Offsets are written once, the group is judged once, and described for each end of the way."""
+    """A sample is written once, the group is judged once, and described for each end of the way."""
     start_consumers(unique_name)
     pipeline.configure(f'[discovery]\ninclude = ["{unique_name}"]\n{APPROVED_BY_POLICY}')
     pipeline.know(unique_name)
@@ -222,5 +226,3 @@ def test_from_look_to_publication_all_is_done_once(
     assert pipeline.only_version(unique_name).state == "published"
     counts = [len(calls) for calls in (written, described, judged, spark)]
     assert counts == [1, 2, 1, 1]  # Spark measures the lag alone
-    stored = [*Path(pipeline.settings.warehouse_path).glob("offsets/*")]
-    assert stored == []

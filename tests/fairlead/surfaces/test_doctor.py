@@ -177,15 +177,15 @@ def test_archive_that_keeps_no_looks_is_named(tmp_path: Path) -> None:
     settings = Settings(state_dir=tmp_path)
     (found,) = examine_archive(settings)
     assert (found.state, found.said) == ("ok", f"looks are kept in {tmp_path}/warehouse/looks")
-    opened = tmp_path / "warehouse" / "looks" / "open"
-    opened.mkdir(parents=True)
-    (opened / "foreign.parquet").write_text("?")
+    looks = tmp_path / "warehouse" / "looks"
+    (looks / "2026-01-31").mkdir(parents=True)
+    (looks / "2026-01-31" / "foreign.parquet").write_text("?")
     LookArchive(settings.warehouse_path).tidy(datetime.now(UTC), settings.looks.retention)
     (found,) = examine_archive(settings)
     assert (found.state, "has 1 damaged file, the newest" in found.said) == ("warning", True)
-    assert "open-foreign.parquet" in found.said
-    opened.parent.rename(tmp_path / "moved")
-    opened.parent.write_text("a file")
+    assert "2026-01-31-foreign.parquet" in found.said
+    looks.rename(tmp_path / "moved")
+    looks.write_text("a file")
     (found,) = examine_archive(settings)
     assert (found.state, found.said) == (
         "warning",
