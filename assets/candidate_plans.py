@@ -1,7 +1,5 @@
 """`candidate_plans`: what is the matter with each group, and what each assignor would do."""
 
-from collections.abc import Mapping, Sequence
-from datetime import datetime
 from functools import partial
 
 import dagster as dg
@@ -16,9 +14,7 @@ from assets.shown.candidates import COLUMNS, describe, worst_first
 from assets.shown.cohorts import materialized
 from assets.steps import snapshots_of, step
 from fairlead.common.words import plural
-from fairlead.domain.policy import Policy, policy_for
-from fairlead.spark.planning import JUDGED_BY, fingerprint
-from fairlead.spark.warehouse import Recent, Warehouse
+from fairlead.domain.policy import policy_for
 
 
 @step(
@@ -47,10 +43,6 @@ def candidate_plans(
         with store.open() as plans:
             known, changes = plans.capacities(groups), plans.last_changes(groups)
         policy_of = {group: policy_for(group, current.policies) for group in groups}
-        if _judged_already(warehouse, recent, policy_of, changes):
-            context.log.info("The look that called for this run has judged its groups")
-            computed.append(warehouse.load("candidates", recent.snapshot_id, columns=COLUMNS))
-            continue
         candidates_at_most = sum(len(policy.assignors) for policy in policy_of.values())
         doing = (
             f"Judging {plural(len(groups), 'group')}, with up to "
@@ -76,16 +68,3 @@ def candidate_plans(
         current,
         lambda groups: describe(candidates, groups),
     )
-
-
-def _judged_already(
-    warehouse: Warehouse,
-    recent: Recent,
-    policy_of: Mapping[str, Policy],
-    changes: Mapping[str, Sequence[datetime]],
-) -> bool:
-    """Whether a look has judged the snapshot, by these policies and after the last plan."""
-    judged_by = warehouse.metadata("candidates", recent.snapshot_id).get(JUDGED_BY)
-    if judged_by is None or judged_by.decode() != fingerprint(policy_of):
-        return False
-    return all(of_group[-1] < recent.snapshot_at for of_group in changes.values())

@@ -5,12 +5,10 @@ invariant is (`assignors.verifier`). Publication verifies again by itself: a che
 it only within its run.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 import dagster as dg
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -75,20 +73,14 @@ def every_partition_has_one_lag(
     for recent in snapshots_of(context, _scope(context), warehouse, "lag"):
         known = readable(by_partition(warehouse.samples(recent)))
         lag = warehouse.load("lag", recent.snapshot_id)
-        key_of = _numbering(known, lag)
-        wanted, found = key_of(known), key_of(lag)
-        measured, first, times = np.unique(found, return_index=True, return_counts=True)
-        missing = np.flatnonzero(~np.isin(wanted, measured))
-        repeated = first[times > 1]
-        negative = lag.filter(pc.less(lag["lag"], 0))
-        problems += [f"{name} has no lag" for name in _names(known.take(pa.array(missing)))]
+        times = lag.group_by(_PARTITION).aggregate([([], "count_all")])
+        repeated = times.filter(pc.greater(times["count_all"], 1))
+        problems += [f"{name} has no lag" for name in _names(_without(known, lag))]
         problems += [
             f"{name} has {count} lags"
-            for name, count in zip(
-                _names(lag.take(pa.array(repeated))), times[times > 1].tolist(), strict=True
-            )
+            for name, count in zip(_names(repeated), repeated["count_all"].to_pylist(), strict=True)
         ]
-        problems += [f"{name}: negative" for name in _names(negative)]
+        problems += [f"{name}: negative" for name in _names(lag.filter(pc.less(lag["lag"], 0)))]
     return _result(problems)
 
 
@@ -208,23 +200,11 @@ def _groups(
     return _scope(context).of(plans.known_groups(), settings)
 
 
-def _numbering(*tables: pa.Table) -> Callable[[pa.Table], npt.NDArray[np.int64]]:
-    """Return what numbers the partitions of some tables: equal ones equally, others differently."""
-    together = pa.concat_tables(
-        [rows.select(_PARTITION) for rows in tables], promote_options="permissive"
+def _without(partitions: pa.Table, others: pa.Table) -> pa.Table:
+    """Return the partitions that are not among others."""
+    return partitions.select(_PARTITION).join(
+        others.select(_PARTITION), keys=_PARTITION, join_type="left anti"
     )
-    names = {name: pc.unique(together[name]) for name in ("group", "topic")}
-    most = 1 + (pc.max(together["partition"]).as_py() or 0)
-
-    def key_of(rows: pa.Table) -> npt.NDArray[np.int64]:
-        group, topic = (
-            pc.index_in(rows[name], names[name]).to_numpy().astype(np.int64) for name in names
-        )
-        number = rows["partition"].to_numpy().astype(np.int64)
-        key: npt.NDArray[np.int64] = number + most * (topic + len(names["topic"]) * group)
-        return key
-
-    return key_of
 
 
 def _names(partitions: pa.Table) -> list[str]:

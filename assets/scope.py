@@ -14,8 +14,6 @@ from pydantic import Field
 from assets.resources import SettingsResource
 from fairlead.domain.cohorts import cohort_of
 
-#: The tag of a run that names the look which called for it.
-LOOK_TAG: Final = "fairlead/look"
 #: The step that is told, and says it to all others by the run's own configuration.
 _TOLD: Final = "group_offsets"
 

@@ -47,7 +47,8 @@ from fairlead.sandbox.java import find_java
 from fairlead.sandbox.plugin import compile_java
 from fairlead.settings import KafkaSettings
 from fairlead.wire.document import PlanDocument
-from fairlead.workflows.planning_one_group import GroupMemory, plan_group
+from fairlead.workflows.diagnosing import GroupMemories
+from fairlead.workflows.planning_one_group import plan_group
 from tests.cluster import KafkaCluster
 
 RESULTS: Final = Path(__file__).with_name("racks.json")
@@ -273,7 +274,7 @@ class Measured:
                 archive,
                 FOLLOWING,
                 policies=[Policy(racks="prefer")],
-                memory=GroupMemory({}),
+                memory=GroupMemories(),
                 now=datetime.now(UTC),
             )
         return planned.look.decision

@@ -12,7 +12,7 @@ import dagster as dg
 
 from assets.about import about
 from assets.resources import SettingsResource, SparkResource, StoreResource
-from assets.scope import LOOK_TAG, run_config
+from assets.scope import run_config
 from fairlead.archive import Taken
 from fairlead.common.words import length, listed, plural
 from fairlead.domain.cohorts import cohort_of, overdue
@@ -77,11 +77,9 @@ def planning_sensor(
     groups = [group for keys in only.values() for group in keys]
     why = _told(groups, needed)
     context.log.info(why)
-    tags = {WHY_TAG: why}
-    looks = {open_requests[group].look_id if group in open_requests else "" for group in groups}
-    if len(looks) == 1 and "" not in looks:
-        tags[LOOK_TAG] = looks.pop()
-    request = dg.RunRequest(partition_key=next(iter(only)), run_config=run_config(only), tags=tags)
+    request = dg.RunRequest(
+        partition_key=next(iter(only)), run_config=run_config(only), tags={WHY_TAG: why}
+    )
     return dg.SensorResult([request], cursor=f"{now:%Y-%m-%d %H:%M:%S} UTC: {why}")
 
 

@@ -20,13 +20,10 @@ class PlanRequest:
         The diagnosis with its names: what makes it another request than the one before.
     why
         In words, for people.
-    look_id
-        The last look that said so.
     """
 
     what: str
     why: str
-    look_id: str
 
 
 @dataclass(frozen=True)
@@ -72,7 +69,7 @@ def unanswered(
     --------
     >>> from datetime import UTC
     >>> def at(minute): return datetime(2026, 1, 1, 9, minute, tzinfo=UTC)
-    >>> request = PlanRequest("slow member: m", "late", "look")
+    >>> request = PlanRequest("slow member: m", "late")
     >>> standing = StandingRequest(request, since=at(2), at=at(20))
     >>> requests = dict.fromkeys(("new", "heard", "long"), standing)
     >>> decided = {"new": at(1), "heard": at(18), "long": at(5)}

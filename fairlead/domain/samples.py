@@ -71,11 +71,7 @@ COLUMNS: Final = (
     Column("begin", _OFFSETS, "first offset of each partition's log; -1: not known"),
     Column("end", _OFFSETS, "high watermark of each partition; -1: not known"),
     Column("committed", _OFFSETS, "committed offset of each partition; -1: none"),
-    Column(
-        "stable_end",
-        _OFFSETS,
-        "last stable offset of each partition whose commit stood still, else -1; null: of none",
-    ),
+    Column("stable_end", _OFFSETS, "last stable offset where commits stood still; -1: not read"),
     Column("racks", pa.list_(_TEXTS), "sets of racks to fetch from; null: nothing is known"),
     Column("rack_set", _NUMBERS, "place in `racks` for each partition; -1: not known"),
     Column("log_bytes", _OFFSETS, "size of each partition's log in bytes; -1: not known"),
@@ -115,14 +111,14 @@ class GroupSnapshot:
         When the end offsets were asked for; time-zone-aware.
     spread_s
         Seconds from the first committed offset asked for to the last end offset received: how far
-        apart in time the offsets of one row can be; None: not known.
+        apart in time the offsets of one row can be.
     samples
         Of the schema `SAMPLES`, ascending by group.
     """
 
     snapshot_id: str
     snapshot_at: datetime
-    spread_s: float | None
+    spread_s: float
     samples: pa.Table
 
 

@@ -88,20 +88,6 @@ def with_pins(described: GroupDescription, pins: Iterable[Pin]) -> GroupDescript
     return replace(described, protocol=PINNED, members=_shared(described.members, pin))
 
 
-def present_shares(members: Sequence[LiveMember], pins: Iterable[Pin]) -> tuple[LiveMember, ...]:
-    """Return the members of a stable group with what they really own.
-
-    Parameters
-    ----------
-    members
-        With what range gave them.
-    pins
-        Of the group, in the order of the log.
-    """
-    pin = _present_pin(members, pins)
-    return tuple(members) if pin is None else _shared(members, pin)
-
-
 def _shared(members: Iterable[LiveMember], pin: Pin) -> tuple[LiveMember, ...]:
     return tuple(
         replace(member, partitions=dict(sorted(pin.shares[member.member_id].items())))

@@ -5,8 +5,7 @@ in the order of their names, so that a task reads its stretch and nothing is shu
 Spark (`candidates`), judging a group (`fairlead.domain.candidate_rows`).
 """
 
-import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from itertools import islice
 from typing import Final
@@ -14,16 +13,11 @@ from typing import Final
 import pyarrow as pa
 
 from assignors.metrics import Metrics
-from fairlead.common.installed import installed_version
-from fairlead.domain.candidate_figures import OBSERVED
 from fairlead.domain.candidate_rows import Row, judge_groups
 from fairlead.domain.looks import looked_back
 from fairlead.domain.looks.questions import Group, PlanningOptions, capacities_of
-from fairlead.domain.policy import Policy
 from fairlead.spark.dealing import samples_until
 from fairlead.spark.warehouse import Place, Warehouse
-
-__all__ = ["CANDIDATES", "OBSERVED", "QUESTIONS", "SUMMARY", "plan_task"]
 
 _KEY: Final = {"snapshot_id": pa.string(), "group": pa.string(), "assignor": pa.string()}
 _SUMMARY: Final = {
@@ -81,8 +75,6 @@ _JUDGED: Final = {
     "capacity_used": pa.list_(pa.float64()),
     "statuses": pa.list_(pa.string()),
 }
-SUMMARY: Final = pa.schema(_KEY | _SUMMARY)
-"""What is said of a candidate: the columns without arrays."""
 CANDIDATES: Final = pa.schema(_KEY | _SUMMARY | _FRONTIER | _LAYOUT | _ASSIGNMENT | _JUDGED)
 """One row a candidate, and one for the observed assignment, with assignments as flat arrays.
 
@@ -115,8 +107,6 @@ QUESTIONS: Final = pa.schema(
 )
 """One row a group, by task and name: the index of its options, and what is known."""
 
-#: Of a table `candidates` that no task has written: what the groups were judged by.
-JUDGED_BY: Final = b"fairlead.judged_by"
 #: Groups whose rows are handed on at once.
 _AT_ONCE: Final = 200
 
@@ -144,26 +134,6 @@ def as_batch(rows: Sequence[Row]) -> pa.RecordBatch:
         ],
         schema=CANDIDATES,
     )
-
-
-def as_table(rows: Sequence[Row], judged_by: str) -> pa.Table:
-    """Lay rows out as the table `candidates` of a snapshot, with what they were judged by."""
-    table = pa.Table.from_batches([as_batch(rows)])
-    return table.replace_schema_metadata({JUDGED_BY: judged_by})
-
-
-def fingerprint(policies: Mapping[str, Policy]) -> str:
-    """Return what tells judgements by these policies, and by this code, from others.
-
-    Parameters
-    ----------
-    policies
-        Group to its policy.
-    """
-    digest = hashlib.sha256(installed_version().encode())
-    for group, policy in sorted(policies.items()):
-        digest.update(f"\0{group}\0{policy.model_dump_json()}".encode())
-    return digest.hexdigest()
 
 
 def _groups(place: Place, task: int) -> Iterator[tuple[Group, int]]:

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -24,9 +24,6 @@ from pyarrow import fs
 from fairlead.archive import FOLDER, LookArchive
 from fairlead.common.disk import cannot
 from fairlead.domain.samples import GroupSnapshot, snapshot_id_at
-
-if TYPE_CHECKING:  # whoever has a frame has imported Spark; the others need not
-    from pyspark.sql import DataFrame, SparkSession
 
 _FILE: Final = "part-0.parquet"
 _WHOLE: Final = "_SUCCESS"
@@ -126,15 +123,13 @@ class Warehouse:
         cohorts
             Group to cohort; a group that is missing is a cohort of its own.
         """
-        LookArchive(self._path).append(snapshot.samples, snapshot.snapshot_id)
-        self.write_groups(snapshot.snapshot_id, snapshot.samples, cohorts)
-
-    def write_groups(self, snapshot_id: str, samples: pa.Table, cohorts: Mapping[str, str]) -> None:
-        """Make some groups of a sample, which is in the archive, a snapshot to plan from."""
+        samples, snapshot_id = snapshot.samples, snapshot.snapshot_id
+        LookArchive(self._path).append(samples, snapshot_id)
         names = samples["group"].to_pylist()
         columns = [names, [cohorts.get(name, name) for name in names], samples["at"]]
-        groups = pa.table(columns, names=["group", "cohort", "snapshot_at"])
-        self.write("groups", snapshot_id, groups)
+        self.write(
+            "groups", snapshot_id, pa.table(columns, names=["group", "cohort", "snapshot_at"])
+        )
 
     def samples(self, recent: "Recent") -> pa.Table:
         """Return what a snapshot has seen of the groups of a step, of the schema `SAMPLES`."""
@@ -172,17 +167,6 @@ class Warehouse:
         yield Parts(self._files, folder, schema)
         with self._files.open_output_stream(f"{folder}/{_WHOLE}"):
             pass
-
-    def read(self, spark: "SparkSession", table: str, snapshot_id: str) -> "DataFrame":
-        """Read a table of a snapshot.
-
-        Raises
-        ------
-        FileNotFoundError
-            It was not written.
-        """
-        self._require(table, snapshot_id)
-        return spark.read.parquet(f"{self._path}/{table}/{snapshot_id}")
 
     def load(
         self,
@@ -277,18 +261,6 @@ class Warehouse:
                 names = tuple(sorted(mine["group"].to_pylist()))
                 found.append(Recent(snapshot_id, pc.max(groups["snapshot_at"]).as_py(), names))
         return found[::-1]
-
-    def metadata(self, table: str, snapshot_id: str) -> Mapping[bytes, bytes]:
-        """Return what a table that was written whole says of itself; nothing where there is none.
-
-        What tasks write in parts says nothing.
-        """
-        path = f"{self._root}/{table}/{snapshot_id}/{_FILE}"
-        try:
-            schema = pq.read_schema(path, filesystem=self._files)
-        except FileNotFoundError:
-            return {}
-        return schema.metadata or {}
 
     def place_of(self, snapshot_id: str) -> Place | None:
         """Return where tasks find a snapshot; None: it has no groups."""

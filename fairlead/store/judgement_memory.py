@@ -29,7 +29,7 @@ _CAPACITIES: Final = text("""
     FROM fairlead_raw.member_capacity WHERE group_id = ANY(:groups)
 """)
 _CALLS: Final = text("""
-    SELECT group_id, called_for, call_reason, called_since, called_at, called_by
+    SELECT group_id, called_for, call_reason, called_since, called_at
     FROM fairlead_raw.group_diagnosis
     WHERE until IS NULL AND called_for IS NOT NULL AND called_at >= now() - :age
     ORDER BY late_s DESC NULLS LAST, group_id
@@ -79,7 +79,7 @@ def standing_requests(connection: Connection, age: timedelta) -> dict[str, Stand
     """Return what looks of that age at most request, by group; the database's clock tells."""
     return {
         row.group_id: StandingRequest(
-            PlanRequest(row.called_for, row.call_reason, row.called_by),
+            PlanRequest(row.called_for, row.call_reason),
             row.called_since,
             row.called_at,
         )
@@ -128,7 +128,7 @@ def _diagnosis(group: str, at: datetime, findings: Findings) -> dict[str, Any]:
 def _request(request: PlanRequest | None) -> dict[str, Any]:
     if request is None:
         return {}
-    return {"called_for": request.what, "call_reason": request.why, "called_by": request.look_id}
+    return {"called_for": request.what, "call_reason": request.why}
 
 
 def _capacity(capacity: Capacity) -> dict[str, Any]:

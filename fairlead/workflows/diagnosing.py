@@ -23,7 +23,7 @@ from fairlead.archive import LookArchive
 from fairlead.common.tables import slices
 from fairlead.domain.advice import with_advice
 from fairlead.domain.basis import differences
-from fairlead.domain.candidate_rows import Row, ask, questions_about, rows_of
+from fairlead.domain.candidate_rows import ask, questions_about
 from fairlead.domain.diagnoses import NO_MEMBERS
 from fairlead.domain.hindsight import Hindsight, made_worse
 from fairlead.domain.judgement.capacities import Capacity
@@ -93,15 +93,12 @@ class Diagnosed:
         Group to when it was looked at, and what was found.
     requests
         The groups for which a plan is worth its price.
-    judged
-        The judgements of these, as rows of the schema `fairlead.spark.planning.CANDIDATES`.
     worse
         Groups that seem to be worse off for the plan, or the rollback, that they follow.
     """
 
     found: Found = field(default_factory=dict)
     requests: dict[str, PlanRequest] = field(default_factory=dict)
-    judged: list[Row] = field(default_factory=list)
     worse: dict[str, Hindsight] = field(default_factory=dict)
 
 
@@ -148,7 +145,6 @@ def diagnose(
     for portion in portions:
         diagnosed.found.update(portion.found)
         diagnosed.requests.update(portion.requests)
-        diagnosed.judged.extend(portion.judged)
         diagnosed.worse.update(portion.worse)
     return diagnosed
 
@@ -166,9 +162,8 @@ def _diagnose(
     known = {
         name: request for name, request in diagnosed.requests.items() if name not in again.found
     }
-    rows = [row for row in diagnosed.judged if row["group"] in known]
     found, worse = diagnosed.found | again.found, diagnosed.worse | again.worse
-    return Diagnosed(found, known | again.requests, rows + again.judged, worse)
+    return Diagnosed(found, known | again.requests, worse)
 
 
 def _judged(
@@ -229,7 +224,7 @@ def _judge(
     if not question.problem.partition_total:
         return
     judgement = ask(question, planning)
-    name, look_id, at = group.name, group.now["sample_id"], group.now["at"]
+    name, at = group.name, group.now["at"]
     findings = _findings(group, question.problem, judgement)
     saw = _seen(group, question, judgement)
     known = judgement.diagnosis.name != "unknown"
@@ -240,9 +235,7 @@ def _judge(
     if worse is not None:
         diagnosed.worse[name] = worse
     if judgement.outcome == "plan":
-        rows = rows_of(question, judgement, planning)
-        diagnosed.judged.extend(row | {"snapshot_id": look_id, "group": name} for row in rows)
-        diagnosed.requests[name] = _request(judgement, look_id)
+        diagnosed.requests[name] = _request(judgement)
     diagnosed.found[name] = (at, findings)
 
 
@@ -277,7 +270,7 @@ def members_changed(
                 continue
             if changes:
                 why = f"since version {plan.version}: {changes}; {request.why}"
-                told[plan.group] = PlanRequest(f"{changes}; {request.what}", why, request.look_id)
+                told[plan.group] = PlanRequest(f"{changes}; {request.what}", why)
     return told
 
 
@@ -331,9 +324,9 @@ def _seen(group: Group, question: Question, judgement: Judgement) -> Kept:
     )
 
 
-def _request(judgement: Judgement, look_id: str) -> PlanRequest:
+def _request(judgement: Judgement) -> PlanRequest:
     diagnosis = judgement.diagnosis
     if judgement.for_racks:
-        return PlanRequest("traffic between racks", judgement.reason, look_id)
+        return PlanRequest("traffic between racks", judgement.reason)
     what = ": ".join(filter(None, (diagnosis.name, ", ".join(diagnosis.names))))
-    return PlanRequest(what, f"{diagnosis.name}: {diagnosis.evidence}", look_id)
+    return PlanRequest(what, f"{diagnosis.name}: {diagnosis.evidence}")

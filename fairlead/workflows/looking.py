@@ -18,16 +18,12 @@ import pyarrow.compute as pc
 
 from fairlead.archive import LookArchive, Taken
 from fairlead.domain.advice import CLASSIC
-from fairlead.domain.candidate_rows import Row
-from fairlead.domain.cohorts import cohort_of
 from fairlead.domain.hindsight import Hindsight
 from fairlead.domain.plan_requests import PlanRequest
-from fairlead.domain.policy import policy_for
 from fairlead.domain.samples import SAMPLES, new_snapshot_id
 from fairlead.errors import FileSystemError, StoreUnavailableError
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.settings import Settings
-from fairlead.spark.planning import as_table, fingerprint
 from fairlead.spark.warehouse import Warehouse
 from fairlead.store.clock import check_clock
 from fairlead.store.plans import PlanStore
@@ -194,29 +190,8 @@ def _diagnosed(
     doubted = planned & diagnosed.worse.keys()
     wanted = {name: why for name, why in diagnosed.requests.items() if name not in doubted}
     requests = members_changed(wanted, seen, followed)
-    if requests:  # before anybody is told: the run that comes goes on from here, if it can
-        judged = [row for row in diagnosed.judged if row["group"] in requests]
-        try:
-            _keep_judged(Warehouse(archive.warehouse), pa.concat_tables(seen), judged, settings)
-        except FileSystemError as error:
-            _log.warning("what the look has judged is not kept: %s", error)
-        except Exception:  # noqa: BLE001 - the run looks and judges again
-            _log.exception("what the look has judged is not kept")
     store.record_findings(diagnosed.found, requests)
     return requests, diagnosed.worse
-
-
-def _keep_judged(
-    warehouse: Warehouse, look: pa.Table, judged: Sequence[Row], settings: Settings
-) -> None:
-    """Make a snapshot of the groups that need a plan, with their judgements."""
-    names = sorted({row["group"] for row in judged})
-    look_id, policies = judged[0]["snapshot_id"], settings.policies
-    judged_by = fingerprint({group: policy_for(group, policies) for group in names})
-    warehouse.write("candidates", look_id, as_table(judged, judged_by))
-    mine = look.filter(pc.is_in(look["group"], pa.array(names, pa.string()))).sort_by("group")
-    cohorts = {group: cohort_of(group, policies) for group in names}
-    warehouse.write_groups(look_id, mine, cohorts)
 
 
 def partitions_in(look: pa.Table) -> int:

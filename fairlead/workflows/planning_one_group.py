@@ -5,7 +5,7 @@ Belongs here: putting together, for one group in this process, what tasks do for
 came to (`fairlead.workflows.proposal`).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -14,7 +14,6 @@ import pyarrow as pa
 from fairlead.archive import LookArchive
 from fairlead.domain.candidate_rows import judge_group
 from fairlead.domain.drafting import decisions
-from fairlead.domain.judgement.capacities import Capacity
 from fairlead.domain.looks import looked_back
 from fairlead.domain.looks.questions import Group, PlanningOptions
 from fairlead.domain.policy import Policy, policy_for
@@ -22,23 +21,8 @@ from fairlead.domain.samples import GroupSnapshot
 from fairlead.errors import GroupError
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.spark.planning import as_batch
+from fairlead.workflows.diagnosing import GroupMemories
 from fairlead.workflows.proposal import Look
-
-
-@dataclass(frozen=True)
-class GroupMemory:
-    """What is remembered of a group.
-
-    Parameters
-    ----------
-    capacities
-        Of its members' speeds.
-    changes
-        When plans took effect lately, ascending; none: never, or it is not known.
-    """
-
-    capacities: Mapping[str, Capacity]
-    changes: Sequence[datetime] = ()
 
 
 @dataclass(frozen=True)
@@ -66,7 +50,7 @@ def plan_group(
     group: str,
     *,
     policies: Sequence[Policy],
-    memory: GroupMemory,
+    memory: GroupMemories,
     now: datetime,
 ) -> Planned:
     """Look at a group, and decide on it.
@@ -97,11 +81,11 @@ def plan_group(
     if error := snapshot.samples["error"][0].as_py():
         raise GroupError(f"group {group}: {error}")
     policy = policy_for(group, policies)
-    at = snapshot.snapshot_at
-    since = at - looked_back(remembered=bool(memory.capacities))
+    at, known = snapshot.snapshot_at, memory.capacities.get(group, {})
+    since = at - looked_back(remembered=bool(known))
     samples = pa.concat_tables([archive.read(since, at, [group]), snapshot.samples])
     rows = judge_group(
-        Group(samples, memory.capacities, [changed.timestamp() for changed in memory.changes]),
+        Group(samples, known, [changed.timestamp() for changed in memory.changes.get(group, ())]),
         PlanningOptions.of(policy, compare=True),
     )
     candidates = pa.Table.from_batches([as_batch(rows)])

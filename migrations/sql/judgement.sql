@@ -30,64 +30,49 @@ COMMENT ON FUNCTION fairlead_raw.record_capacities IS
 -- Turns are taken by a lock of the table: history.sql says why.
 CREATE FUNCTION fairlead_raw.record_diagnoses(seen jsonb) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    latest fairlead_raw.group_diagnosis[];
 BEGIN
     -- Looks and planning runs take turns, or both would begin a new diagnosis.
     LOCK TABLE fairlead_raw.group_diagnosis IN SHARE UPDATE EXCLUSIVE MODE;
     -- A clock that is ahead dates nothing ahead. The same call goes on from one diagnosis to the
     -- next; a planning run calls for nothing, and leaves what was called for as it is.
-    seen := (
-        SELECT jsonb_agg(to_jsonb(given) || jsonb_build_object('at', least(at, now())) ||
-            CASE WHEN given.looked AND given.called_for IS NOT NULL THEN jsonb_build_object(
-                'called_at', least(at, now()),
-                'called_since', CASE WHEN kept.called_for = given.called_for
-                    THEN kept.called_since ELSE least(at, now()) END)
-            WHEN given.looked OR kept.called_for IS NULL THEN '{}' ELSE jsonb_build_object(
-                'called_for', kept.called_for, 'call_reason', kept.call_reason,
-                'called_since', kept.called_since, 'called_at', kept.called_at,
-                'called_by', kept.called_by) END)
-        FROM jsonb_to_recordset(seen) AS given
-            (group_id text, at timestamptz, diagnosis text, names text[], evidence text,
-             late_s double precision, utilisation double precision, loss_s double precision,
-             caught_up_s double precision, consumers_wanted integer, consumers_why text, costs jsonb,
-             looked boolean, called_for text, call_reason text, called_by text)
-        LEFT JOIN fairlead_raw.group_diagnosis kept
-            ON kept.group_id = given.group_id AND kept.until IS NULL
-    );
-    WITH found AS (
-        SELECT * FROM jsonb_to_recordset(seen) AS found
-            (group_id text, at timestamptz, diagnosis text, names text[], evidence text,
-             late_s double precision, utilisation double precision, loss_s double precision,
-             caught_up_s double precision, consumers_wanted integer, consumers_why text, costs jsonb,
-             called_for text, call_reason text, called_since timestamptz, called_at timestamptz, called_by text)
-    ), same AS (
+    SELECT array_agg(jsonb_populate_record(NULL::fairlead_raw.group_diagnosis,
+        given || jsonb_build_object('since', at, 'last_seen', at) ||
+        CASE WHEN looked AND told.called_for IS NOT NULL THEN jsonb_build_object('called_at', at,
+            'called_since', CASE WHEN kept.called_for = told.called_for
+                THEN kept.called_since ELSE at END)
+        WHEN looked OR kept.called_for IS NULL THEN '{}' ELSE jsonb_build_object(
+            'called_for', kept.called_for, 'call_reason', kept.call_reason,
+            'called_since', kept.called_since, 'called_at', kept.called_at) END))
+    INTO latest
+    FROM jsonb_array_elements(seen) given
+    CROSS JOIN LATERAL (
+        SELECT least((given ->> 'at')::timestamptz, now()) AS at,
+               (given ->> 'looked')::boolean AS looked, given ->> 'called_for' AS called_for
+    ) told
+    LEFT JOIN fairlead_raw.group_diagnosis kept
+        ON kept.group_id = given ->> 'group_id' AND kept.until IS NULL;
+    WITH same AS (
         UPDATE fairlead_raw.group_diagnosis kept
-        SET last_seen = found.at, evidence = found.evidence, late_s = found.late_s,
-            utilisation = found.utilisation, loss_s = found.loss_s,
-            caught_up_s = found.caught_up_s, consumers_wanted = found.consumers_wanted,
-            consumers_why = found.consumers_why, costs = found.costs, called_for = found.called_for,
-            call_reason = found.call_reason, called_since = found.called_since,
-            called_at = found.called_at, called_by = found.called_by
-        FROM found
-        WHERE kept.group_id = found.group_id AND kept.until IS NULL AND kept.last_seen < found.at
-            AND kept.diagnosis = found.diagnosis AND kept.names = found.names
+        SET last_seen = new.last_seen, evidence = new.evidence, late_s = new.late_s,
+            utilisation = new.utilisation, loss_s = new.loss_s, caught_up_s = new.caught_up_s,
+            consumers_wanted = new.consumers_wanted, consumers_why = new.consumers_why,
+            costs = new.costs, called_for = new.called_for, call_reason = new.call_reason,
+            called_since = new.called_since, called_at = new.called_at
+        FROM unnest(latest) new
+        WHERE kept.group_id = new.group_id AND kept.until IS NULL AND kept.last_seen < new.last_seen
+            AND kept.diagnosis = new.diagnosis AND kept.names = new.names
     )
-    UPDATE fairlead_raw.group_diagnosis kept SET until = found.at
-    FROM found
-    WHERE kept.group_id = found.group_id AND kept.until IS NULL AND kept.last_seen < found.at
-        AND (kept.diagnosis <> found.diagnosis OR kept.names <> found.names);
+    UPDATE fairlead_raw.group_diagnosis kept SET until = new.last_seen
+    FROM unnest(latest) new
+    WHERE kept.group_id = new.group_id AND kept.until IS NULL AND kept.last_seen < new.last_seen
+        AND (kept.diagnosis <> new.diagnosis OR kept.names <> new.names);
     INSERT INTO fairlead_raw.group_diagnosis
-        (group_id, since, last_seen, diagnosis, names, evidence, late_s, utilisation, loss_s,
-         caught_up_s, consumers_wanted, consumers_why, costs, called_for, call_reason, called_since, called_at, called_by)
-    SELECT group_id, at, at, diagnosis, names, evidence, late_s, utilisation, loss_s,
-        caught_up_s, consumers_wanted, consumers_why, costs, called_for, call_reason, called_since, called_at, called_by
-    FROM jsonb_to_recordset(seen) AS found
-        (group_id text, at timestamptz, diagnosis text, names text[], evidence text,
-         late_s double precision, utilisation double precision, loss_s double precision,
-             caught_up_s double precision, consumers_wanted integer, consumers_why text, costs jsonb,
-         called_for text, call_reason text, called_since timestamptz, called_at timestamptz, called_by text)
+    SELECT new.* FROM unnest(latest) new
     WHERE NOT EXISTS (
         SELECT FROM fairlead_raw.group_diagnosis kept
-        WHERE kept.group_id = found.group_id AND (kept.until IS NULL OR kept.until > found.at)
+        WHERE kept.group_id = new.group_id AND (kept.until IS NULL OR kept.until > new.since)
     );
 END $$;
 COMMENT ON FUNCTION fairlead_raw.record_diagnoses IS

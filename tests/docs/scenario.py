@@ -26,7 +26,7 @@ from fairlead.store.published_records import PublishedRecord
 from fairlead.wire.document import PlanDocument, content_hash
 from fairlead.workflows.adoption import check
 from fairlead.workflows.diagnosing import GroupMemories, diagnose
-from fairlead.workflows.planning_one_group import GroupMemory, plan_group
+from fairlead.workflows.planning_one_group import plan_group
 from fairlead.workflows.proposal import carry_out
 from tests.docs.simulated import SimulatedGroup
 
@@ -129,9 +129,7 @@ class _Week:
         before = self._group.read(moment - LOOKED_BACK, moment)
         samples = pa.concat_tables([before, self._group.snapshot().samples])
         store.record_lag(lag_of({name: samples}))
-        memory = GroupMemory(
-            store.capacities([name]).get(name, {}), store.last_changes([name]).get(name, ())
-        )
+        memory = GroupMemories(store.capacities([name]), store.last_changes([name]))
         done = plan_group(
             self._kafka, self._kafka, name, policies=POLICIES, memory=memory, now=moment
         )

@@ -86,4 +86,3 @@ class GroupDiagnosis(Base):
         comment="When a look first called for the same, without one in between that did not."
     )
     called_at: Mapped[datetime | None] = mapped_column(comment="When a look last did.")
-    called_by: Mapped[str | None] = mapped_column(comment="The id of that look.")

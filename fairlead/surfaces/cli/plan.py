@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from fairlead.domain.records import Findings
     from fairlead.kafka.gateway import KafkaGateway
     from fairlead.settings import Settings
-    from fairlead.workflows.planning_one_group import GroupMemory, Planned
+    from fairlead.workflows.diagnosing import GroupMemories
+    from fairlead.workflows.planning_one_group import Planned
     from fairlead.workflows.proposal import Outcome
 
 _CANDIDATES: Final = {
@@ -71,7 +72,7 @@ def plan(
         _print(document)
 
 
-def _planned(group: str, settings: "Settings", memory: "GroupMemory") -> "Planned":
+def _planned(group: str, settings: "Settings", memory: "GroupMemories") -> "Planned":
     from datetime import UTC, datetime
 
     from fairlead.archive import LookArchive
@@ -98,15 +99,13 @@ def _stored(group: str, settings: "Settings") -> tuple["Planned", "Outcome"]:
     from fairlead.errors import FileSystemError
     from fairlead.store.clock import check_clock
     from fairlead.store.plans import PlanStore
-    from fairlead.workflows.planning_one_group import GroupMemory
+    from fairlead.workflows.diagnosing import GroupMemories
     from fairlead.workflows.proposal import carry_out
 
     with opened_engine() as engine:
         check_clock(engine)
         store = PlanStore(engine, settings.source)
-        memory = GroupMemory(
-            store.capacities([group]).get(group, {}), store.last_changes([group]).get(group, ())
-        )
+        memory = GroupMemories(store.capacities([group]), store.last_changes([group]))
         planned = _planned(group, settings, memory)
         (outcome,) = carry_out(store, [planned.look], datetime.now(UTC))
     try:
@@ -117,13 +116,13 @@ def _stored(group: str, settings: "Settings") -> tuple["Planned", "Outcome"]:
     return planned, outcome
 
 
-def _remembered(group: str) -> "GroupMemory":
+def _remembered(group: str) -> "GroupMemories":
     """Return what the database knows of a group; nothing where it does not answer."""
     from fairlead.errors import ConfigurationError, StoreUnavailableError
     from fairlead.settings import load_settings
     from fairlead.store.engine import create_store_engine, transaction
     from fairlead.store.judgement_memory import known_capacities, last_changes
-    from fairlead.workflows.planning_one_group import GroupMemory
+    from fairlead.workflows.diagnosing import GroupMemories
 
     try:
         engine = create_store_engine(load_settings().postgres, connect_timeout_s=2)
@@ -135,8 +134,8 @@ def _remembered(group: str) -> "GroupMemory":
             engine.dispose()
     except (ConfigurationError, StoreUnavailableError) as error:
         say_error(error, "nothing is remembered of the group's speeds: ")
-        return GroupMemory({})
-    return GroupMemory(known.get(group, {}), changed.get(group, ()))
+        return GroupMemories()
+    return GroupMemories(known, changed)
 
 
 def _require_known(gateway: "KafkaGateway", group: str) -> None:

@@ -16,7 +16,8 @@ from fairlead.domain.records import PlanDraft
 from fairlead.domain.samples import SAMPLES, by_partition, new_snapshot_id
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.settings import KafkaSettings
-from fairlead.workflows.planning_one_group import GroupMemory, plan_group
+from fairlead.workflows.diagnosing import GroupMemories
+from fairlead.workflows.planning_one_group import plan_group
 from tests.cluster import QUIET_PROPERTIES, KafkaCluster
 from tests.conftest import AWARE, RACKS
 from tests.topics import create_topics
@@ -159,7 +160,7 @@ def test_a_healthy_group_gets_a_plan_that_brings_all_near(
             policies=[
                 Policy.model_validate({"racks": {"price_per_gb": 2, "least_saving_per_day": 0}})
             ],
-            memory=GroupMemory({}),
+            memory=GroupMemories(),
             now=datetime.now(UTC),
         )
     draft = planned.look.decision

@@ -1,7 +1,7 @@
 """What the planner sees of groups whose members share out anew what range gave them."""
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from fairlead.domain.groups import GroupDescription, LiveMember
 from fairlead.domain.samples import ownership
 from fairlead.kafka.descriptions import STABLE
 from fairlead.kafka.gateway import KafkaGateway
-from fairlead.kafka.pinned import SharedPinLog, present_shares, with_pinned_shares, with_pins
+from fairlead.kafka.pinned import SharedPinLog, with_pinned_shares, with_pins
 from fairlead.settings import KafkaSettings, Settings
 from fairlead.surfaces.survey.finding import follows
 from fairlead.wire.pins import Pin
@@ -41,6 +41,11 @@ def pin(generation: int, **shares: tuple[int, ...]) -> Pin:
         ("t",),
         {m: {"t": numbers} if numbers else {} for m, numbers in shares.items()},
     )
+
+
+def present_shares(given: Sequence[LiveMember], pins: Iterable[Pin]) -> tuple[LiveMember, ...]:
+    """Return the members of a stable group with what they own by its pins."""
+    return with_pins(GroupDescription("g", STABLE, "consumer", "range", tuple(given)), pins).members
 
 
 def owned(found: tuple[LiveMember, ...]) -> Mapping[str, tuple[int, ...]]:

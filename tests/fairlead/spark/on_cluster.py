@@ -28,7 +28,7 @@ def plan(warehouse: Warehouse, snapshot_id: str) -> DataFrame:
     groups = warehouse.load("groups", snapshot_id)["group"].to_pylist()
     policy = Policy(assignors=("sticky-lag-aware", "range"))
     write_candidates(spark, warehouse, snapshot_id, dict.fromkeys(groups, policy))
-    return warehouse.read(spark, "candidates", snapshot_id)
+    return spark.read.parquet(f"{warehouse.path}/candidates/{snapshot_id}")
 
 
 def where(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -23,7 +23,6 @@ from fairlead.domain.samples import GroupSnapshot
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.spark.planning import QUESTIONS, plan_task
 from fairlead.spark.warehouse import Warehouse
-from fairlead.workflows import planning_one_group
 from fairlead.workflows.diagnosing import GroupMemories, diagnose
 from fairlead.workflows.planning_one_group import plan_group
 from tests.lengths import form
@@ -137,7 +136,7 @@ def test_tasks_agree_whatever_is_judged_beside_a_group(
 
 
 def test_look_agrees_with_tasks(fleet: Fleet, by_task: dict[str, dict[str, Row]]) -> None:
-    """The same diagnosis and figures; it calls for the same plans, with the same candidates."""
+    """The same diagnosis and figures; it calls for the same plans."""
     names = list(np.random.default_rng(2).permutation(fleet.names))
     seen = [fleet.of_groups(portion).samples for portion in (names[::2], names[1::2])]
     looked = diagnose(fleet.archive, seen, [POLICY], GroupMemories(fleet.capacities))
@@ -152,10 +151,6 @@ def test_look_agrees_with_tasks(fleet: Fleet, by_task: dict[str, dict[str, Row]]
             )
             for name in FIGURES:
                 assert getattr(findings, name) == pytest.approx(observed[name], rel=1e-9)
-    for row in looked.judged:
-        expected = by_task[row["group"]][row["assignor"]]
-        assert [*row.get("owner", [])] == (expected["owner"] or [])
-        assert row.get("chosen") == expected["chosen"]
 
 
 class Recorded:
@@ -173,7 +168,7 @@ def test_command_agrees_with_tasks(fleet: Fleet, by_task: dict[str, dict[str, Ro
     """`fairlead plan` decides as a run would: the same outcome, reason, and owners."""
     gateway = cast("KafkaGateway", Recorded(fleet))
     for group in fleet.names[: form(short=10, long=GROUPS)]:
-        memory = planning_one_group.GroupMemory(fleet.capacities.get(group, {}))
+        memory = GroupMemories(fleet.capacities)
         done = plan_group(gateway, fleet.archive, group, policies=[POLICY], memory=memory, now=AT)
         observed, decision = by_task[group][OBSERVED], done.look.decision
         assert (decision.outcome, decision.reason) == (

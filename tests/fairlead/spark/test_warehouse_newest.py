@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from fairlead.domain.samples import GroupSnapshot
 from fairlead.spark.warehouse import Recent, Warehouse
 from tests.samples import samples
 
@@ -24,7 +25,7 @@ def keep(warehouse: Warehouse, minute: int, cohorts: dict[str, str], *tables: st
     snapshot_id = f"{at:%Y%m%dT%H%M%S}.000000Z-00000000"
     names = sorted(cohorts)
     rows = samples(*({"group": name, "at": at, "topics": [], "counts": []} for name in names))
-    warehouse.write_groups(snapshot_id, rows, cohorts)
+    warehouse.write_snapshot(GroupSnapshot(snapshot_id, at, 0.0, rows), cohorts)
     for table in tables:
         warehouse.write(table, snapshot_id, rows)
     return Recent(snapshot_id, at, tuple(sorted(cohorts)))

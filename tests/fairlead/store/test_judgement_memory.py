@@ -141,7 +141,7 @@ def test_what_was_seen_earlier_changes_nothing(
 
 def test_what_looks_call_for_lasts_from_look_to_look(store: PlanStore) -> None:
     """The same again began earlier; a look without the request ends it; another is new."""
-    slow, hot = (PlanRequest(what, "late", f"look of {what}") for what in ("slow", "hot"))
+    slow, hot = (PlanRequest(what, "late") for what in ("slow", "hot"))
     for minute, request in enumerate([slow, slow, hot, None, hot]):
         requests = {} if request is None else {"orders": request}
         store.record_findings({"orders": (SNAPSHOT_AT + minute * MINUTE, SICK)}, requests)
@@ -156,16 +156,14 @@ def test_what_looks_call_for_lasts_from_look_to_look(store: PlanStore) -> None:
 
 def test_what_an_old_look_calls_for_asks_for_nothing(store: PlanStore) -> None:
     """By the database's clock, whatever the planner's says."""
-    store.record_findings(
-        {"orders": (SNAPSHOT_AT, SICK)}, {"orders": PlanRequest("slow", "late", "look")}
-    )
+    store.record_findings({"orders": (SNAPSHOT_AT, SICK)}, {"orders": PlanRequest("slow", "late")})
     assert [*store.plan_requests(EVER)] == ["orders"]
     assert store.plan_requests(timedelta(minutes=3)) == {}
 
 
 def test_planning_run_leaves_what_looks_call_for(store: PlanStore, draft: MakeDraft) -> None:
     """Whether it finds the same as the look or not, its decision answers the request."""
-    request = PlanRequest("slow", "late", "look")
+    request = PlanRequest("slow", "late")
     store.record_findings({"orders": (SNAPSHOT_AT - MINUTE, SICK)}, {"orders": request})
     for number, findings in enumerate((SICK, WELL)):
         at = SNAPSHOT_AT + number * MINUTE
@@ -179,9 +177,7 @@ def test_look_of_a_clock_that_is_ahead_wins_over_none_after_it(
 ) -> None:
     """It is dated by the database's clock: the next look is newer."""
     ahead = datetime.now(UTC) + timedelta(hours=1)
-    store.record_findings(
-        {"orders": (ahead, SICK)}, {"orders": PlanRequest("slow", "late", "look")}
-    )
+    store.record_findings({"orders": (ahead, SICK)}, {"orders": PlanRequest("slow", "late")})
     assert [*store.plan_requests(timedelta(minutes=1))] == ["orders"]
     store.record_findings({"orders": (datetime.now(UTC), WELL)}, {})
     (now,) = rows("SELECT * FROM fairlead.diagnosis")

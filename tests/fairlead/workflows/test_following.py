@@ -19,8 +19,9 @@ from fairlead.settings import KafkaSettings, Settings
 from fairlead.store import PlanStore
 from fairlead.wire.document import MemberShare
 from fairlead.workflows.adoption import observe
+from fairlead.workflows.diagnosing import GroupMemories
 from fairlead.workflows.following import follow, tell_members
-from fairlead.workflows.planning_one_group import GroupMemory, plan_group
+from fairlead.workflows.planning_one_group import plan_group
 from fairlead.workflows.publication import Published, publish_all
 from tests.fairlead.kafka.conftest import Produce, gateway, produce  # noqa: F401 - fixtures
 from tests.fairlead.kafka.members import BrokerAssigned
@@ -97,7 +98,7 @@ def test_a_group_of_the_consumer_protocol_is_published_and_its_broker_is_said_to
             LookArchive(str(tmp_path)),
             unique_name,
             policies=(Policy(),),
-            memory=GroupMemory({}),
+            memory=GroupMemories(),
             now=datetime.now(UTC),
         )
         approve(**draft_of(unique_name, topic, {"a": [0, 2, 3], "b": [1]}))

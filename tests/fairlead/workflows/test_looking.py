@@ -27,7 +27,6 @@ from fairlead.errors import StoreUnavailableError
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.sandbox import Services
 from fairlead.settings import PostgresSettings, Settings
-from fairlead.spark.warehouse import Warehouse
 from fairlead.store import PlanStore
 from fairlead.store.engine import create_store_engine
 from fairlead.store.group_history import read_looks
@@ -203,9 +202,6 @@ def test_change_of_members_calls_for_a_plan_where_the_fit_does_not_do(
     with pytest.raises(StoreUnavailableError):
         take(gateway, archive, settings, [unique_name], PlanStore(create_store_engine(nowhere)))
     assert store.plan_requests(timedelta(minutes=5))[unique_name] == standing
-    look_id = standing.request.look_id
-    (kept,) = Warehouse(str(tmp_path)).of_groups(look_id, "candidates", lambda *_: True)
-    assert (kept.groups, kept.snapshot_at) == ((unique_name,), standing.at)
 
 
 def test_nothing_is_planned_while_a_plan_is_doubted_but_what_went_back_is_not(
