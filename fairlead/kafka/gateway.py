@@ -1,7 +1,8 @@
 """The gateway to a Kafka cluster: which groups there are, who is in them, where they stand.
 
 Belongs here: opening both clients, the order of questions, what is retried. Does not: reading the
-answers (`descriptions`, `offsets`), the tables they fill (`snapshot`), plans (`plan_topic`).
+answers (`descriptions`, `offsets`), the table they fill (`fairlead.domain.samples`), plans
+(`plan_topic`).
 """
 
 import logging
