@@ -61,29 +61,25 @@ def link(text: str, url: str) -> dg.MarkdownMetadataValue:
     return dg.MetadataValue.md(f"[{text}]({url})")
 
 
-def where(web: WebSettings, group: str, version: int | None = None) -> str:
-    """Return where all of a group, or of one of its plans, is shown: a page, else a command.
-
-    Examples
-    --------
-    >>> where(WebSettings(url="https://plans.example"), "orders")
-    'https://plans.example/group?group=orders'
-    >>> where(WebSettings(), "orders"), where(WebSettings(), "-a", 7)
-    ('fairlead why orders', 'fairlead plans review -- -a 7')
-    """
-    command = ["why"] if version is None else ["plans", "review"]
-    if group.startswith("-"):
-        command.append("--")
-    named = [group] if version is None else [group, str(version)]
-    return page_url(web, group, version) or shell_join(["fairlead", *command, *named])
-
-
 def details(
     text: str, web: WebSettings, group: str, version: int | None = None
 ) -> str | dg.MarkdownMetadataValue:
-    """Link to what `where` returns; a command is shown as it is."""
-    place = where(web, group, version)
-    return place if web.url is None else link(text, place)
+    """Link to a group's page, or to the review of its plan; without pages, return the command.
+
+    Examples
+    --------
+    >>> details("Open", WebSettings(url="https://plans.example"), "orders").md_str
+    '[Open](https://plans.example/group?group=orders)'
+    >>> details("Open", WebSettings(), "orders"), details("Open", WebSettings(), "-a", 7)
+    ('fairlead why orders', 'fairlead plans review -- -a 7')
+    """
+    url = page_url(web, group, version)
+    if url is not None:
+        return link(text, url)
+    command = ["why"] if version is None else ["plans", "review"]
+    end = ["--"] if group.startswith("-") else []  # a group may be called like an option
+    named = [group] if version is None else [group, str(version)]
+    return shell_join(["fairlead", *command, *end, *named])
 
 
 def in_order(

@@ -20,6 +20,7 @@ from benchmarks import harness, recorded
 from benchmarks.recorded import Size
 from benchmarks.services import folder, postgres
 from fairlead.archive import LookArchive
+from fairlead.domain.groups import LiveGroup
 from fairlead.domain.samples import GroupSnapshot
 from fairlead.errors import KafkaUnavailableError
 from fairlead.kafka.gateway import KafkaGateway
@@ -44,7 +45,7 @@ class RecordedGateway:
         self._snapshot = snapshot
         self.answering_s = 0.0
 
-    def snapshot(self, groups: Sequence[str]) -> GroupSnapshot:
+    def snapshot(self, groups: Sequence[str], **_: object) -> GroupSnapshot:
         """Return what was recorded of some groups."""
         began = time.perf_counter()
         samples = self._snapshot.samples
@@ -53,9 +54,9 @@ class RecordedGateway:
         self.answering_s += time.perf_counter() - began
         return found
 
-    def assigned_by_brokers(self, groups: Sequence[str]) -> list[str]:
-        """Refuse: there are no brokers to tell of plans, and a look does without."""
-        raise KafkaUnavailableError(f"what was recorded of {len(groups):,} groups is no broker")
+    def live_group(self, group: str) -> LiveGroup:
+        """Refuse: no plan is taken back, since none was published."""
+        raise KafkaUnavailableError(f"group {group} was recorded: there is no broker")
 
 
 def main() -> None:

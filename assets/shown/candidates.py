@@ -1,4 +1,4 @@
-"""What `candidate_plans` shows: the diagnosis of each group, its forecast, and what was decided."""
+"""What `candidate_plans` shows: the diagnosis of each group, its evidence and forecast."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ from fairlead.domain.figures import FIGURES
 #: What is read of the candidates: assignments stay in the warehouse.
 COLUMNS: Final = [
     *("group", "assignor", "error", "outcome", "lag_max", "late_s", "utilisation"),
-    *("diagnosis", "names", "evidence", "decision", "decision_reason"),
+    *("diagnosis", "names", "evidence"),
 ]
 
 
@@ -49,8 +49,8 @@ def describe(candidates: pa.Table, groups: Sequence[str]) -> dict[str, Any]:
         "evidence": _evidence(rows[0]) if rows else "",
         "groups": len(groups),
         "failed": mine.num_rows - mine["error"].null_count,
-        "forecast lag (s)": pc.max(observed["late_s"]).as_py(),
-        "utilisation of the fullest member": pc.max(observed["utilisation"]).as_py(),
+        "forecast lag (s)": pc.round(pc.max(observed["late_s"]), 1).as_py(),
+        "utilisation of the fullest member": pc.round(pc.max(observed["utilisation"]), 3).as_py(),
         "by group": table([_row(row) for row in rows]),
         **others(len(groups)),
     }
@@ -65,7 +65,6 @@ def _row(row: Mapping[str, Any]) -> dict[str, Any]:
             FIGURES[name].label: FIGURES[name].text(row[name]) for name in ("late_s", "utilisation")
         },
         "evidence": _evidence(row),
-        "decision": row["decision_reason"],
     }
 
 

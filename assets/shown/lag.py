@@ -57,7 +57,7 @@ def _row(row: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "group": row["group"],
         "topic-partition": f"{row['topic']}-{row['partition']}",
-        "lag (records)": row["lag"],
+        "lag": row["lag"],
         "owner": row["member"],
         "arrive/s": row["arrival_rate"],
         "commit/s": row["consumption_rate"],

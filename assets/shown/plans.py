@@ -9,7 +9,7 @@ from typing import Any, Final
 import dagster as dg
 from sqlalchemy import Engine
 
-from assets.presentation import ROWS, details, in_order, link, others, table, where
+from assets.presentation import ROWS, details, in_order, link, others, table
 from fairlead.common.words import caught_up
 from fairlead.domain.figures import FIGURES, imbalance
 from fairlead.domain.records import PlanDraft, StoredPlan
@@ -27,7 +27,6 @@ MOVES: Final = 25
 _LAUNCH: Final = "Open the launchpad, type why, launch"
 _WAITS: Final = "waits for a person"
 _LATE: Final = FIGURES["late_s"].label
-_HEAVIEST: Final = FIGURES["lag_max"].label
 #: Figures of a group as it is and as planned.
 _COMPARED: Final = (
     *("late_s", "utilisation", "lag_max", "imbalance", "topic_spread"),
@@ -122,17 +121,17 @@ def describe(
     metadata: dict[str, Any] = {}
     for outcome in in_order(mine, shown, attrgetter("decision.group")):
         metadata |= _decision(outcome)
-        metadata |= {} if detail is None else _plan(detail, web)
         metadata["figures"] = _before_and_after(outcome, detail)
+        metadata |= {} if detail is None else _plan(detail, web)
     predicted = [found for outcome in mine if (found := _predicted(outcome))]
     return metadata | {
-        "by group": table([_row(outcome, web) for outcome in mine[:ROWS]]),
+        "by group": table([_row(outcome) for outcome in mine[:ROWS]]),
         "groups": len(groups),
         "plans": sum(outcome.stored.plan is not None for outcome in mine),
         "no change": sum(outcome.stored.outcome == "no change" for outcome in mine),
         "failed": sum(outcome.stored.outcome == "failed" for outcome in mine),
         "partitions moved": sum(metrics["moved"] for metrics in predicted),
-        "forecast lag (s)": max((_late_s(outcome) for outcome in mine), default=0.0),
+        "forecast lag (s)": round(max(map(_late_s, mine), default=0.0), 1),
         **others(len(mine)),
     }
 
@@ -208,26 +207,20 @@ def _figures(metrics: Metrics | None, at: datetime) -> dict[str, str]:
     return figures
 
 
-def _row(outcome: Outcome, web: WebSettings) -> dict[str, Any]:
+def _row(outcome: Outcome) -> dict[str, Any]:
     decision, stored, predicted = outcome.decision, outcome.stored, _predicted(outcome)
-    version = stored.plan.version if stored.plan else None
     before, after = (
         _figures(metrics, decision.snapshot_at) for metrics in (decision.observed, predicted)
     )
     return {
         "group": decision.group,
-        "outcome": f"version {version}" if version else stored.outcome,
+        "outcome": f"version {stored.plan.version}" if stored.plan else stored.outcome,
         "diagnosis": decision.findings.diagnosis if decision.findings else "",
-        **{name: _both(before.get(name), after.get(name)) for name in (_LATE, _HEAVIEST)},
+        _LATE: " \N{RIGHTWARDS ARROW} ".join(filter(None, (before.get(_LATE), after.get(_LATE)))),
         "moved": predicted["moved"] if predicted else 0,
         "reason": stored.reason,
         "approval": outcome.approval.reason,
-        "details": where(web, stored.group, version),
     }
-
-
-def _both(before: str | None, after: str | None) -> str:
-    return " \N{RIGHTWARDS ARROW} ".join(filter(None, (before, after)))
 
 
 def _predicted(outcome: Outcome) -> Metrics | None:
@@ -253,7 +246,6 @@ def _ways_to_decide(plan: StoredPlan) -> dict[str, Any]:
         else f"in SQL, by a database user who is no planner{by_page}: it takes four eyes",
         "to reject it": link(_LAUNCH, str(reject.launchpad)),
         "to approve it in SQL": approve.statement,
-        "to approve it in a shell": approve.command,
     }
 
 
@@ -286,5 +278,4 @@ def describe_step(step: Mapping[str, Any]) -> dict[str, Any]:
         "to approve it": done,
         "to reject it": done,
         "to approve it in SQL": done,
-        "to approve it in a shell": done,
     }

@@ -225,7 +225,7 @@ def show(page: Page, around: Surroundings, asset: str) -> None:
 
 def assert_shown(page: Page, around: Surroundings) -> None:
     """See a table of an asset, and the link to the group's page."""
-    expect(page.get_by_text("Show Table").first).to_be_visible()
+    expect(page.get_by_text("Show schema").first).to_be_visible()
     link = page.get_by_role("link", name="Open the group's page")
     expect(link).to_have_attribute("href", f"{around.review_url}/group?group={around.group}")
 
