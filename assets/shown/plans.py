@@ -117,9 +117,9 @@ def describe(
         Says where pages are served.
     """
     mine = in_order(outcomes, groups, attrgetter("decision.group"))
-    shown = groups[:1] if detail is None else [detail.plan.group]
+    in_detail = groups[:1] if detail is None else [detail.plan.group]
     metadata: dict[str, Any] = {}
-    for outcome in in_order(mine, shown, attrgetter("decision.group")):
+    for outcome in in_order(mine, in_detail, attrgetter("decision.group")):
         metadata |= _decision(outcome)
         metadata["figures"] = _before_and_after(outcome, detail)
         metadata |= {} if detail is None else _plan(detail, web)
