@@ -293,7 +293,7 @@ class LookArchive:
 
     def _thin(self, files: Sequence[_File], keep: Collection[str]) -> None:
         """Of an interval's files, by time, remove those without the newest sample of any group."""
-        if sum(file.sample_id not in keep for file in files) < 2:  # noqa: PLR2004 - thinned already
+        if all(file.sample_id in keep for file in files[:-1]):
             return
         known = set[str]()
         for file in reversed(files):
@@ -376,8 +376,6 @@ class LookArchive:
 
     def _days(self) -> list[str]:
         """Return the folders of days, ascending."""
-        if self._files.get_file_info(self._root).type != fs.FileType.Directory:
-            return []
         return sorted(
             entry.base_name
             for entry in self._list("")
@@ -397,6 +395,8 @@ class LookArchive:
             entries: list[fs.FileInfo] = self._files.get_file_info(
                 fs.FileSelector(path, allow_not_found=True)
             )
+        except NotADirectoryError:  # nothing was written yet: writing reports what is in the way
+            return []
         except OSError as error:
             raise cannot("list", path, error) from error
         return entries

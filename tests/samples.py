@@ -5,11 +5,12 @@ about (`recalled`).
 """
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 import pyarrow as pa
 
-from fairlead.domain.samples import SAMPLES
+from fairlead.domain.samples import SAMPLES, GroupSnapshot, new_snapshot_id
 
 
 def filled(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -18,8 +19,9 @@ def filled(row: Mapping[str, Any]) -> dict[str, Any]:
     Parameters
     ----------
     row
-        At least topics, counts and owner; without begin, end and committed nothing is known of
-        offsets. Every member subscribes to all topics, unless `subscriptions` says otherwise.
+        At least topics and counts; without begin, end and committed nothing is known of offsets,
+        without owner nobody owns anything. Every member subscribes to all topics, unless
+        `subscriptions` says otherwise.
     """
     members, topics = list(row.get("members") or ()), list(row["topics"])
     unknown = [-1] * sum(row["counts"])
@@ -48,3 +50,11 @@ def filled(row: Mapping[str, Any]) -> dict[str, Any]:
 def samples(*rows: Mapping[str, Any]) -> pa.Table:
     """Return rows as a table of samples, each `filled`."""
     return pa.Table.from_pylist([filled(row) for row in rows], SAMPLES)
+
+
+def snapshot(*rows: Mapping[str, Any], at: datetime) -> GroupSnapshot:
+    """Return a snapshot taken at a moment; its rows are `filled`, and ascend by group."""
+    sample_id = new_snapshot_id(at)
+    key = {"sample_id": sample_id, "at": at}
+    taken = samples(*({**key, **row} for row in rows)).sort_by("group")
+    return GroupSnapshot(sample_id, at, 0.0, taken)

@@ -24,12 +24,12 @@ def describe(snapshot: GroupSnapshot, groups: Sequence[str]) -> dict[str, Any]:
         {
             "group": row["group"],
             "state": row["state"],
-            "members": here,
-            "partitions": read,
+            "members": member_count,
+            "partitions": partition_count,
             "assignor in use": row["protocol"],
             "why it cannot be planned": row["error"],
         }
-        for row, here, read in zip(described, members, partitions, strict=True)
+        for row, member_count, partition_count in zip(described, members, partitions, strict=True)
     ]
     rows.sort(key=lambda row: (row["why it cannot be planned"] is None, row["group"]))
     return {

@@ -3,7 +3,7 @@
 import errno
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
@@ -13,185 +13,292 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from fairlead.archive import LookArchive, Taken
-from fairlead.domain.samples import SAMPLES, new_snapshot_id
+from fairlead.domain.looks import EVERY_LOOK, KEPT_EVERY
+from fairlead.domain.samples import SAMPLES, new_snapshot_id, taken_at
 from fairlead.errors import ConfigurationError, FileSystemError
 from tests.full_disk import no_room
+from tests.lengths import form
 from tests.samples import samples
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
 KEPT = timedelta(days=2)
+FOREVER = timedelta(days=36_500)
 
 
-def look_at(at: datetime, *groups: str) -> pa.Table:
+def sample_at(at: datetime, *groups: str) -> pa.Table:
     """Return a sample of groups that read one partition."""
-    row = {"at": at, "topics": ["t"], "counts": [1], "end": [int(at.timestamp())]}
-    return samples(*(row | {"group": group} for group in groups or ("g",)))
+    end = [int(at.timestamp())]
+    row = {"topics": ["t"], "counts": [1], "begin": [0], "end": end, "at": at}
+    return samples(*({**row, "group": group} for group in groups or ("g",)))
 
 
-def filled(path: Path, minutes: range) -> LookArchive:
-    """Return an archive with a look in each of some minutes before noon."""
+def append(archive: LookArchive, before: float, *groups: str) -> str:
+    """Write a sample of so many minutes before noon; return its id."""
+    at = NOON - before * MINUTE
+    sample_id = new_snapshot_id(at)
+    archive.append(sample_at(at, *groups), sample_id)
+    return sample_id
+
+
+def filled(path: Path, minutes: Collection[int]) -> LookArchive:
+    """Return an archive with a sample in each of some minutes before noon."""
     archive = LookArchive(str(path))
     for before in minutes:
-        at = NOON - before * MINUTE
-        archive.append(look_at(at), new_snapshot_id(at))
+        append(archive, before)
     return archive
 
 
 def minutes(archive: LookArchive, since: timedelta = timedelta(days=1)) -> list[int]:
-    """Return how many minutes before noon the looks were taken that are read, latest first."""
+    """Return how many minutes before noon the samples were taken that are read, latest first."""
     read = archive.read(NOON - since, NOON)["at"].to_pylist()
     return [round((NOON - at) / MINUTE) for at in reversed(read)]
 
 
-def files(path: Path, folder: str = "2026-01-31") -> list[Path]:
-    """Return the files of a folder of the archive, by name."""
-    return sorted((path / "looks" / folder).glob("*"))
+def files(path: Path) -> list[Path]:
+    """Return the files of samples, the oldest first."""
+    return sorted((path / "looks").glob("2*/*"))
 
 
-def test_looks_are_read_as_soon_as_they_are_written(tmp_path: Path) -> None:
-    """By group and time, within the time asked for, ends included."""
+def test_samples_are_read_as_soon_as_they_are_written(tmp_path: Path) -> None:
+    """By group and time, within the time asked for, ends included, in any time zone."""
     archive = LookArchive(str(tmp_path))
     for before in (0, 2, 1):
-        at = NOON - before * MINUTE
-        archive.append(look_at(at, "a", "b"), new_snapshot_id(at))
+        append(archive, before, "a", "b")
     read = archive.read(NOON - MINUTE, NOON)
     assert read["group"].to_pylist() == ["a", "a", "b", "b"]
     assert read["at"].to_pylist() == [NOON - MINUTE, NOON] * 2
     assert archive.read(NOON - MINUTE, NOON, ["b"])["group"].to_pylist() == ["b", "b"]
     assert archive.groups(NOON - MINUTE, NOON) == ["a", "b"]
+    for hours in (-14, 14):
+        since = (NOON - MINUTE).astimezone(timezone(timedelta(hours=hours)))
+        assert archive.read(since, since + MINUTE).equals(read)
+
+
+def test_all_columns_come_back(tmp_path: Path) -> None:
+    """Values, nulls, types and time zones, of the whole sample or of some columns."""
+    archive = LookArchive(str(tmp_path))
+    common = {"at": NOON, "topics": ["t", "u"], "counts": [2, 1], "members": ["m", "n"]}
+    known = {
+        "owner": [1, -1, 0],
+        "stable_end": [-1, 7, -1],
+        "racks": [["r1"], ["r1", "r2"]],
+        "rack_set": [1, 0, -1],
+        "log_bytes": [5, -1, 6],
+        "topic_ids": ["dA", None],
+        "instance_ids": ["m", None],
+        "generations": [3, None],
+        "subscriptions": [["t"], []],
+    }
+    written = samples(
+        {"group": "a", **common, **known},
+        {"group": "b", "at": NOON, "topics": [], "counts": [], "error": "it rebalances"},
+        {"group": "c", **common},
+    )
+    archive.append(written, sample_id := new_snapshot_id(NOON))
+    assert archive.sample(sample_id).equals(written)
+    assert archive.read(NOON, NOON).equals(written)
+    some = ["group", "at", "subscriptions"]
+    assert archive.read(NOON, NOON, columns=some).equals(written.select(some))
 
 
 @pytest.mark.parametrize("count", [0, 4, 100])
-def test_looks_of_chosen_groups_are_read(tmp_path: Path, count: int) -> None:
+def test_samples_of_chosen_groups_are_read(tmp_path: Path, count: int) -> None:
     """Of a few that lie far apart, and of many, and of no other."""
     archive = LookArchive(str(tmp_path))
     every = [f"g{number:04}" for number in range(1_000)]
-    archive.append(look_at(NOON, *every), new_snapshot_id(NOON))
+    append(archive, 0, *every)
     chosen = every[:: len(every) // count] if count else []
     assert archive.read(NOON, NOON, chosen)["group"].to_pylist() == chosen
 
 
-def test_tidying_changes_no_sample_of_the_last_hour(tmp_path: Path) -> None:
-    """Of what lies before it, one sample a quarter of an hour stays; a second time: the same."""
+def test_files_that_cover_other_groups_are_read_together(tmp_path: Path) -> None:
+    """A sample of all groups, and one of a few that a planning run took."""
+    archive = LookArchive(str(tmp_path))
+    append(archive, 2, "a", "b")
+    append(archive, 1, "b", "c")
+    read = archive.read(NOON - KEPT, NOON)
+    assert read["group"].to_pylist() == ["a", "b", "b", "c"]
+    assert archive.read(NOON - KEPT, NOON, ["a", "c"])["group"].to_pylist() == ["a", "c"]
+    assert archive.groups(NOON - KEPT, NOON) == ["a", "b", "c"]
+
+
+def test_tidying_keeps_a_sample_a_quarter_of_what_is_older_than_an_hour(tmp_path: Path) -> None:
+    """And all of the hour before, with the quarter that the judgement may still look back on."""
     archive = filled(tmp_path, range(1, 181))
     for _ in range(2):
         archive.tidy(NOON, KEPT)
-        assert minutes(archive, timedelta(hours=1)) == list(range(1, 61))
-        assert minutes(archive) == [*range(1, 76), *range(76, 180, 15)]
+        assert minutes(archive) == [*range(1, 76), *range(76, 181, 15)]
+        assert len(files(tmp_path)) == 75 + 7
 
 
-def test_newest_sample_of_every_group_stays(tmp_path: Path) -> None:
-    """Whichever groups a sample is about, and also where the newest one is about few."""
+def test_newest_sample_of_each_group_is_kept(tmp_path: Path) -> None:
+    """Of a quarter in which groups were sampled together, apart, and for the last time."""
     archive = LookArchive(str(tmp_path))
-    for before, groups in ((149, "abc"), (145, "ab"), (142, "b"), (141, "b")):
-        at = NOON - before * MINUTE
-        archive.append(look_at(at, *groups), new_snapshot_id(at))
+    append(archive, 90, "a", "b", "gone")
+    append(archive, 89, "a", "b")
+    append(archive, 88, "a")
+    append(archive, 87, "a", "b")
+    append(archive, 86, "a")
     archive.tidy(NOON, KEPT)
     read = archive.read(NOON - KEPT, NOON)
-    newest = dict(zip(read["group"].to_pylist(), read["at"].to_pylist(), strict=True))
-    assert {name: (NOON - at) / MINUTE for name, at in newest.items()} == {
-        "a": 145,
-        "b": 141,
-        "c": 149,
-    }
-    assert [file.name[:15] for file in files(tmp_path)] == [
-        *("20260131T093100", "20260131T093500", "20260131T093900")
+    found = zip(read["group"].to_pylist(), read["at"].to_pylist(), strict=True)
+    assert [(group, (NOON - at) // MINUTE) for group, at in found] == [
+        *(("a", 90), ("a", 87), ("a", 86)),
+        *(("b", 90), ("b", 87)),
+        ("gone", 90),
     ]
 
 
-def test_what_a_run_plans_from_stays(tmp_path: Path) -> None:
-    """For as long as samples are kept, beside the newest of the interval."""
-    archive = filled(tmp_path, range(120, 180))
-    kept = [file.stem for file in files(tmp_path)[5:45:20]]
-    archive.tidy(NOON, KEPT, kept)
-    assert [archive.sample(name).num_rows for name in kept] == [1, 1]
-    assert len(minutes(archive)) == 7
-    archive.tidy(NOON + KEPT, KEPT, kept)
-    assert [archive.sample(name).num_rows for name in kept] == [0, 0]
+def test_snapshots_are_kept_beside_the_newest_samples(tmp_path: Path) -> None:
+    """What a plan was made of stays until the retention is over, and stands for no newer sample."""
+    archive = LookArchive(str(tmp_path))
+    snapshots = [append(archive, before) for before in (89, 88)]
+    for before in (90, 87, 86):
+        append(archive, before)
+    archive.tidy(NOON, KEPT, keep=snapshots)
+    assert minutes(archive) == [86, 88, 89]
+    archive.tidy(NOON, KEPT)
+    assert minutes(archive) == [86]
+    archive.tidy(NOON + KEPT, KEPT, keep=snapshots)
+    assert files(tmp_path) == []
 
 
-def test_old_samples_go_with_their_day(tmp_path: Path) -> None:
-    """What lies before the retention is removed, and folders in which nothing is left."""
-    archive = filled(tmp_path, range(0, 5000, 5))
-    assert len(list((tmp_path / "looks").iterdir())) == 4
-    archive.tidy(NOON, timedelta(hours=2))
-    archive.tidy(NOON, timedelta(hours=2))
-    assert max(minutes(archive, KEPT)) <= 120
-    assert [folder.name for folder in sorted((tmp_path / "looks").iterdir())] == [
-        *("2026-01-30", "2026-01-31")
-    ]
+@pytest.mark.long
+@settings(max_examples=form(short=30, long=500))
+@given(
+    taken=st.dictionaries(
+        st.integers(0, 200), st.tuples(st.sets(st.sampled_from("abc"), min_size=1), st.booleans())
+    ),
+    tidied=st.lists(st.integers(-120, 0)),
+)
+def test_whatever_is_tidied_the_judgement_reads_the_same(
+    tmp_path_factory: pytest.TempPathFactory,
+    taken: dict[int, tuple[set[str], bool]],
+    tidied: list[int],
+) -> None:
+    """Any samples, tidied any number of times: no more and no less is left than is needed."""
+    path = tmp_path_factory.mktemp("archive")
+    archive = LookArchive(str(path))
+    ids = {before: append(archive, before, *groups) for before, (groups, _) in taken.items()}
+    snapshots = {ids[before] for before, (_, kept) in taken.items() if kept}
+    for minute in sorted(tidied):
+        archive.tidy(NOON + minute * MINUTE, KEPT, keep=snapshots)
+    archive.tidy(NOON, KEPT, keep=snapshots)
+    old = NOON - EVERY_LOOK - KEPT_EVERY
+    needed, known = set(snapshots), set[tuple[float, str]]()
+    for sample_id in sorted(ids.values(), reverse=True):
+        at = taken_at(sample_id)
+        groups = taken[int((NOON - at) / MINUTE)][0]
+        seen = {(at.timestamp() // KEPT_EVERY.total_seconds(), group) for group in groups}
+        if at >= old or not seen <= known:
+            needed.add(sample_id)
+        known |= seen
+    assert {file.stem for file in files(path)} == needed
 
 
-def test_times_of_any_zone_are_the_same_times(tmp_path: Path) -> None:
-    """Folders are days in UTC, whatever the zone of who asks."""
-    archive = filled(tmp_path, range(700, 800))
-    there = timezone(timedelta(hours=13))
-    since, until = NOON - 790 * MINUTE, NOON - 710 * MINUTE
-    read = archive.read(since.astimezone(there), until.astimezone(there))
-    assert read.num_rows == 81
+def test_old_samples_go(tmp_path: Path) -> None:
+    """What lies before the retention is removed, and the folders of days that are empty."""
+    archive = filled(tmp_path, range(0, 3 * 24 * 60, 60))
+    archive.tidy(NOON, timedelta(hours=12))
+    assert minutes(archive) == [*range(0, 12 * 60 + 1, 60)]
+    folders = sorted(folder.name for folder in (tmp_path / "looks").iterdir())
+    assert folders == ["2026-01-30", "2026-01-31"]
+
+
+def test_late_sample_joins_its_quarter(tmp_path: Path) -> None:
+    """A planning run writes down what it saw minutes ago."""
+    archive = filled(tmp_path, range(80, 90))
+    archive.tidy(NOON, KEPT)
+    append(archive, 79)
+    assert minutes(archive) == [79, 80]
+    archive.tidy(NOON, KEPT)
+    assert minutes(archive) == [79]
 
 
 def test_same_sample_written_again_counts_once(tmp_path: Path) -> None:
     """A step that is repeated appends the same snapshot."""
     archive, sample_id = LookArchive(str(tmp_path)), new_snapshot_id(NOON - 40 * MINUTE)
     for _ in range(3):
-        archive.append(look_at(NOON - 40 * MINUTE), sample_id)
+        archive.append(sample_at(NOON - 40 * MINUTE), sample_id)
         archive.tidy(NOON, KEPT)
     assert minutes(archive) == [40]
 
 
-def test_reader_of_what_is_removed_meanwhile_reads_the_rest(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A file that was listed may be gone; the last hour and the newest of intervals never are."""
-    archive = filled(tmp_path, range(1, 181))
-    listed = archive._files_of  # noqa: SLF001 - between listing and reading
+def test_several_that_tidy_at_once_lose_nothing(tmp_path: Path) -> None:
+    """Planner and daemon may; each finds files gone that it is about to read or remove."""
+    archive = filled(tmp_path, range(60, 240))
+    together = threading.Barrier(4)
 
-    def tidied_meanwhile(since: datetime, until: datetime) -> Any:
-        found = listed(since, until)
+    def tidy(_: int) -> None:
+        together.wait()
         LookArchive(str(tmp_path)).tidy(NOON, KEPT)
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(tidy, range(4)))
+    assert minutes(archive) == [*range(60, 76), *range(76, 240, 15)]
+
+
+class Overtaken(LookArchive):
+    """An archive that is tidied between listing its files and reading them."""
+
+    def _files_of(self, since: datetime, until: datetime) -> list[Any]:
+        found = super()._files_of(since, until)
+        LookArchive(self.warehouse).tidy(NOON, KEPT)
         return found
 
-    monkeypatch.setattr(archive, "_files_of", tidied_meanwhile)
-    assert minutes(archive) == [*range(1, 76), *range(76, 180, 15)]
+
+def test_reader_that_is_overtaken_by_tidying_misses_nothing(tmp_path: Path) -> None:
+    """What is removed meanwhile was not needed: the newer sample was there before."""
+    filled(tmp_path, range(60, 240))
+    assert minutes(Overtaken(str(tmp_path))) == [*range(60, 76), *range(76, 240, 15)]
 
 
 class Killed(BaseException):
     """The process ends here."""
 
 
-@pytest.mark.parametrize("change", [1, 2, 5, 20, 40])
-def test_crash_at_any_change_loses_nothing(
-    tmp_path: Path, change: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Whatever part of a tidying was done: the last hour, and a sample of each interval."""
-    archive = filled(tmp_path, range(1, 181))
-    remove, left = archive._remove, [change]  # noqa: SLF001 - the process ends before it
+class Mortal(LookArchive):
+    """An archive whose process ends before it removes the so-many-th file."""
 
-    def mortal(path: str) -> None:
-        left[0] -= 1
-        if not left[0]:
+    def __init__(self, path: Path, removal: int) -> None:
+        super().__init__(str(path))
+        self._left = removal
+
+    def _remove(self, path: str) -> None:
+        self._left -= 1
+        if not self._left:
             raise Killed
-        remove(path)
+        super()._remove(path)
 
-    monkeypatch.setattr(archive, "_remove", mortal)
+
+@pytest.mark.parametrize("removal", [1, 2, 7, 13, 14])
+def test_crash_while_tidying_loses_nothing(tmp_path: Path, removal: int) -> None:
+    """What is left is tidied the next time."""
+    archive = filled(tmp_path, range(76, 106))
+    outdated = [append(archive, before) for before in (1_000, 999)]
     with pytest.raises(Killed):
-        archive.tidy(NOON, KEPT)
-    found = minutes(LookArchive(str(tmp_path)))
-    assert len(found) == 180 - change + 1
-    assert {*range(1, 76), *range(76, 180, 15)} <= set(found)
+        Mortal(tmp_path, 2 + removal).tidy(NOON, timedelta(hours=3))
+    assert not {file.stem for file in files(tmp_path)} & set(outdated)
+    assert len(files(tmp_path)) == 30 - (removal - 1)
+    assert {76, 91} <= set(minutes(archive))
+    archive.tidy(NOON, timedelta(hours=3))
+    assert minutes(archive) == [76, 91]
 
 
 def test_what_a_killed_writer_left_is_never_read_and_goes(tmp_path: Path) -> None:
-    """Half a file under a name that readers pass over."""
+    """Half a file under a name that readers pass over; not at once: its writer may be at it."""
     archive = filled(tmp_path, range(1, 3))
-    half = tmp_path / "looks" / "2026-01-31" / "_1234-20260131T1159.parquet"
+    half = files(tmp_path)[0].with_name("_1234-20260131T115900.000000Z-half.parquet")
     half.write_bytes(b"PAR1")
     assert minutes(archive) == [1, 2]
-    archive.tidy(datetime.now(UTC) + timedelta(hours=1), timedelta(days=36_500))
+    archive.tidy(datetime.now(UTC), FOREVER)
+    assert half.exists()
+    archive.tidy(datetime.now(UTC) + timedelta(minutes=30), FOREVER)
     assert not half.exists()
 
 
@@ -205,20 +312,19 @@ def test_cost_of_the_newest_look_is_remembered(tmp_path: Path) -> None:
     assert archive.taken() is None
 
 
-def test_the_newest_look_at_each_group_may_be_a_planning_runs(tmp_path: Path) -> None:
-    """Groups that are gone since the look before, or are not asked for, are left out."""
+def test_newest_sample_of_each_group_may_be_a_planning_runs(tmp_path: Path) -> None:
+    """Groups that are gone since the sample before, or are not asked for, are left out."""
     archive = LookArchive(str(tmp_path))
     assert archive.newest(["a"]).num_rows == 0
-    for before, groups in ((2, ("a", "b", "c", "d")), (1, ("a", "b", "c")), (0, ("b",))):
-        at = NOON - before * MINUTE
-        archive.append(look_at(at, *groups), new_snapshot_id(at))
+    for before, groups in ((2, "abcd"), (1, "abc"), (0, "b")):
+        append(archive, before, *groups)
     archive.note(Taken(NOON - MINUTE, 1.5, 3, 12))
     found = archive.newest(["a", "b", "d"])
     assert found["group"].to_pylist() == ["a", "b"]
     assert found["at"].to_pylist() == [NOON - MINUTE, NOON]
 
 
-def test_empty_look_is_not_written(tmp_path: Path) -> None:
+def test_empty_sample_is_not_written(tmp_path: Path) -> None:
     """A cluster without groups leaves no files."""
     archive = LookArchive(str(tmp_path))
     archive.append(SAMPLES.empty_table(), new_snapshot_id(NOON))
@@ -232,22 +338,22 @@ def _flipped(content: bytes) -> bytes:
     return content[:middle] + bytes([content[middle] ^ 0xFF]) + content[middle + 1 :]
 
 
-def _written(look: pa.Table) -> bytes:
+def _written(sample: pa.Table) -> bytes:
     sink = pa.BufferOutputStream()
-    pq.write_table(look, sink)
+    pq.write_table(sample, sink)
     return bytes(sink.getvalue())
 
 
-_OTHER_NAMES = [*SAMPLES.names[:-1], "x"]
-#: What a file may hold in place of a look, by what went wrong.
+_RENAMED = [*SAMPLES.names[:-1], "x"]
+#: What a file may hold in place of a sample, by what went wrong.
 DAMAGE: dict[str, tuple[Callable[[bytes], bytes], str]] = {
     "empty": (lambda _: b"", "Parquet file size is 0 bytes"),
     "cut": (lambda content: content[:300], "magic bytes not found in footer"),
     "flipped": (_flipped, "CRC checksum verification failed"),
     "text": (lambda _: b"what is this?", "magic bytes not found in footer"),
-    "less": (lambda _: _written(look_at(NOON).drop_columns(["racks"])), "columns"),
-    "more": (lambda _: _written(look_at(NOON).append_column("x", pa.array([1]))), "columns"),
-    "other": (lambda _: _written(look_at(NOON).rename_columns(_OTHER_NAMES)), "columns"),
+    "less": (lambda _: _written(sample_at(NOON).drop_columns(["racks"])), "columns"),
+    "more": (lambda _: _written(sample_at(NOON).append_column("x", pa.array([1]))), "columns"),
+    "other": (lambda _: _written(sample_at(NOON).rename_columns(_RENAMED)), "columns"),
 }
 #: What does not read files of other intervals.
 USES: dict[str, Callable[[LookArchive], object]] = {
@@ -271,8 +377,7 @@ def test_damaged_file_is_set_aside_and_the_others_are_read(
     """Whoever meets it says which file and why, once; the file is kept as it is."""
     archive = filled(tmp_path, range(3))
     expected = USES[use](filled(tmp_path / "sound", range(2)))
-    file = files(tmp_path)[0]
-    file.rename(file := file.with_name("20260131T115930.000000Z-bad.parquet"))
+    file = files(tmp_path)[0].rename(files(tmp_path)[1].with_stem("20260131T115930.000000Z-bad"))
     damage, why = DAMAGE[how]
     file.write_bytes(damage(file.read_bytes()))
     content = file.read_bytes()
@@ -292,17 +397,18 @@ def test_file_of_a_foreign_name_is_set_aside(
 ) -> None:
     """A name that would colour a terminal is written with escapes."""
     archive = filled(tmp_path, range(20))
-    (files(tmp_path)[0].parent / "backup\x1b[31m.parquet").write_bytes(b"something")
+    for name in ("backup\x1b[31m", "20260131T1130Z-foreign"):
+        files(tmp_path)[0].with_name(f"{name}.parquet").write_bytes(b"something")
     assert minutes(archive) == list(range(20))
-    assert damaged(tmp_path) == [b"something"]
-    assert caplog.text.count("its name does not begin with a time") == 1
+    assert damaged(tmp_path) == [b"something"] * 2
+    assert caplog.text.count("its name does not begin with a time") == 2
     assert "\x1b" not in caplog.text
 
 
-def test_no_damage_is_taken_for_a_look(tmp_path: Path) -> None:
-    """Whichever byte of a file is another one: its looks are read as they were, or not at all."""
+def test_no_damage_is_taken_for_a_sample(tmp_path: Path) -> None:
+    """Whichever byte of a file is another one: its rows are read as they were, or not at all."""
     archive = LookArchive(str(tmp_path))
-    archive.append(look_at(NOON, *(f"g{number}" for number in range(50))), new_snapshot_id(NOON))
+    append(archive, 0, *(f"g{number}" for number in range(50)))
     whole = archive.read(NOON, NOON)
     (file,) = files(tmp_path)
     content = file.read_bytes()
@@ -339,23 +445,21 @@ def test_file_that_cannot_be_set_aside_is_passed_over(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The archive may be read-only, or its disk full; nor is a file removed for that."""
-    archive = filled(tmp_path, range(0, 180, 5))
-    oldest = minutes(archive)[-1]
+    archive = filled(tmp_path, range(1, 4))
     (tmp_path / "looks" / "damaged").write_text("a file where the folder is to be")
     file = files(tmp_path)[0]
     file.write_bytes(b"damaged")
-    assert minutes(archive) == [minute for minute in range(0, 180, 5) if minute != oldest]
+    assert minutes(archive) == [1, 2]
     assert "It cannot be moved to" in caplog.text
-    with pytest.raises(FileSystemError, match="cannot list"):
-        archive.tidy(NOON, KEPT)
-    assert len(minutes(archive)) < 30  # the sound ones are tidied all the same
+    archive.tidy(NOON + timedelta(hours=2), KEPT)
+    assert minutes(archive) == [1]  # the sound ones are tidied all the same
     assert file.read_bytes() == b"damaged"
 
 
 def test_damaged_files_go_with_the_retention(tmp_path: Path) -> None:
     """Counted from when they were set aside, whatever their name."""
     archive = filled(tmp_path, range(1))
-    (tmp_path / "looks" / "2026-01-31" / "old.parquet").write_bytes(b"damaged")
+    files(tmp_path)[0].with_name("old.parquet").write_bytes(b"damaged")
     now = datetime.now(UTC)
     archive.tidy(now, KEPT)
     archive.tidy(now + KEPT - timedelta(minutes=30), KEPT)
@@ -364,30 +468,31 @@ def test_damaged_files_go_with_the_retention(tmp_path: Path) -> None:
     assert damaged(tmp_path) == []
 
 
-def test_look_that_was_damaged_is_not_there(tmp_path: Path) -> None:
-    """Whoever asks for that very look finds nothing, as where it was removed."""
-    archive, look_id = LookArchive(str(tmp_path)), new_snapshot_id(NOON)
-    archive.append(look_at(NOON), look_id)
-    assert archive.sample(look_id).num_rows == 1
+def test_sample_that_was_damaged_or_never_was_is_empty(tmp_path: Path) -> None:
+    """Whoever asks for that very sample finds nothing, as where it was removed."""
+    archive = LookArchive(str(tmp_path))
+    sample_id = append(archive, 0, "a", "b")
+    assert archive.sample(sample_id)["group"].to_pylist() == ["a", "b"]
     (file,) = files(tmp_path)
     file.write_bytes(file.read_bytes()[:-20])
-    assert archive.sample(look_id).num_rows == 0
+    for asked in (sample_id, sample_id, new_snapshot_id(NOON)):
+        assert archive.sample(asked).equals(SAMPLES.empty_table())
 
 
 def test_full_disk_is_said_in_a_line(tmp_path: Path) -> None:
     """Which file, why, and what to do; no part of it is left, what is there is read and tidied."""
-    archive = filled(tmp_path, range(20))
+    archive = filled(tmp_path, range(76, 106))
     with no_room(), pytest.raises(FileSystemError) as full:
-        archive.append(look_at(NOON), "20260131T120000.000000Z-new")
+        archive.append(sample_at(NOON), "20260131T120000.000000Z-new")
     path = tmp_path / "looks" / "2026-01-31" / "20260131T120000.000000Z-new.parquet"
     assert str(full.value) == (
         f"cannot write {path}: File too large. Free some space there, or set state_dir or "
         "warehouse to another place"
     )
-    assert len(files(tmp_path)) == 20
+    assert len(files(tmp_path)) == 30
     with no_room():
-        archive.tidy(NOON, timedelta(minutes=10))  # it needs none
-    assert minutes(archive) == [*range(11)]
+        archive.tidy(NOON, KEPT)  # which makes room, and needs none
+    assert minutes(archive) == [76, 91]
 
 
 def test_pace_of_looks_is_kept_on_a_full_disk(tmp_path: Path) -> None:
@@ -402,30 +507,42 @@ def test_pace_of_looks_is_kept_on_a_full_disk(tmp_path: Path) -> None:
 
 
 def test_file_in_place_of_the_folder_is_said_in_a_line(tmp_path: Path) -> None:
-    """Reading finds no looks; writing says what is in the way."""
+    """Reading finds no samples; writing says what is in the way."""
     (tmp_path / "looks").write_text("a file")
     archive = LookArchive(str(tmp_path))
     assert archive.taken() is None
     assert archive.read(NOON - MINUTE, NOON).num_rows == 0
     with pytest.raises(FileSystemError, match=r"Not a directory\. Remove the file"):
-        archive.append(look_at(NOON), new_snapshot_id(NOON))
+        append(archive, 0)
 
 
 def test_file_is_on_the_disk_before_readers_see_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What a disk has not taken is not moved in: a power cut leaves no file that is empty."""
-    synced: list[bytes] = []
+    """Its content first, then its name: a power cut leaves no file that is empty."""
+    synced: list[tuple[bytes, list[str]]] = []
 
     def fsync(handle: int) -> None:
         path = Path(f"/proc/self/fd/{handle}").readlink()
-        synced.append(path.read_bytes() if path.is_file() else b"a folder")
+        visible = [file.name[:8] for file in files(tmp_path) if not file.name.startswith("_")]
+        synced.append((path.read_bytes()[:4] if path.is_file() else b"a folder", visible))
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    filled(tmp_path, [0])
+    assert synced == [(b"PAR1", []), (b"a folder", ["20260131"])]
+
+
+def test_file_that_the_disk_has_not_taken_is_not_moved_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is left of it."""
+
+    def fsync(_: int) -> None:
         raise OSError(errno.EIO, "nothing was written")
 
     monkeypatch.setattr(os, "fsync", fsync)
     with pytest.raises(FileSystemError, match="Input/output error"):
-        filled(tmp_path, range(1))
-    assert [content[:4] for content in synced] == [b"PAR1"]
+        filled(tmp_path, [0])
     assert files(tmp_path) == []
 
 

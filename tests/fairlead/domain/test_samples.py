@@ -1,14 +1,17 @@
 """What brokers answered, as rows of the table of samples."""
 
-from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fairlead.domain.groups import (
-    CommittedOffsets,
     FetchSources,
     GroupDescription,
     LiveMember,
@@ -18,95 +21,100 @@ from fairlead.domain.groups import (
 from fairlead.domain.samples import (
     SAMPLES,
     by_partition,
+    new_snapshot_id,
     ownership,
     readable,
     samples_of,
+    snapshot_id_at,
+    taken_at,
     with_stable_end,
 )
 from tests.samples import samples
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
+Partitions = Mapping[str, Collection[int]]
+Commits = Mapping[str, Mapping[int, int]]
 
 
-def member(
-    name: str,
-    owned: Mapping[str, Sequence[int]] | None = None,
-    *,
-    topics: Sequence[str] | None = None,
-    generation: int | None = 1,
-) -> LiveMember:
-    """Return a member that subscribes to what it owns, unless `topics` says otherwise."""
-    owned = owned or {}
+def member(name: str, *topics: str, owned: Partitions | None = None, **values: Any) -> LiveMember:
+    """Return a member that subscribes to topics and owns partitions."""
     return LiveMember(
         member_id=f"{name}-id",
         client_id=f"{name}-client",
-        host="",
-        instance_id=None,
+        host="/127.0.0.1",
+        instance_id=values.pop("instance_id", None),
         name=name,
-        topics=tuple(owned if topics is None else topics),
-        partitions={topic: tuple(numbers) for topic, numbers in owned.items()},
-        generation=generation,
-        rack=f"rack-of-{name}",
+        topics=topics,
+        partitions={topic: tuple(numbers) for topic, numbers in (owned or {}).items()},
+        generation=values.pop("generation", 1),
+        **values,
     )
 
 
-def group(name: str, *members: LiveMember, **values: Any) -> GroupDescription:
-    """Return a group of the classic protocol."""
+def described(*members: LiveMember, **values: Any) -> GroupDescription:
+    """Return what the coordinator says of a group."""
     state = "Stable" if members else "Empty"
-    return GroupDescription(name, state, "consumer", "range", members, **values)
+    common = {"group": "g", "state": state, "protocol_type": "consumer", "protocol": "range"}
+    return GroupDescription(**{**common, "members": members, **values})
 
 
-def log(counts: Mapping[str, int], **unreadable: str) -> LogOffsets:
-    """Return logs that begin at 0, and end at 100, 101, ... partition by partition."""
-    starts = np.cumsum([0, *counts.values()]).tolist()
+def log_of(counts: Mapping[str, int], unreadable: Mapping[str, str] | None = None) -> LogOffsets:
+    """Return logs of topics; the ends of all partitions are 10, 20, ..."""
+    total, starts = sum(counts.values()), np.cumsum([0, *counts.values()])
     return LogOffsets(
-        starts=dict(zip(counts, starts, strict=False)),
+        starts=dict(zip(counts, starts.tolist(), strict=False)),
         counts=counts,
-        begin=np.zeros(starts[-1], np.int64),
-        end=np.arange(100, 100 + starts[-1]),
-        unreadable=unreadable,
+        begin=np.arange(total, dtype=np.int64),
+        end=10 * np.arange(1, total + 1, dtype=np.int64),
+        unreadable=unreadable or {},
     )
 
 
-def commits(**offsets: Mapping[int, int]) -> CommittedOffsets:
-    """Return commits: topic to partition to offset."""
-    return {
-        topic: TopicCommits(
-            np.array(list(known), np.int32), np.array(list(known.values())), [b""] * len(known)
-        )
-        for topic, known in offsets.items()
-    }
-
-
-def taken(
-    groups: Sequence[GroupDescription],
-    committed: Mapping[str, CommittedOffsets],
-    ends: LogOffsets,
+def sampled(
+    *groups: GroupDescription,
+    log: LogOffsets,
+    committed: Mapping[str, Commits] | None = None,
     sources: FetchSources | None = None,
-) -> list[dict[str, Any]]:
-    """Return the rows of a sample."""
-    table = samples_of(
+) -> pa.Table:
+    """Return the sample of groups."""
+    taken = samples_of(
         sample_id="s",
         at=NOON,
-        descriptions={found.group: found for found in groups},
-        committed=committed,
-        log=ends,
+        descriptions={group.group: group for group in groups},
+        committed={
+            group: {
+                topic: TopicCommits(
+                    np.array(list(offsets), np.int32),
+                    np.array(list(offsets.values()), np.int64),
+                    [b""] * len(offsets),
+                )
+                for topic, offsets in commits.items()
+            }
+            for group, commits in (committed or {}).items()
+        },
+        log=log,
         sources=sources,
     )
-    assert table.schema == SAMPLES
-    rows: list[dict[str, Any]] = table.to_pylist()
-    return rows
+    assert taken.schema == SAMPLES
+    return taken
 
 
-def test_groups_become_rows_with_their_partitions_in_order() -> None:
-    """Topics one behind the other; what is not committed or not owned is -1."""
-    a, b = member("a", {"t0": [1]}), member("b", {"t1": [0]})
-    idle, g, h = taken(
-        [group("h", member("c", topics=["t1"])), group("g", a, b), group("Idle")],
-        {"g": commits(t0={0: 5}, t1={0: 20}), "h": commits(t1={0: 7})},
-        log({"t0": 2, "t1": 1}),
+def row_of(*groups: GroupDescription, **answers: Any) -> dict[str, Any]:
+    """Return the only row of a sample."""
+    (row,) = sampled(*groups, **answers).to_pylist()
+    found: dict[str, Any] = row
+    return found
+
+
+def test_all_that_brokers_tell_of_a_group_is_its_row() -> None:
+    """Partitions stand topic by topic; what is not committed, not owned or not told says so."""
+    static = member("n", "t1", owned={"t1": [0]}, instance_id="n", rack="r1", generation=4)
+    group = described(
+        member("m", "t0", owned={"t0": [1]}, generation=None), static, topic_ids={"t0": "dDA"}
     )
-    assert g == {
+    log = log_of({"t1": 1, "other": 3, "t0": 2})
+    row = row_of(group, log=log, committed={"g": {"t0": {0: 5}, "t1": {0: 9}}})
+    assert row == {
         "group": "g",
         "sample_id": "s",
         "at": NOON,
@@ -115,146 +123,208 @@ def test_groups_become_rows_with_their_partitions_in_order() -> None:
         "group_type": "classic",
         "error": None,
         "topics": ["t0", "t1"],
-        "topic_ids": [None, None],
+        "topic_ids": ["dDA", None],
         "counts": [2, 1],
-        "begin": [0, 0, 0],
-        "end": [100, 101, 102],
-        "committed": [5, -1, 20],
+        "begin": [4, 5, 0],
+        "end": [50, 60, 10],
+        "committed": [5, -1, 9],
         "stable_end": None,
         "racks": None,
         "rack_set": None,
         "log_bytes": None,
         "owner": [-1, 0, 1],
-        "members": ["a", "b"],
-        "member_ids": ["a-id", "b-id"],
-        "client_ids": ["a-client", "b-client"],
-        "instance_ids": [None, None],
-        "member_racks": ["rack-of-a", "rack-of-b"],
-        "generations": [1, 1],
+        "members": ["m", "n"],
+        "member_ids": ["m-id", "n-id"],
+        "client_ids": ["m-client", "n-client"],
+        "instance_ids": [None, "n"],
+        "member_racks": [None, "r1"],
+        "generations": [None, 4],
         "subscriptions": [["t0"], ["t1"]],
     }
-    assert (h["members"], h["owner"], h["end"], h["committed"]) == (["c"], [-1], [102], [7])
-    assert (idle["group"], idle["state"], idle["topics"], idle["end"], idle["members"]) == (
-        *("Idle", "Empty"),
-        *([], [], []),
-    )
+
+
+def test_groups_ascend_and_none_is_an_empty_table() -> None:
+    """In whatever order they were described; a group may have nothing at all."""
+    groups = [described(group=name) for name in "hg"]
+    assert sampled(*groups, log=log_of({}))["group"].to_pylist() == ["g", "h"]
+    assert sampled(log=log_of({"t": 1})).num_rows == 0
 
 
 def test_claims_are_settled_as_assignors_settle_them() -> None:
     """The newest generation holds, equal ones are void; claims on what is gone are dropped."""
-    members = [
-        member("a", {"t": [0, 1, 7]}, generation=4),
-        member("b", {"t": [0, 2], "gone": [0]}, generation=5),
-        member("c", {"t": [2]}, generation=5),
-    ]
-    (row,) = taken([group("g", *members)], {}, log({"t": 3}))
-    assert row["owner"] == [1, 0, -1]
-
-
-def test_what_is_gone_is_left_out_and_what_is_silent_is_unknown() -> None:
-    """Commits of a deleted topic or partition have no place; a partition without offsets has."""
-    ends = log({"t": 2})
-    ends.begin[0] = ends.end[0] = -1
-    (row,) = taken([group("g")], {"g": commits(gone={0: 3}, t={0: 5, 1: 6, 2: 7})}, ends)
-    assert (row["topics"], row["counts"]) == (["t"], [2])
-    assert (row["begin"], row["end"], row["committed"]) == ([-1, 0], [-1, 101], [5, 6])
-
-
-def test_group_cannot_be_planned_for_its_own_reason_or_a_topic_that_it_reads() -> None:
-    """Its own comes first; a topic that is only committed is no reason."""
-    reads = member("a", topics=["hidden"])
-    failed, reader, committer = taken(
-        [
-            group("a", error="It is in a rebalance"),
-            group("b", reads),
-            group("c", member("c", topics=["t"])),
-        ],
-        {"a": commits(t={0: 1}), "c": commits(hidden={0: 1})},
-        log({"t": 1}, hidden="Topic authorization failed."),
+    group = described(
+        member("a", "t", owned={"t": [0, 1, 7]}, generation=4),
+        member("b", "t", owned={"t": [0, 2], "gone": [0]}, generation=5),
+        member("c", "t", owned={"t": [2]}, generation=5),
     )
-    assert failed["error"] == "It is in a rebalance"
-    assert (failed["topics"], failed["committed"]) == (["t"], [1])
-    assert reader["error"] == (
-        "Topic hidden of group b cannot be read: Topic authorization failed."
+    assert row_of(group, log=log_of({"t": 3}))["owner"] == [1, 0, -1]
+
+
+def test_claims_of_a_group_are_settled_apart_from_others() -> None:
+    """Two groups may own the same partition, and each member's place is its own group's."""
+    first = described(member("m", "t"), member("n", "t", owned={"t": [0]}), group="a")
+    second = described(member("n", "t", owned={"t": [0]}), group="b")
+    assert sampled(first, second, log=log_of({"t": 1}))["owner"].to_pylist() == [[1], [0]]
+
+
+def test_commits_and_subscriptions_of_what_is_gone_are_left_out() -> None:
+    """A deleted topic, partitions of one that was made anew, and topics that never were."""
+    group = described(member("m", "absent", "t"))
+    commits = {"gone": {0: 3}, "t": {0: 4, 2: 6}}
+    row = row_of(group, log=log_of({"t": 2}), committed={"g": commits})
+    assert (row["topics"], row["counts"], row["committed"]) == (["t"], [2], [4, -1])
+    assert row["subscriptions"] == [["absent", "t"]]
+
+
+def test_topic_that_grew_has_all_its_partitions() -> None:
+    """Nothing is committed of the new ones, and nobody owns them."""
+    group = described(member("m", "t", owned={"t": [0]}))
+    row = row_of(group, log=log_of({"t": 3}), committed={"g": {"t": {0: 4}}})
+    assert (row["committed"], row["owner"]) == ([4, -1, -1], [0, -1, -1])
+
+
+def test_group_without_members_has_the_topics_that_it_committed() -> None:
+    """And none of which its commits could not be read."""
+    log = log_of({"t": 1, "u": 1})
+    row = row_of(described(), log=log, committed={"g": {"u": {0: 7}}})
+    assert (row["state"], row["topics"], row["committed"]) == ("Empty", ["u"], [7])
+    assert row_of(described(), log=log)["topics"] == []
+
+
+def test_group_that_could_not_be_described_says_why() -> None:
+    """Its commits are read all the same."""
+    group = described(state="PreparingRebalance", error="Group g rebalances")
+    row = row_of(group, log=log_of({"t": 1}), committed={"g": {"t": {0: 7}}})
+    assert (row["error"], row["members"], row["committed"]) == ("Group g rebalances", [], [7])
+
+
+def test_unreadable_topic_concerns_who_subscribes_to_it() -> None:
+    """The first one is named; what is wrong with the group itself comes before it."""
+    log = replace(
+        log_of({"t": 2}, {"t": "partition 1: no leader", "z": "?"}), end=np.array([3, -1])
     )
-    assert committer["error"] is None
-
-
-def test_no_group_is_an_empty_table() -> None:
-    """A cluster without groups gives a table of the right schema."""
-    assert taken([], {}, log({})) == []
-
-
-def test_topic_ids_stand_beside_their_topics() -> None:
-    """Where a coordinator tells them; what nobody reads is left out."""
-    found = group("g", member("a", topics=["t", "u"]), topic_ids={"u": "id-of-u", "x": "id-of-x"})
-    (row,) = taken([found], {}, log({"t": 1, "u": 1}))
-    assert (row["topics"], row["topic_ids"]) == (["t", "u"], [None, "id-of-u"])
+    reader = described(member("m", "t", "z"), group="reader")
+    other = described(member("m", "u"), group="left")
+    broken = replace(reader, group="broken", error="it is broken")
+    table = sampled(reader, other, broken, log=log, committed={"left": {"t": {0: 1}}})
+    rows = {row["group"]: row for row in table.to_pylist()}
+    why = "Topic t of group reader cannot be read: partition 1: no leader"
+    errors = {name: row["error"] for name, row in rows.items()}
+    assert errors == {"broken": "it is broken", "left": None, "reader": why}
+    assert [rows[name]["end"] for name in ("reader", "left")] == [[3, -1]] * 2
+    assert readable(by_partition(table))["partition"].to_pylist() == [0] * 3
 
 
 def test_racks_and_sizes_are_kept_where_any_is_known() -> None:
-    """Each set of racks once; a group of which nothing is known has nulls."""
+    """Each set of racks of a group once; a group of which nothing is known has nulls."""
     sources = FetchSources(
-        rack_sets=[("r1",), ("r1", "r2"), ("r3",)],
-        rack_set=np.array([-1, 2, -1, 1, 2], np.int32),
-        log_bytes=np.array([-1, 100, -1, 7, 8]),
+        rack_sets=[("r3",), ("r9",), ("r1", "r2")],
+        rack_set=np.array([2, -1, 0, 2, -1, 1], np.int32),
+        log_bytes=np.array([100, -1, 7, -1, 5, 6]),
     )
-    g, h = taken(
-        [group("g", member("a", topics=["t"])), group("h", member("b", topics=["silent"]))],
-        {},
-        log({"silent": 1, "t": 4}),
-        sources,
-    )
-    assert [g["racks"][number] for number in g["rack_set"] if number >= 0] == [
-        *(["r3"], ["r1", "r2"], ["r3"])
-    ]
-    assert len(g["racks"]) == 2
-    assert (g["rack_set"][1], g["log_bytes"]) == (-1, [100, -1, 7, 8])
-    assert (h["racks"], h["rack_set"], h["log_bytes"]) == (None, None, None)
-
-
-def test_stable_ends_are_null_for_groups_without_any() -> None:
-    """A list for a group in which one was read, with -1 for the others."""
-    rows = [
-        {"group": "g", "topics": ["t"], "counts": [2]},
-        {"group": "h", "topics": ["t"], "counts": [1]},
-    ]
-    found = with_stable_end(samples(*rows), np.array([-1, 7, -1]))
-    assert found["stable_end"].to_pylist() == [[-1, 7], None]
-    assert found.schema == SAMPLES
-
-
-def test_partitions_of_several_groups_are_in_order() -> None:
-    """Also of a table in chunks, and of a part of one; only those whose log is known are kept."""
-    rows = [
+    groups = [described(member("m", topic), group=topic) for topic in "tuv"]
+    table = sampled(*groups, log=log_of({"t": 4, "u": 1, "v": 1}), sources=sources)
+    columns = table.select(["racks", "rack_set", "log_bytes"]).to_pylist()
+    assert columns == [
         {
-            "group": name,
-            "topics": ["t", "u"],
-            "counts": [1, 2],
-            "begin": [0, 0, -1],
-            "end": [9, 8, -1],
-            "committed": [3, -1, 4],
-            "members": ["m"],
-            "owner": [-1, 0, 0],
+            "racks": [["r3"], ["r1", "r2"]],
+            "rack_set": [1, -1, 0, 1],
+            "log_bytes": [100, -1, 7, -1],
+        },
+        dict.fromkeys(("racks", "rack_set", "log_bytes")),
+        {"racks": [["r9"]], "rack_set": [0], "log_bytes": [6]},
+    ]
+
+
+def test_stable_ends_are_told_of_groups_with_any() -> None:
+    """All others have no list, as most groups of a fleet."""
+    rows = [{"group": group, "topics": ["t"], "counts": [2]} for group in "abc"]
+    table = samples(*rows, {"group": "d", "topics": [], "counts": []})
+    found = with_stable_end(table, np.array([-1, -1, 7, -1, -1, 0]))
+    assert found.schema == SAMPLES
+    assert found["stable_end"].to_pylist() == [None, [7, -1], [-1, 0], None]
+    assert found.drop_columns("stable_end").equals(table.drop_columns("stable_end"))
+
+
+@st.composite
+def answers(draw: st.DrawFn) -> dict[str, Any]:
+    """Draw what brokers tell of some groups, with commits and claims of what is gone."""
+    topics, numbers = st.sampled_from("tuv"), st.integers(0, 3)
+    offsets = st.dictionaries(topics, st.dictionaries(numbers, st.integers(0, 99), min_size=1))
+    claims = st.dictionaries(topics, st.sets(numbers, min_size=1))
+    log = log_of(draw(st.dictionaries(topics, st.integers(0, 3))))
+    groups, committed = [], {}
+    for name in draw(st.sets(st.sampled_from("gh"))):
+        members = [
+            member(
+                number,
+                *sorted(draw(st.sets(topics))),
+                owned=draw(claims),
+                generation=draw(st.sampled_from([None, 1, 2])),
+            )
+            for number in draw(st.sampled_from(["", "m", "mno"]))
+        ]
+        groups.append(described(*members, group=name))
+        if draw(st.booleans()):
+            committed[name] = draw(offsets)
+    return {"groups": groups, "committed": committed, "log": log}
+
+
+@given(answers())
+def test_every_partition_stands_as_brokers_told(told: dict[str, Any]) -> None:
+    """Whatever they told: looked up one by one, each partition is the same."""
+    log, committed = told["log"], told["committed"]
+    expected = []
+    for group in sorted(told["groups"], key=lambda group: group.group):
+        commits = committed.get(group.group, {})
+        read = {topic for member in group.members for topic in member.topics} | commits.keys()
+        for topic in sorted(read & log.counts.keys()):
+            for number in range(log.counts[topic]):
+                claims: dict[int, list[str]] = {}
+                for owner in group.members:
+                    if number in owner.partitions.get(topic, ()):
+                        claims.setdefault(owner.generation or 0, []).append(owner.name)
+                newest = claims[max(claims)] if claims else []
+                place = log.starts[topic] + number
+                expected.append(
+                    {
+                        "group": group.group,
+                        "topic": topic,
+                        "partition": number,
+                        "begin": place,
+                        "end": 10 * (place + 1),
+                        "committed": commits.get(topic, {}).get(number, -1),
+                        "member": newest[0] if len(newest) == 1 else None,
+                    }
+                )
+    table = sampled(*told["groups"], log=log, committed=committed)
+    assert by_partition(table).to_pylist() == expected
+    apart = [by_partition(table.slice(row, 1)) for row in range(table.num_rows)]
+    together = pa.concat_tables([by_partition(table.slice(0, 0)), *apart])
+    assert together.to_pylist() == expected
+    for row in table.to_pylist():
+        owned = {
+            (name, topic, number)
+            for name, topics in ownership(row).items()
+            for topic, numbers in topics.items()
+            for number in numbers
         }
-        for name in "gh"
-    ]
-    table = pa.concat_tables([samples(rows[0]), samples(*rows)])
-    found = by_partition(table.slice(1))
-    assert found.num_rows == 6
-    known = readable(found).to_pylist()
-    assert [(row["group"], row["topic"], row["partition"], row["member"]) for row in known] == [
-        ("g", "t", 0, None),
-        ("g", "u", 0, "m"),
-        ("h", "t", 0, None),
-        ("h", "u", 0, "m"),
-    ]
-    assert [row["committed"] for row in known] == [3, -1, 3, -1]
+        mine = [each for each in expected if each["group"] == row["group"] and each["member"]]
+        assert owned == {(each["member"], each["topic"], each["partition"]) for each in mine}
+        assert [*ownership(row)] == row["members"]
 
 
-def test_who_owns_what_is_read_back() -> None:
-    """As members said, without contradictions; members without anything are there."""
-    members = [member("a", {"t": [0, 2], "u": [1]}), member("b", {"t": [1]}), member("c")]
-    (row,) = taken([group("g", *members)], {}, log({"t": 4, "u": 2}))
-    assert ownership(row) == {"a": {"t": [0, 2], "u": [1]}, "b": {"t": [1]}, "c": {}}
-    assert ownership({"topics": [], "counts": [], "members": ["a"], "owner": []}) == {"a": {}}
+def test_ids_sort_by_time() -> None:
+    """What they begin with is earlier than those of the moment itself."""
+    moments = [NOON + timedelta(microseconds=number) for number in range(3)]
+    ids = [new_snapshot_id(at) for at in moments]
+    assert [taken_at(sample_id) for sample_id in ids] == moments
+    assert ids[0] < snapshot_id_at(moments[1]) < ids[1] < ids[2]
+    assert new_snapshot_id(NOON) != new_snapshot_id(NOON)
+
+
+@pytest.mark.parametrize("text", ["", "backup", "20260131T1200Z-1234", "20261301T120000.000000Z-1"])
+def test_what_is_no_id_is_refused(text: str) -> None:
+    """Whoever reads a folder finds other names, too."""
+    with pytest.raises(ValueError, match=r"does not match format"):
+        taken_at(text)

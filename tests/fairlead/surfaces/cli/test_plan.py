@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 import pytest
 from typer.testing import CliRunner, Result
 
+from fairlead.archive import LookArchive
 from fairlead.errors import GroupError
 from fairlead.sandbox import Services
 from fairlead.surfaces.cli import app
@@ -68,6 +69,11 @@ def test_group_is_planned_in_this_process(
     again = json.loads(run(unique_name, "--json").stdout)
     assert (again["version"], again["outcome"]) == (None, "no change")
     assert again["reason"].startswith("version 1")
+    decided = pipeline.sql("SELECT snapshot_id FROM fairlead_raw.decision ORDER BY snapshot_id")
+    archive = LookArchive(pipeline.settings.warehouse_path)
+    kept = [archive.sample(row["snapshot_id"])["group"].to_pylist() for row in decided]
+    assert kept == [[], [unique_name]]
+    assert archive.taken() is None  # this says nothing of what looking at all groups costs
 
 
 def test_nothing_is_forecast_of_a_group_that_too_little_is_known_of(
