@@ -1,11 +1,13 @@
-"""The page of all figures: `python -m tests.docs.figures` writes it anew from their definitions.
+"""The page of figures and of the columns of samples: `python -m tests.docs.figures` writes it.
 
-Belongs here: the page's text. Does not: what a figure means (`fairlead.domain.figures`).
+Belongs here: the page's text. Does not: what a figure means (`fairlead.domain.figures`), or a
+column (`fairlead.domain.samples`).
 """
 
 from typing import Final
 
 from fairlead.domain.figures import FIGURES
+from fairlead.domain.samples import COLUMNS
 from tests.docs.blocks import DOCS
 
 PAGE: Final = DOCS / "figures.md"
@@ -22,13 +24,29 @@ for before a plan, as the plan predicts, and as last measured under it; `_first`
 """
 
 
+_COLUMNS: Final = """\
+
+## The columns of samples
+
+What is in the Parquet files of the folder `looks`? One row a group and moment. Lists by partition
+go topic by topic.
+
+| column | type | what it holds |
+| --- | --- | --- |
+"""
+
+
 def figures_page() -> str:
-    """Return the page: a row a figure."""
+    """Return the page: a row a figure, then a row a column."""
     rows = (
         f"| `{figure.name}` | {figure.label} | {figure.unit} | {figure.meaning} |\n"
         for figure in FIGURES.values()
     )
-    return _HEAD + "".join(rows)
+    columns = (
+        f"| `{column.name}` | `{str(column.kind).replace('item: ', '')}` | {column.meaning} |\n"
+        for column in COLUMNS
+    )
+    return _HEAD + "".join(rows) + _COLUMNS + "".join(columns)
 
 
 if __name__ == "__main__":
