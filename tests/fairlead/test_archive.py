@@ -102,8 +102,8 @@ def test_all_columns_come_back(tmp_path: Path) -> None:
     archive.append(written, sample_id := new_snapshot_id(NOON))
     assert archive.sample(sample_id).equals(written)
     assert archive.read(NOON, NOON).equals(written)
-    some = ["group", "at", "subscriptions"]
-    assert archive.read(NOON, NOON, columns=some).equals(written.select(some))
+    chosen = ["group", "at", "subscriptions"]
+    assert archive.read(NOON, NOON, columns=chosen).equals(written.select(chosen))
 
 
 @pytest.mark.parametrize("count", [0, 4, 100])

@@ -322,8 +322,8 @@ def lag(
     title = f"{group}, {as_text(measured_at)} UTC"
     if age < _DAY:
         title += f", {span(age)} ago"
-    shown = [row | ({"status": "left"} if row.get("has_left") else {}) for row in rows]
-    print_table(shown, columns, title=title)
+    labelled = [row | ({"status": "left"} if row.get("has_left") else {}) for row in rows]
+    print_table(labelled, columns, title=title)
     say(*_losses(rows))
     if at is None and age > _OLD_LAG:
         say(
