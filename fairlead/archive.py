@@ -4,19 +4,20 @@ Belongs here: where samples are kept, how long, and how they are read again. Doe
 (`fairlead.domain.samples`), nor how often they are taken (`look_interval`).
 
 `looks/2026-01-31/20260131T120000.000000Z-5f3a9c1e.parquet` is the sample of that id. Every file is
-written whole under a name that readers pass over, then moved. Of what is older than an hour, each
-quarter of an hour keeps the newest sample of each group: files that are not needed for that are
-removed, and no file is ever changed. So a crash loses the sample under way at most.
+written whole under a name that readers pass over, then moved. Of a quarter of an hour that ended 75
+minutes ago, only each group's newest sample is needed, and its newest without an error: files with
+none of these are removed. No file is ever changed. So a crash loses the sample under way at most.
 
 A file that is damaged or foreign is moved to `damaged/`, with a warning, and kept there for the
 retention. All other files are read as before.
 """
 
+import hashlib
 import json
 import logging
 import os
 import secrets
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -30,9 +31,10 @@ import pyarrow.parquet as pq
 from pyarrow import fs
 
 from fairlead.common.disk import cannot
+from fairlead.common.tables import slices
 from fairlead.common.visible import visible
 from fairlead.domain.looks import EVERY_LOOK, KEPT_EVERY
-from fairlead.domain.samples import SAMPLES, taken_at
+from fairlead.domain.samples import HISTORY, SAMPLES, taken_at
 from fairlead.errors import ConfigurationError, FileSystemError
 
 _log = logging.getLogger(__name__)
@@ -40,13 +42,17 @@ _log = logging.getLogger(__name__)
 FOLDER: Final = "looks"
 #: The folder of damaged files; their names begin with the time when they were moved there.
 DAMAGED: Final = "damaged"
-#: How long an unfinished file stays: its writer may still be at it.
+#: An unfinished file that is older is removed; a younger one may still be written.
 _GRACE: Final = timedelta(minutes=15)
 #: Rows, which are groups: little is read for one group, and a fleet is still few pieces.
 _ROWS_IN_PIECE: Final = 512
 #: Up to this many groups are looked up by name in a piece; more are read as a range of names.
 _FEW: Final = 64
 _SUFFIX: Final = ".parquet"
+#: The file in the folder that says what taking the newest sample cost.
+_TAKEN: Final = "taken.json"
+#: The file that says which old intervals need several files.
+_THINNED: Final = "thinned.json"
 Filters = list[tuple[str, str, Any]]
 _Read = TypeVar("_Read")
 _NAMES: Final = [
@@ -89,11 +95,6 @@ class _File:
     @property
     def sample_id(self) -> str:
         return self.path.rpartition("/")[2].removesuffix(_SUFFIX)
-
-    @property
-    def interval(self) -> float:
-        """The quarter of an hour that it lies in, counted since the epoch."""
-        return self.at.timestamp() // KEPT_EVERY.total_seconds()
 
 
 class LookArchive:
@@ -160,23 +161,31 @@ class LookArchive:
         """Remember what taking the newest look cost; on a full disk, in this process only."""
         text = json.dumps(vars(taken), default=datetime.isoformat)
         try:
-            self._move_in("taken.json", text.encode())
+            self._move_in(_TAKEN, text.encode())
         except FileSystemError:
             self._unwritten[self._root] = taken
 
     def taken(self) -> Taken | None:
         """Return what the newest look cost; None: there is none, or it is not known."""
-        known = [self._noted(), self._unwritten.get(self._root)]
+        known = [self._taken(), self._unwritten.get(self._root)]
         return max(filter(None, known), key=lambda taken: taken.began, default=None)
 
-    def _noted(self) -> Taken | None:
+    def _taken(self) -> Taken | None:
+        fields = self._noted(_TAKEN) or {}
         try:
-            with self._files.open_input_stream(f"{self._root}/taken.json") as stream:
-                fields = json.loads(stream.read())
-            began = datetime.fromisoformat(fields.pop("began"))
+            began = datetime.fromisoformat(fields.pop("began")).astimezone(UTC)
             return Taken(**fields, began=began)
-        except (OSError, ValueError, TypeError, KeyError):
+        except (ValueError, TypeError, KeyError):
             return None
+
+    def _noted(self, name: str) -> dict[str, Any] | None:
+        """Return the JSON object in a file of the archive; None: there is none."""
+        try:
+            with self._files.open_input_stream(f"{self._root}/{name}") as stream:
+                fields = json.loads(stream.read())
+        except (OSError, ValueError):
+            return None
+        return fields if isinstance(fields, dict) else None
 
     def read(
         self,
@@ -192,8 +201,8 @@ class LookArchive:
         since, until
             Time-zone-aware.
         groups
-            Of which groups; None: of all. A few are found among thousands at a fraction of the
-            cost of all, and a range of them by name at its own.
+            Of which groups; None: of all. A few groups, or those of a range of names, cost little
+            compared with all.
         columns
             Of the schema `SAMPLES`, `group` and `at` among them; None: all.
 
@@ -203,13 +212,13 @@ class LookArchive:
             The files cannot be listed.
         """
         wanted = SAMPLES.names if columns is None else list(columns)
+        empty = SAMPLES.empty_table().select(wanted)
         if groups is not None and not groups:
-            return SAMPLES.empty_table().select(wanted)
+            return empty
         found = [
             self._rows(file.path, _only(groups), wanted)
             for file in self._files_of(since - KEPT_EVERY, until)
         ]
-        empty = SAMPLES.empty_table().select(wanted)
         samples = pa.concat_tables([empty, *(rows for rows in found if rows is not None)])
         chosen = _between(samples, since, until)
         if groups is not None and len(groups) > _FEW:
@@ -222,7 +231,7 @@ class LookArchive:
         return samples.take(places.take(order))
 
     def newest(self, groups: Collection[str]) -> pa.Table:
-        """Read the newest sample of each group since the last sample of all groups began.
+        """Read each group's newest sample, if it was taken since the sampler last began.
 
         Returns
         -------
@@ -235,10 +244,37 @@ class LookArchive:
         lengths = pc.run_end_encode(samples["group"].combine_chunks()).run_ends
         return samples.take(pc.subtract(lengths, 1))
 
-    def sample(self, sample_id: str) -> pa.Table:
-        """Read one sample, by group; empty if it is not kept any more."""
-        rows = self._rows(_path_of(sample_id))
-        return SAMPLES.empty_table() if rows is None else rows
+    def sample(
+        self,
+        sample_id: str,
+        groups: Collection[str] | None = None,
+        columns: Sequence[str] | None = None,
+    ) -> pa.Table:
+        """Read one sample, by group.
+
+        Parameters
+        ----------
+        groups
+            Of which groups; None: of all that it has.
+        columns
+            Of the schema `SAMPLES`, `group` among them; None: all.
+
+        Raises
+        ------
+        FileNotFoundError
+            It is not kept any more, cannot be read, or does not have all these groups.
+        """
+        if groups is not None and not groups:
+            return SAMPLES.empty_table().select(SAMPLES.names if columns is None else columns)
+        rows = self._rows(_path_of(sample_id), _only(groups), columns)
+        if rows is not None and groups is not None:
+            rows = rows.filter(pc.is_in(rows["group"], pa.array(groups, pa.string())))
+        if rows is None or (groups is not None and rows.num_rows < len(groups)):
+            raise FileNotFoundError(
+                f"Sample {sample_id} is not kept any more, or cannot be read. Take another: "
+                "materialize group_offsets"
+            )
+        return rows
 
     def groups(self, since: datetime, until: datetime) -> list[str]:
         """Return the groups that were sampled in a time, ascending; little is read for it."""
@@ -275,12 +311,12 @@ class LookArchive:
         self, now: datetime, retention: timedelta, keep: Collection[str]
     ) -> Iterator[Callable[[], None]]:
         """Yield the steps of tidying."""
-        old: dict[float, list[_File]] = {}
+        over, old = _interval(now - EVERY_LOOK - KEPT_EVERY), dict[int, list[_File]]()
         for file in self._files_of(datetime.min.replace(tzinfo=UTC), now):
             if file.at < now - retention:
                 yield partial(self._remove, file.path)
-            elif file.at < now - EVERY_LOOK - KEPT_EVERY:
-                old.setdefault(file.interval, []).append(file)
+            elif _interval(file.at) < over:
+                old.setdefault(_interval(file.at), []).append(file)
         for day in self._days():
             for entry in self._entries(day):
                 if entry.base_name.startswith("_") and entry.mtime < now - _GRACE:
@@ -288,22 +324,54 @@ class LookArchive:
             if day < _day_of(now - retention - timedelta(days=1)):
                 yield partial(self._remove_day, day)
         yield partial(self._remove_damaged, f"{now - retention:%Y%m%dT%H%M}")
-        for files in old.values():
-            yield partial(self._thin, files, keep)
+        yield partial(self._thin, old.values(), keep)
 
-    def _thin(self, files: Sequence[_File], keep: Collection[str]) -> None:
-        """Of an interval's files, by time, remove those without the newest sample of any group."""
-        if all(file.sample_id in keep for file in files[:-1]):
-            return
-        known = set[str]()
-        for file in reversed(files):
-            rows = self._rows(file.path, columns=["group"])
-            if rows is None:  # another time it may be readable
+    def _thin(self, intervals: Iterable[Sequence[_File]], keep: Collection[str]) -> None:
+        """Remove the files of old intervals that are not needed.
+
+        Intervals of which several files are needed are noted: they are not read again in each look.
+        """
+        known, several = self._noted(_THINNED) or {}, dict[str, str]()
+        for files in intervals:
+            if len(files) == 1:
                 continue
-            groups = set(rows["group"].to_pylist())
-            if groups <= known and file.sample_id not in keep:
+            name, needed = str(_interval(files[0].at)), files
+            if known.get(name) != _digest(files, keep):
+                found = self._needed(files, keep)
+                if found is None:
+                    continue
+                needed = found
+            if len(needed) > 1:
+                several[name] = _digest(needed, keep)
+        if several != known:
+            self._move_in(_THINNED, json.dumps(several).encode())
+
+    def _needed(self, files: Sequence[_File], keep: Collection[str]) -> list[_File] | None:
+        """Remove files of an interval, by time, that are not needed; return the others.
+
+        Needed are those in `keep`, and those with the newest sample of a group in a quarter of an
+        hour, with or without an error. None: a file could not be read, and may be another time.
+        """
+        newest, whole = set[tuple[str, int]](), set[tuple[str, int]]()
+        needed, readable = list[_File](), True
+        for file in reversed(files):
+            rows = self._rows(file.path, columns=["group", "at", "error"])
+            if rows is None:
+                readable = False
+                continue
+            keys = [(row["group"], _interval(row["at"])) for row in rows.to_pylist()]
+            sound = rows["error"].is_null().to_pylist()
+            known = (
+                key in whole or (key in newest and not is_sound)
+                for key, is_sound in zip(keys, sound, strict=True)
+            )
+            if file.sample_id not in keep and all(known):
                 self._remove(file.path)
-            known |= groups
+                continue
+            needed.append(file)
+            newest.update(keys)
+            whole.update(key for key, is_sound in zip(keys, sound, strict=True) if is_sound)
+        return needed[::-1] if readable else None
 
     def _rows(
         self, path: str, filters: Filters | None = None, columns: Sequence[str] | None = None
@@ -444,6 +512,40 @@ class LookArchive:
         if not self._list(day):
             with suppress(OSError):
                 self._files.delete_dir(f"{self._root}/{day}")
+
+
+def with_history(archive: LookArchive, newest: pa.Table, length: timedelta) -> dict[str, pa.Table]:
+    """Return each group's samples by time, the newest last.
+
+    Only the newest has the columns that say who each member is: a group of 300 members that read
+    150 topics has as much text in a sample as offsets in two days.
+
+    Parameters
+    ----------
+    archive
+        Has the samples before, and may have the newest.
+    newest
+        A sample of some groups, all taken at one moment, of the schema `SAMPLES`.
+    length
+        How far back.
+    """
+    if not newest.num_rows:
+        return {}
+    at, sample_id = newest["at"][0].as_py(), newest["sample_id"][0]
+    earlier = archive.read(at - length, at, newest["group"].to_pylist(), columns=HISTORY)
+    earlier = earlier.filter(pc.not_equal(earlier["sample_id"], sample_id))
+    return slices(pa.concat_tables([earlier, newest], promote_options="default"), "group")
+
+
+def _digest(files: Sequence[_File], keep: Collection[str]) -> str:
+    """Return what tells some files, and which of them are kept, from others."""
+    text = json.dumps([(file.path, file.sample_id in keep) for file in files])
+    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+
+
+def _interval(at: datetime) -> int:
+    """Return the quarter of an hour that a moment lies in, counted since the epoch."""
+    return int(at.timestamp() // KEPT_EVERY.total_seconds())
 
 
 def _day_of(at: datetime) -> str:

@@ -86,6 +86,11 @@ COLUMNS: Final = (
 )
 """The one place where the columns are stated. Lists by partition go topic by topic."""
 SAMPLES: Final = pa.schema([(column.name, column.kind) for column in COLUMNS])
+#: The columns that are read of samples before the newest one.
+HISTORY: Final = [
+    *("group", "sample_id", "at", "error", "topics", "counts", "begin", "end", "committed"),
+    *("stable_end", "racks", "rack_set", "log_bytes", "members", "owner"),
+]
 #: The columns with one value a member, and what a `LiveMember` calls them.
 _OF_MEMBERS: Final = {
     "members": "name",

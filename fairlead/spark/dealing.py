@@ -8,52 +8,50 @@ is shuffled, and no row goes through the JVM.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from fairlead.archive import LookArchive
-from fairlead.common.tables import slices
+from fairlead.archive import LookArchive, with_history
 from fairlead.spark.warehouse import Parts, Place
 
 if TYPE_CHECKING:  # `fairlead plan` imports this module, and must not wait for Spark
     from pyspark.sql import SparkSession
 
-#: Groups of a task: what it reads of their looks fits into memory many times over.
+#: Most groups in one task: limits what a task reads at once.
 GROUPS_IN_TASK: Final = 512
 
 
 def deal_snapshot(spark: "SparkSession", place: Place) -> dict[str, int]:
-    """Deal the groups of a snapshot out to as many tasks as Spark is set to; group to task.
+    """Assign each group of a snapshot to a task; group to task.
+
+    There are as many tasks as Spark is set to. A large group has one of its own beside these.
 
     Raises
     ------
     FileNotFoundError
-        The archive does not have the whole snapshot any more: it was damaged.
+        The archive does not have the whole snapshot any more.
     """
-    sample = LookArchive(place.warehouse).sample(place.snapshot_id)
-    sample = sample.filter(pc.is_in(sample["group"], pa.array(place.groups, pa.string())))
-    if sample.num_rows < len(place.groups):
-        raise FileNotFoundError(
-            f"The offsets of snapshot {place.snapshot_id} are not kept any more. Take another: "
-            "materialize group_offsets"
-        )
+    archive = LookArchive(place.warehouse)
+    sample = archive.sample(place.snapshot_id, place.groups, ["group", "end"])
     lengths = pc.list_value_length(sample["end"]).to_pylist()
     sizes = dict(zip(sample["group"].to_pylist(), lengths, strict=True))
     wanted = int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
     return deal(sizes, max(wanted, -(-len(sizes) // GROUPS_IN_TASK)))
 
 
-def samples_until(place: Place, since: datetime, groups: Sequence[str]) -> dict[str, pa.Table]:
-    """Read the samples of some groups, by time; the last is that of the snapshot."""
+def samples_until(place: Place, length: timedelta, groups: Sequence[str]) -> dict[str, pa.Table]:
+    """Read the samples of some groups so far back, by time; the last is that of the snapshot.
+
+    Raises
+    ------
+    FileNotFoundError
+        The archive does not have the snapshot of all these groups any more.
+    """
     archive = LookArchive(place.warehouse)
-    found = {}
-    for group, rows in slices(archive.read(since, place.snapshot_at, groups), "group").items():
-        last = pc.index(rows["sample_id"], place.snapshot_id).as_py()
-        found[group] = rows.slice(0, last + 1)
-    return found
+    return with_history(archive, archive.sample(place.snapshot_id, groups), length)
 
 
 def deal(sizes: Mapping[str, int], tasks: int) -> dict[str, int]:

@@ -92,10 +92,10 @@ def _measure(
 
 def _samples(place: Place, names: Sequence[str]) -> dict[str, pa.Table]:
     """Read each group's samples, the snapshot the last of them."""
-    found = samples_until(place, place.snapshot_at - LOOKED_BACK, names)
+    found = samples_until(place, LOOKED_BACK, names)
     few = [name for name, rows in found.items() if rows.num_rows <= LEAST]
     if few:
-        found |= samples_until(place, place.snapshot_at - HISTORY, few)
+        found |= samples_until(place, HISTORY, few)
     return found
 
 

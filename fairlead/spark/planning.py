@@ -145,8 +145,7 @@ def _groups(place: Place, task: int) -> Iterator[tuple[Group, int]]:
     samples: dict[str, pa.Table] = {}
     for remembered in (True, False):
         alike = [row["group"] for row in questions if bool(row["capacities"]) is remembered]
-        since = place.snapshot_at - looked_back(remembered=remembered)
-        samples |= samples_until(place, since, alike)
+        samples |= samples_until(place, looked_back(remembered=remembered), alike)
     for row in questions:
         known = capacities_of(row["capacities"] or ())
         yield Group(samples[row["group"]], known, row["changes"] or ()), row["option"]

@@ -23,12 +23,15 @@ from pyarrow import fs
 
 from fairlead.archive import FOLDER, LookArchive
 from fairlead.common.disk import cannot
-from fairlead.domain.samples import GroupSnapshot, snapshot_id_at
+from fairlead.domain.samples import SAMPLES, GroupSnapshot, snapshot_id_at
 
 _FILE: Final = "part-0.parquet"
 _WHOLE: Final = "_SUCCESS"
 #: Rows: little is read of a table that is sorted by group for a few groups of many.
 _ROWS_IN_PIECE: Final = 50_000
+_GROUPS: Final = pa.schema(
+    {"group": pa.string(), "cohort": pa.string(), "snapshot_at": SAMPLES.field("at").type}
+)
 
 Filters = list[tuple[str, str, Any]]
 
@@ -127,14 +130,17 @@ class Warehouse:
         LookArchive(self._path).append(samples, snapshot_id)
         names = samples["group"].to_pylist()
         columns = [names, [cohorts.get(name, name) for name in names], samples["at"]]
-        self.write(
-            "groups", snapshot_id, pa.table(columns, names=["group", "cohort", "snapshot_at"])
-        )
+        self.write("groups", snapshot_id, pa.table(columns, schema=_GROUPS))
 
     def samples(self, recent: "Recent") -> pa.Table:
-        """Return what a snapshot has seen of the groups of a step, of the schema `SAMPLES`."""
-        rows = LookArchive(self._path).sample(recent.snapshot_id)
-        return rows.filter(pc.is_in(rows["group"], pa.array(recent.groups, pa.string())))
+        """Return what a snapshot has seen of the groups of a step, of the schema `SAMPLES`.
+
+        Raises
+        ------
+        FileNotFoundError
+            The archive does not have all of them any more.
+        """
+        return LookArchive(self._path).sample(recent.snapshot_id, recent.groups)
 
     def write(self, table: str, snapshot_id: str, rows: pa.Table) -> None:
         """Write a table of a snapshot; what stood there before is replaced.

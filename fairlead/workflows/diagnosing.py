@@ -19,8 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from assignors.problem import Problem
-from fairlead.archive import LookArchive
-from fairlead.common.tables import slices
+from fairlead.archive import LookArchive, with_history
 from fairlead.domain.advice import with_advice
 from fairlead.domain.basis import differences
 from fairlead.domain.candidate_rows import ask, questions_about
@@ -181,9 +180,8 @@ def _judged(
     if not seen.num_rows:
         return diagnosed
     at = seen["at"][0].as_py()
-    earlier = archive.read(at - history, at, seen["group"].to_pylist())
     groups: list[tuple[Group, PlanningOptions]] = []
-    for name, samples in slices(pa.concat_tables([earlier, seen]), "group").items():
+    for name, samples in with_history(archive, seen, history).items():
         changes = [changed.timestamp() for changed in memory.changes.get(name, ())]
         group = Group(samples, memory.capacities.get(name, {}), changes)
         if group.now["error"] is not None:

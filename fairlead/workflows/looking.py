@@ -99,7 +99,7 @@ def take(
             check_clock(store.engine)
     began, clock = datetime.now(UTC), time.monotonic()
     look_id = new_snapshot_id(began)
-    before = archive.newest(groups)
+    before = _before(archive, groups)
     seen = [
         gateway.snapshot(portion, snapshot_id=look_id, patience_s=0.0, before=before).samples
         for portion in (
@@ -125,6 +125,15 @@ def take(
         if assigned := _assigned_by_brokers(look):
             tell_brokers(gateway, settings, assigned, store)
     return Looked(taken, requests, unkept)
+
+
+def _before(archive: LookArchive, groups: Sequence[str]) -> pa.Table:
+    """Return the newest sample of each group; nothing where the archive cannot be listed."""
+    try:
+        return archive.newest(groups)
+    except FileSystemError as error:
+        _log.warning("the last stable offsets are not read: %s", error)
+        return SAMPLES.empty_table()
 
 
 def _write(archive: LookArchive, look: pa.Table, look_id: str, settings: Settings) -> str:

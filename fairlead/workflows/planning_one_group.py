@@ -11,7 +11,7 @@ from datetime import datetime
 
 import pyarrow as pa
 
-from fairlead.archive import LookArchive
+from fairlead.archive import LookArchive, with_history
 from fairlead.domain.candidate_rows import judge_group
 from fairlead.domain.drafting import decisions
 from fairlead.domain.looks import looked_back
@@ -81,9 +81,9 @@ def plan_group(
     if error := snapshot.samples["error"][0].as_py():
         raise GroupError(f"group {group}: {error}")
     policy = policy_for(group, policies)
-    at, known = snapshot.snapshot_at, memory.capacities.get(group, {})
-    since = at - looked_back(remembered=bool(known))
-    samples = pa.concat_tables([archive.read(since, at, [group]), snapshot.samples])
+    known = memory.capacities.get(group, {})
+    length = looked_back(remembered=bool(known))
+    samples = with_history(archive, snapshot.samples, length)[group]
     rows = judge_group(
         Group(samples, known, [changed.timestamp() for changed in memory.changes.get(group, ())]),
         PlanningOptions.of(policy, compare=True),

@@ -97,9 +97,16 @@ class SimulatedGroup:
             }
         )
 
-    def read(self, since: datetime, until: datetime, _groups: Iterable[str] = ()) -> pa.Table:
+    def read(
+        self,
+        since: datetime,
+        until: datetime,
+        _groups: Iterable[str] = (),
+        columns: Sequence[str] = SAMPLES.names,
+    ) -> pa.Table:
         """Return the samples before a moment, as the archive does."""
-        return samples(*(row for row in self._rows if since <= row["at"] < until))
+        rows = [row for row in self._rows if since <= row["at"] < until]
+        return samples(*rows).select(list(columns))
 
     def newest(self, _groups: Iterable[str]) -> pa.Table:
         """Return nothing: a snapshot asks brokers for everything."""

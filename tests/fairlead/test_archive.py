@@ -11,14 +11,15 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairlead.archive import LookArchive, Taken
+from fairlead.archive import LookArchive, Taken, with_history
 from fairlead.domain.looks import EVERY_LOOK, KEPT_EVERY
-from fairlead.domain.samples import SAMPLES, new_snapshot_id, taken_at
+from fairlead.domain.samples import SAMPLES, new_snapshot_id, snapshot_id_at, taken_at
 from fairlead.errors import ConfigurationError, FileSystemError
 from tests.full_disk import no_room
 from tests.lengths import form
@@ -34,6 +35,7 @@ def sample_at(at: datetime, *groups: str) -> pa.Table:
     """Return a sample of groups that read one partition."""
     end = [int(at.timestamp())]
     row = {"topics": ["t"], "counts": [1], "begin": [0], "end": end, "at": at}
+    row["sample_id"] = snapshot_id_at(at)
     return samples(*({**row, "group": group} for group in groups or ("g",)))
 
 
@@ -166,6 +168,54 @@ def test_snapshots_are_kept_beside_the_newest_samples(tmp_path: Path) -> None:
     assert minutes(archive) == [86]
     archive.tidy(NOON + KEPT, KEPT, keep=snapshots)
     assert files(tmp_path) == []
+
+
+def test_sample_without_an_error_outlasts_a_newer_one_with_an_error(tmp_path: Path) -> None:
+    """A group that rebalances for a moment keeps a sample that can be replayed."""
+    archive = LookArchive(str(tmp_path))
+    for before, error in ((90, None), (89, None), (88, "rebalances"), (87, "rebalances")):
+        at = NOON - before * MINUTE
+        failed = sample_at(at).set_column(
+            SAMPLES.get_field_index("error"), "error", pa.array([error], pa.string())
+        )
+        archive.append(failed, new_snapshot_id(at))
+    archive.tidy(NOON, KEPT)
+    assert minutes(archive) == [87, 89]
+
+
+def test_sample_counts_in_the_quarter_in_which_its_ends_were_read(tmp_path: Path) -> None:
+    """A look may begin before a quarter of an hour is over, and read ends after it."""
+    archive = filled(tmp_path, [92, 77])
+    began = NOON - 90 * MINUTE - timedelta(seconds=2)
+    archive.append(sample_at(NOON - 90 * MINUTE), new_snapshot_id(began))
+    archive.tidy(NOON, KEPT)
+    assert minutes(archive) == [77, 90, 92]
+
+
+def test_old_samples_are_looked_through_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Until others join them, or are not kept any more."""
+    archive = filled(tmp_path, range(91, 151))
+    kept = [append(archive, before) for before in (98, 112)]
+    append(archive, 100, "gone")
+    archive.tidy(NOON, KEPT, keep=kept)
+    left = minutes(archive)
+    read: list[str] = []
+    rows = archive._rows  # noqa: SLF001 - what is read
+
+    def counted(path: str, *arguments: Any, **options: Any) -> Any:
+        read.append(path)
+        return rows(path, *arguments, **options)
+
+    monkeypatch.setattr(archive, "_rows", counted)
+    for minute in range(5):
+        archive.tidy(NOON + minute * MINUTE, KEPT, keep=kept)
+    assert read == []
+    archive.tidy(NOON, KEPT, keep=kept[:1])
+    assert len(read) == 2
+    monkeypatch.undo()
+    assert set(left) - set(minutes(archive)) == {112}
 
 
 @pytest.mark.long
@@ -308,8 +358,12 @@ def test_cost_of_the_newest_look_is_remembered(tmp_path: Path) -> None:
     assert archive.taken() is None
     archive.note(taken)
     assert LookArchive(str(tmp_path)).taken() == taken
-    (tmp_path / "looks" / "taken.json").write_text("{")
-    assert archive.taken() is None
+    for text in ("{", "5", "null", '"text"', "{}", '{"began": 5}', '{"began": "2026-01-31"}'):
+        (tmp_path / "looks" / "taken.json").write_text(text)
+        assert archive.taken() is None, text
+    fields = '"took_s": 1.5, "groups": 3, "partitions": 12'
+    (tmp_path / "looks" / "taken.json").write_text(f'{{"began": "2026-01-31T12:00", {fields}}}')
+    assert archive.newest(["g"]).num_rows == 0  # a time without a zone is one of this machine
 
 
 def test_newest_sample_of_each_group_may_be_a_planning_runs(tmp_path: Path) -> None:
@@ -468,15 +522,49 @@ def test_damaged_files_go_with_the_retention(tmp_path: Path) -> None:
     assert damaged(tmp_path) == []
 
 
-def test_sample_that_was_damaged_or_never_was_is_empty(tmp_path: Path) -> None:
-    """Whoever asks for that very sample finds nothing, as where it was removed."""
+def test_sample_that_is_not_whole_is_an_error(tmp_path: Path) -> None:
+    """Damaged, never there, or without a group that is asked for: nobody goes on with less."""
     archive = LookArchive(str(tmp_path))
     sample_id = append(archive, 0, "a", "b")
     assert archive.sample(sample_id)["group"].to_pylist() == ["a", "b"]
+    assert archive.sample(sample_id, ["b"], ["group"]).to_pydict() == {"group": ["b"]}
+    assert archive.sample(sample_id, []).equals(SAMPLES.empty_table())
+    with pytest.raises(FileNotFoundError, match=f"Sample {sample_id} is not kept any more"):
+        archive.sample(sample_id, ["b", "c"])
     (file,) = files(tmp_path)
     file.write_bytes(file.read_bytes()[:-20])
     for asked in (sample_id, sample_id, new_snapshot_id(NOON)):
-        assert archive.sample(asked).equals(SAMPLES.empty_table())
+        with pytest.raises(FileNotFoundError):
+            archive.sample(asked, ["a"])
+
+
+def test_history_has_no_details_of_members(tmp_path: Path) -> None:
+    """Who each member was is known of the newest sample alone, and this once."""
+    archive = LookArchive(str(tmp_path))
+    for before in (90, 2, 1):
+        append(archive, before, "a", "b", "c")
+    newest_id = append(archive, 0, "a", "b")
+    newest = archive.sample(newest_id)
+    found = with_history(archive, newest, timedelta(hours=1))
+    assert found.keys() == {"a", "b"}
+    for name, rows in found.items():
+        assert rows["at"].to_pylist() == [NOON - before * MINUTE for before in (2, 1, 0)]
+        assert rows["subscriptions"].to_pylist() == [None, None, []]
+        assert (
+            rows.slice(2)
+            .select(SAMPLES.names)
+            .equals(newest.filter(pc.equal(newest["group"], name)))
+        )
+    assert with_history(archive, newest.slice(0, 0), timedelta(hours=1)) == {}
+
+
+def test_column_that_does_not_exist_is_no_damage(tmp_path: Path) -> None:
+    """It is the caller's mistake: no file is set aside for it."""
+    archive = filled(tmp_path, range(2))
+    with pytest.raises(KeyError, match="offset"):
+        archive.read(NOON - MINUTE, NOON, columns=["group", "at", "offset"])
+    assert minutes(archive) == [0, 1]
+    assert archive.damaged() == []
 
 
 def test_full_disk_is_said_in_a_line(tmp_path: Path) -> None:

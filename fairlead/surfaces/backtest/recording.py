@@ -24,7 +24,7 @@ from fairlead.domain.looks.lag import LEAST, LOOKED_BACK, partition_statuses
 from fairlead.simulation.world import Float64, Int64, Mask, Roster, World
 from fairlead.surfaces.backtest.speeds import RecordedSpeeds, grown_ends
 
-#: A replay takes so many steps at most, each a multiple of `_STEP_S`.
+#: Most steps of a replay, each a multiple of `_STEP_S`.
 _MOST_STEPS: Final = 20_000
 _STEP_S: Final = 10.0
 #: Commits that come in nearly every step between samples may come at any rate.
@@ -61,8 +61,7 @@ class Recording:
         Parameters
         ----------
         samples
-            Of one group, by time, two at least, each with a member that reads a partition; of the
-            schema `fairlead.domain.samples.SAMPLES`.
+            Two at least, as `replayable` returns them.
         latest
             Whether consumers without a commit start at the log's end.
         """
@@ -97,13 +96,12 @@ class Recording:
     @cached_property
     def step_s(self) -> float:
         """Seconds a step of the replay."""
-        fewest = self.seconds[-1] / (_MOST_STEPS * _STEP_S)
-        return max(float(np.ceil(fewest)), 1.0) * _STEP_S
+        return _step_s(float(self.seconds[-1]))
 
     @cached_property
     def steps(self) -> Int64:
-        """Step at the start of which each sample was taken, int64 of shape (L,)."""
-        steps: Int64 = np.rint(self.seconds / self.step_s).astype(np.int64)
+        """Step at the start of which each sample was taken, int64 of shape (L,), ascending."""
+        steps: Int64 = np.floor(self.seconds / self.step_s + 0.5).astype(np.int64)
         return steps
 
     @cached_property
@@ -153,15 +151,10 @@ class Recording:
     def _arrivals(self, ends: Int64, rng: np.random.Generator) -> Int64:
         """Scatter what came between samples over the steps between, int64 of shape (N, P)."""
         arrivals = np.zeros((int(self.steps[-1]), ends.shape[1]), np.int64)
-        since = 0
         for row in range(1, len(ends)):
             first, last = int(self.steps[row - 1]), int(self.steps[row])
-            if first == last:
-                continue  # two samples in one step: the next interval has it all
-            came = ends[row] - ends[since]
             each = np.full(last - first, 1 / (last - first))
-            arrivals[first:last] = rng.multinomial(came, each).T
-            since = row
+            arrivals[first:last] = rng.multinomial(ends[row] - ends[row - 1], each).T
         return arrivals
 
     @cached_property
@@ -171,11 +164,48 @@ class Recording:
 
 
 def replayable(samples: pa.Table) -> tuple[pa.Table, list[tuple[datetime, str]]]:
-    """Split samples into those that can be replayed, and when and why others cannot."""
+    """Return the samples that can be replayed; of the others, when they were taken and why not.
+
+    Parameters
+    ----------
+    samples
+        Of one group, by time, of the schema `fairlead.domain.samples.SAMPLES`.
+
+    Returns
+    -------
+    samples, skipped
+        Of the samples, each with a member that reads a partition, those that another one follows
+        within a step are left out.
+    """
     rows = samples.select(["at", "error", "topics", "subscriptions"]).to_pylist()
     reasons = [row["error"] or _unread(row) for row in rows]
     skipped = [(row["at"], why) for row, why in zip(rows, reasons, strict=True) if why]
-    return samples.filter(pa.array([why is None for why in reasons], pa.bool_())), skipped
+    usable = samples.filter(pa.array([why is None for why in reasons], pa.bool_()))
+    return usable.take(pa.array(_a_step_apart(usable["at"].to_pylist()), pa.int64())), skipped
+
+
+def _a_step_apart(at: Sequence[datetime]) -> list[int]:
+    """Return the places of moments, which ascend, without those that another follows too soon.
+
+    Examples
+    --------
+    >>> from datetime import UTC
+    >>> _a_step_apart([datetime(2026, 1, 1, 12, 0, second, tzinfo=UTC) for second in (0, 30, 32)])
+    [0, 2]
+    """
+    if not at:
+        return []
+    step_s = _step_s((at[-1] - at[0]).total_seconds())
+    chosen = [len(at) - 1]
+    for place in reversed(range(len(at) - 1)):
+        if (at[chosen[-1]] - at[place]).total_seconds() >= step_s:
+            chosen.append(place)
+    return chosen[::-1]
+
+
+def _step_s(whole_s: float) -> float:
+    """Return the seconds of a step in a replay that is as long as that."""
+    return max(float(np.ceil(whole_s / (_MOST_STEPS * _STEP_S))), 1.0) * _STEP_S
 
 
 def _unread(row: Mapping[str, Any]) -> str | None:

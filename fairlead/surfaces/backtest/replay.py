@@ -24,8 +24,7 @@ from fairlead.simulation.world import Int32
 from fairlead.surfaces.backtest.recording import Recording
 
 RECORDED: Final = "recorded"
-"""The name under which the lateness that was really measured stands, sample by sample."""
-"""The name under which the group's recorded assignments are replayed, as they were."""
+"""Stands for the time lag that was measured at each sample, in place of an assignor's name."""
 
 _LOOK_S: Final = 60.0
 
@@ -65,10 +64,10 @@ def replay(recording: Recording, in_charge: str, policy: Policy) -> Iterator[Str
     - Assignors that do not look at lag (`LAG_BLIND`) decide as they do in consumers, at
       rebalances: at the first sample, where they take over, and whenever members or partitions
       have changed.
-    - The others take over what is there, and plan as often as was recorded. Whether there is a
-      plan is judged as the planner judges, with the policy's `objective`, `horizon` and `headroom`;
-      it is published when the policy approves it, and where the policy leaves plans to people,
-      people approve them all, at once. At a rebalance, members fit the plan to who is there.
+    - The others take over what is there, and plan at the median time between samples. Whether
+      there is a plan is judged as the planner judges, with the policy's `objective`, `horizon` and
+      `headroom`; it is published when the policy approves it, and where the policy leaves plans to
+      people, people approve them all at once. At a rebalance, members fit the plan to who is there.
     - `OBSERVED` is what the group really had, `RECORDED` what was really measured of it.
 
     Parameters
@@ -240,7 +239,7 @@ def _stretches(
 
 
 def _measured(recording: Recording, objective_s: float) -> Iterator[Stretch]:
-    """Say how late partitions were at each sample, from what had been committed."""
+    """Return how far behind partitions were at each sample, by the commits in it."""
     looks, seconds = recording.looks, recording.seconds
     owner = looks.owner
     moved = ((owner[1:] != owner[:-1]) & (owner[:-1] >= 0) & (owner[1:] >= 0)).sum(axis=1)

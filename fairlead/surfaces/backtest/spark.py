@@ -39,13 +39,13 @@ STRETCHES: Final = pa.schema(
         "paused_s": pa.float64(),
     }
 )
-"""One row for whoever is in charge and each sample but the first, with what happened since the one
-before; `skipped`: why a sample was passed over, then without figures."""
+"""One row for each assignor and each sample but the first, with what happened since the sample
+before. `skipped` says why a sample was not replayed; such a row has no figures."""
 
 
 @dataclass(frozen=True)
 class Recorded:
-    """The samples of a group that are replayed: what tasks are told.
+    """The samples of a group that are replayed, as tasks find them.
 
     Parameters
     ----------

@@ -88,3 +88,10 @@ def test_snapshot_that_a_run_took_is_found_by_its_id(warehouse: Warehouse) -> No
     (found,) = warehouse.of_groups(mine.snapshot_id, "lag", lambda group, _: group == "b")
     assert found.groups == ("b",)
     assert warehouse.of_groups(mine.snapshot_id, "candidates", lambda *_: True) == []
+
+
+def test_snapshot_of_no_group_is_passed_over(warehouse: Warehouse) -> None:
+    """It spoils the search for none of the others."""
+    before = keep(warehouse, 1, {"a": "a"})
+    keep(warehouse, 2, {})
+    assert warehouse.newest(["a"], "groups", EVENING) == [before]
