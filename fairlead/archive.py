@@ -235,12 +235,12 @@ class LookArchive:
 
         Returns
         -------
-        Of the schema `SAMPLES`, each group once at most; empty if none was taken yet.
+        Of the columns `HISTORY`, each group once at most; empty if none was taken yet.
         """
         taken = self.taken()
         if taken is None:
-            return SAMPLES.empty_table()
-        samples = self.read(taken.began, datetime.now(UTC), groups)
+            return SAMPLES.empty_table().select(HISTORY)
+        samples = self.read(taken.began, datetime.now(UTC), groups, HISTORY)
         lengths = pc.run_end_encode(samples["group"].combine_chunks()).run_ends
         return samples.take(pc.subtract(lengths, 1))
 

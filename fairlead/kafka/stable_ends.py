@@ -19,14 +19,16 @@ _KEYS = ["group", "topic", "partition", "committed"]
 def with_stable_ends(
     admin: AdminClient, samples: pa.Table, before: pa.Table, timeout_s: float
 ) -> pa.Table:
-    """Return samples with the last stable offset of partitions that stand still.
+    """Return samples with the last stable offset of each partition that stands still.
 
-    A partition stands still if its commit is the same as in the sample before and records wait.
+    It stands still if its commit is that of the sample before, though records wait behind it.
 
     Parameters
     ----------
-    samples, before
-        Of the schema `SAMPLES`; of the sample before, each group once at most.
+    samples
+        Of the schema `SAMPLES`.
+    before
+        The sample before, each group once at most; the columns `HISTORY` are enough.
 
     Raises
     ------

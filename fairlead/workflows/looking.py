@@ -20,7 +20,7 @@ from fairlead.archive import LookArchive, Taken
 from fairlead.domain.advice import CLASSIC
 from fairlead.domain.hindsight import Hindsight
 from fairlead.domain.plan_requests import PlanRequest
-from fairlead.domain.samples import SAMPLES, new_snapshot_id
+from fairlead.domain.samples import HISTORY, SAMPLES, new_snapshot_id
 from fairlead.errors import FileSystemError, StoreUnavailableError
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.settings import Settings
@@ -133,7 +133,7 @@ def _before(archive: LookArchive, groups: Sequence[str]) -> pa.Table:
         return archive.newest(groups)
     except FileSystemError as error:
         _log.warning("the last stable offsets are not read: %s", error)
-        return SAMPLES.empty_table()
+        return SAMPLES.empty_table().select(HISTORY)
 
 
 def _write(archive: LookArchive, look: pa.Table, look_id: str, settings: Settings) -> str:
