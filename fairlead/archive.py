@@ -98,7 +98,7 @@ class _File:
 
 
 class LookArchive:
-    """Samples under a warehouse's path.
+    """Writes, reads and removes the samples of a warehouse.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ class LookArchive:
         It cannot be reached.
     """
 
-    #: By the archive's path. On a full disk, the next sample of this process is due as usual.
+    #: By the archive's path: what `note` could not write. So the next sample is due as usual.
     _unwritten: ClassVar[dict[str, Taken]] = {}
 
     def __init__(self, warehouse: str) -> None:
@@ -130,7 +130,7 @@ class LookArchive:
         self.warehouse = path
 
     def append(self, samples: pa.Table, sample_id: str) -> None:
-        """Write a sample; a repeated one replaces itself.
+        """Write a sample; a second sample of the same id replaces the first.
 
         Parameters
         ----------
@@ -158,7 +158,7 @@ class LookArchive:
         self._move_in(_path_of(sample_id), sink.getvalue())
 
     def note(self, taken: Taken) -> None:
-        """Remember what taking the newest look cost; on a full disk, in this process only."""
+        """Store what the newest sample cost; on a full disk, keep it in this process only."""
         text = json.dumps(vars(taken), default=datetime.isoformat)
         try:
             self._move_in(_TAKEN, text.encode())
@@ -166,7 +166,7 @@ class LookArchive:
             self._unwritten[self._root] = taken
 
     def taken(self) -> Taken | None:
-        """Return what the newest look cost; None: there is none, or it is not known."""
+        """Return what the newest sample cost; None: there is none, or its cost is not known."""
         known = [self._taken(), self._unwritten.get(self._root)]
         return max(filter(None, known), key=lambda taken: taken.began, default=None)
 
@@ -194,7 +194,7 @@ class LookArchive:
         groups: Collection[str] | None = None,
         columns: Sequence[str] | None = None,
     ) -> pa.Table:
-        """Read the samples of a time, `since` and `until` included, by group and time.
+        """Read the samples between two moments, both included, sorted by group and time.
 
         Parameters
         ----------
@@ -224,7 +224,7 @@ class LookArchive:
         if groups is not None and len(groups) > _FEW:
             mine = pc.is_in(samples["group"], pa.array(groups, pa.string()))
             chosen = pc.and_(chosen, mine)
-        # In order first, by what is small: the lists are copied once.
+        # Sort the two small columns first: so the lists are copied only once.
         places = pc.indices_nonzero(chosen)
         keys = samples.select(["group", "at"]).take(places)
         order = pc.sort_indices(keys, [("group", "ascending"), ("at", "ascending")])
@@ -277,7 +277,7 @@ class LookArchive:
         return rows
 
     def groups(self, since: datetime, until: datetime) -> list[str]:
-        """Return the groups that were sampled in a time, ascending; little is read for it."""
+        """Return the groups that were sampled between two moments, ascending."""
         rows = self.read(since, until, columns=["group", "at"])
         return sorted(pc.unique(rows["group"]).to_pylist())
 
@@ -286,12 +286,12 @@ class LookArchive:
         return sorted(entry.base_name for entry in self._entries(DAMAGED))
 
     def tidy(self, now: datetime, retention: timedelta, keep: Collection[str] = ()) -> None:
-        """Remove what is older than the retention, and what nobody needs after an hour.
+        """Remove samples older than the retention, and older ones that are not needed any more.
 
         Parameters
         ----------
         keep
-            Ids of samples that are needed until the retention is over.
+            Ids of samples to keep for the whole retention.
 
         Raises
         ------
@@ -329,7 +329,7 @@ class LookArchive:
     def _thin(self, intervals: Iterable[Sequence[_File]], keep: Collection[str]) -> None:
         """Remove the files of old intervals that are not needed.
 
-        Intervals of which several files are needed are noted: they are not read again in each look.
+        Write down which intervals need several files, so that later calls do not read these again.
         """
         known, several = self._noted(_THINNED) or {}, dict[str, str]()
         for files in intervals:
@@ -347,10 +347,19 @@ class LookArchive:
             self._move_in(_THINNED, json.dumps(several).encode())
 
     def _needed(self, files: Sequence[_File], keep: Collection[str]) -> list[_File] | None:
-        """Remove files of an interval, by time, that are not needed; return the others.
+        """Remove the files of an interval that are not needed; return the others.
 
-        Needed are those in `keep`, and those with the newest sample of a group in a quarter of an
-        hour, with or without an error. None: a file could not be read, and may be another time.
+        A file is needed if it is in `keep`, or has a group's newest sample of a quarter of an hour,
+        or the newest one without an error.
+
+        Parameters
+        ----------
+        files
+            By time.
+
+        Returns
+        -------
+        None: a file could not be read, and may be readable later.
         """
         newest, whole = set[tuple[str, int]](), set[tuple[str, int]]()
         needed, readable = list[_File](), True
@@ -424,7 +433,7 @@ class LookArchive:
         _log.warning("%s. It was moved to %s/damaged; other samples are used", what, self._root)
 
     def _files_of(self, since: datetime, until: datetime) -> list[_File]:
-        """Return the files of samples taken in a time, in order of time."""
+        """Return the files of samples taken between two moments, by time."""
         files = []
         for day in self._days():
             if not _day_of(since) <= day <= _day_of(until):
@@ -508,26 +517,26 @@ class LookArchive:
             raise cannot("remove", f"{self._root}/{path}", error) from error
 
     def _remove_day(self, day: str) -> None:
-        """Remove an empty folder; on object stores there is none."""
+        """Remove the folder of a day if it is empty; object stores have no folders."""
         if not self._list(day):
             with suppress(OSError):
                 self._files.delete_dir(f"{self._root}/{day}")
 
 
 def with_history(archive: LookArchive, newest: pa.Table, length: timedelta) -> dict[str, pa.Table]:
-    """Return each group's samples by time, the newest last.
+    """Return each group's samples so far back, by time, `newest` as the last.
 
-    Only the newest has the columns that say who each member is: a group of 300 members that read
-    150 topics has as much text in a sample as offsets in two days.
+    Only `newest` has the details of members. In history they are null: for 300 members of 150
+    topics they would take 40 times the memory of the offsets.
 
     Parameters
     ----------
     archive
-        Has the samples before, and may have the newest.
+        Holds the samples before, and perhaps `newest` too.
     newest
-        A sample of some groups, all taken at one moment, of the schema `SAMPLES`.
+        One sample of some groups, of the schema `SAMPLES`; `at` is the same in all rows.
     length
-        How far back.
+        How far back to read from `at`.
     """
     if not newest.num_rows:
         return {}
@@ -538,7 +547,7 @@ def with_history(archive: LookArchive, newest: pa.Table, length: timedelta) -> d
 
 
 def _digest(files: Sequence[_File], keep: Collection[str]) -> str:
-    """Return what tells some files, and which of them are kept, from others."""
+    """Return a digest of the names of files, and of which of them are in `keep`."""
     text = json.dumps([(file.path, file.sample_id in keep) for file in files])
     return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 

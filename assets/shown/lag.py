@@ -30,7 +30,7 @@ def describe(lag: pa.Table, groups: Sequence[str]) -> dict[str, Any]:
     Parameters
     ----------
     lag
-        As `fairlead.spark.lag.snapshot_lag` measured it.
+        Of the schema `fairlead.spark.lag.LAG`.
     groups
         The one with the heaviest partition first.
     """

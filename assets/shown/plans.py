@@ -137,7 +137,7 @@ def describe(
 
 
 def _decision(outcome: Outcome) -> dict[str, str]:
-    """Return what was decided on a group, what it was found to be, and how many consumers do."""
+    """Return the decision on a group, its diagnosis, and how many consumers it needs."""
     stored, found = outcome.stored, outcome.decision.findings
     what = f"version {stored.plan.version}" if stored.plan else stored.outcome
     decision = {"decision": f"{stored.group}: {what}: {stored.reason}"}
@@ -151,7 +151,7 @@ def _decision(outcome: Outcome) -> dict[str, str]:
 
 
 def _plan(detail: Detail, web: WebSettings) -> dict[str, Any]:
-    """Show what a plan moves, and how to decide on it."""
+    """Return what a plan moves, and how to approve or reject it."""
     plan, predicted = detail.plan, detail.predicted
     since = f"since {plan.created_at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
     return {
@@ -180,7 +180,7 @@ def _plan(detail: Detail, web: WebSettings) -> dict[str, Any]:
 
 
 def _before_and_after(outcome: Outcome, detail: Detail | None) -> dg.TableMetadataValue:
-    """Show a group's balance and forecast as it is, and as planned."""
+    """Return a table of a group's figures before and after the plan."""
     at = outcome.decision.snapshot_at
     before = _figures(outcome.decision.observed, at)
     after = _figures(detail.predicted if detail else _predicted(outcome), at)
@@ -193,7 +193,7 @@ def _before_and_after(outcome: Outcome, detail: Detail | None) -> dg.TableMetada
 
 
 def _figures(metrics: Metrics | None, at: datetime) -> dict[str, str]:
-    """Return the balance and forecast of an assignment in words: the figures that are known."""
+    """Return the known figures of an assignment, by label, as text."""
     if not metrics:
         return {}
     known = {**metrics, "imbalance": imbalance(metrics)}

@@ -39,7 +39,7 @@ class Figure:
     meaning
         One sentence: comment of the column, help of the metric, hint on pages, row in the docs.
     none
-        What people read if there is no value.
+        The text for people if there is no value.
     """
 
     name: str
@@ -78,7 +78,8 @@ _ALL: Final = (
         "The fewest consumers that would be in time at the present load; no value: not known, "
         "or more consumers do not help."),
     # Of a group, as measured.
-    Figure("lag", "Lag", "records", "Records behind, by the rule of KAFKA-5337."),
+    Figure("lag", "Lag", "records",
+        "Records that the group has yet to read, by the rule of KAFKA-5337."),
     Figure("behind_now_s", "Behind now", "seconds",
         "How far behind the worst partition was at the last look."),
     Figure("lag_now", "Lag now", "records", "Records behind at the last look, in all."),
@@ -108,10 +109,10 @@ _ALL: Final = (
     Figure("rack_gb_per_day", "From other racks, a day", "gigabytes a day",
         "Gigabytes a day that consumers read from other racks, on average."),
     Figure("rack_cost_per_day", "Cost of that, a day", "money a day",
-        "What reading from other racks costs a day, by the price of the policy."),
+        "Daily cost of reading from other racks, at the price in the policy."),
     Figure("adherence", "Followed", "share",
-        "Share of the plan's partitions that their planned consumer owned when last read; 1 "
-        "only if it is all of them."),
+        "Share of the plan's partitions that were with their planned consumer when last read; "
+        "1 only if all were."),
     # Of a partition or a member.
     Figure("time_lag_s", "Behind", "seconds",
         "How long ago the next record to be read was written."),
@@ -127,7 +128,7 @@ _ALL: Final = (
 # fmt: on
 FIGURES: Final[Mapping[str, Figure]] = {figure.name: figure for figure in _ALL}
 
-#: What the end of a column's name says of the figure before it; views.sql says the same.
+#: Suffixes of column names, and their meaning; views.sql has the same.
 _WHICH: Final = {
     "first": "First of the day",
     "last": "Last of the day",
@@ -139,7 +140,7 @@ _WHICH: Final = {
 
 
 def figure(column: str) -> Figure:
-    """Return the figure that a column holds: one by its name, or one of a day or around a plan.
+    """Return the figure in a column, also for columns of a day or around a plan.
 
     Examples
     --------
@@ -155,7 +156,7 @@ def figure(column: str) -> Figure:
 
 
 def adherence(as_planned: int, planned: int) -> float | None:
-    """Return the share of planned partitions that are as planned, in full only if all are.
+    """Return the share of planned partitions with their planned owner; 1 only if all are.
 
     Examples
     --------
@@ -166,7 +167,7 @@ def adherence(as_planned: int, planned: int) -> float | None:
 
 
 def imbalance(metrics: Mapping[str, Any]) -> float | None:
-    """Return the most loaded consumer's load over the mean; None: there is nothing to read.
+    """Return the most loaded consumer's load divided by the mean; None if nobody has any load.
 
     Examples
     --------

@@ -37,7 +37,7 @@ from fairlead.domain.groups import (
     LogOffsets,
 )
 
-#: An offset that is not known or not committed; an owner that is nobody, or not known.
+#: Stands for an unknown or missing offset, and for a missing or unknown owner.
 NONE: Final = -1
 _TIME: Final = pa.timestamp("us", tz="UTC")
 _TEXTS: Final = pa.list_(pa.string())
@@ -64,14 +64,14 @@ COLUMNS: Final = (
     Column("state", pa.string(), "of the group, as its coordinator says: `Stable`, `Empty`, ..."),
     Column("protocol", pa.string(), "name of the assignor in use"),
     Column("group_type", pa.string(), "`classic` or `consumer`"),
-    Column("error", pa.string(), "why the group cannot be planned from this sample; null: it can"),
+    Column("error", pa.string(), "why the group cannot be planned; null if it can be planned"),
     Column("topics", _TEXTS, "existing topics that a member subscribes to or the group committed"),
-    Column("topic_ids", _TEXTS, "id of each topic, null where the coordinator does not tell"),
+    Column("topic_ids", _TEXTS, "id of each topic, null if the coordinator does not return it"),
     Column("counts", _NUMBERS, "partitions of each topic"),
     Column("begin", _OFFSETS, "first offset of each partition's log; -1: not known"),
     Column("end", _OFFSETS, "high watermark of each partition; -1: not known"),
     Column("committed", _OFFSETS, "committed offset of each partition; -1: none"),
-    Column("stable_end", _OFFSETS, "last stable offset where commits stood still; -1: not read"),
+    Column("stable_end", _OFFSETS, "last stable offset if the commit did not change; -1: not read"),
     Column("racks", pa.list_(_TEXTS), "sets of racks to fetch from; null: nothing is known"),
     Column("rack_set", _NUMBERS, "place in `racks` for each partition; -1: not known"),
     Column("log_bytes", _OFFSETS, "size of each partition's log in bytes; -1: not known"),
@@ -80,11 +80,11 @@ COLUMNS: Final = (
     Column("member_ids", _TEXTS, "member id of each member, as the coordinator knows it"),
     Column("client_ids", _TEXTS, "`client.id` of each member"),
     Column("instance_ids", _TEXTS, "`group.instance.id` of each member; null: it is not static"),
-    Column("member_racks", _TEXTS, "`client.rack` of each member; null: not told"),
+    Column("member_racks", _TEXTS, "`client.rack` of each member; null: not known"),
     Column("generations", _NUMBERS, "generation or epoch that each member reports; null: none"),
     Column("subscriptions", pa.list_(_TEXTS), "topics that each member subscribes to"),
 )
-"""The one place where the columns are stated. Lists by partition go topic by topic."""
+"""All columns, each defined only here. Lists by partition go topic by topic."""
 SAMPLES: Final = pa.schema([(column.name, column.kind) for column in COLUMNS])
 #: The columns that are read of samples before the newest one.
 HISTORY: Final = [
@@ -128,12 +128,12 @@ class GroupSnapshot:
 
 
 def new_snapshot_id(at: datetime) -> str:
-    """Return an id that sorts by time: `20260131T120000.000000Z-5f3a9c1e`."""
+    """Return a new id, such as `20260131T120000.000000Z-5f3a9c1e`; ids sort by time."""
     return f"{snapshot_id_at(at)}-{secrets.token_hex(4)}"
 
 
 def snapshot_id_at(at: datetime) -> str:
-    """Return what the ids of that moment begin with: those of earlier samples sort before it."""
+    """Return the first part of the ids of that moment; ids of earlier samples sort before it."""
     return f"{at:%Y%m%dT%H%M%S.%fZ}"
 
 
@@ -163,16 +163,16 @@ def samples_of(
     log: LogOffsets,
     sources: FetchSources | None = None,
 ) -> pa.Table:
-    """Fill the table from what brokers answered.
+    """Write what brokers answered as rows of the table.
 
     Parameters
     ----------
     descriptions, committed
-        Group to its members; to its commits, of the groups whose commits could be read.
+        By group: its description; its commits, if they could be read.
     log
-        Begin and end of every partition of the topics involved.
+        Begin and end offsets of all partitions of the topics involved.
     sources
-        Where the same partitions are fetched from; None: nobody asked.
+        The racks to fetch the same partitions from; None: not asked for.
 
     Returns
     -------
@@ -222,7 +222,7 @@ def _topics(found: GroupDescription, commits: CommittedOffsets, log: LogOffsets)
 
 
 def _problem(found: GroupDescription, log: LogOffsets) -> str | None:
-    """Say why a group cannot be planned, its own reason first; None: it can."""
+    """Return why a group cannot be planned, its own reason first; None: it can be planned."""
     if found.error:
         return found.error
     subscribed = {topic for member in found.members for topic in member.topics}
@@ -253,7 +253,7 @@ def _owners(
     by_topic: Codes,
     starts: Codes,
 ) -> npt.NDArray[np.int32]:
-    """Return which member owns each partition, by what members say; contradictions: nobody."""
+    """Return the owner of each partition by the members' claims; -1 if claims contradict."""
     partitions, members, generations = [], [], []
     for found, mine, first in zip(groups, topics, by_topic.tolist(), strict=False):
         block = {topic: first + number for number, topic in enumerate(mine)}
@@ -279,7 +279,7 @@ def _generation(member: LiveMember) -> int:
 
 
 def _sources(sources: FetchSources | None, index: Codes, starts: Codes) -> dict[str, pa.Array]:
-    """Return where each group's partitions are fetched from; null where none is known."""
+    """Return the columns of racks and log sizes; null for groups of which none is known."""
     groups = starts.size - 1
     if sources is None:
         return {
@@ -319,20 +319,20 @@ def with_stable_end(samples: pa.Table, stable: Codes) -> pa.Table:
 
 
 def flat(lists: pa.ChunkedArray) -> npt.NDArray[Any]:
-    """Return the values of all rows' lists, one behind the other."""
+    """Return the values of all rows' lists as one array."""
     values: npt.NDArray[Any] = as_array(lists).flatten().to_numpy(zero_copy_only=False)
     return values
 
 
 def list_starts(lists: pa.ChunkedArray) -> Codes:
-    """Return where each row's values start among all, and where they end, shape (rows + 1,)."""
+    """Return the offsets of each row's values in `flat`, int64 of shape (rows + 1,)."""
     offsets = as_array(lists).offsets.to_numpy()
     begins: Codes = (offsets - offsets[0]).astype(np.int64)
     return begins
 
 
 def by_partition(samples: pa.Table) -> pa.Table:
-    """Return a row for each partition of some samples, in the order of the lists.
+    """Return the samples as a table with one row per partition, in the order of the lists.
 
     Returns
     -------
@@ -365,7 +365,7 @@ def by_partition(samples: pa.Table) -> pa.Table:
 
 
 def ownership(row: Mapping[str, Any]) -> dict[str, dict[str, list[int]]]:
-    """Return who owns what: member to topic to partitions, of members without any, too.
+    """Return the partitions of each member, also of members without any: member to topic to list.
 
     Parameters
     ----------
@@ -386,7 +386,7 @@ def ownership(row: Mapping[str, Any]) -> dict[str, dict[str, list[int]]]:
 
 
 def readable(partitions: pa.Table) -> pa.Table:
-    """Return those rows of `by_partition` whose log is known."""
+    """Return the rows of `by_partition` with known begin and end offsets."""
     return partitions.filter(
         pc.and_(pc.greater_equal(partitions["begin"], 0), pc.greater_equal(partitions["end"], 0))
     )

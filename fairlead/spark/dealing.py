@@ -27,7 +27,7 @@ GROUPS_IN_TASK: Final = 512
 def deal_snapshot(spark: "SparkSession", place: Place) -> dict[str, int]:
     """Assign each group of a snapshot to a task; group to task.
 
-    There are as many tasks as Spark is set to. A large group has one of its own beside these.
+    The number of tasks is `spark.sql.shuffle.partitions`. A large group gets an additional task.
 
     Raises
     ------
@@ -43,7 +43,7 @@ def deal_snapshot(spark: "SparkSession", place: Place) -> dict[str, int]:
 
 
 def samples_until(place: Place, length: timedelta, groups: Sequence[str]) -> dict[str, pa.Table]:
-    """Read the samples of some groups so far back, by time; the last is that of the snapshot.
+    """Read the samples of some groups so far back, by time, the snapshot as the last.
 
     Raises
     ------

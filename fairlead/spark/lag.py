@@ -44,9 +44,8 @@ LAG: Final = pa.schema(
 )
 """One row a partition that could be read: lag in records, rates in records a second.
 
-`member` is null where nobody owns the partition, where nobody knows, and where claims contradict
-each other; a rate and `time_lag_s` are where looks cannot tell; `lost_at` is if `lost` is 0, and
-`status` if the group has left the topic.
+Null values: `member` if nobody owns the partition or the owner is not known; a rate or `time_lag_s`
+if samples do not show it; `lost_at` if `lost` is 0; `status` if the group has left the topic.
 """
 
 #: Rows handed on at once.
@@ -67,8 +66,7 @@ def write_lag(
 
     Notes
     -----
-    Looked back on are the looks of the last hour, or where a group's looks or planning runs are
-    further apart than that, the last two of the day.
+    Uses the samples of the last hour. If a group has too few, uses its last two of the day.
     """
     place = warehouse.place_of(snapshot_id)
     if place is None:
@@ -91,7 +89,7 @@ def _measure(
 
 
 def _samples(place: Place, names: Sequence[str]) -> dict[str, pa.Table]:
-    """Read each group's samples, the snapshot the last of them."""
+    """Read each group's samples, the snapshot as the last."""
     found = samples_until(place, LOOKED_BACK, names)
     few = [name for name, rows in found.items() if rows.num_rows <= LEAST]
     if few:
@@ -100,14 +98,14 @@ def _samples(place: Place, names: Sequence[str]) -> dict[str, pa.Table]:
 
 
 def lag_of(samples: Mapping[str, pa.Table], latest: Collection[str] = ()) -> pa.Table:
-    """Measure groups, on the driver or on an executor.
+    """Compute the lag of each partition of some groups.
 
     Parameters
     ----------
     samples
-        Group to its samples, by time; the last is the snapshot.
+        Group to its samples, by time, the snapshot as the last.
     latest
-        The groups whose consumers start at the log's end without a commit.
+        Groups whose consumers start at the log's end without a commit (`auto.offset.reset`).
 
     Returns
     -------
@@ -160,7 +158,7 @@ def _measured(newest: pa.Table, looks: Looks) -> pa.Table:
 
 
 def _left(newest: pa.Table) -> npt.NDArray[np.bool_]:
-    """Return of each partition whether its group has left the topic."""
+    """Return for each partition whether its group has left the topic."""
     rows = newest.select(["topics", "counts", "subscriptions"]).to_pylist()
     left = [
         topic in gone

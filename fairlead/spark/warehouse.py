@@ -119,7 +119,7 @@ class Warehouse:
         return self._path
 
     def write_snapshot(self, snapshot: GroupSnapshot, cohorts: Mapping[str, str]) -> None:
-        """Write a snapshot: the sample, then its groups, with which it counts as written.
+        """Write a snapshot: the sample, then its groups. Without its groups it does not count.
 
         Parameters
         ----------
@@ -133,7 +133,7 @@ class Warehouse:
         self.write("groups", snapshot_id, pa.table(columns, schema=_GROUPS))
 
     def samples(self, recent: "Recent") -> pa.Table:
-        """Return what a snapshot has seen of the groups of a step, of the schema `SAMPLES`.
+        """Return the samples of a step's groups in a snapshot, of the schema `SAMPLES`.
 
         Raises
         ------
@@ -207,7 +207,7 @@ class Warehouse:
         return sorted(name for name in names if self._exists(table, name))
 
     def snapshot_ids(self) -> list[str]:
-        """List the ids of snapshots, some of which may be under way, without looking into them."""
+        """Return the ids of snapshots, also of those that are still being written."""
         return self._folders(f"{self._root}/groups")
 
     def of_groups(

@@ -1,4 +1,4 @@
-"""Samples of groups, moment by moment, as what computes takes them.
+"""Samples of groups, laid out for computing.
 
 `arrays` lays a group's samples out; `lag` says how far behind partitions are; `questions` asks the
 judgement.
@@ -15,5 +15,5 @@ HISTORY: Final = timedelta(days=1)
 
 
 def looked_back(*, remembered: bool) -> timedelta:
-    """Return how far back a group is judged by: by little where its members' speeds are known."""
+    """Return how much history an analysis needs: less if the members' speeds are remembered."""
     return EVERY_LOOK if remembered else HISTORY

@@ -39,8 +39,8 @@ def looks_of(
 ) -> Looks:
     """Lay a group's samples out over some partitions.
 
-    Samples may come in any order and several times; of equal moments one counts. Of the last hour
-    every sample counts, of the day before that one a quarter of an hour.
+    Samples may come in any order, and more than once. Unless `every` is set, the result has each
+    sample of the last hour, and one per 15 minutes of the rest of the last day.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def looks_of(
     latest
         Whether consumers without a commit start at the log's end.
     every
-        Every sample counts, however old: they are in order, each moment once.
+        Take every sample, however old. They must be in order, each moment once.
     """
     rows = rows.select(_READ)
     if not every:
@@ -94,7 +94,7 @@ def looks_of(
 
 
 def all_topics(rows: pa.Table, *, latest: bool = False) -> Looks:
-    """Lay a group's samples, by time, out over the partitions of the newest one, as `looks_of`."""
+    """Return `looks_of` a group's samples, by time, for all partitions of the newest one."""
     (now,) = rows.slice(rows.num_rows - 1).select(["topics", "counts", "members"]).to_pylist()
     return looks_of(rows, now["topics"], now["counts"], now["members"], latest=latest)
 

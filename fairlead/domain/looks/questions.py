@@ -27,7 +27,7 @@ from fairlead.domain.samples import ownership
 
 _COOPERATIVE: Final = "cooperative-sticky"
 _FOLLOWING: Final = "fairlead"
-#: Columns of a sample that say who is in a group, and who owns what.
+#: Columns that describe a group and its members, without offsets.
 _NOW: Final = [
     *("group", "sample_id", "at", "state", "protocol", "group_type", "error"),
     *("topics", "topic_ids", "counts", "owner", "members", "client_ids", "instance_ids"),
@@ -86,7 +86,7 @@ class Group:
     samples
         Of the schema `fairlead.domain.samples.SAMPLES`, one at least, by time; the last is now.
     capacities
-        What is remembered of its members' speeds.
+        The remembered speeds of its members.
     changes
         When plans took effect lately, seconds since the epoch, ascending.
     """
@@ -110,7 +110,7 @@ class Group:
 
 
 def capacity_rows(capacities: Mapping[str, Capacity]) -> list[dict[str, Any]]:
-    """Return what is known of members' speeds as rows, a member each."""
+    """Return members' capacities as rows, one per member."""
     return [
         {
             "member": name,
@@ -124,7 +124,7 @@ def capacity_rows(capacities: Mapping[str, Capacity]) -> list[dict[str, Any]]:
 
 
 def capacities_of(rows: Iterable[Mapping[str, Any]]) -> dict[str, Capacity]:
-    """Return what `capacity_rows` was made of."""
+    """Return the capacities by member; the inverse of `capacity_rows`."""
     return {
         row["member"]: Capacity(row["records_per_s"], row["measured"], row["at"], row["note"])
         for row in rows

@@ -56,7 +56,7 @@ class Recording:
 
     @classmethod
     def of(cls, samples: pa.Table, *, latest: bool = False) -> "Recording":
-        """Lay samples out over all partitions that ever were.
+        """Lay samples out over all partitions that existed at any of them.
 
         Parameters
         ----------
