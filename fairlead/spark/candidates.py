@@ -62,36 +62,19 @@ def write_candidates(
 
     Groups are dealt out by `dealing.deal`. Assignments are arrays of one row a candidate.
     """
-    place = warehouse.place_of(snapshot_id)
-    if place is None:
-        warehouse.write("candidates", snapshot_id, CANDIDATES.empty_table())
-        return
-    tasks = deal_snapshot(spark, place)
-    options, option_of = _options(policies, compare=len(tasks) <= COMPARED)
-    questions = _questions(tasks, option_of, capacities or {}, changes or {})
+    tasks = deal_snapshot(spark, warehouse, snapshot_id)
+    questions = _questions(tasks, capacities or {}, changes or {})
     warehouse.write("questions", snapshot_id, questions)
+    compare = len(tasks) <= COMPARED
+    made = {id(one): PlanningOptions.of(one, compare=compare) for one in policies.values()}
+    options = {group: made[id(policy)] for group, policy in policies.items()}
+    work = partial(plan_task, warehouse.path, snapshot_id, options)
     with warehouse.in_parts("candidates", snapshot_id, CANDIDATES) as parts:
-        in_tasks(spark, len({*tasks.values()}), partial(plan_task, place, options), parts)
-
-
-def _options(
-    policies: Mapping[str, Policy], *, compare: bool
-) -> tuple[list[PlanningOptions], dict[str, int]]:
-    """Return what groups are planned with, and the index there of each group's."""
-    options: list[PlanningOptions] = []
-    places: dict[int, int] = {}
-    option_of = {}
-    for group, policy in policies.items():
-        if id(policy) not in places:
-            places[id(policy)] = len(options)
-            options.append(PlanningOptions.of(policy, compare=compare))
-        option_of[group] = places[id(policy)]
-    return options, option_of
+        in_tasks(spark, len({*tasks.values()}), work, parts)
 
 
 def _questions(
     tasks: Mapping[str, int],
-    option_of: Mapping[str, int],
     capacities: Capacities,
     changes: Mapping[str, Sequence[datetime]],
 ) -> pa.Table:
@@ -100,7 +83,6 @@ def _questions(
         {
             "group": group,
             "task": task,
-            "option": option_of[group],
             "changes": [at.timestamp() for at in changes.get(group, ())],
             "capacities": capacity_rows(capacities.get(group, {})),
         }

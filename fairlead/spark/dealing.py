@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fairlead.archive import LookArchive, with_history
-from fairlead.spark.warehouse import Parts, Place
+from fairlead.spark.warehouse import Parts, Warehouse
 
 if TYPE_CHECKING:  # `fairlead plan` imports this module, and must not wait for Spark
     from pyspark.sql import SparkSession
@@ -24,7 +24,7 @@ if TYPE_CHECKING:  # `fairlead plan` imports this module, and must not wait for 
 GROUPS_IN_TASK: Final = 512
 
 
-def deal_snapshot(spark: "SparkSession", place: Place) -> dict[str, int]:
+def deal_snapshot(spark: "SparkSession", warehouse: Warehouse, snapshot_id: str) -> dict[str, int]:
     """Assign each group of a snapshot to a task; group to task.
 
     The number of tasks is `spark.sql.shuffle.partitions`. A large group gets an additional task.
@@ -34,24 +34,31 @@ def deal_snapshot(spark: "SparkSession", place: Place) -> dict[str, int]:
     FileNotFoundError
         The archive does not have the whole snapshot any more.
     """
-    archive = LookArchive(place.warehouse)
-    sample = archive.sample(place.snapshot_id, place.groups, ["group", "end"])
+    groups = warehouse.load("groups", snapshot_id, columns=["group"])["group"].to_pylist()
+    sample = LookArchive(warehouse.path).sample(snapshot_id, groups, ["group", "end"])
     lengths = pc.list_value_length(sample["end"]).to_pylist()
     sizes = dict(zip(sample["group"].to_pylist(), lengths, strict=True))
     wanted = int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
     return deal(sizes, max(wanted, -(-len(sizes) // GROUPS_IN_TASK)))
 
 
-def samples_until(place: Place, length: timedelta, groups: Sequence[str]) -> dict[str, pa.Table]:
+def samples_until(
+    path: str, snapshot_id: str, length: timedelta, groups: Sequence[str]
+) -> dict[str, pa.Table]:
     """Read the samples of some groups so far back, by time, the snapshot as the last.
+
+    Parameters
+    ----------
+    path
+        Of the warehouse.
 
     Raises
     ------
     FileNotFoundError
         The archive does not have the snapshot of all these groups any more.
     """
-    archive = LookArchive(place.warehouse)
-    return with_history(archive, archive.sample(place.snapshot_id, groups), length)
+    archive = LookArchive(path)
+    return with_history(archive, archive.sample(snapshot_id, groups), length)
 
 
 def deal(sizes: Mapping[str, int], tasks: int) -> dict[str, int]:
@@ -96,7 +103,7 @@ def in_tasks(
     Parameters
     ----------
     tasks
-        How many; positive.
+        How many.
     work
         Task number to rows; runs on executors.
     parts
@@ -109,4 +116,7 @@ def in_tasks(
                 parts.write(task, work(task))
             yield batch.slice(0, 0)  # a DataFrame has rows
 
+    if not tasks:  # readers find an empty table
+        parts.write(0, ())
+        return
     spark.range(0, tasks, 1, tasks).mapInArrow(write, "id long").collect()

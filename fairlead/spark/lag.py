@@ -4,7 +4,7 @@ Belongs here: dealing groups out, reading their samples, the columns. Does not: 
 status are (`fairlead.domain.looks.lag`), nor planning (`candidates`).
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from functools import partial
 from typing import Any, Final
 
@@ -20,7 +20,7 @@ from fairlead.domain.looks.arrays import MICROSECONDS, alike, all_topics
 from fairlead.domain.looks.lag import LEAST, LOOKED_BACK, STATUSES, left_topics, partition_lag
 from fairlead.domain.samples import by_partition, list_starts
 from fairlead.spark.dealing import deal_snapshot, in_tasks, samples_until
-from fairlead.spark.warehouse import Place, Warehouse
+from fairlead.spark.warehouse import Warehouse
 
 LAG: Final = pa.schema(
     {
@@ -68,33 +68,22 @@ def write_lag(
     -----
     Uses the samples of the last hour. If a group has too few, uses its last two of the day.
     """
-    place = warehouse.place_of(snapshot_id)
-    if place is None:
-        warehouse.write("lag", snapshot_id, LAG.empty_table())
-        return
     tasks: dict[int, list[str]] = {}
-    for group, task in deal_snapshot(spark, place).items():
+    for group, task in deal_snapshot(spark, warehouse, snapshot_id).items():
         tasks.setdefault(task, []).append(group)
-    work = partial(_measure, place, tasks, frozenset(latest))
+    work = partial(_measure, warehouse.path, snapshot_id, tasks, frozenset(latest))
     with warehouse.in_parts("lag", snapshot_id, LAG) as parts:
         in_tasks(spark, len(tasks), work, parts)
 
 
 def _measure(
-    place: Place, tasks: dict[int, list[str]], latest: Collection[str], task: int
+    path: str, snapshot_id: str, tasks: dict[int, list[str]], latest: Collection[str], task: int
 ) -> Iterator[pa.RecordBatch]:
     """Measure the groups of one task."""
-    samples = _samples(place, tasks[task])
-    yield from lag_of(samples, latest).to_batches(max_chunksize=_AT_ONCE)
-
-
-def _samples(place: Place, names: Sequence[str]) -> dict[str, pa.Table]:
-    """Read each group's samples, the snapshot as the last."""
-    found = samples_until(place, LOOKED_BACK, names)
-    few = [name for name, rows in found.items() if rows.num_rows <= LEAST]
-    if few:
-        found |= samples_until(place, HISTORY, few)
-    return found
+    read = partial(samples_until, path, snapshot_id)
+    samples = read(LOOKED_BACK, tasks[task])
+    few = [name for name, rows in samples.items() if rows.num_rows <= LEAST]
+    yield from lag_of(samples | read(HISTORY, few), latest).to_batches(max_chunksize=_AT_ONCE)
 
 
 def lag_of(samples: Mapping[str, pa.Table], latest: Collection[str] = ()) -> pa.Table:

@@ -5,7 +5,7 @@ in the order of their names, so that a task reads its stretch and nothing is shu
 Spark (`candidates`), judging a group (`fairlead.domain.candidate_rows`).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from itertools import islice
 from typing import Final
@@ -17,7 +17,7 @@ from fairlead.domain.candidate_rows import Row, judge_groups
 from fairlead.domain.looks import looked_back
 from fairlead.domain.looks.questions import Group, PlanningOptions, capacities_of
 from fairlead.spark.dealing import samples_until
-from fairlead.spark.warehouse import Place, Warehouse
+from fairlead.spark.warehouse import Warehouse
 
 _KEY: Final = {"snapshot_id": pa.string(), "group": pa.string(), "assignor": pa.string()}
 _SUMMARY: Final = {
@@ -100,27 +100,34 @@ QUESTIONS: Final = pa.schema(
     {
         "group": pa.string(),
         "task": pa.int32(),
-        "option": pa.int32(),
         "changes": pa.list_(pa.float64()),
         "capacities": _CAPACITIES,
     }
 )
-"""One row a group, by task and name: the index of its options, and what is known."""
+"""One row a group, by task and name: what is known of it from before."""
 
 #: Groups whose rows are handed on at once.
 _AT_ONCE: Final = 200
 
 
 def plan_task(
-    place: Place, options: Sequence[PlanningOptions], task: int
+    path: str, snapshot_id: str, options: Mapping[str, PlanningOptions], task: int
 ) -> Iterator[pa.RecordBatch]:
     """Judge the groups of one task.
+
+    Parameters
+    ----------
+    path
+        Of the warehouse.
+    options
+        Group to how it is planned.
 
     Yields
     ------
     Rows of the schema `CANDIDATES`, by the groups' names.
     """
-    judged = judge_groups((group, options[option]) for group, option in _groups(place, task))
+    groups = _groups(path, snapshot_id, task)
+    judged = judge_groups((group, options[group.name]) for group in groups)
     while portion := list(islice(judged, _AT_ONCE)):
         yield as_batch([row for rows in portion for row in rows])
 
@@ -136,16 +143,14 @@ def as_batch(rows: Sequence[Row]) -> pa.RecordBatch:
     )
 
 
-def _groups(place: Place, task: int) -> Iterator[tuple[Group, int]]:
-    """Read what is known of a task's groups, each with the index of its options."""
-    warehouse = Warehouse(place.warehouse)
-    questions = warehouse.load("questions", place.snapshot_id, [("task", "==", task)]).to_pylist()
-    if not questions:
-        return
+def _groups(path: str, snapshot_id: str, task: int) -> Iterator[Group]:
+    """Read what is known of a task's groups."""
+    rows = Warehouse(path).load("questions", snapshot_id, [("task", "==", task)]).to_pylist()
     samples: dict[str, pa.Table] = {}
     for remembered in (True, False):
-        alike = [row["group"] for row in questions if bool(row["capacities"]) is remembered]
-        samples |= samples_until(place, looked_back(remembered=remembered), alike)
-    for row in questions:
+        groups = [row["group"] for row in rows if bool(row["capacities"]) is remembered]
+        length = looked_back(remembered=remembered)
+        samples |= samples_until(path, snapshot_id, length, groups)
+    for row in rows:
         known = capacities_of(row["capacities"] or ())
-        yield Group(samples[row["group"]], known, row["changes"] or ()), row["option"]
+        yield Group(samples[row["group"]], known, row["changes"] or ())

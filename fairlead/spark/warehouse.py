@@ -54,26 +54,6 @@ class Recent:
 
 
 @dataclass(frozen=True)
-class Place:
-    """The path of a warehouse, and the snapshot that a task is about: what executors are given.
-
-    Parameters
-    ----------
-    warehouse
-        The path.
-    snapshot_id, snapshot_at
-        The snapshot; time-zone-aware.
-    groups
-        Those that it has; its sample may have others.
-    """
-
-    warehouse: str
-    snapshot_id: str
-    snapshot_at: datetime
-    groups: tuple[str, ...]
-
-
-@dataclass(frozen=True)
 class Parts:
     """A table that is written in parts: what executors are given.
 
@@ -267,14 +247,6 @@ class Warehouse:
                 names = tuple(sorted(mine["group"].to_pylist()))
                 found.append(Recent(snapshot_id, pc.max(groups["snapshot_at"]).as_py(), names))
         return found[::-1]
-
-    def place_of(self, snapshot_id: str) -> Place | None:
-        """Return where tasks find a snapshot; None: it has no groups."""
-        groups = self.load("groups", snapshot_id, columns=["group", "snapshot_at"])
-        if not groups.num_rows:
-            return None
-        names = tuple(groups["group"].to_pylist())
-        return Place(self.path, snapshot_id, pc.max(groups["snapshot_at"]).as_py(), names)
 
     def _require(self, table: str, snapshot_id: str) -> None:
         if not self._exists(table, snapshot_id):

@@ -87,7 +87,6 @@ def judged_in(fleet: Fleet, batches: Sequence[Sequence[str]]) -> dict[str, dict[
         {
             "group": name,
             "task": task,
-            "option": 0,
             "capacities": capacity_rows(fleet.capacities.get(name, {})),
         }
         for task, names in enumerate(batches)
@@ -95,12 +94,10 @@ def judged_in(fleet: Fleet, batches: Sequence[Sequence[str]]) -> dict[str, dict[
     ]
     table = pa.Table.from_pylist(questions, QUESTIONS)
     fleet.warehouse.write("questions", fleet.taken.snapshot_id, table)
-    place = fleet.warehouse.place_of(fleet.taken.snapshot_id)
-    assert place is not None
-    options = [PlanningOptions.of(POLICY, compare=True)]
+    options = dict.fromkeys(fleet.names, PlanningOptions.of(POLICY, compare=True))
     found: dict[str, dict[str, Row]] = {}
     for task in range(len(batches)):
-        for batch in plan_task(place, options, task):
+        for batch in plan_task(fleet.warehouse.path, fleet.taken.snapshot_id, options, task):
             for row in batch.to_pylist():
                 found.setdefault(row["group"], {})[row["assignor"]] = row
     return found
