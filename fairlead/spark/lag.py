@@ -71,9 +71,9 @@ def write_lag(
     tasks: dict[int, list[str]] = {}
     for group, task in deal_snapshot(spark, warehouse, snapshot_id).items():
         tasks.setdefault(task, []).append(group)
-    work = partial(_measure, warehouse.path, snapshot_id, tasks, frozenset(latest))
+    measure = partial(_measure, warehouse.path, snapshot_id, tasks, frozenset(latest))
     with warehouse.in_parts("lag", snapshot_id, LAG) as parts:
-        in_tasks(spark, len(tasks), work, parts)
+        in_tasks(spark, len(tasks), measure, parts)
 
 
 def _measure(

@@ -149,8 +149,7 @@ def _groups(path: str, snapshot_id: str, task: int) -> Iterator[Group]:
     samples: dict[str, pa.Table] = {}
     for remembered in (True, False):
         groups = [row["group"] for row in rows if bool(row["capacities"]) is remembered]
-        length = looked_back(remembered=remembered)
-        samples |= samples_until(path, snapshot_id, length, groups)
+        samples |= samples_until(path, snapshot_id, looked_back(remembered=remembered), groups)
     for row in rows:
         known = capacities_of(row["capacities"] or ())
         yield Group(samples[row["group"]], known, row["changes"] or ())

@@ -14,14 +14,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import fs
 
-from fairlead.archive import FOLDER, LookArchive
+from fairlead.archive import FOLDER, Filters, LookArchive
 from fairlead.common.disk import cannot
 from fairlead.domain.samples import SAMPLES, GroupSnapshot, snapshot_id_at
 
@@ -32,8 +32,6 @@ _ROWS_IN_PIECE: Final = 50_000
 _GROUPS: Final = pa.schema(
     {"group": pa.string(), "cohort": pa.string(), "snapshot_at": SAMPLES.field("at").type}
 )
-
-Filters = list[tuple[str, str, Any]]
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -205,4 +204,4 @@ def _diagnosed(
 
 def partitions_in(look: pa.Table) -> int:
     """Count the partitions of a look; those that several groups read count for each."""
-    return int(np.sum(pc.list_value_length(look["end"]).to_numpy()))
+    return sum(pc.list_value_length(look["end"]).to_pylist())
