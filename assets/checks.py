@@ -201,7 +201,7 @@ def _groups(
 
 
 def _without(partitions: pa.Table, others: pa.Table) -> pa.Table:
-    """Return the partitions that are not among others."""
+    """Return the partitions of a table that another table does not have."""
     return partitions.select(_PARTITION).join(
         others.select(_PARTITION), keys=_PARTITION, join_type="left anti"
     )

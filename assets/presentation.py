@@ -1,4 +1,4 @@
-"""How results are shown in the Dagster UI: tables with the worst first, links, counts.
+"""Results as Dagster metadata: tables, links and counts.
 
 Belongs here: library results to Dagster metadata. Does not: computing them.
 """
@@ -30,8 +30,8 @@ def table(rows: Sequence[Mapping[str, Any]]) -> dg.TableMetadataValue:
     Parameters
     ----------
     rows
-        Column name to value, the same columns in each; the first `ROWS` are shown. Counts are
-        written with separators, as text: the UI shows numbers bare.
+        Column name to value; all rows have the same columns. The table has the first `ROWS`.
+        Counts become text with thousands separators, since the UI adds none.
     """
     return dg.MetadataValue.table(
         records=[
@@ -43,7 +43,7 @@ def table(rows: Sequence[Mapping[str, Any]]) -> dg.TableMetadataValue:
 
 
 def others(count: int) -> dict[str, str]:
-    """Return, as metadata, how many of `count` groups a table leaves out; nothing if none.
+    """Return metadata with the number of groups that a table of `count` leaves out, if any.
 
     Examples
     --------
@@ -77,7 +77,7 @@ def details(
     if url is not None:
         return link(text, url)
     command = ["why"] if version is None else ["plans", "review"]
-    end = ["--"] if group.startswith("-") else []  # a group may be called like an option
+    end = ["--"] if group.startswith("-") else []  # a name that looks like an option
     named = [group] if version is None else [group, str(version)]
     return shell_join(["fairlead", *command, *end, *named])
 
@@ -85,7 +85,7 @@ def details(
 def in_order(
     things: Iterable[Thing], groups: Sequence[str], group_of: Callable[[Thing], str]
 ) -> list[Thing]:
-    """Return what is about some groups, in their order."""
+    """Return the things that belong to some groups, in the order of the groups."""
     place = {group: number for number, group in enumerate(groups)}
     mine = [thing for thing in things if group_of(thing) in place]
     return sorted(mine, key=lambda thing: place[group_of(thing)])

@@ -93,7 +93,7 @@ def measure(problem: Problem, assignment: Assignment) -> Metrics:
 
 
 def moved_partitions(before: Int32, after: Int32) -> int:
-    """Count the partitions that go from one owner to another.
+    """Count the partitions whose owner changes from one member to another.
 
     Examples
     --------

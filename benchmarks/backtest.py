@@ -73,7 +73,7 @@ def _drifting(stretches: int, rng: np.random.Generator) -> npt.NDArray[np.float6
 
 
 class Recorder(ByAssignor):
-    """Writes a sample at each decision, as the planner would, and decides nothing."""
+    """Writes a sample whenever the planner would decide, and never plans."""
 
     def __init__(self, archive: LookArchive) -> None:
         super().__init__("range")

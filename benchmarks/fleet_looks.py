@@ -55,7 +55,7 @@ class RecordedGateway:
         return found
 
     def live_group(self, group: str) -> LiveGroup:
-        """Refuse: no plan is taken back, since none was published."""
+        """Raise an error: no plan was published, so none can be withdrawn."""
         raise KafkaUnavailableError(f"group {group} was recorded: there is no broker")
 
 

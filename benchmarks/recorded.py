@@ -92,13 +92,13 @@ def snapshot(
 
 
 def past(taken: GroupSnapshot) -> Iterator[tuple[str, pa.Table]]:
-    """Make the samples of a day before a snapshot: every 5 minutes in the last hour, else 15.
+    """Make the samples of the day before a snapshot: one per 5 minutes in the last hour, else 15.
 
     Half of the lag of those that fall behind has come about in the last hour.
 
     Yields
     ------
-    Id and rows of each sample, the oldest first.
+    Id and rows of each sample, oldest first.
     """
     now = taken.samples
     starts, committed = as_array(now["end"]).offsets, flat(now["committed"])

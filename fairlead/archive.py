@@ -1,15 +1,18 @@
-"""The archive of samples: Parquet, a folder a day and a file a sample.
+"""The archive of samples: Parquet files, one folder per day and one file per sample.
 
-Belongs here: where samples are kept, how long, and how they are read again. Does not: their columns
+Belongs here: writing, reading and removing samples. Does not: their columns
 (`fairlead.domain.samples`), nor how often they are taken (`look_interval`).
 
-`looks/2026-01-31/20260131T120000.000000Z-5f3a9c1e.parquet` is the sample of that id. Every file is
-written whole under a name that readers pass over, then moved. Of a quarter of an hour that ended 75
-minutes ago, only each group's newest sample is needed, and its newest without an error: files with
-none of these are removed. No file is ever changed. So a crash loses the sample under way at most.
+`looks/2026-01-31/20260131T120000.000000Z-5f3a9c1e.parquet` is the sample with that id. A file is
+written under a name that readers ignore, then renamed, and never changed. So a crash loses at most
+the sample that is being written.
 
-A file that is damaged or foreign is moved to `damaged/`, with a warning, and kept there for the
-retention. All other files are read as before.
+Old samples are thinned out. Of each quarter of an hour that ended over 75 minutes ago, the archive
+keeps each group's newest sample and its newest sample without an error. It removes the files that
+have none of these.
+
+A file that is damaged or foreign is moved to `damaged/`, with a warning, and kept there until the
+retention ends. All other files remain readable.
 """
 
 import hashlib
@@ -42,16 +45,16 @@ _log = logging.getLogger(__name__)
 FOLDER: Final = "looks"
 #: The folder of damaged files; their names begin with the time when they were moved there.
 DAMAGED: Final = "damaged"
-#: An unfinished file that is older is removed; a younger one may still be written.
+#: Age at which an unfinished file is removed; a younger one may still be in use.
 _GRACE: Final = timedelta(minutes=15)
-#: Rows, which are groups: little is read for one group, and a fleet is still few pieces.
+#: Groups in a Parquet row group: one group is read quickly, and a fleet has few row groups.
 _ROWS_IN_PIECE: Final = 512
-#: Up to this many groups are looked up by name in a piece; more are read as a range of names.
+#: Maximum number of groups that are read by name; for more, the range of their names is read.
 _FEW: Final = 64
 _SUFFIX: Final = ".parquet"
-#: The file in the folder that says what taking the newest sample cost.
+#: File with the cost of the newest sample.
 _TAKEN: Final = "taken.json"
-#: The file that says which old intervals need several files.
+#: File with the old intervals that need several files.
 _THINNED: Final = "thinned.json"
 Filters = list[tuple[str, str, Any]]
 _Read = TypeVar("_Read")
@@ -64,18 +67,18 @@ _NAMES: Final = [
 
 @dataclass(frozen=True)
 class Taken:
-    """What taking the newest look cost.
+    """The cost of the newest sample.
 
     Parameters
     ----------
     began
-        When; time-zone-aware.
+        When sampling began; time-zone-aware.
     took_s
-        How long it took, with writing it down.
+        Seconds for taking and writing the sample.
     groups, partitions
-        How many were looked at.
+        How many were sampled.
     judged_s
-        How long judging what was seen took, beside that.
+        Additional seconds for judging the groups.
     """
 
     began: datetime
@@ -113,7 +116,7 @@ class LookArchive:
         It cannot be reached.
     """
 
-    #: By the archive's path: what `note` could not write. So the next sample is due as usual.
+    #: Path of the archive to what `note` could not write, so that the next sample is due as usual.
     _unwritten: ClassVar[dict[str, Taken]] = {}
 
     def __init__(self, warehouse: str) -> None:
@@ -135,14 +138,14 @@ class LookArchive:
         Parameters
         ----------
         samples
-            Of the schema `SAMPLES`. An empty one is not written.
+            Table of the schema `SAMPLES`. An empty one is not written.
         sample_id
-            As `fairlead.domain.samples.new_snapshot_id` makes it.
+            An id from `fairlead.domain.samples.new_snapshot_id`.
 
         Raises
         ------
         FileSystemError
-            The disk is full, or a right is missing; nothing of the sample is left behind.
+            The disk is full, or permission is missing; no part of the sample remains.
         """
         if not samples.num_rows:
             return
@@ -166,7 +169,7 @@ class LookArchive:
             self._unwritten[self._root] = taken
 
     def taken(self) -> Taken | None:
-        """Return what the newest sample cost; None: there is none, or its cost is not known."""
+        """Return the cost of the newest sample; None if there is none or its cost is unknown."""
         known = [self._taken(), self._unwritten.get(self._root)]
         return max(filter(None, known), key=lambda taken: taken.began, default=None)
 
@@ -179,7 +182,7 @@ class LookArchive:
             return None
 
     def _noted(self, name: str) -> dict[str, Any] | None:
-        """Return the JSON object in a file of the archive; None: there is none."""
+        """Return the JSON object in a file of the archive; None if there is none."""
         try:
             with self._files.open_input_stream(f"{self._root}/{name}") as stream:
                 fields = json.loads(stream.read())
@@ -194,17 +197,16 @@ class LookArchive:
         groups: Collection[str] | None = None,
         columns: Sequence[str] | None = None,
     ) -> pa.Table:
-        """Read the samples between two moments, both included, sorted by group and time.
+        """Return the samples between two moments, both included, sorted by group and time.
 
         Parameters
         ----------
         since, until
             Time-zone-aware.
         groups
-            Of which groups; None: of all. A few groups, or those of a range of names, cost little
-            compared with all.
+            Groups to read; None: all. Reading a few groups, or a range of names, is quick.
         columns
-            Of the schema `SAMPLES`, `group` and `at` among them; None: all.
+            Columns of `SAMPLES`, including `group` and `at`; None: all.
 
         Raises
         ------
@@ -224,18 +226,18 @@ class LookArchive:
         if groups is not None and len(groups) > _FEW:
             mine = pc.is_in(samples["group"], pa.array(groups, pa.string()))
             chosen = pc.and_(chosen, mine)
-        # Sort the two small columns first: so the lists are copied only once.
+        # Sort two small columns first, so that the lists are copied only once.
         places = pc.indices_nonzero(chosen)
         keys = samples.select(["group", "at"]).take(places)
         order = pc.sort_indices(keys, [("group", "ascending"), ("at", "ascending")])
         return samples.take(places.take(order))
 
     def newest(self, groups: Collection[str]) -> pa.Table:
-        """Read each group's newest sample, if it was taken since the sampler last began.
+        """Return each group's newest sample, if it was taken since the last sampling began.
 
         Returns
         -------
-        Of the columns `HISTORY`, each group once at most; empty if none was taken yet.
+        Table of the columns `HISTORY`, at most one row per group; empty if there is no sample.
         """
         taken = self.taken()
         if taken is None:
@@ -250,19 +252,19 @@ class LookArchive:
         groups: Collection[str] | None = None,
         columns: Sequence[str] | None = None,
     ) -> pa.Table:
-        """Read one sample, by group.
+        """Return the rows of one sample, by group.
 
         Parameters
         ----------
         groups
-            Of which groups; None: of all that it has.
+            Groups to read; None: all in the sample.
         columns
-            Of the schema `SAMPLES`, `group` among them; None: all.
+            Columns of `SAMPLES`, including `group`; None: all.
 
         Raises
         ------
         FileNotFoundError
-            It is not kept any more, cannot be read, or does not have all these groups.
+            The sample was removed, cannot be read, or lacks some of these groups.
         """
         if groups is not None and not groups:
             return SAMPLES.empty_table().select(SAMPLES.names if columns is None else columns)
@@ -286,12 +288,12 @@ class LookArchive:
         return sorted(entry.base_name for entry in self._entries(DAMAGED))
 
     def tidy(self, now: datetime, retention: timedelta, keep: Collection[str] = ()) -> None:
-        """Remove samples older than the retention, and older ones that are not needed any more.
+        """Remove samples older than the retention, and thin out old ones (see the module).
 
         Parameters
         ----------
         keep
-            Ids of samples to keep for the whole retention.
+            Ids of samples that are kept until the retention ends.
 
         Raises
         ------
@@ -310,7 +312,7 @@ class LookArchive:
     def _tidying(
         self, now: datetime, retention: timedelta, keep: Collection[str]
     ) -> Iterator[Callable[[], None]]:
-        """Yield the steps of tidying."""
+        """Yield the steps of `tidy`; an error in one does not stop the others."""
         over, old = _interval(now - EVERY_LOOK - KEPT_EVERY), dict[int, list[_File]]()
         for file in self._files_of(datetime.min.replace(tzinfo=UTC), now):
             if file.at < now - retention:
@@ -329,7 +331,7 @@ class LookArchive:
     def _thin(self, intervals: Iterable[Sequence[_File]], keep: Collection[str]) -> None:
         """Remove the files of old intervals that are not needed.
 
-        Write down which intervals need several files, so that later calls do not read these again.
+        Record which intervals need several files, so that later calls do not read them again.
         """
         known, several = self._noted(_THINNED) or {}, dict[str, str]()
         for files in intervals:
@@ -359,7 +361,7 @@ class LookArchive:
 
         Returns
         -------
-        None: a file could not be read, and may be readable later.
+        None if a file could not be read: it may be readable later.
         """
         newest, whole = set[tuple[str, int]](), set[tuple[str, int]]()
         needed, readable = list[_File](), True
@@ -472,7 +474,7 @@ class LookArchive:
             entries: list[fs.FileInfo] = self._files.get_file_info(
                 fs.FileSelector(path, allow_not_found=True)
             )
-        except NotADirectoryError:  # nothing was written yet: writing reports what is in the way
+        except NotADirectoryError:  # nothing was written yet; `append` reports the obstacle
             return []
         except OSError as error:
             raise cannot("list", path, error) from error
@@ -524,19 +526,19 @@ class LookArchive:
 
 
 def with_history(archive: LookArchive, newest: pa.Table, length: timedelta) -> dict[str, pa.Table]:
-    """Return each group's samples so far back, by time, `newest` as the last.
+    """Return each group's samples, by time, from `length` before `newest` up to it.
 
-    Only `newest` has the details of members. In history they are null: for 300 members of 150
-    topics they would take 40 times the memory of the offsets.
+    Only `newest` has the details of members; in earlier samples they are null. For 300 members of
+    150 topics, they would take 40 times the memory of the offsets.
 
     Parameters
     ----------
     archive
-        Holds the samples before, and perhaps `newest` too.
+        Has the earlier samples. It may have `newest` too.
     newest
-        One sample of some groups, of the schema `SAMPLES`; `at` is the same in all rows.
+        One sample of some groups, of the schema `SAMPLES`; all rows have the same `at`.
     length
-        How far back to read from `at`.
+        Time before `newest` to read.
     """
     if not newest.num_rows:
         return {}
@@ -547,13 +549,13 @@ def with_history(archive: LookArchive, newest: pa.Table, length: timedelta) -> d
 
 
 def _digest(files: Sequence[_File], keep: Collection[str]) -> str:
-    """Return a digest of the names of files, and of which of them are in `keep`."""
+    """Return a digest of the files' names, and of which of them are in `keep`."""
     text = json.dumps([(file.path, file.sample_id in keep) for file in files])
     return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
 
 def _interval(at: datetime) -> int:
-    """Return the quarter of an hour that a moment lies in, counted since the epoch."""
+    """Return the number of a moment's quarter of an hour since the epoch."""
     return int(at.timestamp() // KEPT_EVERY.total_seconds())
 
 
@@ -585,7 +587,7 @@ def _between(samples: pa.Table, since: datetime, until: datetime) -> pa.ChunkedA
 def _rows_of(
     source: pa.NativeFile, filters: Filters | None, columns: Sequence[str] | None
 ) -> pa.Table:
-    """Read rows; raise ValueError for other columns than `SAMPLES`, and any error of pyarrow."""
+    """Return rows; raise ValueError if the columns are not `SAMPLES`, or an error of pyarrow."""
     file = pq.ParquetDataset(source, filters=filters, page_checksum_verification=True)
     if not file.schema.equals(SAMPLES):
         raise ValueError("its columns are not those of this version of Fairlead")

@@ -1,11 +1,11 @@
-"""What each step shows in the UI of the groups of one cohort.
+"""Metadata of each step about the groups of one cohort, as the Dagster UI shows it.
 
-For each step a few numbers, with the same keys in every run, so that Dagster plots them over time;
-one table of groups, the worst first; and a sentence and a link for the group that needs attention
-most. A plan that waits also shows what moves and how to decide.
+Each step shows a few numbers, with the same keys in every run, so that Dagster plots them over
+time; one table of groups, worst first; and a sentence and a link for the group that needs attention
+most. For a plan that waits for approval, it also shows the moves and how to decide.
 
-One module a step, each a pure function from the library's results to Dagster metadata; `cohorts`
-says which partition of a run gets which. Belongs here: what people look for first. Does not:
-computing it (`fairlead`), how a value is written (`assets.presentation`), nor all that is known of
-a group or a plan (pages, reviews, the command line).
+There is one module per step, with pure functions from the library's results to Dagster metadata;
+`cohorts` adds them to the partitions of a run. Belongs here: what people look for first. Does not:
+computing it (`fairlead`), formatting values (`assets.presentation`), nor all details of a group or
+a plan (pages, reviews, the command line).
 """

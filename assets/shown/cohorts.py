@@ -19,7 +19,7 @@ from fairlead.settings import Settings, WebSettings
 #: Cohorts of one run that show their own groups.
 DETAILED: Final = 50
 
-#: Returns the metadata of groups, which are given with the worst first.
+#: A function from groups, worst first, to their metadata.
 Describe = Callable[[Sequence[str]], Mapping[str, Any]]
 
 
@@ -38,7 +38,7 @@ def materialized(
     groups
         Those that the run was about, the one that needs attention most first.
     settings
-        Their policies define which cohort a group belongs to.
+        The policies in them define the cohort of each group.
     describe
         Makes the metadata of some groups.
     """
@@ -67,9 +67,9 @@ def materialized(
 def shown(
     log: dg.DagsterLogManager, groups: Sequence[str], web: WebSettings, describe: Describe
 ) -> Mapping[str, Any]:
-    """Return what a step shows of groups, with a link to the page of the first.
+    """Return a step's metadata about some groups, with a link to the page of the first one.
 
-    An error is logged and shown instead: the step has done its work, and must not fail now.
+    If `describe` fails, log and show the error: the step has done its work and must not fail now.
     """
     first = {"details": details("Open the group's page", web, groups[0])} if groups else {}
     try:

@@ -30,7 +30,7 @@ def describe(lag: pa.Table, groups: Sequence[str]) -> dict[str, Any]:
     Parameters
     ----------
     lag
-        Of the schema `fairlead.spark.lag.LAG`.
+        Table of the schema `fairlead.spark.lag.LAG`.
     groups
         The one with the heaviest partition first.
     """

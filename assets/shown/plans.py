@@ -1,4 +1,4 @@
-"""What `assignment_plan` shows: every decision, and of one plan what moves and what it awaits."""
+"""What `assignment_plan` shows: every decision, and one plan with its moves and its approval."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,12 +22,12 @@ from fairlead.workflows.proposal import Outcome
 
 Metrics = Mapping[str, Any]
 
-#: Moves of the plan in detail; its review has all of them.
+#: Maximum number of moves shown; the review of the plan has all of them.
 MOVES: Final = 25
 _LAUNCH: Final = "Open the launchpad, type why, launch"
 _WAITS: Final = "waits for a person"
 _LATE: Final = FIGURES["late_s"].label
-#: Figures of a group as it is and as planned.
+#: Figures that are compared before and after the plan.
 _COMPARED: Final = (
     *("late_s", "utilisation", "lag_max", "imbalance", "topic_spread"),
     *("rack_gb_per_day", "rack_cost_per_day"),
@@ -51,9 +51,9 @@ class Detail:
     Parameters
     ----------
     plan
-        As it is stored; its bytes are verified.
+        The stored plan; its bytes are verified.
     moves
-        Its moves, the heaviest first.
+        Its moves, the heaviest partition first.
     predicted
         Its metrics.
     policy
@@ -84,7 +84,7 @@ def detail_of(
     try:
         plan.verify()
     except (InvalidPlanError, TamperedPlanError) as error:
-        warn(f"Group {plan.group}: {error}")  # a check says so too; the next plan takes its place
+        warn(f"Group {plan.group}: {error}")  # a check reports it, and the next plan replaces it
         return None
     return Detail(
         plan=plan,
@@ -114,7 +114,7 @@ def describe(
     detail
         The plan of one of them to show in detail.
     web
-        Says where pages are served.
+        Has the address of the pages.
     """
     mine = in_order(outcomes, groups, attrgetter("decision.group"))
     in_detail = groups[:1] if detail is None else [detail.plan.group]
@@ -233,7 +233,7 @@ def _late_s(outcome: Outcome) -> float:
 
 
 def _ways_to_decide(plan: StoredPlan) -> dict[str, Any]:
-    """Lead a person to approve or reject a plan that waits for one."""
+    """Return how a person approves or rejects a plan; empty if it is decided already."""
     if plan.state != "proposed":
         return {}
     if plan.observed_only:
@@ -258,9 +258,9 @@ def _attention(outcome: Outcome) -> tuple[bool, bool, float, float, str]:
 
 
 def describe_step(step: Mapping[str, Any]) -> dict[str, Any]:
-    """Show what has become of a plan since its run.
+    """Return metadata about a step in the life of a plan after its run.
 
-    The names are those that `describe` gave what no longer holds: the UI shows the newest of each.
+    The keys are those of `describe` whose values are out of date: the UI shows each key's newest.
 
     Parameters
     ----------

@@ -63,6 +63,6 @@ def _row(plan: StoredPlan | Published, outcome: str, why: str) -> dict[str, Any]
 
 
 def _place(plan: StoredPlan) -> str:
-    """Return where consumers read a plan, and when they leave it unless its lease is renewed."""
+    """Return where consumers read a plan, and when its lease ends."""
     until = "no lease yet" if plan.lease_until is None else f"until {moment(plan.lease_until)}"
     return f"in {plan.topic}-{plan.partition} at offset {plan.record_offset}, {until}"

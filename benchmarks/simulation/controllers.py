@@ -1,4 +1,4 @@
-"""Controllers without a memory of looks: Kafka's assignors, or the published lag-aware rule.
+"""Controllers that remember no samples: Kafka's assignors, or the published lag-aware rule.
 
 Belongs here: those, and what an oracle is given. Does not: the planner (`planner`), the oracles
 (`oracle`).

@@ -35,7 +35,7 @@ class ScenarioRun(Run):
 def run(
     world: ScenarioWorld, controller: Controller, cadence: Cadence | None = None
 ) -> ScenarioRun:
-    """Run a controller in a world from its start to its end.
+    """Run a controller through a whole scenario.
 
     Everything is deterministic: equal worlds and controllers give equal runs.
     """

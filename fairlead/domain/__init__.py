@@ -1,8 +1,11 @@
-"""What is known of groups and decided on them, as values and pure functions.
+"""Consumer groups and decisions about them, as values and pure functions.
 
-`groups` are what Kafka tells of a group; `looks` where it stood over time; `judgement` what is the
-matter and what helps; `policy` and `cohorts` what people want; `drafting`, `candidate_figures`,
-`approval`, `basis`, `prospect`, `consumers` and `explanation` what becomes of a plan; `records`
-what is kept of it; `figures` the name, unit and meaning of what is shown. No clock, no network, no
-database: whatever is needed is handed in.
+- `groups` is Kafka's answer about a group; `samples` the table of such answers; `looks` the same as
+  arrays over time.
+- `judgement` diagnoses a group and decides what helps; `policy` and `cohorts` are what people want.
+- `drafting`, `candidate_figures`, `approval`, `basis`, `prospect`, `consumers` and `explanation`
+  are the steps of a plan; `records` is what Postgres stores about it.
+- `figures` has the name, unit and meaning of every figure that is shown.
+
+Nothing here uses a clock, a network or a database: callers pass in what is needed.
 """

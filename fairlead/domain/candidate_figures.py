@@ -6,16 +6,18 @@ whether the plan may be published unasked (`approval`). Pure.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, Final, Literal
-
-from assignors.metrics import Metrics
 
 Outcome = Literal["plan", "no change", "failed"]
 #: Among candidates, the assignment as it is.
 OBSERVED: Final = "observed"
-METRICS: Final = tuple(figure.name for figure in fields(Metrics))
-"""The metrics of an assignment that are stored."""
+METRICS: Final = (
+    *("count_min", "count_max", "balance_score"),
+    *("lag_max", "lag_mean", "lag_lower_bound", "gap"),
+    *("kept", "moved", "placed", "topic_spread"),
+)
+"""The fields of `assignors.metrics.Metrics`, without the import of numpy, which commands avoid."""
 FORECAST: Final = ("late_s", "utilisation", "caught_up_s")
 """Forecast figures; None for assignments that were not judged."""
 RACKS: Final = ("rack_gb_per_day", "rack_cost_per_day")

@@ -28,7 +28,7 @@ from fairlead.wire.document import MemberShare
 #: Why partitions change hands whose assignor gives no reason of its own.
 PLACED: Final = "had no owner"
 MOVED: Final = "the assignor's rule gives it to another member"
-#: Of samples: who reads what, without offsets.
+#: Columns of samples that say which members read which topics.
 _DESCRIBED: Final = [
     *("group", "sample_id", "at", "error", "protocol", "group_type", "topics", "topic_ids"),
     *("members", "subscriptions"),
@@ -59,7 +59,7 @@ def decisions(
     samples
         The snapshot, of the schema `fairlead.domain.samples.SAMPLES`.
     candidates
-        Of its groups, of the schema `fairlead.spark.planning.CANDIDATES`.
+        The candidates of its groups, of the schema `fairlead.spark.planning.CANDIDATES`.
     policies
         From `fairlead.toml`; the most specific one decides for a group.
     now

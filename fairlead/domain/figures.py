@@ -1,7 +1,7 @@
 """The figures of groups, members, partitions and plans: name, label, unit, meaning and format.
 
-Belongs here: what every surface shows alike, a row a figure. Does not: computing them; each has one
-home, which `tests/fairlead/domain/test_figures.py` lists.
+Belongs here: one entry per figure, which every surface uses. Does not: computing them; each figure
+is computed in one file, which `tests/fairlead/domain/test_figures.py` lists.
 """
 
 from collections.abc import Callable, Mapping
@@ -49,7 +49,7 @@ class Figure:
     none: str = "unknown"
 
     def text(self, value: Any) -> str:
-        """Return a value as people read it.
+        """Format a value for people.
 
         Examples
         --------
@@ -63,21 +63,21 @@ class Figure:
 
 # fmt: off
 _ALL: Final = (
-    # Of a group, as a look forecasts it; the first three of a candidate, too.
+    # Forecasts for a group; the first three also for a candidate.
     Figure("late_s", "Forecast lag", "seconds",
         "How far behind the worst partition is forecast to be at the policy's horizon."),
     Figure("utilisation", "Most utilised consumer", "share",
-        "What arrives at the most utilised consumer, as a share of its capacity; above 1 it "
-        "falls behind."),
+        "Arrival rate of the most utilised consumer, as a share of its capacity; above 1, its "
+        "lag grows."),
     Figure("caught_up_s", "Caught up", "seconds", none="never",
         meaning="How long until the group is within its objective; 0: it is now; no value: never."),
     Figure("loss_s", "Records lost", "seconds", none="none",
         meaning="How long until retention deletes records that the group has not read; no value: "
-        "it does not."),
+        "none."),
     Figure("consumers_wanted", "Consumers needed", "consumers",
-        "The fewest consumers that would be in time at the present load; no value: not known, "
-        "or more consumers do not help."),
-    # Of a group, as measured.
+        "Fewest consumers that keep up with the present load; no value: not known, or more "
+        "consumers do not help."),
+    # Measured for a group.
     Figure("lag", "Lag", "records",
         "Records that the group has yet to read, by the rule of KAFKA-5337."),
     Figure("behind_now_s", "Behind now", "seconds",
@@ -86,8 +86,8 @@ _ALL: Final = (
     Figure("lag_max_now", "Most loaded consumer now", "records",
         "Lag of the most loaded consumer at the last look."),
     Figure("rebalances", "Rebalances", "",
-        "Looks that saw other owners, members, topics or counts than the look before."),
-    # Of an assignment: the group's, a candidate's, a plan's.
+        "Looks with other owners, members, topics or partition counts than the look before."),
+    # Of an assignment: the present one, a candidate or a plan.
     Figure("count_min", "Fewest partitions", "partitions", "Fewest partitions of a consumer."),
     Figure("count_max", "Most partitions", "partitions", "Most partitions of a consumer."),
     Figure("balance_score", "Balance score", "",
@@ -97,15 +97,15 @@ _ALL: Final = (
     Figure("lag_mean", "Mean load", "records", "Records that a consumer has to read, on average."),
     Figure("lag_lower_bound", "Lower bound", "records",
         "No assignment has a most loaded consumer below this."),
-    Figure("gap", "Over bound", "share", "How far lag_max is above its lower bound; 0: best."),
+    Figure("gap", "Over bound", "share", "How far lag_max is above its lower bound; 0 is best."),
     Figure("imbalance", "Imbalance", "ratio",
-        "Load of the most loaded consumer over the mean of all; 1 is even."),
+        "Load of the most loaded consumer, divided by the mean of all; 1 is even."),
     Figure("kept", "Kept", "partitions", "Partitions that stay with their owner."),
     Figure("moved", "Moved", "partitions", "Partitions taken from an owner that is present."),
     Figure("placed", "Placed", "partitions",
         "Partitions without an owner, or whose owner is gone, that get one."),
     Figure("topic_spread", "Worst topic", "ratio",
-        "The worst topic's largest share on one consumer over its even share; 1 is even."),
+        "Largest share of a topic on one consumer, divided by the even share; 1 is even."),
     Figure("rack_gb_per_day", "From other racks, a day", "gigabytes a day",
         "Gigabytes a day that consumers read from other racks, on average."),
     Figure("rack_cost_per_day", "Cost of that, a day", "money a day",
@@ -119,16 +119,16 @@ _ALL: Final = (
     Figure("arrival_rate", "Arriving", "records a second", "Records written a second."),
     Figure("consumption_rate", "Read", "records a second", "Records read a second."),
     Figure("lost", "Lost", "records", "Records deleted before the group read them."),
-    Figure("cost", "Cost", "ratio", "What a record takes, in records of the group's usual kind."),
-    Figure("work", "Work", "records a second",
-        "What arrives a second, times the cost: in records of the usual kind."),
+    Figure("cost", "Cost", "ratio",
+        "Time that a record takes, divided by the time of the group's usual records."),
+    Figure("work", "Work", "records a second", "Arrival rate times cost."),
     Figure("records_per_s", "Capacity", "records a second",
-        "Records a second that a member can do, or can do at least."),
+        "Records a second that a member can read, or at least can read."),
 )
 # fmt: on
 FIGURES: Final[Mapping[str, Figure]] = {figure.name: figure for figure in _ALL}
 
-#: Suffixes of column names, and their meaning; views.sql has the same.
+#: Suffixes of column names and their meaning; views.sql uses the same.
 _WHICH: Final = {
     "first": "First of the day",
     "last": "Last of the day",
@@ -140,7 +140,7 @@ _WHICH: Final = {
 
 
 def figure(column: str) -> Figure:
-    """Return the figure in a column, also for columns of a day or around a plan.
+    """Return the figure of a column, whose name may have a suffix for a day or a plan.
 
     Examples
     --------
@@ -167,7 +167,7 @@ def adherence(as_planned: int, planned: int) -> float | None:
 
 
 def imbalance(metrics: Mapping[str, Any]) -> float | None:
-    """Return the most loaded consumer's load divided by the mean; None if nobody has any load.
+    """Return the most loaded consumer's load divided by the mean; None if there is no load.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """What Kafka tells of consumer groups: their members, what those own, and where logs stand.
 
-Belongs here: values. Does not: asking for them (`fairlead.kafka`), nor the table that they are
-written into (`samples`).
+Belongs here: values. Does not: asking brokers for them (`fairlead.kafka`), nor the table made of
+them (`samples`).
 """
 
 from collections.abc import Mapping, Sequence

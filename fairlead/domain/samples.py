@@ -1,4 +1,4 @@
-"""The table of samples: where consumer groups stood at a moment, one row a group.
+"""The table of samples: the state of consumer groups, one row per group and moment.
 
 Belongs here: the columns, filling them from what brokers answered, and reading them partition by
 partition. Does not: asking brokers (`fairlead.kafka.gateway`), keeping samples
@@ -61,7 +61,7 @@ COLUMNS: Final = (
         "sample_id", pa.string(), "id of the sample, the same for all its groups; sorts by time"
     ),
     Column("at", _TIME, "when the end offsets were asked for"),
-    Column("state", pa.string(), "of the group, as its coordinator says: `Stable`, `Empty`, ..."),
+    Column("state", pa.string(), "state of the group: `Stable`, `Empty`, ..."),
     Column("protocol", pa.string(), "name of the assignor in use"),
     Column("group_type", pa.string(), "`classic` or `consumer`"),
     Column("error", pa.string(), "why the group cannot be planned; null if it can be planned"),
@@ -75,23 +75,23 @@ COLUMNS: Final = (
     Column("racks", pa.list_(_TEXTS), "sets of racks to fetch from; null: nothing is known"),
     Column("rack_set", _NUMBERS, "place in `racks` for each partition; -1: not known"),
     Column("log_bytes", _OFFSETS, "size of each partition's log in bytes; -1: not known"),
-    Column("owner", _NUMBERS, "place in `members` for each partition; -1: nobody, or not known"),
+    Column("owner", _NUMBERS, "place in `members` for each partition; -1: no owner, or not known"),
     Column("members", _TEXTS, "names that plans use, ascending"),
-    Column("member_ids", _TEXTS, "member id of each member, as the coordinator knows it"),
+    Column("member_ids", _TEXTS, "member id of each member, from the coordinator"),
     Column("client_ids", _TEXTS, "`client.id` of each member"),
     Column("instance_ids", _TEXTS, "`group.instance.id` of each member; null: it is not static"),
     Column("member_racks", _TEXTS, "`client.rack` of each member; null: not known"),
     Column("generations", _NUMBERS, "generation or epoch that each member reports; null: none"),
     Column("subscriptions", pa.list_(_TEXTS), "topics that each member subscribes to"),
 )
-"""All columns, each defined only here. Lists by partition go topic by topic."""
+"""All columns. Lists with a value per partition are ordered by topic."""
 SAMPLES: Final = pa.schema([(column.name, column.kind) for column in COLUMNS])
-#: The columns that are read of samples before the newest one.
+#: The columns that are read of a group's earlier samples.
 HISTORY: Final = [
     *("group", "sample_id", "at", "error", "topics", "counts", "begin", "end", "committed"),
     *("stable_end", "racks", "rack_set", "log_bytes", "members", "owner"),
 ]
-#: The columns with one value a member, and what a `LiveMember` calls them.
+#: Columns with one value per member, and their names in `LiveMember`.
 _OF_MEMBERS: Final = {
     "members": "name",
     "member_ids": "member_id",
@@ -115,10 +115,10 @@ class GroupSnapshot:
     snapshot_at
         When the end offsets were asked for; time-zone-aware.
     spread_s
-        Seconds from the first committed offset asked for to the last end offset received: how far
+        Seconds from the first request for a commit to the last answer with an end offset: how far
         apart in time the offsets of one row can be.
     samples
-        Of the schema `SAMPLES`, ascending by group.
+        Table of the schema `SAMPLES`, ascending by group.
     """
 
     snapshot_id: str
@@ -133,17 +133,17 @@ def new_snapshot_id(at: datetime) -> str:
 
 
 def snapshot_id_at(at: datetime) -> str:
-    """Return the first part of the ids of that moment; ids of earlier samples sort before it."""
+    """Return the first part of an id; ids of samples before `at` sort before it."""
     return f"{at:%Y%m%dT%H%M%S.%fZ}"
 
 
 def taken_at(snapshot_id: str) -> datetime:
-    """Return when a sample was taken, by its id.
+    """Return the time of a sample, from its id.
 
     Raises
     ------
     ValueError
-        It is not such an id.
+        The text is not the id of a sample.
 
     Examples
     --------
@@ -163,20 +163,20 @@ def samples_of(
     log: LogOffsets,
     sources: FetchSources | None = None,
 ) -> pa.Table:
-    """Write what brokers answered as rows of the table.
+    """Return the answers of brokers as rows of the table.
 
     Parameters
     ----------
     descriptions, committed
-        By group: its description; its commits, if they could be read.
+        Group to description; group to commits, if those could be read.
     log
         Begin and end offsets of all partitions of the topics involved.
     sources
-        The racks to fetch the same partitions from; None: not asked for.
+        The racks to fetch these partitions from; None if not asked for.
 
     Returns
     -------
-    Of the schema `SAMPLES`, ascending by group. Commits of partitions that do not exist any more
+    A table of the schema `SAMPLES`, ascending by group. Commits of partitions that no longer exist
     are left out. A group that could not be described has no members.
     """
     names = sorted(descriptions)
@@ -222,7 +222,7 @@ def _topics(found: GroupDescription, commits: CommittedOffsets, log: LogOffsets)
 
 
 def _problem(found: GroupDescription, log: LogOffsets) -> str | None:
-    """Return why a group cannot be planned, its own reason first; None: it can be planned."""
+    """Return why a group cannot be planned: its own error, or a topic's; None if it can."""
     if found.error:
         return found.error
     subscribed = {topic for member in found.members for topic in member.topics}
@@ -236,7 +236,7 @@ def _committed(
     starts: Codes,
     committed: Mapping[str, CommittedOffsets],
 ) -> Codes:
-    """Return the committed offset of each partition of the blocks."""
+    """Return the committed offset of each partition; a block is a group's topic."""
     offsets = np.full(int(starts[-1]), NONE, dtype=np.int64)
     ends = starts.tolist()
     for (group, topic), start, end in zip(blocks, ends, ends[1:], strict=False):
@@ -253,7 +253,7 @@ def _owners(
     by_topic: Codes,
     starts: Codes,
 ) -> npt.NDArray[np.int32]:
-    """Return the owner of each partition by the members' claims; -1 if claims contradict."""
+    """Return the owner of each partition, from what members report; -1 if they contradict."""
     partitions, members, generations = [], [], []
     for found, mine, first in zip(groups, topics, by_topic.tolist(), strict=False):
         block = {topic: first + number for number, topic in enumerate(mine)}
@@ -279,7 +279,7 @@ def _generation(member: LiveMember) -> int:
 
 
 def _sources(sources: FetchSources | None, index: Codes, starts: Codes) -> dict[str, pa.Array]:
-    """Return the columns of racks and log sizes; null for groups of which none is known."""
+    """Return the columns of racks and log sizes; null for groups without any known."""
     groups = starts.size - 1
     if sources is None:
         return {
@@ -302,12 +302,12 @@ def _sources(sources: FetchSources | None, index: Codes, starts: Codes) -> dict[
 
 
 def with_stable_end(samples: pa.Table, stable: Codes) -> pa.Table:
-    """Return samples with the last stable offset of each partition.
+    """Return samples with last stable offsets added.
 
     Parameters
     ----------
     samples
-        P partitions in all.
+        P partitions over all rows.
     stable
         int64 of shape (P,); -1: not read.
     """
@@ -325,7 +325,7 @@ def flat(lists: pa.ChunkedArray) -> npt.NDArray[Any]:
 
 
 def list_starts(lists: pa.ChunkedArray) -> Codes:
-    """Return the offsets of each row's values in `flat`, int64 of shape (rows + 1,)."""
+    """Return where each row's values begin in `flat`, and the end: int64 of shape (rows + 1,)."""
     offsets = as_array(lists).offsets.to_numpy()
     begins: Codes = (offsets - offsets[0]).astype(np.int64)
     return begins
@@ -336,8 +336,8 @@ def by_partition(samples: pa.Table) -> pa.Table:
 
     Returns
     -------
-    Columns group, topic, partition, begin, end, committed (-1: not known) and member (null: nobody
-    owns it, or it is not known).
+    Columns group, topic, partition, begin, end, committed (-1: not known) and member (null: no
+    owner, or not known).
 
     Examples
     --------
@@ -365,12 +365,12 @@ def by_partition(samples: pa.Table) -> pa.Table:
 
 
 def ownership(row: Mapping[str, Any]) -> dict[str, dict[str, list[int]]]:
-    """Return the partitions of each member, also of members without any: member to topic to list.
+    """Return member to topic to partitions; a member without partitions has no topics.
 
     Parameters
     ----------
     row
-        Of the schema `SAMPLES`: topics, counts, members and owner.
+        A row of `SAMPLES`: topics, counts, members and owner.
 
     Examples
     --------

@@ -184,9 +184,9 @@ class KafkaGateway:
     ) -> GroupSnapshot:
         """Take a snapshot of groups: members, then committed, begin and end offsets.
 
-        What is wrong with one group is in its row, and concerns no other group. A topic or
-        partition that is deleted meanwhile is left out; partitions that are added meanwhile are in
-        the next snapshot.
+        An error of one group is in its row and does not affect other groups. A topic or partition
+        that is deleted meanwhile is left out; partitions that are added meanwhile are in the next
+        snapshot.
 
         Parameters
         ----------
@@ -197,8 +197,8 @@ class KafkaGateway:
         patience_s
             How long groups that are in a rebalance are waited for, all together, in seconds.
         before
-            The sample before, of the schema `SAMPLES`, each group once at most: the last stable
-            offset is read of partitions whose commit is still the same. None: of no partition.
+            The sample before, at most one row per group. If a partition's commit is still the
+            same, its last stable offset is read. None: no last stable offset is read.
         progress
             Called with a line for the user at the end of each phase, and every few seconds.
 

@@ -1,6 +1,6 @@
-"""The last stable offset of partitions whose commit stands still.
+"""The last stable offset of partitions whose commit does not advance.
 
-Belongs here: which partitions stand still, and asking for their last stable offset. Does not: where
+Belongs here: finding these partitions, and asking for their last stable offset. Does not: where
 logs begin and end (`offsets`), nor what a stable end means (`fairlead.domain.judgement.looks`).
 """
 
@@ -19,16 +19,16 @@ _KEYS = ["group", "topic", "partition", "committed"]
 def with_stable_ends(
     admin: AdminClient, samples: pa.Table, before: pa.Table, timeout_s: float
 ) -> pa.Table:
-    """Return samples with the last stable offset of each partition that stands still.
+    """Return samples with the last stable offset of partitions whose commit does not advance.
 
-    It stands still if its commit is that of the sample before, though records wait behind it.
+    Their commit is the same as in the sample before, and there are records after it.
 
     Parameters
     ----------
     samples
-        Of the schema `SAMPLES`.
+        Table of the schema `SAMPLES`.
     before
-        The sample before, each group once at most; the columns `HISTORY` are enough.
+        The sample before, at most one row per group; the columns `HISTORY` are enough.
 
     Raises
     ------
@@ -59,7 +59,7 @@ def with_stable_ends(
 
 
 def _waiting(partitions: pa.Table) -> pa.Table:
-    """Return the partitions with records behind the commit."""
+    """Return the partitions with records after the commit."""
     begin, committed = partitions["begin"], partitions["committed"]
     position = pc.if_else(pc.less(committed, 0), begin, committed)
     known = pc.greater_equal(begin, 0)

@@ -1,4 +1,4 @@
-"""Controllers: what decides which member reads which partition.
+"""Controllers, which decide which member reads which partition in a simulation.
 
 Belongs here: what a controller is, and what followers do with plans. Does not: any that decides
 (`fairlead.surfaces.backtest.replay`).

@@ -1,10 +1,10 @@
 """Dealing groups out to Spark tasks.
 
-Belongs here: which task a group goes to, what a task reads of its groups, and starting the tasks.
-Does not: what a task does (`lag`, `planning`).
+Belongs here: assigning groups to tasks, reading a task's samples, and starting the tasks. Does not:
+what a task computes (`lag`, `planning`).
 
-A task reads its groups' stretch of the warehouse and writes its part of a table by itself: nothing
-is shuffled, and no row goes through the JVM.
+A task reads its groups from the warehouse and writes its own part of a table: nothing is shuffled,
+and no row goes through the JVM.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -20,19 +20,19 @@ from fairlead.spark.warehouse import Parts, Warehouse
 if TYPE_CHECKING:  # `fairlead plan` imports this module, and must not wait for Spark
     from pyspark.sql import SparkSession
 
-#: Most groups in one task: limits what a task reads at once.
+#: Maximum number of groups per task, which limits what a task reads at once.
 GROUPS_IN_TASK: Final = 512
 
 
 def deal_snapshot(spark: "SparkSession", warehouse: Warehouse, snapshot_id: str) -> dict[str, int]:
-    """Assign each group of a snapshot to a task; group to task.
+    """Return the number of the task for each group of a snapshot.
 
     The number of tasks is `spark.sql.shuffle.partitions`. A large group gets an additional task.
 
     Raises
     ------
     FileNotFoundError
-        The archive does not have the whole snapshot any more.
+        The archive no longer has the whole snapshot.
     """
     groups = warehouse.load("groups", snapshot_id, columns=["group"])["group"].to_pylist()
     sample = LookArchive(warehouse.path).sample(snapshot_id, groups, ["group", "end"])
@@ -45,17 +45,17 @@ def deal_snapshot(spark: "SparkSession", warehouse: Warehouse, snapshot_id: str)
 def samples_until(
     path: str, snapshot_id: str, length: timedelta, groups: Sequence[str]
 ) -> dict[str, pa.Table]:
-    """Read the samples of some groups so far back, by time, the snapshot as the last.
+    """Return each group's samples, by time, from `length` before the snapshot up to it.
 
     Parameters
     ----------
     path
-        Of the warehouse.
+        The path of the warehouse.
 
     Raises
     ------
     FileNotFoundError
-        The archive does not have the snapshot of all these groups any more.
+        The archive no longer has the snapshot of all these groups.
     """
     archive = LookArchive(path)
     return with_history(archive, archive.sample(snapshot_id, groups), length)
@@ -98,12 +98,12 @@ def deal(sizes: Mapping[str, int], tasks: int) -> dict[str, int]:
 def in_tasks(
     spark: "SparkSession", tasks: int, work: Callable[[int], Iterable[pa.RecordBatch]], parts: Parts
 ) -> None:
-    """Do work in so many tasks, each of which writes a part of a table.
+    """Run `work` in Spark tasks; each writes a part of a table.
 
     Parameters
     ----------
     tasks
-        How many.
+        Number of tasks.
     work
         Task number to rows; runs on executors.
     parts
@@ -116,7 +116,7 @@ def in_tasks(
                 parts.write(task, work(task))
             yield batch.slice(0, 0)  # a DataFrame has rows
 
-    if not tasks:  # readers find an empty table
+    if not tasks:  # so that readers find an empty table
         parts.write(0, ())
         return
     spark.range(0, tasks, 1, tasks).mapInArrow(write, "id long").collect()

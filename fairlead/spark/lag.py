@@ -1,6 +1,6 @@
 """Lag of every partition of a snapshot, computed in Spark from samples.
 
-Belongs here: dealing groups out, reading their samples, the columns. Does not: what lag, rates and
+Belongs here: the columns, and computing them task by task. Does not: what lag, rates and
 status are (`fairlead.domain.looks.lag`), nor planning (`candidates`).
 """
 
@@ -42,7 +42,7 @@ LAG: Final = pa.schema(
         "status": pa.string(),
     }
 )
-"""One row a partition that could be read: lag in records, rates in records a second.
+"""One row per partition that could be read: lag in records, rates in records a second.
 
 Null values: `member` if nobody owns the partition or the owner is not known; a rate or `time_lag_s`
 if samples do not show it; `lost_at` if `lost` is 0; `status` if the group has left the topic.
@@ -92,7 +92,7 @@ def lag_of(samples: Mapping[str, pa.Table], latest: Collection[str] = ()) -> pa.
     Parameters
     ----------
     samples
-        Group to its samples, by time, the snapshot as the last.
+        Group to its samples, by time; the last is the snapshot.
     latest
         Groups whose consumers start at the log's end without a commit (`auto.offset.reset`).
 
@@ -159,5 +159,5 @@ def _left(newest: pa.Table) -> npt.NDArray[np.bool_]:
 
 
 def _moments(seconds: npt.NDArray[np.float64]) -> npt.NDArray[np.datetime64]:
-    """Return moments as Arrow takes them; the epoch for those that are not known."""
+    """Convert seconds since the epoch for Arrow; those that are not known become the epoch."""
     return np.rint(np.nan_to_num(seconds) * MICROSECONDS).astype("datetime64[us]")

@@ -104,7 +104,7 @@ QUESTIONS: Final = pa.schema(
         "capacities": _CAPACITIES,
     }
 )
-"""One row a group, by task and name: what is known of it from before."""
+"""One row per group, by task and name: its task, and what Postgres remembers of it."""
 
 #: Groups whose rows are handed on at once.
 _AT_ONCE: Final = 200
@@ -118,9 +118,9 @@ def plan_task(
     Parameters
     ----------
     path
-        Of the warehouse.
+        The path of the warehouse.
     options
-        Group to how it is planned.
+        Group to the options of its policy.
 
     Yields
     ------
@@ -144,7 +144,7 @@ def as_batch(rows: Sequence[Row]) -> pa.RecordBatch:
 
 
 def _groups(path: str, snapshot_id: str, task: int) -> Iterator[Group]:
-    """Read what is known of a task's groups."""
+    """Yield the groups of a task, with samples and memory."""
     rows = Warehouse(path).load("questions", snapshot_id, [("task", "==", task)]).to_pylist()
     samples: dict[str, pa.Table] = {}
     for remembered in (True, False):

@@ -1,8 +1,8 @@
 """The warehouse: snapshots and what was computed from them, as Parquet under one path.
 
 Belongs here: where tables are kept, writing them whole, reading them back, and which snapshot a
-step or a task is about. Does not: what is in the tables (`lag`, `planning`), what a snapshot has
-seen, which is a sample (`fairlead.archive`).
+step or a task is about. Does not: what is in the tables (`lag`, `planning`), nor samples
+(`fairlead.archive`).
 
 A table is `PATH/TABLE/SNAPSHOT_ID/`. Groups are a sorted column within it, not folders: a folder a
 group costs milliseconds, and a snapshot can cover thousands.
@@ -97,12 +97,12 @@ class Warehouse:
         return self._path
 
     def write_snapshot(self, snapshot: GroupSnapshot, cohorts: Mapping[str, str]) -> None:
-        """Write a snapshot: the sample, then its groups. Without its groups it does not count.
+        """Write a snapshot: its sample, then its groups. Readers ignore a sample without groups.
 
         Parameters
         ----------
         cohorts
-            Group to cohort; a group that is missing is a cohort of its own.
+            Group to cohort; a missing group is a cohort of its own.
         """
         samples, snapshot_id = snapshot.samples, snapshot.snapshot_id
         LookArchive(self._path).append(samples, snapshot_id)
@@ -111,12 +111,12 @@ class Warehouse:
         self.write("groups", snapshot_id, pa.table(columns, schema=_GROUPS))
 
     def samples(self, recent: "Recent") -> pa.Table:
-        """Return the samples of a step's groups in a snapshot, of the schema `SAMPLES`.
+        """Return the sample of a step's groups, a table of the schema `SAMPLES`.
 
         Raises
         ------
         FileNotFoundError
-            The archive does not have all of them any more.
+            The archive no longer has all of them.
         """
         return LookArchive(self._path).sample(recent.snapshot_id, recent.groups)
 

@@ -1,4 +1,4 @@
-"""Links between what people look at: a group's page, a review, an asset, a job's launchpad.
+"""Addresses of what people look at: a group's page, a review, an asset, a job's launchpad.
 
 Belongs here: how addresses are put together. Does not: who serves them (`web`, Dagster), or how a
 page or a plan's metadata words them.
@@ -20,7 +20,7 @@ def page_url(web: WebSettings, group: str, version: int | None = None) -> str | 
 
     Returns
     -------
-    None: no setting says where pages are served.
+    None if no setting has the address of the pages.
 
     Examples
     --------

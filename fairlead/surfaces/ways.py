@@ -1,6 +1,6 @@
 """How a person approves or rejects a version, by the hash of the document that is shown.
 
-Belongs here: commands and links, quoted so that they work as they stand. Does not: whether they are
+Belongs here: commands and links, quoted so that they can be copied. Does not: whether they are
 offered (the review, what assets show).
 """
 
@@ -11,22 +11,22 @@ from fairlead.common.commands import shell_join, sql_call, sql_literal
 from fairlead.domain.records import StoredPlan
 from fairlead.surfaces.links import launchpad_url
 
-#: Two words, so that it is quoted: whoever puts a reason there sees how.
+#: Placeholder for a reason. Two words, so that it is quoted, as the reason must be.
 _WHY: Final = "say why"
 
 
 @dataclass(frozen=True)
 class Way:
-    """One step, in every way it can be taken.
+    """The ways to do one thing to a plan.
 
     Parameters
     ----------
     verb
-        What it does.
+        What they do.
     command, statement
         For a shell; for psql.
     launchpad
-        Address in the Dagster UI; None where it is not known, or would be refused.
+        Address in the Dagster UI; None if it is not known or would be refused.
     """
 
     verb: str
@@ -43,7 +43,7 @@ def approve(plan: StoredPlan, dagster_url: str | None) -> Way:
     Parameters
     ----------
     dagster_url
-        Where the Dagster UI is reached; "" for a link inside it; None: it is not known.
+        Address of the Dagster UI; "" for a link inside it; None if not known.
     """
     url = None
     if dagster_url is not None and not plan.four_eyes:
@@ -78,6 +78,6 @@ def _configured(plan: StoredPlan) -> dict[str, str | int]:
 
 def _command(step: str, plan: StoredPlan, *options: str) -> str:
     named = [plan.group, str(plan.version)]
-    if plan.group.startswith("-"):  # a group may be called like an option
+    if plan.group.startswith("-"):  # a name that looks like an option
         return shell_join(["fairlead", "plans", step, *options, "--", *named])
     return shell_join(["fairlead", "plans", step, *named, *options])

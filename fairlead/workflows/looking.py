@@ -127,7 +127,7 @@ def take(
 
 
 def _before(archive: LookArchive, groups: Sequence[str]) -> pa.Table:
-    """Return the newest sample of each group; nothing where the archive cannot be listed."""
+    """Return the newest sample of each group; empty if the archive cannot be listed."""
     try:
         return archive.newest(groups)
     except FileSystemError as error:

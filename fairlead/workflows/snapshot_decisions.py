@@ -32,11 +32,11 @@ def decide_on(
     Returns
     -------
     outcomes, samples
-        One a group; and what the snapshot has seen of them.
+        One outcome per group, and the sample of these groups.
 
     Notes
     -----
-    While the database takes some decisions, the next ones are laid out.
+    While the database stores some decisions, the next ones are prepared.
     """
     samples = warehouse.samples(recent)
     candidates = warehouse.load("candidates", recent.snapshot_id)

@@ -14,10 +14,10 @@ PAGE: Final = DOCS / "figures.md"
 _HEAD: Final = """\
 # Figures
 
-What does a figure mean? The name is a column in SQL and a key in JSON; the label is its heading on
-pages, in tables of commands and in Dagster. In SQL, `_before`, `_predicted` and `_achieved` stand
-for before a plan, as the plan predicts, and as last measured under it; `_first`, `_last` and
-`_worst` are of a day. "No value" is null in SQL and JSON, and a missing sample in metrics.
+What does a figure mean? The name is a column in SQL and a key in JSON. The label is its heading on
+pages, in tables of commands and in Dagster. Column names in SQL may have a suffix: `_before` a
+plan, `_predicted` by it, `_achieved` when last measured under it; `_first`, `_last` and `_worst` of
+a day. "No value" is null in SQL and JSON, and a missing sample in metrics.
 
 | name | label | unit | meaning |
 | --- | --- | --- | --- |
@@ -28,8 +28,8 @@ _COLUMNS: Final = """\
 
 ## The columns of samples
 
-What is in the Parquet files of the folder `looks`? One row a group and moment. Lists by partition
-go topic by topic.
+What is in the Parquet files of the folder `looks`? One row per group and moment. Lists with a value
+per partition are ordered by topic.
 
 | column | type | what it holds |
 | --- | --- | --- |
@@ -37,7 +37,7 @@ go topic by topic.
 
 
 def figures_page() -> str:
-    """Return the page: a row a figure, then a row a column."""
+    """Return the page: one row per figure, then one row per column of samples."""
     rows = (
         f"| `{figure.name}` | {figure.label} | {figure.unit} | {figure.meaning} |\n"
         for figure in FIGURES.values()

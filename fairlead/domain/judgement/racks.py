@@ -75,7 +75,7 @@ class RackTraffic:
         return self.daily_gb(self.between(owner))
 
     def daily_gb(self, per_s: float) -> float | None:
-        """Return so much a second in gigabytes a day; None: sizes are not known."""
+        """Convert bytes a second to gigabytes a day; None if sizes are not known."""
         return per_s * _DAY_S / _GIGABYTE if self.in_bytes else None
 
     def said(self, before: Int32, after: Int32, price_per_gb: float | None = None) -> str:
@@ -102,7 +102,7 @@ def average_bytes(log_bytes: Int64, begin: Int64, end: Int64) -> Float64:
 
 
 def cost_per_day(gb_per_day: float | None, price_per_gb: float | None) -> float | None:
-    """Return what gigabytes a day from other racks cost a day; None: one of the two is unknown."""
+    """Return the daily cost of traffic from other racks; None if traffic or price is unknown."""
     return None if gb_per_day is None or price_per_gb is None else gb_per_day * price_per_gb
 
 

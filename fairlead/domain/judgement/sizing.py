@@ -96,7 +96,7 @@ def fastest_readers(problem: Problem, speeds: Float64) -> Float64:
 
 
 def partitions_wanted(problem: Problem, place: int, load: float, room: float) -> int:
-    """Return how many partitions a topic needs for none to get more than `room` of its load."""
+    """Return how many partitions a topic needs so that none gets more than `room` of the load."""
     count = int(problem.partition_counts[problem.topic_of[place]])
     return count * ceil(load / max(room, SLACK))
 
@@ -139,7 +139,7 @@ def _why(
 
 
 def _too_large(problem: Problem, outlook: Outlook, place: int, headroom: float) -> str:
-    """Say what would help a partition that its topic's fastest consumer cannot read in time."""
+    """Describe what helps a partition that its topic's fastest consumer cannot keep up with."""
     topic, partition = problem.partition_name(place)
     of_topic, load = problem.topic_of[place], float(outlook.arrivals[place])
     fastest = float(fastest_readers(problem, outlook.capacities)[of_topic])

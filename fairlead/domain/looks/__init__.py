@@ -1,7 +1,7 @@
-"""Samples of groups, laid out for computing.
+"""Samples of groups as arrays, for the analysis.
 
-`arrays` lays a group's samples out; `lag` says how far behind partitions are; `questions` asks the
-judgement.
+`arrays` makes arrays of a group's samples, `lag` computes how far behind partitions are, and
+`questions` makes the input of the judgement.
 """
 
 from datetime import timedelta

@@ -37,7 +37,7 @@ def looks_of(
     latest: bool = False,
     every: bool = False,
 ) -> Looks:
-    """Lay a group's samples out over some partitions.
+    """Return a group's samples as arrays of samples x partitions.
 
     Samples may come in any order, and more than once. Unless `every` is set, the result has each
     sample of the last hour, and one per 15 minutes of the rest of the last day.
@@ -45,17 +45,16 @@ def looks_of(
     Parameters
     ----------
     rows
-        One group's rows of the schema `fairlead.domain.samples.SAMPLES`, one at least. The newest
-        is now.
+        One group's rows of the schema `fairlead.domain.samples.SAMPLES`, at least one.
     topics, counts
-        Those that are read now, with their numbers of partitions, as `Problem` has them. What a
-        look says of other topics is left out; what it does not know is -1.
+        The topics to include, with their numbers of partitions, as in `Problem`. Values that a
+        sample does not have are -1.
     members
-        Those of now; others who ever owned something follow them.
+        The first members of the result; others that ever owned a partition follow.
     latest
         Whether consumers without a commit start at the log's end.
     every
-        Take every sample, however old. They must be in order, each moment once.
+        Include every sample. Samples must be in order of time, without repetitions.
     """
     rows = rows.select(_READ)
     if not every:
@@ -100,9 +99,9 @@ def all_topics(rows: pa.Table, *, latest: bool = False) -> Looks:
 
 
 def alike(looks: Mapping[str, Looks]) -> Iterator[tuple[list[str], Looks]]:
-    """Yield groups that were sampled at the same times, with their samples side by side.
+    """Yield groups that were sampled at the same times, with their arrays side by side.
 
-    What is computed of all partitions at once takes less time than group by group.
+    Computing all partitions at once is faster than computing group by group.
     """
     groups: dict[tuple[bytes, bool], list[str]] = {}
     for group, its in looks.items():
@@ -112,7 +111,7 @@ def alike(looks: Mapping[str, Looks]) -> Iterator[tuple[list[str], Looks]]:
 
 
 def _stable_ends(rows: pa.Table) -> Int64:
-    """Return the stable end of each partition of each sample, -1 where it was not read."""
+    """Return the stable end of each partition of each sample; -1 if it was not read."""
     ends = list_starts(rows["end"])
     stable = np.full(int(ends[-1]), NONE, dtype=np.int64)
     read = as_array(rows["stable_end"]).is_valid().to_numpy(zero_copy_only=False)

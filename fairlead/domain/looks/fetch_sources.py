@@ -43,7 +43,7 @@ def sources_of(looks: pa.Table, topics: Sequence[str], counts: Mapping[str, int]
     Parameters
     ----------
     looks
-        One group's rows of the schema `SAMPLES`, one at least, by time.
+        One group's rows of the schema `SAMPLES`, at least one, by time.
     topics, counts
         Those that are read now, in the order of the arrays, and their numbers of partitions.
     """

@@ -84,7 +84,7 @@ class Group:
     Parameters
     ----------
     samples
-        Of the schema `fairlead.domain.samples.SAMPLES`, one at least, by time; the last is now.
+        Rows of the schema `fairlead.domain.samples.SAMPLES`, at least one, by time.
     capacities
         The remembered speeds of its members.
     changes
@@ -97,7 +97,7 @@ class Group:
 
     @cached_property
     def now(self) -> Mapping[str, Any]:
-        """The last sample, without offsets: values by column."""
+        """The newest sample, without offsets: column to value."""
         last = self.samples.slice(self.samples.num_rows - 1).select(_NOW)
         row: Mapping[str, Any] = last.to_pylist()[0]
         return row
@@ -194,7 +194,7 @@ def question_about(group: Group, planning: PlanningOptions) -> Question:
 
 def _eager(now: Mapping[str, Any]) -> bool:
     """Whether every partition of a group stands still at each rebalance, as far as Kafka tells."""
-    if now["group_type"] != CLASSIC:  # only what moves is revoked
+    if now["group_type"] != CLASSIC:  # only partitions that move are revoked
         return False
     protocol = now["protocol"]
     if protocol == _FOLLOWING:  # cooperative followers say which generation they own from

@@ -49,7 +49,7 @@ class Base(DeclarativeBase):
     }
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Make a table of a model; its docstring and its figures' meanings become comments."""
+        """Create a model's table; comments come from its docstring and the meanings of figures."""
         super().__init_subclass__(**options)
         table = cast("Table", cls.__table__)
         table.comment = cls.__doc__

@@ -1,7 +1,6 @@
-"""Backtest: replay the samples that are kept of a group, with another assignor or policy in charge.
+"""Backtest: replay the samples of a group with another assignor or policy.
 
-`recording` makes a world of a group's samples: what arrived, who was there, and by `speeds` how
-fast members were. `replay` puts an assignor or a policy in charge of it; `spark` reads the
-samples from the archive and replays all of them, one a task; `report` condenses the results,
-`plot` draws them.
+`recording` turns samples into a simulated world: arrivals, members and, from `speeds`, how fast
+members were. `replay` runs an assignor or a policy in it; `spark` reads the samples from the
+archive and runs one replay per task; `report` summarises the results, `plot` draws them.
 """

@@ -1,6 +1,6 @@
-"""What would have come of plans that are only observed: each day, as it was and as planned.
+"""The effect that plans of observed groups would have had: each day as it was and as planned.
 
-Belongs here: the looks of a day as a recording, and the figures of its replay. Does not: the replay
+Belongs here: replaying the samples of a day, and its figures. Does not: the replay
 (`replay`), nor where figures are kept (`fairlead.store.observed_plans`).
 """
 
@@ -21,9 +21,9 @@ from fairlead.surfaces.backtest.replay import RECORDED, Stretch, replay
 
 _log = logging.getLogger(__name__)
 
-#: A day is replayed anew so often, where a planning run is at the group.
+#: Shortest time between two replays of a day; planning runs of the group replay it.
 EVERY: Final = timedelta(hours=1)
-#: Fewer looks tell nothing of speeds.
+#: Minimum number of samples; fewer do not show speeds.
 LEAST: Final = 6
 
 
@@ -34,14 +34,14 @@ def observe(
     policies: Sequence[Policy],
     now: datetime,
 ) -> None:
-    """Replay the day of each group that is observed, and that before it where it is not complete.
+    """Replay today for each observed group, and yesterday if it is not complete.
 
-    What is wrong with a group is said in the log, and concerns no other.
+    An error of one group is logged and does not affect other groups.
 
     Parameters
     ----------
     samples
-        Of all groups of a run.
+        The snapshot of all groups of a run.
     now
         Time-zone-aware.
     """
@@ -59,7 +59,7 @@ def observe(
 def _days(
     archive: LookArchive, group: str, now: datetime, *, policy: Policy, last: ObservedDay | None
 ) -> Iterator[ObservedDay]:
-    """Yield the days that are to be replayed: today's once an hour, and yesterday's to its end."""
+    """Yield the results for today, once an hour, and for the whole of yesterday."""
     today = now.astimezone(UTC).date()
     if last is not None and last.day == today and now - last.until < EVERY:
         return
@@ -73,14 +73,14 @@ def _days(
 
 
 def of_day(day: date, samples: pa.Table, policy: Policy) -> ObservedDay | None:
-    """Return what plans would have brought on a day; None: too few samples could be replayed.
+    """Return the effect plans would have had on a day; None if too few samples can be replayed.
 
     Parameters
     ----------
     samples
         Of one group and day, by time.
     policy
-        The group's. It is replayed as if it were not observed.
+        The group's policy. It is replayed as if plans were published.
     """
     samples, _ = replayable(samples)
     if samples.num_rows < LEAST:

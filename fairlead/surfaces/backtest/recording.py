@@ -1,9 +1,9 @@
-"""A recorded group as a world that can be lived through again: what arrived, and who was there.
+"""A recorded group as a simulated world: what arrived, and which members were present.
 
 Belongs here: from samples to arrays. Does not: how fast members were (`speeds`), reading samples
-(`spark`), nor deciding about the world (`replay`). Pure.
+(`spark`), nor running assignors in the world (`replay`). Pure.
 
-Arrivals do not depend on who reads them, so they are those that were recorded.
+Arrivals do not depend on the assignment, so a replay uses those that were recorded.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,12 +24,12 @@ from fairlead.domain.looks.lag import LEAST, LOOKED_BACK, partition_statuses
 from fairlead.simulation.world import Float64, Int64, Mask, Roster, World
 from fairlead.surfaces.backtest.speeds import RecordedSpeeds, grown_ends
 
-#: Most steps of a replay, each a multiple of `_STEP_S`.
+#: Maximum number of steps of a replay; a step is a multiple of `_STEP_S`.
 _MOST_STEPS: Final = 20_000
 _STEP_S: Final = 10.0
-#: Commits that come in nearly every step between samples may come at any rate.
+#: Sample intervals. A shorter commit interval cannot be measured: commits may be more frequent.
 _SEEN: Final = 2.0
-#: Clients' default.
+#: Default of `auto.commit.interval.ms`.
 _AUTO_COMMIT_S: Final = 5.0
 
 
@@ -42,11 +42,11 @@ class Recording:
     start
         When the first sample was taken.
     roster
-        Everybody and everything that was ever there.
+        All members and topics in any of the samples.
     looks
-        What was seen, over all partitions; member numbers are the roster's.
+        The samples as arrays over all partitions, with the roster's member numbers.
     present
-        Who was there, bool of shape (L, M).
+        Which members were present, bool of shape (L, M).
     """
 
     start: datetime
@@ -56,12 +56,12 @@ class Recording:
 
     @classmethod
     def of(cls, samples: pa.Table, *, latest: bool = False) -> "Recording":
-        """Lay samples out over all partitions that existed at any of them.
+        """Make a recording of samples, over all partitions that any of them has.
 
         Parameters
         ----------
         samples
-            Two at least, as `replayable` returns them.
+            At least two, from `replayable`.
         latest
             Whether consumers without a commit start at the log's end.
         """
@@ -76,7 +76,7 @@ class Recording:
         owner = np.where(end < 0, np.int32(NONE), looks.owner)
         looks = replace(looks, begin=begin, end=end, committed=committed, owner=owner)
         commit_s = read_commits(looks.last(HISTORY_S, LEAST_LOOKS)).usual_interval_s
-        if commit_s <= _SEEN * looks.step:  # as often as anybody looked: more often, likely
+        if commit_s <= _SEEN * looks.step:  # commits are probably more frequent than samples
             commit_s = _AUTO_COMMIT_S
         present = np.array([[name in row["members"] for name in roster.members] for row in rows])
         roster = replace(roster, commit_s=min(commit_s, HISTORY_S))
@@ -95,7 +95,7 @@ class Recording:
 
     @cached_property
     def step_s(self) -> float:
-        """Seconds a step of the replay."""
+        """Seconds per step of the replay."""
         return _step_s(float(self.seconds[-1]))
 
     @cached_property
@@ -106,7 +106,7 @@ class Recording:
 
     @cached_property
     def lags(self) -> Float64:
-        """How long ago each log ended where it was committed, seconds, float64 of shape (L, P)."""
+        """Time lag: how long ago the log ended at the commit, seconds, float64 of shape (L, P)."""
         ends, lag = grown_ends(self.looks).astype(np.float64), self.looks.lag
         behind = np.zeros(ends.shape)
         for partition in np.flatnonzero(lag.any(axis=0)).tolist():
@@ -118,13 +118,13 @@ class Recording:
         return late
 
     def latest(self, step: int) -> int:
-        """Return the number of the newest sample at the start of a step."""
+        """Return the index of the newest sample at the start of a step."""
         return int(np.searchsorted(self.steps, step, side="right")) - 1
 
     def world(self, seed: int = 0) -> World:
-        """Return the world in which all this was seen.
+        """Return the recorded group as a world.
 
-        Records that arrived between two samples come in a random step of these.
+        Each record that arrived between two samples arrives in a random step between them.
         """
         looks, steps = self.looks, int(self.steps[-1])
         newest = np.searchsorted(self.steps, np.arange(steps), side="right") - 1
@@ -149,7 +149,7 @@ class Recording:
         )
 
     def _arrivals(self, ends: Int64, rng: np.random.Generator) -> Int64:
-        """Scatter what came between samples over the steps between, int64 of shape (N, P)."""
+        """Spread the arrivals between samples over the steps between, int64 of shape (N, P)."""
         arrivals = np.zeros((int(self.steps[-1]), ends.shape[1]), np.int64)
         for row in range(1, len(ends)):
             first, last = int(self.steps[row - 1]), int(self.steps[row])
@@ -164,18 +164,18 @@ class Recording:
 
 
 def replayable(samples: pa.Table) -> tuple[pa.Table, list[tuple[datetime, str]]]:
-    """Return the samples that can be replayed; of the others, when they were taken and why not.
+    """Return the samples to replay, and times and reasons of those that cannot be replayed.
 
     Parameters
     ----------
     samples
-        Of one group, by time, of the schema `fairlead.domain.samples.SAMPLES`.
+        One group's samples, by time, of the schema `fairlead.domain.samples.SAMPLES`.
 
     Returns
     -------
     samples, skipped
-        Of the samples, each with a member that reads a partition, those that another one follows
-        within a step are left out.
+        In every sample to replay, a member reads a partition. If samples are less than a step
+        apart, only the last of them is replayed; the others are not in `skipped`.
     """
     rows = samples.select(["at", "error", "topics", "subscriptions"]).to_pylist()
     reasons = [row["error"] or _unread(row) for row in rows]
@@ -185,7 +185,7 @@ def replayable(samples: pa.Table) -> tuple[pa.Table, list[tuple[datetime, str]]]
 
 
 def _a_step_apart(at: Sequence[datetime]) -> list[int]:
-    """Return the places of moments, which ascend, without those that another follows too soon.
+    """Return the indices of ascending moments at least a step apart, chosen from the last back.
 
     Examples
     --------
@@ -204,7 +204,7 @@ def _a_step_apart(at: Sequence[datetime]) -> list[int]:
 
 
 def _step_s(whole_s: float) -> float:
-    """Return the seconds of a step in a replay that is as long as that."""
+    """Return the seconds per step of a replay of `whole_s` seconds."""
     return max(float(np.ceil(whole_s / (_MOST_STEPS * _STEP_S))), 1.0) * _STEP_S
 
 
@@ -216,7 +216,7 @@ def _unread(row: Mapping[str, Any]) -> str | None:
 def _unread_partitions(rows: Sequence[Mapping[str, Any]], roster: Roster) -> Mask:
     """Return which partitions no member subscribes to at each sample, bool of shape (L, P).
 
-    Commits of a topic that the group has left stay for days.
+    Kafka keeps the commits of a topic that the group has left for days.
     """
     read = [{topic for topics in row["subscriptions"] for topic in topics} for row in rows]
     unread = np.array([[topic not in topics for topic in roster.topics] for topics in read])

@@ -1,6 +1,6 @@
-"""One assignor in charge of a recorded group: what would have happened, and what it would cost.
+"""Replay a recorded group with one assignor: what would have happened, and at what cost.
 
-Belongs here: who can be in charge, and the figures of a replay at each sample. Does not: the
+Belongs here: running an assignor or policy, and its figures at each sample. Does not: the
 recording (`recording`), the simulation (`fairlead.simulation`), the rules of assignment
 (`assignors`) and of policies, nor condensing the result (`report`). Pure.
 """
@@ -24,14 +24,14 @@ from fairlead.simulation.world import Int32
 from fairlead.surfaces.backtest.recording import Recording
 
 RECORDED: Final = "recorded"
-"""Stands for the time lag that was measured at each sample, in place of an assignor's name."""
+"""In place of an assignor's name: the time lag that was measured at each sample."""
 
 _LOOK_S: Final = 60.0
 
 
 @dataclass(frozen=True)
 class Stretch:
-    """What a replay comes to from a sample to the next.
+    """The figures of a replay from one sample to the next.
 
     Parameters
     ----------
@@ -40,13 +40,13 @@ class Stretch:
     late_s
         Partition-seconds beyond the policy's objective.
     worst_s
-        How far behind the latest partition was, at worst.
+        Largest time lag of a partition, in seconds.
     moved
-        Partitions that went to another owner although theirs was still there.
+        Partitions taken from an owner that was present.
     published, held_back
         Plans that were published; decisions whose plan the policy did not approve.
     paused_s
-        Partition-seconds for which partitions stood still for these plans.
+        Partition-seconds without consumption because of these plans.
     """
 
     at: datetime
@@ -59,30 +59,29 @@ class Stretch:
 
 
 def replay(recording: Recording, in_charge: str, policy: Policy) -> Iterator[Stretch]:
-    """Put somebody in charge of a recorded group from the first sample on.
+    """Replay a recorded group with one assignor, from the first sample on.
 
-    - Assignors that do not look at lag (`LAG_BLIND`) decide as they do in consumers, at
-      rebalances: at the first sample, where they take over, and whenever members or partitions
-      have changed.
-    - The others take over what is there, and plan at the median time between samples. Whether
-      there is a plan is judged as the planner judges, with the policy's `objective`, `horizon` and
-      `headroom`; it is published when the policy approves it, and where the policy leaves plans to
-      people, people approve them all at once. At a rebalance, members fit the plan to who is there.
-    - `OBSERVED` is what the group really had, `RECORDED` what was really measured of it.
+    - Assignors that ignore lag (`LAG_BLIND`) assign at rebalances, as in consumers: at the first
+      sample, and whenever members or partitions have changed.
+    - The others start with the owners at the first sample, and plan at the median time between
+      samples. They decide like the planner, by the policy's `objective`, `horizon` and `headroom`.
+      A plan is published once the policy approves it; if the policy requires a person, every plan
+      is approved at once. At a rebalance, members adapt the plan to the members present.
+    - `OBSERVED` replays the group's own assignments; `RECORDED` is what was measured.
 
     Parameters
     ----------
     recording
-        Of one group.
+        The recording of one group.
     in_charge
         A name of `assignors.registry`, `OBSERVED` or `RECORDED`.
     policy
-        The group's. Of its assignors this one alone is considered, named or not.
+        The group's policy. Only `in_charge` is considered, even if the policy does not name it.
 
     Raises
     ------
     InvalidProblemError
-        There is no such assignor, or a `LAG_BLIND` one has not the options of the policy.
+        There is no such assignor, or it does not have the policy's options.
     """
     objective_s = policy.rules().objective_s
     if in_charge == RECORDED:
@@ -107,7 +106,7 @@ def _controller(recording: Recording, in_charge: str, policy: Policy) -> Control
 
 
 class _Recorded:
-    """Whoever was really in charge."""
+    """Repeats the group's own assignments."""
 
     def __init__(self, recording: Recording) -> None:
         self._recording = recording
@@ -191,7 +190,7 @@ class _ByPolicy(ByPlans):
 
 
 def owners_at(recording: Recording, moment: Moment) -> Int32:
-    """Return who owned what of a group at its newest sample, int32 of shape (P,)."""
+    """Return the owners at the newest sample of a recording, int32 of shape (P,)."""
     step = round((moment.at - START.timestamp()) / recording.step_s)
     row = recording.looks.owner[recording.latest(step)]
     problem, roster = moment.problem, recording.roster
@@ -239,7 +238,7 @@ def _stretches(
 
 
 def _measured(recording: Recording, objective_s: float) -> Iterator[Stretch]:
-    """Return how far behind partitions were at each sample, by the commits in it."""
+    """Yield the figures that were measured, from the commits in each sample."""
     looks, seconds = recording.looks, recording.seconds
     owner = looks.owner
     moved = ((owner[1:] != owner[:-1]) & (owner[:-1] >= 0) & (owner[1:] >= 0)).sum(axis=1)

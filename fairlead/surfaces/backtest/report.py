@@ -37,7 +37,7 @@ _HEADINGS: Final = (
 
 @dataclass(frozen=True, eq=False)
 class ReplayedCourse:
-    """Somebody in charge from the first sample to the last: N stretches between samples.
+    """A replay from the first sample to the last: N stretches between samples.
 
     Parameters
     ----------
@@ -46,15 +46,15 @@ class ReplayedCourse:
     at
         When each stretch ended, N times, ascending.
     late_s
-        Partition-seconds beyond the objective in each, float64 of shape (N,).
+        Partition-seconds beyond the objective in each stretch, float64 of shape (N,).
     worst_s
-        How far behind the latest partition was in each, at worst, float64 of shape (N,).
+        Largest time lag of a partition in each stretch, seconds, float64 of shape (N,).
     moves
-        Partitions moved in each, int64 of shape (N,).
+        Partitions moved in each stretch, int64 of shape (N,).
     plans, held_back
         Plans published; decisions whose plan the policy did not approve.
     paused_s
-        Partition-seconds for which partitions stood still for these plans.
+        Partition-seconds without consumption because of these plans.
     """
 
     in_charge: str
@@ -89,10 +89,9 @@ class Report:
     group
         The consumer group.
     courses
-        What was recorded and what that looks like replayed; then best first: the least lateness,
-        then the fewest moves.
+        `recorded` and `observed`, then the assignors, best first: by lateness, then by moves.
     skipped
-        Why samples were passed over, and how many for each reason.
+        Reason to number of samples that could not be replayed.
     """
 
     group: str
@@ -101,7 +100,7 @@ class Report:
 
     @classmethod
     def of(cls, group: str, stretches: pa.Table) -> "Report":
-        """Condense the stretches of a backtest.
+        """Summarise the stretches of a backtest.
 
         Parameters
         ----------

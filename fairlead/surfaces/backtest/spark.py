@@ -1,7 +1,7 @@
 """Replays in Spark: a group's samples from the archive, one task an assignor.
 
-Belongs here: finding a group's samples, running the replays. Does not: what a replay is (`replay`),
-nor what is made of it (`report`).
+Belongs here: finding a group's samples, running the replays. Does not: what a replay does
+(`replay`), nor the summary (`report`).
 
 Executors need `fairlead` with its settings' dependencies: policies decide within a replay.
 """
@@ -45,16 +45,16 @@ before. `skipped` says why a sample was not replayed; such a row has no figures.
 
 @dataclass(frozen=True)
 class Recorded:
-    """The samples of a group that are replayed, as tasks find them.
+    """Where tasks find the samples of a group to replay.
 
     Parameters
     ----------
     warehouse
-        The path of the archive.
+        The path of the warehouse with the archive.
     group
         The consumer group.
     first, last
-        When the first and the last of them were taken; time-zone-aware.
+        Times of the first and the last sample; time-zone-aware.
     """
 
     warehouse: str
@@ -63,7 +63,7 @@ class Recorded:
     last: datetime
 
     def samples(self) -> pa.Table:
-        """Read them."""
+        """Read the samples, by time."""
         return LookArchive(self.warehouse).read(self.first, self.last, [self.group])
 
 
@@ -79,8 +79,8 @@ def find_samples(
     Raises
     ------
     GroupError
-        The archive holds no sample of this group, or none in this span: the message says which
-        there are.
+        The archive has no sample of this group, or none in this span; the message lists what it
+        has.
     """
     now = datetime.now(UTC)
     moments = archive.read(_EPOCH, now, [group], columns=["group", "at"])["at"].to_pylist()
@@ -111,7 +111,7 @@ def backtest(
     Parameters
     ----------
     recorded
-        What `find_samples` found.
+        The result of `find_samples`.
     policy
         The group's.
     assignors
@@ -119,9 +119,9 @@ def backtest(
 
     Returns
     -------
-    Rows of the schema `STRETCHES`, by who is in charge and time; what was really measured is
-    `RECORDED`, the group's own assignments replayed `OBSERVED`. Samples in which the group could
-    not be read, had no member, or read nothing are skipped, for all alike.
+    Rows of the schema `STRETCHES`, by `in_charge` and time: `RECORDED` is what was measured,
+    `OBSERVED` replays the group's own assignments. All replays skip samples in which the group
+    could not be read, had no member, or read nothing.
 
     Raises
     ------
@@ -147,7 +147,7 @@ def backtest(
 
 
 def replay_samples(samples: pa.Table, in_charge: str, policy: Policy) -> pa.Table:
-    """Replay a group's samples, by time, with one in charge: rows of the schema `STRETCHES`."""
+    """Replay a group's samples, by time, with one assignor: rows of the schema `STRETCHES`."""
     samples, skipped = replayable(samples)
     rows: list[dict[str, Any]] = [{"at": at, "skipped": why} for at, why in skipped]
     if samples.num_rows > 1:

@@ -137,7 +137,7 @@ def _advice(rows: list[dict[str, Any]]) -> list[str]:
 
 
 def _forecast(row: dict[str, Any]) -> dict[str, Any]:
-    """Return when a group has caught up; None, like its forecast, if too little is known."""
+    """Return when a group catches up, as text; no forecast if its diagnosis is unknown."""
     from fairlead.common.words import caught_up
 
     if row["diagnosis"] in {None, "unknown"}:

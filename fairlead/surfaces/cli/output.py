@@ -91,8 +91,8 @@ def print_table(
     rows
         Keys to values; numbers are aligned right.
     columns
-        Keys to headings, or keys alone, in the order wanted. A figure is written as everywhere,
-        under its label if it has no heading.
+        Keys to headings, or only keys, in the order of the columns. Without a heading, a figure
+        has its label.
     title
         Printed above.
     stderr
@@ -187,7 +187,7 @@ def _figure(key: str) -> Figure | None:
 
 
 def _written(key: str, value: Any) -> str:
-    """Return a value of a column; nothing if there is none."""
+    """Return a value as text; nothing if there is none."""
     known = None if value is None else _figure(key)
     return as_text(value) if known is None else known.text(value)
 

@@ -32,7 +32,7 @@ def up(
         list[str] | None, typer.Argument(help="Then become this, whether Spark runs or not.")
     ] = None,
 ) -> None:
-    """Start Spark, and leave it running until `fairlead spark down`.
+    """Start Spark and keep it running until `fairlead spark down`.
 
     Runs with the same state directory then find it by themselves. A server that runs other code,
     was started with other properties or does not answer a query is replaced.

@@ -64,7 +64,7 @@ def examine_kafka(settings: Settings) -> Iterator[Finding]:
         seen = samples.select(columns).to_pylist()
         by_broker = {row["group"] for row in seen if row["group_type"] != CLASSIC}
         yield from _groups(rights, names[:_ASKED], by_broker)
-        # A topic that may not be described is in subscriptions alone.
+        # A topic that we may not describe is only in subscriptions.
         topics = set[str]()
         for row in seen:
             topics.update(row["topics"], *row["subscriptions"])

@@ -1,4 +1,4 @@
-"""The plots of a review: consumers before and after, what moves buy.
+"""The plots of a review: consumers before and after, and what moves gain.
 
 Belongs here: one function a plot, figures in, SVG out. Does not: the look (`style`), what changes
 over time (`over_time`).

@@ -81,7 +81,7 @@ def nothing(figure: "Figure", axes: "Axes", why: str) -> str:
 
 
 def data_uri(svg: str) -> str:
-    """Write an SVG as the address of an image that needs no network.
+    """Return an SVG as a `data:` URI, which needs no network.
 
     Examples
     --------

@@ -99,7 +99,7 @@ class Survey:
         that only commit come after all others.
         """
         newest = {row["group"]: row for row in self._newest()}
-        samples = slices(pa.concat_tables(self._looks), "group")  # by time, as they were taken
+        samples = slices(pa.concat_tables(self._looks), "group")  # in order of time
         groups = {name: Group(_until_whole(samples[name])) for name in newest}
         lags = group_lags(
             {name: group.samples for name, group in groups.items()},

@@ -30,14 +30,14 @@ from fairlead.store.monitoring import LOOKED_WITHIN, DecisionCounts, Readings, r
 
 _log = logging.getLogger(__name__)
 
-#: What a decision comes to. Each is counted from 0, so that the first failure is an increase too.
+#: Outcomes of a decision. Each is counted from 0, so that the first failure is an increase too.
 OUTCOMES: Final = ("plan", "no change", "failed")
 UNITS: Final = ("records", "ratio", "seconds", "bytes")
 
 
 @dataclass(frozen=True)
 class Gauge:
-    """A gauge: a column of one of the `Readings`; where it is null, there is no sample.
+    """A gauge: a column of one of the `Readings`; a null has no sample.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class Gauge:
     rows, column
         Which of the `Readings`, and which column is the value.
     text
-        What the scrape says of it; "": what the figure of the column means.
+        The text after `# HELP`; "" for the meaning of the column's figure.
     labels
         Label names, each of a column; that of `group` is `group_id`.
     """
@@ -59,7 +59,7 @@ class Gauge:
 
     @property
     def documentation(self) -> str:
-        """What the scrape says of it."""
+        """The text after `# HELP`."""
         return self.text or figure(self.column).meaning
 
     @property

@@ -1,10 +1,17 @@
 """What a plan is worth, in the figures that its candidates have."""
 
+from dataclasses import fields
 from typing import Any
 
 import pytest
 
-from fairlead.domain.candidate_figures import improvement, lightening
+from assignors.metrics import Metrics
+from fairlead.domain.candidate_figures import METRICS, improvement, lightening
+
+
+def test_every_metric_of_an_assignment_is_stored() -> None:
+    """The names are listed a second time, so that commands need not import numpy."""
+    assert tuple(field.name for field in fields(Metrics)) == METRICS
 
 
 @pytest.mark.parametrize(
