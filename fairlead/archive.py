@@ -528,8 +528,8 @@ class LookArchive:
 def with_history(archive: LookArchive, newest: pa.Table, length: timedelta) -> dict[str, pa.Table]:
     """Return each group's samples, by time, from `length` before `newest` up to it.
 
-    Only `newest` has the details of members; in earlier samples they are null. For 300 members of
-    150 topics, they would take 40 times the memory of the offsets.
+    Only `newest` has the details of members; in earlier samples they are null. For 300 members
+    and 150 topics, details take 40 times the memory of the offsets.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Rows of candidates from groups' samples and memory: groups judged, on executors.
+"""Judging groups: samples and stored speeds in, rows of candidates out.
 
 Belongs here: asking the questions about groups, and laying the answer out. Does not: the question
 (`fairlead.domain.looks.questions`), where the tables come from (`fairlead.spark`).

@@ -70,7 +70,7 @@ _ALL: Final = (
         "Arrival rate of the most utilised consumer, as a share of its capacity; above 1, its "
         "lag grows."),
     Figure("caught_up_s", "Caught up", "seconds", none="never",
-        meaning="How long until the group is within its objective; 0: it is now; no value: never."),
+        meaning="Time until the group is within its objective; 0: now; no value: never."),
     Figure("loss_s", "Records lost", "seconds", none="none",
         meaning="How long until retention deletes records that the group has not read; no value: "
         "none."),
@@ -86,7 +86,7 @@ _ALL: Final = (
     Figure("lag_max_now", "Most loaded consumer now", "records",
         "Lag of the most loaded consumer at the last look."),
     Figure("rebalances", "Rebalances", "",
-        "Looks with other owners, members, topics or partition counts than the look before."),
+        "Looks at which owners, members, topics or partition counts had changed."),
     # Of an assignment: the present one, a candidate or a plan.
     Figure("count_min", "Fewest partitions", "partitions", "Fewest partitions of a consumer."),
     Figure("count_max", "Most partitions", "partitions", "Most partitions of a consumer."),
@@ -96,19 +96,19 @@ _ALL: Final = (
         "Records that the most loaded consumer has to read."),
     Figure("lag_mean", "Mean load", "records", "Records that a consumer has to read, on average."),
     Figure("lag_lower_bound", "Lower bound", "records",
-        "No assignment has a most loaded consumer below this."),
+        "In any assignment, lag_max is at least this."),
     Figure("gap", "Over bound", "share", "How far lag_max is above its lower bound; 0 is best."),
     Figure("imbalance", "Imbalance", "ratio",
         "Load of the most loaded consumer, divided by the mean of all; 1 is even."),
     Figure("kept", "Kept", "partitions", "Partitions that stay with their owner."),
     Figure("moved", "Moved", "partitions", "Partitions taken from an owner that is present."),
     Figure("placed", "Placed", "partitions",
-        "Partitions without an owner, or whose owner is gone, that get one."),
+        "Assigned partitions that had no owner, or an absent one."),
     Figure("topic_spread", "Worst topic", "ratio",
         "Largest share of a topic on one consumer, divided by the even share; 1 is even."),
-    Figure("rack_gb_per_day", "From other racks, a day", "gigabytes a day",
+    Figure("rack_gb_per_day", "Cross-rack traffic a day", "gigabytes a day",
         "Gigabytes a day that consumers read from other racks, on average."),
-    Figure("rack_cost_per_day", "Cost of that, a day", "money a day",
+    Figure("rack_cost_per_day", "Cross-rack cost a day", "money a day",
         "Daily cost of reading from other racks, at the price in the policy."),
     Figure("adherence", "Followed", "share",
         "Share of the plan's partitions that were with their planned consumer when last read; "
@@ -120,10 +120,10 @@ _ALL: Final = (
     Figure("consumption_rate", "Read", "records a second", "Records read a second."),
     Figure("lost", "Lost", "records", "Records deleted before the group read them."),
     Figure("cost", "Cost", "ratio",
-        "Time that a record takes, divided by the time of the group's usual records."),
+        "Processing time of a record, divided by that of the group's usual record."),
     Figure("work", "Work", "records a second", "Arrival rate times cost."),
     Figure("records_per_s", "Capacity", "records a second",
-        "Records a second that a member can read, or at least can read."),
+        "Maximum read rate of a member, or a lower bound of that rate."),
 )
 # fmt: on
 FIGURES: Final[Mapping[str, Figure]] = {figure.name: figure for figure in _ALL}

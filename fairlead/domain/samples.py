@@ -5,8 +5,7 @@ partition. Does not: asking brokers (`fairlead.kafka.gateway`), keeping samples
 (`fairlead.archive`), nor what they mean (`fairlead.domain.judgement`).
 
 A row has lists for the group's topics, partitions and members, so that a fleet's sample is
-thousands of rows, not millions. A row of a group that reads two topics, of two partitions and of
-three::
+thousands of rows, not millions. Example: topic a has two partitions, topic b has three::
 
     topics   a        b                  members  m, n
     counts   2        3
@@ -75,7 +74,7 @@ COLUMNS: Final = (
     Column("racks", pa.list_(_TEXTS), "sets of racks to fetch from; null: nothing is known"),
     Column("rack_set", _NUMBERS, "place in `racks` for each partition; -1: not known"),
     Column("log_bytes", _OFFSETS, "size of each partition's log in bytes; -1: not known"),
-    Column("owner", _NUMBERS, "place in `members` for each partition; -1: no owner, or not known"),
+    Column("owner", _NUMBERS, "index of the owner in `members`; -1: no owner, or not known"),
     Column("members", _TEXTS, "names that plans use, ascending"),
     Column("member_ids", _TEXTS, "member id of each member, from the coordinator"),
     Column("client_ids", _TEXTS, "`client.id` of each member"),
@@ -253,7 +252,7 @@ def _owners(
     by_topic: Codes,
     starts: Codes,
 ) -> npt.NDArray[np.int32]:
-    """Return the owner of each partition, from what members report; -1 if they contradict."""
+    """Return each partition's owner by the newest generation; -1 if none, or tied."""
     partitions, members, generations = [], [], []
     for found, mine, first in zip(groups, topics, by_topic.tolist(), strict=False):
         block = {topic: first + number for number, topic in enumerate(mine)}

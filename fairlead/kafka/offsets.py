@@ -180,7 +180,7 @@ def _offsets(
     *,
     told: ReportCount,
 ) -> tuple[npt.NDArray[np.int64], dict[int, str | None]]:
-    """Return offsets, or -1 and the reason by index; the reason is None if the partition is gone.
+    """Return offsets, -1 if unknown, and index to reason; None: the partition is gone.
 
     A batch is one call where nothing is wrong, which is thrice as fast as a future a partition.
     Where anything is, each partition of the batch is asked about by itself.

@@ -66,8 +66,10 @@ def write_candidates(
     questions = _questions(tasks, capacities or {}, changes or {})
     warehouse.write("questions", snapshot_id, questions)
     compare = len(tasks) <= COMPARED
-    made = {id(one): PlanningOptions.of(one, compare=compare) for one in policies.values()}
-    options = {group: made[id(policy)] for group, policy in policies.items()}
+    by_policy = {
+        id(policy): PlanningOptions.of(policy, compare=compare) for policy in policies.values()
+    }
+    options = {group: by_policy[id(policy)] for group, policy in policies.items()}
     work = partial(plan_task, warehouse.path, snapshot_id, options)
     with warehouse.in_parts("candidates", snapshot_id, CANDIDATES) as parts:
         in_tasks(spark, len({*tasks.values()}), work, parts)

@@ -20,14 +20,14 @@ from fairlead.spark.warehouse import Parts, Warehouse
 if TYPE_CHECKING:  # `fairlead plan` imports this module, and must not wait for Spark
     from pyspark.sql import SparkSession
 
-#: Maximum number of groups per task, which limits what a task reads at once.
+#: Maximum mean number of groups per task; limits what a task reads at once.
 GROUPS_IN_TASK: Final = 512
 
 
 def deal_snapshot(spark: "SparkSession", warehouse: Warehouse, snapshot_id: str) -> dict[str, int]:
     """Return the number of the task for each group of a snapshot.
 
-    The number of tasks is `spark.sql.shuffle.partitions`. A large group gets an additional task.
+    Tasks: `spark.sql.shuffle.partitions`, more for many groups, plus one for each large group.
 
     Raises
     ------

@@ -66,7 +66,7 @@ def write_lag(
 
     Notes
     -----
-    Uses the samples of the last hour. If a group has too few, uses its last two of the day.
+    Uses the samples of the last hour, or the newest three of the day if these are more.
     """
     tasks: dict[int, list[str]] = {}
     for group, task in deal_snapshot(spark, warehouse, snapshot_id).items():

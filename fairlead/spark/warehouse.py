@@ -97,7 +97,7 @@ class Warehouse:
         return self._path
 
     def write_snapshot(self, snapshot: GroupSnapshot, cohorts: Mapping[str, str]) -> None:
-        """Write a snapshot: its sample, then its groups. Readers ignore a sample without groups.
+        """Write a snapshot: its sample, then its groups. Without groups, `snapshots` omits it.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Addresses of what people look at: a group's page, a review, an asset, a job's launchpad.
+"""Addresses of pages: a group, a review, an asset, a job's launchpad.
 
 Belongs here: how addresses are put together. Does not: who serves them (`web`, Dagster), or how a
 page or a plan's metadata words them.

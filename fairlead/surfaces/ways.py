@@ -17,12 +17,12 @@ _WHY: Final = "say why"
 
 @dataclass(frozen=True)
 class Way:
-    """The ways to do one thing to a plan.
+    """An action on a plan, in three ways.
 
     Parameters
     ----------
     verb
-        What they do.
+        The action.
     command, statement
         For a shell; for psql.
     launchpad
@@ -38,7 +38,7 @@ class Way:
 def approve(plan: StoredPlan, dagster_url: str | None) -> Way:
     """Return how to approve a plan, by its hash.
 
-    Under four eyes the Dagster UI offers nothing: its database user is a planner.
+    With four eyes there is no launchpad: Dagster's database user is a planner.
 
     Parameters
     ----------

@@ -15,9 +15,9 @@ _HEAD: Final = """\
 # Figures
 
 What does a figure mean? The name is a column in SQL and a key in JSON. The label is its heading on
-pages, in tables of commands and in Dagster. Column names in SQL may have a suffix: `_before` a
-plan, `_predicted` by it, `_achieved` when last measured under it; `_first`, `_last` and `_worst` of
-a day. "No value" is null in SQL and JSON, and a missing sample in metrics.
+pages, in tables of commands and in Dagster. Suffixes of columns in SQL: `_before` (before a plan),
+`_predicted` (by the plan), `_achieved` (last measured under it); `_first`, `_last`, `_worst` (of a
+day). "No value" is null in SQL and JSON, and absent in metrics.
 
 | name | label | unit | meaning |
 | --- | --- | --- | --- |

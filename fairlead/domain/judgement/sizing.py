@@ -96,7 +96,7 @@ def fastest_readers(problem: Problem, speeds: Float64) -> Float64:
 
 
 def partitions_wanted(problem: Problem, place: int, load: float, room: float) -> int:
-    """Return how many partitions a topic needs so that none gets more than `room` of the load."""
+    """Return how many partitions a topic needs for at most `room` records a second in each."""
     count = int(problem.partition_counts[problem.topic_of[place]])
     return count * ceil(load / max(room, SLACK))
 

@@ -50,7 +50,7 @@ def looks_of(
         The topics to include, with their numbers of partitions, as in `Problem`. Values that a
         sample does not have are -1.
     members
-        The first members of the result; others that ever owned a partition follow.
+        The first members of the result; all other members in the samples follow.
     latest
         Whether consumers without a commit start at the log's end.
     every

@@ -27,7 +27,7 @@ from fairlead.surfaces.backtest.speeds import RecordedSpeeds, grown_ends
 #: Maximum number of steps of a replay; a step is a multiple of `_STEP_S`.
 _MOST_STEPS: Final = 20_000
 _STEP_S: Final = 10.0
-#: Sample intervals. A shorter commit interval cannot be measured: commits may be more frequent.
+#: Sample intervals. Commit intervals up to this cannot be measured: samples are too rare.
 _SEEN: Final = 2.0
 #: Default of `auto.commit.interval.ms`.
 _AUTO_COMMIT_S: Final = 5.0
@@ -56,7 +56,7 @@ class Recording:
 
     @classmethod
     def of(cls, samples: pa.Table, *, latest: bool = False) -> "Recording":
-        """Make a recording of samples, over all partitions that any of them has.
+        """Return a recording of samples, with all subscribed partitions.
 
         Parameters
         ----------
@@ -106,7 +106,7 @@ class Recording:
 
     @cached_property
     def lags(self) -> Float64:
-        """Time lag: how long ago the log ended at the commit, seconds, float64 of shape (L, P)."""
+        """Time lag: seconds since the commit was the log's end, float64 of shape (L, P)."""
         ends, lag = grown_ends(self.looks).astype(np.float64), self.looks.lag
         behind = np.zeros(ends.shape)
         for partition in np.flatnonzero(lag.any(axis=0)).tolist():
@@ -216,7 +216,7 @@ def _unread(row: Mapping[str, Any]) -> str | None:
 def _unread_partitions(rows: Sequence[Mapping[str, Any]], roster: Roster) -> Mask:
     """Return which partitions no member subscribes to at each sample, bool of shape (L, P).
 
-    Kafka keeps the commits of a topic that the group has left for days.
+    Kafka keeps commits for days after the group has left the topic.
     """
     read = [{topic for topics in row["subscriptions"] for topic in topics} for row in rows]
     unread = np.array([[topic not in topics for topic in roster.topics] for topics in read])

@@ -39,8 +39,8 @@ STRETCHES: Final = pa.schema(
         "paused_s": pa.float64(),
     }
 )
-"""One row for each assignor and each sample but the first, with what happened since the sample
-before. `skipped` says why a sample was not replayed; such a row has no figures."""
+"""One row per assignor and sample, except the first sample: figures since the sample before.
+`skipped` is the reason if a sample was not replayed; the figures are then null."""
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
-"""The plots of a review: consumers before and after, and what moves gain.
+"""The plots of a review: consumers before and after, and gain by moves.
 
-Belongs here: one function a plot, figures in, SVG out. Does not: the look (`style`), what changes
-over time (`over_time`).
+Belongs here: one function per plot, figures in, SVG out. Does not: style (`style`), plots over time
+(`over_time`).
 
 What is drawn is bounded, however large the group. Unknown values (None, NaN) leave a gap.
 """

@@ -34,8 +34,8 @@ def group_lags(samples: Mapping[str, pa.Table], latest: Collection[str]) -> dict
     -------
     Group to its figures. Of the topics that it reads: partitions, a count; lag, records;
     uncommitted, partitions without a commit; uncommitted_lag, the lag of these; lost, records that
-    were deleted before they were read; lost_at, when a sample first saw the newest of them lost,
-    null if none were. Of the others: left, a row of topic, partitions and lag for each.
+    were deleted before they were read; lost_at, time of the sample that first saw the newest
+    loss, null if none. Of other topics: left, a row of topic, partitions and lag for each.
     """
     looks = {name: all_topics(rows, latest=name in latest) for name, rows in samples.items()}
     return {

@@ -37,8 +37,8 @@ def decided(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
 def test_a_decision_shows_gigabytes_and_money_before_and_after() -> None:
     """As it is, and as planned; of groups that name no rack, neither."""
     told = figures(decided(BEFORE, AFTER))
-    assert told["From other racks, a day"] == ("12.5 GB", "1.00 GB")
-    assert told["Cost of that, a day"] == ("0.25", "0.02")
+    assert told["Cross-rack traffic a day"] == ("12.5 GB", "1.00 GB")
+    assert told["Cross-rack cost a day"] == ("0.25", "0.02")
     assert not any("rack" in name for name in figures(decided({}, {})))
 
 

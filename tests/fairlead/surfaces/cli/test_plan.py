@@ -71,8 +71,9 @@ def test_group_is_planned_in_this_process(
     assert again["reason"].startswith("version 1")
     decided = pipeline.sql("SELECT snapshot_id FROM fairlead_raw.decision ORDER BY snapshot_id")
     archive = LookArchive(pipeline.settings.warehouse_path)
-    kept = [archive.sample(row["snapshot_id"])["group"].to_pylist() for row in decided]
-    assert kept == [[], [unique_name]]
+    begun = datetime.fromtimestamp(0, UTC)
+    sampled = archive.read(begun, datetime.now(UTC), [unique_name])["sample_id"].to_pylist()
+    assert [row["snapshot_id"] in sampled for row in decided] == [False, True]
     assert archive.taken() is None  # this says nothing of what looking at all groups costs
 
 

@@ -124,7 +124,7 @@ def test_traffic_between_racks_is_told_wherever_a_plan_is(week: str, engine: Eng
         ),
     )
     page = Page(review_page(engine, "clicks"))
-    assert "From other racks, a day 12.5 GB → 1.00 GB" in page.text
+    assert "Cross-rack traffic a day 12.5 GB → 1.00 GB" in page.text
     assert "costs 0.25 → 0.02" in page.text
     done = run(week, "plans", "show", "clicks").stdout
     said = "racks    12.5 GB a day from other racks, predicted 1.00 GB; 0.25 a day, predicted 0.02"
