@@ -74,6 +74,7 @@ class _Demo:
         self._stack = stack
         self._directory = around.settings.state_dir / "demo"
         self._directory.mkdir(exist_ok=True)
+        self._log = self._directory / "consumers.log"
         extra = CURED_BY_BROKER if broker_follows(around.services.bootstrap_servers) else ()
         if not extra:
             console.print(NO_COMPILER)
@@ -158,14 +159,13 @@ class _Demo:
         """Start each group twice: with plans, and without, as Kafka assigns by default."""
         bootstrap_servers = self._around.services.bootstrap_servers
         plan_topic = self._around.settings.kafka.plan_topic
-        log = self._directory / "consumers.log"
         for group in self._groups:
             self._planned[group.name] = self._stack.enter_context(
-                Consumers(group, group.name, bootstrap_servers, plan_topic, log)
+                Consumers(group, group.name, bootstrap_servers, plan_topic, self._log)
             )
         for group in self._cured_ones:
             self._unplanned[group.name] = self._stack.enter_context(
-                Consumers(group, f"{group.name}-without-plan", bootstrap_servers, None, log)
+                Consumers(group, f"{group.name}-without-plan", bootstrap_servers, None, self._log)
             )
 
     def _plan_until_published(self, status: Status) -> dict[str, PlanDocument]:
@@ -288,8 +288,18 @@ class _Demo:
             if done():
                 return
             if time.monotonic() > deadline:
-                raise SandboxError(f"The demo's groups did not {what} within {timeout_s:.0f} s")
+                raise SandboxError(
+                    f"The demo's groups did not {what} within {timeout_s:.0f} s. Partitions by "
+                    f"consumer: {self._shares()}. The consumers' log is {self._log}"
+                )
             time.sleep(POLL_S)
+
+    def _shares(self) -> str:
+        """Return how many partitions each consumer has, by group."""
+        return "; ".join(
+            f"{consumers.group}: {', '.join(map(str, consumers.counts.values()))}"
+            for consumers in self._all()
+        )
 
     @contextmanager
     def _step(self, what: str) -> Iterator[Status]:

@@ -185,6 +185,14 @@ class Consumers:
             for partition in range(len(counts))
         )
 
+    @property
+    def counts(self) -> dict[str, int | None]:
+        """Number of partitions by member; None for a member that has not joined."""
+        return {
+            member: sum(map(len, self.owned[member].values())) if member in self.owned else None
+            for member in self.scenario.members
+        }
+
     def drained(self, records: int) -> bool:
         """Whether so many records have been processed."""
         return self.processed >= records

@@ -69,7 +69,8 @@ def printed(state_dir: Path) -> str:
     """Return what a whole demo showed; it has ended well."""
     with start(state_dir) as process:
         printed, _ = process.communicate(timeout=6 * PATIENCE_S)
-    assert process.returncode == 0, printed
+    log = state_dir / "demo" / "consumers.log"
+    assert process.returncode == 0, printed + (log.read_text()[-5000:] if log.exists() else "")
     return printed
 
 
