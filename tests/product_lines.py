@@ -30,7 +30,7 @@ CAPABILITIES: Final = {
     "survey, doctor, up": "survey|doctor|surfaces/up/|cli/(up|running_sandbox|look)[.]|kafka/rights"
     "|surfaces/pipeline|switches",
     "pages, and acting on them": "surfaces/(web|plots|review|offers|links|next_step)|acts"
-    "|common/http|kept_looks|group_history|domain/identity|sql/web|worst_first",
+    "|kept_looks|group_history|domain/identity|sql/web|worst_first",
     "judgement": "domain/|diagnosing|fairlead/spark|looking|judgement|proposal",
     "followers and brokers": "followers|jvm/|fairlead/wire|nudg|following|fairlead/kafka|testing",
     "the life of a plan": "workflows|store/|sql/",

@@ -195,7 +195,7 @@ COMMENT ON VIEW fairlead.partition_cost IS
 COMMENT ON COLUMN fairlead.partition_cost.topic IS 'The topic.';
 COMMENT ON COLUMN fairlead.partition_cost.partition IS 'The partition.';
 COMMENT ON COLUMN fairlead.partition_cost.cost IS
-    'What a record takes, in records of the group''s usual kind.';
+    'Processing time of a record, divided by that of the group''s usual record.';
 COMMENT ON COLUMN fairlead.partition_cost.low IS 'At least so many, nine times in ten.';
 COMMENT ON COLUMN fairlead.partition_cost.high IS 'At most so many, nine times in ten.';
 
@@ -218,10 +218,10 @@ LEFT JOIN fairlead.partition_cost told
 COMMENT ON VIEW fairlead.partition_work IS
     'What each partition takes of its owner, as the last planning run measured arrivals.';
 COMMENT ON COLUMN fairlead.partition_work.cost IS
-    'What a record takes, in records of the group''s usual kind.';
+    'Processing time of a record, divided by that of the group''s usual record.';
 COMMENT ON COLUMN fairlead.partition_work.known IS 'Whether that is known; else it is assumed to be 1.';
 COMMENT ON COLUMN fairlead.partition_work.work IS
-    'What arrives a second, times the cost: in records of the usual kind.';
+    'Arrival rate times cost.';
 
 
 CREATE VIEW fairlead.diagnosis_history AS

@@ -82,7 +82,7 @@ def size(
         return Size(now, None, _too_large(problem, outlook, largest, headroom))
     planned = f", of which {headroom:.0%} is planned"
     if alone:
-        planned += ", but for a partition that takes more alone"
+        planned += ", except for a partition that needs more"
     why = _why(problem, outlook, usuals, headroom, planned=planned, wanted=wanted, late=late)
     return Size(now, wanted, why)
 

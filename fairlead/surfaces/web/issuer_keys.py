@@ -4,6 +4,7 @@ Belongs here: fetching them, for how long they count, and how often somebody may
 there are not. Does not: what is signed with them (`identity`).
 """
 
+import http.client
 import json
 import threading
 import time
@@ -12,7 +13,6 @@ from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from typing import Any, Final
 
-from fairlead.common.http import fetch
 from fairlead.errors import FairleadError
 
 #: Keys are fetched again after this: one that the issuer took back counts no longer.
@@ -110,11 +110,12 @@ class Keys:
 
 def _read(url: str) -> dict[str, Mapping[str, Any]]:
     """Return the keys by their ids; those that sign nothing for us are left out."""
-    request = urllib.request.Request(url)  # noqa: S310 - of the settings, which have looked at it
-    status, text = fetch(request, timeout_s=_TIMEOUT_S, most_bytes=_MOST_BYTES)
-    if status != HTTPStatus.OK:
-        raise ValueError(f"it answered {status}")
-    found = json.loads(text)
+    try:
+        found = json.loads(_fetched(url))
+    except http.client.HTTPException:  # its message may quote the address
+        raise ValueError("its answer is no HTTP") from None
+    except TimeoutError:
+        raise TimeoutError(f"it did not answer within {_TIMEOUT_S:g} s") from None
     if not isinstance(found, dict) or not isinstance(found.get("keys"), list):
         raise ValueError("no key set")  # noqa: TRY004 - of what is read
     return {
@@ -125,3 +126,26 @@ def _read(url: str) -> dict[str, Mapping[str, Any]]:
         and key.get("kty") in _PUBLIC
         and key.get("use", "sig") == "sig"
     }
+
+
+def _fetched(url: str) -> bytes:
+    """Return the body of the answer; redirects are not followed."""
+    opener = urllib.request.OpenerDirector()
+    # A proxy may pass TLS on. It could read and change a request without TLS.
+    proxies = {kind: at for kind, at in urllib.request.getproxies().items() if kind == "https"}
+    for handler in (
+        urllib.request.ProxyHandler(proxies),
+        urllib.request.HTTPHandler(),
+        urllib.request.HTTPSHandler(),
+    ):
+        opener.add_handler(handler)
+    until = time.monotonic() + _TIMEOUT_S
+    with opener.open(url, timeout=_TIMEOUT_S) as answer:
+        if answer.status != HTTPStatus.OK:
+            raise ValueError(f"it answered {answer.status}")
+        body = b""
+        while len(body) < _MOST_BYTES and (piece := answer.read1(_MOST_BYTES - len(body))):
+            body += piece
+            if time.monotonic() > until:
+                raise TimeoutError
+    return body

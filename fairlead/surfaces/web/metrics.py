@@ -78,18 +78,18 @@ GAUGES: Final = (
     Gauge(
         "fairlead_group_diagnosis",
         *("diagnoses", "holds"),
-        "What is the matter with the group, as last seen: 1 for the diagnosis that holds.",
+        "1 for the group's present diagnosis.",
         labels=("group", "diagnosis"),
     ),
     Gauge(
         "fairlead_group_diagnosis_since_timestamp_seconds",
         *("diagnoses", "since"),
-        "Since when that is the matter.",
+        "When the group got its present diagnosis.",
     ),
     Gauge(
         "fairlead_group_last_look_timestamp_seconds",
         *("looks", "last_seen"),
-        "When a look last found what is the matter with the group.",
+        "When a look last diagnosed the group.",
     ),
     Gauge("fairlead_group_lag_records", "lag", "lag"),
     Gauge(
@@ -100,7 +100,7 @@ GAUGES: Final = (
     Gauge(
         "fairlead_group_partitions",
         *("statuses", "partitions"),
-        "Partitions by status in the newest snapshot; a status that none has is missing.",
+        "Partitions by status in the newest snapshot; a status without partitions is missing.",
         labels=("group", "status"),
     ),
     Gauge("fairlead_group_heaviest_member_records", "balance", "lag_max"),
@@ -109,12 +109,12 @@ GAUGES: Final = (
     Gauge(
         "fairlead_group_rack_bytes_per_day",
         *("balance", "rack_bytes_per_day"),
-        "Bytes a day that the group reads from other racks, on average; missing where not known.",
+        "Bytes a day that the group reads from other racks, on average; missing if not known.",
     ),
     Gauge(
         "fairlead_group_last_decision_timestamp_seconds",
         *("decisions", "decided_at"),
-        "When it was last decided whether the group gets a plan, or failed to be.",
+        "When the last decision on the group was made, or failed.",
     ),
     Gauge(
         "fairlead_group_last_plan_timestamp_seconds",
@@ -124,7 +124,7 @@ GAUGES: Final = (
     Gauge(
         "fairlead_group_plan_version",
         *("plans", "version"),
-        "Version of the plan that is published, and of the one that may be yet.",
+        "Version of the published plan, and of the open one.",
         labels=("group", "state"),
     ),
     Gauge(
@@ -136,13 +136,13 @@ GAUGES: Final = (
     Gauge(
         "fairlead_group_plan_decided_timestamp_seconds",
         *("plans", "decided_at"),
-        "When that version was approved; missing where it was not.",
+        "When that version was approved; missing if it was not.",
         labels=("group", "state"),
     ),
     Gauge(
         "fairlead_group_plan_expiry_timestamp_seconds",
         *("plans", "expires_at"),
-        "When that version becomes void; missing where it never does.",
+        "When that version expires; missing if it never does.",
         labels=("group", "state"),
     ),
     Gauge(
@@ -154,7 +154,7 @@ GAUGES: Final = (
     Gauge(
         "fairlead_brake_timestamp_seconds",
         *("brakes", "since"),
-        'When the brake was put on that holds: no new plan goes out. Group "": for all groups.',
+        'When the present brake was put on: no new plan is published. Group "": for all groups.',
     ),
     Gauge(
         "fairlead_group_plan_made_worse",
@@ -169,13 +169,13 @@ GAUGES: Final = (
     Gauge(
         "fairlead_history_bytes",
         *("histories", "bytes"),
-        "What a history takes on disk, indexes included.",
+        "Size of a history on disk, with indexes.",
         labels=("history",),
     ),
     Gauge(
         "fairlead_history_oldest_day_timestamp_seconds",
         *("histories", "oldest"),
-        "When the oldest day (UTC) that is kept of a history began: pruning drops days.",
+        "When the oldest stored day (UTC) of a history began: pruning drops days.",
         labels=("history",),
     ),
 )
@@ -257,7 +257,7 @@ class GroupCollector(Collector):
             self._objectives, self._of = {}, policies
         family = GaugeMetricFamily(
             "fairlead_group_objective_seconds",
-            "How far behind is too far for the group, by its policy.",
+            "Longest acceptable time lag of the group, by its policy.",
             labels=("group",),
             unit="seconds",
         )
@@ -281,7 +281,7 @@ def metrics(readings: Readings) -> Iterator[Metric]:
     """Yield the metrics of groups, and of what is kept of them."""
     for name, documentation, at in (
         ("decision", "When any group was last decided on.", readings.last_decided_at),
-        ("look", "When a look last found what is the matter with a group.", readings.last_seen_at),
+        ("look", "When a look last diagnosed a group.", readings.last_seen_at),
     ):
         last = GaugeMetricFamily(
             f"fairlead_last_{name}_timestamp_seconds", documentation, labels=(), unit="seconds"
@@ -293,7 +293,7 @@ def metrics(readings: Readings) -> Iterator[Metric]:
         yield _gauge(gauge, attrgetter(gauge.rows)(readings))
     decisions = CounterMetricFamily(
         "fairlead_decisions",
-        "Decisions on the group since `fairlead serve` started, by what they came to.",
+        "Decisions on the group since `fairlead serve` started, by outcome.",
         labels=("group", "outcome"),
     )
     for group in sorted({row["group_id"] for row in readings.decisions}):

@@ -56,8 +56,8 @@ def test_a_partition_that_takes_more_than_is_planned_is_told() -> None:
     found = sized([9.8] * 3, [10.0] * 3, late=True)
     assert found.wanted == 3
     assert found.why == (
-        "29.4/s arrive in 3 partitions, and 3 consumers can do 30/s, of which 95% is planned, but "
-        "for a partition that takes more alone: no more are needed."
+        "29.4/s arrive in 3 partitions, and 3 consumers can do 30/s, of which 95% is planned, "
+        "except for a partition that needs more: no more are needed."
     )
 
 

@@ -1,7 +1,6 @@
 """Who asks: which headers prove a person, and which do not, whoever sends them."""
 
 import time
-import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -9,7 +8,6 @@ from typing import Any
 import jwt
 import pytest
 
-from fairlead.common import http
 from fairlead.domain.identity import HeaderSettings, TokenSettings
 from fairlead.surfaces.web import issuer_keys
 from fairlead.surfaces.web.identity import ByHeader, ByToken, IdentityProof, NotProvenError
@@ -198,12 +196,16 @@ def test_keys_that_come_drop_by_drop_are_not_waited_for(
     assert said.endswith("the issuer's keys cannot be had: it did not answer within 0.4 s")
 
 
-def test_what_came_until_the_time_is_over_is_no_answer(issuer: Issuer) -> None:
-    """Whoever asks may be about to give up, and takes what comes meanwhile."""
-    issuer.pieces, issuer.pause = 20, 0.1
-    request = urllib.request.Request(issuer.url)  # noqa: S310 - on the loopback
-    with pytest.raises(TimeoutError, match=r"within 0\.4 s"):
-        http._read(request, http._Remembering(), 0.4, 2**18)  # noqa: SLF001 - without who waits
+def test_proxy_gets_nothing_that_it_could_read(
+    issuer: Issuer, by_token: ByToken, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without TLS, the issuer is asked directly, whatever HTTP_PROXY says."""
+    for name in ("no_proxy", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    with publishing(Issuer()) as proxy:
+        monkeypatch.setenv("http_proxy", proxy.url)
+        assert asks(by_token, bearer(issuer.token())) == "kim@example.com"
+        assert (proxy.asked, issuer.asked) == (0, 1)
 
 
 def signed_by(key: Any, algorithm: str, key_id: str | None, **claims: Any) -> str:
