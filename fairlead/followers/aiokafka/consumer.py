@@ -14,11 +14,12 @@ Eager rebalances alone: aiokafka has no cooperative ones.
 """
 
 import asyncio
+import time
 import weakref
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from aiokafka import AIOKafkaConsumer
+from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
 from aiokafka.cluster import ClusterMetadata
 from aiokafka.coordinator.assignors.abstract import AbstractPartitionAssignor
 from aiokafka.coordinator.assignors.range import RangePartitionAssignor
@@ -32,7 +33,9 @@ from fairlead.errors import ConfigurationError
 from fairlead.followers.aiokafka.join import join_once
 from fairlead.followers.aiokafka.metadata import subscription
 from fairlead.followers.aiokafka.plan_source import AiokafkaSource
+from fairlead.followers.aiokafka.reporting import report_work
 from fairlead.followers.core.follower import FollowOptions
+from fairlead.followers.core.meter import Meter
 from fairlead.followers.core.plan_assignor import FollowingAssignor
 from fairlead.wire.members import GroupMember, decode_subscription
 from fairlead.wire.partitions import partition_counts
@@ -161,11 +164,53 @@ class PlanConsumer(AIOKafkaConsumer):  # type: ignore[misc] # aiokafka is untype
         except BaseException:
             self.plan_assignor.close()
             raise
+        self._reports = options.report_work
+        self._meter = Meter(configs.get("max_poll_interval_ms", 300_000) / 1e3)
+        self._calls = 0
+
+    async def getone(self, *partitions: TopicPartition) -> ConsumerRecord:
+        """Return the next record, as AIOKafkaConsumer does."""
+        meter = self._meter
+        worked_s = self._begin_call()
+        try:
+            record = await super().getone(*partitions)
+        finally:
+            self._end_call(worked_s)
+        meter.took_one(record.topic, record.partition)
+        return record
+
+    async def getmany(
+        self, *partitions: TopicPartition, timeout_ms: int = 0, max_records: int | None = None
+    ) -> dict[TopicPartition, list[ConsumerRecord]]:
+        """Return records, as AIOKafkaConsumer does; the lists time who iterates over them."""
+        worked_s = self._begin_call()
+        try:
+            batch = await super().getmany(
+                *partitions, timeout_ms=timeout_ms, max_records=max_records
+            )
+        finally:
+            self._end_call(worked_s)
+        return self._meter.took(batch)
+
+    def _begin_call(self) -> float:
+        self._meter.asked()
+        self._calls += 1
+        if self._calls > 1:  # several tasks take records: which one works for how long is not known
+            self._meter.give_up()
+        self._meter.waits()
+        return time.thread_time()
+
+    def _end_call(self, worked_s: float) -> None:
+        """Note that a call returns. What the event loop did meanwhile for others is no waiting."""
+        self._calls -= 1
+        self._meter.waited(time.thread_time() - worked_s)
 
     async def start(self) -> None:
         """Read the plan, connect, and join the group."""
         await self.plan_assignor.read_ahead()
         await super().start()
+        if self._reports:
+            report_work(self, self._meter)
 
     async def stop(self) -> None:
         """Leave the group and stop reading plans."""

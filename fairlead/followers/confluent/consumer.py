@@ -29,6 +29,7 @@ from fairlead.followers.confluent.membership import Event, GroupMembership, Pair
 from fairlead.followers.confluent.participant import Participant
 from fairlead.followers.confluent.pin_listener import KafkaPinTopic, PinListener
 from fairlead.followers.confluent.plan_source import shared_reader
+from fairlead.followers.confluent.reporting import Reporting
 from fairlead.followers.confluent.topics import cause_of
 from fairlead.followers.core.clock import Clock
 from fairlead.followers.core.follower import FollowOptions
@@ -94,11 +95,14 @@ class PlanConsumer(Consumer):
         **kwargs: Any,
     ) -> None:
         settings, secrets = check({**(config or {}), **kwargs}), read_secrets(group_secret)
-        super().__init__(settings)
+        options = options or FollowOptions()
+        self._reporting = Reporting(settings, report=options.report_work)
+        self._meter = self._reporting.meter
+        super().__init__(self._reporting.settings)
         self._callbacks: dict[Event, RebalanceCallback | None] = {}
         self._closed = self._waiting = self._disturbed = False
         group, connection = settings["group.id"], connection_of(settings)
-        options, clock, rng = options or FollowOptions(), Clock(), random.Random()  # noqa: S311
+        clock, rng = Clock(), random.Random()  # noqa: S311
         reader = shared_reader(group, connection, options)
         self._dropped = weakref.finalize(self, reader.stop)  # without having been closed
         topic = KafkaPinTopic(group, connection, pin_topic, secrets)
@@ -170,13 +174,22 @@ class PlanConsumer(Consumer):
         """Return the next message or event, as Consumer does."""
         if self._closed:
             return super().poll(0)  # which says so
-        return self._membership.fetch(self._wait, timeout, nothing=None)
+        self._meter.asked()
+        message = self._membership.fetch(self._wait, timeout, nothing=None)
+        if message is not None and message.error() is None:
+            self._meter.took_one(message.topic(), message.partition())
+            self._reporting.store(self)
+        return message
 
     def consume(self, num_messages: int = 1, timeout: float | None = -1) -> list[Message]:
-        """Return what there is, up to `num_messages`, waiting at most `timeout` for the first."""
+        """Return what there is, up to `num_messages`, waiting at most `timeout` for the first.
+
+        The list times who iterates over it.
+        """
         consume = super().consume
         if self._closed:
             return consume(num_messages, 0)
+        self._meter.asked()
 
         def fetch(wait_s: float) -> list[Message]:
             messages = consume(num_messages, 0)
@@ -185,7 +198,34 @@ class PlanConsumer(Consumer):
             message = self._wait(wait_s)
             return [] if message is None else [message]
 
-        return self._membership.fetch(fetch, timeout, nothing=[])
+        nothing: list[Message] = []
+        messages = self._membership.fetch(fetch, timeout, nothing=nothing)
+        if not messages:
+            return messages
+        timed = self._meter.took_list(messages)
+        self._reporting.store(self, taken=len(messages))
+        return timed
+
+    def store_offsets(self, *args: Any, **kwargs: Any) -> None:
+        """Store offsets for the next commit, as Consumer does."""
+        super().store_offsets(**self._reporting.with_reports(self, args, kwargs))
+
+    def commit(self, *args: Any, **kwargs: Any) -> list[TopicPartition] | None:
+        """Commit offsets, as Consumer does."""
+        if self._closed:
+            return super().commit(*args, **kwargs)  # which says so
+        self._reporting.store(self, now=True)
+        return super().commit(**self._reporting.with_reports(self, args, kwargs))
+
+    def pause(self, partitions: list[TopicPartition]) -> None:
+        """Fetch nothing of some partitions, as Consumer does."""
+        super().pause(partitions)
+        self._reporting.paused |= {(its.topic, its.partition) for its in partitions}
+
+    def resume(self, partitions: list[TopicPartition]) -> None:
+        """Fetch from paused partitions again, as Consumer does."""
+        super().resume(partitions)
+        self._reporting.paused -= {(its.topic, its.partition) for its in partitions}
 
     def _wait(self, wait_s: float) -> Message | None:
         """Wait for the next message or event, for a rebalance, or for news of a plan.
@@ -195,6 +235,10 @@ class PlanConsumer(Consumer):
         poll, participant = super().poll, self._participant  # consume() would wait on
         self._waiting, self._disturbed = True, False
         try:
+            message = poll(0)
+            if message is not None or wait_s <= 0:
+                return message
+            self._meter.waits()
             while True:
                 message = poll(min(wait_s, _CALL_S))
                 wait_s -= _CALLED_S
@@ -205,6 +249,7 @@ class PlanConsumer(Consumer):
             return None
         finally:
             self._waiting = False
+            self._meter.waited()
 
     def assign(self, partitions: list[TopicPartition]) -> None:
         """Start from other positions; in `on_assign`, as with Consumer."""
@@ -222,6 +267,8 @@ class PlanConsumer(Consumer):
             return
         # An exception out of any of these keeps none of the others from happening.
         try:
+            self._meter.asked()
+            self._reporting.store(self, now=True)
             self._closed = True
             # librdkafka aborts on a close that finds a subscription still waiting for its turn.
             super().unsubscribe()
@@ -247,6 +294,7 @@ class PlanConsumer(Consumer):
 
     def _on_revoke(self, _: Consumer, __: list[TopicPartition]) -> None:
         self._disturbed = True
+        self._reporting.store(self, now=True)
         self._membership.revoked()
 
     def _on_lost(self, _: Consumer, __: list[TopicPartition]) -> None:

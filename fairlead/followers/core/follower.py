@@ -59,6 +59,8 @@ class FollowOptions:
     public_keys
         `id:base64 of SPKI DER`, several separated by commas: only what the planner has signed with
         one of them is followed. Needs the extra `signed`.
+    report_work
+        Whether the consumer reports with its commits how long records take.
 
     Raises
     ------
@@ -70,6 +72,7 @@ class FollowOptions:
     read_timeout_s: float = 5.0
     rejoin_jitter_s: float | None = 5.0
     public_keys: str | None = None
+    report_work: bool = True
 
     def __post_init__(self) -> None:
         self.verifier()

@@ -10,12 +10,14 @@ decision (`follower` and below), nor reading the plan topic (`plan_source`).
     )
 """
 
+import time
 import weakref
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from kafka import KafkaConsumer
+from kafka import KafkaConsumer, TopicPartition
 from kafka.cluster import ClusterMetadata
+from kafka.consumer.fetcher import ConsumerRecord
 from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor, RebalanceProtocol
 from kafka.coordinator.assignors.range import RangePartitionAssignor
 from kafka.protocol.consumer.metadata import (
@@ -26,9 +28,11 @@ from kafka.protocol.consumer.metadata import (
 from fairlead.common.kafka_python import keep_secrets
 from fairlead.errors import ConfigurationError
 from fairlead.followers.core.follower import FollowOptions
+from fairlead.followers.core.meter import Meter
 from fairlead.followers.core.plan_assignor import FollowingAssignor
 from fairlead.followers.kafka_python.join import joining, no_request, rejoin_request
 from fairlead.followers.kafka_python.plan_source import KafkaPythonSource
+from fairlead.followers.kafka_python.reporting import report_work
 from fairlead.wire.members import GroupMember, decode_subscription
 from fairlead.wire.partitions import by_topic, partition_counts
 
@@ -184,6 +188,39 @@ class PlanConsumer(KafkaConsumer):  # type: ignore[misc] # kafka-python is untyp
             self.plan_assignor.close()
             raise
         self.plan_assignor.follow(self)
+        self._meter = Meter(self.config["max_poll_interval_ms"] / 1e3)
+        self._iterates = False
+        if options.report_work:
+            report_work(self, self._meter)
+
+    def poll(
+        self,
+        timeout_ms: float = 0,
+        max_records: int | None = None,
+        update_offsets: bool = True,  # noqa: FBT001, FBT002 - KafkaConsumer's signature
+    ) -> dict[TopicPartition, list[ConsumerRecord]]:
+        """Return the next records, as KafkaConsumer does; the lists time who iterates over them."""
+        meter = self._meter
+        if not self._iterates:
+            meter.asked()
+        worked_s = time.thread_time()
+        meter.waits()
+        try:
+            batch = super().poll(timeout_ms, max_records, update_offsets)
+        finally:
+            meter.waited(time.thread_time() - worked_s)
+        return batch if self._iterates else meter.took(batch)
+
+    def __next__(self) -> ConsumerRecord:
+        """Return the next record, as KafkaConsumer does."""
+        self._meter.asked()
+        self._iterates = True
+        try:
+            record = super().__next__()
+        finally:
+            self._iterates = False
+        self._meter.took_one(record.topic, record.partition)
+        return record
 
     def close(self, autocommit: bool = True, timeout_ms: int | None = None) -> None:  # noqa: FBT001, FBT002 - KafkaConsumer's signature
         """Leave the group and stop reading plans."""
