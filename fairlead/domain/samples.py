@@ -35,6 +35,7 @@ from fairlead.domain.groups import (
     LiveMember,
     LogOffsets,
 )
+from fairlead.domain.work_columns import OF_MEMBERS, OF_PARTITIONS, work_columns
 
 #: Stands for an unknown or missing offset, and for a missing or unknown owner.
 NONE: Final = -1
@@ -74,6 +75,10 @@ COLUMNS: Final = (
     Column("racks", pa.list_(_TEXTS), "sets of racks to fetch from; null: nothing is known"),
     Column("rack_set", _NUMBERS, "place in `racks` for each partition; -1: not known"),
     Column("log_bytes", _OFFSETS, "size of each partition's log in bytes; -1: not known"),
+    Column("reporter", _NUMBERS, "index in `members` of who reports its work on it; -1: nobody"),
+    Column("report_records", _OFFSETS, "records of each partition that the reporter took"),
+    Column("report_busy_ms", _OFFSETS, "milliseconds that it spent on these records"),
+    Column("report_squares_ms2", _OFFSETS, "sum of the squares of the milliseconds per record"),
     Column("owner", _NUMBERS, "index of the owner in `members`; -1: no owner, or not known"),
     Column("members", _TEXTS, "names that plans use, ascending"),
     Column("member_ids", _TEXTS, "member id of each member, from the coordinator"),
@@ -82,6 +87,13 @@ COLUMNS: Final = (
     Column("member_racks", _TEXTS, "`client.rack` of each member; null: not known"),
     Column("generations", _NUMBERS, "generation or epoch that each member reports; null: none"),
     Column("subscriptions", pa.list_(_TEXTS), "topics that each member subscribes to"),
+    Column("tokens", _TEXTS, "changes when a member restarts; null: it reports no work"),
+    Column("elapsed_ms", _OFFSETS, "milliseconds since each member was created; -1: no report"),
+    Column("waiting_ms", _OFFSETS, "milliseconds of these that it waited for records"),
+    Column("handler_ms", _OFFSETS, "milliseconds of these in the application's code"),
+    Column("calls", _OFFSETS, "calls of each member that returned records"),
+    Column("paused", _OFFSETS, "partitions that it has paused; 46655: it takes records in tasks"),
+    Column("reported_at_ms", _OFFSETS, "when it reported, by its clock; milliseconds since 1970"),
 )
 """All columns. Lists with a value per partition are ordered by topic."""
 SAMPLES: Final = pa.schema([(column.name, column.kind) for column in COLUMNS])
@@ -89,6 +101,7 @@ SAMPLES: Final = pa.schema([(column.name, column.kind) for column in COLUMNS])
 HISTORY: Final = [
     *("group", "sample_id", "at", "error", "topics", "counts", "begin", "end", "committed"),
     *("stable_end", "racks", "rack_set", "log_bytes", "members", "owner"),
+    *("reporter", *OF_PARTITIONS, "tokens", *OF_MEMBERS),
 ]
 #: Columns with one value per member, and their names in `LiveMember`.
 _OF_MEMBERS: Final = {
@@ -205,6 +218,7 @@ def samples_of(
         "committed": _lists(by_partition, pa.array(_committed(blocks, block_starts, committed))),
         "stable_end": pa.nulls(len(names), _OFFSETS),
         **_sources(sources, index, by_partition),
+        **work_columns(groups, blocks, block_starts, by_partition, committed),
         "owner": _lists(by_partition, pa.array(_owners(groups, topics, by_topic, block_starts))),
         **{
             name: [[getattr(member, field) for member in group.members] for group in groups]

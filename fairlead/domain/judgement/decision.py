@@ -14,7 +14,7 @@ from typing import Any, Final, Literal
 import numpy as np
 
 from assignors.problem import Problem
-from fairlead.common.words import length, rate
+from fairlead.common.words import length, plural, rate
 from fairlead.domain.judgement.arrivals import Rates
 from fairlead.domain.judgement.candidates import FLAGSHIP, Candidate, candidates, with_figures
 from fairlead.domain.judgement.capacities import (
@@ -53,8 +53,9 @@ from fairlead.domain.judgement.looks import Float64, Int32, Looks, Mask
 from fairlead.domain.judgement.memory_notes import InvalidNoteError, Noted, note, read_note
 from fairlead.domain.judgement.peers import Peers
 from fairlead.domain.judgement.racks import RackTraffic, cost_per_day
+from fairlead.domain.judgement.reported_work import ReportedWork, WorkReports, reported_work
 from fairlead.domain.judgement.rules import Rules
-from fairlead.domain.judgement.seeing import Seen, see
+from fairlead.domain.judgement.seeing import HISTORY_S, LEAST_LOOKS, Seen, see
 from fairlead.domain.judgement.sizing import Size, size
 from fairlead.domain.judgement.weighing import BETTER, CandidateInputs, behind, gain
 
@@ -103,6 +104,8 @@ class Question:
         Whether every partition stands still at each rebalance, not only those that move.
     record_bytes
         Bytes of a record on average, float64 of shape (P,); NaN, or None: not known.
+    reports
+        What consumers reported, of the same samples as `looks`; None: nothing.
     seen
         What the looks say, where they were seen beside those of others; None: they are seen when
         the question is asked.
@@ -116,6 +119,7 @@ class Question:
     changes: Sequence[float] = ()
     eager: bool = False
     record_bytes: Float64 | None = None
+    reports: WorkReports | None = None
     seen: Seen | None = None
 
     @property
@@ -162,6 +166,8 @@ class Judgement:
         How many consumers there are, and how many would do.
     traffic
         Between racks; None: there can be none, or it does not count.
+    work
+        What consumers reported in the last hour; None: nothing.
     """
 
     outcome: Outcome
@@ -175,6 +181,7 @@ class Judgement:
     outlook: Outlook
     size: Size
     traffic: RackTraffic | None = None
+    work: ReportedWork | None = None
 
     @property
     def owner(self) -> Int32 | None:
@@ -312,6 +319,7 @@ def _judgement(
         outlook=state.outlook,
         size=state.size,
         traffic=state.traffic,
+        work=state.work,
     )
 
 
@@ -416,18 +424,46 @@ class State:
         return {name: limited_since(mine, before.get(name)) for name, mine in self.limited.items()}
 
     @cached_property
+    def work(self) -> ReportedWork | None:
+        """What consumers reported in the last hour; None: nothing."""
+        reports, looks = self.question.reports, self.question.looks
+        if reports is None or len(looks) == 1:
+            return None
+        first = len(looks) - len(looks.last(HISTORY_S, LEAST_LOOKS))
+        return reported_work(reports.since(first), looks.last(HISTORY_S, LEAST_LOOKS))
+
+    @cached_property
+    def cost_equations(self) -> list[Equation]:
+        """What costs are estimated from: what consumers reported, and what was inferred of others.
+
+        What is remembered of a partition and a consumer stands for what it reports no longer.
+        """
+        if self.work is None:
+            return self.equations
+        reported = self.work.equations(self.looks.members)
+        pairs = {(its.member, int(its.partitions[0])) for its in reported}
+        reporting = {name for name, _ in pairs}
+        inferred = [
+            its
+            for its in self.equations
+            if its.member not in reporting
+            or (its.partitions.size == 1 and (its.member, int(its.partitions[0])) not in pairs)
+        ]
+        return [*inferred, *reported]
+
+    @cached_property
     def costs(self) -> Costs:
         """What a record of each partition takes."""
         if self.dear is not None:
             return self.dear.costs
         topic_of, rates = self.question.problem.topic_of, self.rates.per_s
-        return solve(self.equations, topic_of, rates)
+        return solve(self.cost_equations, topic_of, rates)
 
     @cached_property
     def capacities(self) -> dict[str, Capacity]:
         """What is known of members' speeds, this look included; in records of the usual kind."""
         looks, notes = self.looks, self._notes[0]
-        found = shown(self.recent, self.commits)
+        found = shown(self.recent, self.commits) | self._reported_capacities()
         before = {
             name: replace(capacity, mix=notes.get(name, Noted()).mix)
             for name, capacity in self.question.capacities.items()
@@ -438,11 +474,22 @@ class State:
             found = remembered(shown(looks, commits), found, looks.now)
         return remembered(self._at_cost(before, divide=False), found, looks.now)
 
+    def _reported_capacities(self) -> dict[str, Capacity]:
+        """Return the speeds that follow from reports, in records of the usual kind."""
+        if self.work is None:
+            return {}
+        per_s = self.work.speeds(self.costs.value)
+        members, now = self.question.looks.members, self.recent.now
+        return {
+            members[place]: Capacity(float(per_s[place]), measured=True, at=now)
+            for place in np.flatnonzero(np.isfinite(per_s)).tolist()
+        }
+
     @cached_property
     def known(self) -> dict[str, Capacity]:
         """What is known of members' speeds, in records of the kind that each read, with notes."""
         found = self._at_cost(self.capacities, divide=True)
-        if not any(equation.limited for equation in self.equations):
+        if not any(equation.limited for equation in self.cost_equations):
             return found
         kept: dict[str, list[Equation]] = {}
         for limiting in fewest(self.costs.equations):
@@ -593,6 +640,8 @@ class State:
             asks = f"whether {name} is dear"
         if found.name != "healthy" and not self.costs.equal:
             said.append(self.costs.said(question.problem))
+        if self.work is not None and self.work.ignored:
+            said.append(f"{plural(self.work.ignored, 'impossible report')} ignored.")
         if self._notes[1]:
             said.append("What was remembered makes no sense and is ignored.")
         return replace(found, evidence=" ".join(said), asks=asks)

@@ -18,18 +18,20 @@ from fairlead.common.json_lines import an_object, check_keys, shown
 from fairlead.common.nearest import known_keys, no_such
 from fairlead.common.wrong_values import what_is_wrong
 from fairlead.domain.judgement.capacities import Capacity
-from fairlead.domain.judgement.cost_equations import Costs
 from fairlead.domain.judgement.decision import Judgement, Question, judge
 from fairlead.domain.judgement.forecast import Forecast
-from fairlead.domain.judgement.looks import NONE, Int32, Int64, Looks
+from fairlead.domain.judgement.looks import NONE, Float64, Int32, Int64, Looks
 from fairlead.domain.judgement.memory_json import as_row, capacities_of, moment, recalled, written
+from fairlead.domain.judgement.report_lines import reports_of
 from fairlead.domain.policy import Policy
 
 _KEYS: Final = frozenset(
     {"policy", "topics", "members", "snapshots", "capacities", "memory", "changed_at"}
 )
 _MEMBER_KEYS: Final = frozenset({"topics", "instance_id", "rack"})
-_SNAPSHOT_KEYS: Final = frozenset({"at", "begin", "end", "committed", "owners", "stable_end"})
+_SNAPSHOT_KEYS: Final = frozenset(
+    {"at", "begin", "end", "committed", "owners", "stable_end", "reports"}
+)
 _LARGEST_OFFSET: Final = 2**63 - 1
 
 
@@ -100,6 +102,7 @@ def _question(line: Mapping[str, Any], policy: Policy) -> Question:
     changed_at = line.get("changed_at")
     changed_at = None if changed_at is None else min(moment(changed_at, "changed_at"), looks.now)
     capacities, plans, forgotten = _remembered(line, looks, problem)
+    reports = reports_of(line["snapshots"], layout, len(looks.members))
     before = [at for at in plans if changed_at is not None and at < changed_at]
     return Question(
         problem=problem,
@@ -107,6 +110,7 @@ def _question(line: Mapping[str, Any], policy: Policy) -> Question:
         rules=policy.rules(),
         capacities=capacities,
         forgotten=forgotten,
+        reports=reports,
         changes=[] if changed_at is None else [*before, changed_at],
     )
 
@@ -264,7 +268,8 @@ def _answer(judgement: Judgement, question: Question) -> dict[str, Any]:
         },
         "capacities": {name: as_row(capacity) for name, capacity in judgement.capacities.items()},
         "memory": written(judgement.capacities, question.looks, question.problem, question.changes),
-        "costs": _costs(judgement.costs, question.problem),
+        "costs": _by_partition(judgement.costs.known().round(4), question.problem),
+        "seconds_per_record": _seconds(judgement, question.problem),
         "consumers": asdict(judgement.size),
         "moved": 0 if chosen is None else chosen.moved,
     }
@@ -274,9 +279,16 @@ def _answer(judgement: Judgement, question: Question) -> dict[str, Any]:
     return answer
 
 
-def _costs(costs: Costs, problem: Problem) -> dict[str, list[list[float] | None]]:
-    """Return for each partition what a record takes: low, value and high; None: as is usual."""
-    rows = [None if np.isnan(row[0]) else row.tolist() for row in costs.known().round(4)]
+def _seconds(judgement: Judgement, problem: Problem) -> dict[str, list[list[float] | None]]:
+    """Return the seconds that a record takes on its present owner, by partition; None: unknown."""
+    none = np.full((problem.partition_total, 3), np.nan)
+    work = judgement.work
+    return _by_partition(none if work is None else work.seconds_per_record(problem.owner), problem)
+
+
+def _by_partition(values: Float64, problem: Problem) -> dict[str, list[list[float] | None]]:
+    """Return low, value and high of each partition, by topic; None: not known."""
+    rows = [None if np.isnan(row[0]) else row.tolist() for row in values]
     return {
         topic: rows[problem.topic_offsets[number] : problem.topic_offsets[number + 1]]
         for number, topic in enumerate(problem.topics)

@@ -15,8 +15,11 @@ import pyarrow as pa
 
 from fairlead.common.tables import as_array
 from fairlead.domain.judgement.looks import Looks
+from fairlead.domain.judgement.reported_work import WorkReports
 from fairlead.domain.looks import EVERY_LOOK, HISTORY, KEPT_EVERY
 from fairlead.domain.samples import NONE, flat, list_starts
+from fairlead.domain.work_columns import OF_MEMBERS, OF_PARTITIONS
+from fairlead.wire.work_report import SEVERAL_AT_A_TIME
 
 MICROSECONDS: Final = 1_000_000
 #: The columns that are laid out.
@@ -59,25 +62,9 @@ def looks_of(
     rows = rows.select(_READ)
     if not every:
         rows = _taken(rows, _chosen(moments(rows)))
-    firsts = np.cumsum(np.asarray(counts, dtype=np.int64)) - np.asarray(counts, dtype=np.int64)
-    place = {
-        name: (start, count) for name, start, count in zip(topics, firsts, counts, strict=True)
-    }
     names = ("begin", "end", "committed", "owner")
-    values = [*(flat(rows[name]) for name in names), _stable_ends(rows)]
-    layouts, shape = _layouts(rows), (rows.num_rows, int(np.sum(counts)))
-    if [layout for _, layout in layouts] == [list(zip(topics, counts, strict=True))]:
-        begin, end, committed, owner, stable = (column.reshape(shape) for column in values)
-    else:
-        # Where each value stands among those of all looks; what is not there, at their end.
-        found_at = np.full(shape, NONE, dtype=np.int64)
-        first = list_starts(rows["end"])
-        for mine, layout in layouts:
-            source, target = _positions(layout, place)
-            found_at[mine[:, None], target] = first[mine][:, None] + source
-        begin, end, committed, owner, stable = (
-            np.append(column, NONE)[found_at] for column in values
-        )
+    values = [*(flat(rows[name]) for name in names), _with_nulls(rows, "stable_end", "end")]
+    begin, end, committed, owner, stable = _laid_out(rows, topics, counts, values)
     known, numbers = _numbered(rows, members)
     owner = np.where(owner >= 0, list_starts(rows["members"])[:-1, None] + owner, NONE)
     return Looks(
@@ -90,6 +77,82 @@ def looks_of(
         latest=latest,
         stable_end=stable if (stable >= 0).any() else None,
     )
+
+
+def reports_of(
+    rows: pa.Table, topics: Sequence[str], counts: Sequence[int], members: Sequence[str]
+) -> WorkReports | None:
+    """Return what consumers report in the samples that `looks_of` takes; None: nothing.
+
+    Parameters
+    ----------
+    rows, topics, counts
+        As for `looks_of`.
+    members
+        `Looks.members` of the same samples.
+    """
+    if rows["reporter"].null_count == rows.num_rows:
+        return None
+    rows = _taken(rows, _chosen(moments(rows)))
+    names = ("reporter", *OF_PARTITIONS)
+    values = [_with_nulls(rows, name, "end") for name in names]
+    reporter, records, busy_ms, squares_ms2 = _laid_out(rows, topics, counts, values)
+    _, numbers = _numbered(rows, members)
+    first = list_starts(rows["members"])
+    by = np.append(numbers, np.int32(NONE))[
+        np.where(reporter >= 0, first[:-1, None] + reporter, NONE)
+    ]
+    shape = rows.num_rows, len(members)
+    sample = np.repeat(np.arange(rows.num_rows), np.diff(first))
+    of_members = {
+        name: _with_nulls(rows, name, "members").astype(np.float64) for name in OF_MEMBERS
+    }
+    tokens = as_array(rows["tokens"]).flatten().dictionary_encode()
+    codes = np.full(numbers.size, NONE, np.int64)
+    reported = np.repeat(rows["tokens"].is_valid().to_numpy(), np.diff(first))
+    codes[reported] = tokens.indices.fill_null(NONE).to_numpy(zero_copy_only=False)
+    token, tables = np.full(shape, NONE, np.int64), {}
+    token[sample, numbers] = codes
+    for name, column in of_members.items():
+        tables[name] = np.full(shape, np.nan)
+        tables[name][sample, numbers] = np.where(column >= 0, column, np.nan)
+    tables["paused"][tables["paused"] == SEVERAL_AT_A_TIME] = np.nan
+    return WorkReports(
+        by=by,
+        records=records.astype(np.float64),
+        busy_s=busy_ms / 1e3,
+        squares_s2=squares_ms2 / 1e6,
+        token=token,
+        elapsed_s=tables["elapsed_ms"] / 1e3,
+        waiting_s=tables["waiting_ms"] / 1e3,
+        handler_s=tables["handler_ms"] / 1e3,
+        calls=tables["calls"],
+        paused=tables["paused"],
+        at=tables["reported_at_ms"] / 1e3,
+    )
+
+
+def _laid_out(
+    rows: pa.Table,
+    topics: Sequence[str],
+    counts: Sequence[int],
+    values: Sequence[npt.NDArray[Any]],
+) -> list[npt.NDArray[Any]]:
+    """Return values per partition of all samples as arrays of samples x partitions."""
+    firsts = np.cumsum(np.asarray(counts, dtype=np.int64)) - np.asarray(counts, dtype=np.int64)
+    place = {
+        name: (start, count) for name, start, count in zip(topics, firsts, counts, strict=True)
+    }
+    layouts, shape = _layouts(rows), (rows.num_rows, int(np.sum(counts)))
+    if [layout for _, layout in layouts] == [list(zip(topics, counts, strict=True))]:
+        return [column.reshape(shape) for column in values]
+    # Where each value stands among those of all samples; what is not there, at their end.
+    found_at = np.full(shape, NONE, dtype=np.int64)
+    first = list_starts(rows["end"])
+    for mine, layout in layouts:
+        source, target = _positions(layout, place)
+        found_at[mine[:, None], target] = first[mine][:, None] + source
+    return [np.append(column, NONE)[found_at] for column in values]
 
 
 def all_topics(rows: pa.Table, *, latest: bool = False) -> Looks:
@@ -110,13 +173,19 @@ def alike(looks: Mapping[str, Looks]) -> Iterator[tuple[list[str], Looks]]:
         yield names, Looks.beside([looks[name] for name in names])
 
 
-def _stable_ends(rows: pa.Table) -> Int64:
-    """Return the stable end of each partition of each sample; -1 if it was not read."""
-    ends = list_starts(rows["end"])
-    stable = np.full(int(ends[-1]), NONE, dtype=np.int64)
-    read = as_array(rows["stable_end"]).is_valid().to_numpy(zero_copy_only=False)
-    stable[np.repeat(read, np.diff(ends))] = flat(rows["stable_end"])
-    return stable
+def _with_nulls(rows: pa.Table, name: str, like: str) -> Int64:
+    """Return the values of all rows' lists in a column; -1 for those of rows without a list.
+
+    Parameters
+    ----------
+    like
+        A column with lists of the same lengths in all rows.
+    """
+    starts = list_starts(rows[like])
+    values = np.full(int(starts[-1]), NONE, dtype=np.int64)
+    valid = as_array(rows[name]).is_valid().to_numpy(zero_copy_only=False)
+    values[np.repeat(valid, np.diff(starts))] = flat(rows[name])
+    return values
 
 
 def _taken(rows: pa.Table, chosen: Int64) -> pa.Table:

@@ -20,7 +20,7 @@ from fairlead.domain.judgement.capacities import Capacity
 from fairlead.domain.judgement.decision import Choose, Question
 from fairlead.domain.judgement.racks import average_bytes
 from fairlead.domain.judgement.rules import Rules
-from fairlead.domain.looks.arrays import looks_of
+from fairlead.domain.looks.arrays import looks_of, reports_of
 from fairlead.domain.looks.fetch_sources import sources_of
 from fairlead.domain.policy import Policy
 from fairlead.domain.samples import ownership
@@ -185,6 +185,9 @@ def question_about(group: Group, planning: PlanningOptions) -> Question:
             for name, capacity in group.capacities.items()
         },
         changes=[min(at, looks.now) for at in group.changes],
+        reports=reports_of(
+            group.samples, topics, [counts[topic] for topic in topics], looks.members
+        ),
         eager=_eager(now),
         record_bytes=None
         if sources is None

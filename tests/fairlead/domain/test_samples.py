@@ -29,6 +29,8 @@ from fairlead.domain.samples import (
     taken_at,
     with_stable_end,
 )
+from fairlead.domain.work_columns import OF_MEMBERS, OF_PARTITIONS
+from fairlead.wire.work_report import WorkReport
 from tests.samples import samples
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
@@ -140,7 +142,33 @@ def test_all_that_brokers_tell_of_a_group_is_its_row() -> None:
         "member_racks": [None, "r1"],
         "generations": [None, 4],
         "subscriptions": [["t0"], ["t1"]],
+        **dict.fromkeys(["reporter", *OF_PARTITIONS, "tokens", *OF_MEMBERS]),
     }
+
+
+def test_reports_of_present_members_are_columns_of_the_sample() -> None:
+    """Damaged ones and those of other consumers are left out; a member's newest holds for it."""
+    group = described(member("m", "t"), member("n", "t"))
+    older, newer = (WorkReport(*range(first, first + 9)) for first in (10, 20))
+    texts = [
+        older.text("m-id", "aaaaaa"),
+        newer.text("m-id", "aaaaaa"),
+        newer.text("gone-id", "bbbbbb"),
+        newer.text("n-id", "cccccc")[:-1],
+        "an application's own",
+    ]
+    commits = TopicCommits(np.arange(5), np.arange(5), [text.encode() for text in texts])
+    (row,) = samples_of(
+        sample_id="s",
+        at=NOON,
+        descriptions={"g": group},
+        committed={"g": {"t": commits}},
+        log=log_of({"t": 5}),
+    ).to_pylist()
+    assert row["reporter"] == [0, 0, -1, -1, -1]
+    assert [row[name][:2] for name in OF_PARTITIONS] == [[14, 24], [15, 25], [16, 26]]
+    assert row["tokens"] == ["aaaaaa", None]
+    assert [row[name] for name in OF_MEMBERS] == [[n, -1] for n in (20, 21, 22, 23, 27, 28)]
 
 
 def test_groups_ascend_and_none_is_an_empty_table() -> None:

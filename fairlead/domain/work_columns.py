@@ -1,0 +1,118 @@
+"""The columns of a sample that hold what consumers report of their work.
+
+Belongs here: finding reports among the metadata of commits, and reading the columns again. Does
+not: the text of a report (`fairlead.wire.work_report`), nor what reports come to
+(`fairlead.domain.judgement.reported_work`).
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import compress, pairwise
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from fairlead.domain.groups import CommittedOffsets, GroupDescription
+from fairlead.wire.work_report import NUMBERS, member_hash, read_reports
+
+Int64 = npt.NDArray[np.int64]
+
+#: Columns with a value per partition, and the field of `WorkReport`.
+OF_PARTITIONS: Final = {"report_records": 4, "report_busy_ms": 5, "report_squares_ms2": 6}
+#: Columns with a value per member, and the field of `WorkReport`.
+OF_MEMBERS: Final = {
+    "elapsed_ms": 0,
+    "waiting_ms": 1,
+    "handler_ms": 2,
+    "calls": 3,
+    "paused": 7,
+    "reported_at_ms": 8,
+}
+_ELAPSED: Final = OF_MEMBERS["elapsed_ms"]
+
+
+def work_columns(
+    groups: Sequence[GroupDescription],
+    blocks: Sequence[tuple[GroupDescription, str]],
+    starts: Int64,
+    by_partition: Int64,
+    committed: Mapping[str, CommittedOffsets],
+) -> dict[str, pa.Array]:
+    """Return the columns of work; null for groups of which no present member reports.
+
+    Parameters
+    ----------
+    groups
+        G groups, in the order of the sample's rows.
+    blocks, starts
+        A group's topic, and the first partition of each, int64 of shape (B + 1,).
+    by_partition
+        The first partition of each group, int64 of shape (G + 1,).
+    committed
+        Group to its commits.
+    """
+    total = int(starts[-1])
+    texts: list[bytes] = []
+    places: list[Int64] = [np.empty(0, np.int64)]
+    ends = starts.tolist()
+    for (group, topic), start, end in zip(blocks, ends, ends[1:], strict=False):
+        commits = committed.get(group.group, {}).get(topic)
+        if commits is not None and any(commits.metadata):
+            exists = commits.partitions < end - start
+            places.append(start + commits.partitions[exists].astype(np.int64))
+            texts += compress(commits.metadata, exists.tolist())
+    found = read_reports(texts)
+    place = np.concatenate(places)[found.place]
+    group_of = np.searchsorted(by_partition, place, side="right") - 1
+    member_starts = np.cumsum([0, *(len(group.members) for group in groups)])
+    member = _writers(groups, group_of, found.owners)
+    known = member >= 0
+    place, group_of, member = place[known], group_of[known], member[known]
+    numbers = found.numbers[known]
+    reporter = np.full(total, -1, np.int32)
+    reporter[place] = member
+    of_partition = np.zeros((total, NUMBERS), np.int64)
+    of_partition[place] = numbers
+    # Of a member's reports the newest holds for the member.
+    newest = np.argsort(numbers[:, _ELAPSED], kind="stable")
+    whose = member_starts[group_of] + member
+    of_member = np.full((int(member_starts[-1]), NUMBERS), -1, np.int64)
+    of_member[whose[newest]] = numbers[newest]
+    tokens = np.full(int(member_starts[-1]), None, object)
+    tokens[whose[newest]] = found.tokens[known][newest]
+    reports = np.bincount(group_of, minlength=len(groups)) > 0
+    mask = pa.array(~reports, pa.bool_())
+
+    def lists(firsts: Int64, values: Any, kind: pa.DataType) -> pa.Array:
+        items = pa.array(values, kind)
+        return pa.ListArray.from_arrays(pa.array(firsts.astype(np.int32)), items, mask=mask)
+
+    return {
+        "reporter": lists(by_partition, reporter, pa.int32()),
+        **{
+            name: lists(by_partition, of_partition[:, field], pa.int64())
+            for name, field in OF_PARTITIONS.items()
+        },
+        "tokens": lists(member_starts, tokens, pa.string()),
+        **{
+            name: lists(member_starts, of_member[:, field], pa.int64())
+            for name, field in OF_MEMBERS.items()
+        },
+    }
+
+
+def _writers(
+    groups: Sequence[GroupDescription], group_of: Int64, owners: npt.NDArray[np.str_]
+) -> npt.NDArray[np.int32]:
+    """Return who wrote each report: an index into the members of its group; -1: none of these."""
+    member = np.full(group_of.size, -1, np.int32)
+    numbers, firsts = np.unique(group_of, return_index=True)  # they ascend
+    bounds = pairwise([*firsts.tolist(), group_of.size])
+    for number, (first, end) in zip(numbers.tolist(), bounds, strict=True):
+        hashes = [member_hash(its.member_id) for its in groups[number].members]
+        once = {text for text, count in Counter(hashes).items() if count == 1}
+        known = {text: place for place, text in enumerate(hashes) if text in once}
+        member[first:end] = [known.get(text, -1) for text in owners[first:end].tolist()]
+    return member
