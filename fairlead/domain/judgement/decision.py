@@ -58,6 +58,7 @@ from fairlead.domain.judgement.rules import Rules
 from fairlead.domain.judgement.seeing import HISTORY_S, LEAST_LOOKS, Seen, see
 from fairlead.domain.judgement.sizing import Size, size
 from fairlead.domain.judgement.weighing import BETTER, CandidateInputs, behind, gain
+from fairlead.domain.judgement.work_words import work_sentences
 
 #: Arrivals that have changed matter where they are more than this share of a member's capacity.
 CHANGED: Final = 0.1
@@ -638,7 +639,9 @@ class State:
             name = "{}-{}".format(*question.problem.partition_name(self.dear.partition))
             said.append(f"This supposes that {name} is dear, and no member slow.")
             asks = f"whether {name} is dear"
-        if found.name != "healthy" and not self.costs.equal:
+        if self.work is not None:
+            said += work_sentences(self.work, self.costs, question.problem)
+        elif found.name != "healthy" and not self.costs.equal:
             said.append(self.costs.said(question.problem))
         if self.work is not None and self.work.ignored:
             said.append(f"{plural(self.work.ignored, 'impossible report')} ignored.")
@@ -770,6 +773,8 @@ def _hold(state: State) -> str | None:
     diagnosis, blocked = state.diagnosis, _blocked(state)
     if blocked is not None:
         return blocked
+    if state.work is not None and state.work.slower > 1.0:
+        return f"{diagnosis.name}: {diagnosis.evidence}"
     if not state.late.any() or state.catches_up:
         return f"{diagnosis.name}: {diagnosis.evidence}"
     return None

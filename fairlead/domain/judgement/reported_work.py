@@ -36,6 +36,9 @@ _ROUNDING_S: Final = 0.4e-3
 _ENDS: Final = (2, 4, 8, 16, 32)
 #: A mean has changed if it differs by so many standard errors.
 _CHANGED: Final = 4.0
+#: All consumers have become slower if each takes so many times as long as before, of so many.
+_SLOWER: Final = 1.25
+_SEVERAL: Final = 2
 #: Share of the time busy that must be known by record, for a speed to be more than a lower bound.
 _KNOWN_SHARE: Final = 0.8
 
@@ -98,6 +101,9 @@ class ReportedWork:
         NaN: not known.
     busy_s
         Seconds in which each was busy, float64 of shape (M,).
+    slower
+        How many times as long records take as before on all consumers, if all have become slower
+        together; else 1.
     ignored
         How many differences were impossible.
     """
@@ -111,7 +117,14 @@ class ReportedWork:
     last_at: Float64
     busy: Float64
     busy_s: Float64
+    slower: float
     ignored: int
+
+    def share(self, partition: int, member: int) -> float:
+        """Return the share of a consumer's time that records of a partition took."""
+        mine = (self.partition == partition) & (self.member == member)
+        elapsed_s = self.busy_s[member] / max(self.busy[member], 1e-9)
+        return float(self.seconds[mine].sum() / max(elapsed_s, 1e-9))
 
     @cached_property
     def known(self) -> Mask:
@@ -222,8 +235,40 @@ def reported_work(reports: WorkReports, looks: Looks) -> ReportedWork:
         last_at=last,
         busy=steps.busy,
         busy_s=steps.worked_s,
+        slower=_slower(sums, member),
         ignored=steps.ignored,
     )
+
+
+def _slower(sums: list[Float64], member: npt.NDArray[np.intp]) -> float:
+    """Return how many times as long records take as before on all consumers; 1: not on all.
+
+    Parameters
+    ----------
+    sums
+        As for `_since_change`.
+    member
+        The consumer of each pair, intp of shape (K,).
+    """
+    found = 1.0
+    for steps in _ENDS:
+        if steps >= sums[0].shape[0]:
+            break
+        late, early = (
+            _mean(*(values[part].sum(axis=0) for values in sums))
+            for part in (slice(-steps, None), slice(None, -steps))
+        )
+        enough = np.minimum(late[0], early[0]) >= _LEAST_RECORDS
+        if np.unique(member[enough]).size < _SEVERAL:
+            continue
+        weight = early[1] * late[0]
+        count = int(member.max()) + 1
+        before = np.bincount(member[enough], weight[enough], count)
+        now = np.bincount(member[enough], (late[1] * late[0])[enough], count)
+        times = now[before > 0] / before[before > 0]
+        if times.min() >= _SLOWER:
+            found = max(found, float(np.median(times)))
+    return found
 
 
 def _since_change(sums: list[Float64]) -> tuple[Float64, Float64, Float64]:
@@ -244,11 +289,10 @@ def _since_change(sums: list[Float64]) -> tuple[Float64, Float64, Float64]:
         new = [values[-steps:].sum(axis=0) for values in sums]
         late = _mean(*new)
         early = _mean(*(all_ - its for all_, its in zip(whole, new, strict=True)))
-        apart = np.abs(late[1] - early[1]) / np.maximum(
-            np.hypot(late[1] * late[2], early[1] * early[2]), 1e-12
-        )
         enough = np.minimum(late[0], early[0]) >= _LEAST_RECORDS
-        changed = enough & (apart > furthest)
+        errors = np.where(enough, np.hypot(*(its[1] * its[2] for its in (late, early))), np.inf)
+        apart = np.abs(late[1] - early[1]) / np.maximum(errors, 1e-12)
+        changed = apart > furthest
         furthest = np.where(changed, apart, furthest)
         found = tuple(np.where(changed, its, old) for its, old in zip(late, found, strict=True))
     return found[0], found[1], found[2]
@@ -260,7 +304,7 @@ def _mean(records: Float64, seconds: Float64, squares: Float64) -> tuple[Float64
     mean_s = seconds / count
     spread = np.maximum(squares - seconds * mean_s, 0.0) / np.maximum(count - 1.0, 1.0)
     error_s = np.hypot(np.sqrt(spread / count), _ROUNDING_S / count)
-    return records, mean_s, np.where(records > 1, error_s / np.maximum(mean_s, 1e-12), np.inf)
+    return records, mean_s, np.where(records > 1, error_s / np.maximum(mean_s, 1e-12), 1e6)
 
 
 @dataclass(frozen=True, eq=False)

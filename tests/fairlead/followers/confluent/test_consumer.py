@@ -162,12 +162,14 @@ def test_compacted_pin_topic_is_refused(
     """Compaction would remove the record that decides."""
     pin_topic = kafka_topic(config={"cleanup.policy": "compact"})
     config = {"bootstrap.servers": services.bootstrap_servers, "group.id": unique_name}
-    with (
-        PlanConsumer(config, pin_topic=pin_topic) as consumer,
-        pytest.raises(ConfigurationError, match="compaction"),
-    ):
-        consumer.subscribe(["t"])  # raises it, or a later poll does: it has to find the topic
-        eventually(lambda: consumer.poll(1.0), "the topic's settings are read")
+    with PlanConsumer(config, pin_topic=pin_topic) as consumer:
+
+        def join() -> None:
+            consumer.subscribe(["t"])  # raises it, or a later poll does: settings are read first
+            eventually(lambda: consumer.poll(1.0), "the topic's settings are read")
+
+        with pytest.raises(ConfigurationError, match="compaction"):
+            join()
 
 
 @pytest.mark.kafka
