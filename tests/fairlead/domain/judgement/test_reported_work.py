@@ -189,7 +189,7 @@ def spoil_time(line: Line) -> None:
 
 
 def spoil_counter(line: Line) -> None:
-    """A counter that falls under the same token."""
+    """Let a counter fall under the same token."""
     reports(line, 5)["partitions"]["t"][5]["busy_s"] = 0.0
 
 
