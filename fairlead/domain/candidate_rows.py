@@ -174,6 +174,7 @@ def _judged(judgement: Judgement, problem: Problem) -> Row:
         "consumers_wanted": judgement.size.wanted,
         "consumers_why": judgement.size.why,
         "costs": json.dumps(judgement.costs.told(problem)),
+        "reported": json.dumps(judgement.reported(problem)),
         "diagnosis": diagnosis.name,
         "names": list(diagnosis.names),
         "evidence": diagnosis.evidence,

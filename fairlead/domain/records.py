@@ -40,6 +40,8 @@ class Findings:
     costs
         What a record of a partition takes, where that is known: topic to partition to low, value
         and high.
+    reported
+        What consumers reported, as `ReportedWork.row` returns it; empty if they reported nothing.
     capacities
         Member to what is known of its speed now; replaces what was known before.
     seen
@@ -59,6 +61,7 @@ class Findings:
     consumers_wanted: int | None = None
     consumers_why: str = ""
     costs: Mapping[str, Mapping[str, list[float]]] = field(default_factory=dict)
+    reported: Mapping[str, Any] = field(default_factory=dict)
     seen: Kept | None = None
     kept: Kept | None = None
 

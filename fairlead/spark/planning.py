@@ -65,6 +65,7 @@ _JUDGED: Final = {
     "consumers_wanted": pa.int64(),
     "consumers_why": pa.string(),
     "costs": pa.string(),
+    "reported": pa.string(),
     "decision": pa.string(),
     "decision_reason": pa.string(),
     "chosen": pa.string(),

@@ -25,6 +25,8 @@ SEEN_WITHIN: Final = timedelta(days=8)
 LOOKED_WITHIN: Final = timedelta(minutes=15)
 #: Looks are missing if the last one is so many intervals old: one failed, and one was slow.
 INTERVALS: Final = 3
+#: Partitions with a metric of their own: those whose records take longest.
+_MOST_PARTITIONS: Final = 10_000
 #: A decision is dated when its transaction begins; by then every such transaction has ended.
 _SETTLED: Final = timedelta(minutes=15)
 #: Shorter than the ten seconds after which Prometheus gives a scrape up.
@@ -88,6 +90,18 @@ _DIAGNOSES: Final = """
 SELECT group_id, diagnosis, since, late_s, utilisation, loss_s, caught_up_s,
        consumers_wanted, last_seen, 1 AS holds
 FROM fairlead.diagnosis
+"""
+_PARTITION_WORK: Final = """
+SELECT group_id, topic.key AS topic, partition.key AS partition,
+       (partition.value ->> 1)::double precision AS seconds_per_record
+FROM fairlead_raw.group_diagnosis
+CROSS JOIN LATERAL jsonb_each(reported -> 'partitions') topic
+CROSS JOIN LATERAL jsonb_each(topic.value) partition
+WHERE until IS NULL AND last_seen >= :looked_after
+ORDER BY seconds_per_record DESC LIMIT :most
+"""
+_CONSUMER_WORK: Final = """
+SELECT group_id, member, busy FROM fairlead.consumer_work WHERE last_seen >= :looked_after
 """
 _LAST_LOOK: Final = """
 SELECT looked_at, now() - looked_at AS age, make_interval(secs => interval_s) AS apart
@@ -186,6 +200,10 @@ class Readings:
         `group_id`, `diagnosis`, `since`, `late_s`, `utilisation`, `loss_s`,
         `caught_up_s`, `consumers_wanted`, `last_seen`, of groups
         that were looked at lately; `holds` is 1.
+    partition_work
+        `group_id`, `topic`, `partition`, `seconds_per_record`: as consumers report it.
+    consumer_work
+        `group_id`, `member`, and the share of its time in which it was `busy`; null: not known.
     looks
         `group_id`, and when it was `last_seen` by a look.
     plans
@@ -213,6 +231,8 @@ class Readings:
     statuses: Rows
     balance: Rows
     diagnoses: Rows
+    partition_work: Rows
+    consumer_work: Rows
     looks: Rows
     plans: Rows
     decisions: Rows
@@ -247,7 +267,8 @@ def read_all_groups(
         gone_before = now - SEEN_WITHIN
         snapshots = _rows(connection, _LAG, gone_before=gone_before)
         totals = [row for row in snapshots if row["total"]]
-        kept_since = now - looked_within - KEPT_EVERY
+        looked_after = now - looked_within
+        kept_since = looked_after - KEPT_EVERY
         looked = _rows(connection, _LAG_OF_LOOKS, kept_since=kept_since)
         by_time = sorted((*totals, *looked), key=itemgetter("snapshot_at"))
         ever = _rows(connection, _DECISIONS)
@@ -261,6 +282,10 @@ def read_all_groups(
             statuses=[row for row in snapshots if not row["total"]],
             balance=_rows(connection, _BALANCE, gone_before=gone_before),
             diagnoses=[row for row in looks if now - row["last_seen"] <= looked_within],
+            partition_work=_rows(
+                connection, _PARTITION_WORK, looked_after=looked_after, most=_MOST_PARTITIONS
+            ),
+            consumer_work=_rows(connection, _CONSUMER_WORK, looked_after=looked_after),
             looks=looks,
             plans=[row for row in _rows(connection, _PLANS) if row["group_id"] in seen],
             decisions=decisions,

@@ -293,6 +293,7 @@ def _findings(group: Group, problem: Problem, judgement: Judgement) -> Findings:
         consumers_wanted=judgement.size.wanted,
         consumers_why=judgement.size.why,
         costs=judgement.costs.told(problem),
+        reported=judgement.reported(problem),
         capacities=judgement.capacities,
     )
 

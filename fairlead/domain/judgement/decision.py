@@ -200,6 +200,10 @@ class Judgement:
         """Owned partitions that the plan moves."""
         return 0 if self.chosen is None else self.chosen.moved
 
+    def reported(self, problem: Problem) -> dict[str, Any]:
+        """Return what consumers reported, as `ReportedWork.row`; empty if they reported nothing."""
+        return {} if self.work is None else self.work.row(problem)
+
     @property
     def for_racks(self) -> bool:
         """Whether the plan is for traffic between racks alone: nobody is late."""

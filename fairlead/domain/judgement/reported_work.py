@@ -12,11 +12,12 @@ a group may write reports, too: what is impossible is left out, sample by sample
 
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
+from assignors.problem import Problem
 from fairlead.domain.judgement.cost_equations import Equation
 from fairlead.domain.judgement.looks import Float64, Int32, Int64, Looks, Mask
 
@@ -101,6 +102,8 @@ class ReportedWork:
         NaN: not known.
     busy_s
         Seconds in which each was busy, float64 of shape (M,).
+    reporting
+        Which consumers reported, bool of shape (M,).
     slower
         How many times as long records take as before on all consumers, if all have become slower
         together; else 1.
@@ -117,6 +120,7 @@ class ReportedWork:
     last_at: Float64
     busy: Float64
     busy_s: Float64
+    reporting: Mask
     slower: float
     ignored: int
 
@@ -160,6 +164,27 @@ class ReportedWork:
         low, high = self.interval
         rows[self.partition[mine]] = np.stack((low, self.mean_s, high), axis=1)[mine]
         return rows
+
+    def row(self, problem: Problem) -> dict[str, Any]:
+        """Return what is known of present members and their partitions, as JSON.
+
+        Returns
+        -------
+        `partitions`: topic to partition to low, mean and high, in seconds per record. `consumers`:
+        name to the share of its time in which it was busy; None: not known.
+        """
+        partitions: dict[str, dict[str, list[float]]] = {}
+        seconds = self.seconds_per_record(problem.owner)
+        for place in np.flatnonzero(np.isfinite(seconds[:, 0])).tolist():
+            topic, partition = problem.partition_name(place)
+            row = [float(f"{value:.4g}") for value in seconds[place].tolist()]
+            partitions.setdefault(topic, {})[str(partition)] = row
+        consumers = {
+            name: None if np.isnan(self.busy[place]) else round(float(self.busy[place]), 4)
+            for place, name in enumerate(problem.members)
+            if self.reporting[place]
+        }
+        return {"partitions": partitions, "consumers": consumers}
 
     def speeds(self, costs: Float64) -> Float64:
         """Return what consumers can do: records of the usual kind a second, float64 of shape (M,).
@@ -235,6 +260,7 @@ def reported_work(reports: WorkReports, looks: Looks) -> ReportedWork:
         last_at=last,
         busy=steps.busy,
         busy_s=steps.worked_s,
+        reporting=(reports.token[-1] >= 0),
         slower=_slower(sums, member),
         ignored=steps.ignored,
     )

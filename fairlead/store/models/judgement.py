@@ -78,6 +78,11 @@ class GroupDiagnosis(Base):
         comment="What a record of a partition takes, in records of the usual kind, where that is "
         "known: topic to partition to low, value and high.",
     )
+    reported: Mapped[Any] = mapped_column(
+        JSONB,
+        comment="What consumers reported: `partitions`, topic to partition to low, mean and high in"
+        " seconds per record; `consumers`, name to the share of its time in which it was busy.",
+    )
     called_for: Mapped[str | None] = mapped_column(
         comment="What a look calls for a plan by: the diagnosis with its names; null: for none."
     )

@@ -3,8 +3,8 @@
 Belongs here: names, units and help of the metrics. Does not: how the figures are read
 (`fairlead.store.monitoring`), nor formats, which are prometheus_client's.
 
-Labels are of a group, never of a partition or a member: ten thousand groups make some 150,000
-series. What is of a partition is asked in SQL.
+Ten thousand groups make some 150,000 series. Only what consumers report is told of partitions and
+consumers: of all consumers, and of the partitions whose records take longest.
 """
 
 import logging
@@ -90,6 +90,18 @@ GAUGES: Final = (
         "fairlead_group_last_look_timestamp_seconds",
         *("looks", "last_seen"),
         "When a look last diagnosed the group.",
+    ),
+    Gauge(
+        "fairlead_partition_seconds_per_record",
+        *("partition_work", "seconds_per_record"),
+        "Seconds that a record takes its owner, as that reports; missing if not known.",
+        labels=("group", "topic", "partition"),
+    ),
+    Gauge(
+        "fairlead_member_busy_ratio",
+        *("consumer_work", "busy"),
+        "Share of its time in which a consumer did not wait for records, as it reports.",
+        labels=("group", "member"),
     ),
     Gauge("fairlead_group_lag_records", "lag", "lag"),
     Gauge(

@@ -165,6 +165,7 @@ def test_shares_of_several_topics_are_cut_where_topics_end() -> None:
         "consumers_wanted": 2,
         "consumers_why": "2 would do",
         "costs": "{}",
+        "reported": "{}",
         "capacities": [],
     }
     chosen = {"assignor": "range", "owner": [1, 0, 1, 0], "reasons": [], "lag_max": 6} | {
