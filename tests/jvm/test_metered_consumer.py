@@ -4,6 +4,7 @@ import random
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -15,6 +16,7 @@ from fairlead.sandbox import Services
 from fairlead.wire.work_report import WorkReports, member_hash, read_reports
 from tests.conftest import KafkaTopic
 from tests.jvm.asking import Checks
+from tests.jvm.spring_listener import LISTENER, listen
 from tests.lengths import form
 from tests.waiting import PATIENCE_S, eventually
 
@@ -102,7 +104,8 @@ def numbers(reports: list[str]) -> list[list[int]]:
     """Return the numbers of reports, without the time of day."""
     found = read_reports([report.encode() for report in reports])
     assert len(found.place) == len(reports)
-    return found.numbers[:, :-1].tolist()
+    values: list[list[int]] = found.numbers[:, :-1].tolist()
+    return values
 
 
 def test_java_measures_as_python_does(checks: Checks) -> None:
@@ -314,3 +317,34 @@ def test_a_setting_switches_reports_off(applications: Applications, protocol: st
     applications.act("a", "read", number=40)
     applications.act("a", "close")
     assert applications.committed() == {0: (40, "")}
+
+
+@pytest.mark.kafka
+@pytest.mark.test_long(
+    guarded_by="tests/jvm/test_metered_consumer.py::test_all_explicit_commits_carry_reports"
+)
+@pytest.mark.parametrize("acknowledged", ["RECORD", "BATCH"])
+def test_listeners_of_spring_report_their_work(
+    applications: Applications, java_classpath: str, tmp_path: Path, acknowledged: str
+) -> None:
+    """All that containers commit has reports, with at least the time that the listener took."""
+    applications.send(*WORK_MS)
+    servers, group = (applications.configs[key] for key in ("bootstrap.servers", "group.id"))
+    records = str(20 * PARTITIONS)
+    took = listen(
+        java_classpath, tmp_path, servers, group, applications.topic, acknowledged, records
+    )
+    committed = applications.committed()
+    assert {offset for offset, _ in committed.values()} == {20}
+    _, _, handler, _, records_of, busy, *_ = reports(committed).numbers.T
+    assert records_of.tolist() == [20] * PARTITIONS
+    assert (1e3 * np.array(took) - 1 <= busy).all()
+    assert (busy <= handler + 1).all()
+
+
+def test_the_docs_show_the_factory_of_the_listener() -> None:
+    """What makes a consumer for Spring in docs/consumers/java.md is what is tested here."""
+    line = "return new MeteredConsumer<>(configs, getKeyDeserializer(), getValueDeserializer());"
+    docs = Path(__file__).parents[2] / "docs" / "consumers" / "java.md"
+    assert line in LISTENER.read_text()
+    assert line in docs.read_text()
