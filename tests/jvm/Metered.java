@@ -53,7 +53,7 @@ final class Metered {
         }
         Metered one = OPEN.get(name);
         one.act((String) asked.get("act"), (String) asked.get("topic"), (Long) asked.get("number"));
-        return one.state(asked.get("act").equals("close"));
+        return one.state(((String) asked.get("act")).contains("close"));
     }
 
     private void act(String act, String topic, Long number) throws Exception {
@@ -80,6 +80,9 @@ final class Metered {
                     work(SHORT);
                 }
                 work(Duration.ZERO);
+                break;
+            case "read on another thread":
+                readOnAnotherThread();
                 break;
             case "poll until a commit":
                 pollUntilCommitted(partition);
@@ -114,6 +117,10 @@ final class Metered {
             case "close":
                 consumer.close();
                 break;
+            case "wake up and close":
+                consumer.wakeup();
+                consumer.close();
+                break;
             default:
                 throw new IllegalArgumentException(act);
         }
@@ -140,6 +147,11 @@ final class Metered {
         between += began - since;
         since = seconds();
         polled += since - began;
+        records.nextOffsets().forEach((partition, next) -> {
+            if (next.offset() != consumer.position(partition)) {
+                throw new IllegalStateException(next + " is not the position");
+            }
+        });
         double[] of = null;
         double asked = seconds();
         for (Iterator<ConsumerRecord<byte[], byte[]>> rest = records.iterator(); rest.hasNext();) {
@@ -158,6 +170,16 @@ final class Metered {
         if (of != null) {
             of[1] += seconds() - asked;
         }
+    }
+
+    private void readOnAnotherThread() throws InterruptedException {
+        ConsumerRecords<byte[], byte[]> records = consumer.poll(SHORT);
+        while (records.isEmpty()) {
+            records = consumer.poll(SHORT);
+        }
+        Thread other = new Thread(records.iterator()::next);
+        other.start();
+        other.join();
     }
 
     /** Polls with an endless timeout, until another client sees that an offset was committed. */

@@ -13,7 +13,7 @@ from confluent_kafka import Producer
 
 from fairlead.followers.core.meter import Meter
 from fairlead.sandbox import Services
-from fairlead.wire.work_report import WorkReports, member_hash, read_reports
+from fairlead.wire.work_report import SEVERAL_AT_A_TIME, WorkReports, member_hash, read_reports
 from tests.conftest import KafkaTopic
 from tests.jvm.asking import Checks
 from tests.jvm.spring_listener import LISTENER, listen
@@ -247,6 +247,10 @@ def test_all_explicit_commits_carry_reports(applications: Applications, protocol
     assert state["calls"] == ["0:20:", "0:3:"]
     applications.act("a", "commit own metadata")
     assert applications.committed() == {0: (3, "own")}
+    applications.send(1)
+    applications.act("a", "read on another thread")
+    applications.act("a", "commit")
+    assert reports(applications.committed()).numbers[:, 7].tolist() == [SEVERAL_AT_A_TIME]
 
 
 @pytest.mark.kafka
@@ -279,7 +283,7 @@ def test_automatic_commits_lose_nothing_and_carry_reports(
     )
     assert len(set(a["read"] + b["read"])) == len(a["read"] + b["read"])
     applications.act("b", "unsubscribe")
-    applications.act("a", "close")
+    applications.act("a", "wake up and close")
     committed = applications.committed()
     assert {offset for offset, _ in committed.values()} == {40}
     owners = [of_b if number in b["assigned"] else of_a for number in everything]

@@ -23,7 +23,7 @@ import org.apache.kafka.common.utils.Utils;
 /**
  * A {@link KafkaConsumer} that reports how long the application takes for its records.
  *
- * <p>A report is the metadata of a committed offset, 110 bytes of text. It is added to each offset that is
+ * <p>A report is the metadata of a committed offset, 120 bytes of text. It is added to each offset that is
  * committed without metadata: by {@code commitSync}, {@code commitAsync} and automatic commits. Metadata of the
  * application stays as it is, and commit callbacks get the application's own offsets. Offsets that a producer
  * sends to a transaction get no report. {@code fairlead.report.work=false} makes this a plain
@@ -65,7 +65,6 @@ public class MeteredConsumer<K, V> extends KafkaConsumer<K, V> {
     private final AutoCommit autoCommit;
     /** Of each partition that was read, the offset behind the last record, with its leader epoch. */
     private final Map<TopicPartition, OffsetAndMetadata> nextOffsets = new HashMap<>();
-    private boolean closed;
 
     /** As {@link KafkaConsumer#KafkaConsumer(Map)}. */
     public MeteredConsumer(Map<String, Object> configs) {
@@ -304,15 +303,23 @@ public class MeteredConsumer<K, V> extends KafkaConsumer<K, V> {
     @SuppressWarnings("deprecation") // the other one, of CloseOptions, is not there in Kafka 4.0
     @Override
     public void close(Duration timeout) {
-        if (autoCommit == null || closed) {
+        if (autoCommit == null || isClosed()) {
             super.close(timeout);
             return;
         }
-        closed = true;
         long start = System.nanoTime();
         autoCommit.leave(this, timeout, () -> {
             Duration left = timeout.minusNanos(System.nanoTime() - start);
             super.close(left.isNegative() ? Duration.ZERO : left);
         });
+    }
+
+    private boolean isClosed() {
+        try {
+            assignment();
+            return false;
+        } catch (IllegalStateException closed) {
+            return true;
+        }
     }
 }
