@@ -47,7 +47,8 @@ import org.apache.kafka.common.utils.Utils;
  * <li>{@code close(CloseOptions)} commits when partitions are revoked: not if they were assigned with
  * {@code assign}. Use {@code close()} or {@code close(Duration)} there.</li>
  * <li>The leader epoch is committed only with positions after records of this consumer.</li>
- * <li>Interceptors see these commits as the application's, with reports.</li>
+ * <li>Interceptors see these commits as the application's, with reports. Kafka's metrics of {@code poll} count a
+ * call that waits beyond the interval as several.</li>
  * </ul>
  *
  * @param <K> keys
@@ -97,7 +98,7 @@ public class MeteredConsumer<K, V> extends KafkaConsumer<K, V> {
     }
 
     /**
-     * Returns the metadata to commit with an offset: for who commits it other than with this consumer, such as
+     * Returns the metadata to commit with an offset: to commit it other than with this consumer, such as
      * in a producer's transaction.
      *
      * @param partition one of this consumer's
