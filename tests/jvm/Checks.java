@@ -46,8 +46,12 @@ final class Checks {
                     return fit(asked);
                 case "beans":
                     return Beans.read((String) asked.get("process"));
+                case "act":
+                    return Metered.act(asked);
                 case "cache":
                     return cache(asked);
+                case "committed":
+                    return Metered.committed(asked);
                 case "consumer":
                     return consumer(PlanDocument.object(asked.get("configs"), "configs"));
                 case "decide":
@@ -58,6 +62,8 @@ final class Checks {
                     return Groups.check((Long) asked.get("count"));
                 case "hostile":
                     return Hostile.check((Long) asked.get("count"));
+                case "meter":
+                    return Metered.meter(asked);
                 case "note":
                     return note(asked);
                 case "schedule":

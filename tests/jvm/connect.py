@@ -1,49 +1,33 @@
-"""Workers of Kafka Connect, with a sink of the tests: Kafka's jars, downloaded once per user.
+"""Workers of Kafka Connect, with a sink of the tests.
 
-Belongs here: how it is got and started. Does not: any expectation.
+Belongs here: how they are started. Does not: any expectation.
 """
 
 import os
-import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Final
 
-import pyspark
-from filelock import FileLock
-
-from fairlead.sandbox.jars import KAFKA_VERSION, cache_dir
+from fairlead.sandbox.jars import KAFKA_VERSION
 from fairlead.sandbox.java import find_java
 from fairlead.sandbox.kafka import HOST, free_ports
 from fairlead.sandbox.plugin import compile_java, plugin_jar
+from tests.jvm.ivy import downloaded
 
-ATTEMPTS: Final = 3
 #: The sink of the tests.
 SINK: Final = Path(__file__).with_name("sink") / "FileSink.java"
-SLF4J: Final = "slf4j-simple"
-IVY: Final = f"""
-<ivy-module version="2.0">
-  <info organisation="fairlead" module="connect"/>
-  <configurations defaultconfmapping="default->default"><conf name="default"/></configurations>
-  <dependencies>
-    <dependency org="org.apache.kafka" name="connect-runtime" rev="{KAFKA_VERSION}"/>
-    <dependency org="org.slf4j" name="{SLF4J}" rev="1.7.36"/>
-  </dependencies>
-</ivy-module>
-"""
 
 
 def connect_jars() -> list[Path]:
     """Return the jars of a worker, with Fairlead's among them."""
-    target = cache_dir() / f"kafka-connect-{KAFKA_VERSION}"
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(f"{target}.lock"):
-        if not target.exists():
-            _download(target)
-    return [plugin_jar(), *sorted(target.glob("*.jar"))]
+    jars = downloaded(
+        f"kafka-connect-{KAFKA_VERSION}",
+        f"org.apache.kafka:connect-runtime:{KAFKA_VERSION}",
+        "org.slf4j:slf4j-simple:1.7.36",
+    )
+    return [plugin_jar(), *jars]
 
 
 def sink_classes(folder: Path) -> Path:
@@ -119,24 +103,3 @@ def file_sink(folder: Path, name: str, topic: str, worker: Mapping[str, str]) ->
             ended = process.poll()
             process.terminate()
             assert ended is None, (folder / "log").read_text()[-3000:]
-
-
-def _download(target: Path) -> None:
-    (ivy,) = (Path(pyspark.__path__[0]) / "jars").glob("ivy-*.jar")
-    with TemporaryDirectory(dir=target.parent) as scratch:
-        wanted, jars = Path(scratch, "ivy.xml"), Path(scratch, "jars")
-        wanted.write_text(IVY)
-        command = [
-            *(str(find_java()), "-jar", str(ivy), "-ivy", str(wanted)),
-            *("-cache", str(Path(scratch, "cache")), "-types", "jar", "bundle"),
-            *("-retrieve", f"{jars}{os.sep}[organisation]_[artifact]-[revision].[ext]"),
-        ]
-        for _ in range(ATTEMPTS):  # what arrived is kept
-            result = subprocess.run(
-                command, capture_output=True, text=True, timeout=600, check=False
-            )
-            if not result.returncode and any(jars.glob(f"*{SLF4J}*")):
-                break
-        else:
-            raise RuntimeError(f"Connect could not be downloaded:\n{result.stdout[-2000:]}")
-        shutil.move(jars, target)

@@ -14,6 +14,7 @@ final class Settings {
     static final String FALLBACK = "fairlead.fallback";
     static final String JITTER_MS = "fairlead.rejoin.jitter.ms";
     static final String READ_TIMEOUT_MS = "fairlead.read.timeout.ms";
+    static final String REPORT_WORK = "fairlead.report.work";
     static final String DEFAULT_PLAN_TOPIC = "fairlead.plans";
 
     private static final String PREFIX = "fairlead.";
@@ -31,6 +32,15 @@ final class Settings {
             throw new ConfigException(name + " is empty: is a variable not set? Leave it out for none");
         }
         return value.toString().trim();
+    }
+
+    /** Reads {@code true} or {@code false}. */
+    static boolean flag(Map<String, ?> configs, String name, boolean otherwise) {
+        String value = text(configs, name, Boolean.toString(otherwise));
+        if (!value.equalsIgnoreCase("true") && !value.equalsIgnoreCase("false")) {
+            throw new ConfigException(name, value, "true or false");
+        }
+        return Boolean.parseBoolean(value);
     }
 
     /** Reads a number of milliseconds, {@code least} at least. */

@@ -1,0 +1,326 @@
+package fairlead.kafka;
+
+import java.lang.management.ManagementFactory;
+import java.lang.management.ThreadMXBean;
+import java.time.Duration;
+import java.util.Collection;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Properties;
+import java.util.regex.Pattern;
+import org.apache.kafka.clients.consumer.ConsumerRebalanceListener;
+import org.apache.kafka.clients.consumer.ConsumerRecords;
+import org.apache.kafka.clients.consumer.KafkaConsumer;
+import org.apache.kafka.clients.consumer.OffsetAndMetadata;
+import org.apache.kafka.clients.consumer.OffsetCommitCallback;
+import org.apache.kafka.clients.consumer.SubscriptionPattern;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.errors.TimeoutException;
+import org.apache.kafka.common.errors.WakeupException;
+import org.apache.kafka.common.serialization.Deserializer;
+import org.apache.kafka.common.utils.Utils;
+
+/**
+ * A {@link KafkaConsumer} that reports how long the application takes for its records.
+ *
+ * <p>A report is the metadata of a committed offset, 120 bytes of text. It is added to each offset that is
+ * committed without metadata: by {@code commitSync}, {@code commitAsync} and automatic commits. Metadata of the
+ * application stays as it is, and commit callbacks get the application's own offsets. Offsets that a producer
+ * sends to a transaction get no report. {@code fairlead.report.work=false} makes this a plain
+ * {@code KafkaConsumer}.
+ *
+ * <p>The time of a record is the time from the call of {@code next()} that returns it to the iterator's next
+ * call: of the iterator of {@link ConsumerRecords}, or of the list of one partition or topic. Time between the
+ * end of the iteration and the next {@code poll} belongs to no record. If records are iterated over on another
+ * thread than the one that polls, times are unknown, and the reports say so.
+ *
+ * <p>Kafka's automatic commits cannot have metadata. With {@code enable.auto.commit}, this class turns them
+ * off in Kafka and commits by the same rules: the positions of all assigned partitions, every
+ * {@code auto.commit.interval.ms} in {@code poll}, before partitions are revoked and in {@code close}. What
+ * differs:
+ * <ul>
+ * <li>Before partitions are revoked, {@code poll} waits until the commit has succeeded or failed, for
+ * {@code default.api.timeout.ms} at most, even if its own timeout is shorter.</li>
+ * <li>A cooperative rebalance that revokes nothing commits nothing. One that does revoke commits just before
+ * the revocation, and so includes records that were read while the group rebalanced.</li>
+ * <li>{@code unsubscribe} commits as well.</li>
+ * <li>{@code close(CloseOptions)} commits when partitions are revoked: not if they were assigned with
+ * {@code assign}. Use {@code close()} or {@code close(Duration)} there.</li>
+ * <li>The leader epoch is committed only with positions after records of this consumer.</li>
+ * <li>Interceptors see these commits as the application's, with reports. Kafka's metrics of {@code poll} count a
+ * call that waits beyond the interval as several.</li>
+ * </ul>
+ *
+ * @param <K> keys
+ * @param <V> values
+ */
+public class MeteredConsumer<K, V> extends KafkaConsumer<K, V> {
+    private static final Duration CLOSE_TIMEOUT = Duration.ofSeconds(30);
+    /** Milliseconds. A call of {@code poll} waits as long between two automatic commits at least. */
+    private static final long SHORTEST_WAIT_MS = 100;
+    private static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
+
+    /** Null: nothing is reported. */
+    private final Meter meter;
+    /** Null: Kafka commits automatically, or nobody does. */
+    private final AutoCommit autoCommit;
+    /** Of each partition that was read, the offset behind the last record, with its leader epoch. */
+    private final Map<TopicPartition, OffsetAndMetadata> nextOffsets = new HashMap<>();
+
+    /** As {@link KafkaConsumer#KafkaConsumer(Map)}. */
+    public MeteredConsumer(Map<String, Object> configs) {
+        this(configs, null, null);
+    }
+
+    /** As {@link KafkaConsumer#KafkaConsumer(Properties)}. */
+    public MeteredConsumer(Properties properties) {
+        this(properties, null, null);
+    }
+
+    /** As {@link KafkaConsumer#KafkaConsumer(Properties, Deserializer, Deserializer)}. */
+    public MeteredConsumer(
+        Properties properties, Deserializer<K> keyDeserializer, Deserializer<V> valueDeserializer) {
+        this(Utils.propsToMap(properties), keyDeserializer, valueDeserializer);
+    }
+
+    /** As {@link KafkaConsumer#KafkaConsumer(Map, Deserializer, Deserializer)}. */
+    public MeteredConsumer(
+        Map<String, Object> configs, Deserializer<K> keyDeserializer, Deserializer<V> valueDeserializer) {
+        this(new Metering(configs), keyDeserializer, valueDeserializer);
+    }
+
+    private MeteredConsumer(
+        Metering settings, Deserializer<K> keyDeserializer, Deserializer<V> valueDeserializer) {
+        super(settings.forKafka, keyDeserializer, valueDeserializer);
+        meter = settings.reports
+            ? new Meter(() -> System.nanoTime() / 1e9, settings.pollInterval.toMillis() / 1e3) : null;
+        autoCommit = settings.commits ? new AutoCommit(settings) : null;
+    }
+
+    /**
+     * Returns the metadata to commit with an offset: to commit it other than with this consumer, such as
+     * in a producer's transaction.
+     *
+     * @param partition one of this consumer's
+     * @param offset the offset that is committed
+     * @return a report; empty if reports are switched off
+     */
+    public String reportFor(TopicPartition partition, long offset) {
+        return withReports(Map.of(partition, new OffsetAndMetadata(offset))).get(partition).metadata();
+    }
+
+    @Override
+    public ConsumerRecords<K, V> poll(Duration timeout) {
+        if (meter == null) {
+            return super.poll(timeout);
+        }
+        meter.asked();
+        double workedBefore = workedSeconds();
+        meter.waits();
+        ConsumerRecords<K, V> records;
+        try {
+            records = autoCommit == null || timeout.isNegative()
+                ? super.poll(timeout) : pollAndCommit(timeout.toMillis());
+        } finally {
+            meter.waited(workedSeconds() - workedBefore);
+        }
+        nextOffsets.putAll(records.nextOffsets());
+        return meter.took(records);
+    }
+
+    /** Polls for as long as nothing is found, and commits whenever it is time. */
+    private ConsumerRecords<K, V> pollAndCommit(long timeoutMs) {
+        long start = System.nanoTime();
+        while (true) {
+            autoCommit.ifDue(this);
+            long left = Math.max(0, timeoutMs - Duration.ofNanos(System.nanoTime() - start).toMillis());
+            long wait = Math.min(left, Math.max(SHORTEST_WAIT_MS, autoCommit.untilDueMs()));
+            ConsumerRecords<K, V> records = super.poll(Duration.ofMillis(wait));
+            boolean advanced = !records.isEmpty() || !records.nextOffsets().isEmpty();
+            if (advanced || wait >= left) {
+                return records;
+            }
+        }
+    }
+
+    /** Returns the CPU seconds of this thread; 0 if the JVM does not count them. */
+    private static double workedSeconds() {
+        return THREADS.isCurrentThreadCpuTimeSupported() ? THREADS.getCurrentThreadCpuTime() / 1e9 : 0;
+    }
+
+    @Override
+    public void commitSync() {
+        if (meter == null) {
+            super.commitSync();
+        } else {
+            commitSync(positions());
+        }
+    }
+
+    @Override
+    public void commitSync(Duration timeout) {
+        if (meter == null) {
+            super.commitSync(timeout);
+        } else {
+            commitSync(positions(), timeout);
+        }
+    }
+
+    @Override
+    public void commitSync(Map<TopicPartition, OffsetAndMetadata> offsets) {
+        super.commitSync(withReports(offsets));
+    }
+
+    @Override
+    public void commitSync(Map<TopicPartition, OffsetAndMetadata> offsets, Duration timeout) {
+        super.commitSync(withReports(offsets), timeout);
+    }
+
+    @Override
+    public void commitAsync() {
+        commitAsync(null);
+    }
+
+    @Override
+    public void commitAsync(OffsetCommitCallback callback) {
+        if (meter == null) {
+            super.commitAsync(callback);
+        } else {
+            commitAsync(positions(), callback);
+        }
+    }
+
+    @Override
+    public void commitAsync(Map<TopicPartition, OffsetAndMetadata> offsets, OffsetCommitCallback callback) {
+        Map<TopicPartition, OffsetAndMetadata> own = new HashMap<>(offsets);
+        super.commitAsync(
+            withReports(own), callback == null ? null : (reported, error) -> callback.onComplete(own, error));
+    }
+
+    /** Adds reports to offsets that have no metadata of the application. */
+    private Map<TopicPartition, OffsetAndMetadata> withReports(Map<TopicPartition, OffsetAndMetadata> offsets) {
+        if (meter == null) {
+            return offsets;
+        }
+        String owner = meter.owner(groupMetadata().memberId());
+        int paused = paused().size();
+        Map<TopicPartition, OffsetAndMetadata> reported = new HashMap<>();
+        offsets.forEach((partition, offset) -> reported.put(partition,
+            WorkReport.hasMetadata(offset) ? offset : new OffsetAndMetadata(
+                offset.offset(), offset.leaderEpoch(), meter.report(partition, offset.offset(), owner, paused))));
+        return reported;
+    }
+
+    /** Returns what Kafka commits if no offsets are given: the positions of assigned partitions, if known. */
+    Map<TopicPartition, OffsetAndMetadata> positions() {
+        Map<TopicPartition, OffsetAndMetadata> positions = new HashMap<>();
+        boolean woken = false;
+        for (TopicPartition partition : assignment()) {
+            try {
+                long position = position(partition, Duration.ZERO);
+                OffsetAndMetadata next = nextOffsets.get(partition);
+                positions.put(partition,
+                    next != null && next.offset() == position ? next : new OffsetAndMetadata(position));
+            } catch (TimeoutException | IllegalStateException none) {
+                continue; // it is not known yet, or the partition is not assigned any more
+            } catch (WakeupException wakeup) {
+                woken = true;
+            }
+        }
+        if (woken) {
+            wakeup(); // meant for a call that waits
+        }
+        return positions;
+    }
+
+    @Override
+    public void subscribe(Collection<String> topics) {
+        if (autoCommit == null) {
+            super.subscribe(topics);
+        } else {
+            subscribe(topics, AutoCommit.NO_LISTENER);
+        }
+    }
+
+    @Override
+    public void subscribe(Collection<String> topics, ConsumerRebalanceListener listener) {
+        super.subscribe(topics, committing(listener));
+    }
+
+    @Override
+    public void subscribe(Pattern pattern) {
+        if (autoCommit == null) {
+            super.subscribe(pattern);
+        } else {
+            subscribe(pattern, AutoCommit.NO_LISTENER);
+        }
+    }
+
+    @Override
+    public void subscribe(Pattern pattern, ConsumerRebalanceListener listener) {
+        super.subscribe(pattern, committing(listener));
+    }
+
+    @Override
+    public void subscribe(SubscriptionPattern pattern) {
+        if (autoCommit == null) {
+            super.subscribe(pattern);
+        } else {
+            subscribe(pattern, AutoCommit.NO_LISTENER);
+        }
+    }
+
+    @Override
+    public void subscribe(SubscriptionPattern pattern, ConsumerRebalanceListener listener) {
+        super.subscribe(pattern, committing(listener));
+    }
+
+    private ConsumerRebalanceListener committing(ConsumerRebalanceListener listener) {
+        return autoCommit == null || listener == null ? listener : autoCommit.before(this, listener);
+    }
+
+    @Override
+    public void assign(Collection<TopicPartition> partitions) {
+        if (autoCommit != null) {
+            autoCommit.ifDue(this);
+        }
+        super.assign(partitions);
+    }
+
+    @Override
+    public void unsubscribe() {
+        if (autoCommit == null) {
+            super.unsubscribe();
+        } else {
+            autoCommit.leave(this, CLOSE_TIMEOUT, super::unsubscribe);
+        }
+    }
+
+    @Override
+    public void close() {
+        close(CLOSE_TIMEOUT);
+    }
+
+    @SuppressWarnings("deprecation") // the other one, of CloseOptions, is not there in Kafka 4.0
+    @Override
+    public void close(Duration timeout) {
+        if (autoCommit == null || isClosed()) {
+            super.close(timeout);
+            return;
+        }
+        long start = System.nanoTime();
+        autoCommit.leave(this, timeout, () -> {
+            Duration left = timeout.minusNanos(System.nanoTime() - start);
+            super.close(left.isNegative() ? Duration.ZERO : left);
+        });
+    }
+
+    private boolean isClosed() {
+        try {
+            assignment();
+            return false;
+        } catch (IllegalStateException closed) {
+            return true;
+        }
+    }
+}

@@ -1,0 +1,48 @@
+package fairlead.kafka;
+
+import java.time.Duration;
+import java.util.HashMap;
+import java.util.Map;
+import org.apache.kafka.clients.consumer.ConsumerConfig;
+import org.apache.kafka.common.serialization.ByteArrayDeserializer;
+
+/** What a consumer's configuration says about reports and automatic commits, and the configuration for Kafka. */
+final class Metering {
+    final boolean reports;
+    /** Whether {@link AutoCommit} takes the place of Kafka's own automatic commits. */
+    final boolean commits;
+    final Duration commitInterval;
+    final Duration retryBackoff;
+    /** How long a commit before a rebalance may take. */
+    final Duration commitTimeout;
+    final Duration pollInterval;
+    /** Kafka's part of the configuration: without automatic commits, if they are done here. */
+    final Map<String, Object> forKafka;
+
+    /** Kafka's own reading of a configuration, without its log of all values. */
+    private static final class Quiet extends ConsumerConfig {
+        Quiet(Map<String, Object> configs) {
+            super(configs, false);
+        }
+    }
+
+    Metering(Map<String, Object> configs) {
+        Map<String, Object> complete = new HashMap<>(configs);
+        // Deserializers may be given as objects. A generated client id would use up the number of a real one.
+        complete.putIfAbsent(ConsumerConfig.KEY_DESERIALIZER_CLASS_CONFIG, ByteArrayDeserializer.class);
+        complete.putIfAbsent(ConsumerConfig.VALUE_DESERIALIZER_CLASS_CONFIG, ByteArrayDeserializer.class);
+        complete.putIfAbsent(ConsumerConfig.CLIENT_ID_CONFIG, "any");
+        ConsumerConfig read = new Quiet(complete);
+        reports = Settings.flag(configs, Settings.REPORT_WORK, true);
+        commits = reports && read.getBoolean(ConsumerConfig.ENABLE_AUTO_COMMIT_CONFIG);
+        commitInterval = Duration.ofMillis(read.getInt(ConsumerConfig.AUTO_COMMIT_INTERVAL_MS_CONFIG));
+        retryBackoff = Duration.ofMillis(read.getLong(ConsumerConfig.RETRY_BACKOFF_MS_CONFIG));
+        pollInterval = Duration.ofMillis(read.getInt(ConsumerConfig.MAX_POLL_INTERVAL_MS_CONFIG));
+        Duration request = Duration.ofMillis(read.getInt(ConsumerConfig.DEFAULT_API_TIMEOUT_MS_CONFIG));
+        commitTimeout = request.compareTo(pollInterval) < 0 ? request : pollInterval;
+        forKafka = new HashMap<>(configs);
+        if (commits) {
+            forKafka.put(ConsumerConfig.ENABLE_AUTO_COMMIT_CONFIG, false);
+        }
+    }
+}

@@ -1,0 +1,76 @@
+package fairlead.kafka;
+
+import java.util.AbstractList;
+import java.util.Iterator;
+import java.util.List;
+
+/** The records of one partition in a batch: a list whose iterators tell a {@link Meter} which record is in hand. */
+final class TimedList<R> extends AbstractList<R> {
+    private final Meter meter;
+    private final Meter.Batch batch;
+    private final Work work;
+    private final List<R> records;
+    /** Number of records that no iterator has returned. */
+    private int left;
+
+    TimedList(Meter meter, Meter.Batch batch, Work work, List<R> records) {
+        this.meter = meter;
+        this.batch = batch;
+        this.work = work;
+        this.records = records;
+        this.left = records.size();
+    }
+
+    @Override
+    public R get(int index) {
+        return records.get(index);
+    }
+
+    @Override
+    public int size() {
+        return records.size();
+    }
+
+    @Override
+    public Iterator<R> iterator() {
+        return new Timed(records.iterator());
+    }
+
+    Work work() {
+        return work;
+    }
+
+    int left() {
+        return left;
+    }
+
+    private final class Timed implements Iterator<R> {
+        private final Iterator<R> rest;
+
+        Timed(Iterator<R> rest) {
+            this.rest = rest;
+        }
+
+        @Override
+        public boolean hasNext() {
+            boolean more = rest.hasNext();
+            if (!more && meter.times(batch)) {
+                meter.take(null);
+            }
+            return more;
+        }
+
+        @Override
+        public R next() {
+            R record = rest.next();
+            if (meter.times(batch)) {
+                meter.take(work);
+                if (left > 0) { // else it is iterated over once more
+                    left--;
+                    work.addRecords(1);
+                }
+            }
+            return record;
+        }
+    }
+}

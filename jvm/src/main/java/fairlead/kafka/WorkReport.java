@@ -1,0 +1,70 @@
+package fairlead.kafka;
+
+import java.nio.charset.StandardCharsets;
+import java.security.SecureRandom;
+import java.util.zip.CRC32;
+import org.apache.kafka.clients.consumer.OffsetAndMetadata;
+
+/**
+ * The text of a report of work, which consumers commit as the metadata of offsets. The format of
+ * {@code fairlead/wire/work_report.py}: ASCII, numbers in base 36 with a fixed number of digits.
+ */
+final class WorkReport {
+    private static final String PREFIX = "fairlead1 c=";
+    private static final int HASH_DIGITS = 7;
+    private static final int TOKEN_DIGITS = 6;
+    /** The names of the numbers, in order, and the digits of each. */
+    private static final String[] NAMES = {"e", "w", "h", "k", "n", "b", "q", "p", "t"};
+    private static final int[] DIGITS = {8, 8, 8, 7, 8, 8, 10, 3, 8};
+    /** Reported instead of the number of paused partitions: the application uses several threads. */
+    static final long SEVERAL_AT_A_TIME = 36 * 36 * 36 - 1;
+
+    private WorkReport() {
+    }
+
+    /** Returns a random token, which tells apart two consumers that had the same member id. */
+    static String newToken() {
+        SecureRandom random = new SecureRandom();
+        StringBuilder token = new StringBuilder();
+        for (int digit = 0; digit < TOKEN_DIGITS; digit++) {
+            append(token, random.nextInt(36), 1);
+        }
+        return token.toString();
+    }
+
+    /** Returns the hash by which reports name a member. */
+    static String memberHash(String memberId) {
+        CRC32 crc = new CRC32();
+        crc.update(memberId.getBytes(StandardCharsets.UTF_8));
+        StringBuilder hash = new StringBuilder();
+        append(hash, crc.getValue(), HASH_DIGITS);
+        return hash.toString();
+    }
+
+    /**
+     * Returns a report.
+     *
+     * @param owner the member's hash and the consumer's token
+     * @param numbers one for each name, in the same order
+     */
+    static String text(String owner, long... numbers) {
+        StringBuilder text = new StringBuilder(PREFIX).append(owner);
+        for (int number = 0; number < numbers.length; number++) {
+            text.append(' ').append(NAMES[number]).append('=');
+            append(text, numbers[number], DIGITS[number]);
+        }
+        return text.toString();
+    }
+
+    /** Returns whether an application has given an offset metadata. A report does not count. */
+    static boolean hasMetadata(OffsetAndMetadata offset) {
+        return !offset.metadata().isEmpty() && !offset.metadata().startsWith(PREFIX);
+    }
+
+    /** Appends a number in base 36, with leading zeros; a number that is too large as z...z. */
+    private static void append(StringBuilder text, long number, int digits) {
+        String written = Long.toString(number, 36);
+        int missing = digits - written.length();
+        text.append(missing < 0 ? "z".repeat(digits) : "0".repeat(missing) + written);
+    }
+}

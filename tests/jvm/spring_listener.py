@@ -1,0 +1,46 @@
+"""A Java process with Spring's listener containers, whose consumers report their work.
+
+Belongs here: how it is got and started. Does not: any expectation.
+"""
+
+import os
+import subprocess
+from pathlib import Path
+from typing import Final
+
+from fairlead.sandbox.java import find_java
+from fairlead.sandbox.plugin import compile_java
+from tests.jvm.ivy import downloaded
+from tests.waiting import PATIENCE_S
+
+LISTENER: Final = Path(__file__).with_name("spring") / "SpringListener.java"
+VERSION: Final = "4.1.2"
+
+
+def listen(classpath: str, folder: Path, *arguments: str) -> list[float]:
+    """Run the listener until it has read all; returns the seconds that each partition took it.
+
+    Parameters
+    ----------
+    classpath, folder
+        Of the jar and of Kafka's clients; and an empty folder for the listener's classes.
+    arguments
+        Those of `SpringListener`.
+    """
+    spring = downloaded(
+        f"spring-kafka-{VERSION}",
+        f"org.springframework.kafka:spring-kafka:{VERSION}",
+        without="org.apache.kafka",
+    )
+    jars = [*map(Path, classpath.split(os.pathsep)), *spring]
+    compile_java([LISTENER], jars, folder, release=17)
+    command = [str(find_java()), "-cp", os.pathsep.join(map(str, [folder, *jars]))]
+    ended = subprocess.run(
+        [*command, "SpringListener", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stderr[-3000:]
+    return [float(line.split()[1]) for line in ended.stdout.splitlines()]

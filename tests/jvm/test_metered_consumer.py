@@ -1,0 +1,354 @@
+"""Java consumers report their work with all commits that are theirs."""
+
+import random
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pytest
+from confluent_kafka import Producer
+
+from fairlead.followers.core.meter import Meter
+from fairlead.sandbox import Services
+from fairlead.wire.work_report import SEVERAL_AT_A_TIME, WorkReports, member_hash, read_reports
+from tests.conftest import KafkaTopic
+from tests.jvm.asking import Checks
+from tests.jvm.spring_listener import LISTENER, listen
+from tests.lengths import form
+from tests.waiting import PATIENCE_S, eventually
+
+PARTITIONS: Final = 4
+#: Seconds of a tick in `Metered.java`: a power of two, so that sums are exact.
+TICK_S: Final = 1 / 512
+PROTOCOLS: Final = ("classic", "consumer")
+#: Milliseconds that the application takes for a record, by partition.
+WORK_MS: Final = (8, 1, 1, 2)
+
+
+@dataclass(frozen=True)
+class _Partition:
+    topic: str
+    partition: int
+
+
+@dataclass
+class _Reader:
+    """An application with Python's meter, on a clock of its own."""
+
+    most: int
+    now: float = 0.0
+    open: dict[int, Iterator[Any]] = field(default_factory=dict)
+    old: list[Any] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.meter = Meter(self.most * TICK_S)
+        self.meter._clock = lambda: self.now * TICK_S  # noqa: SLF001
+        self.meter._created = 0.0  # noqa: SLF001
+
+    def report(self, events: list[list[Any]], member: str) -> list[str]:
+        """Let events happen; returns the text of each report."""
+        reports = []
+        for event in events:
+            match event:
+                case ["advance", ticks]:
+                    self.now += ticks
+                case ["poll", ticks, worked, counts]:
+                    self.meter.asked()
+                    self.meter.waits()
+                    self.now += ticks
+                    self.meter.waited(worked * TICK_S)
+                    batch = {_Partition("t", int(key)): [0] * n for key, n in counts.items()}
+                    self.old.append(self.open)  # a generator that is thrown away ends its iteration
+                    taken = self.meter.took(batch)
+                    self.open = {pair.partition: iter(rows) for pair, rows in taken.items()}
+                case ["next", number]:
+                    next(self.open[number])
+                case ["end", number]:
+                    next(self.open[number], None)
+                case ["report", number, offset, paused]:
+                    report = self.meter.report(("t", number), offset, paused)
+                    reports.append(report.text(member, self.meter.token))
+        return reports
+
+
+def draw(rng: random.Random) -> list[list[Any]]:
+    """Draw polls, iterations (some end early), and commits ahead of the work or behind it."""
+    events: list[list[Any]] = []
+    read = dict.fromkeys(range(3), 0)
+    for _ in range(rng.randint(1, 60)):
+        counts = {key: rng.randint(1, 6) for key in rng.sample(range(3), rng.randint(0, 3))}
+        longest = rng.choice([4, 400])
+        waited = rng.randint(1, longest)
+        events.append(["poll", waited, rng.randint(0, waited), counts])
+        for key, count in counts.items():
+            taken = rng.choice([0, 1, count, count, count])
+            events.append(["advance", rng.randint(1, longest)])
+            for _ in range(taken):
+                events += [["next", key], ["advance", rng.randint(1, longest)]]
+                if rng.random() < 0.05:
+                    events.append(["report", key, max(0, read[key] + rng.randint(-3, 3)), 0])
+            if taken == count:
+                events += [["end", key], ["advance", rng.randint(1, longest)]]
+        for key, count in counts.items():
+            read[key] += count
+            if rng.random() < 0.5:
+                ahead = rng.choice([0, 0, 0, -2, 5])
+                events.append(["report", key, max(0, read[key] + ahead), rng.randint(0, 2)])
+    return events
+
+
+def numbers(reports: list[str]) -> list[list[int]]:
+    """Return the numbers of reports, without the time of day."""
+    found = read_reports([report.encode() for report in reports])
+    assert len(found.place) == len(reports)
+    values: list[list[int]] = found.numbers[:, :-1].tolist()
+    return values
+
+
+def test_java_measures_as_python_does(checks: Checks) -> None:
+    """All numbers and the hash of the member, over random polls, iterations and commits."""
+    rng = random.Random(1)
+    reported = 0
+    for _ in range(form(short=200, long=5000)):
+        most, member = rng.choice([50, 10_000]), rng.choice(["", "orders-1-6f9619ff", "é-1"])
+        events = draw(rng)
+        java = checks.ask("meter", events=events, most=most, member=member)
+        assert numbers(java) == numbers(_Reader(most).report(events, member))
+        assert {report[12:19] for report in java} <= {member_hash(member)}
+        reported += len(java)
+    assert reported > 1000
+
+
+@dataclass(frozen=True)
+class Applications:
+    """Consumers of one group in the Java process of the tests, and what they committed."""
+
+    checks: Checks
+    topic: str
+    configs: dict[str, Any]
+    producer: Producer
+    names: dict[str, str] = field(default_factory=dict)
+
+    def start(self, name: str, **configs: Any) -> dict[str, Any]:
+        """Make a consumer; underscores stand for dots."""
+        self.names[name] = f"{name}-{uuid.uuid4()}"
+        given = {key.replace("_", "."): value for key, value in configs.items()}
+        if given["group.protocol"] == "classic":
+            given["heartbeat.interval.ms"] = "300"  # by the consumer protocol, the broker sets it
+        return self.act(name, "open", configs=self.configs | given)
+
+    def act(self, name: str, act: str, **more: Any) -> dict[str, Any]:
+        """Let a consumer's application do something; returns its state."""
+        asked = {"act": act, "name": self.names[name], "topic": self.topic, **more}
+        state: dict[str, Any] = self.checks.ask("act", **asked)
+        return state
+
+    def send(self, *values_ms: int, records: int = 20) -> None:
+        """Send records that take so many milliseconds, to partitions 0, 1 and so on."""
+        for number, work_ms in enumerate(values_ms):
+            for _ in range(records):
+                self.producer.produce(self.topic, str(work_ms), partition=number)
+        assert self.producer.flush(PATIENCE_S) == 0
+
+    def read(self, *names: str, until: Callable[..., bool]) -> list[dict[str, Any]]:
+        """Let consumers poll in turn until their states are as expected; returns them."""
+        states: list[dict[str, Any]] = []
+
+        def polled() -> bool:
+            states[:] = [self.act(name, "poll") for name in names]
+            return until(*states)
+
+        eventually(polled, lambda: f"not so: {states}")
+        return states
+
+    def committed(self) -> dict[int, tuple[int, str]]:
+        """Return the committed offset and metadata of each partition."""
+        found = self.checks.ask("committed", topic=self.topic, configs=self.configs)
+        return {int(number): (offset, metadata) for number, (offset, metadata) in found.items()}
+
+
+@pytest.fixture
+def applications(
+    checks: Checks, services: Services, kafka_topic: KafkaTopic, unique_name: str
+) -> Iterator[Applications]:
+    """Return a group without consumers; those that come are closed in the end."""
+    configs = {
+        "bootstrap.servers": services.bootstrap_servers,
+        "group.id": unique_name,
+        "auto.offset.reset": "earliest",
+        "enable.auto.commit": "false",
+    }
+    producer = Producer({"bootstrap.servers": services.bootstrap_servers})
+    started = Applications(checks, kafka_topic(partitions=PARTITIONS), configs, producer)
+    yield started
+    for name in started.names:
+        started.act(name, "close")
+
+
+def reports(committed: dict[int, tuple[int, str]]) -> WorkReports:
+    """Return the report of each partition, all of which must have one."""
+    found = read_reports([committed[number][1].encode() for number in sorted(committed)])
+    assert len(found.place) == len(committed), committed
+    return found
+
+
+@pytest.mark.kafka
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_reported_work_is_what_the_application_measured(
+    applications: Applications, protocol: str
+) -> None:
+    """The time of each partition's records is between what the application measured around it."""
+    applications.send(*WORK_MS)
+    applications.start("a", group_protocol=protocol)
+    applications.act("a", "subscribe")
+    applications.act("a", "read", number=20 * PARTITIONS)
+    state = applications.act("a", "commit")
+    committed = applications.committed()
+    assert {offset for offset, _ in committed.values()} == {20}
+    found = reports(committed)
+    assert found.owners.tolist() == [member_hash(state["member"])] * PARTITIONS
+    elapsed, waiting, handler, calls, records, busy, squares, paused, _ = found.numbers.T
+    inside, outside = 1e3 * np.array([state["took"][str(key)] for key in range(PARTITIONS)]).T
+    between = 1e3 * state["between"] - outside.sum()  # no record's: it is that of a lone partition
+    assert records.tolist() == [20] * PARTITIONS
+    assert (inside - 1 <= busy).all()
+    assert (busy <= outside + between + 1).all()
+    assert (20 * (squares + 1) >= (busy - 1.0) ** 2).all()
+    assert busy.sum() - PARTITIONS <= handler[0] <= 1e3 * state["between"] + 1
+    assert 0 < waiting[0] <= 1e3 * state["polled"] + 1
+    assert waiting[0] + handler[0] <= elapsed[0] + 2
+    assert 0 < calls[0] <= sum(records)
+    assert not paused.any()
+
+
+@pytest.mark.kafka
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_all_explicit_commits_carry_reports(applications: Applications, protocol: str) -> None:
+    """Callbacks get the application's own offsets, and its metadata stays as it is."""
+    applications.send(1)
+    applications.start("a", group_protocol=protocol)
+    applications.act("a", "assign")
+    applications.act("a", "read", number=20)
+    for commit, offset in (
+        ("commit", 20),
+        ("commit an offset", 3),
+        ("commit in time", 20),
+        ("commit a report", 3),
+        ("commit without waiting", 20),
+        ("commit with a callback", 3),
+    ):
+        state = applications.act("a", commit)
+        committed = applications.committed()
+        assert committed[0][0] == offset, commit
+        assert reports(committed).owners.tolist() == [member_hash(state["member"])], commit
+    assert state["calls"] == ["0:20:", "0:3:"]
+    applications.act("a", "commit own metadata")
+    assert applications.committed() == {0: (3, "own")}
+    applications.send(1)
+    applications.act("a", "read on another thread")
+    applications.act("a", "commit")
+    assert reports(applications.committed()).numbers[:, 7].tolist() == [SEVERAL_AT_A_TIME]
+
+
+@pytest.mark.kafka
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_automatic_commits_lose_nothing_and_carry_reports(
+    applications: Applications, protocol: str
+) -> None:
+    """Before a revocation, in unsubscribe and in close; no record is read twice."""
+    automatic = {"enable_auto_commit": "true", "auto_commit_interval_ms": "3600000"}
+    applications.send(*WORK_MS)
+    applications.start("a", group_protocol=protocol, **automatic)
+    applications.act("a", "subscribe with a listener")
+    applications.act("a", "read", number=20 * PARTITIONS)
+    assert applications.committed() == {}
+    applications.start("b", group_protocol=protocol, **automatic)
+    applications.act("b", "subscribe")
+    everything = list(range(PARTITIONS))
+    a, b = applications.read(
+        *("a", "b"),
+        until=lambda a, b: b["assigned"] and sorted(a["assigned"] + b["assigned"]) == everything,
+    )
+    of_a, of_b = member_hash(a["member"]), member_hash(b["member"])
+    committed = applications.committed()
+    assert {offset for offset, _ in committed.values()} == {20}
+    assert reports(committed).owners.tolist() == [of_a] * PARTITIONS
+    assert any(call.startswith("revoked") for call in a["calls"])
+    applications.send(*WORK_MS)
+    a, b = applications.read(
+        *("a", "b"), until=lambda a, b: len(a["read"] + b["read"]) >= 40 * PARTITIONS
+    )
+    assert len(set(a["read"] + b["read"])) == len(a["read"] + b["read"])
+    applications.act("b", "unsubscribe")
+    applications.act("a", "wake up and close")
+    committed = applications.committed()
+    assert {offset for offset, _ in committed.values()} == {40}
+    owners = [of_b if number in b["assigned"] else of_a for number in everything]
+    assert reports(committed).owners.tolist() == owners
+
+
+@pytest.mark.kafka
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_automatic_commits_are_made_while_poll_waits(
+    applications: Applications, protocol: str
+) -> None:
+    """In one call that finds no records, the first position is committed, with a report."""
+    applications.send(1)
+    automatic = {"enable_auto_commit": "true", "auto_commit_interval_ms": "500"}
+    applications.start("a", group_protocol=protocol, auto_offset_reset="latest", **automatic)
+    applications.act("a", "assign")
+    applications.act("a", "poll until a commit")
+    committed = applications.committed()
+    assert {offset for offset, _ in committed.values()} == {20}
+    assert reports(committed).numbers[:, 4].tolist() == [0]
+
+
+@pytest.mark.kafka
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_setting_switches_reports_off(applications: Applications, protocol: str) -> None:
+    """Kafka commits automatically, without metadata."""
+    applications.send(1)
+    automatic = {"enable_auto_commit": "true", "fairlead_report_work": "false"}
+    applications.start("a", group_protocol=protocol, **automatic)
+    applications.act("a", "assign")
+    applications.act("a", "read", number=20)
+    applications.act("a", "commit")
+    assert applications.committed() == {0: (20, "")}
+    applications.send(1)
+    applications.act("a", "read", number=40)
+    applications.act("a", "close")
+    assert applications.committed() == {0: (40, "")}
+
+
+@pytest.mark.kafka
+@pytest.mark.test_long(
+    guarded_by="tests/jvm/test_metered_consumer.py::test_all_explicit_commits_carry_reports"
+)
+@pytest.mark.parametrize("acknowledged", ["RECORD", "BATCH"])
+def test_listeners_of_spring_report_their_work(
+    applications: Applications, java_classpath: str, tmp_path: Path, acknowledged: str
+) -> None:
+    """All that containers commit has reports, with at least the time that the listener took."""
+    applications.send(*WORK_MS)
+    servers, group = (applications.configs[key] for key in ("bootstrap.servers", "group.id"))
+    records = str(20 * PARTITIONS)
+    took = listen(
+        java_classpath, tmp_path, servers, group, applications.topic, acknowledged, records
+    )
+    committed = applications.committed()
+    assert {offset for offset, _ in committed.values()} == {20}
+    _, _, handler, _, records_of, busy, *_ = reports(committed).numbers.T
+    assert records_of.tolist() == [20] * PARTITIONS
+    assert (1e3 * np.array(took) - 1 <= busy).all()
+    assert (busy <= handler + 1).all()
+
+
+def test_the_docs_show_the_factory_of_the_listener() -> None:
+    """What makes a consumer for Spring in docs/consumers/java.md is what is tested here."""
+    line = "return new MeteredConsumer<>(configs, getKeyDeserializer(), getValueDeserializer());"
+    docs = Path(__file__).parents[2] / "docs" / "consumers" / "java.md"
+    assert line in LISTENER.read_text()
+    assert line in docs.read_text()
