@@ -81,6 +81,10 @@ def approve_for_another_group(url: str) -> None:
     with psycopg.connect(url) as connection:
         connection.execute("SET session_replication_role = replica")  # else it would be proposed
         for statement in (
+            (
+                "UPDATE fairlead_raw.group_diagnosis SET reported = "
+                """'{"partitions": {"t": {"0": [0.1, 0.2, 0.3]}}, "consumers": {"c": 0.5}}'"""
+            ),
             "INSERT INTO fairlead_raw.consumer_group (group_id) VALUES ('invoices')",
             (
                 "INSERT INTO fairlead_raw.plan"

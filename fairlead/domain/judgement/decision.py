@@ -53,7 +53,7 @@ from fairlead.domain.judgement.looks import Float64, Int32, Looks, Mask
 from fairlead.domain.judgement.memory_notes import InvalidNoteError, Noted, note, read_note
 from fairlead.domain.judgement.peers import Peers
 from fairlead.domain.judgement.racks import RackTraffic, cost_per_day
-from fairlead.domain.judgement.reported_work import ReportedWork, WorkReports, reported_work
+from fairlead.domain.judgement.reported_work import ReportedWork, ReportSeries, reported_work
 from fairlead.domain.judgement.rules import Rules
 from fairlead.domain.judgement.seeing import HISTORY_S, LEAST_LOOKS, Seen, see
 from fairlead.domain.judgement.sizing import Size, size
@@ -120,7 +120,7 @@ class Question:
     changes: Sequence[float] = ()
     eager: bool = False
     record_bytes: Float64 | None = None
-    reports: WorkReports | None = None
+    reports: ReportSeries | None = None
     seen: Seen | None = None
 
     @property

@@ -13,7 +13,7 @@ from assignors.problem import InvalidProblemError, Problem
 from fairlead.common.json_lines import an_object, check_keys, shown
 from fairlead.domain.judgement.looks import NONE
 from fairlead.domain.judgement.memory_json import moment
-from fairlead.domain.judgement.reported_work import WorkReports
+from fairlead.domain.judgement.reported_work import ReportSeries
 
 _OF_PARTITION: Final = {"records": "records", "busy_s": "busy_s", "busy_squares_s2": "squares_s2"}
 _OF_CONSUMER: Final = ("elapsed_s", "waiting_s", "handler_s", "calls")
@@ -24,7 +24,7 @@ _PARTITION_KEYS: Final = frozenset({"consumer", *_OF_PARTITION})
 
 def reports_of(
     snapshots: Sequence[Mapping[str, Any]], layout: Problem, members: int
-) -> WorkReports | None:
+) -> ReportSeries | None:
     """Return the reports in snapshots; None: there are none.
 
     Parameters
@@ -72,7 +72,7 @@ def reports_of(
             by[snapshot_number, place] = numbers.get(name, NONE) if isinstance(name, str) else NONE
             for key, column in _OF_PARTITION.items():
                 of_partition[column][snapshot_number, place] = _number(row.get(key), f"{at}.{key}")
-    return WorkReports(by=by, token=token, **of_partition, **of_consumer)
+    return ReportSeries(by=by, token=token, **of_partition, **of_consumer)
 
 
 def _rows(

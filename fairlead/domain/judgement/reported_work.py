@@ -45,7 +45,7 @@ _KNOWN_SHARE: Final = 0.8
 
 
 @dataclass(frozen=True, eq=False)
-class WorkReports:
+class ReportSeries:
     """The reports in a group's samples: L samples, P partitions, M consumers as in `Looks`.
 
     Parameters
@@ -77,9 +77,9 @@ class WorkReports:
     paused: Float64
     at: Float64
 
-    def since(self, first: int) -> "WorkReports":
+    def since(self, first: int) -> "ReportSeries":
         """Return the reports of all samples from one on."""
-        return WorkReports(**{its.name: getattr(self, its.name)[first:] for its in fields(self)})
+        return ReportSeries(**{its.name: getattr(self, its.name)[first:] for its in fields(self)})
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,7 +223,7 @@ class ReportedWork:
         ]
 
 
-def reported_work(reports: WorkReports, looks: Looks) -> ReportedWork:
+def reported_work(reports: ReportSeries, looks: Looks) -> ReportedWork:
     """Return what reports come to.
 
     Parameters
@@ -347,7 +347,7 @@ class _Steps:
     ignored: int
 
 
-def _steps(reports: WorkReports, looks: Looks) -> _Steps:
+def _steps(reports: ReportSeries, looks: Looks) -> _Steps:
     """Return the differences from sample to sample."""
     by = reports.by[1:]
     who = np.maximum(by, 0)

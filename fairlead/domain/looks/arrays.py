@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from fairlead.common.tables import as_array
 from fairlead.domain.judgement.looks import Looks
-from fairlead.domain.judgement.reported_work import WorkReports
+from fairlead.domain.judgement.reported_work import ReportSeries
 from fairlead.domain.looks import EVERY_LOOK, HISTORY, KEPT_EVERY
 from fairlead.domain.samples import NONE, flat, list_starts
 from fairlead.domain.work_columns import OF_MEMBERS, OF_PARTITIONS
@@ -81,7 +81,7 @@ def looks_of(
 
 def reports_of(
     rows: pa.Table, topics: Sequence[str], counts: Sequence[int], members: Sequence[str]
-) -> WorkReports | None:
+) -> ReportSeries | None:
     """Return what consumers report in the samples that `looks_of` takes; None: nothing.
 
     Parameters
@@ -117,7 +117,7 @@ def reports_of(
         tables[name] = np.full(shape, np.nan)
         tables[name][sample, numbers] = np.where(column >= 0, column, np.nan)
     tables["paused"][tables["paused"] == SEVERAL_AT_A_TIME] = np.nan
-    return WorkReports(
+    return ReportSeries(
         by=by,
         records=records.astype(np.float64),
         busy_s=busy_ms / 1e3,
