@@ -35,10 +35,10 @@ SURE: Final = 3.0
 _ALL: Final = 0.8
 _FASTEST: Final = 2.0
 #: The priors: usual deviations of costs, topics and speeds, in logarithms, and degrees of freedom.
-_COST: Final = 0.25
-_TOPIC: Final = 0.5
-_SPEED: Final = 0.12
-_FREEDOM: Final = 1.5
+COST: Final = 0.25
+TOPIC: Final = 0.5
+SPEED: Final = 0.12
+FREEDOM: Final = 1.5
 #: Of two in the middle whose rates are equal but for this share of all, the cheaper one is usual.
 _EQUAL: Final = 0.003
 #: How well a cost is known is told with these instead of the first and the last.
@@ -126,7 +126,7 @@ def solve(
     weight = np.maximum(rates[read], 1e-9)
     for part in np.unique(related).tolist():
         mine = (related == part).nonzero()[0]
-        usual = _weighted_median(found[mine], weight[mine])
+        usual = weighted_median(found[mine], weight[mine])
         near = mine[_middle(found[mine], weight[mine])]
         found[mine] -= usual
         apart[mine] = likely.deviation(mine, near, weight[near])
@@ -330,7 +330,7 @@ def _most_likely(
     unknown = np.zeros(size + kinds + members)
     own, of_topic, speed = unknown[:size], unknown[size : size + kinds], unknown[size + kinds :]
     scale = median(np.log(rows[limited].sum(axis=1)))
-    spread = np.repeat((_COST, _TOPIC, _SPEED), (size, kinds, members)) ** 2
+    spread = np.repeat((COST, TOPIC, SPEED), (size, kinds, members)) ** 2
     slope, work = np.zeros((len(rows), unknown.size)), np.empty_like(rows)
     slope[np.arange(len(rows)), size + kinds + member] = -1.0
     firsts = topic.searchsorted(np.arange(kinds))  # partitions are in order of topics
@@ -345,7 +345,7 @@ def _most_likely(
         counts = limited | (off > 0)
         np.divide(work, load[:, None], out=slope[:, :size])
         slope[:, size : size + kinds] = np.add.reduceat(slope[:, :size], firsts, axis=1)
-        free = spread + unknown**2 / _FREEDOM
+        free = spread + unknown**2 / FREEDOM
         wrong = noise.covariance(late_s, off, beside, counts, _OUTLIER if settled else outlier)
         told = slope[counts]
         # As many unknowns as there are partitions, and few equations: solved in these.
@@ -371,7 +371,7 @@ def _most_likely(
     # Whoever seems slow or fast may be, or what it reads is dear or cheap.
     reads = np.logical_or.reduceat(rows > 0, member.searchsorted(np.arange(members)), axis=0)
     free[:size] += _ANY_COST**2 + (reads * speed[:, None] ** 2).max(axis=0)
-    free[size + kinds :] = _ANY_SPEED**2 + speed**2 / _FREEDOM
+    free[size + kinds :] = _ANY_SPEED**2 + speed**2 / FREEDOM
     scaled = told * free
     square = wrong.added_to(scaled @ told.T)
     both = scaled[:, :size] + scaled[:, size + topic]
@@ -473,7 +473,8 @@ def _middle(values: Float64, weights: Float64) -> Places:
     return found
 
 
-def _weighted_median(values: Float64, weights: Float64) -> float:
+def weighted_median(values: Float64, weights: Float64) -> float:
+    """Return the value of which half the weight is no larger."""
     order = values.argsort()
     place = weights[order].cumsum().searchsorted((0.5 - _EQUAL) * weights.sum())
     return float(values[order][min(int(place), values.size - 1)])

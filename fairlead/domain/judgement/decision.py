@@ -53,6 +53,7 @@ from fairlead.domain.judgement.looks import Float64, Int32, Looks, Mask
 from fairlead.domain.judgement.memory_notes import InvalidNoteError, Noted, note, read_note
 from fairlead.domain.judgement.peers import Peers
 from fairlead.domain.judgement.racks import RackTraffic, cost_per_day
+from fairlead.domain.judgement.reported_costs import reported_costs
 from fairlead.domain.judgement.reported_work import ReportedWork, ReportSeries, reported_work
 from fairlead.domain.judgement.rules import Rules
 from fairlead.domain.judgement.seeing import HISTORY_S, LEAST_LOOKS, Seen, see
@@ -438,23 +439,18 @@ class State:
         return reported_work(reports.since(first), looks.last(HISTORY_S, LEAST_LOOKS))
 
     @cached_property
-    def cost_equations(self) -> list[Equation]:
-        """What costs are estimated from: what consumers reported, and what was inferred of others.
-
-        What is remembered of a partition and a consumer stands for what it reports no longer.
-        """
+    def inferred(self) -> list[Equation]:
+        """The equations of members that do not report."""
         if self.work is None:
             return self.equations
-        reported = self.work.equations(self.looks.members)
-        pairs = {(its.member, int(its.partitions[0])) for its in reported}
-        reporting = {name for name, _ in pairs}
-        inferred = [
-            its
-            for its in self.equations
-            if its.member not in reporting
-            or (its.partitions.size == 1 and (its.member, int(its.partitions[0])) not in pairs)
-        ]
-        return [*inferred, *reported]
+        reporting = {self.looks.members[place] for place in self.work.member[self.work.known]}
+        return [its for its in self.equations if its.member not in reporting]
+
+    @cached_property
+    def cost_equations(self) -> list[Equation]:
+        """What costs are estimated from: reports, and what was inferred of other consumers."""
+        reported = [] if self.work is None else self.work.equations(self.looks.members)
+        return [*self.inferred, *reported]
 
     @cached_property
     def costs(self) -> Costs:
@@ -462,6 +458,10 @@ class State:
         if self.dear is not None:
             return self.dear.costs
         topic_of, rates = self.question.problem.topic_of, self.rates.per_s
+        if self.work is not None and not self.inferred:
+            costs = reported_costs(self.work, topic_of, rates)
+            if costs is not None:
+                return costs
         return solve(self.cost_equations, topic_of, rates)
 
     @cached_property
@@ -494,7 +494,7 @@ class State:
     def known(self) -> dict[str, Capacity]:
         """What is known of members' speeds, in records of the kind that each read, with notes."""
         found = self._at_cost(self.capacities, divide=True)
-        if not any(equation.limited for equation in self.cost_equations):
+        if not any(equation.limited for equation in self.inferred):
             return found
         kept: dict[str, list[Equation]] = {}
         for limiting in fewest(self.costs.equations):
