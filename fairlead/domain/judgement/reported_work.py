@@ -21,6 +21,9 @@ from assignors.problem import Problem
 from fairlead.domain.judgement.cost_equations import Equation
 from fairlead.domain.judgement.looks import Float64, Int32, Int64, Looks, Mask
 
+Mean = tuple[Float64, Float64, Float64]
+"""Records, seconds per record, and the standard error of that as a share of it, each (K,)."""
+
 #: Seconds by which clocks may be off.
 SLACK_S: Final = 2.0
 #: Nine of ten: the interval of a mean reaches so many standard errors to either side.
@@ -248,7 +251,8 @@ def reported_work(reports: ReportSeries, looks: Looks) -> ReportedWork:
         np.where(mine, values[:, partition], 0.0)
         for values in (steps.records, steps.busy_s, steps.squares_s2)
     ]
-    records, mean_s, error = _since_change(sums)
+    splits = _splits(sums)
+    records, mean_s, error = _since_change(sums, splits)
     last = looks.at[1:][mine.shape[0] - 1 - mine[::-1].argmax(axis=0)] if pairs.size else mean_s
     return ReportedWork(
         partition=partition,
@@ -261,29 +265,35 @@ def reported_work(reports: ReportSeries, looks: Looks) -> ReportedWork:
         busy=steps.busy,
         busy_s=steps.worked_s,
         reporting=(reports.token[-1] >= 0),
-        slower=_slower(sums, member),
+        slower=_slower(splits, member),
         ignored=steps.ignored,
     )
 
 
-def _slower(sums: list[Float64], member: npt.NDArray[np.intp]) -> float:
+def _splits(sums: list[Float64]) -> list[tuple[Mean, Mean]]:
+    """Return the means of the samples at the end and of all before, for several lengths."""
+    whole = [values.sum(axis=0) for values in sums]
+    splits = []
+    for steps in _ENDS:
+        if steps < sums[0].shape[0]:
+            late = [values[-steps:].sum(axis=0) for values in sums]
+            early = [all_ - its for all_, its in zip(whole, late, strict=True)]
+            splits.append((_mean(*late), _mean(*early)))
+    return splits
+
+
+def _slower(splits: list[tuple[Mean, Mean]], member: npt.NDArray[np.intp]) -> float:
     """Return how many times as long records take as before on all consumers; 1: not on all.
 
     Parameters
     ----------
-    sums
-        As for `_since_change`.
+    splits
+        Of K pairs.
     member
         The consumer of each pair, intp of shape (K,).
     """
     found = 1.0
-    for steps in _ENDS:
-        if steps >= sums[0].shape[0]:
-            break
-        late, early = (
-            _mean(*(values[part].sum(axis=0) for values in sums))
-            for part in (slice(-steps, None), slice(None, -steps))
-        )
+    for late, early in splits:
         enough = np.minimum(late[0], early[0]) >= _LEAST_RECORDS
         if np.unique(member[enough]).size < _SEVERAL:
             continue
@@ -297,34 +307,32 @@ def _slower(sums: list[Float64], member: npt.NDArray[np.intp]) -> float:
     return found
 
 
-def _since_change(sums: list[Float64]) -> tuple[Float64, Float64, Float64]:
+def _since_change(sums: list[Float64], splits: list[tuple[Mean, Mean]]) -> Mean:
     """Return records, mean and its relative error of K pairs, since each last changed.
 
     Parameters
     ----------
     sums
         Records, seconds and squares of S steps and K pairs, each float64 of shape (S, K).
+    splits
+        Of the same.
     """
-    whole = [values.sum(axis=0) for values in sums]
-    records, mean_s, error = _mean(*whole)
-    furthest = np.full(records.size, _CHANGED)
-    found: tuple[Float64, ...] = (records, mean_s, error)
-    for steps in _ENDS:
-        if steps >= sums[0].shape[0]:
-            break
-        new = [values[-steps:].sum(axis=0) for values in sums]
-        late = _mean(*new)
-        early = _mean(*(all_ - its for all_, its in zip(whole, new, strict=True)))
+    found = _mean(*(values.sum(axis=0) for values in sums))
+    furthest = np.full(found[0].size, _CHANGED)
+    for late, early in splits:
         enough = np.minimum(late[0], early[0]) >= _LEAST_RECORDS
-        errors = np.where(enough, np.hypot(*(its[1] * its[2] for its in (late, early))), np.inf)
+        errors = np.where(enough, np.hypot(late[1] * late[2], early[1] * early[2]), np.inf)
         apart = np.abs(late[1] - early[1]) / np.maximum(errors, 1e-12)
         changed = apart > furthest
         furthest = np.where(changed, apart, furthest)
-        found = tuple(np.where(changed, its, old) for its, old in zip(late, found, strict=True))
-    return found[0], found[1], found[2]
+        records, mean_s, error = (
+            np.where(changed, its, old) for its, old in zip(late, found, strict=True)
+        )
+        found = records, mean_s, error
+    return found
 
 
-def _mean(records: Float64, seconds: Float64, squares: Float64) -> tuple[Float64, Float64, Float64]:
+def _mean(records: Float64, seconds: Float64, squares: Float64) -> Mean:
     """Return records, seconds per record, and the standard error of that as a share of it."""
     count = np.maximum(records, 1.0)
     mean_s = seconds / count

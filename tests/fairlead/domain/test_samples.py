@@ -157,7 +157,9 @@ def test_reports_of_present_members_are_columns_of_the_sample() -> None:
         newer.text("n-id", "cccccc")[:-1],
         "an application's own",
     ]
-    commits = TopicCommits(np.arange(5), np.arange(5), [text.encode() for text in texts])
+    commits = TopicCommits(
+        np.arange(5, dtype=np.int32), np.arange(5), [text.encode() for text in texts]
+    )
     (row,) = samples_of(
         sample_id="s",
         at=NOON,
