@@ -9,6 +9,7 @@ What is done with a block depends on its language:
 - sh: each command exists and takes its options (`commands`); so does one named in a sentence.
 - python: it compiles, and its imports exist. A whole module, which begins with a docstring, is run.
 - pycon: run as a doctest, which sees the page's modules.
+- java: a class of ours that it makes exists; `tests/jvm` runs the same lines.
 - toml: settings. properties: each line sets something. json, yaml: they parse. text: what
   something prints.
 
@@ -45,6 +46,7 @@ from tests.docs.commands import check_script
 from tests.docs.scenario import store_week
 
 _CONSOLE: Final = re.compile(r"\$ (?:echo '(?P<input>[^']*)' \| )?fairlead (?P<command>[^\n]*)\n")
+_JAVA: Final = Path(__file__).parents[2] / "jvm/src/main/java/fairlead/kafka"
 _READER: Final = "-c timezone=UTC -c role=fairlead_reader -c extra_float_digits=-10"
 
 
@@ -137,6 +139,10 @@ class Runner:
         runner.run(test, out=report.append, clear_globs=False)
         self._names = test.globs
         assert not report, "".join(report)
+
+    def _run_java(self, block: Block) -> None:
+        made = re.findall(r"\bnew (\w+)<", block.code)
+        assert any((_JAVA / f"{name}.java").exists() for name in made), made
 
     def _run_toml(self, block: Block) -> None:
         with tempfile.NamedTemporaryFile("w", suffix=".toml") as file:
