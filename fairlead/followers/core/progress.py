@@ -169,8 +169,7 @@ class Progress:
         busy, squares
             The counters now, with those of the record in hand.
         """
-        following = self.next
-        now = State(following, following - self._missing, busy, squares)
+        now = self._state(busy, squares)
         if offset < self._committed:
             self._replays = True
             self._ahead = 0
@@ -184,13 +183,21 @@ class Progress:
         self._committed = offset
         self._newest = now
 
+    def _state(self, busy: float, squares: float) -> State:
+        following = self.next
+        records = following - self._missing
+        if records == self._newest.records:
+            following = max(following, self._resumed)
+        return State(following, records, busy, squares)
+
     def _follow(self, offset: int, now: State) -> None:
         """Report the state at an offset, or earlier if commits were ahead of the work."""
-        taken = now.records - self._newest.records
-        if now.offset - taken < self._committed:  # records of before the last commit were taken
-            start = max(self._newest.offset, self._resumed)
-            self._ahead = max(self._ahead, self._committed - start)
-        if len(self._states) == _KEPT:
+        if self._newest.offset < self._resumed < now.offset:
+            self._newest = self._newest._replace(offset=self._resumed)
+            self._states.append(self._newest)
+        if now.records > self._newest.records:  # they may be of before the last commit
+            self._ahead = max(self._ahead, self._committed - self._newest.offset)
+        if len(self._states) >= _KEPT:
             del self._states[1:-1:2]
         self._states.append(now)
         reach = offset - self._ahead
