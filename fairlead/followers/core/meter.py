@@ -231,10 +231,12 @@ class Meter:
         """
         batch = self._batch
         assert batch is not None  # noqa: S101 - or there would be nothing to time
-        self._charge()  # what was in hand
+        # Several lists are iterated in turns if a record of another one is in hand.
+        batch.mixed = batch.mixed or self._running is not None
+        self._charge()
         if progress is not None:
             progress.take(batch.offset_of(records[0]))
-        self._running = progress
+        self._running = None if batch.mixed else progress
         left: Any = iter(records)
         took = 0.0
         try:
@@ -242,8 +244,6 @@ class Meter:
         finally:
             count = len(records) - left.__length_hint__()
             if batch is self._batch:
-                if self._running is not progress:  # several lists in turns: nobody knows whose
-                    self._running = None
                 if progress is not None:
                     progress.take_all(records[1:count], batch.offset_of)
                 took = self._charge(count)
@@ -319,7 +319,7 @@ class Meter:
 class _Batch:
     """What the application took with one call."""
 
-    __slots__ = ("loose_s", "meter", "offset_of", "parts")
+    __slots__ = ("loose_s", "meter", "mixed", "offset_of", "parts")
 
     def __init__(self, meter: Meter, offset_of: Callable[[Any], int]) -> None:
         self.meter = meter
@@ -327,6 +327,8 @@ class _Batch:
         self.parts: set[Progress] = set()
         #: Seconds in which the application had no record in hand.
         self.loose_s = 0.0
+        #: Whether nobody knows from now on which record is in hand.
+        self.mixed = False
 
     def list_of(self, runs: Sequence[Run], records: Sequence[Any]) -> "TimedList":
         """Return records of the batch as a list that is timed."""

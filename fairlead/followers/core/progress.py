@@ -154,8 +154,8 @@ class Progress:
             self._resumed = offset
 
     def _go_back(self, offset: int) -> None:
-        """Count records from an earlier offset on again."""
-        self._missing += offset - self.next
+        """Count records from an earlier offset on again, but none of those before."""
+        self._missing = offset - self._newest.records
         self.next = offset
         self._replays = False
 
