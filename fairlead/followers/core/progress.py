@@ -48,6 +48,7 @@ class Progress:
         "_missing",
         "_newest",
         "_replays",
+        "_restarted",
         "_resumed",
         "_states",
         "busy",
@@ -70,6 +71,8 @@ class Progress:
         self._replays = False
         #: The first record since the last commit, if offsets before it were left out.
         self._resumed = -1
+        #: Where records count again since the last commit; -1: nowhere.
+        self._restarted = -1
         #: The last committed offset, and by how much commits were ahead of the work at most.
         self._committed = -1
         self._ahead = 0
@@ -154,9 +157,9 @@ class Progress:
             self._resumed = offset
 
     def _go_back(self, offset: int) -> None:
-        """Count records from an earlier offset on again, but none of those before."""
-        self._missing = offset - self._newest.records
-        self.next = offset
+        """Count records from an earlier offset on again, but none that was not reported."""
+        self._missing = offset - self.reported.records
+        self.next = self._restarted = offset
         self._replays = False
 
     def commit(self, offset: int, busy: float, squares: float) -> None:
@@ -192,6 +195,10 @@ class Progress:
 
     def _follow(self, offset: int, now: State) -> None:
         """Report the state at an offset, or earlier if commits were ahead of the work."""
+        if self._restarted >= 0:
+            self._newest = self.reported._replace(offset=self._restarted)
+            self._restarted = -1
+            self._states = [self._newest]
         if self._newest.offset < self._resumed < now.offset:
             self._newest = self._newest._replace(offset=self._resumed)
             self._states.append(self._newest)

@@ -67,7 +67,7 @@ STEPS = st.one_of(
 
 
 @given(st.lists(STEPS, max_size=60))
-@settings(max_examples=400)
+@settings(max_examples=4000)
 def test_records_grow_by_no_more_than_offsets(steps: list[tuple[str, ...]]) -> None:
     """Whatever is committed: behind the work, with it, ahead of it; after seeks and rebalances.
 
