@@ -179,7 +179,9 @@ class PlanConsumer(Consumer):
             return super().poll(0)  # which says so
         self._meter.asked()
         message = self._membership.fetch(self._wait, timeout, nothing=None)
-        if message is not None and message.error() is None:
+        if message is None:
+            self._store()
+        elif message.error() is None:
             self._reporting.took(self, message)
         return message
 
@@ -202,7 +204,10 @@ class PlanConsumer(Consumer):
 
         nothing: list[Message] = []
         messages = self._membership.fetch(fetch, timeout, nothing=nothing)
-        return self._reporting.took_list(self, messages) if messages else messages
+        if messages:
+            return self._reporting.took_list(self, messages)
+        self._store()
+        return messages
 
     def store_offsets(self, *args: Any, **kwargs: Any) -> None:
         """Store offsets for the next commit, as Consumer does."""
@@ -242,6 +247,7 @@ class PlanConsumer(Consumer):
             message = poll(0)
             if message is not None or wait_s <= 0:
                 return message
+            self._store()
             self._meter.waits()
             while True:
                 message = poll(min(wait_s, _CALL_S))

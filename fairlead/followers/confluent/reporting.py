@@ -22,6 +22,7 @@ from fairlead.followers.core.progress import Pair
 from fairlead.wire.work_report import PREFIX
 
 _AUTO_STORE: Final = "enable.auto.offset.store"
+_AUTO_COMMIT: Final = "enable.auto.commit"
 _MAX_POLL: Final = "max.poll.interval.ms"
 _ON_COMMIT: Final = "on_commit"
 #: Storing pauses for so many times as long as it took: it takes 1 % of the time at most.
@@ -46,7 +47,9 @@ class Reporting:
         self.paused: set[Pair] = set()
         self._report = report
         #: Whether librdkafka would store offsets: a setting may be a text.
-        self._stores = report and str(settings.get(_AUTO_STORE, True)).lower() in {"true", "t", "1"}
+        self._stores = report and _is_on(settings.get(_AUTO_STORE, True))
+        #: Whether librdkafka commits what is stored, at any time.
+        self._commits = _is_on(settings.get(_AUTO_COMMIT, True))
         self.settings = dict(settings)
         if self._stores:
             self.settings[_AUTO_STORE] = False
@@ -65,8 +68,7 @@ class Reporting:
         self.meter.took_one(pair, offset)
         if self._stores:
             self._handed_out[pair] = message
-            if self.meter.since >= self._next_store_at:
-                self.store(consumer)
+            self._store_if_due(consumer)
 
     def took_list(self, consumer: Consumer, messages: list[Message]) -> list[Message]:
         """Note that the application takes messages; return them as a list that is timed."""
@@ -80,9 +82,12 @@ class Reporting:
                 runs.append((self.meter.progress_of(pair), count))
                 self._handed_out[pair] = messages[taken - 1]
         timed = self.meter.took_list(messages, runs, _offset)
-        if self.meter.since >= self._next_store_at:
-            self.store(consumer)
+        self._store_if_due(consumer)
         return timed
+
+    def _store_if_due(self, consumer: Consumer) -> None:
+        if self._commits and self.meter.since >= self._next_store_at:
+            self.store(consumer)
 
     def store(self, consumer: Consumer) -> None:
         """Store the offsets of messages that were handed out since the last time."""
@@ -136,6 +141,11 @@ class Reporting:
         return [report(its) for its in offsets]
 
 
+def _is_on(setting: Any) -> bool:
+    """Whether a setting of librdkafka, which may be a text, is true."""
+    return str(setting).lower() in {"true", "t", "1"}
+
+
 def without_reports(offsets: list[TopicPartition]) -> list[TopicPartition]:
     """Return committed offsets as the application gave them."""
     return [
@@ -165,12 +175,13 @@ def _behind(message: Message) -> TopicPartition:
     topic: Any = message.topic()
     partition: Any = message.partition()
     offset = (message.offset() or 0) + 1
-    return _with_metadata(TopicPartition(topic, partition, offset), "", message.leader_epoch())
+    return _with_metadata(TopicPartition(topic, partition, offset), None, message.leader_epoch())
 
 
 def _with_metadata(
     its: TopicPartition, metadata: str | None, epoch: int | None = None
 ) -> TopicPartition:
     epoch = its.leader_epoch if epoch is None else epoch
-    given: Any = (metadata,) if epoch is None else (metadata, epoch)
-    return TopicPartition(its.topic, its.partition, its.offset, *given)
+    given: dict[str, Any] = {"metadata": metadata, "leader_epoch": epoch}
+    given = {name: value for name, value in given.items() if value is not None}
+    return TopicPartition(its.topic, its.partition, its.offset, **given)
