@@ -188,24 +188,18 @@ class PlanConsumer(AIOKafkaConsumer):  # type: ignore[misc] # aiokafka is untype
         """Await a call of the client; from its first await on it waits for records."""
         meter = self._meter
         meter.asked()
-        task, taker = asyncio.current_task(), self._taker()
-        if task is not taker and task is not None:
+        task = asyncio.current_task()
+        if task is not (taker := self._taker()) and task is not None:
             if taker is not None and not taker.done():
                 meter.give_up()  # which task works for how long is not known
             self._taker = weakref.ref(task)
-        resume = partial(call.send, None)
         try:
-            while True:
-                try:
-                    future = resume()
-                except StopIteration as returned:
-                    return returned.value
-                meter.waits()
-                try:
-                    yield future
-                    resume = partial(call.send, None)
-                except BaseException as error:  # noqa: BLE001 - thrown into the call
-                    resume = partial(call.throw, error)
+            future = call.send(None)
+        except StopIteration as returned:
+            return returned.value
+        meter.waits()
+        try:
+            return (yield from _go_on(call, future))
         finally:
             meter.waited()
 
@@ -223,6 +217,19 @@ class PlanConsumer(AIOKafkaConsumer):  # type: ignore[misc] # aiokafka is untype
             await super().stop()
         finally:
             await asyncio.to_thread(self.plan_assignor.close)
+
+
+def _go_on(call: Coroutine[Any, Any, Any], future: Any) -> Generator[Any, Any, Any]:
+    """Await a call that has begun to wait for a future."""
+    while True:
+        try:
+            resume = partial(call.send, (yield future))
+        except BaseException as error:  # noqa: BLE001 - thrown into the call
+            resume = partial(call.throw, error)
+        try:
+            future = resume()
+        except StopIteration as returned:
+            return returned.value
 
 
 def _coordinator(consumer: AIOKafkaConsumer | None) -> Any:

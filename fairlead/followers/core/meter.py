@@ -12,7 +12,7 @@ intervals of the partitions in the batch (`Meter._end_batch`).
 
 import secrets
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final
@@ -24,9 +24,9 @@ Batch = dict[Any, list[Any]]
 #: Consecutive records of one partition in a list; None: errors, which count for none.
 Run = tuple[Progress | None, int]
 
-#: Seconds. After a record of a batch that takes less, the next `_GROUP` are timed together.
-_QUICK_S: Final = 100e-6
-_GROUP: Final = 16
+#: Seconds, and records at most. Records of a batch are timed together for so long.
+_GROUP_S: Final = 1e-3
+_GROUP: Final = 256
 
 
 @dataclass(frozen=True)
@@ -220,15 +220,8 @@ class Meter:
         """Whether the application has not asked for more since it took a batch."""
         return batch is self._batch
 
-    def hand_out(
-        self, progress: Progress | None, records: Sequence[Any]
-    ) -> Generator[Any, None, float]:
-        """Yield records of one partition; count the time until the next is asked for.
-
-        Returns
-        -------
-        The time that they took, in seconds.
-        """
+    def hand_out(self, progress: Progress | None, records: Sequence[Any]) -> None:
+        """Note that the application takes records of one partition out of a batch."""
         batch = self._batch
         assert batch is not None  # noqa: S101 - or there would be nothing to time
         # Several lists are iterated in turns if a record of another one is in hand.
@@ -237,17 +230,14 @@ class Meter:
         if progress is not None:
             progress.take(batch.offset_of(records[0]))
         self._running = None if batch.mixed else progress
-        left: Any = iter(records)
-        took = 0.0
-        try:
-            yield from left
-        finally:
-            count = len(records) - left.__length_hint__()
-            if batch is self._batch:
-                if progress is not None:
-                    progress.take_all(records[1:count], batch.offset_of)
-                took = self._charge(count)
-        return took
+
+    def handed_out(self, progress: Progress | None, records: Sequence[Any]) -> float:
+        """Count the time of records that were handed out; return it, in seconds."""
+        batch = self._batch
+        assert batch is not None  # noqa: S101 - as above
+        if progress is not None:
+            progress.take_all(records[1:], batch.offset_of)
+        return self._charge(len(records))
 
     def _end_batch(self, batch: "_Batch") -> None:
         """Count records that were not iterated over, and time that belongs to no record.
@@ -365,14 +355,27 @@ class TimedList(list[Any]):
                 if not some or some != self._original[at : at + len(some)]:
                     yield from some
                     break
-                took = yield from meter.hand_out(progress, some)
+                meter.hand_out(progress, some)
+                left: Any = iter(some)
+                took_s = 0.0
+                try:
+                    yield from left
+                finally:
+                    if meter.is_current(self.batch):
+                        done = some[: len(some) - left.__length_hint__()]
+                        took_s = meter.handed_out(progress, done)
                 at += len(some)
-                together = _GROUP if took < _QUICK_S * len(some) else 1
+                together = _together(took_s / len(some))
         yield from rest
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         """Copy and pickle the records alone."""
         return list, (list.copy(self),)
+
+
+def _together(record_s: float) -> int:
+    """Return how many of the next records to time together."""
+    return max(1, min(_GROUP, int(_GROUP_S / max(record_s, 1e-9))))
 
 
 def _offset(record: Any) -> int:

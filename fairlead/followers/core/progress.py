@@ -133,13 +133,13 @@ class Progress:
         What they took more or less than usual counts as one record's. So the sum of squares is
         right on average, and too large if the usual time is not known yet.
         """
-        self.busy += took_s
         if records == 1:
             self.squares += took_s * took_s
         else:
-            usual = self.busy / max(1, self.records)
+            usual = self.busy / max(1, self.records - records)
             rest = took_s - records * usual
             self.squares += rest * rest + usual * (rest + took_s)
+        self.busy += took_s
 
     def widen(self, took_s: float, now: float) -> None:
         """Count time of which it is unknown whether it belongs to this partition.

@@ -130,6 +130,10 @@ class Application(ABC):
         """Handle all records."""
         eventually(self._take_some, lambda: f"handled {self.handled}")
 
+    def pause(self, partition: Any) -> None:
+        """Pause a partition."""
+        self.consumer.pause(partition)
+
     def _take_some(self) -> bool:
         if self.handled != self.group.ends:
             self._take()
@@ -269,6 +273,14 @@ class AiokafkaApplication(Application):
         given = (offsets,) if way.endswith("offsets") else ()
         self._runner.run(self.consumer.commit(*given))
 
+    def pause(self, partition: Any) -> None:
+        """Pause a partition."""
+
+        async def pause() -> None:
+            self.consumer.pause(partition)
+
+        self._runner.run(pause())
+
     def idle(self) -> None:
         """Let the client do its own work."""
         self._runner.run(asyncio.sleep(0.05))
@@ -347,6 +359,10 @@ class ConfluentApplication(Application):
             committed = self.consumer.commit(asynchronous=False, **given) or []
         assert {its.partition: its.offset for its in committed} == dict(self.handled)
         assert {its.metadata or "" for its in committed} == {metadata}
+
+    def pause(self, partition: Any) -> None:
+        """Pause a partition."""
+        self.consumer.pause([partition])
 
     def idle(self) -> None:
         """Let the client do its own work."""
@@ -480,7 +496,7 @@ def test_status_shows_what_is_reported(group: Group, kind: type[Application]) ->
         AiokafkaApplication: AiokafkaPartition,
         ConfluentApplication: TopicPartition,
     }[kind](group.topic, 0)
-    app.consumer.pause(*([[partition]] if kind is ConfluentApplication else [partition]))
+    app.pause(partition)
     reported = status(app).reported
     assert (reported.records, reported.paused, reported.several_at_a_time) == (20, 1, False)
     assert 0 < reported.busy_share <= 1

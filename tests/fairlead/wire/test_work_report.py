@@ -15,7 +15,7 @@ from fairlead.wire.work_report import (
 )
 from tests.cost import costs_at_most
 
-TOKEN = "k3f9q2"
+TOKEN = "k3f9q2"  # noqa: S105 - no secret
 MEMBER = "orders-1-6f9619ff"
 REPORT = WorkReport(
     elapsed_ms=36**4,

@@ -94,7 +94,7 @@ def interval(now: WorkReport, before: WorkReport | None = None) -> tuple[float, 
 
 
 def is_known(bounds: tuple[float, float]) -> bool:
-    return 0 < bounds[0] and bounds[1] <= 2 * bounds[0]
+    return bounds[0] > 0 and bounds[1] <= 2 * bounds[0]
 
 
 def tells_no_wrong_mean(bounds: tuple[float, float], truth_s: float) -> bool:
