@@ -655,7 +655,7 @@ class Script:
 
 def _raise_in_the_middle(script: Script) -> None:
     with suppress(LookupError):
-        for message in script.consumer.consume(5, 10) or [script.poll(1)]:
+        for message in script.consume(5):
             raise LookupError(message)
     script.poll(2)
     script.seek(3)
