@@ -30,6 +30,8 @@ _WIDTHS: Final = {"e": 8, "w": 8, "h": 8, "k": 7, "n": 8, "b": 8, "q": 10, "p": 
 NUMBERS: Final = len(_WIDTHS)
 #: In the place of paused partitions: the application takes records in several tasks or threads.
 SEVERAL_AT_A_TIME: Final = 36**3 - 1
+#: The largest numbers, from which a counter cannot grow; -1: allowed.
+_LARGEST: Final = np.array([-1 if name == "p" else 36**w - 1 for name, w in _WIDTHS.items()])
 _DIGITS: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
 _NO_DIGIT: Final = 255
 _TEMPLATE: Final = (
@@ -143,17 +145,19 @@ class WorkReports:
 def read_reports(metadata: Sequence[bytes]) -> WorkReports:
     """Find the reports among metadata, which anybody may have written.
 
+    Reports with a counter at its largest value are left out: it grows no more.
+
     Parameters
     ----------
     metadata
-        Of P partitions. librdkafka sends a NUL byte behind a text.
+        Of P partitions. A NUL byte may end a report.
     """
     size = len(_TEMPLATE)
     place = np.array(
         [
             number
             for number, text in enumerate(metadata)
-            if size <= len(text) <= size + 1 and text.startswith(_START)
+            if text[size:] in _ENDS and text.startswith(_START) and len(text) >= size
         ],
         np.int64,
     )
@@ -169,9 +173,11 @@ def read_reports(metadata: Sequence[bytes]) -> WorkReports:
         powers = 36 ** np.arange(width - 1, -1, -1, dtype=np.int64)
         numbers[:, column] = digits[:, first : first + width].astype(np.int64) @ powers
         first += width
+    full = (numbers == _LARGEST).any(axis=1)
+    place, written, numbers = place[whole][~full], written[~full], numbers[~full]
     start = len(PREFIX)
     return WorkReports(
-        place=place[whole],
+        place=place,
         owners=_texts(written[:, start : start + _HASH]),
         tokens=_texts(written[:, start + _HASH : start + _HASH + TOKEN_LENGTH]),
         numbers=numbers,
@@ -184,6 +190,7 @@ def _texts(written: npt.NDArray[np.uint8]) -> npt.NDArray[np.str_]:
 
 
 _START: Final = PREFIX.encode()
+_ENDS: Final = (b"", b"\0")
 _TEMPLATE_BYTES: Final = np.frombuffer(_TEMPLATE.encode(), np.uint8)
 _IS_DIGIT: Final = np.arange(len(_TEMPLATE)) >= len(PREFIX)
 for _at in range(len(PREFIX), len(_TEMPLATE)):

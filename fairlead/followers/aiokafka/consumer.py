@@ -14,9 +14,10 @@ Eager rebalances alone: aiokafka has no cooperative ones.
 """
 
 import asyncio
-import time
+import types
 import weakref
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Coroutine, Generator, Iterable, Mapping
+from functools import partial
 from typing import Any
 
 from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
@@ -166,44 +167,41 @@ class PlanConsumer(AIOKafkaConsumer):  # type: ignore[misc] # aiokafka is untype
             raise
         self._reports = options.report_work
         self._meter = Meter(configs.get("max_poll_interval_ms", 300_000) / 1e3)
-        self._calls = 0
+        #: The task that took records last.
+        self._taker: Callable[[], asyncio.Task[Any] | None] = lambda: None
 
     async def getone(self, *partitions: TopicPartition) -> ConsumerRecord:
         """Return the next record, as AIOKafkaConsumer does."""
-        meter = self._meter
-        worked_s = self._begin_call()
-        try:
-            record = await super().getone(*partitions)
-        finally:
-            self._end_call(worked_s)
-        meter.took_one(record.topic, record.partition)
+        record = await self._timed(super().getone(*partitions))
+        self._meter.took_one((record.topic, record.partition), record.offset)
         return record
 
     async def getmany(
         self, *partitions: TopicPartition, timeout_ms: int = 0, max_records: int | None = None
     ) -> dict[TopicPartition, list[ConsumerRecord]]:
         """Return records, as AIOKafkaConsumer does; the lists time who iterates over them."""
-        worked_s = self._begin_call()
+        call = super().getmany(*partitions, timeout_ms=timeout_ms, max_records=max_records)
+        return self._meter.took(await self._timed(call))
+
+    @types.coroutine
+    def _timed(self, call: Coroutine[Any, Any, Any]) -> Generator[Any, Any, Any]:
+        """Await a call of the client; from its first await on it waits for records."""
+        meter = self._meter
+        meter.asked()
+        task = asyncio.current_task()
+        if task is not (taker := self._taker()) and task is not None:
+            if taker is not None and not taker.done():
+                meter.give_up()  # which task works for how long is not known
+            self._taker = weakref.ref(task)
         try:
-            batch = await super().getmany(
-                *partitions, timeout_ms=timeout_ms, max_records=max_records
-            )
+            future = call.send(None)
+        except StopIteration as returned:
+            return returned.value
+        meter.waits()
+        try:
+            return (yield from _go_on(call, future))
         finally:
-            self._end_call(worked_s)
-        return self._meter.took(batch)
-
-    def _begin_call(self) -> float:
-        self._meter.asked()
-        self._calls += 1
-        if self._calls > 1:  # several tasks take records: which one works for how long is not known
-            self._meter.give_up()
-        self._meter.waits()
-        return time.thread_time()
-
-    def _end_call(self, worked_s: float) -> None:
-        """Note that a call returns. What the event loop did meanwhile for others is no waiting."""
-        self._calls -= 1
-        self._meter.waited(time.thread_time() - worked_s)
+            meter.waited()
 
     async def start(self) -> None:
         """Read the plan, connect, and join the group."""
@@ -211,6 +209,7 @@ class PlanConsumer(AIOKafkaConsumer):  # type: ignore[misc] # aiokafka is untype
         await super().start()
         if self._reports:
             report_work(self, self._meter)
+            self.plan_assignor.reports(self._meter)
 
     async def stop(self) -> None:
         """Leave the group and stop reading plans."""
@@ -218,6 +217,19 @@ class PlanConsumer(AIOKafkaConsumer):  # type: ignore[misc] # aiokafka is untype
             await super().stop()
         finally:
             await asyncio.to_thread(self.plan_assignor.close)
+
+
+def _go_on(call: Coroutine[Any, Any, Any], future: Any) -> Generator[Any, Any, Any]:
+    """Await a call that has begun to wait for a future."""
+    while True:
+        try:
+            resume = partial(call.send, (yield future))
+        except BaseException as error:  # noqa: BLE001 - thrown into the call
+            resume = partial(call.throw, error)
+        try:
+            future = resume()
+        except StopIteration as returned:
+            return returned.value
 
 
 def _coordinator(consumer: AIOKafkaConsumer | None) -> Any:

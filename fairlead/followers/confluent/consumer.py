@@ -19,6 +19,7 @@ import random
 import struct
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final, Self
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
@@ -29,7 +30,7 @@ from fairlead.followers.confluent.membership import Event, GroupMembership, Pair
 from fairlead.followers.confluent.participant import Participant
 from fairlead.followers.confluent.pin_listener import KafkaPinTopic, PinListener
 from fairlead.followers.confluent.plan_source import shared_reader
-from fairlead.followers.confluent.reporting import Reporting
+from fairlead.followers.confluent.reporting import Reporting, without_reports
 from fairlead.followers.confluent.topics import cause_of
 from fairlead.followers.core.clock import Clock
 from fairlead.followers.core.follower import FollowOptions
@@ -120,7 +121,8 @@ class PlanConsumer(Consumer):
 
     def status(self) -> FollowerStatus:
         """Return what this consumer's follower does at the moment."""
-        return self._participant.status(() if self._closed else _Handle(self).owned() or ())
+        status = self._participant.status(() if self._closed else _Handle(self).owned() or ())
+        return replace(status, reported=self._reporting.reported_work())
 
     def subscribe(
         self,
@@ -168,6 +170,7 @@ class PlanConsumer(Consumer):
 
     def unsubscribe(self) -> None:
         """Leave the group."""
+        self._store()
         self._membership.unsubscribe()
 
     def poll(self, timeout: float | None = -1) -> Message | None:
@@ -176,9 +179,10 @@ class PlanConsumer(Consumer):
             return super().poll(0)  # which says so
         self._meter.asked()
         message = self._membership.fetch(self._wait, timeout, nothing=None)
-        if message is not None and message.error() is None:
-            self._meter.took_one(message.topic(), message.partition())
-            self._reporting.store(self)
+        if message is None:
+            self._store()
+        elif message.error() is None:
+            self._reporting.took(self, message)
         return message
 
     def consume(self, num_messages: int = 1, timeout: float | None = -1) -> list[Message]:
@@ -200,11 +204,10 @@ class PlanConsumer(Consumer):
 
         nothing: list[Message] = []
         messages = self._membership.fetch(fetch, timeout, nothing=nothing)
-        if not messages:
-            return messages
-        timed = self._meter.took_list(messages)
-        self._reporting.store(self, taken=len(messages))
-        return timed
+        if messages:
+            return self._reporting.took_list(self, messages)
+        self._store()
+        return messages
 
     def store_offsets(self, *args: Any, **kwargs: Any) -> None:
         """Store offsets for the next commit, as Consumer does."""
@@ -214,8 +217,14 @@ class PlanConsumer(Consumer):
         """Commit offsets, as Consumer does."""
         if self._closed:
             return super().commit(*args, **kwargs)  # which says so
-        self._reporting.store(self, now=True)
-        return super().commit(**self._reporting.with_reports(self, args, kwargs))
+        self._store()
+        committed = super().commit(**self._reporting.with_reports(self, args, kwargs))
+        return None if committed is None else without_reports(committed)
+
+    def seek(self, partition: TopicPartition) -> None:
+        """Fetch from another offset on, as Consumer does."""
+        self._store()
+        super().seek(partition)
 
     def pause(self, partitions: list[TopicPartition]) -> None:
         """Fetch nothing of some partitions, as Consumer does."""
@@ -238,6 +247,7 @@ class PlanConsumer(Consumer):
             message = poll(0)
             if message is not None or wait_s <= 0:
                 return message
+            self._store()
             self._meter.waits()
             while True:
                 message = poll(min(wait_s, _CALL_S))
@@ -254,12 +264,16 @@ class PlanConsumer(Consumer):
     def assign(self, partitions: list[TopicPartition]) -> None:
         """Start from other positions; in `on_assign`, as with Consumer."""
         self._membership.touched = True
+        self._store()
         super().assign(partitions)
+        self._reporting.assignment_changed()
 
     def unassign(self) -> None:
         """Own nothing; in `on_revoke`, as with Consumer."""
         self._membership.touched = True
+        self._store()
         super().unassign()
+        self._reporting.assignment_changed()
 
     def close(self) -> None:
         """Leave the group and stop following plans; a second time nothing happens."""
@@ -268,7 +282,7 @@ class PlanConsumer(Consumer):
         # An exception out of any of these keeps none of the others from happening.
         try:
             self._meter.asked()
-            self._reporting.store(self, now=True)
+            self._store()
             self._closed = True
             # librdkafka aborts on a close that finds a subscription still waiting for its turn.
             super().unsubscribe()
@@ -294,12 +308,18 @@ class PlanConsumer(Consumer):
 
     def _on_revoke(self, _: Consumer, __: list[TopicPartition]) -> None:
         self._disturbed = True
-        self._reporting.store(self, now=True)
+        self._store()
         self._membership.revoked()
+        self._reporting.assignment_changed()
 
     def _on_lost(self, _: Consumer, __: list[TopicPartition]) -> None:
         self._disturbed = True
         self._membership.lost()
+        self._reporting.assignment_changed()
+
+    def _store(self) -> None:
+        """Store the offsets of what was handed out, as librdkafka would have done by now."""
+        self._reporting.store(self)
 
     def _tell(self, event: Event, share: Sequence[Pair]) -> None:
         """Call the application's callback, if it has given one."""

@@ -1,8 +1,8 @@
-"""How long an application takes for its records: counters that only grow.
+"""Measures how long an application takes for its records: counters that only grow.
 
 Belongs here: timing what the application does between its calls, and what is reported with a
-commit. Does not: a client's types and calls (one module for each client), nor the text of a report
-(`fairlead.wire.work_report`).
+commit. Does not: a client's types and calls (one module for each client), what the counters were
+at an offset (`progress`), nor the text of a report (`fairlead.wire.work_report`).
 
 Time goes to the record that the application has in hand. That is known while it asks for one record
 at a time, and while it iterates over one list of a batch. The rest of a batch's time belongs to no
@@ -12,92 +12,91 @@ intervals of the partitions in the batch (`Meter._end_batch`).
 
 import secrets
 import time
-from collections import Counter, deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final
 
+from fairlead.followers.core.progress import Pair, Progress
 from fairlead.wire.work_report import PREFIX, SEVERAL_AT_A_TIME, TOKEN_LENGTH, WorkReport, base36
 
-Pair = tuple[str, int]
 Batch = dict[Any, list[Any]]
+#: Consecutive records of one partition in a list; None: errors, which count for none.
+Run = tuple[Progress | None, int]
 
-#: Seconds. Of records that take less, one in so many of a batch is timed on its own.
-_QUICK_S: Final = 20e-6
-_ONE_IN: Final = 16
-#: Earlier states that are kept of a partition, and seconds between two of them at least.
-_KEPT: Final = 64
-_KEPT_EVERY_S: Final = 1.0
-#: Seconds for which the largest lead of commits over work counts.
-_LEAD_S: Final = 600.0
+#: Seconds, and records at most. Records of a batch are timed together for so long.
+_GROUP_S: Final = 1e-3
+_GROUP: Final = 256
 
 
-class _Work:
-    """What one partition's records took."""
+@dataclass(frozen=True)
+class ReportedWork:
+    """What a consumer reports of its work, for people.
 
-    __slots__ = ("busy", "committed", "kept", "lead", "lead_at", "records", "reported", "squares")
+    Parameters
+    ----------
+    records
+        Records taken since the consumer was created.
+    busy_share
+        Share of the time since then in which the consumer was not waiting for records.
+    paused
+        Partitions that the consumer has paused.
+    several_at_a_time
+        Whether several tasks take records, so that times are not reported.
 
-    def __init__(self) -> None:
-        self.records = 0
-        self.busy = 0.0
-        self.squares = 0.0
-        #: Offset of the last commit; by how much commits were ahead of `records` at most, since.
-        self.committed = -1
-        self.lead = 0
-        self.lead_at = float("-inf")
-        self.kept: deque[tuple[float, int, float, float]] = deque(maxlen=_KEPT)
-        self.reported = (0, 0.0, 0.0)
+    Examples
+    --------
+    >>> print(ReportedWork(1200, 0.41, paused=2, several_at_a_time=False))
+    1,200 records, busy 41% of the time, 2 partitions paused
+    """
 
-    def at(self, offset: int, now: float, state: tuple[int, float, float]) -> None:
-        """Set `reported` to a state in which at most the records before an offset are counted.
+    records: int
+    busy_share: float
+    paused: int
+    several_at_a_time: bool
 
-        An application may commit ahead of its work or behind it. A reader can check the records of
-        a report against the committed offsets only if reported records never grow by more.
-        """
-        records = state[0]
-        ahead = offset - records
-        if offset < self.committed or now - self.lead_at > _LEAD_S:
-            self.lead, self.lead_at = ahead, now
-        self.lead = max(self.lead, ahead)
-        self.committed = offset
-        allowed = offset - self.lead
-        kept_at, kept_records = self.kept[-1][:2] if self.kept else (float("-inf"), -1)
-        apart = 2 * (records - allowed) / _KEPT  # so that they go back to what is allowed
-        if now - kept_at >= _KEPT_EVERY_S and records - kept_records > apart:
-            self.kept.append((now, *state))
-        states = [state, *(kept[1:] for kept in reversed(self.kept))]
-        found = next((its for its in states if its[0] <= allowed), None)
-        if found is not None and found[0] >= self.reported[0]:
-            before = self.reported
-            self.reported = (found[0], max(before[1], found[1]), max(before[2], found[2]))
+    def __str__(self) -> str:
+        paused = f", {self.paused} partitions paused" if self.paused else ""
+        several = ", several tasks take records: no times" if self.several_at_a_time else ""
+        return f"{self.records:,} records, busy {self.busy_share:.0%} of the time{paused}{several}"
 
 
 class Meter:
     """Times what an application does with the records of one consumer.
 
-    The consumer calls `asked` when the application calls it, then `waited`, and at last
-    `took_one` or `took`. All of them on the application's thread; `report` on any.
+    The consumer calls `asked` when the application calls it, `waits` and `waited` around a wait for
+    records, and at last `took_one`, `took` or `took_list`. All of them on the application's thread;
+    `report` on any, though not on two at once.
 
     Parameters
     ----------
     record_s_max
         Seconds. A record counts for no more: the group would have taken its partition away.
+    clock
+        Seconds from some beginning.
+    cpu_clock
+        Seconds of processor time of this thread.
     """
 
-    def __init__(self, record_s_max: float) -> None:
+    def __init__(
+        self,
+        record_s_max: float,
+        clock: Callable[[], float] = time.perf_counter,
+        cpu_clock: Callable[[], float] = time.thread_time,
+    ) -> None:
         self.token = "".join(base36(secrets.randbelow(36), 1) for _ in range(TOKEN_LENGTH))
-        self._clock = time.perf_counter
+        self._clock, self._cpu_clock = clock, cpu_clock
         self._max = record_s_max
-        self._created = self._clock()
-        self._work: dict[Pair, _Work] = {}
-        #: The partition of the record in hand, or None; since when; a batch, or None.
-        self._running: _Work | None = None
-        self._since = self._created
-        self._batch: dict[_Work, int] | None = None
-        self._loose = 0.0
+        self._created = clock()
+        self._progress: dict[Pair, Progress] = {}
+        #: Whether the application works, since when, and the partition of the record in hand.
         self._out = False
+        self.since = self._created
+        self._running: Progress | None = None
+        self._batch: _Batch | None = None
         self._waiting = self._handler = 0.0
-        self._waiting_since: float | None = None
+        self._waiting_since: tuple[float, float] | None = None
+        self._reported = (0.0, 0.0)
         self._calls = 0
         self._given_up = False
 
@@ -113,235 +112,275 @@ class Meter:
         if not self._out:
             return
         if self._batch is not None:
-            self._charge(None)
+            self._charge()
             self._end_batch(self._batch)
+            self._out = False
         else:  # as `_charge` does it: this is called for each record
-            took = self._clock() - self._since
+            self._out = False
+            took = self._clock() - self.since
+            progress, self._running = self._running, None
             self._handler += took
-            work = self._running
-            self._running = None
-            if work is not None:
+            if progress is not None:
                 took = min(took, self._max)
-                work.busy += took
-                work.squares += took * took
-        self._out = False
+                progress.busy += took
+                progress.squares += took * took
 
     def waits(self) -> None:
         """Note that a call finds nothing to return at once."""
-        self._waiting_since = self._clock()
+        if self._waiting_since is None:
+            self._waiting_since = self._clock(), self._cpu_clock()
 
-    def waited(self, working_s: float = 0.0) -> None:
-        """Note that the wait is over.
+    def waited(self) -> None:
+        """Note that the wait is over. The thread's work during it does not count as waiting.
+
+        That is work of the client, or of other tasks of an event loop.
+        """
+        if self._waiting_since is not None:
+            at, cpu_at = self._waiting_since
+            took = self._clock() - at - (self._cpu_clock() - cpu_at)
+            self._waiting_since = None
+            self._waiting += max(0.0, took)
+
+    def took_one(self, pair: Pair, offset: int) -> None:
+        """Note that the application takes a record."""
+        progress = self._progress.get(pair) or self.progress_of(pair)
+        if offset == progress.next:
+            progress.next = offset + 1
+        else:
+            progress.take(offset)
+        self._calls += 1
+        self._running = progress
+        self.since = self._clock()
+        self._out = True
+
+    def took(self, batch: Batch) -> Batch:
+        """Note that the application takes a batch; return it with lists that are timed.
 
         Parameters
         ----------
-        working_s
-            Seconds of it in which the thread worked: for the client itself, or for others.
+        batch
+            A client's TopicPartition to its records, which have an `offset`.
         """
-        if self._waiting_since is not None:
-            self._waiting += max(0.0, self._clock() - self._waiting_since - working_s)
-            self._waiting_since = None
-
-    def took_one(self, topic: str | None, partition: int | None) -> None:
-        """Note that the application takes a record."""
-        pair: Any = topic, partition  # a client's types allow None, for errors
-        work = self._work.get(pair) or self._of(pair)
-        work.records += 1
-        self._calls += 1
-        self._running = work
-        self._out = True
-        self._since = self._clock()
-
-    def took(self, batch: Batch) -> Batch:
-        """Note that the application takes a batch; return it with lists that are timed."""
         if not batch:
             return batch
-        left: dict[_Work, int] = {}
+        under_way = _Batch(self, _offset)
         timed: Batch = {}
         for partition, records in batch.items():
-            work = self._of((partition.topic, partition.partition))
-            left[work] = len(records)
-            timed[partition] = _TimedList(self, work, left, records)
-        self._begin_batch(left)
+            progress = self.progress_of((partition.topic, partition.partition))
+            timed[partition] = under_way.list_of([(progress, len(records))], records)
+        self._begin_batch(under_way)
         return timed
 
-    def took_list(self, messages: list[Any]) -> list[Any]:
-        """Note that the application takes messages of any partitions; return a timed list."""
-        works = [
-            None if message.error() else self._of((message.topic(), message.partition()))
-            for message in messages
-        ]
-        left: dict[_Work, int] = dict(Counter(work for work in works if work is not None))
-        self._begin_batch(left)
-        return _TimedMessages(self, works, left, messages)
+    def took_list(
+        self, messages: Sequence[Any], runs: Sequence[Run], offset_of: Callable[[Any], int]
+    ) -> list[Any]:
+        """Note that the application takes messages of any partitions; return a timed list.
 
-    def _begin_batch(self, left: dict[_Work, int]) -> None:
+        Parameters
+        ----------
+        messages
+            Of a client.
+        runs
+            Which partitions these are of, in their order.
+        offset_of
+            Returns a message's offset.
+        """
+        under_way = _Batch(self, offset_of)
+        timed = under_way.list_of(runs, messages)
+        self._begin_batch(under_way)
+        return timed
+
+    def progress_of(self, pair: Pair) -> Progress:
+        """Return what is known of a partition's work."""
+        progress = self._progress.get(pair)
+        if progress is None:
+            progress = self._progress[pair] = Progress()
+        return progress
+
+    def _begin_batch(self, batch: "_Batch") -> None:
         self._calls += 1
-        self._batch, self._loose = left, 0.0
+        self._batch = batch
         self._running = None
+        self.since = self._clock()
         self._out = True
-        self._since = self._clock()
 
-    def _of(self, pair: Pair) -> _Work:
-        work = self._work.get(pair)
-        if work is None:
-            work = self._work[pair] = _Work()
-        return work
-
-    def _charge(self, then: _Work | None) -> float:
-        """Count the time since the last call for what is in hand, and take up something else."""
+    def _charge(self, records: int = 1) -> float:
+        """Count the time since the last call for the records in hand; then there are none."""
         now = self._clock()
-        took = now - self._since
-        work = self._running
-        self._running, self._since = then, now
+        took = now - self.since
+        progress, self._running, self.since = self._running, None, now
         self._handler += took
-        if work is None:
-            self._loose += took
-        else:
-            took = min(took, self._max)
-            work.squares += took * took
-            work.busy += took
+        if progress is not None:
+            progress.spend(min(took, self._max), records)
+        elif self._batch is not None:
+            self._batch.loose_s += took
         return took
 
-    def _iterate(self, work: _Work, records: "_TimedList") -> Iterator[Any]:
-        """Yield a list's records; count what the application does with each."""
+    def is_current(self, batch: "_Batch") -> bool:
+        """Whether the application has not asked for more since it took a batch."""
+        return batch is self._batch
+
+    def hand_out(self, progress: Progress | None, records: Sequence[Any]) -> None:
+        """Note that the application takes records of one partition out of a batch."""
         batch = self._batch
-        if batch is None or batch is not records.batch:
-            yield from list.__iter__(records)
-            return
-        rest = list.__iter__(records)
-        self._charge(work)
-        try:
-            for record in rest:
-                work.records += 1
-                batch[work] -= 1
-                yield record
-                took = self._charge(work)
-                if took < _QUICK_S and batch is self._batch:
-                    yield from self._quick(work, rest, took, batch)
-        finally:
-            if batch is self._batch and self._out:
-                self._charge(None)
+        assert batch is not None  # noqa: S101 - or there would be nothing to time
+        # Several lists are iterated in turns if a record of another one is in hand.
+        batch.mixed = batch.mixed or self._running is not None
+        self._charge()
+        if progress is not None:
+            progress.take(batch.offset_of(records[0]))
+        self._running = None if batch.mixed else progress
 
-    def _iterate_messages(
-        self, works: Sequence[_Work | None], messages: "_TimedMessages"
-    ) -> Iterator[Any]:
-        """Yield messages of any partitions; count what the application does with each."""
+    def handed_out(self, progress: Progress | None, records: Sequence[Any]) -> float:
+        """Count the time of records that were handed out; return it, in seconds."""
         batch = self._batch
-        if batch is None or batch is not messages.batch:
-            yield from list.__iter__(messages)
-            return
-        try:
-            for work, message in zip(works, list.__iter__(messages), strict=True):
-                if batch is self._batch:
-                    self._charge(work)
-                    if work is not None:
-                        work.records += 1
-                        batch[work] -= 1
-                yield message
-        finally:
-            if batch is self._batch and self._out:
-                self._charge(None)
+        assert batch is not None  # noqa: S101 - as above
+        if progress is not None:
+            progress.take_all(records[1:], batch.offset_of)
+        return self._charge(len(records))
 
-    def _quick(
-        self, work: _Work, rest: Iterator[Any], took: float, batch: dict[_Work, int]
-    ) -> Iterator[Any]:
-        """Yield the next records without timing each: they count like the one before."""
-        since = self._clock()
-        some = list(islice(rest, _ONE_IN - 1))
-        left: Any = iter(some)
-        try:
-            yield from left
-        finally:
-            count = len(some) - left.__length_hint__()
-            now = self._clock()
-            if batch is self._batch and count:
-                work.records += count
-                batch[work] -= count
-                together = now - since
-                self._handler += together
-                work.busy += together
-                work.squares += max(count * took * took, together * together / count)
-                self._since = now
+    def _end_batch(self, batch: "_Batch") -> None:
+        """Count records that were not iterated over, and time that belongs to no record.
 
-    def _end_batch(self, batch: Mapping[_Work, int]) -> None:
-        """Count time that belongs to no record of the batch.
-
-        Nobody knows which record took it. If all records are of one partition, it is that
-        partition's. In either case its square counts as if one record had taken all of it, so that
-        an interval is narrow only if that would change little.
+        If all records are of one partition, the time is that partition's. Otherwise it is nobody's,
+        and the intervals of all widen.
         """
-        loose = min(self._loose, self._max)
-        for work, left in batch.items():
-            work.records += max(0, left)
-            work.squares += loose * loose
-            if len(batch) == 1:
-                work.busy += loose
+        loose_s = min(batch.loose_s, self._max)
+        alone = len(batch.parts) == 1
+        for progress in batch.parts:
+            progress.end_batch()
+            if alone:
+                progress.spend(loose_s, 1)
+            else:
+                progress.widen(loose_s, self.since)
         self._batch = None
 
     def report(self, pair: Pair, offset: int, paused: int = 0) -> WorkReport:
         """Return what is reported when an offset of a partition is committed."""
-        now = self._clock()
-        running, since, waiting_since = self._running, self._since, self._waiting_since
-        work = self._of(pair)
-        under_way = max(0.0, now - since) if self._out else 0.0
-        records, busy, squares = work.records, work.busy, work.squares
-        if running is work:
+        progress = self.progress_of(pair)
+        while True:  # the application's thread may be in the middle of counting
+            state = self._out, self.since, self._running
+            handler, busy, squares = self._handler, progress.busy, progress.squares
+            now = self._clock()
+            if state == (self._out, self.since, self._running):
+                break
+        out, since, running = state
+        under_way = max(0.0, now - since) if out else 0.0
+        if running is progress:
             of_record = min(under_way, self._max)
-            busy, squares = busy + of_record, squares + of_record**2
+            busy, squares = busy + of_record, squares + of_record * of_record
         if not self._given_up:
-            work.at(offset, now, (records, busy, squares))
-        records, busy, squares = work.reported
-        waiting = self._waiting + (0.0 if waiting_since is None else max(0.0, now - waiting_since))
+            progress.commit(offset, busy, squares)
+        waiting, handler = self._reported = (
+            max(self._reported[0], self._waited_until(now)),
+            max(self._reported[1], handler + under_way),
+        )
+        reported = progress.reported
         return WorkReport(
             elapsed_ms=round((now - self._created) * 1e3),
             waiting_ms=round(waiting * 1e3),
-            handler_ms=round((self._handler + under_way) * 1e3),
+            handler_ms=round(handler * 1e3),
             calls=self._calls,
-            records=records,
-            busy_ms=round(busy * 1e3),
-            busy_squares_ms2=round(squares * 1e6),
+            records=reported.records,
+            busy_ms=round(reported.busy * 1e3),
+            busy_squares_ms2=round(reported.squares * 1e6),
             paused=SEVERAL_AT_A_TIME if self._given_up else paused,
             at_ms=round(time.time() * 1e3),
         )
 
+    def reported_work(self, paused: int = 0) -> ReportedWork:
+        """Return what is reported of all partitions, for people."""
+        now = self._clock()
+        elapsed = now - self._created
+        idle_share = self._waited_until(now) / elapsed if elapsed else 0.0
+        return ReportedWork(
+            records=sum(progress.records for progress in list(self._progress.values())),
+            busy_share=1 - min(1.0, idle_share),
+            paused=paused,
+            several_at_a_time=self._given_up,
+        )
 
-class _TimedList(list[Any]):
-    """The records of one partition in a batch: a list that times who iterates over it."""
+    def _waited_until(self, now: float) -> float:
+        """Return the seconds of waiting, with a wait that is not over."""
+        waiting, begun = self._waiting, self._waiting_since
+        return waiting if begun is None else waiting + max(0.0, now - begun[0])
 
-    __slots__ = ("_meter", "_work", "batch")
 
-    def __init__(
-        self, meter: Meter, work: _Work, batch: dict[_Work, int], records: list[Any]
-    ) -> None:
+class _Batch:
+    """What the application took with one call."""
+
+    __slots__ = ("loose_s", "meter", "mixed", "offset_of", "parts")
+
+    def __init__(self, meter: Meter, offset_of: Callable[[Any], int]) -> None:
+        self.meter = meter
+        self.offset_of = offset_of
+        self.parts: set[Progress] = set()
+        #: Seconds in which the application had no record in hand.
+        self.loose_s = 0.0
+        #: Whether nobody knows from now on which record is in hand.
+        self.mixed = False
+
+    def list_of(self, runs: Sequence[Run], records: Sequence[Any]) -> "TimedList":
+        """Return records of the batch as a list that is timed."""
+        start = 0
+        for progress, count in runs:
+            if progress is not None and count:
+                self.parts.add(progress)
+                progress.begin_batch(records, start, start + count, self.offset_of)
+            start += count
+        return TimedList(self, runs, records)
+
+
+class TimedList(list[Any]):
+    """Records of a batch: a list that times who iterates over it. A copy is a plain list."""
+
+    __slots__ = ("_original", "batch", "runs")
+
+    def __init__(self, batch: _Batch, runs: Sequence[Run], records: Sequence[Any]) -> None:
         super().__init__(records)
-        self._meter = meter
-        self._work = work
+        self._original = tuple(records)
         self.batch = batch
+        self.runs = runs
 
     def __iter__(self) -> Iterator[Any]:
-        return self._meter._iterate(self._work, self)  # noqa: SLF001 - its other half
+        """Yield the records, and time what is done with them until the next call of the client.
+
+        Not if the application has changed the list: records may be of any partition then.
+        """
+        rest, meter, at = list.__iter__(self), self.batch.meter, 0
+        for progress, count in self.runs:
+            end, together = at + count, 1
+            while at < end and meter.is_current(self.batch):
+                some = tuple(islice(rest, min(end - at, together)))
+                if not some or some != self._original[at : at + len(some)]:
+                    yield from some
+                    break
+                meter.hand_out(progress, some)
+                left: Any = iter(some)
+                took_s = 0.0
+                try:
+                    yield from left
+                finally:
+                    if meter.is_current(self.batch):
+                        done = some[: len(some) - left.__length_hint__()]
+                        took_s = meter.handed_out(progress, done)
+                at += len(some)
+                together = _together(took_s / len(some))
+        yield from rest
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """Copy and pickle the records alone."""
+        return list, (list.copy(self),)
 
 
-class _TimedMessages(list[Any]):
-    """The messages of any partitions in a batch: a list that times who iterates over it."""
+def _together(record_s: float) -> int:
+    """Return how many of the next records to time together."""
+    return max(1, min(_GROUP, int(_GROUP_S / max(record_s, 1e-9))))
 
-    __slots__ = ("_meter", "_works", "batch")
 
-    def __init__(
-        self,
-        meter: Meter,
-        works: list[_Work | None],
-        batch: dict[_Work, int],
-        messages: list[Any],
-    ) -> None:
-        super().__init__(messages)
-        self._meter = meter
-        self._works = works
-        self.batch = batch
-
-    def __iter__(self) -> Iterator[Any]:
-        return self._meter._iterate_messages(self._works, self)  # noqa: SLF001 - its other half
+def _offset(record: Any) -> int:
+    offset: int = record.offset
+    return offset
 
 
 def reported(
@@ -357,6 +396,10 @@ def reported(
         Of the consumer that commits.
     paused
         How many of its partitions are paused.
+
+    Notes
+    -----
+    A NUL byte ends a report: confluent-kafka reads past metadata that has none.
     """
     return {
         partition: offset
@@ -365,6 +408,7 @@ def reported(
             metadata=meter.report(
                 (partition.topic, partition.partition), offset.offset, paused
             ).text(member_id, meter.token)
+            + "\0"
         )
         for partition, offset in offsets.items()
     }

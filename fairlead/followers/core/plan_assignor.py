@@ -6,9 +6,11 @@ client's assignor interface (`aiokafka`, `kafka_python`).
 
 import weakref
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from fairlead.followers.core.follower import Follower, FollowOptions
+from fairlead.followers.core.meter import Meter
 from fairlead.followers.core.plan_reader import PlanSource
 from fairlead.followers.core.status import FollowerStatus
 
@@ -18,6 +20,7 @@ class FollowingAssignor:
 
     _follower: Follower
     _consumer: weakref.ref[Any] | None = None
+    _meter: Meter | None = None
 
     def _follow_plans(
         self, group: str, options: FollowOptions, open_source: Callable[[], PlanSource | None]
@@ -30,11 +33,19 @@ class FollowingAssignor:
         """The plan that this member's assignment follows; None: the fallback, or none yet."""
         return self._follower.plan_version(outside=self._outside())
 
+    def reports(self, meter: Meter) -> None:
+        """Note that the consumer reports its work, which a meter measures."""
+        self._meter = meter
+
     def status(self) -> FollowerStatus:
         """Return what this member does at the moment."""
         consumer = self._open_consumer()
         owned = consumer.assignment() if consumer is not None else ()
-        return self._follower.status(owned, outside=self._outside())
+        status = self._follower.status(owned, outside=self._outside())
+        if self._meter is None:
+            return status
+        paused = len(consumer.paused()) if consumer is not None else 0
+        return replace(status, reported=self._meter.reported_work(paused))
 
     def close(self) -> None:
         """Stop reading the plan topic; blocks, for less than a second as a rule."""

@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Final, Literal
 
 from fairlead.followers.core.clock import Clock
+from fairlead.followers.core.meter import ReportedWork
 from fairlead.followers.core.plan_reader import PlanReader
 from fairlead.wire.document import PlanDocument
 from fairlead.wire.members import AssignmentNote
@@ -62,6 +63,9 @@ class FollowerStatus:
         Assignments received through this follower.
     rejoins_asked
         Rebalances this member asked for because of a newer plan.
+    reported
+        The work that the consumer reports with its commits, as text: `str(status.reported)`; None:
+        it does not (`FollowOptions(report_work=False)`).
     """
 
     group: str
@@ -78,6 +82,7 @@ class FollowerStatus:
     caught_up: bool
     rebalances: int
     rejoins_asked: int
+    reported: ReportedWork | None = None
 
 
 def idle_reason(plan: PlanDocument | None, name: str) -> str:

@@ -10,7 +10,6 @@ decision (`follower` and below), nor reading the plan topic (`plan_source`).
     )
 """
 
-import time
 import weakref
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -192,6 +191,7 @@ class PlanConsumer(KafkaConsumer):  # type: ignore[misc] # kafka-python is untyp
         self._iterates = False
         if options.report_work:
             report_work(self, self._meter)
+            self.plan_assignor.reports(self._meter)
 
     def poll(
         self,
@@ -203,12 +203,11 @@ class PlanConsumer(KafkaConsumer):  # type: ignore[misc] # kafka-python is untyp
         meter = self._meter
         if not self._iterates:
             meter.asked()
-        worked_s = time.thread_time()
         meter.waits()
         try:
             batch = super().poll(timeout_ms, max_records, update_offsets)
         finally:
-            meter.waited(time.thread_time() - worked_s)
+            meter.waited()
         return batch if self._iterates else meter.took(batch)
 
     def __next__(self) -> ConsumerRecord:
@@ -219,7 +218,7 @@ class PlanConsumer(KafkaConsumer):  # type: ignore[misc] # kafka-python is untyp
             record = super().__next__()
         finally:
             self._iterates = False
-        self._meter.took_one(record.topic, record.partition)
+        self._meter.took_one((record.topic, record.partition), record.offset)
         return record
 
     def close(self, autocommit: bool = True, timeout_ms: int | None = None) -> None:  # noqa: FBT001, FBT002 - KafkaConsumer's signature

@@ -1,0 +1,238 @@
+"""How far an application is with one partition, and what its counters were at an offset.
+
+Belongs here: counting each record once, and which counters go with a committed offset. Does not:
+clocks, and which partition a time belongs to (`meter`).
+
+A reader checks a report against offsets: reported records must not grow by more than the committed
+offset. A client may commit behind the work (of workers, say) or ahead of it (aiokafka's `getmany`),
+and a record may be taken again. So a record counts the first time only, and a report has the
+counters of the moment at which the application was as far as the offset says.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final, NamedTuple
+
+#: Topic and partition.
+Pair = tuple[str, int]
+
+#: Earlier states of a partition; of more, every other one is dropped.
+_KEPT: Final = 64
+#: Seconds. Time of no record widens intervals as if one record had taken all of so much time.
+#: Longer than the time between the samples that are compared.
+_BLOCK_S: Final = 600.0
+
+
+class State(NamedTuple):
+    """The counters when all records before an offset had been taken."""
+
+    offset: int
+    records: int
+    busy: float
+    squares: float
+
+
+class Progress:
+    """What one partition's records took: seconds, and their squares.
+
+    `take`, `begin_batch`, `spend` and what is like them belong to the application's thread,
+    `commit` to the thread that commits.
+    """
+
+    __slots__ = (
+        "_ahead",
+        "_block_s",
+        "_block_since",
+        "_committed",
+        "_last",
+        "_left",
+        "_missing",
+        "_newest",
+        "_replays",
+        "_restarted",
+        "_resumed",
+        "_states",
+        "busy",
+        "next",
+        "reported",
+        "squares",
+    )
+
+    def __init__(self) -> None:
+        #: The offset behind the last record that was counted.
+        self.next = -1
+        #: Offsets before it that were not counted.
+        self._missing = -1
+        self.busy = 0.0
+        self.squares = 0.0
+        #: Records of the batch that are not counted yet, and the offset of the last one.
+        self._left, self._last = 0, -1
+        self._block_s, self._block_since = 0.0, float("-inf")
+        #: Whether the application has gone back: records count again.
+        self._replays = False
+        #: The first record since the last commit, if offsets before it were left out.
+        self._resumed = -1
+        #: Where records count again since the last commit; -1: nowhere.
+        self._restarted = -1
+        #: The last committed offset, and by how much commits were ahead of the work at most.
+        self._committed = -1
+        self._ahead = 0
+        self._newest = self.reported = State(-1, 0, 0.0, 0.0)
+        self._states: list[State] = []
+
+    @property
+    def records(self) -> int:
+        """Records that the application took."""
+        return self.next - self._missing
+
+    def take(self, offset: int) -> None:
+        """Count a record, unless it was counted before."""
+        if offset < self.next:
+            if not self._replays:
+                return
+            self._go_back(offset)
+        self._resume(offset)
+        self._missing += offset - self.next
+        self.next = offset + 1
+        if self._left:
+            self._left -= 1
+
+    def take_all(self, records: Sequence[Any], offset_of: Callable[[Any], int]) -> None:
+        """Count records, unless they were counted before."""
+        count = len(records)
+        if count and offset_of(records[-1]) == self.next + count - 1:
+            self.next += count
+            self._left = max(0, self._left - count)
+        else:
+            for record in records:
+                self.take(offset_of(record))
+
+    def begin_batch(
+        self, records: Sequence[Any], start: int, stop: int, offset_of: Callable[[Any], int]
+    ) -> None:
+        """Note that records from `start` to `stop`, one at least, are in the batch."""
+        first = offset_of(records[start])
+        if first < self.next and self._replays:
+            self._go_back(first)
+        self._resume(first)
+        counted = max(self.next, self._last + 1) if self._left else self.next
+        if first >= counted:
+            self._left += stop - start
+        else:
+            self._left += sum(offset_of(records[at]) >= counted for at in range(start, stop))
+        self._last = offset_of(records[stop - 1])
+
+    def end_batch(self) -> None:
+        """Count the records that are left: the client has handed them out."""
+        if self._left:
+            self._missing += self._last + 1 - self.next - self._left
+            self.next, self._left = self._last + 1, 0
+
+    def spend(self, took_s: float, records: int) -> None:
+        """Count the time of records that were timed together.
+
+        What they took more or less than usual counts as one record's. So the sum of squares is
+        right on average, and too large if the usual time is not known yet.
+        """
+        if records == 1:
+            self.squares += took_s * took_s
+        else:
+            usual = self.busy / max(1, self.records - records)
+            rest = took_s - records * usual
+            self.squares += rest * rest + usual * (rest + took_s)
+        self.busy += took_s
+
+    def widen(self, took_s: float, now: float) -> None:
+        """Count time of which it is unknown whether it belongs to this partition.
+
+        It may be the same partition's again and again. So the times of a block are added up before
+        they are squared: intervals stay wide however many batches there are.
+        """
+        if now - self._block_since > _BLOCK_S:
+            self._block_s, self._block_since = 0.0, now
+        self.squares += took_s * (2 * self._block_s + took_s)
+        self._block_s += took_s
+
+    def _resume(self, offset: int) -> None:
+        if offset > self.next and self.records == self._newest.records:
+            self._resumed = offset
+
+    def _go_back(self, offset: int) -> None:
+        """Count records from an earlier offset on again, but none that was not reported."""
+        self._missing = offset - self.reported.records
+        self.next = self._restarted = offset
+        self._replays = False
+
+    def commit(self, offset: int, busy: float, squares: float) -> None:
+        """Set `reported` to the counters that go with a committed offset.
+
+        Parameters
+        ----------
+        offset
+            The committed offset. One before the last one starts the comparison again.
+        busy, squares
+            The counters now, with those of the record in hand.
+        """
+        now = self._state(busy, squares)
+        if offset < self._committed:
+            self._replays = True
+            self._ahead = 0
+            self._states.clear()
+            now = now._replace(offset=offset)
+            self._report(now)
+        else:
+            self._follow(offset, now)
+            if offset > self._committed:
+                self._replays = False
+        self._committed = offset
+        self._newest = now
+
+    def _state(self, busy: float, squares: float) -> State:
+        following = self.next
+        records = following - self._missing
+        if records == self._newest.records:
+            following = max(following, self._resumed)
+        return State(following, records, busy, squares)
+
+    def _follow(self, offset: int, now: State) -> None:
+        """Report the state at an offset, or earlier if commits were ahead of the work."""
+        if self._restarted >= 0:
+            self._newest = self.reported._replace(offset=self._restarted)
+            self._restarted = -1
+            self._states = [self._newest]
+        if self._newest.offset < self._resumed < now.offset:
+            self._newest = self._newest._replace(offset=self._resumed)
+            self._states.append(self._newest)
+        if now.records > self._newest.records:  # they may be of before the last commit
+            self._ahead = max(self._ahead, self._committed - self._newest.offset)
+        if len(self._states) >= _KEPT:
+            del self._states[1:-1:2]
+        self._states.append(now)
+        reach = offset - self._ahead
+        state = self.reported
+        while self._states and self._states[0].offset <= reach:
+            state = self._states.pop(0)
+        if self._states and state.offset < reach:
+            state = _between(state, self._states[0], reach)
+        self._report(state)
+
+    def _report(self, state: State) -> None:
+        before = self.reported
+        self.reported = State(
+            state.offset,
+            max(before.records, state.records),
+            max(before.busy, state.busy),
+            max(before.squares, state.squares),
+        )
+
+
+def _between(before: State, after: State, offset: int) -> State:
+    """Return the counters at an offset between two states, in proportion."""
+    records = after.records - before.records
+    share = (offset - before.offset) / (after.offset - before.offset)
+    part = records * (offset - before.offset) // (after.offset - before.offset)
+    return State(
+        offset,
+        before.records + part,
+        before.busy + share * (after.busy - before.busy),
+        before.squares + share * (after.squares - before.squares),
+    )

@@ -1,0 +1,468 @@
+"""What a meter measures, on a clock that the test moves."""
+
+import copy
+import math
+import pickle
+import random
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+import numpy as np
+import pandas as pd
+import pytest
+from kafka import TopicPartition
+
+from fairlead.followers.core.meter import Meter, has_metadata, reported
+from fairlead.wire.work_report import SEVERAL_AT_A_TIME, WorkReport
+
+TOPIC = "orders"
+MAX_S = 300.0
+#: Seconds.
+USUAL, EXPENSIVE, QUICK, FLUSH = 4e-3, 40e-3, 10e-6, 80e-3
+
+
+@dataclass(frozen=True)
+class Record:
+    """A record as clients return it."""
+
+    partition: int
+    offset: int
+
+
+@dataclass
+class Application:
+    """A consumer's application: what it takes, how long it works, and what is reported."""
+
+    now: float = 0.0
+    ends: dict[int, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.meter = Meter(MAX_S, lambda: self.now, lambda: 0.0)
+
+    def work(self, seconds: float) -> None:
+        """Let time pass."""
+        self.now += seconds
+
+    def records(self, partition: int, count: int) -> list[Record]:
+        """Return the next records of a partition."""
+        first = self.ends.get(partition, 0)
+        self.ends[partition] = first + count
+        return [Record(partition, offset) for offset in range(first, first + count)]
+
+    def poll(self, counts: dict[int, int]) -> dict[TopicPartition, list[Record]]:
+        """Take a batch, as kafka-python's poll() and aiokafka's getmany() return it."""
+        self.meter.asked()
+        return self.meter.took(
+            {TopicPartition(TOPIC, p): self.records(p, count) for p, count in counts.items()}
+        )
+
+    def consume(self, partitions: Sequence[int]) -> list[Record]:
+        """Take a list of records of any partitions, as confluent-kafka's consume() does."""
+        self.meter.asked()
+        records = [record for p in partitions for record in self.records(p, 1)]
+        runs = [(self.meter.progress_of((TOPIC, p)), 1) for p in partitions]
+        return self.meter.took_list(records, runs, lambda record: record.offset)
+
+    def next(self, partition: int) -> Record:
+        """Take one record, as iterators do."""
+        self.meter.asked()
+        (record,) = self.records(partition, 1)
+        self.meter.took_one((TOPIC, partition), record.offset)
+        return record
+
+    def report(self, partition: int, offset: int | None = None) -> WorkReport:
+        """Return what a commit reports: by default of all that was taken."""
+        end = self.ends.get(partition, 0) if offset is None else offset
+        return self.meter.report((TOPIC, partition), end)
+
+
+def interval(now: WorkReport, before: WorkReport | None = None) -> tuple[float, float]:
+    """Return the bounds of the mean in seconds per record, as the planner computes them."""
+    records, busy, squares = (
+        after - earlier
+        for after, earlier in zip(
+            (now.records, now.busy_ms, now.busy_squares_ms2),
+            (before.records, before.busy_ms, before.busy_squares_ms2) if before else (0, 0, 0),
+            strict=True,
+        )
+    )
+    mean = busy / records
+    spread = max(0.0, squares - busy**2 / records) / (records - 1)
+    half = 1.64 * math.sqrt(spread / records)
+    return (mean - half) / 1e3, (mean + half) / 1e3
+
+
+def is_known(bounds: tuple[float, float]) -> bool:
+    return bounds[0] > 0 and bounds[1] <= 2 * bounds[0]
+
+
+def tells_no_wrong_mean(bounds: tuple[float, float], truth_s: float) -> bool:
+    """Whether an interval is wide, or about the truth."""
+    middle = sum(bounds) / 2
+    return not is_known(bounds) or abs(middle / truth_s - 1) <= 0.25
+
+
+@pytest.fixture
+def app() -> Application:
+    return Application()
+
+
+def test_time_of_one_record_at_a_time_is_its_partitions(app: Application) -> None:
+    """In turns of two partitions; the client's own time between is nobody's."""
+    for _ in range(100):
+        for partition, takes in ((0, USUAL), (1, EXPENSIVE)):
+            app.next(partition)
+            app.work(takes)
+            app.meter.asked()
+            app.work(0.5)
+    for partition, takes in ((0, USUAL), (1, EXPENSIVE)):
+        report = app.report(partition)
+        assert (report.records, report.busy_ms) == (100, round(100 * takes * 1e3))
+        assert report.busy_squares_ms2 == round(100 * (takes * 1e3) ** 2)
+        assert report.handler_ms == round(100 * (USUAL + EXPENSIVE) * 1e3)
+
+
+@pytest.mark.parametrize("takes", [USUAL, QUICK, 99e-6, 101e-6])
+def test_time_of_iterated_records_is_their_partitions(app: Application, takes: float) -> None:
+    """Also if records are quick, and timed in groups."""
+    for _ in range(40):
+        for partition, records in app.poll({0: 250, 1: 250}).items():
+            for _record in records:
+                app.work(takes * (1 + 9 * partition.partition))
+    for partition, cost in ((0, takes), (1, 10 * takes)):
+        app.meter.asked()
+        bounds = interval(app.report(partition))
+        assert is_known(bounds)
+        assert sum(bounds) / 2 == pytest.approx(cost, rel=0.01)
+
+
+def test_list_of_several_partitions_is_told_apart(app: Application) -> None:
+    """As confluent-kafka's consume() returns them: record by record in turns."""
+    for _ in range(20):
+        for record in app.consume([0, 1, 0, 0, 1]):
+            app.work(EXPENSIVE if record.partition else USUAL)
+    app.meter.asked()
+    for partition, count, takes in ((0, 60, USUAL), (1, 40, EXPENSIVE)):
+        report = app.report(partition)
+        assert (report.records, report.busy_ms) == (count, round(count * takes * 1e3))
+
+
+def test_slow_record_among_quick_ones_widens_the_interval(app: Application) -> None:
+    """A group is timed as one: what it took too long counts as one record's."""
+    for records in app.poll({0: 2000}).values():
+        for record in records:
+            app.work(5.0 if record.offset == 1000 else QUICK)
+    app.meter.asked()
+    report = app.report(0)
+    assert report.busy_ms == pytest.approx(5000 + 2000 * QUICK * 1e3, rel=0.01)
+    assert report.busy_squares_ms2 == pytest.approx(5000**2, rel=0.05)
+    assert not is_known(interval(report))
+
+
+@pytest.mark.parametrize("spread", [0.1, 1.0])
+def test_groups_know_the_spread_of_their_records(app: Application, spread: float) -> None:
+    """The sum of squares is that of single records: on average, without timing each."""
+    random_s = random.Random(1)  # a fixed example
+    took: list[float] = []
+    for _ in range(100):
+        for records in app.poll({0: 500}).values():
+            for _record in records:
+                took.append(max(1e-7, random_s.gauss(1, spread) * 40e-6))
+                app.work(took[-1])
+    app.meter.asked()
+    truth = float(np.square(took).sum()) * 1e6
+    assert app.report(0).busy_squares_ms2 == pytest.approx(truth, rel=0.1)
+
+
+@pytest.mark.parametrize("stops_after", [1, 7, 30])
+def test_batch_that_is_broken_off_counts_all_its_records(
+    app: Application, stops_after: int
+) -> None:
+    """They were handed out; the time after the break belongs to the batch."""
+    for records in app.poll({0: 100}).values():
+        for _record in records:
+            app.work(USUAL)
+            if not (stops_after := stops_after - 1):
+                break
+    app.work(1.0)
+    app.meter.asked()
+    report = app.report(0)
+    assert (report.records, report.busy_ms) == (100, report.handler_ms)
+    assert not is_known(interval(report))
+
+
+def test_second_iteration_counts_time_and_no_records(app: Application) -> None:
+    """Rows may be checked first and written then."""
+    for _ in range(20):
+        for records in app.poll({0: 100}).values():
+            for _record in records:
+                app.work(USUAL)
+            for _record in records:
+                app.work(2 * USUAL)
+    app.meter.asked()
+    report = app.report(0)
+    assert (report.records, report.busy_ms) == (2000, round(2000 * 3 * USUAL * 1e3))
+
+
+def by_index(records: list[Record]) -> Iterator[Record]:
+    for at in range(len(records)):
+        yield records[at]
+
+
+def popped(records: list[Record]) -> Iterator[Record]:
+    while records:
+        yield records.pop(0)
+
+
+WAYS = {
+    "index": by_index,
+    "slice": lambda records: records[:],
+    "list": list,
+    "reversed": reversed,
+    "pop": popped,
+    "pandas": lambda records: pd.DataFrame(records).to_dict("records"),
+    "in place": lambda records: (records.reverse(), records)[1],
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("partitions", [1, 2])
+def test_other_ways_than_iterating_are_right_or_wide(
+    app: Application, way: str, partitions: int
+) -> None:
+    """With one partition the time is its own; with several it is nobody's."""
+    for _ in range(200):
+        for partition, records in app.poll(dict.fromkeys(range(partitions), 50)).items():
+            for _record in WAYS[way](records):  # type: ignore[operator] # all are callable
+                app.work(EXPENSIVE if partition.partition else USUAL)
+    app.meter.asked()
+    for partition, takes in list(enumerate([USUAL, EXPENSIVE]))[:partitions]:
+        report = app.report(partition)
+        assert report.records == 200 * 50
+        assert tells_no_wrong_mean(interval(report), takes)
+        assert report.handler_ms == round(200 * 50 * sum([USUAL, EXPENSIVE][:partitions]) * 1e3)
+
+
+def test_lists_that_are_iterated_in_turns_are_wide(app: Application) -> None:
+    """Inside out: the time of a pair belongs to either."""
+    for _ in range(200):
+        for _first, _second in zip(*app.poll({0: 50, 1: 50}).values(), strict=True):
+            app.work(USUAL + EXPENSIVE)
+    app.meter.asked()
+    for partition, takes in ((0, USUAL), (1, EXPENSIVE)):
+        report = app.report(partition)
+        assert report.records == 200 * 50
+        assert tells_no_wrong_mean(interval(report), takes)
+
+
+def test_list_that_is_iterated_beside_groups_is_wide(app: Application) -> None:
+    """Also if the records of one of them were quick so far."""
+    for _ in range(200):
+        first, second = app.poll({0: 50, 1: 50}).values()
+        others = iter(second)
+        for record in first:
+            app.work(QUICK)
+            if record.offset % 50 >= 5:
+                next(others)
+                app.work(EXPENSIVE)
+    app.meter.asked()
+    for partition, takes in ((0, QUICK), (1, EXPENSIVE)):
+        assert app.report(partition).records == 200 * 50
+        assert tells_no_wrong_mean(interval(app.report(partition)), takes)
+
+
+@pytest.mark.parametrize("collect_s", [QUICK, 1e-3, USUAL])
+@pytest.mark.parametrize("partitions", [1, 2, 12])
+@pytest.mark.parametrize("take", ["poll", "consume"])
+def test_flush_after_a_batch_is_right_or_wide(
+    app: Application, take: str, partitions: int, collect_s: float
+) -> None:
+    """Rows are collected, then inserted: however many batches there are."""
+    before: dict[int, WorkReport] = {}
+    share = 96 // partitions
+    for number in range(400):
+        if take == "poll":
+            lists: list[list[Record]] = [
+                *app.poll(dict.fromkeys(range(partitions), share)).values()
+            ]
+        else:
+            lists = [app.consume([*range(partitions)] * share)]
+        for records in lists:
+            for _record in records:
+                app.work(collect_s)
+        app.work(FLUSH)
+        if number in {0, 10}:
+            before = {p: app.report(p) for p in range(partitions)}
+    app.meter.asked()
+    truth = collect_s + FLUSH / 96
+    for partition in range(partitions):
+        for since in (None, before[partition]):
+            bounds = interval(app.report(partition), since)
+            assert tells_no_wrong_mean(bounds, truth)
+            assert partitions > 1 or is_known(bounds)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_flush_every_500_records_is_right_or_wide(app: Application, seed: int) -> None:
+    """Of 12 partitions alike, taken one at a time: the flush hits whichever comes."""
+    rng = random.Random(seed)  # a fixed example
+    wrong = 0
+    for count in range(1, 60_001):
+        app.next(rng.randrange(12))
+        app.work(1e-3)
+        if count % 500 == 0:
+            app.work(1.5)
+    app.meter.asked()
+    for partition in range(12):
+        wrong += not tells_no_wrong_mean(interval(app.report(partition)), 4e-3)
+    assert wrong <= 1  # by chance
+
+
+@pytest.mark.parametrize("batch", [False, True])
+def test_record_counts_for_no_more_than_the_poll_interval(app: Application, *, batch: bool) -> None:
+    """The group would have taken the partition away; while it is in hand, too."""
+    if batch:
+        records = iter(next(iter(app.poll({0: 1}).values())))
+        next(records)
+    else:
+        app.next(0)
+    app.work(10 * MAX_S)
+    assert app.report(0).busy_ms == MAX_S * 1e3
+    app.meter.asked()
+    report = app.report(0)
+    assert (report.busy_ms, report.busy_squares_ms2) == (MAX_S * 1e3, (MAX_S * 1e3) ** 2)
+    assert report.handler_ms == 10 * MAX_S * 1e3
+
+
+def test_generator_that_is_never_closed_takes_no_later_time(app: Application) -> None:
+    """A record in hand ends with the next call, whoever holds the iterator."""
+    held = []
+    for _ in range(10):
+        iterator = iter(next(iter(app.poll({0: 10}).values())))
+        held.append(iterator)
+        next(iterator)
+        app.work(USUAL)
+    app.meter.asked()
+    app.work(100.0)
+    for iterator in held:
+        assert len(list(iterator)) == 9
+        app.work(USUAL)
+    report = app.report(0)
+    assert (report.records, report.busy_ms) == (100, round(10 * USUAL * 1e3))
+
+
+def test_exception_in_a_handler_loses_nothing(app: Application) -> None:
+    """The application may go on with the next batch, or in the one that it broke off."""
+    kept = []
+    for _ in range(10):
+        with suppress(LookupError):
+            for records in app.poll({0: 10}).values():
+                for record in records:
+                    app.work(USUAL)
+                    if record.offset % 10 == 4:
+                        kept.append(LookupError(record))
+                        raise kept[-1]
+        app.work(1.0)
+    app.meter.asked()
+    report = app.report(0)
+    assert (report.records, report.handler_ms) == (100, round((50 * USUAL + 10) * 1e3))
+
+
+def test_list_that_is_iterated_after_the_next_call_counts_for_none(app: Application) -> None:
+    """Its records were counted with its batch; the time belongs to the batch in hand."""
+    (old,) = app.poll({0: 10}).values()
+    started = iter(old)
+    next(started)
+    (new,) = app.poll({1: 10}).values()
+    for _record in (*old, *started):
+        app.work(EXPENSIVE)
+    for _record in new:
+        app.work(USUAL)
+    app.meter.asked()
+    assert (app.report(0).records, app.report(0).busy_ms) == (10, 0)
+    report = app.report(1)
+    assert (report.records, report.busy_ms) == (10, report.handler_ms)
+
+
+def test_timed_list_is_a_list(app: Application) -> None:
+    """Equal, copied, pickled, sorted and sliced like one; copies are plain lists."""
+    (records,) = app.poll({0: 40}).values()
+    plain = [Record(0, offset) for offset in range(40)]
+    assert isinstance(records, list)
+    for same in (records, copy.copy(records), copy.deepcopy(records), records[:], records.copy()):
+        assert same == plain
+    again = pickle.loads(pickle.dumps(records))  # noqa: S301 - its own
+    assert (again, type(again)) == (plain, list)
+    assert [*reversed(records)] == sorted(records, key=lambda record: -record.offset)
+    records.append(Record(0, 99))
+    assert [*records] == [*plain, Record(0, 99)]
+    del records[5:]
+    assert [*records] == plain[:5]
+
+
+def test_reports_never_go_back(app: Application) -> None:
+    """Whenever they are made: within records, groups, waits and batches."""
+    rng = random.Random(1)  # a fixed example
+    cpu = [0.0]
+    app.meter = Meter(MAX_S, lambda: app.now, lambda: cpu[0])
+    before = (0,) * 7
+    for _ in range(300):
+        app.meter.asked()
+        app.meter.waits()
+        app.work(rng.random())
+        reports = [app.report(0)]
+        cpu[0] += rng.random() / 2
+        app.meter.waited()
+        reports.append(app.report(0))
+        for records in app.poll({0: rng.randrange(1, 40), 1: 5}).values():
+            for record in records:
+                app.work(rng.choice([QUICK, QUICK, QUICK, 1.0]))
+                if rng.random() < 0.2:
+                    reports.append(app.report(0, record.offset if not record.partition else None))
+        reports += [app.report(0)]
+        for report in reports:
+            counters = (
+                *(report.elapsed_ms, report.waiting_ms, report.handler_ms, report.calls),
+                *(report.records, report.busy_ms, report.busy_squares_ms2),
+            )
+            assert all(old <= new for old, new in zip(before, counters, strict=True))
+            before = counters
+    assert before[1] + before[2] <= before[0] + 1
+
+
+def test_waiting_is_time_in_which_the_thread_did_nothing(app: Application) -> None:
+    """The client's own work, and that of other tasks of an event loop, is none."""
+    cpu = [0.0]
+    app.meter = Meter(MAX_S, lambda: app.now, lambda: cpu[0])
+    app.meter.waits()
+    app.work(10.0)
+    cpu[0] = 4.0
+    app.meter.waited()
+    app.work(10.0)
+    assert app.report(0).waiting_ms == 6000
+    assert app.meter.reported_work().busy_share == pytest.approx(0.7)
+
+
+def test_after_giving_up_times_are_not_counted(app: Application) -> None:
+    """The report says so; what was reported stays."""
+    app.next(0)
+    app.work(USUAL)
+    app.meter.asked()
+    assert app.report(0).records == 1
+    app.meter.give_up()
+    app.next(0)
+    app.work(USUAL)
+    app.meter.asked()
+    report = app.report(0)
+    assert (report.records, report.busy_ms, report.paused) == (1, 4, SEVERAL_AT_A_TIME)
+    assert "several tasks take records" in str(app.meter.reported_work())
+
+
+def test_only_empty_metadata_is_replaced(app: Application) -> None:
+    """An application's own stays; an older report is none."""
+    assert [has_metadata(text) for text in (None, "", "fairlead1 c=x", "mine")] == [
+        *(False, False, False),
+        True,
+    ]
+    assert reported({}, app.meter, "member", paused=0) == {}

@@ -1,0 +1,165 @@
+"""Reported records never grow by more than the committed offsets do."""
+
+import itertools
+from dataclasses import dataclass, field
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fairlead.followers.core.progress import Progress
+
+Record = int  # only its offset matters
+
+
+def offset_of(record: Record) -> int:
+    return record
+
+
+@dataclass
+class Partition:
+    """A partition, an application that takes its records in batches, and what it commits."""
+
+    progress: Progress = field(default_factory=Progress)
+    position: int = 0
+    batch: list[Record] = field(default_factory=list)
+    taken: int = 0
+    busy: float = 0.0
+
+    def next_batch(self, size: int, gap: int) -> None:
+        """Take the next records; every so many offsets there is none, as after compaction."""
+        self.progress.end_batch()
+        offsets = [self.position + at * (1 + gap) for at in range(size)]
+        self.batch, self.taken, self.position = offsets, 0, offsets[-1] + 1
+        self.progress.begin_batch(offsets, 0, size, offset_of)
+
+    def work(self, count: int) -> None:
+        """Work off records of the batch, the first alone and the others together."""
+        records = self.batch[self.taken : self.taken + count]
+        if records:
+            self.progress.take(records[0])
+            self.progress.take_all(records[1:], offset_of)
+            self.progress.spend(float(len(records)), len(records))
+        self.taken += len(records)
+
+    def go_to(self, offset: int) -> None:
+        """Go on elsewhere: after a seek, or as a new owner."""
+        self.progress.end_batch()
+        self.batch, self.position = [], max(0, offset)
+
+    @property
+    def worked_off(self) -> int:
+        """The offset behind the records that are done."""
+        rest = self.batch[self.taken : self.taken + 1]
+        return rest[0] if rest else self.position
+
+    def commit(self, offset: int) -> tuple[int, int]:
+        """Return the offset and the records that are reported with it."""
+        self.progress.commit(offset, self.progress.busy, self.progress.squares)
+        return offset, self.progress.reported.records
+
+
+STEPS = st.one_of(
+    st.tuples(st.just("batch"), st.integers(1, 40), st.integers(0, 2)),
+    st.tuples(st.just("work"), st.integers(1, 20)),
+    st.tuples(st.just("commit"), st.sampled_from(["position", "done", "behind"])),
+    st.tuples(st.just("go"), st.integers(-60, 60)),
+    st.tuples(st.just("restart")),
+)
+
+
+@given(st.lists(STEPS, max_size=60))
+@settings(max_examples=400)
+def test_records_grow_by_no_more_than_offsets(steps: list[tuple[str, ...]]) -> None:
+    """Whatever is committed: behind the work, with it, ahead of it; after seeks and rebalances.
+
+    Unless the committed offset goes back, which a reader sees.
+    """
+    partition = Partition()
+    commits: list[tuple[int, int]] = []
+    for name, *arguments in steps:
+        if name == "batch":
+            partition.next_batch(*arguments)  # type: ignore[arg-type] # as in STEPS
+        elif name == "work":
+            partition.work(*arguments)  # type: ignore[arg-type] # as in STEPS
+        elif name == "go":
+            partition.go_to(partition.position + int(arguments[0]))
+        elif name == "restart":  # from the last commit, as after a rebalance
+            partition.go_to(commits[-1][0] if commits else 0)
+        else:
+            done = partition.worked_off
+            offset = {"position": partition.position, "done": done, "behind": max(0, done - 7)}
+            commits.append(partition.commit(offset[arguments[0]]))
+    for (offset, records), (later, more) in itertools.pairwise(commits):
+        assert records <= more
+        assert later < offset or more - records <= later - offset
+
+
+def test_records_in_step_are_reported_in_full() -> None:
+    """With the commit that covers them, whatever came before; there is no lag that grows."""
+    partition = Partition()
+    for size in (10, 1, 30):
+        partition.next_batch(size, gap=0)
+        partition.work(size)
+        assert partition.commit(partition.position) == (partition.position, partition.position)
+
+
+def test_commits_ahead_report_the_work_of_earlier_commits() -> None:
+    """By a batch at most, as aiokafka's getmany() commits; time and records stay together."""
+    partition = Partition()
+    for _ in range(50):
+        partition.next_batch(100, gap=0)
+        for _ in range(4):
+            partition.work(25)
+            partition.commit(partition.position)
+            reported = partition.progress.reported
+            assert partition.progress.records - reported.records <= 100
+            assert abs(reported.busy - reported.records) <= 1e-6
+
+
+def test_record_counts_again_only_after_the_commit_went_back() -> None:
+    """After a rebalance records were counted before; after a rewind they count again."""
+    partition = Partition()
+    partition.next_batch(100, gap=0)
+    partition.work(100)
+    partition.commit(60)
+    partition.go_to(60)  # the partition left before the rest was committed, and comes back
+    partition.next_batch(100, gap=0)
+    partition.work(100)
+    assert partition.commit(160) == (160, 160)
+    partition.go_to(0)  # a person has rewound it
+    partition.next_batch(10, gap=0)
+    partition.work(10)
+    partition.commit(10)
+    partition.next_batch(50, gap=0)
+    partition.work(50)
+    assert partition.commit(60) == (60, 210)
+
+
+def test_partition_that_others_had_meanwhile_goes_on_at_once() -> None:
+    """The offsets between are nobody's here; reports do not lag behind them."""
+    partition = Partition()
+    partition.next_batch(10, gap=0)
+    partition.work(10)
+    partition.commit(10)
+    partition.go_to(10_000)
+    partition.commit(10_000)
+    partition.next_batch(10, gap=0)
+    partition.commit(10_010)
+    partition.work(5)
+    partition.commit(10_010)
+    partition.work(5)
+    partition.next_batch(10, gap=0)
+    partition.work(10)
+    _, records = partition.commit(10_020)
+    assert records == 20
+
+
+def test_few_states_are_kept_however_far_commits_are_behind() -> None:
+    """A worker that never ends its first record does not make the consumer's memory grow."""
+    partition = Partition()
+    for _ in range(1000):
+        partition.next_batch(10, gap=0)
+        partition.work(10)
+        partition.commit(5)
+    assert len(partition.progress._states) <= 64  # noqa: SLF001 - nothing public tells
+    assert partition.commit(partition.position) == (10_000, 10_000)

@@ -1,0 +1,749 @@
+"""Every commit of a real consumer carries a report of its work, and changes nothing else."""
+
+import asyncio
+import inspect
+import threading
+import time
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, suppress
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import aiokafka.consumer.group_coordinator as aiokafka_coordinator
+import kafka.coordinator.consumer as kafka_python_coordinator
+import pytest
+from aiokafka import TopicPartition as AiokafkaPartition
+from confluent_kafka import Consumer, KafkaException, Message, Producer, TopicPartition
+from kafka import KafkaAdminClient
+from kafka import TopicPartition as KafkaPythonPartition
+from kafka.structs import OffsetAndMetadata
+
+from fairlead.followers import FollowOptions, aiokafka, kafka_python
+from fairlead.followers.confluent import PlanConsumer
+from fairlead.kafka.commits import fetch_commits
+from fairlead.kafka.gateway import KafkaGateway
+from fairlead.sandbox import Services
+from fairlead.settings import Settings
+from fairlead.wire.work_report import WorkReport, member_hash, read_reports
+from tests.waiting import PATIENCE_S, eventually, returned
+
+# clocks: what applications measure of their own work
+
+pytestmark = pytest.mark.kafka
+
+PARTITIONS: Final = (0, 1)
+#: Milliseconds. Sessions outlast any pause of a busy machine; only what is asked for is committed.
+SESSION_MS, NEVER_MS, SOON_MS = 60_000, 1_700_000, 100
+MINE: Final = "mine"
+
+
+@dataclass
+class Group:
+    """A group that reads a topic of two partitions, and what the broker knows of it."""
+
+    services: Services
+    settings: Settings
+    admin: KafkaAdminClient
+    name: str
+    topic: str
+    plan_topic: str
+    pin_topic: str
+    ends: Counter[int] = field(default_factory=Counter)
+
+    def produce(self, count: int) -> None:
+        """Add records to each partition."""
+        producer = Producer({"bootstrap.servers": self.services.bootstrap_servers})
+        for partition in PARTITIONS:
+            for _ in range(count):
+                producer.produce(self.topic, b"value", partition=partition)
+            self.ends[partition] += count
+        assert producer.flush(PATIENCE_S) == 0
+
+    def commits(self) -> dict[int, tuple[int, bytes]]:
+        """Return each partition's committed offset and metadata."""
+        found = fetch_commits(self.admin, [self.name], PATIENCE_S).values[self.name]
+        if self.topic not in found:
+            return {}
+        its = found[self.topic]
+        return {
+            int(partition): (int(offset), metadata)
+            for partition, offset, metadata in zip(
+                its.partitions, its.offsets, its.metadata, strict=True
+            )
+        }
+
+    def members(self) -> set[str]:
+        """Return the hashes of the present members' ids."""
+        with KafkaGateway(self.settings.kafka) as gateway:
+            members = gateway.live_group(self.name).members
+        return {member_hash(member.member_id) for member in members}
+
+
+@pytest.fixture
+def group(
+    services: Services, settings: Settings, unique_name: str, kafka_topic: Callable[..., str]
+) -> Iterator[Group]:
+    topic, plan_topic, pin_topic = (kafka_topic(partitions=count) for count in (2, 1, 1))
+    with closing(KafkaAdminClient(bootstrap_servers=services.bootstrap_servers)) as admin:
+        yield Group(services, settings, admin, unique_name, topic, plan_topic, pin_topic)
+
+
+class Application(ABC):
+    """Takes records with a real consumer, and measures its own work.
+
+    Parameters
+    ----------
+    group
+        Its group.
+    take
+        How it takes records.
+    interval_ms
+        Between automatic commits; None: there are none.
+    """
+
+    consumer: Any
+    #: How it may take records, and commit.
+    takes: tuple[str, ...]
+    commits: tuple[str, ...]
+
+    def __init__(
+        self, group: Group, take: str, interval_ms: int | None = None, **options: Any
+    ) -> None:
+        self.group, self.take = group, take
+        self.handled: Counter[int] = Counter()
+        self.busy_s: Counter[int] = Counter()
+        self.reported: list[Any] = []
+        self.began = time.perf_counter()
+        self._open(interval_ms, options)
+
+    def handle(self, partition: int) -> None:
+        """Work on a record, and note how long."""
+        began = time.perf_counter()
+        time.sleep(0.001 * (1 + 3 * partition))
+        self.handled[partition] += 1
+        self.busy_s[partition] += time.perf_counter() - began  # type: ignore[assignment] # a float
+
+    def take_all(self) -> None:
+        """Handle all records."""
+        eventually(self._take_some, lambda: f"handled {self.handled}")
+
+    def pause(self, partition: Any) -> None:
+        """Pause a partition."""
+        self.consumer.pause(partition)
+
+    def _take_some(self) -> bool:
+        if self.handled != self.group.ends:
+            self._take()
+        return self.handled == self.group.ends
+
+    @abstractmethod
+    def _open(self, interval_ms: int | None, options: dict[str, Any]) -> None: ...
+
+    @abstractmethod
+    def _take(self) -> None: ...
+
+    @abstractmethod
+    def commit(self, way: str, metadata: str = "") -> None:
+        """Commit what was handled."""
+
+    @abstractmethod
+    def idle(self) -> None:
+        """Let the client do its own work."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Leave the group."""
+
+
+class KafkaPythonApplication(Application):
+    """With kafka-python."""
+
+    takes = ("poll", "iterate")
+    commits = ("commit", "commit offsets", "commit_async", "commit_async offsets")
+
+    def _open(self, interval_ms: int | None, options: dict[str, Any]) -> None:
+        self.consumer = kafka_python.PlanConsumer(
+            self.group.topic,
+            bootstrap_servers=self.group.services.bootstrap_servers,
+            group_id=self.group.name,
+            plan_topic=self.group.plan_topic,
+            auto_offset_reset="earliest",
+            enable_auto_commit=interval_ms is not None,
+            auto_commit_interval_ms=interval_ms or NEVER_MS,
+            session_timeout_ms=SESSION_MS,
+            heartbeat_interval_ms=300,
+            consumer_timeout_ms=100,
+            **options,
+        )
+
+    def _take(self) -> None:
+        if self.take == "iterate":
+            for record in self.consumer:
+                self.handle(record.partition)
+        else:
+            for partition, records in self.consumer.poll(timeout_ms=100).items():
+                for _ in records:
+                    self.handle(partition.partition)
+
+    def commit(self, way: str, metadata: str = "") -> None:
+        """Commit what was handled."""
+        offsets = {
+            KafkaPythonPartition(self.group.topic, partition): OffsetAndMetadata(
+                self.handled[partition], metadata, -1
+            )
+            for partition in PARTITIONS
+        }
+        given = (offsets,) if way.endswith("offsets") else ()
+        if way.startswith("commit_async"):
+            done: list[Any] = []
+            self.consumer.commit_async(
+                *given, callback=lambda offsets, response: done.append((offsets, response))
+            )
+            eventually(lambda: (self.idle(), done)[1], "the callback is called")
+            ((seen, response),) = done
+            assert not isinstance(response, Exception)
+            assert {at: its.offset for at, its in seen.items()} == {
+                at: its.offset for at, its in offsets.items()
+            }
+            assert {its.metadata for its in seen.values()} == {metadata}
+        else:
+            self.consumer.commit(*given)
+
+    def idle(self) -> None:
+        """Let the client do its own work."""
+        self.consumer.poll(timeout_ms=10)
+
+    def close(self) -> None:
+        """Leave the group."""
+        self.consumer.close()
+
+
+class AiokafkaApplication(Application):
+    """With aiokafka."""
+
+    takes = ("getone", "getmany", "async for")
+    commits = ("commit", "commit offsets")
+
+    def _open(self, interval_ms: int | None, options: dict[str, Any]) -> None:
+        self._runner = asyncio.Runner()
+        self._runner.run(self._start(interval_ms, options))
+
+    async def _start(self, interval_ms: int | None, options: dict[str, Any]) -> None:
+        self.consumer = aiokafka.PlanConsumer(
+            self.group.topic,
+            bootstrap_servers=self.group.services.bootstrap_servers,
+            group_id=self.group.name,
+            plan_topic=self.group.plan_topic,
+            auto_offset_reset="earliest",
+            enable_auto_commit=interval_ms is not None,
+            auto_commit_interval_ms=interval_ms or NEVER_MS,
+            session_timeout_ms=SESSION_MS,
+            heartbeat_interval_ms=300,
+            **options,
+        )
+        await self.consumer.start()
+
+    def _take(self) -> None:
+        self._runner.run(self._take_records())
+
+    async def _take_records(self) -> None:
+        if self.take == "getmany":
+            for partition, records in (await self.consumer.getmany(timeout_ms=100)).items():
+                for _ in records:
+                    self.handle(partition.partition)
+            return
+        while self.handled != self.group.ends:
+            if self.take == "getone":
+                self.handle((await self.consumer.getone()).partition)
+            else:
+                async for record in self.consumer:
+                    self.handle(record.partition)
+                    if self.handled == self.group.ends:
+                        break
+
+    def commit(self, way: str, metadata: str = "") -> None:
+        """Commit what was handled."""
+        offsets = {
+            AiokafkaPartition(self.group.topic, partition): (self.handled[partition], metadata)
+            for partition in PARTITIONS
+        }
+        given = (offsets,) if way.endswith("offsets") else ()
+        self._runner.run(self.consumer.commit(*given))
+
+    def pause(self, partition: Any) -> None:
+        """Pause a partition."""
+
+        async def pause() -> None:
+            self.consumer.pause(partition)
+
+        self._runner.run(pause())
+
+    def idle(self) -> None:
+        """Let the client do its own work."""
+        self._runner.run(asyncio.sleep(0.05))
+
+    def close(self) -> None:
+        """Leave the group."""
+        self._runner.run(self.consumer.stop())
+        self._runner.close()
+
+
+class ConfluentApplication(Application):
+    """With confluent-kafka."""
+
+    takes = ("poll", "consume")
+    commits = (
+        *("commit", "commit offsets", "commit message"),
+        *("commit async", "store_offsets message", "store_offsets offsets"),
+    )
+
+    def _open(self, interval_ms: int | None, options: dict[str, Any]) -> None:
+        report_work = options.pop("report_work", True)
+        self.last: dict[int, Message] = {}
+        self.callbacks: list[list[TopicPartition]] = []
+        self.consumer = PlanConsumer(
+            {
+                "bootstrap.servers": self.group.services.bootstrap_servers,
+                "group.id": self.group.name,
+                "auto.offset.reset": "earliest",
+                "enable.auto.commit": interval_ms is not None,
+                "auto.commit.interval.ms": interval_ms or NEVER_MS,
+                "session.timeout.ms": SESSION_MS,
+                "heartbeat.interval.ms": 300,
+                "on_commit": lambda _, offsets: self.callbacks.append(offsets),
+                **options,
+            },
+            options=FollowOptions(self.group.plan_topic, report_work=report_work),
+            pin_topic=self.group.pin_topic,
+        )
+        self.consumer.subscribe([self.group.topic])
+
+    def _take(self) -> None:
+        if self.take == "poll":
+            messages = [self.consumer.poll(0.1)]
+        else:
+            messages = self.consumer.consume(1000, 0.1)
+        for message in messages:
+            if message is not None:
+                assert message.error() is None
+                self.handle(message.partition())
+                self.last[message.partition()] = message
+
+    def commit(self, way: str, metadata: str = "") -> None:
+        """Commit what was handled."""
+        offsets = [
+            TopicPartition(self.group.topic, partition, self.handled[partition], metadata)
+            for partition in PARTITIONS
+        ]
+        if way.startswith("store_offsets"):
+            if way.endswith("message"):
+                for message in self.last.values():
+                    self.consumer.store_offsets(message)
+            else:
+                self.consumer.store_offsets(offsets=offsets)
+            way = "commit"
+        committed: list[TopicPartition] = []
+        if way == "commit async":
+            self.callbacks.clear()
+            self.consumer.commit()
+            eventually(lambda: (self.idle(), self.callbacks)[1], "on_commit is called")
+            committed = self.callbacks[0]
+        elif way == "commit message":
+            for message in self.last.values():
+                committed += self.consumer.commit(message, asynchronous=False) or []
+        else:
+            given = {"offsets": offsets} if way.endswith("offsets") else {}
+            committed = self.consumer.commit(asynchronous=False, **given) or []
+        assert {its.partition: its.offset for its in committed} == dict(self.handled)
+        assert {its.metadata or "" for its in committed} == {metadata}
+
+    def pause(self, partition: Any) -> None:
+        """Pause a partition."""
+        self.consumer.pause([partition])
+
+    def idle(self) -> None:
+        """Let the client do its own work."""
+        message = self.consumer.poll(0.01)
+        assert message is None
+
+    def close(self) -> None:
+        """Leave the group."""
+        self.consumer.close()
+
+
+APPLICATIONS: Final = (KafkaPythonApplication, AiokafkaApplication, ConfluentApplication)
+EACH = pytest.mark.parametrize("kind", APPLICATIONS)
+EACH_TAKE = pytest.mark.parametrize(
+    ("kind", "take"),
+    [(kind, take) for kind in APPLICATIONS for take in kind.takes],
+    ids=lambda value: value if isinstance(value, str) else value.__name__,
+)
+
+
+def reports(group: Group, owners: set[str]) -> dict[int, WorkReport]:
+    """Return each partition's report; all are of present members."""
+    commits = group.commits()
+    found = read_reports([commits[partition][1] for partition in PARTITIONS])
+    assert found.place.tolist() == [*PARTITIONS], commits
+    assert {*found.owners.tolist()} <= owners
+    return {at: WorkReport(*row) for at, row in enumerate(found.numbers.tolist())}
+
+
+def check(app: Application, owners: set[str], *, all_records: bool = True) -> None:
+    """Compare what is reported with what the application measured itself."""
+    commits = app.group.commits()
+    assert {partition: offset for partition, (offset, _) in commits.items()} == app.group.ends
+    elapsed_ms = (time.perf_counter() - app.began) * 1e3
+    for partition, report in reports(app.group, owners).items():
+        assert 0 < report.records <= app.handled[partition]
+        assert report.busy_ms <= report.handler_ms + 1
+        assert report.handler_ms + report.waiting_ms <= report.elapsed_ms + 2 <= elapsed_ms + 3
+        if all_records:
+            assert report.records == app.handled[partition]
+            assert report.busy_ms >= app.busy_s[partition] * 1e3 - 1
+            assert report.handler_ms >= sum(app.busy_s.values()) * 1e3 - 1
+
+
+@EACH_TAKE
+def test_explicit_commits_carry_reports(group: Group, kind: type[Application], take: str) -> None:
+    """Every way of committing, after every way of taking records; own metadata stays."""
+    app = kind(group, take)
+    for way in app.commits:
+        group.produce(10)
+        app.take_all()
+        app.commit(way)
+        check(app, group.members())
+        if way in {"commit offsets", "commit_async offsets"}:
+            app.commit(way, MINE)
+            assert {text.rstrip(b"\0") for _, text in group.commits().values()} == {MINE.encode()}
+    app.close()
+
+
+@EACH_TAKE
+def test_automatic_commits_carry_reports(group: Group, kind: type[Application], take: str) -> None:
+    """However records are taken."""
+    app = kind(group, take, SOON_MS)
+
+    def committed() -> bool:
+        app.idle()
+        return {at: offset for at, (offset, _) in group.commits().items()} == group.ends
+
+    for _ in range(2):  # a batch is reported with the next one
+        group.produce(10)
+        app.take_all()
+        eventually(committed, group.commits)
+    check(app, group.members(), all_records=False)
+    app.close()
+
+
+@EACH
+def test_commits_on_revocation_and_close_carry_reports(
+    group: Group, kind: type[Application]
+) -> None:
+    """Nothing else is committed here."""
+    app = kind(group, kind.takes[0], NEVER_MS)
+    group.produce(10)
+    app.take_all()
+    before = group.members()
+    assert group.commits() == {}
+    leaving = threading.Event()
+
+    def take_part() -> None:
+        other = kind(group, kind.takes[0], NEVER_MS)
+        while not leaving.is_set():
+            other.idle()
+        other.close()
+
+    with ThreadPoolExecutor(1) as pool:
+        other = pool.submit(take_part)
+        try:
+            eventually(lambda: (app.idle(), group.commits())[1], "commits when it is revoked")
+        finally:
+            leaving.set()
+        check(app, before)
+        eventually(lambda: (app.idle(), other.done())[1], "the other one has left")
+        other.result()
+    group.produce(10)
+    app.take_all()
+    members = group.members() | before
+    app.close()
+    check(app, members)
+
+
+@EACH
+def test_nothing_is_reported_if_switched_off(group: Group, kind: type[Application]) -> None:
+    """`report_work=False` leaves metadata empty; status() says which."""
+    app = kind(group, kind.takes[0], report_work=False)
+    group.produce(10)
+    app.take_all()
+    app.commit("commit")
+    assert {text.rstrip(b"\0") for _, text in group.commits().values()} == {b""}
+    assert status(app).reported is None
+    app.close()
+
+
+@EACH
+def test_status_shows_what_is_reported(group: Group, kind: type[Application]) -> None:
+    """In plain words, with paused partitions."""
+    app = kind(group, kind.takes[0])
+    group.produce(10)
+    app.take_all()
+    partition: Any = {
+        KafkaPythonApplication: KafkaPythonPartition,
+        AiokafkaApplication: AiokafkaPartition,
+        ConfluentApplication: TopicPartition,
+    }[kind](group.topic, 0)
+    app.pause(partition)
+    reported = status(app).reported
+    assert (reported.records, reported.paused, reported.several_at_a_time) == (20, 1, False)
+    assert 0 < reported.busy_share <= 1
+    assert str(reported).startswith("20 records, busy ")
+    app.close()
+
+
+def status(app: Application) -> Any:
+    source = app.consumer if isinstance(app, ConfluentApplication) else app.consumer.plan_assignor
+    return source.status()
+
+
+def test_tasks_that_take_records_in_turns_are_noticed(group: Group) -> None:
+    """Which of them works for how long is not known; a task for each call is nothing new."""
+    app = AiokafkaApplication(group, "getone")
+    group.produce(10)
+
+    async def take() -> None:
+        for _ in range(5):
+            app.handle((await app.consumer.getone()).partition)
+            await asyncio.sleep(0.01)
+
+    async def one_after_the_other() -> None:
+        for _ in range(2):
+            await asyncio.create_task(take())
+
+    async def together() -> None:
+        await asyncio.gather(take(), take())
+
+    app._runner.run(one_after_the_other())  # noqa: SLF001 - this test's
+    assert not status(app).reported.several_at_a_time
+    app._runner.run(together())  # noqa: SLF001 - as above
+    assert status(app).reported.several_at_a_time
+    app.close()
+
+
+@pytest.mark.parametrize(
+    ("module", "function", "request_class"),
+    [
+        (
+            kafka_python_coordinator,
+            kafka_python_coordinator.ConsumerCoordinator._send_offset_commit_request,  # noqa: SLF001 - so says the test
+            "OffsetCommitRequest(",
+        ),
+        (
+            aiokafka_coordinator,
+            aiokafka_coordinator.GroupCoordinator._do_commit_offsets,  # noqa: SLF001 - as above
+            "OffsetCommitRequest(",
+        ),
+    ],
+    ids=["kafka-python", "aiokafka"],
+)
+def test_private_function_sends_every_commit(
+    module: Any, function: Any, request_class: str
+) -> None:
+    """The one that is wrapped, and no other one, makes the request."""
+    assert inspect.iscoroutinefunction(function)
+    assert [*inspect.signature(function).parameters][-1] == "offsets"
+    assert inspect.getsource(module).count(request_class) == 1
+    assert request_class in inspect.getsource(function)
+    calls = inspect.getsource(module).count(f"self.{function.__name__}")
+    assert calls >= 1  # through the instance, where the wrapper is
+
+
+def test_offsets_in_a_transaction_stay_as_they_are(group: Group) -> None:
+    """They go through the producer."""
+    app = ConfluentApplication(group, "poll")
+    group.produce(10)
+    app.take_all()
+    producer = Producer(
+        {
+            "bootstrap.servers": group.services.bootstrap_servers,
+            "transactional.id": group.name,
+            "transaction.timeout.ms": 600_000,
+        }
+    )
+    producer.init_transactions(PATIENCE_S)
+    producer.begin_transaction()
+    offsets = [TopicPartition(group.topic, 0, 3, MINE), TopicPartition(group.topic, 1, 4)]
+    producer.send_offsets_to_transaction(
+        offsets, app.consumer.consumer_group_metadata(), PATIENCE_S
+    )
+    producer.commit_transaction(PATIENCE_S)
+    eventually(group.commits, "the transaction has ended")
+    found = {at: (offset, text.rstrip(b"\0")) for at, (offset, text) in group.commits().items()}
+    assert found == {0: (3, MINE.encode()), 1: (4, b"")}
+    app.close()
+
+
+def test_librdkafka_commits_while_a_batch_is_worked_off(group: Group) -> None:
+    """On its own thread; the application calls nothing meanwhile."""
+    app = ConfluentApplication(group, "consume", SOON_MS)
+    group.produce(50)
+    for _ in range(2):
+        messages = returned(lambda: app.consumer.consume(1000, -1))
+        counts = Counter(message.partition() for message in messages)
+        expected = {at: app.handled[at] + count for at, count in counts.items()}
+        eventually(
+            lambda: expected.items() <= {at: its[0] for at, its in group.commits().items()}.items(),  # noqa: B023 - at once
+            lambda: f"{expected}, {group.commits()}",  # noqa: B023 - as above
+        )
+        app.handled.update(counts)
+        if app.handled == group.ends:
+            group.produce(50)
+    app.close()
+
+
+@dataclass
+class Script:
+    """What an application does with a consumer of confluent-kafka, plain or ours."""
+
+    consumer: Consumer
+    topic: str
+    errors: list[str] = field(default_factory=list)
+
+    def poll(self, count: int) -> Message:
+        """Take messages one by one; return the last."""
+        last: list[Message] = []
+
+        def enough() -> bool:
+            message = self.consumer.poll(0.1)
+            if message is not None and message.error() is None:
+                last.append(message)
+            return len(last) == count
+
+        eventually(enough, lambda: f"{len(last)} of {count}")
+        return last[-1]
+
+    def consume(self, count: int) -> list[Message]:
+        """Take messages in lists."""
+        taken: list[Message] = []
+        eventually(
+            lambda: (
+                taken.extend(
+                    message
+                    for message in self.consumer.consume(count - len(taken), 0.1)
+                    if message.error() is None
+                ),
+                len(taken) == count,
+            )[1],
+            lambda: f"{len(taken)} of {count}",
+        )
+        return taken
+
+    def commit(self, **given: Any) -> None:
+        """Commit at once; note what the client says against it."""
+        try:
+            self.consumer.commit(asynchronous=False, **given)
+        except KafkaException as error:
+            self.errors.append(error.args[0].name())
+
+    def seek(self, offset: int) -> None:
+        """Go elsewhere."""
+        self.consumer.seek(TopicPartition(self.topic, 0, offset))
+
+
+def _raise_in_the_middle(script: Script) -> None:
+    with suppress(LookupError):
+        for message in script.consume(5):
+            raise LookupError(message)
+    script.poll(2)
+    script.seek(3)
+
+
+SCRIPTS: Mapping[str, Callable[[Script], object]] = {
+    "poll": lambda its: (its.poll(5), its.commit()),
+    "consume": lambda its: (its.consume(5), its.commit()),
+    "seek": lambda its: (its.poll(5), its.seek(2), its.commit()),
+    "seek, poll": lambda its: (its.poll(5), its.commit(), its.seek(2), its.poll(1), its.commit()),
+    "seek, close": lambda its: (its.consume(7), its.seek(2)),
+    "poll, close": lambda its: its.poll(5),
+    "commit message": lambda its: its.commit(message=its.poll(3)),
+    "commit twice": lambda its: (its.poll(3), its.commit(), its.commit()),
+    "nothing": lambda its: its.commit(),
+    "pause": lambda its: (
+        its.poll(4),
+        its.consumer.pause([TopicPartition(its.topic, 0)]),
+        its.commit(),
+        its.consumer.resume([TopicPartition(its.topic, 0)]),
+        its.poll(2),
+    ),
+    "unsubscribe": lambda its: (its.poll(6), its.consumer.unsubscribe(), its.consumer.poll(1)),
+    "exception": _raise_in_the_middle,
+}
+
+
+@pytest.mark.parametrize(
+    "settings_given",
+    [
+        {},
+        {"enable.auto.commit": False},
+        {"enable.auto.offset.store": "false"},
+        {"enable.partition.eof": True},
+    ],
+    ids=repr,
+)
+def test_commits_are_those_of_a_plain_consumer(
+    group: Group, kafka_topic: Callable[..., str], settings_given: dict[str, Any]
+) -> None:
+    """After the same calls, with the same errors."""
+    topic = kafka_topic()
+    producer = Producer({"bootstrap.servers": group.services.bootstrap_servers})
+    for _ in range(20):
+        producer.produce(topic, b"value")
+    assert producer.flush(PATIENCE_S) == 0
+
+    def run(name: str, *, plain: bool) -> tuple[list[str], list[int]]:
+        config = {
+            "bootstrap.servers": group.services.bootstrap_servers,
+            "group.id": f"{group.name}-{name}-{plain}",
+            "auto.offset.reset": "earliest",
+            "auto.commit.interval.ms": NEVER_MS,
+            "session.timeout.ms": SESSION_MS,
+            **settings_given,
+        }
+        options = FollowOptions(group.plan_topic)
+        consumer = (
+            Consumer(config)
+            if plain
+            else PlanConsumer(config, options=options, pin_topic=group.pin_topic)
+        )
+        consumer.subscribe([topic])
+        script = Script(consumer, topic)
+        SCRIPTS[name](script)
+        consumer.close()
+        found = fetch_commits(group.admin, [config["group.id"]], PATIENCE_S)
+        commits = found.values[config["group.id"]]
+        return script.errors, commits[topic].offsets.tolist() if topic in commits else []
+
+    found: dict[bool, dict[str, Any]] = {}
+    for plain in (True, False):
+        found[plain] = {name: run(name, plain=plain) for name in SCRIPTS}
+    assert found[False] == found[True]
+
+
+def test_offsets_that_an_application_gives_in_on_assign_hold(group: Group) -> None:
+    """It starts from there, and commits what it took."""
+    group.produce(20)
+    app = ConfluentApplication(group, "poll")
+
+    def start_later(consumer: Any, partitions: list[TopicPartition]) -> None:
+        consumer.assign([TopicPartition(its.topic, its.partition, 15) for its in partitions])
+
+    app.consumer.subscribe([group.topic], on_assign=start_later)
+    app.handled.update(dict.fromkeys(PARTITIONS, 15))
+    app.take_all()
+    app.commit("commit")
+    found = reports(group, group.members())
+    assert {report.records for report in found.values()} == {5}
+    app.close()

@@ -1,0 +1,131 @@
+"""Reports in metadata: what is written is read back, and anything else is ignored."""
+
+from dataclasses import astuple
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fairlead.wire.work_report import (
+    SEVERAL_AT_A_TIME,
+    WorkReport,
+    base36,
+    member_hash,
+    read_reports,
+)
+from tests.cost import costs_at_most
+
+TOKEN = "k3f9q2"  # noqa: S105 - no secret
+MEMBER = "orders-1-6f9619ff"
+REPORT = WorkReport(
+    elapsed_ms=36**4,
+    waiting_ms=100,
+    handler_ms=200,
+    calls=3,
+    records=4,
+    busy_ms=5,
+    busy_squares_ms2=6,
+    paused=SEVERAL_AT_A_TIME,
+    at_ms=1_795_859_150_530,
+)
+TEXT = REPORT.text(MEMBER, TOKEN).encode()
+#: The largest values that are read; one more, and a counter may stand still.
+LARGEST = (*(36**width - 2 for width in (8, 8, 8, 7, 8, 8, 10)), 36**3 - 1, 36**8 - 2)
+
+tokens = st.text("0123456789abcdefghijklmnopqrstuvwxyz", min_size=6, max_size=6)
+reports = st.builds(WorkReport, *(st.integers(0, largest) for largest in LARGEST))
+ends = st.sampled_from([b"", b"\0"])
+
+
+@given(st.lists(st.tuples(reports, st.text(), tokens, ends, st.binary(max_size=20)), max_size=5))
+def test_what_is_written_is_read_back(
+    written: list[tuple[WorkReport, str, str, bytes, bytes]],
+) -> None:
+    """Between metadata of others, with and without the NUL that ends it."""
+    metadata: list[bytes] = []
+    for report, member, token, end, other in written:
+        metadata += [report.text(member, token).encode() + end, other]
+    found = read_reports(metadata)
+    assert found.place.tolist() == [2 * at for at in range(len(written))]
+    assert found.owners.tolist() == [member_hash(member) for _, member, *_ in written]
+    assert found.tokens.tolist() == [token for _, _, token, *_ in written]
+    assert found.numbers.tolist() == [[*astuple(report)] for report, *_ in written]
+
+
+@given(st.integers(0, len(TEXT) - 1), st.integers(0, 255))
+def test_damaged_byte_is_another_digit_or_no_report(at: int, value: int) -> None:
+    """Nothing else is read than what is there, and the report beside it is."""
+    damaged = TEXT[:at] + bytes([value]) + TEXT[at + 1 :]
+    found = read_reports([damaged, TEXT])
+    assert found.place.tolist() in ([0, 1], [1])
+    if found.place.tolist() == [0, 1]:
+        report = WorkReport(*found.numbers[0].tolist())
+        fields = report.text("", found.tokens[0])[len("fairlead1 c=") + 7 :]
+        assert damaged.decode() == f"fairlead1 c={found.owners[0]}{fields}"
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        b"",
+        b"\0",
+        b"fairlead1 c=",
+        TEXT[:-1],
+        TEXT + b"x",
+        TEXT + b"\0\0",
+        b" " + TEXT,
+        TEXT + TEXT,
+        TEXT.upper(),
+        TEXT.replace(b"fairlead1", b"fairlead2"),
+        TEXT.replace(b" n=", b" m="),
+        TEXT.replace(b"0", b"\0", 1),
+        TEXT.decode().replace("0", "é", 1).encode(),
+        TEXT.decode().replace("0", "é", 1).encode("latin-1"),
+        TEXT.replace(b"0", "\u0660".encode(), 1),  # a digit, elsewhere
+        TEXT.replace(b"e=0", b"e=-"),
+        TEXT.decode().encode("utf-16"),
+        b"x" * 1_000_000,
+    ],
+    ids=repr,
+)
+def test_anything_else_is_ignored(other: bytes) -> None:
+    """Truncated, too long, foreign, of other bytes; those beside it are read."""
+    found = read_reports([TEXT, other, TEXT + b"\0"])
+    assert found.place.tolist() == [0, 2]
+    assert found.numbers.tolist() == [[*astuple(REPORT)]] * 2
+
+
+@pytest.mark.parametrize("name", ["busy_squares_ms2", "records", "elapsed_ms"])
+def test_full_counter_is_no_report(name: str) -> None:
+    """It grows no more, so that differences would be wrong."""
+    full = WorkReport(**{**vars(REPORT), name: 36**11}).text(MEMBER, TOKEN)
+    assert read_reports([full.encode(), TEXT]).place.tolist() == [1]
+
+
+def test_report_is_short_ascii() -> None:
+    """128 bytes at most, with the NUL that ends it."""
+    assert TEXT.isascii()
+    assert len(TEXT) < 128
+
+
+def test_number_that_is_too_large_is_the_largest() -> None:
+    """A field keeps its width."""
+    assert [base36(number, 2) for number in (0, 35, 36, 36**2 - 1, 36**2)] == [
+        *("00", "0z", "10", "zz", "zz")
+    ]
+
+
+def test_no_metadata_is_no_report() -> None:
+    """An empty cluster."""
+    assert read_reports([]).numbers.shape == (0, 9)
+
+
+@pytest.mark.long
+def test_million_partitions_take_no_longer_than_splitting_their_texts() -> None:
+    """One call reads them as one array."""
+    metadata = [TEXT + b"\0", b"", TEXT] * 333_334
+
+    def read() -> None:
+        assert len(read_reports(metadata).place) == 2 * 333_334
+
+    costs_at_most(2.0, read, lambda: [text.decode().split() for text in metadata])
