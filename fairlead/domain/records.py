@@ -41,7 +41,7 @@ class Findings:
         What a record of a partition takes, where that is known: topic to partition to low, value
         and high.
     reported
-        What consumers reported, as `ReportedWork.row` returns it; empty if they reported nothing.
+        What consumers reported, as `MeasuredWork.row` returns it; empty if they reported nothing.
     capacities
         Member to what is known of its speed now; replaces what was known before.
     seen

@@ -54,7 +54,7 @@ from fairlead.domain.judgement.memory_notes import InvalidNoteError, Noted, note
 from fairlead.domain.judgement.peers import Peers
 from fairlead.domain.judgement.racks import RackTraffic, cost_per_day
 from fairlead.domain.judgement.reported_costs import reported_costs
-from fairlead.domain.judgement.reported_work import ReportedWork, ReportSeries, reported_work
+from fairlead.domain.judgement.reported_work import MeasuredWork, ReportSeries, reported_work
 from fairlead.domain.judgement.rules import Rules
 from fairlead.domain.judgement.seeing import HISTORY_S, LEAST_LOOKS, Seen, see
 from fairlead.domain.judgement.sizing import Size, size
@@ -183,7 +183,7 @@ class Judgement:
     outlook: Outlook
     size: Size
     traffic: RackTraffic | None = None
-    work: ReportedWork | None = None
+    work: MeasuredWork | None = None
 
     @property
     def owner(self) -> Int32 | None:
@@ -202,7 +202,7 @@ class Judgement:
         return 0 if self.chosen is None else self.chosen.moved
 
     def reported(self, problem: Problem) -> dict[str, Any]:
-        """Return what consumers reported, as `ReportedWork.row`; empty if they reported nothing."""
+        """Return what consumers reported, as `MeasuredWork.row`; empty if they reported nothing."""
         return {} if self.work is None else self.work.row(problem)
 
     @property
@@ -430,7 +430,7 @@ class State:
         return {name: limited_since(mine, before.get(name)) for name, mine in self.limited.items()}
 
     @cached_property
-    def work(self) -> ReportedWork | None:
+    def work(self) -> MeasuredWork | None:
         """What consumers reported in the last hour; None: nothing."""
         reports, looks = self.question.reports, self.question.looks
         if reports is None or len(looks) == 1:

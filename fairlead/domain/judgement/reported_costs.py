@@ -25,7 +25,7 @@ from fairlead.domain.judgement.cost_solver import (
     weighted_median,
 )
 from fairlead.domain.judgement.looks import Float64
-from fairlead.domain.judgement.reported_work import ReportedWork
+from fairlead.domain.judgement.reported_work import MeasuredWork
 
 Places = npt.NDArray[np.intp]
 
@@ -34,7 +34,7 @@ _NEAR: Final = 1e-3
 
 
 def reported_costs(
-    work: ReportedWork, topic_of: npt.NDArray[np.integer], rates: Float64
+    work: MeasuredWork, topic_of: npt.NDArray[np.integer], rates: Float64
 ) -> Costs | None:
     """Return what records take; None: some partition has been read by several consumers.
 

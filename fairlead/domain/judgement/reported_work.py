@@ -86,7 +86,7 @@ class ReportSeries:
 
 
 @dataclass(frozen=True, eq=False)
-class ReportedWork:
+class MeasuredWork:
     """What reports come to: K pairs of a partition and a consumer, M consumers.
 
     Parameters
@@ -226,7 +226,7 @@ class ReportedWork:
         ]
 
 
-def reported_work(reports: ReportSeries, looks: Looks) -> ReportedWork:
+def reported_work(reports: ReportSeries, looks: Looks) -> MeasuredWork:
     """Return what reports come to.
 
     Parameters
@@ -254,7 +254,7 @@ def reported_work(reports: ReportSeries, looks: Looks) -> ReportedWork:
     splits = _splits(sums)
     records, mean_s, error = _since_change(sums, splits)
     last = looks.at[1:][mine.shape[0] - 1 - mine[::-1].argmax(axis=0)] if pairs.size else mean_s
-    return ReportedWork(
+    return MeasuredWork(
         partition=partition,
         member=member,
         records=records,

@@ -12,7 +12,7 @@ from assignors.problem import Problem
 from fairlead.common.words import plural
 from fairlead.domain.judgement.cost_equations import Costs
 from fairlead.domain.judgement.looks import Float64
-from fairlead.domain.judgement.reported_work import ReportedWork
+from fairlead.domain.judgement.reported_work import MeasuredWork
 
 #: A consumer is slow that takes so many times as long as is usual for the same records.
 SLOW: Final = 1.25
@@ -22,7 +22,7 @@ _USUAL: Final = 6
 _NAMED: Final = 3
 
 
-def work_sentences(work: ReportedWork, costs: Costs, problem: Problem) -> list[str]:
+def work_sentences(work: MeasuredWork, costs: Costs, problem: Problem) -> list[str]:
     """Return what there is to say, the most important first; nothing where all is as usual."""
     said = []
     if work.slower > 1.0:
@@ -84,7 +84,7 @@ def milliseconds(seconds: float) -> str:
     return f"{value:,.{digits}f} ms"
 
 
-def _seconds_by_member(work: ReportedWork, costs: Costs) -> Float64:
+def _seconds_by_member(work: MeasuredWork, costs: Costs) -> Float64:
     """Return the seconds that each consumer takes for a usual record, (M,); NaN: not known."""
     known, count = work.known, work.busy.size
     member, records = work.member[known], work.records[known]
