@@ -15,7 +15,7 @@ from aiokafka import ConsumerRecord
 from confluent_kafka import Message
 from kafka import TopicPartition
 
-from benchmarks.harness import in_turns, median
+from benchmarks.harness import in_turns
 from fairlead.followers import aiokafka
 from fairlead.followers.confluent.reporting import Reporting
 from fairlead.followers.core.meter import Meter
@@ -33,11 +33,15 @@ def main() -> None:
     rounds = options.parse_args().rounds
     print(f"{'':34}{'us per record':>14}{'throughput at 50 us':>22}")
     for name, (plain, metered) in SIDES.items():
-        without, measured = in_turns(rounds, lambda _, p=plain: p(), lambda _, m=metered: m())
+        without, measured = in_turns(rounds, *_rounds(plain, metered, None))
         cost = (min(measured) - min(without)) / RECORDS
-        slow = in_turns(3, lambda _, p=plain: p(_wait), lambda _, m=metered: m(_wait))
-        left = median(slow[0]) / median(slow[1])
+        slow, measured = in_turns(rounds, *_rounds(plain, metered, _wait))
+        left = min(slow) / min(measured)
         print(f"{name:34}{cost * 1e6:>14.2f}{left:>22.3f}")
+
+
+def _rounds(plain: "Side", metered: "Side", handler: "Handler") -> list[Callable[[int], float]]:
+    return [lambda _: plain(handler), lambda _: metered(handler)]
 
 
 def _wait() -> None:
@@ -72,8 +76,9 @@ def _record(offset: int) -> Any:
     return ConsumerRecord("orders", 0, offset, 0, 0, b"", b"value", None, 0, 5, ())
 
 
-def _message(offset: int) -> Message:
-    return Message(topic="orders", partition=0, offset=offset, value=b"value")
+def _message(offset: int) -> Any:
+    new: Any = Message  # its constructor is untyped
+    return new(topic="orders", partition=0, offset=offset, value=b"value")
 
 
 MADE: Final = [_record(offset) for offset in range(RECORDS)]

@@ -351,21 +351,21 @@ class TimedList(list[Any]):
         for progress, count in self.runs:
             end, together = at + count, 1
             while at < end and meter.is_current(self.batch):
-                some = tuple(islice(rest, min(end - at, together)))
-                if not some or some != self._original[at : at + len(some)]:
-                    yield from some
+                portion = tuple(islice(rest, min(end - at, together)))
+                if not portion or portion != self._original[at : at + len(portion)]:
+                    yield from portion
                     break
-                meter.hand_out(progress, some)
-                left: Any = iter(some)
+                meter.hand_out(progress, portion)
+                left: Any = iter(portion)
                 took_s = 0.0
                 try:
                     yield from left
                 finally:
                     if meter.is_current(self.batch):
-                        done = some[: len(some) - left.__length_hint__()]
+                        done = portion[: len(portion) - left.__length_hint__()]
                         took_s = meter.handed_out(progress, done)
-                at += len(some)
-                together = _together(took_s / len(some))
+                at += len(portion)
+                together = _together(took_s / len(portion))
         yield from rest
 
     def __reduce_ex__(self, protocol: Any) -> Any:

@@ -22,7 +22,7 @@ _KEPT: Final = 64
 _BLOCK_S: Final = 600.0
 
 
-class Totals(NamedTuple):
+class WorkAtOffset(NamedTuple):
     """The counters when all records before an offset had been taken."""
 
     offset: int
@@ -76,8 +76,8 @@ class Progress:
         #: The last committed offset, and by how much commits were ahead of the work at most.
         self._committed = -1
         self._ahead = 0
-        self._newest = self.reported = Totals(-1, 0, 0.0, 0.0)
-        self._states: list[Totals] = []
+        self._newest = self.reported = WorkAtOffset(-1, 0, 0.0, 0.0)
+        self._states: list[WorkAtOffset] = []
 
     @property
     def records(self) -> int:
@@ -186,14 +186,14 @@ class Progress:
         self._committed = offset
         self._newest = now
 
-    def _state(self, busy: float, squares: float) -> Totals:
+    def _state(self, busy: float, squares: float) -> WorkAtOffset:
         following = self.next
         records = following - self._missing
         if records == self._newest.records:
             following = max(following, self._resumed)
-        return Totals(following, records, busy, squares)
+        return WorkAtOffset(following, records, busy, squares)
 
-    def _follow(self, offset: int, now: Totals) -> None:
+    def _follow(self, offset: int, now: WorkAtOffset) -> None:
         """Report the state at an offset, or earlier if commits were ahead of the work."""
         if self._restarted >= 0:
             self._newest = self.reported._replace(offset=self._restarted)
@@ -215,9 +215,9 @@ class Progress:
             state = _between(state, self._states[0], reach)
         self._report(state)
 
-    def _report(self, state: Totals) -> None:
+    def _report(self, state: WorkAtOffset) -> None:
         before = self.reported
-        self.reported = Totals(
+        self.reported = WorkAtOffset(
             state.offset,
             max(before.records, state.records),
             max(before.busy, state.busy),
@@ -225,12 +225,12 @@ class Progress:
         )
 
 
-def _between(before: Totals, after: Totals, offset: int) -> Totals:
+def _between(before: WorkAtOffset, after: WorkAtOffset, offset: int) -> WorkAtOffset:
     """Return the counters at an offset between two states, in proportion."""
     records = after.records - before.records
     share = (offset - before.offset) / (after.offset - before.offset)
     part = records * (offset - before.offset) // (after.offset - before.offset)
-    return Totals(
+    return WorkAtOffset(
         offset,
         before.records + part,
         before.busy + share * (after.busy - before.busy),

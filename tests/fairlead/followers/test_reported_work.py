@@ -23,6 +23,7 @@ from kafka.structs import OffsetAndMetadata
 
 from fairlead.followers import FollowOptions, aiokafka, kafka_python
 from fairlead.followers.confluent import PlanConsumer
+from fairlead.followers.confluent.topics import cause_of
 from fairlead.kafka.commits import fetch_commits
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.sandbox import Services
@@ -150,8 +151,8 @@ class Application(ABC):
         """Commit what was handled."""
 
     @abstractmethod
-    def idle(self) -> None:
-        """Let the client do its own work."""
+    def idle(self) -> bool:
+        """Let the client do its own work; return True."""
 
     @abstractmethod
     def close(self) -> None:
@@ -202,7 +203,7 @@ class KafkaPythonApplication(Application):
             self.consumer.commit_async(
                 *given, callback=lambda offsets, response: done.append((offsets, response))
             )
-            eventually(lambda: (self.idle(), done)[1], "the callback is called")
+            eventually(lambda: self.idle() and done, "the callback is called")
             ((seen, response),) = done
             assert not isinstance(response, Exception)
             assert {at: its.offset for at, its in seen.items()} == {
@@ -212,9 +213,10 @@ class KafkaPythonApplication(Application):
         else:
             self.consumer.commit(*given)
 
-    def idle(self) -> None:
-        """Let the client do its own work."""
+    def idle(self) -> bool:
+        """Let the client do its own work; return True."""
         self.consumer.poll(timeout_ms=10)
+        return True
 
     def close(self) -> None:
         """Leave the group."""
@@ -281,9 +283,10 @@ class AiokafkaApplication(Application):
 
         self._runner.run(pause())
 
-    def idle(self) -> None:
-        """Let the client do its own work."""
+    def idle(self) -> bool:
+        """Let the client do its own work; return True."""
         self._runner.run(asyncio.sleep(0.05))
+        return True
 
     def close(self) -> None:
         """Leave the group."""
@@ -349,7 +352,7 @@ class ConfluentApplication(Application):
         if way == "commit async":
             self.callbacks.clear()
             self.consumer.commit()
-            eventually(lambda: (self.idle(), self.callbacks)[1], "on_commit is called")
+            eventually(lambda: self.idle() and self.callbacks, "on_commit is called")
             committed = self.callbacks[0]
         elif way == "commit message":
             for message in self.last.values():
@@ -364,10 +367,11 @@ class ConfluentApplication(Application):
         """Pause a partition."""
         self.consumer.pause([partition])
 
-    def idle(self) -> None:
-        """Let the client do its own work."""
+    def idle(self) -> bool:
+        """Let the client do its own work; return True."""
         message = self.consumer.poll(0.01)
         assert message is None
+        return True
 
     def close(self) -> None:
         """Leave the group."""
@@ -460,11 +464,11 @@ def test_commits_on_revocation_and_close_carry_reports(
     with ThreadPoolExecutor(1) as pool:
         other = pool.submit(take_part)
         try:
-            eventually(lambda: (app.idle(), group.commits())[1], "commits when it is revoked")
+            eventually(lambda: app.idle() and group.commits(), "commits when it is revoked")
         finally:
             leaving.set()
         check(app, before)
-        eventually(lambda: (app.idle(), other.done())[1], "the other one has left")
+        eventually(lambda: app.idle() and other.done(), "the other one has left")
         other.result()
     group.produce(10)
     app.take_all()
@@ -628,17 +632,13 @@ class Script:
     def consume(self, count: int) -> list[Message]:
         """Take messages in lists."""
         taken: list[Message] = []
-        eventually(
-            lambda: (
-                taken.extend(
-                    message
-                    for message in self.consumer.consume(count - len(taken), 0.1)
-                    if message.error() is None
-                ),
-                len(taken) == count,
-            )[1],
-            lambda: f"{len(taken)} of {count}",
-        )
+
+        def enough() -> bool:
+            messages = self.consumer.consume(count - len(taken), 0.1)
+            taken.extend(message for message in messages if message.error() is None)
+            return len(taken) == count
+
+        eventually(enough, lambda: f"{len(taken)} of {count}")
         return taken
 
     def commit(self, **given: Any) -> None:
@@ -646,7 +646,7 @@ class Script:
         try:
             self.consumer.commit(asynchronous=False, **given)
         except KafkaException as error:
-            self.errors.append(error.args[0].name())
+            self.errors.append(cause_of(error).name())
 
     def seek(self, offset: int) -> None:
         """Go elsewhere."""
@@ -661,7 +661,7 @@ def _raise_in_the_middle(script: Script) -> None:
     script.seek(3)
 
 
-SCRIPTS: Mapping[str, Callable[[Script], object]] = {
+SCRIPTS: Mapping[str, Callable[[Any], object]] = {
     "poll": lambda its: (its.poll(5), its.commit()),
     "consume": lambda its: (its.consume(5), its.commit()),
     "seek": lambda its: (its.poll(5), its.seek(2), its.commit()),

@@ -234,7 +234,7 @@ def test_other_ways_than_iterating_are_right_or_wide(
     """With one partition the time is its own; with several it is nobody's."""
     for _ in range(200):
         for partition, records in app.poll(dict.fromkeys(range(partitions), 50)).items():
-            for _record in WAYS[way](records):  # type: ignore[operator] # all are callable
+            for _record in WAYS[way](records):
                 app.work(EXPENSIVE if partition.partition else USUAL)
     app.meter.asked()
     for partition, takes in list(enumerate([USUAL, EXPENSIVE]))[:partitions]:

@@ -87,8 +87,8 @@ def test_records_grow_by_no_more_than_offsets(steps: list[tuple[str, ...]]) -> N
             partition.go_to(commits[-1][0] if commits else 0)
         else:
             done = partition.worked_off
-            offset = {"position": partition.position, "done": done, "behind": max(0, done - 7)}
-            commits.append(partition.commit(offset[arguments[0]]))
+            offsets = {"position": partition.position, "done": done, "behind": max(0, done - 7)}
+            commits.append(partition.commit(offsets[arguments[0]]))
     for (offset, records), (later, more) in itertools.pairwise(commits):
         assert records <= more
         assert later < offset or more - records <= later - offset
