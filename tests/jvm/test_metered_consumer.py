@@ -1,6 +1,5 @@
 """Java consumers report their work with all commits that are theirs."""
 
-import random
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -11,115 +10,17 @@ import numpy as np
 import pytest
 from confluent_kafka import Producer
 
-from fairlead.followers.core.meter import Meter
 from fairlead.sandbox import Services
 from fairlead.wire.work_report import SEVERAL_AT_A_TIME, WorkReports, member_hash, read_reports
 from tests.conftest import KafkaTopic
 from tests.jvm.asking import Checks
 from tests.jvm.spring_listener import LISTENER, listen
-from tests.lengths import form
 from tests.waiting import PATIENCE_S, eventually
 
 PARTITIONS: Final = 4
-#: Seconds of a tick in `Metered.java`: a power of two, so that sums are exact.
-TICK_S: Final = 1 / 512
 PROTOCOLS: Final = ("classic", "consumer")
 #: Milliseconds that the application takes for a record, by partition.
 WORK_MS: Final = (8, 1, 1, 2)
-
-
-@dataclass(frozen=True)
-class _Partition:
-    topic: str
-    partition: int
-
-
-@dataclass
-class _Reader:
-    """An application with Python's meter, on a clock of its own."""
-
-    most: int
-    now: float = 0.0
-    open: dict[int, Iterator[Any]] = field(default_factory=dict)
-    old: list[Any] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self.meter = Meter(self.most * TICK_S)
-        self.meter._clock = lambda: self.now * TICK_S  # noqa: SLF001
-        self.meter._created = 0.0  # noqa: SLF001
-
-    def report(self, events: list[list[Any]], member: str) -> list[str]:
-        """Let events happen; returns the text of each report."""
-        reports = []
-        for event in events:
-            match event:
-                case ["advance", ticks]:
-                    self.now += ticks
-                case ["poll", ticks, worked, counts]:
-                    self.meter.asked()
-                    self.meter.waits()
-                    self.now += ticks
-                    self.meter.waited(worked * TICK_S)
-                    batch = {_Partition("t", int(key)): [0] * n for key, n in counts.items()}
-                    self.old.append(self.open)  # a generator that is thrown away ends its iteration
-                    taken = self.meter.took(batch)
-                    self.open = {pair.partition: iter(rows) for pair, rows in taken.items()}
-                case ["next", number]:
-                    next(self.open[number])
-                case ["end", number]:
-                    next(self.open[number], None)
-                case ["report", number, offset, paused]:
-                    report = self.meter.report(("t", number), offset, paused)
-                    reports.append(report.text(member, self.meter.token))
-        return reports
-
-
-def draw(rng: random.Random) -> list[list[Any]]:
-    """Draw polls, iterations (some end early), and commits ahead of the work or behind it."""
-    events: list[list[Any]] = []
-    read = dict.fromkeys(range(3), 0)
-    for _ in range(rng.randint(1, 60)):
-        counts = {key: rng.randint(1, 6) for key in rng.sample(range(3), rng.randint(0, 3))}
-        longest = rng.choice([4, 400])
-        waited = rng.randint(1, longest)
-        events.append(["poll", waited, rng.randint(0, waited), counts])
-        for key, count in counts.items():
-            taken = rng.choice([0, 1, count, count, count])
-            events.append(["advance", rng.randint(1, longest)])
-            for _ in range(taken):
-                events += [["next", key], ["advance", rng.randint(1, longest)]]
-                if rng.random() < 0.05:
-                    events.append(["report", key, max(0, read[key] + rng.randint(-3, 3)), 0])
-            if taken == count:
-                events += [["end", key], ["advance", rng.randint(1, longest)]]
-        for key, count in counts.items():
-            read[key] += count
-            if rng.random() < 0.5:
-                ahead = rng.choice([0, 0, 0, -2, 5])
-                events.append(["report", key, max(0, read[key] + ahead), rng.randint(0, 2)])
-    return events
-
-
-def numbers(reports: list[str]) -> list[list[int]]:
-    """Return the numbers of reports, without the time of day."""
-    found = read_reports([report.encode() for report in reports])
-    assert len(found.place) == len(reports)
-    values: list[list[int]] = found.numbers[:, :-1].tolist()
-    return values
-
-
-def test_java_measures_as_python_does(checks: Checks) -> None:
-    """All numbers and the hash of the member, over random polls, iterations and commits."""
-    rng = random.Random(1)
-    reported = 0
-    for _ in range(form(short=200, long=5000)):
-        most, member = rng.choice([50, 10_000]), rng.choice(["", "orders-1-6f9619ff", "é-1"])
-        events = draw(rng)
-        java = checks.ask("meter", events=events, most=most, member=member)
-        assert numbers(java) == numbers(_Reader(most).report(events, member))
-        assert {report[12:19] for report in java} <= {member_hash(member)}
-        reported += len(java)
-    assert reported > 1000
 
 
 @dataclass(frozen=True)
