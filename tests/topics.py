@@ -8,8 +8,8 @@ from tests.waiting import PATIENCE_S, eventually
 
 #: The request was sent again, and had made the topic before: nobody else uses such a name.
 _MADE = KafkaError.TOPIC_ALREADY_EXISTS
-#: On a busy machine the controller may give up a broker for a moment.
-_FENCED = KafkaError.INVALID_REPLICATION_FACTOR
+#: On a busy machine the controller may give up a broker for a moment, or answer too late.
+_AGAIN = {KafkaError.INVALID_REPLICATION_FACTOR, KafkaError._TIMED_OUT}  # noqa: SLF001 - so librdkafka names its local errors
 
 
 def create_topics(admin: AdminClient, *topics: NewTopic) -> None:
@@ -23,7 +23,7 @@ def _is_made(admin: AdminClient, topic: NewTopic) -> bool:
         admin.create_topics([topic])[topic.topic].result(timeout=PATIENCE_S)
     except KafkaException as error:
         code = kafka_error(error).code()
-        if code not in {_MADE, _FENCED}:
+        if code not in {_MADE, *_AGAIN}:
             raise
         return bool(code == _MADE)
     return True

@@ -24,7 +24,7 @@ from fairlead.surfaces.demo.scenario import DemoGroup
 RECORD = b"fairlead demo record".ljust(100)
 #: What starts a consumer, but for its options.
 WORKER: Final = (sys.executable, "-m", "fairlead.surfaces.demo.worker")
-TIMEOUT_S = 30.0
+TIMEOUT_S = 600.0
 
 
 def create_backlog(bootstrap_servers: str, group: DemoGroup) -> None:

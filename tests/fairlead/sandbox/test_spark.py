@@ -88,8 +88,9 @@ def state_dir(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 @pytest.fixture
-def server(state_dir: Path) -> WarmServer:
-    """Return the module's server."""
+def server(state_dir: Path, monkeypatch: pytest.MonkeyPatch) -> WarmServer:
+    """Return the module's server, which may take its time to answer on a busy machine."""
+    monkeypatch.setattr(session, "ANSWERS_WITHIN_S", PATIENCE_S)
     found = SparkServer(state_dir, AUTO).running()
     assert found is not None
     return found
