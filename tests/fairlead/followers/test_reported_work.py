@@ -41,6 +41,10 @@ SESSION_MS, NEVER_MS, SOON_MS = 60_000, 1_700_000, 100
 MINE: Final = "mine"
 
 
+#: Each partition's committed offset and metadata.
+Commits = dict[int, tuple[int, bytes]]
+
+
 @dataclass
 class Group:
     """A group that reads a topic of two partitions, and what the broker knows of it."""
@@ -63,7 +67,7 @@ class Group:
             self.ends[partition] += count
         assert producer.flush(PATIENCE_S) == 0
 
-    def commits(self) -> dict[int, tuple[int, bytes]]:
+    def commits(self) -> Commits:
         """Return each partition's committed offset and metadata."""
         found = fetch_commits(self.admin, [self.name], PATIENCE_S).values[self.name]
         if self.topic not in found:
@@ -387,21 +391,26 @@ EACH_TAKE = pytest.mark.parametrize(
 )
 
 
-def reports(group: Group, owners: set[str]) -> dict[int, WorkReport]:
+def reports(commits: Commits, owners: set[str]) -> dict[int, WorkReport]:
     """Return each partition's report; all are of present members."""
-    commits = group.commits()
     found = read_reports([commits[partition][1] for partition in PARTITIONS])
     assert found.place.tolist() == [*PARTITIONS], commits
     assert {*found.owners.tolist()} <= owners
     return {at: WorkReport(*row) for at, row in enumerate(found.numbers.tolist())}
 
 
-def check(app: Application, owners: set[str], *, all_records: bool = True) -> None:
+def check(
+    app: Application,
+    owners: set[str],
+    commits: Commits | None = None,
+    *,
+    all_records: bool = True,
+) -> None:
     """Compare what is reported with what the application measured itself."""
-    commits = app.group.commits()
+    commits = commits or app.group.commits()
     assert {partition: offset for partition, (offset, _) in commits.items()} == app.group.ends
     elapsed_ms = (time.perf_counter() - app.began) * 1e3
-    for partition, report in reports(app.group, owners).items():
+    for partition, report in reports(commits, owners).items():
         assert 0 < report.records <= app.handled[partition]
         assert report.busy_ms <= report.handler_ms + 1
         assert report.handler_ms + report.waiting_ms <= report.elapsed_ms + 2 <= elapsed_ms + 3
@@ -453,7 +462,12 @@ def test_commits_on_revocation_and_close_carry_reports(
     app.take_all()
     before = group.members()
     assert group.commits() == {}
-    leaving = threading.Event()
+    leaving, committed = threading.Event(), Commits()
+
+    def commits_when_revoked() -> bool:
+        app.idle()
+        committed.update(group.commits())  # before the other one commits, too
+        return bool(committed)
 
     def take_part() -> None:
         other = kind(group, kind.takes[0], NEVER_MS)
@@ -464,10 +478,10 @@ def test_commits_on_revocation_and_close_carry_reports(
     with ThreadPoolExecutor(1) as pool:
         other = pool.submit(take_part)
         try:
-            eventually(lambda: app.idle() and group.commits(), "commits when it is revoked")
+            eventually(commits_when_revoked, "commits when it is revoked")
         finally:
             leaving.set()
-        check(app, before)
+        check(app, before, committed)
         eventually(lambda: app.idle() and other.done(), "the other one has left")
         other.result()
     group.produce(10)
@@ -744,6 +758,6 @@ def test_offsets_that_an_application_gives_in_on_assign_hold(group: Group) -> No
     app.handled.update(dict.fromkeys(PARTITIONS, 15))
     app.take_all()
     app.commit("commit")
-    found = reports(group, group.members())
+    found = reports(group.commits(), group.members())
     assert {report.records for report in found.values()} == {5}
     app.close()
