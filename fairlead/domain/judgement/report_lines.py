@@ -39,7 +39,7 @@ def reports_of(
     InvalidProblemError
         The message says which value cannot be read.
     """
-    if not any(snapshot.get("reports") for snapshot in snapshots):
+    if not members or not any(snapshot.get("reports") for snapshot in snapshots):
         return None
     size, wide = (len(snapshots), layout.partition_total), (len(snapshots), members)
     of_partition = {name: np.full(size, np.nan) for name in _OF_PARTITION.values()}

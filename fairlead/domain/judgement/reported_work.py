@@ -128,10 +128,11 @@ class MeasuredWork:
     ignored: int
 
     def share(self, partition: int, member: int) -> float:
-        """Return the share of a consumer's time that records of a partition took."""
+        """Return the share of a consumer's time that a partition's records took; NaN: not known."""
         mine = (self.partition == partition) & (self.member == member)
-        elapsed_s = self.busy_s[member] / max(self.busy[member], 1e-9)
-        return float(self.seconds[mine].sum() / max(elapsed_s, 1e-9))
+        if not self.busy[member] > 0:
+            return np.nan
+        return float(self.seconds[mine].sum() / self.busy_s[member] * self.busy[member])
 
     @cached_property
     def known(self) -> Mask:

@@ -45,10 +45,11 @@ def work_sentences(work: MeasuredWork, costs: Costs, problem: Problem) -> list[s
     for place in named[:_NAMED]:
         owner = int(problem.owner[place])
         share = work.share(place, owner)
+        of_time = f": {share:.0%} of {problem.members[owner]}'s time" if np.isfinite(share) else ""
         said.append(
             f"A record of {'{}-{}'.format(*problem.partition_name(place))} takes "
-            f"{milliseconds(seconds[place])}, {costs.value[place]:.2g} times as long as usual: "
-            f"{share:.0%} of {problem.members[owner]}'s time."
+            f"{milliseconds(seconds[place])}, {costs.value[place]:.2g} times as long as usual"
+            f"{of_time}."
         )
     if len(named) > _NAMED:
         said.append(f"So do those of {plural(len(named) - _NAMED, 'other partition')}.")

@@ -225,6 +225,27 @@ def test_a_restart_and_a_former_owner_say_nothing_of_the_present() -> None:
     assert "impossible" not in answer_question(line)["evidence"]
 
 
+def test_how_busy_a_consumer_with_paused_partitions_is_nobody_knows() -> None:
+    """It works beside its calls: what records take it is said, and no share of its time."""
+    line = Team(**UNEVEN).line(4)  # type: ignore[arg-type]
+    for number in range(4):
+        for row in reports(line, number)["consumers"].values():
+            row["paused"] = 2
+    evidence = answer_question(line)["evidence"]
+    assert "of t-9 takes 12 ms" in evidence
+    assert "%" not in evidence
+
+
+def test_a_group_without_members_has_reports_of_nobody() -> None:
+    """Reports stay with the offsets when all consumers have left."""
+    line = Team().line(4) | {"members": {}}
+    for snapshot in line["snapshots"]:
+        snapshot["owners"] = {}
+    answer = answer_question(line)
+    assert answer["seconds_per_record"]["t"] == [None] * 18
+    assert answer["outcome"] == "no change"
+
+
 def test_records_of_strangers_are_left_out() -> None:
     """Reports of consumers that are no members: of none of them is anything known."""
     line = Team(utilisation=0.6).line(4)
