@@ -171,14 +171,15 @@ def _await_plain(handler: Handler = None) -> float:
 
 
 def _await_metered(handler: Handler = None) -> float:
-    consumer: Any = SimpleNamespace(_meter=Meter(MAX_S), _taker=lambda: None)
+    consumer: Any = SimpleNamespace(_taker=lambda: None)
+    meter = Meter(MAX_S)
     await_timed = aiokafka.PlanConsumer._timed  # noqa: SLF001 - what is measured
 
     async def run(count: int, handler: Handler) -> None:
         records = iter(MADE)
         for _ in range(count):
-            record = await await_timed(consumer, _next(records))
-            consumer._meter.took_one((record.topic, record.partition), record.offset)  # noqa: SLF001 - as above
+            record = await await_timed(consumer, meter, _next(records))
+            meter.took_one((record.topic, record.partition), record.offset)
             if handler is not None:
                 handler()
 

@@ -41,7 +41,7 @@ class Findings:
         What a record of a partition takes, where that is known: topic to partition to low, value
         and high.
     reported
-        What consumers reported, as `MeasuredWork.row` returns it; empty if they reported nothing.
+        Reported work as JSON, by `MeasuredWork.row`; empty if there is none.
     capacities
         Member to what is known of its speed now; replaces what was known before.
     seen

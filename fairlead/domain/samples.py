@@ -75,7 +75,7 @@ COLUMNS: Final = (
     Column("racks", pa.list_(_TEXTS), "sets of racks to fetch from; null: nothing is known"),
     Column("rack_set", _NUMBERS, "place in `racks` for each partition; -1: not known"),
     Column("log_bytes", _OFFSETS, "size of each partition's log in bytes; -1: not known"),
-    Column("reporter", _NUMBERS, "index in `members` of who reports its work on it; -1: nobody"),
+    Column("reporter", _NUMBERS, "index in `members` of the consumer that reported; -1: no report"),
     Column("report_records", _OFFSETS, "records of each partition that the reporter took"),
     Column("report_busy_ms", _OFFSETS, "milliseconds that it spent on these records"),
     Column("report_squares_ms2", _OFFSETS, "sum of the squares of the milliseconds per record"),
@@ -89,11 +89,11 @@ COLUMNS: Final = (
     Column("subscriptions", pa.list_(_TEXTS), "topics that each member subscribes to"),
     Column("tokens", _TEXTS, "changes when a member restarts; null: it reports no work"),
     Column("elapsed_ms", _OFFSETS, "milliseconds since each member was created; -1: no report"),
-    Column("waiting_ms", _OFFSETS, "milliseconds of these that it waited for records"),
+    Column("waiting_ms", _OFFSETS, "milliseconds of these in which it waited for records"),
     Column("handler_ms", _OFFSETS, "milliseconds of these in the application's code"),
     Column("calls", _OFFSETS, "calls of each member that returned records"),
-    Column("paused", _OFFSETS, "partitions that it has paused; 46655: it takes records in tasks"),
-    Column("reported_at_ms", _OFFSETS, "when it reported, by its clock; milliseconds since 1970"),
+    Column("paused", _OFFSETS, "number of paused partitions; 46655: several tasks take records"),
+    Column("reported_at_ms", _OFFSETS, "time of the report by its clock; milliseconds since 1970"),
 )
 """All columns. Lists with a value per partition are ordered by topic."""
 SAMPLES: Final = pa.schema([(column.name, column.kind) for column in COLUMNS])

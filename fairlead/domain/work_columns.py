@@ -1,8 +1,7 @@
-"""The columns of a sample that hold what consumers report of their work.
+"""The columns of samples with reports of work.
 
-Belongs here: finding reports among the metadata of commits, and reading the columns again. Does
-not: the text of a report (`fairlead.wire.work_report`), nor what reports come to
-(`fairlead.domain.judgement.reported_work`).
+Belongs here: filling the columns from the metadata of commits. Does not: the text of a report
+(`fairlead.wire.work_report`), nor computing figures (`fairlead.domain.judgement.reported_work`).
 """
 
 from collections import Counter
@@ -19,9 +18,9 @@ from fairlead.wire.work_report import NUMBERS, member_hash, read_reports
 
 Int64 = npt.NDArray[np.int64]
 
-#: Columns with a value per partition, and the field of `WorkReport`.
+#: Columns with a value per partition, and the position of the value in `WorkReport`.
 OF_PARTITIONS: Final = {"report_records": 4, "report_busy_ms": 5, "report_squares_ms2": 6}
-#: Columns with a value per member, and the field of `WorkReport`.
+#: Columns with a value per member, and the position of the value in `WorkReport`.
 OF_MEMBERS: Final = {
     "elapsed_ms": 0,
     "waiting_ms": 1,
@@ -40,16 +39,16 @@ def work_columns(
     by_partition: Int64,
     committed: Mapping[str, CommittedOffsets],
 ) -> dict[str, pa.Array]:
-    """Return the columns of work; null for groups of which no present member reports.
+    """Return the columns; null for groups without a reporting member.
 
     Parameters
     ----------
     groups
         G groups, in the order of the sample's rows.
     blocks, starts
-        A group's topic, and the first partition of each, int64 of shape (B + 1,).
+        Pairs of a group and a topic; first partition of each pair, int64 of shape (B + 1,).
     by_partition
-        The first partition of each group, int64 of shape (G + 1,).
+        First partition of each group, int64 of shape (G + 1,).
     committed
         Group to its commits.
     """
@@ -75,7 +74,7 @@ def work_columns(
     reporter[place] = member
     of_partition = np.zeros((total, NUMBERS), np.int64)
     of_partition[place] = numbers
-    # Of a member's reports the newest holds for the member.
+    # The newest report of a member has its present counters.
     newest = np.argsort(numbers[:, _ELAPSED], kind="stable")
     whose = member_starts[group_of] + member
     of_member = np.full((int(member_starts[-1]), NUMBERS), -1, np.int64)
@@ -106,7 +105,7 @@ def work_columns(
 def _writers(
     groups: Sequence[GroupDescription], group_of: Int64, owners: npt.NDArray[np.str_]
 ) -> npt.NDArray[np.int32]:
-    """Return who wrote each report: an index into the members of its group; -1: none of these."""
+    """Return the author of each report as an index into its group's members; -1: no member."""
     member = np.full(group_of.size, -1, np.int32)
     numbers, firsts = np.unique(group_of, return_index=True)  # they ascend
     bounds = pairwise([*firsts.tolist(), group_of.size])

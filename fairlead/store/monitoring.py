@@ -25,7 +25,7 @@ SEEN_WITHIN: Final = timedelta(days=8)
 LOOKED_WITHIN: Final = timedelta(minutes=15)
 #: Looks are missing if the last one is so many intervals old: one failed, and one was slow.
 INTERVALS: Final = 3
-#: Partitions with a metric of their own: those whose records take longest.
+#: Maximum number of partitions with a metric, those with the slowest records.
 _MOST_PARTITIONS: Final = 10_000
 #: A decision is dated when its transaction begins; by then every such transaction has ended.
 _SETTLED: Final = timedelta(minutes=15)

@@ -1,16 +1,16 @@
-"""A report of work: what a consumer writes into the metadata of the offsets that it commits.
+"""A report of work: the text that a consumer writes into the metadata of a committed offset.
 
-Belongs here: the text, how it is written and read. Does not: measuring (`followers.core.meter`),
-nor what follows from reports (`fairlead.domain`).
+Belongs here: writing and reading the text. Does not: measuring (`followers.core.meter`), nor using
+reports (`fairlead.domain`).
 
-The text is ASCII. Its numbers are in base 36 and padded with zeros to a fixed width, so that the
-reports of a whole cluster can be read as one array::
+The text is ASCII. Numbers are in base 36, with leading zeros to a fixed width, so that the reports
+of a whole cluster can be read as one array::
 
-    fairlead1 c=116kywwk3f9q2 e=00002s0g w=000027ps h=000000bg k=00001a n=0000019m b=000006fs \
-q=00000h3w00 p=000 t=mih2c0a8
+    fairlead1 c=116kywwk3f9q2 e=0002s000 w=0001uo00 h=0000vz8g k=000019u n=0000019m b=000006fu \
+q=0000001iv0 p=000 t=mm8ewu2k
 
-`c` is the hash of the member id, then the token. Counters grow for as long as the consumer lives.
-A reader uses their differences between samples.
+`c` is the hash of the member id, then the token. Counters grow until the consumer ends; the planner
+uses the differences between samples.
 """
 
 import zlib
@@ -21,16 +21,16 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-#: How a report begins.
+#: Start of every report.
 PREFIX: Final = "fairlead1 c="
 _HASH: Final = 7
 TOKEN_LENGTH: Final = 6
-#: The numbers in the order of `WorkReport`, and how many digits each has.
+#: Name and number of digits of each number, in the order of `WorkReport`.
 _WIDTHS: Final = {"e": 8, "w": 8, "h": 8, "k": 7, "n": 8, "b": 8, "q": 10, "p": 3, "t": 8}
 NUMBERS: Final = len(_WIDTHS)
-#: In the place of paused partitions: the application takes records in several tasks or threads.
+#: Reported as `paused` if the application takes records in several tasks or threads.
 SEVERAL_AT_A_TIME: Final = 36**3 - 1
-#: The largest numbers, from which a counter cannot grow; -1: allowed.
+#: Largest value of each counter, which is not exact; -1: no counter.
 _LARGEST: Final = np.array([-1 if name == "p" else 36**w - 1 for name, w in _WIDTHS.items()])
 _DIGITS: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
 _NO_DIGIT: Final = 255
@@ -43,28 +43,28 @@ _TEMPLATE: Final = (
 
 @dataclass(frozen=True)
 class WorkReport:
-    """What a consumer reports with the committed offset of one partition.
+    """A consumer's report with the committed offset of one partition.
 
     Parameters
     ----------
     elapsed_ms
         Milliseconds since the consumer was created.
     waiting_ms
-        Milliseconds of these in calls that found nothing to return at once.
+        Milliseconds of `elapsed_ms` in which the consumer waited for records.
     handler_ms
-        Milliseconds of these in the application's code, between two calls.
+        Milliseconds of `elapsed_ms` in the application, between two calls of the client.
     calls
         Calls that returned records.
     records
-        Records of the partition that the application took.
+        Records of the partition.
     busy_ms
-        Milliseconds that the application spent on these records.
+        Milliseconds in which the application processed these records.
     busy_squares_ms2
         Sum of the squares of the milliseconds for each record.
     paused
-        Partitions that the consumer has paused; or `SEVERAL_AT_A_TIME`.
+        Number of paused partitions; or `SEVERAL_AT_A_TIME`.
     at_ms
-        When the report was written, by the consumer's clock: milliseconds since the epoch.
+        Time of the report by the consumer's clock, in milliseconds since the epoch.
     """
 
     elapsed_ms: int
@@ -78,14 +78,20 @@ class WorkReport:
     at_ms: int
 
     def text(self, member_id: str, token: str) -> str:
-        """Return the report as it is committed.
+        """Return the text of the report.
 
         Parameters
         ----------
         member_id
-            Of the consumer, from its coordinator.
+            The consumer's member id.
         token
-            `TOKEN_LENGTH` digits of base 36, chosen at random when the consumer was created.
+            `TOKEN_LENGTH` random digits of base 36, constant while the consumer lives.
+
+        Examples
+        --------
+        >>> report = WorkReport(60_000, 45_000, 14_900, 1_650, 1_642, 8_346, 71_100, 0, 2**41)
+        >>> report.text("orders-1-6f9619ff", "k3f9q2")[:58]
+        'fairlead1 c=116kywwk3f9q2 e=00001aao w=00000yq0 h=00000bhw'
         """
         numbers = zip(_WIDTHS.items(), astuple(self), strict=True)
         fields = "".join(f" {name}={base36(number, width)}" for (name, width), number in numbers)
@@ -93,7 +99,7 @@ class WorkReport:
 
 
 def member_hash(member_id: str) -> str:
-    """Return the hash by which reports name a member.
+    """Return the hash of a member id in reports.
 
     Examples
     --------
@@ -104,7 +110,7 @@ def member_hash(member_id: str) -> str:
 
 
 def base36(number: int, width: int) -> str:
-    """Write a number with so many digits 0 to 9 and a to z; one that is too large as the largest.
+    """Write a number in base 36 with `width` digits; a number that is too large becomes z...z.
 
     Examples
     --------
@@ -122,18 +128,18 @@ def base36(number: int, width: int) -> str:
 
 @dataclass(frozen=True, eq=False)
 class WorkReports:
-    """The reports among the metadata of many offsets.
+    """R reports found in the metadata of many offsets.
 
     Parameters
     ----------
     place
-        int64 of shape (R,): ascending, which metadata each report was found in.
+        Index of each report's metadata, ascending, int64 of shape (R,).
     owners
-        Text of shape (R,): the hash of the member id.
+        Hashes of the member ids, strings of shape (R,).
     tokens
-        Text of shape (R,).
+        Strings of shape (R,).
     numbers
-        int64 of shape (R, NUMBERS): the fields of `WorkReport`, in their order.
+        The fields of `WorkReport`, in their order, int64 of shape (R, NUMBERS).
     """
 
     place: npt.NDArray[np.int64]
@@ -143,14 +149,14 @@ class WorkReports:
 
 
 def read_reports(metadata: Sequence[bytes]) -> WorkReports:
-    """Find the reports among metadata, which anybody may have written.
+    """Return the valid reports in metadata; ignore everything else.
 
-    Reports with a counter at its largest value are left out: it grows no more.
+    A report is ignored if a counter has its largest value, because it cannot grow any more.
 
     Parameters
     ----------
     metadata
-        Of P partitions. A NUL byte may end a report.
+        Metadata of committed offsets, by any client. A report may end with a NUL byte.
     """
     size = len(_TEMPLATE)
     place = np.array(

@@ -205,19 +205,19 @@ SELECT group_id, consumer.key AS member, consumer.value::double precision AS bus
 FROM fairlead_raw.group_diagnosis, jsonb_each_text(reported -> 'consumers') consumer
 WHERE until IS NULL;
 
-COMMENT ON VIEW fairlead.consumer_work IS 'Consumers that report their work, in the last hour.';
+COMMENT ON VIEW fairlead.consumer_work IS 'Busy shares of consumers that report their work, over the last hour.';
 COMMENT ON COLUMN fairlead.consumer_work.member IS 'The consumer.';
 COMMENT ON COLUMN fairlead.consumer_work.busy IS
-    'Share of its time in which it did not wait for records; null: not known.';
+    'Share of its time in which the consumer did not wait for records; null: unknown.';
 
 
 CREATE VIEW fairlead.partition_work AS
 SELECT lag.group_id, lag.topic, lag.partition, lag.member, lag.arrival_rate,
        coalesce(told.cost, 1) AS cost, told.cost IS NOT NULL AS known,
        fairlead_raw.work(lag.arrival_rate, told.cost) AS work,
-       (told_by_owner.seconds ->> 1)::double precision AS seconds_per_record,
-       (told_by_owner.seconds ->> 0)::double precision AS seconds_low,
-       (told_by_owner.seconds ->> 2)::double precision AS seconds_high, lag.snapshot_at
+       (owner_report.seconds ->> 1)::double precision AS seconds_per_record,
+       (owner_report.seconds ->> 0)::double precision AS seconds_low,
+       (owner_report.seconds ->> 2)::double precision AS seconds_high, lag.snapshot_at
 FROM fairlead_raw.consumer_group
 CROSS JOIN LATERAL (
     SELECT max(snapshot_at) AS at FROM fairlead_raw.lag_snapshot newest
@@ -232,7 +232,7 @@ LEFT JOIN LATERAL (
     SELECT reported -> 'partitions' -> lag.topic -> lag.partition::text AS seconds
     FROM fairlead_raw.group_diagnosis
     WHERE group_diagnosis.group_id = lag.group_id AND until IS NULL
-) told_by_owner ON true;
+) owner_report ON true;
 
 COMMENT ON VIEW fairlead.partition_work IS
     'What each partition takes of its owner, as the last planning run measured arrivals.';
@@ -241,9 +241,9 @@ COMMENT ON COLUMN fairlead.partition_work.cost IS
 COMMENT ON COLUMN fairlead.partition_work.known IS 'Whether that is known; else it is assumed to be 1.';
 COMMENT ON COLUMN fairlead.partition_work.work IS 'Arrival rate times cost.';
 COMMENT ON COLUMN fairlead.partition_work.seconds_per_record IS
-    'What a record takes its owner, as that reports; null: not reported, or not known.';
-COMMENT ON COLUMN fairlead.partition_work.seconds_low IS 'At least so many, nine times in ten.';
-COMMENT ON COLUMN fairlead.partition_work.seconds_high IS 'At most so many, nine times in ten.';
+    'Seconds per record, as reported by the owner; null: unknown.';
+COMMENT ON COLUMN fairlead.partition_work.seconds_low IS 'Lower end of the 90 % interval of seconds_per_record.';
+COMMENT ON COLUMN fairlead.partition_work.seconds_high IS 'Upper end of the 90 % interval of seconds_per_record.';
 
 
 CREATE VIEW fairlead.diagnosis_history AS

@@ -1,5 +1,6 @@
 """Java consumers report their work with all commits that are theirs."""
 
+import random
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -15,12 +16,61 @@ from fairlead.wire.work_report import SEVERAL_AT_A_TIME, WorkReports, member_has
 from tests.conftest import KafkaTopic
 from tests.jvm.asking import Checks
 from tests.jvm.spring_listener import LISTENER, listen
+from tests.lengths import form
 from tests.waiting import PATIENCE_S, eventually
 
 PARTITIONS: Final = 4
 PROTOCOLS: Final = ("classic", "consumer")
 #: Milliseconds that the application takes for a record, by partition.
 WORK_MS: Final = (8, 1, 1, 2)
+
+
+def draw(rng: random.Random) -> list[list[Any]]:
+    """Draw polls, iterations (some end early), and commits ahead of the work or behind it."""
+    events: list[list[Any]] = []
+    read = dict.fromkeys(range(3), 0)
+    for _ in range(rng.randint(1, 60)):
+        counts = {key: rng.randint(1, 6) for key in rng.sample(range(3), rng.randint(0, 3))}
+        longest = rng.choice([4, 400])
+        waited = rng.randint(1, longest)
+        events.append(["poll", waited, rng.randint(0, waited), counts])
+        for key, count in counts.items():
+            taken = rng.choice([0, 1, count, count, count])
+            events.append(["advance", rng.randint(1, longest)])
+            for _ in range(taken):
+                events += [["next", key], ["advance", rng.randint(1, longest)]]
+                if rng.random() < 0.05:
+                    events.append(["report", key, max(0, read[key] + rng.randint(-3, 3)), 0])
+            if taken == count:
+                events += [["end", key], ["advance", rng.randint(1, longest)]]
+        for key, count in counts.items():
+            read[key] += count
+            if rng.random() < 0.5:
+                ahead = rng.choice([0, 0, 0, -2, 5])
+                events.append(["report", key, max(0, read[key] + ahead), rng.randint(0, 2)])
+    return events
+
+
+def test_reported_records_never_outgrow_committed_offsets(checks: Checks) -> None:
+    """The planner ignores a report that counts more; counters never decrease."""
+    rng = random.Random(1)
+    compared = 0
+    for _ in range(form(short=200, long=5000)):
+        events = draw(rng)
+        texts = checks.ask("meter", events=events, most=10_000, member="orders-1")
+        found = read_reports([text.encode() for text in texts])
+        assert len(found.place) == len(texts)
+        commits = [event for event in events if event[0] == "report"]
+        before: dict[int, tuple[int, Any]] = {}
+        for (_, partition, offset, _), numbers in zip(commits, found.numbers, strict=True):
+            if partition in before:
+                last, counters = before[partition]
+                assert (numbers[4:7] >= counters[4:7]).all()
+                if offset >= last:
+                    assert numbers[4] - counters[4] <= offset - last
+                    compared += 1
+            before[partition] = offset, numbers
+    assert compared > 1000
 
 
 @dataclass(frozen=True)

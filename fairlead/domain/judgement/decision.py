@@ -107,7 +107,7 @@ class Question:
     record_bytes
         Bytes of a record on average, float64 of shape (P,); NaN, or None: not known.
     reports
-        What consumers reported, of the same samples as `looks`; None: nothing.
+        Reports of work in `looks`; None: there are none.
     seen
         What the looks say, where they were seen beside those of others; None: they are seen when
         the question is asked.
@@ -169,7 +169,7 @@ class Judgement:
     traffic
         Between racks; None: there can be none, or it does not count.
     work
-        What consumers reported in the last hour; None: nothing.
+        Reported work of the last hour; None: there is none.
     """
 
     outcome: Outcome
@@ -202,7 +202,7 @@ class Judgement:
         return 0 if self.chosen is None else self.chosen.moved
 
     def reported(self, problem: Problem) -> dict[str, Any]:
-        """Return what consumers reported, as `MeasuredWork.row`; empty if they reported nothing."""
+        """Return the reported work as JSON, by `MeasuredWork.row`; empty if there is none."""
         return {} if self.work is None else self.work.row(problem)
 
     @property
@@ -431,16 +431,16 @@ class State:
 
     @cached_property
     def work(self) -> MeasuredWork | None:
-        """What consumers reported in the last hour; None: nothing."""
+        """Reported work of the last hour; None: there is none."""
         reports, looks = self.question.reports, self.question.looks
         if reports is None or len(looks) == 1:
             return None
-        first = len(looks) - len(looks.last(HISTORY_S, LEAST_LOOKS))
-        return reported_work(reports.since(first), looks.last(HISTORY_S, LEAST_LOOKS))
+        recent = looks.last(HISTORY_S, LEAST_LOOKS)
+        return reported_work(reports.since(len(looks) - len(recent)), recent)
 
     @cached_property
     def inferred(self) -> list[Equation]:
-        """The equations of members that do not report."""
+        """Equations of members that do not report."""
         if self.work is None:
             return self.equations
         reporting = {self.looks.members[place] for place in self.work.member[self.work.known]}
@@ -448,7 +448,7 @@ class State:
 
     @cached_property
     def cost_equations(self) -> list[Equation]:
-        """What costs are estimated from: reports, and what was inferred of other consumers."""
+        """Equations from reports, and inferred equations of other members."""
         reported = [] if self.work is None else self.work.equations(self.looks.members)
         return [*self.inferred, *reported]
 
@@ -480,7 +480,7 @@ class State:
         return remembered(self._at_cost(before, divide=False), found, looks.now)
 
     def _reported_capacities(self) -> dict[str, Capacity]:
-        """Return the speeds that follow from reports, in records of the usual kind."""
+        """Return capacities from reports, in usual records a second."""
         if self.work is None:
             return {}
         per_s = self.work.speeds(self.costs.value)

@@ -280,7 +280,7 @@ def _answer(judgement: Judgement, question: Question) -> dict[str, Any]:
 
 
 def _seconds(judgement: Judgement, problem: Problem) -> dict[str, list[list[float] | None]]:
-    """Return the seconds that a record takes on its present owner, by partition; None: unknown."""
+    """Return seconds per record on the present owner, by partition; None: unknown."""
     none = np.full((problem.partition_total, 3), np.nan)
     work = judgement.work
     return _by_partition(none if work is None else work.seconds_per_record(problem.owner), problem)

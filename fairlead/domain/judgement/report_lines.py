@@ -1,7 +1,7 @@
-"""The reports of work in a question's snapshots, as arrays.
+"""Parse the reports of work in a line of `fairlead decide`.
 
-Belongs here: checking what a line says of reports. Does not: the rest of a line (`lines`), nor
-whether a report is possible (`reported_work`).
+Belongs here: the format of reports. Does not: the rest of a line (`lines`), nor ignoring impossible
+reports (`reported_work`).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,34 +16,34 @@ from fairlead.domain.judgement.memory_json import moment
 from fairlead.domain.judgement.reported_work import ReportSeries
 
 _OF_PARTITION: Final = {"records": "records", "busy_s": "busy_s", "busy_squares_s2": "squares_s2"}
-_OF_CONSUMER: Final = ("elapsed_s", "waiting_s", "handler_s", "calls")
+_OF_CONSUMER: Final = ("elapsed_s", "waiting_s", "handler_s")
 _KEYS: Final = frozenset({"partitions", "consumers"})
-_CONSUMER_KEYS: Final = frozenset({"token", *_OF_CONSUMER, "paused", "at"})
+_CONSUMER_KEYS: Final = frozenset({"token", *_OF_CONSUMER, "calls", "paused", "at"})
 _PARTITION_KEYS: Final = frozenset({"consumer", *_OF_PARTITION})
 
 
 def reports_of(
     snapshots: Sequence[Mapping[str, Any]], layout: Problem, members: int
 ) -> ReportSeries | None:
-    """Return the reports in snapshots; None: there are none.
+    """Return the reports in snapshots; None if no snapshot has any.
 
     Parameters
     ----------
     layout
-        Partitions and present members. Reports of others are left out.
+        Partitions and present members. Reports of other consumers are ignored.
     members
-        How many members `Looks` has; the present ones are the first.
+        Number of members in `Looks`; the present members come first.
 
     Raises
     ------
     InvalidProblemError
-        The message says which value cannot be read.
+        A value has the wrong type; the message names it.
     """
     if not members or not any(snapshot.get("reports") for snapshot in snapshots):
         return None
     size, wide = (len(snapshots), layout.partition_total), (len(snapshots), members)
     of_partition = {name: np.full(size, np.nan) for name in _OF_PARTITION.values()}
-    of_consumer = {name: np.full(wide, np.nan) for name in (*_OF_CONSUMER, "paused", "at")}
+    of_consumer = {name: np.full(wide, np.nan) for name in (*_OF_CONSUMER, "paused")}
     by, token = np.full(size, NONE, np.int32), np.full(wide, NONE, np.int64)
     numbers = {name: number for number, name in enumerate(layout.members)}
     tokens: dict[tuple[int, str], int] = {}
@@ -57,10 +57,11 @@ def reports_of(
             check_keys(an_object(row, at), _CONSUMER_KEYS, required=("token", "at"), where=f"{at}.")
             if not isinstance(row["token"], str):
                 raise InvalidProblemError(f"{at}.token: {shown(row['token'])} is no text")
+            moment(row["at"], f"{at}.at")
+            _number(row.get("calls"), f"{at}.calls")
             if who is None:
                 continue
             token[snapshot_number, who] = tokens.setdefault((who, row["token"]), len(tokens))
-            of_consumer["at"][snapshot_number, who] = moment(row["at"], f"{at}.at")
             for key in _OF_CONSUMER:
                 of_consumer[key][snapshot_number, who] = _number(row.get(key), f"{at}.{key}")
             of_consumer["paused"][snapshot_number, who] = _number(
@@ -78,7 +79,7 @@ def reports_of(
 def _rows(
     topics: Mapping[str, Any], layout: Problem, where: str
 ) -> Iterator[tuple[int, Mapping[str, Any], str]]:
-    """Yield the reports of partitions that exist: index, report, and its place in the line."""
+    """Yield index, report and name of each existing partition with a report."""
     for number, topic in enumerate(layout.topics):
         rows, first = topics.get(topic) or [], int(layout.topic_offsets[number])
         if not isinstance(rows, list):

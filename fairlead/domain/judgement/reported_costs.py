@@ -1,12 +1,12 @@
-"""What records of each partition take in a group whose consumers all report it.
+"""Costs of records in a group whose consumers all report their work.
 
-Belongs here: telling slow consumers from expensive partitions. Does not: what is reported
-(`reported_work`), nor groups of which only some consumers report (`cost_solver`).
+Belongs here: distinguishing slow consumers from expensive partitions. Does not: reports
+(`reported_work`), nor groups in which only some consumers report (`cost_solver`).
 
-The logarithm of seconds per record is the sum of what is usual, of the topic, of the partition, and
-of the consumer. Most topics, partitions and consumers are usual, and few deviate, but those much:
-these are the priors of `cost_solver`. With one consumer for each partition the most likely values
-are weighted means, computed in turns.
+The logarithm of the seconds per record is modelled as a usual value plus deviations of the topic,
+the partition and the consumer. Most deviations are small and a few are large: the priors are those
+of `cost_solver`. If each partition has one consumer, the most likely deviations are weighted means,
+computed alternately for topics and consumers.
 """
 
 from typing import Final
@@ -36,16 +36,16 @@ _NEAR: Final = 1e-3
 def reported_costs(
     work: MeasuredWork, topic_of: npt.NDArray[np.integer], rates: Float64
 ) -> Costs | None:
-    """Return what records take; None: some partition has been read by several consumers.
+    """Return the costs of P partitions; None if several consumers have read the same partition.
 
     Parameters
     ----------
     work
-        What consumers reported of P partitions.
+        Reported work.
     topic_of
-        Each partition's topic, an integer of shape (P,).
+        Topic of each partition, an integer of shape (P,).
     rates
-        Arrivals, records a second, float64 of shape (P,): what is usual is what most records take.
+        Arrivals in records a second, float64 of shape (P,); weights of the usual cost.
     """
     partition, member = work.partition[work.known], work.member[work.known]
     costs = Costs(np.ones(topic_of.size), np.ones(topic_of.size), np.full(topic_of.size, np.inf))
@@ -79,16 +79,16 @@ def reported_costs(
 def _means(
     values: Float64, weights: Float64, kind: Places, before: Float64, spread: float
 ) -> tuple[Float64, Float64]:
-    """Return the most likely deviation of each kind, and its variance without any prior.
+    """Return the most likely deviation of each topic or consumer, and its variance without a prior.
 
     Parameters
     ----------
     values, weights, kind
-        Of K pairs: what is to be explained, how much it counts, and the index of its kind.
+        Deviation, weight, and topic or consumer of K pairs.
     before
-        The deviations of the turn before: what deviates much is drawn to 0 the less.
+        The deviations from the last round: the prior is weaker for large ones.
     spread
-        Standard deviation of usual kinds.
+        Standard deviation of the prior.
     """
     total = np.bincount(kind, weights, before.size)
     prior = 1.0 / (spread**2 + before**2 / FREEDOM)

@@ -1,13 +1,11 @@
-"""What consumers report of their work: seconds per record, and how busy they are.
+"""Seconds per record and busy shares of consumers, from their reports of work.
 
-Belongs here: figures from differences of reported counters, and which differences count. Does not:
-reading reports (`fairlead.domain.work_columns`), nor what partitions cost relative to each other
-(`cost_equations`).
+Belongs here: checking and adding up differences between samples of reported counters. Does not:
+reading reports (`fairlead.domain.work_columns`), nor comparing partitions (`reported_costs`).
 
-Counters grow for as long as a consumer lives. The difference between two samples counts if the same
-consumer, with the same token, wrote both reports, and if it is possible: not negative, no more
-records than the committed offset advanced, and no more seconds than went by. Whoever may commit for
-a group may write reports, too: what is impossible is left out, sample by sample.
+A difference counts if the same consumer, with the same token, wrote both reports. Every client that
+may commit for a group may also write false reports. So an impossible difference is ignored: a
+negative one, more records than the committed offset advanced, or more seconds than elapsed.
 """
 
 from dataclasses import dataclass, fields
@@ -22,28 +20,28 @@ from fairlead.domain.judgement.cost_equations import Equation
 from fairlead.domain.judgement.looks import Float64, Int32, Int64, Looks, Mask
 
 Mean = tuple[Float64, Float64, Float64]
-"""Records, seconds per record, and the standard error of that as a share of it, each (K,)."""
+"""Records, seconds per record, and their standard error as a share, each of shape (K,)."""
 
-#: Seconds by which clocks may be off.
+#: Seconds. Tolerance for clocks that differ.
 SLACK_S: Final = 2.0
-#: Nine of ten: the interval of a mean reaches so many standard errors to either side.
+#: Standard errors on each side of a 90 % interval.
 _NINE_IN_TEN: Final = 1.645
-#: An interval says nothing if it is wider than this factor.
+#: Maximum ratio of the ends of an interval; with a wider one, the mean counts as unknown.
 _WIDE: Final = 2.0
-#: Seconds per record. Below it an application may just hand records to threads of its own.
+#: Minimum seconds per record. An application may only put quicker records into a queue.
 _LEAST_S: Final = 1e-4
-#: Records that a mean needs.
+#: Minimum number of records for a mean.
 _LEAST_RECORDS: Final = 20
-#: Reports are in whole milliseconds: a difference is off by this, a standard deviation in seconds.
+#: Seconds. Standard deviation of a difference, because reports are in whole milliseconds.
 _ROUNDING_S: Final = 0.4e-3
-#: Samples at the end that may be told from all before, if the mean has changed.
+#: Numbers of newest steps that are compared with all earlier ones, to find a change.
 _ENDS: Final = (2, 4, 8, 16, 32)
-#: A mean has changed if it differs by so many standard errors.
+#: Minimum difference of two means, in standard errors, that counts as a change.
 _CHANGED: Final = 4.0
-#: All consumers have become slower if each takes so many times as long as before, of so many.
+#: Minimum slowdown of each consumer, and minimum number of consumers, for a shared cause.
 _SLOWER: Final = 1.25
 _SEVERAL: Final = 2
-#: Share of the time busy that must be known by record, for a speed to be more than a lower bound.
+#: Minimum share of busy time that is assigned to records; with less, the speed is unknown.
 _KNOWN_SHARE: Final = 0.8
 
 
@@ -54,18 +52,18 @@ class ReportSeries:
     Parameters
     ----------
     by
-        Who wrote the report of each partition: int32 of shape (L, P), an index into
-        `Looks.members`; -1: there is no report, or it is of nobody who was a member.
+        The consumer that wrote the report of each partition, as an index into `Looks.members`:
+        int32 of shape (L, P). -1: no report, or not by a member.
     records, busy_s, squares_s2
-        Records that the consumer took of the partition, seconds that it spent on them, and the sum
-        of the squares of the seconds for each: float64 of shape (L, P).
+        Records of the partition, seconds of processing them, and the sum of the squared seconds per
+        record: float64 of shape (L, P).
     token
-        A number for each life of a consumer, int64 of shape (L, M); -1: no report.
-    elapsed_s, waiting_s, handler_s, calls, paused, at
-        The counters of each consumer, float64 of shape (L, M): seconds of its life, of these in
-        calls that found nothing, and in the application's code; calls that returned records;
-        partitions that it has paused, NaN if records are taken in several tasks; and when the
-        report was written, seconds since the epoch by its clock.
+        Number of each token, int64 of shape (L, M); -1: no report.
+    elapsed_s, waiting_s, handler_s
+        Seconds since each consumer was created; of these, seconds of waiting for records, and
+        seconds in the application: float64 of shape (L, M).
+    paused
+        Number of paused partitions, float64 of shape (L, M); NaN: several tasks take records.
     """
 
     by: Int32
@@ -76,42 +74,40 @@ class ReportSeries:
     elapsed_s: Float64
     waiting_s: Float64
     handler_s: Float64
-    calls: Float64
     paused: Float64
-    at: Float64
 
     def since(self, first: int) -> "ReportSeries":
-        """Return the reports of all samples from one on."""
+        """Return the reports without the first samples."""
         return ReportSeries(**{its.name: getattr(self, its.name)[first:] for its in fields(self)})
 
 
 @dataclass(frozen=True, eq=False)
 class MeasuredWork:
-    """What reports come to: K pairs of a partition and a consumer, M consumers.
+    """The work of M consumers, with K pairs of a partition and a consumer.
 
     Parameters
     ----------
     partition, member
-        Of each pair, intp of shape (K,).
+        Partition and consumer of each pair, intp of shape (K,).
     records, mean_s, error
-        Records of the pair that are counted, seconds per record, and the standard error of that as
-        a share of it: float64 of shape (K,).
+        Records of the pair since its mean changed, seconds per record, and the standard error of
+        these seconds as a share of them: float64 of shape (K,).
     seconds
-        Seconds of the pair in all samples, float64 of shape (K,).
+        Processing time of the pair in all samples, float64 of shape (K,).
     last_at
-        When the pair's last difference was sampled, seconds since the epoch, float64 of shape (K,).
+        Time of the pair's newest difference, seconds since the epoch, float64 of shape (K,).
     busy
-        Share of the time in which each consumer was not waiting for records, float64 of shape (M,);
-        NaN: not known.
+        Share of the time in which each consumer did not wait for records, float64 of shape (M,);
+        NaN: unknown.
     busy_s
-        Seconds in which each was busy, float64 of shape (M,).
+        Seconds in which each consumer did not wait, float64 of shape (M,).
     reporting
-        Which consumers reported, bool of shape (M,).
+        Whether each consumer reports, bool of shape (M,).
     slower
-        How many times as long records take as before on all consumers, if all have become slower
-        together; else 1.
+        Ratio of the present to the earlier seconds per record, if all consumers became slower at
+        the same time; else 1.
     ignored
-        How many differences were impossible.
+        Number of impossible differences.
     """
 
     partition: npt.NDArray[np.intp]
@@ -128,7 +124,7 @@ class MeasuredWork:
     ignored: int
 
     def share(self, partition: int, member: int) -> float:
-        """Return the share of a consumer's time that a partition's records took; NaN: not known."""
+        """Return the share of a consumer's time spent on a partition; NaN: unknown."""
         mine = (self.partition == partition) & (self.member == member)
         if not self.busy[member] > 0:
             return np.nan
@@ -136,23 +132,23 @@ class MeasuredWork:
 
     @cached_property
     def known(self) -> Mask:
-        """Which pairs are known: bool of shape (K,)."""
+        """Whether the mean of each pair is known well enough, bool of shape (K,)."""
         low, high = self.interval
         wide = high > _WIDE * low
         return (self.records >= _LEAST_RECORDS) & ~wide & (self.mean_s >= _LEAST_S)
 
     @cached_property
     def interval(self) -> tuple[Float64, Float64]:
-        """Seconds between which each mean lies nine times in ten: float64 of shape (K,), twice.
+        """Lower and upper end of the 90 % interval of each mean, each float64 of shape (K,).
 
-        Few records whose times differ much are mostly too quick, and seem to differ less than they
-        do: that widens the interval.
+        With few records and a large spread, both mean and spread are mostly underestimated. The
+        factor `1 + error` makes up for that.
         """
         width = np.exp(np.minimum(_NINE_IN_TEN * self.error * (1.0 + self.error), 50.0))
         return self.mean_s / width, self.mean_s * width
 
     def seconds_per_record(self, owner: Int32) -> Float64:
-        """Return low, mean and high of each partition on its present owner; NaN: not known.
+        """Return seconds per record of each partition on its present owner.
 
         Parameters
         ----------
@@ -161,7 +157,7 @@ class MeasuredWork:
 
         Returns
         -------
-        float64 of shape (P, 3).
+        Lower end, mean and upper end, float64 of shape (P, 3); NaN: unknown.
         """
         rows = np.full((owner.size, 3), np.nan)
         mine = self.known & (owner[self.partition] == self.member)
@@ -170,12 +166,12 @@ class MeasuredWork:
         return rows
 
     def row(self, problem: Problem) -> dict[str, Any]:
-        """Return what is known of present members and their partitions, as JSON.
+        """Return the work of present members as JSON.
 
         Returns
         -------
-        `partitions`: topic to partition to low, mean and high, in seconds per record. `consumers`:
-        name to the share of its time in which it was busy; None: not known.
+        `partitions`: topic to partition to lower end, mean and upper end, in seconds per record.
+        `consumers`: name to busy share; None: unknown.
         """
         partitions: dict[str, dict[str, list[float]]] = {}
         seconds = self.seconds_per_record(problem.owner)
@@ -191,27 +187,38 @@ class MeasuredWork:
         return {"partitions": partitions, "consumers": consumers}
 
     def speeds(self, costs: Float64) -> Float64:
-        """Return what consumers can do: records of the usual kind a second, float64 of shape (M,).
+        """Return the capacity of consumers in usual records a second, float64 of shape (M,).
 
-        NaN where too much of the time that a consumer is busy is not known by record: it may take
-        more records at a time when there are more, in hardly more time.
+        NaN if too little of a consumer's busy time is assigned to records. It may process larger
+        batches in hardly more time.
 
         Parameters
         ----------
         costs
             Processing time of each partition's record in usual records, float64 of shape (P,).
         """
+        known = self.known
+        assigned_s = np.bincount(self.member[known], self.seconds[known], self.busy.size)
+        share = np.minimum(assigned_s / np.maximum(self.busy_s, 1e-9), 1.0)
+        per_s: Float64 = share / self.seconds_per_usual_record(costs)
+        return np.where(share >= _KNOWN_SHARE, per_s, np.nan)
+
+    def seconds_per_usual_record(self, costs: Float64) -> Float64:
+        """Return the seconds per usual record of consumers, float64 of shape (M,); NaN: unknown.
+
+        Parameters
+        ----------
+        costs
+            As for `speeds`.
+        """
         known, count = self.known, self.busy.size
         member, records = self.member[known], self.records[known]
         work = np.bincount(member, records * costs[self.partition[known]], count)
         seconds = np.bincount(member, records * self.mean_s[known], count)
-        share = np.bincount(member, self.seconds[known], count) / np.maximum(self.busy_s, 1e-9)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            per_s: Float64 = work / seconds * np.minimum(share, 1.0)
-        return np.where((share >= _KNOWN_SHARE) & (seconds > 0), per_s, np.nan)
+        return np.where(work > 0, seconds / np.maximum(work, 1e-9), np.nan)
 
     def equations(self, members: tuple[str, ...]) -> list[Equation]:
-        """Return what each pair says of costs and speeds: so many records took so many seconds."""
+        """Return one equation per known pair: the seconds that its records took."""
         return [
             Equation(
                 member=members[self.member[pair]],
@@ -228,19 +235,19 @@ class MeasuredWork:
 
 
 def reported_work(reports: ReportSeries, looks: Looks) -> MeasuredWork:
-    """Return what reports come to.
+    """Return the work that consumers report.
 
     Parameters
     ----------
     reports
-        Of the same samples as `looks`.
+        The reports in `looks`.
     looks
-        The samples, of the last hour or so.
+        The samples of about the last hour.
 
     Notes
     -----
-    A pair's mean is that of the last hour; or since it changed, if the samples at the end differ
-    from all before by more than chance explains.
+    A mean covers all samples, or only those since it changed: if the newest samples differ from the
+    earlier ones by more than `_CHANGED` standard errors.
     """
     steps = _steps(reports, looks)
     count = len(looks.members)
@@ -272,7 +279,7 @@ def reported_work(reports: ReportSeries, looks: Looks) -> MeasuredWork:
 
 
 def _splits(sums: list[Float64]) -> list[tuple[Mean, Mean]]:
-    """Return the means of the samples at the end and of all before, for several lengths."""
+    """Return the means of the newest steps and of all earlier steps, for each of `_ENDS`."""
     whole = [values.sum(axis=0) for values in sums]
     splits = []
     for steps in _ENDS:
@@ -284,12 +291,12 @@ def _splits(sums: list[Float64]) -> list[tuple[Mean, Mean]]:
 
 
 def _slower(splits: list[tuple[Mean, Mean]], member: npt.NDArray[np.intp]) -> float:
-    """Return how many times as long records take as before on all consumers; 1: not on all.
+    """Return `MeasuredWork.slower`.
 
     Parameters
     ----------
     splits
-        Of K pairs.
+        New and earlier means of K pairs.
     member
         The consumer of each pair, intp of shape (K,).
     """
@@ -309,14 +316,14 @@ def _slower(splits: list[tuple[Mean, Mean]], member: npt.NDArray[np.intp]) -> fl
 
 
 def _since_change(sums: list[Float64], splits: list[tuple[Mean, Mean]]) -> Mean:
-    """Return records, mean and its relative error of K pairs, since each last changed.
+    """Return the means of K pairs since each last changed.
 
     Parameters
     ----------
     sums
         Records, seconds and squares of S steps and K pairs, each float64 of shape (S, K).
     splits
-        Of the same.
+        New and earlier means of these pairs.
     """
     found = _mean(*(values.sum(axis=0) for values in sums))
     furthest = np.full(found[0].size, _CHANGED)
@@ -334,7 +341,7 @@ def _since_change(sums: list[Float64], splits: list[tuple[Mean, Mean]]) -> Mean:
 
 
 def _mean(records: Float64, seconds: Float64, squares: Float64) -> Mean:
-    """Return records, seconds per record, and the standard error of that as a share of it."""
+    """Return a mean from sums of records, seconds and squared seconds."""
     count = np.maximum(records, 1.0)
     mean_s = seconds / count
     spread = np.maximum(squares - seconds * mean_s, 0.0) / np.maximum(count - 1.0, 1.0)
@@ -344,7 +351,7 @@ def _mean(records: Float64, seconds: Float64, squares: Float64) -> Mean:
 
 @dataclass(frozen=True, eq=False)
 class _Steps:
-    """The differences between S + 1 samples: `counts` says which are possible, shape (S, P)."""
+    """Differences between S + 1 samples; `counts` is true for the valid ones, shape (S, P)."""
 
     counts: Mask
     by: Int32
@@ -357,7 +364,7 @@ class _Steps:
 
 
 def _steps(reports: ReportSeries, looks: Looks) -> _Steps:
-    """Return the differences from sample to sample."""
+    """Return the differences between consecutive samples."""
     by = reports.by[1:]
     who = np.maximum(by, 0)
     dt = looks.seconds[:, None]
@@ -393,7 +400,7 @@ def _steps(reports: ReportSeries, looks: Looks) -> _Steps:
             possible &= np.take_along_axis(sound, who, axis=1)
             possible &= busy_s <= np.take_along_axis(elapsed, who, axis=1) + SLACK_S
     counts = linked & possible
-    # All that a consumer spent on partitions it cannot have spent in less time than went by.
+    # The seconds of all partitions of a consumer together cannot exceed its elapsed seconds.
     counted = np.zeros_like(elapsed)
     rows = np.broadcast_to(np.arange(len(by))[:, None], by.shape)
     np.add.at(counted, (rows[counts], by[counts]), busy_s[counts])
@@ -421,10 +428,10 @@ def _steps(reports: ReportSeries, looks: Looks) -> _Steps:
 
 
 def _stale_s(values: Float64, looks: Looks) -> Float64:
-    """Return how much older than its sample a report may be: seconds, shape of the differences.
+    """Return the maximum age of each report at its sample, in seconds, without the last sample.
 
-    A report that has not changed since an earlier sample may have been written just after the one
-    before that.
+    A report with the value of an earlier sample may have been written right after the sample before
+    that one.
     """
     same = np.zeros(values.shape, dtype=bool)
     same[1:] = values[1:] == values[:-1]

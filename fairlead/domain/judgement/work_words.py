@@ -1,7 +1,7 @@
-"""What reports of work say of a group, in sentences.
+"""Sentences about the reported work of a group.
 
-Belongs here: naming expensive partitions, slow consumers, and what slows all of them. Does not: the
-figures (`reported_work`, `cost_equations`).
+Belongs here: naming expensive partitions and slow consumers. Does not: computing the figures
+(`reported_work`, `reported_costs`).
 """
 
 from typing import Final
@@ -11,26 +11,25 @@ import numpy as np
 from assignors.problem import Problem
 from fairlead.common.words import plural
 from fairlead.domain.judgement.cost_equations import Costs
-from fairlead.domain.judgement.looks import Float64
 from fairlead.domain.judgement.reported_work import MeasuredWork
 
-#: A consumer is slow that takes so many times as long as is usual for the same records.
+#: Minimum ratio to the usual seconds per usual record that makes a consumer slow.
 SLOW: Final = 1.25
-#: Partitions of the usual kind that it takes to say that a consumer is slow, and not its records.
+#: Minimum number of usual partitions that shows a consumer, and not its records, to be slow.
 _USUAL: Final = 6
-#: So many partitions are named.
+#: Maximum number of partitions listed in a sentence.
 _NAMED: Final = 3
 
 
 def work_sentences(work: MeasuredWork, costs: Costs, problem: Problem) -> list[str]:
-    """Return what there is to say, the most important first; nothing where all is as usual."""
+    """Return the sentences, most important first; empty if everything is as usual."""
     said = []
     if work.slower > 1.0:
         said.append(
             f"Records take {work.slower:.2g} times as long as before on all consumers: something "
             "that they share has become slower, such as a database."
         )
-    per_record = _seconds_by_member(work, costs)
+    per_record = work.seconds_per_usual_record(costs.value)
     known = np.isfinite(per_record)
     if not known.any():
         return said
@@ -83,13 +82,3 @@ def milliseconds(seconds: float) -> str:
     value = 1e3 * seconds
     digits = 2 if value < 1 else 1 if value < 10 else 0  # noqa: PLR2004 - two digits
     return f"{value:,.{digits}f} ms"
-
-
-def _seconds_by_member(work: MeasuredWork, costs: Costs) -> Float64:
-    """Return the seconds that each consumer takes for a usual record, (M,); NaN: not known."""
-    known, count = work.known, work.busy.size
-    member, records = work.member[known], work.records[known]
-    usual_records = np.bincount(member, records * costs.value[work.partition[known]], count)
-    seconds = np.bincount(member, records * work.mean_s[known], count)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return np.where(usual_records > 0, seconds / usual_records, np.nan)

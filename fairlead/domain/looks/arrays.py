@@ -18,10 +18,11 @@ from fairlead.domain.judgement.looks import Looks
 from fairlead.domain.judgement.reported_work import ReportSeries
 from fairlead.domain.looks import EVERY_LOOK, HISTORY, KEPT_EVERY
 from fairlead.domain.samples import NONE, flat, list_starts
-from fairlead.domain.work_columns import OF_MEMBERS, OF_PARTITIONS
+from fairlead.domain.work_columns import OF_PARTITIONS
 from fairlead.wire.work_report import SEVERAL_AT_A_TIME
 
 MICROSECONDS: Final = 1_000_000
+_COUNTERS: Final = ("elapsed_ms", "waiting_ms", "handler_ms", "paused")
 #: The columns that are laid out.
 _READ: Final = [
     *("at", "topics", "counts", "begin", "end", "committed", "stable_end", "members", "owner")
@@ -82,7 +83,7 @@ def looks_of(
 def reports_of(
     rows: pa.Table, topics: Sequence[str], counts: Sequence[int], members: Sequence[str]
 ) -> ReportSeries | None:
-    """Return what consumers report in the samples that `looks_of` takes; None: nothing.
+    """Return the reports in the samples that `looks_of` selects; None if there are none.
 
     Parameters
     ----------
@@ -105,7 +106,7 @@ def reports_of(
     shape = rows.num_rows, len(members)
     sample = np.repeat(np.arange(rows.num_rows), np.diff(first))
     of_members = {
-        name: _with_nulls(rows, name, "members").astype(np.float64) for name in OF_MEMBERS
+        name: _with_nulls(rows, name, "members").astype(np.float64) for name in _COUNTERS
     }
     tokens = as_array(rows["tokens"]).flatten().dictionary_encode()
     codes = np.full(numbers.size, NONE, np.int64)
@@ -126,9 +127,7 @@ def reports_of(
         elapsed_s=tables["elapsed_ms"] / 1e3,
         waiting_s=tables["waiting_ms"] / 1e3,
         handler_s=tables["handler_ms"] / 1e3,
-        calls=tables["calls"],
         paused=tables["paused"],
-        at=tables["reported_at_ms"] / 1e3,
     )
 
 
@@ -146,7 +145,7 @@ def _laid_out(
     layouts, shape = _layouts(rows), (rows.num_rows, int(np.sum(counts)))
     if [layout for _, layout in layouts] == [list(zip(topics, counts, strict=True))]:
         return [column.reshape(shape) for column in values]
-    # Where each value stands among those of all samples; what is not there, at their end.
+    # Index of each value in the flat array; missing values have the index of an extra -1.
     found_at = np.full(shape, NONE, dtype=np.int64)
     first = list_starts(rows["end"])
     for mine, layout in layouts:

@@ -165,33 +165,39 @@ class PlanConsumer(AIOKafkaConsumer):  # type: ignore[misc] # aiokafka is untype
         except BaseException:
             self.plan_assignor.close()
             raise
-        self._reports = options.report_work
-        self._meter = Meter(configs.get("max_poll_interval_ms", 300_000) / 1e3)
+        longest_s = configs.get("max_poll_interval_ms", 300_000) / 1e3
+        self._meter = Meter(longest_s) if options.report_work else None
         #: The task that took records last.
         self._taker: Callable[[], asyncio.Task[Any] | None] = lambda: None
 
     async def getone(self, *partitions: TopicPartition) -> ConsumerRecord:
         """Return the next record, as AIOKafkaConsumer does."""
-        record = await self._timed(super().getone(*partitions))
-        self._meter.took_one((record.topic, record.partition), record.offset)
+        meter = self._meter
+        if meter is None:
+            return await super().getone(*partitions)
+        record = await self._timed(meter, super().getone(*partitions))
+        meter.took_one((record.topic, record.partition), record.offset)
         return record
 
     async def getmany(
         self, *partitions: TopicPartition, timeout_ms: int = 0, max_records: int | None = None
     ) -> dict[TopicPartition, list[ConsumerRecord]]:
-        """Return records, as AIOKafkaConsumer does; the lists time who iterates over them."""
+        """Return records, as AIOKafkaConsumer does.
+
+        If the consumer reports its work, iterating over the lists is timed.
+        """
         call = super().getmany(*partitions, timeout_ms=timeout_ms, max_records=max_records)
-        return self._meter.took(await self._timed(call))
+        meter = self._meter
+        return await call if meter is None else meter.took(await self._timed(meter, call))
 
     @types.coroutine
-    def _timed(self, call: Coroutine[Any, Any, Any]) -> Generator[Any, Any, Any]:
-        """Await a call of the client; from its first await on it waits for records."""
-        meter = self._meter
+    def _timed(self, meter: Meter, call: Coroutine[Any, Any, Any]) -> Generator[Any, Any, Any]:
+        """Await a call of the client. It waits for records from its first suspension on."""
         meter.asked()
         task = asyncio.current_task()
         if task is not (taker := self._taker()) and task is not None:
             if taker is not None and not taker.done():
-                meter.give_up()  # which task works for how long is not known
+                meter.give_up()  # the times of several tasks cannot be told apart
             self._taker = weakref.ref(task)
         try:
             future = call.send(None)
@@ -207,7 +213,7 @@ class PlanConsumer(AIOKafkaConsumer):  # type: ignore[misc] # aiokafka is untype
         """Read the plan, connect, and join the group."""
         await self.plan_assignor.read_ahead()
         await super().start()
-        if self._reports:
+        if self._meter is not None:
             report_work(self, self._meter)
             self.plan_assignor.reports(self._meter)
 
@@ -220,7 +226,7 @@ class PlanConsumer(AIOKafkaConsumer):  # type: ignore[misc] # aiokafka is untype
 
 
 def _go_on(call: Coroutine[Any, Any, Any], future: Any) -> Generator[Any, Any, Any]:
-    """Await a call that has begun to wait for a future."""
+    """Await the rest of a call that waits for a future."""
     while True:
         try:
             resume = partial(call.send, (yield future))

@@ -1,7 +1,6 @@
-"""Write reports of work into the offsets that an aiokafka consumer commits.
+"""Add reports of work to all commits of aiokafka.
 
-Belongs here: the one place through which all commits go. Does not: what is measured
-(`followers.core.meter`).
+Belongs here: the method that sends every commit. Does not: measuring (`followers.core.meter`).
 
 aiokafka 0.14 has no public way to add metadata to automatic commits. All commits, automatic or not,
 go through `_do_commit_offsets` of the coordinator.
@@ -16,7 +15,7 @@ from fairlead.followers.core.meter import Meter, reported
 
 
 def report_work(consumer: AIOKafkaConsumer, meter: Meter) -> None:
-    """Add reports to all offsets that a consumer commits without metadata of its own.
+    """Add a report to each committed offset without metadata.
 
     Call once the consumer has a coordinator.
     """

@@ -179,6 +179,8 @@ class PlanConsumer(Consumer):
             return super().poll(0)  # which says so
         self._meter.asked()
         message = self._membership.fetch(self._wait, timeout, nothing=None)
+        if not self._reporting.reports:
+            return message
         if message is None:
             self._store()
         elif message.error() is None:
@@ -188,7 +190,7 @@ class PlanConsumer(Consumer):
     def consume(self, num_messages: int = 1, timeout: float | None = -1) -> list[Message]:
         """Return what there is, up to `num_messages`, waiting at most `timeout` for the first.
 
-        The list times who iterates over it.
+        If the consumer reports its work, iterating over the list is timed.
         """
         consume = super().consume
         if self._closed:
@@ -204,6 +206,8 @@ class PlanConsumer(Consumer):
 
         nothing: list[Message] = []
         messages = self._membership.fetch(fetch, timeout, nothing=nothing)
+        if not self._reporting.reports:
+            return messages
         if messages:
             return self._reporting.took_list(self, messages)
         self._store()
@@ -222,12 +226,12 @@ class PlanConsumer(Consumer):
         return None if committed is None else without_reports(committed)
 
     def seek(self, partition: TopicPartition) -> None:
-        """Fetch from another offset on, as Consumer does."""
+        """Continue from another offset, as Consumer does."""
         self._store()
         super().seek(partition)
 
     def pause(self, partitions: list[TopicPartition]) -> None:
-        """Fetch nothing of some partitions, as Consumer does."""
+        """Stop fetching from some partitions, as Consumer does."""
         super().pause(partitions)
         self._reporting.paused |= {(its.topic, its.partition) for its in partitions}
 
@@ -318,7 +322,7 @@ class PlanConsumer(Consumer):
         self._reporting.assignment_changed()
 
     def _store(self) -> None:
-        """Store the offsets of what was handed out, as librdkafka would have done by now."""
+        """Store the offsets of all returned messages."""
         self._reporting.store(self)
 
     def _tell(self, event: Event, share: Sequence[Pair]) -> None:

@@ -1,12 +1,13 @@
-"""Write reports of work into the offsets that a confluent-kafka consumer commits.
+"""Add reports of work to all commits of confluent-kafka.
 
-Belongs here: storing offsets with reports for librdkafka's commits. Does not: what is measured
+Belongs here: storing offsets with reports for librdkafka's commits. Does not: measuring
 (`followers.core.meter`).
 
-librdkafka commits the offsets that are stored, on a thread of its own. With
-`enable.auto.offset.store=false` the consumer stores them here, with metadata, where librdkafka
-would have stored them without: as it hands out messages. Storing takes 20 us and more. So it is
-done once in a while, and always before a call that uses stored offsets.
+A thread of librdkafka commits the stored offsets. By default librdkafka stores an offset when it
+returns a message, without metadata. So this module sets `enable.auto.offset.store=false` and stores
+offsets with reports instead. Storing takes 20 us or more. So offsets of
+single messages are stored ten times a second at most, and before every call that uses stored
+offsets. Offsets of a batch are stored at once: the application may work on it for minutes.
 """
 
 import time
@@ -25,18 +26,20 @@ _AUTO_STORE: Final = "enable.auto.offset.store"
 _AUTO_COMMIT: Final = "enable.auto.commit"
 _MAX_POLL: Final = "max.poll.interval.ms"
 _ON_COMMIT: Final = "on_commit"
-#: Storing pauses for so many times as long as it took: it takes 1 % of the time at most.
-_STORE_PAUSE: Final = 100
+#: Seconds between two stores for single messages.
+_STORE_EVERY_S: Final = 0.1
+#: Messages in a batch whose offsets are stored at once: storing then takes about 1 us per message.
+_BATCH: Final = 16
 _ARGUMENTS: Final = ("message", "offsets", "asynchronous")
 
 
 class Reporting:
-    """What one consumer reports.
+    """The reports of one consumer.
 
     Parameters
     ----------
     settings
-        The consumer's.
+        The consumer's configuration.
     report
         Whether to report.
     """
@@ -45,10 +48,11 @@ class Reporting:
         self.meter = Meter(float(settings.get(_MAX_POLL, 300_000)) / 1e3)
         #: Partitions that the application has paused.
         self.paused: set[Pair] = set()
-        self._report = report
-        #: Whether librdkafka would store offsets: a setting may be a text.
+        #: Whether the consumer reports its work.
+        self.reports = report
+        #: Whether to store offsets here, because librdkafka would store them by default.
         self._stores = report and _is_on(settings.get(_AUTO_STORE, True))
-        #: Whether librdkafka commits what is stored, at any time.
+        #: Whether librdkafka commits automatically.
         self._commits = _is_on(settings.get(_AUTO_COMMIT, True))
         self.settings = dict(settings)
         if self._stores:
@@ -57,12 +61,12 @@ class Reporting:
             self.settings[_ON_COMMIT] = lambda error, offsets: callback(
                 error, without_reports(offsets)
             )
-        #: The last message handed out of each partition that has one to store.
+        #: Partition to its last returned message, if the offset is not stored yet.
         self._handed_out: dict[Pair, Message] = {}
         self._next_store_at = float("-inf")
 
     def took(self, consumer: Consumer, message: Message) -> None:
-        """Note that the application takes a message."""
+        """Note that the client returns a message."""
         pair: Any = message.topic(), message.partition()
         offset: Any = message.offset()
         self.meter.took_one(pair, offset)
@@ -71,7 +75,7 @@ class Reporting:
             self._store_if_due(consumer)
 
     def took_list(self, consumer: Consumer, messages: list[Message]) -> list[Message]:
-        """Note that the application takes messages; return them as a list that is timed."""
+        """Note that the client returns messages; return a timed list of them."""
         runs: list[Run] = []
         taken = 0
         for pair, count in _pairs(messages):
@@ -80,39 +84,38 @@ class Reporting:
                 runs.append((None, count))
             else:
                 runs.append((self.meter.progress_of(pair), count))
-                self._handed_out[pair] = messages[taken - 1]
+                if self._stores:
+                    self._handed_out[pair] = messages[taken - 1]
         timed = self.meter.took_list(messages, runs, _offset)
-        self._store_if_due(consumer)
+        self._store_if_due(consumer, len(messages))
         return timed
 
-    def _store_if_due(self, consumer: Consumer) -> None:
-        if self._commits and self.meter.since >= self._next_store_at:
+    def _store_if_due(self, consumer: Consumer, messages: int = 1) -> None:
+        if self._commits and (messages >= _BATCH or self.meter.since >= self._next_store_at):
             self.store(consumer)
 
     def store(self, consumer: Consumer) -> None:
-        """Store the offsets of messages that were handed out since the last time."""
+        """Store the offsets of all messages returned since the last call."""
         if not self._stores or not self._handed_out:
             return
-        began = time.perf_counter()
         handed_out, self._handed_out = self._handed_out, {}
         offsets = [_behind(message) for message in handed_out.values()]
-        # The consumer may have no such partition any more, or is being closed.
+        # The consumer may have lost the partition, or may be closing.
         with suppress(KafkaException, RuntimeError):
             Consumer.store_offsets(consumer, offsets=self._reported(consumer, offsets))
-        ended = time.perf_counter()
-        self._next_store_at = ended + _STORE_PAUSE * (ended - began)
+        self._next_store_at = time.perf_counter() + _STORE_EVERY_S
 
     def assignment_changed(self) -> None:
-        """Note that the consumer has other partitions: none of them is paused."""
+        """Forget offsets and paused partitions of the assignment before."""
         self._handed_out.clear()
         self.paused.clear()
 
     def with_reports(
         self, consumer: Consumer, args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> dict[str, Any]:
-        """Return the arguments of `commit` or `store_offsets`, with reports added."""
+        """Return arguments of `commit` or `store_offsets` with reports added."""
         given = {**dict(zip(_ARGUMENTS, args, strict=False)), **kwargs}
-        if not self._report:
+        if not self.reports:
             return given
         message: Message | None = given.get("message")
         offsets: Iterable[TopicPartition] | None = given.get("offsets")
@@ -124,8 +127,8 @@ class Reporting:
         return given
 
     def reported_work(self) -> ReportedWork | None:
-        """Return what is reported, for people; None: nothing."""
-        return self.meter.reported_work(len(self.paused)) if self._report else None
+        """Return a summary of the reports; None: reports are off."""
+        return self.meter.reported_work(len(self.paused)) if self.reports else None
 
     def _reported(
         self, consumer: Consumer, offsets: Iterable[TopicPartition]
@@ -142,12 +145,12 @@ class Reporting:
 
 
 def _is_on(setting: Any) -> bool:
-    """Whether a setting of librdkafka, which may be a text, is true."""
+    """Return whether a setting of librdkafka, possibly a string, is true."""
     return str(setting).lower() in {"true", "t", "1"}
 
 
 def without_reports(offsets: list[TopicPartition]) -> list[TopicPartition]:
-    """Return committed offsets as the application gave them."""
+    """Return offsets without the metadata that was added here."""
     return [
         _with_metadata(its, None)
         if its.error is None and str(its.metadata).startswith(PREFIX)
@@ -157,7 +160,7 @@ def without_reports(offsets: list[TopicPartition]) -> list[TopicPartition]:
 
 
 def _pairs(messages: list[Message]) -> list[tuple[Pair | None, int]]:
-    """Return how many consecutive messages are of which partition; None: of an error."""
+    """Return the partitions of consecutive messages, with their counts; None: errors."""
     found: Iterable[Any]
     if any(map(Message.error, messages)):
         found = [None if m.error() else (m.topic(), m.partition()) for m in messages]
@@ -166,12 +169,12 @@ def _pairs(messages: list[Message]) -> list[tuple[Pair | None, int]]:
     return [(pair, len(list(group))) for pair, group in groupby(found)]
 
 
-#: The offset of a message that has one.
+#: Returns the offset of a message without an error.
 _offset: Any = Message.offset
 
 
 def _behind(message: Message) -> TopicPartition:
-    """Return the offset that is committed once a message is done."""
+    """Return the offset to commit after a message."""
     topic: Any = message.topic()
     partition: Any = message.partition()
     offset = (message.offset() or 0) + 1

@@ -60,7 +60,7 @@ class FollowOptions:
         `id:base64 of SPKI DER`, several separated by commas: only what the planner has signed with
         one of them is followed. Needs the extra `signed`.
     report_work
-        Whether the consumer reports with its commits how long records take.
+        Whether to measure the processing time of records and report it with each commit.
 
     Raises
     ------

@@ -1,13 +1,13 @@
-"""Measures how long an application takes for its records: counters that only grow.
+"""Measure how long an application processes its records.
 
-Belongs here: timing what the application does between its calls, and what is reported with a
-commit. Does not: a client's types and calls (one module for each client), what the counters were
-at an offset (`progress`), nor the text of a report (`fairlead.wire.work_report`).
+Belongs here: timing the application between its calls to the client, and the report for a commit.
+Does not: a client's types and calls (one module for each client), the counters at an earlier offset
+(`progress`), nor the text of a report (`fairlead.wire.work_report`).
 
-Time goes to the record that the application has in hand. That is known while it asks for one record
-at a time, and while it iterates over one list of a batch. The rest of a batch's time belongs to no
-record: rows may be collected first and stored together. It is counted so that it widens the
-intervals of the partitions in the batch (`Meter._end_batch`).
+The meter assigns time to the record that the application is processing. It knows this record if the
+application asks for one record at a time, or iterates over one list of a batch. Other time of a
+batch, such as one insert for all rows, cannot be assigned to a record. It only widens the intervals
+of the partitions in the batch (`Meter._end_batch`).
 """
 
 import secrets
@@ -21,7 +21,7 @@ from fairlead.followers.core.progress import Pair, Progress
 from fairlead.wire.work_report import PREFIX, SEVERAL_AT_A_TIME, TOKEN_LENGTH, WorkReport, base36
 
 Batch = dict[Any, list[Any]]
-#: Consecutive records of one partition in a list; None: errors, which count for none.
+#: A partition (None: errors), and the number of its consecutive records in a list.
 Run = tuple[Progress | None, int]
 
 #: Seconds, and records at most. Records of a batch are timed together for so long.
@@ -31,18 +31,18 @@ _GROUP: Final = 256
 
 @dataclass(frozen=True)
 class ReportedWork:
-    """What a consumer reports of its work, for people.
+    """A summary of the work that a consumer reports.
 
     Parameters
     ----------
     records
         Records taken since the consumer was created.
     busy_share
-        Share of the time since then in which the consumer was not waiting for records.
+        Share of the time since then in which the consumer did not wait for records.
     paused
-        Partitions that the consumer has paused.
+        Number of paused partitions.
     several_at_a_time
-        Whether several tasks take records, so that times are not reported.
+        Whether several tasks take records. Their times cannot be told apart and are not reported.
 
     Examples
     --------
@@ -62,20 +62,21 @@ class ReportedWork:
 
 
 class Meter:
-    """Times what an application does with the records of one consumer.
+    """Measures how long an application processes the records of one consumer.
 
-    The consumer calls `asked` when the application calls it, `waits` and `waited` around a wait for
-    records, and at last `took_one`, `took` or `took_list`. All of them on the application's thread;
-    `report` on any, though not on two at once.
+    The consumer calls `asked` when the application asks for records, `waits` and `waited` around a
+    wait for records, and then `took_one`, `took` or `took_list`. These calls must be on the
+    application's thread. `report` may be called on any thread, but only on one at a time.
 
     Parameters
     ----------
     record_s_max
-        Seconds. A record counts for no more: the group would have taken its partition away.
+        Maximum seconds per record, the client's `max.poll.interval.ms`: after that, the group
+        takes the partition away.
     clock
-        Seconds from some beginning.
+        Returns seconds of a monotonic clock.
     cpu_clock
-        Seconds of processor time of this thread.
+        Returns seconds of processor time of the calling thread.
     """
 
     def __init__(
@@ -89,7 +90,7 @@ class Meter:
         self._max = record_s_max
         self._created = clock()
         self._progress: dict[Pair, Progress] = {}
-        #: Whether the application works, since when, and the partition of the record in hand.
+        #: Whether the application has records, since when, and the partition of the present one.
         self._out = False
         self.since = self._created
         self._running: Progress | None = None
@@ -101,21 +102,18 @@ class Meter:
         self._given_up = False
 
     def give_up(self) -> None:
-        """Note that the application takes records in several tasks or threads at a time.
-
-        From now on times are not counted: whose work they are is not known.
-        """
+        """Stop measuring: several tasks or threads take records, and share the time."""
         self._given_up = True
 
     def asked(self) -> None:
-        """Note that the application asks for more: it is done with what it took."""
+        """End the measurement of the records taken before: the application asks for more."""
         if not self._out:
             return
         if self._batch is not None:
             self._charge()
             self._end_batch(self._batch)
             self._out = False
-        else:  # as `_charge` does it: this is called for each record
+        else:  # repeats `_charge`, because a call for each record takes too long
             self._out = False
             took = self._clock() - self.since
             progress, self._running = self._running, None
@@ -126,14 +124,15 @@ class Meter:
                 progress.squares += took * took
 
     def waits(self) -> None:
-        """Note that a call finds nothing to return at once."""
+        """Note that the client starts to wait for records."""
         if self._waiting_since is None:
             self._waiting_since = self._clock(), self._cpu_clock()
 
     def waited(self) -> None:
-        """Note that the wait is over. The thread's work during it does not count as waiting.
+        """Note the end of the wait.
 
-        That is work of the client, or of other tasks of an event loop.
+        Processor time of the thread does not count as waiting: the client worked, or other tasks of
+        the event loop.
         """
         if self._waiting_since is not None:
             at, cpu_at = self._waiting_since
@@ -142,7 +141,7 @@ class Meter:
             self._waiting += max(0.0, took)
 
     def took_one(self, pair: Pair, offset: int) -> None:
-        """Note that the application takes a record."""
+        """Note that the client returns one record."""
         progress = self._progress.get(pair) or self.progress_of(pair)
         if offset == progress.next:
             progress.next = offset + 1
@@ -154,12 +153,12 @@ class Meter:
         self._out = True
 
     def took(self, batch: Batch) -> Batch:
-        """Note that the application takes a batch; return it with lists that are timed.
+        """Note that the client returns a batch; return it with timed lists.
 
         Parameters
         ----------
         batch
-            A client's TopicPartition to its records, which have an `offset`.
+            TopicPartition to records with the attribute `offset`.
         """
         if not batch:
             return batch
@@ -174,16 +173,16 @@ class Meter:
     def took_list(
         self, messages: Sequence[Any], runs: Sequence[Run], offset_of: Callable[[Any], int]
     ) -> list[Any]:
-        """Note that the application takes messages of any partitions; return a timed list.
+        """Note that the client returns messages of any partitions; return a timed list.
 
         Parameters
         ----------
         messages
-            Of a client.
+            The messages.
         runs
-            Which partitions these are of, in their order.
+            The partitions of the messages, in the same order.
         offset_of
-            Returns a message's offset.
+            Returns the offset of a message.
         """
         under_way = _Batch(self, offset_of)
         timed = under_way.list_of(runs, messages)
@@ -191,7 +190,7 @@ class Meter:
         return timed
 
     def progress_of(self, pair: Pair) -> Progress:
-        """Return what is known of a partition's work."""
+        """Return the progress of a partition; create it for a new one."""
         progress = self._progress.get(pair)
         if progress is None:
             progress = self._progress[pair] = Progress()
@@ -205,7 +204,7 @@ class Meter:
         self._out = True
 
     def _charge(self, records: int = 1) -> float:
-        """Count the time since the last call for the records in hand; then there are none."""
+        """Assign the time since the last call to the present records, and end these."""
         now = self._clock()
         took = now - self.since
         progress, self._running, self.since = self._running, None, now
@@ -217,14 +216,14 @@ class Meter:
         return took
 
     def is_current(self, batch: "_Batch") -> bool:
-        """Whether the application has not asked for more since it took a batch."""
+        """Return whether a batch is the last one that the client returned."""
         return batch is self._batch
 
     def hand_out(self, progress: Progress | None, records: Sequence[Any]) -> None:
-        """Note that the application takes records of one partition out of a batch."""
+        """Note that the application starts to process records of one partition of a batch."""
         batch = self._batch
         assert batch is not None  # noqa: S101 - or there would be nothing to time
-        # Several lists are iterated in turns if a record of another one is in hand.
+        # The application iterates over several lists in turns: the present record is unknown.
         batch.mixed = batch.mixed or self._running is not None
         self._charge()
         if progress is not None:
@@ -232,7 +231,7 @@ class Meter:
         self._running = None if batch.mixed else progress
 
     def handed_out(self, progress: Progress | None, records: Sequence[Any]) -> float:
-        """Count the time of records that were handed out; return it, in seconds."""
+        """Count records that the application has processed; return their seconds."""
         batch = self._batch
         assert batch is not None  # noqa: S101 - as above
         if progress is not None:
@@ -240,10 +239,10 @@ class Meter:
         return self._charge(len(records))
 
     def _end_batch(self, batch: "_Batch") -> None:
-        """Count records that were not iterated over, and time that belongs to no record.
+        """Count the records that were not iterated over, and the time of no record.
 
-        If all records are of one partition, the time is that partition's. Otherwise it is nobody's,
-        and the intervals of all widen.
+        If the batch has one partition, the time is that partition's. Otherwise it only widens the
+        intervals of all partitions in the batch.
         """
         loose_s = min(batch.loose_s, self._max)
         alone = len(batch.parts) == 1
@@ -256,9 +255,9 @@ class Meter:
         self._batch = None
 
     def report(self, pair: Pair, offset: int, paused: int = 0) -> WorkReport:
-        """Return what is reported when an offset of a partition is committed."""
+        """Return the report to commit with an offset of a partition."""
         progress = self.progress_of(pair)
-        while True:  # the application's thread may be in the middle of counting
+        while True:  # until the application's thread changes nothing meanwhile
             state = self._out, self.since, self._running
             handler, busy, squares = self._handler, progress.busy, progress.squares
             now = self._clock()
@@ -289,7 +288,7 @@ class Meter:
         )
 
     def reported_work(self, paused: int = 0) -> ReportedWork:
-        """Return what is reported of all partitions, for people."""
+        """Return a summary of all partitions."""
         now = self._clock()
         elapsed = now - self._created
         idle_share = self._waited_until(now) / elapsed if elapsed else 0.0
@@ -301,13 +300,13 @@ class Meter:
         )
 
     def _waited_until(self, now: float) -> float:
-        """Return the seconds of waiting, with a wait that is not over."""
+        """Return the seconds of waiting, including a present wait."""
         waiting, begun = self._waiting, self._waiting_since
         return waiting if begun is None else waiting + max(0.0, now - begun[0])
 
 
 class _Batch:
-    """What the application took with one call."""
+    """The records that one call of the client returned."""
 
     __slots__ = ("loose_s", "meter", "mixed", "offset_of", "parts")
 
@@ -315,13 +314,13 @@ class _Batch:
         self.meter = meter
         self.offset_of = offset_of
         self.parts: set[Progress] = set()
-        #: Seconds in which the application had no record in hand.
+        #: Seconds that cannot be assigned to a record.
         self.loose_s = 0.0
-        #: Whether nobody knows from now on which record is in hand.
+        #: Whether the application iterates over several lists in turns.
         self.mixed = False
 
     def list_of(self, runs: Sequence[Run], records: Sequence[Any]) -> "TimedList":
-        """Return records of the batch as a list that is timed."""
+        """Return some records of the batch as a timed list."""
         start = 0
         for progress, count in runs:
             if progress is not None and count:
@@ -332,7 +331,7 @@ class _Batch:
 
 
 class TimedList(list[Any]):
-    """Records of a batch: a list that times who iterates over it. A copy is a plain list."""
+    """Records of a batch. Iterating over the list is timed. A copy is a plain list."""
 
     __slots__ = ("_original", "batch", "runs")
 
@@ -343,9 +342,9 @@ class TimedList(list[Any]):
         self.runs = runs
 
     def __iter__(self) -> Iterator[Any]:
-        """Yield the records, and time what is done with them until the next call of the client.
+        """Yield the records, and time the application until its next call of the client.
 
-        Not if the application has changed the list: records may be of any partition then.
+        A list that the application has changed is not timed: the partitions are not known then.
         """
         rest, meter, at = list.__iter__(self), self.batch.meter, 0
         for progress, count in self.runs:
@@ -369,12 +368,12 @@ class TimedList(list[Any]):
         yield from rest
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        """Copy and pickle the records alone."""
+        """Copy or pickle only the records."""
         return list, (list.copy(self),)
 
 
 def _together(record_s: float) -> int:
-    """Return how many of the next records to time together."""
+    """Return the number of records to time together."""
     return max(1, min(_GROUP, int(_GROUP_S / max(record_s, 1e-9))))
 
 
@@ -386,20 +385,20 @@ def _offset(record: Any) -> int:
 def reported(
     offsets: Mapping[Any, Any], meter: Meter, member_id: str, *, paused: int
 ) -> dict[Any, Any]:
-    """Return offsets with reports in the place of empty metadata.
+    """Return offsets with a report as metadata, unless they have metadata already.
 
     Parameters
     ----------
     offsets
-        A client's TopicPartition to its OffsetAndMetadata, a named tuple.
+        TopicPartition to OffsetAndMetadata, a named tuple.
     member_id
-        Of the consumer that commits.
+        The consumer's member id.
     paused
-        How many of its partitions are paused.
+        Number of paused partitions.
 
     Notes
     -----
-    A NUL byte ends a report: confluent-kafka reads past metadata that has none.
+    The report ends with a NUL byte. Without it, confluent-kafka reads past the end of metadata.
     """
     return {
         partition: offset
@@ -415,5 +414,5 @@ def reported(
 
 
 def has_metadata(metadata: str | None) -> bool:
-    """Whether an application has given metadata with an offset. A report counts as none."""
+    """Return whether the application set this metadata. Empty metadata and reports: false."""
     return bool(metadata) and not str(metadata).startswith(PREFIX)

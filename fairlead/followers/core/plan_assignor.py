@@ -34,7 +34,7 @@ class FollowingAssignor:
         return self._follower.plan_version(outside=self._outside())
 
     def reports(self, meter: Meter) -> None:
-        """Note that the consumer reports its work, which a meter measures."""
+        """Set the meter of the consumer, for `status`."""
         self._meter = meter
 
     def status(self) -> FollowerStatus:

@@ -1,12 +1,12 @@
-"""How far an application is with one partition, and what its counters were at an offset.
+"""The counters of one partition, now and at earlier offsets.
 
-Belongs here: counting each record once, and which counters go with a committed offset. Does not:
-clocks, and which partition a time belongs to (`meter`).
+Belongs here: counting each record once, and finding the counters that belong to a committed offset.
+Does not: clocks, nor assigning time to partitions (`meter`).
 
-A reader checks a report against offsets: reported records must not grow by more than the committed
-offset. A client may commit behind the work (of workers, say) or ahead of it (aiokafka's `getmany`),
-and a record may be taken again. So a record counts the first time only, and a report has the
-counters of the moment at which the application was as far as the offset says.
+The planner ignores a report if its records grow by more than the committed offset. A client may
+commit before the application has processed the records (aiokafka's `getmany`) or long after, and it
+may read a record again. So each record counts once, and a report contains the counters from when
+the application had processed the records up to the committed offset.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,10 +15,10 @@ from typing import Any, Final, NamedTuple
 #: Topic and partition.
 Pair = tuple[str, int]
 
-#: Earlier states of a partition; of more, every other one is dropped.
+#: Maximum number of earlier states per partition; then every other one is removed.
 _KEPT: Final = 64
-#: Seconds. Time of no record widens intervals as if one record had taken all of so much time.
-#: Longer than the time between the samples that are compared.
+#: Seconds. Time of no record is added up over this period before it is squared. Longer than the
+#: time between two samples, so that many short batches do not make an interval narrow.
 _BLOCK_S: Final = 600.0
 
 
@@ -32,10 +32,10 @@ class WorkAtOffset(NamedTuple):
 
 
 class Progress:
-    """What one partition's records took: seconds, and their squares.
+    """Counters of one partition: records, their seconds, and the sum of the squared seconds.
 
-    `take`, `begin_batch`, `spend` and what is like them belong to the application's thread,
-    `commit` to the thread that commits.
+    `commit` may be called on another thread than the other methods, which belong to the
+    application's thread.
     """
 
     __slots__ = (
@@ -58,22 +58,22 @@ class Progress:
     )
 
     def __init__(self) -> None:
-        #: The offset behind the last record that was counted.
+        #: Offset after the last counted record.
         self.next = -1
-        #: Offsets before it that were not counted.
+        #: Number of offsets before `next` without a counted record.
         self._missing = -1
         self.busy = 0.0
         self.squares = 0.0
-        #: Records of the batch that are not counted yet, and the offset of the last one.
+        #: Number of records in the batch that are not counted yet; offset of the last one.
         self._left, self._last = 0, -1
         self._block_s, self._block_since = 0.0, float("-inf")
-        #: Whether the application has gone back: records count again.
+        #: Whether the committed offset went back, so that records count again.
         self._replays = False
-        #: The first record since the last commit, if offsets before it were left out.
+        #: Offset of the first record since the last commit, if offsets before it are missing.
         self._resumed = -1
-        #: Where records count again since the last commit; -1: nowhere.
+        #: Offset from which records count again since the last commit; -1: none.
         self._restarted = -1
-        #: The last committed offset, and by how much commits were ahead of the work at most.
+        #: Last committed offset; maximum number of offsets that commits were ahead of the work.
         self._committed = -1
         self._ahead = 0
         self._newest = self.reported = WorkAtOffset(-1, 0, 0.0, 0.0)
@@ -81,7 +81,7 @@ class Progress:
 
     @property
     def records(self) -> int:
-        """Records that the application took."""
+        """Number of counted records."""
         return self.next - self._missing
 
     def take(self, offset: int) -> None:
@@ -109,7 +109,7 @@ class Progress:
     def begin_batch(
         self, records: Sequence[Any], start: int, stop: int, offset_of: Callable[[Any], int]
     ) -> None:
-        """Note that records from `start` to `stop`, one at least, are in the batch."""
+        """Note that the batch contains `records[start:stop]`, which is not empty."""
         first = offset_of(records[start])
         if first < self.next and self._replays:
             self._go_back(first)
@@ -122,16 +122,16 @@ class Progress:
         self._last = offset_of(records[stop - 1])
 
     def end_batch(self) -> None:
-        """Count the records that are left: the client has handed them out."""
+        """Count the remaining records of the batch."""
         if self._left:
             self._missing += self._last + 1 - self.next - self._left
             self.next, self._left = self._last + 1, 0
 
     def spend(self, took_s: float, records: int) -> None:
-        """Count the time of records that were timed together.
+        """Add the time of records that were timed together.
 
-        What they took more or less than usual counts as one record's. So the sum of squares is
-        right on average, and too large if the usual time is not known yet.
+        The difference from the mean time counts as one record's. So the sum of squares is right on
+        average, and too large as long as the mean is unknown.
         """
         if records == 1:
             self.squares += took_s * took_s
@@ -142,10 +142,10 @@ class Progress:
         self.busy += took_s
 
     def widen(self, took_s: float, now: float) -> None:
-        """Count time of which it is unknown whether it belongs to this partition.
+        """Widen the interval for time that may or may not belong to this partition.
 
-        It may be the same partition's again and again. So the times of a block are added up before
-        they are squared: intervals stay wide however many batches there are.
+        It may belong to the same partition every time. So the times of `_BLOCK_S` are added up
+        before they are squared, and the interval stays wide however many batches there are.
         """
         if now - self._block_since > _BLOCK_S:
             self._block_s, self._block_since = 0.0, now
@@ -157,7 +157,7 @@ class Progress:
             self._resumed = offset
 
     def _go_back(self, offset: int) -> None:
-        """Count records from an earlier offset on again, but none that was not reported."""
+        """Count records from an earlier offset on again, starting from the last report."""
         self._missing = offset - self.reported.records
         self.next = self._restarted = offset
         self._replays = False
@@ -168,9 +168,9 @@ class Progress:
         Parameters
         ----------
         offset
-            The committed offset. One before the last one starts the comparison again.
+            The committed offset. If it went back, the comparison with offsets starts again.
         busy, squares
-            The counters now, with those of the record in hand.
+            The counters now, including the present record.
         """
         now = self._state(busy, squares)
         if offset < self._committed:
@@ -194,7 +194,7 @@ class Progress:
         return WorkAtOffset(following, records, busy, squares)
 
     def _follow(self, offset: int, now: WorkAtOffset) -> None:
-        """Report the state at an offset, or earlier if commits were ahead of the work."""
+        """Report the state at an offset, or an earlier one if commits were ahead of the work."""
         if self._restarted >= 0:
             self._newest = self.reported._replace(offset=self._restarted)
             self._restarted = -1

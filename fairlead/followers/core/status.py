@@ -64,8 +64,8 @@ class FollowerStatus:
     rejoins_asked
         Rebalances this member asked for because of a newer plan.
     reported
-        The work that the consumer reports with its commits, as text: `str(status.reported)`; None:
-        it does not (`FollowOptions(report_work=False)`).
+        Summary of the work that the consumer reports; `str()` returns it as text. None: reports are
+        off (`FollowOptions(report_work=False)`).
     """
 
     group: str

@@ -27,7 +27,7 @@ from kafka.protocol.consumer.metadata import (
 from fairlead.common.kafka_python import keep_secrets
 from fairlead.errors import ConfigurationError
 from fairlead.followers.core.follower import FollowOptions
-from fairlead.followers.core.meter import Meter
+from fairlead.followers.core.meter import Batch, Meter
 from fairlead.followers.core.plan_assignor import FollowingAssignor
 from fairlead.followers.kafka_python.join import joining, no_request, rejoin_request
 from fairlead.followers.kafka_python.plan_source import KafkaPythonSource
@@ -187,9 +187,10 @@ class PlanConsumer(KafkaConsumer):  # type: ignore[misc] # kafka-python is untyp
             self.plan_assignor.close()
             raise
         self.plan_assignor.follow(self)
-        self._meter = Meter(self.config["max_poll_interval_ms"] / 1e3)
+        self._meter: Meter | None = None
         self._iterates = False
         if options.report_work:
+            self._meter = Meter(self.config["max_poll_interval_ms"] / 1e3)
             report_work(self, self._meter)
             self.plan_assignor.reports(self._meter)
 
@@ -199,8 +200,14 @@ class PlanConsumer(KafkaConsumer):  # type: ignore[misc] # kafka-python is untyp
         max_records: int | None = None,
         update_offsets: bool = True,  # noqa: FBT001, FBT002 - KafkaConsumer's signature
     ) -> dict[TopicPartition, list[ConsumerRecord]]:
-        """Return the next records, as KafkaConsumer does; the lists time who iterates over them."""
+        """Return the next records, as KafkaConsumer does.
+
+        If the consumer reports its work, iterating over the lists is timed.
+        """
         meter = self._meter
+        if meter is None:
+            plain: Batch = super().poll(timeout_ms, max_records, update_offsets)
+            return plain
         if not self._iterates:
             meter.asked()
         meter.waits()
@@ -212,13 +219,16 @@ class PlanConsumer(KafkaConsumer):  # type: ignore[misc] # kafka-python is untyp
 
     def __next__(self) -> ConsumerRecord:
         """Return the next record, as KafkaConsumer does."""
-        self._meter.asked()
+        meter = self._meter
+        if meter is None:
+            return super().__next__()
+        meter.asked()
         self._iterates = True
         try:
             record = super().__next__()
         finally:
             self._iterates = False
-        self._meter.took_one((record.topic, record.partition), record.offset)
+        meter.took_one((record.topic, record.partition), record.offset)
         return record
 
     def close(self, autocommit: bool = True, timeout_ms: int | None = None) -> None:  # noqa: FBT001, FBT002 - KafkaConsumer's signature

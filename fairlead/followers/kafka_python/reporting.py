@@ -1,11 +1,10 @@
-"""Write reports of work into the offsets that a kafka-python consumer commits.
+"""Add reports of work to all commits of kafka-python.
 
-Belongs here: the one place through which all commits go. Does not: what is measured
-(`followers.core.meter`).
+Belongs here: the method that sends every commit. Does not: measuring (`followers.core.meter`).
 
 kafka-python 3.0 has no public way to add metadata to automatic commits. All commits, automatic or
-not, go through `_send_offset_commit_request` of the coordinator. Callbacks of the application get
-the offsets as they were before.
+not, go through `_send_offset_commit_request` of the coordinator. The callbacks
+of the application receive offsets without reports.
 """
 
 import weakref
@@ -17,7 +16,7 @@ from fairlead.followers.core.meter import Meter, reported
 
 
 def report_work(consumer: KafkaConsumer, meter: Meter) -> None:
-    """Add reports to all offsets that a consumer commits without metadata of its own."""
+    """Add a report to each committed offset without metadata."""
     coordinator = consumer._coordinator  # noqa: SLF001 - there is no other way
     send = coordinator._send_offset_commit_request  # noqa: SLF001 - as above
     known = weakref.ref(consumer)

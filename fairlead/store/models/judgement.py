@@ -80,8 +80,8 @@ class GroupDiagnosis(Base):
     )
     reported: Mapped[Any] = mapped_column(
         JSONB,
-        comment="What consumers reported: `partitions`, topic to partition to low, mean and high in"
-        " seconds per record; `consumers`, name to the share of its time in which it was busy.",
+        comment="Reported work. `partitions`: topic to partition to lower end, mean and upper end of"
+        " the seconds per record; `consumers`: name to busy share.",
     )
     called_for: Mapped[str | None] = mapped_column(
         comment="What a look calls for a plan by: the diagnosis with its names; null: for none."

@@ -3,8 +3,8 @@
 Belongs here: names, units and help of the metrics. Does not: how the figures are read
 (`fairlead.store.monitoring`), nor formats, which are prometheus_client's.
 
-Ten thousand groups make some 150,000 series. Only what consumers report is told of partitions and
-consumers: of all consumers, and of the partitions whose records take longest.
+Ten thousand groups have about 150,000 series. Only reported work has series per consumer, and per
+partition for those with the slowest records.
 """
 
 import logging
@@ -94,13 +94,13 @@ GAUGES: Final = (
     Gauge(
         "fairlead_partition_seconds_per_record",
         *("partition_work", "seconds_per_record"),
-        "Seconds that a record takes its owner, as that reports; missing if not known.",
+        "Seconds per record, as reported by the owner; missing if unknown.",
         labels=("group", "topic", "partition"),
     ),
     Gauge(
         "fairlead_member_busy_ratio",
         *("consumer_work", "busy"),
-        "Share of its time in which a consumer did not wait for records, as it reports.",
+        "Share of its time in which a consumer did not wait for records, as reported.",
         labels=("group", "member"),
     ),
     Gauge("fairlead_group_lag_records", "lag", "lag"),

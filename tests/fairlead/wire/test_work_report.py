@@ -1,12 +1,14 @@
 """Reports in metadata: what is written is read back, and anything else is ignored."""
 
 from dataclasses import astuple
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fairlead.wire.work_report import (
+    PREFIX,
     SEVERAL_AT_A_TIME,
     WorkReport,
     base36,
@@ -121,6 +123,13 @@ def test_no_metadata_is_no_report() -> None:
 
 
 @pytest.mark.long
+def test_the_report_on_the_page_can_be_read() -> None:
+    """Its numbers are those of a consumer that has lived for 78 minutes."""
+    page = (Path(__file__).parents[3] / "docs/consumers/reported-work.md").read_text()
+    (line,) = [line for line in page.splitlines() if line.startswith(PREFIX)]
+    assert read_reports([line.encode()]).numbers[:, 0].tolist() == [4_665_600]
+
+
 def test_million_partitions_take_no_longer_than_splitting_their_texts() -> None:
     """One call reads them as one array."""
     metadata = [TEXT + b"\0", b"", TEXT] * 333_334

@@ -11,11 +11,10 @@ import org.apache.kafka.clients.consumer.ConsumerRecords;
 import org.apache.kafka.common.TopicPartition;
 
 /**
- * Times what an application does with the records of one consumer. The counters never decrease. The rules are
- * those of {@code fairlead/followers/core/meter.py}, for batches.
+ * Measures how long an application processes the records of one consumer. The counters never decrease.
  *
- * <p>While the application iterates over a batch, time belongs to the record that the iterator returned last.
- * The rest of a batch's time belongs to no record: rows may be collected first and stored together. It only
+ * <p>While the application iterates over a batch, the meter assigns time to the record that the iterator
+ * returned last. Other time of a batch, such as one insert for all rows, cannot be assigned to a record. It only
  * widens the intervals of the partitions in the batch.
  */
 final class Meter {
@@ -141,7 +140,7 @@ final class Meter {
         double underWay = batch == null ? 0 : now - since;
         Work work = work(partition);
         if (!severalThreads) {
-            work.commit(offset, work.state(now, running == work ? Math.min(underWay, recordMax) : 0));
+            work.commit(offset, work.state(running == work ? Math.min(underWay, recordMax) : 0));
         }
         Work.State reported = work.reported();
         double waitingNow = Double.isNaN(waitingSince) ? 0 : now - waitingSince;

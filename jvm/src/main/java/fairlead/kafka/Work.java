@@ -2,39 +2,38 @@ package fairlead.kafka;
 
 import java.util.ArrayDeque;
 import java.util.Deque;
-import java.util.Iterator;
 
-/** How long an application took for the records of one partition. */
+/** The counters of one partition's records, now and at committed offsets. */
 final class Work {
-    /** Number of earlier states that are kept, and seconds between two of them at least. */
+    /** Maximum number of earlier states; then every other one is removed. */
     private static final int KEPT = 64;
-    private static final double KEPT_EVERY_S = 1;
-    /** Seconds for which the largest lead of commits over records counts. */
-    private static final double LEAD_S = 600;
-    private static final State BEFORE = new State(Double.NEGATIVE_INFINITY, -1, 0, 0);
 
     private long records;
     private double busy;
     private double squares;
-    /** Offset of the last commit; how far commits were ahead of the records at most; since when. */
+    /** Offset of the last commit, and the maximum number of records that commits were ahead of the work. */
     private long committed = -1;
     private long lead;
-    private double leadAt = Double.NEGATIVE_INFINITY;
+    /** States since the reported one, in order. */
     private final Deque<State> kept = new ArrayDeque<>();
-    private State reported = new State(0, 0, 0, 0);
+    private State reported = new State(0, 0, 0);
 
-    /** Counters at a time: records, seconds spent on them, and the sum of the squares of these seconds. */
+    /** Counters at one moment: records, their seconds, and the sum of the squared seconds per record. */
     static final class State {
-        final double at;
         final long records;
         final double busy;
         final double squares;
 
-        State(double at, long records, double busy, double squares) {
-            this.at = at;
+        State(long records, double busy, double squares) {
             this.records = records;
             this.busy = busy;
             this.squares = squares;
+        }
+
+        /** Returns the counters at a number of records between this state and a later one, in proportion. */
+        State until(long count, State later) {
+            double share = (double) (count - records) / (later.records - records);
+            return new State(count, busy + share * (later.busy - busy), squares + share * (later.squares - squares));
         }
     }
 
@@ -42,20 +41,20 @@ final class Work {
         records += count;
     }
 
-    /** Adds the time that one record took. */
+    /** Adds the seconds of one record. */
     void addTime(double seconds) {
         busy += seconds;
         addSpread(seconds);
     }
 
-    /** Adds the square of a time only: it widens the interval of the mean. */
+    /** Adds only the square of some seconds, which widens the interval of the mean. */
     void addSpread(double seconds) {
         squares += seconds * seconds;
     }
 
-    /** Returns the counters, with a record under way that has taken some seconds so far. */
-    State state(double now, double underWay) {
-        return new State(now, records, busy + underWay, squares + underWay * underWay);
+    /** Returns the counters, including a record that has taken some seconds so far. */
+    State state(double underWay) {
+        return new State(records, busy + underWay, squares + underWay * underWay);
     }
 
     State reported() {
@@ -63,50 +62,44 @@ final class Work {
     }
 
     /**
-     * Reports, from now on, the newest state that counts no record beyond an offset that is committed.
+     * Reports the state at a committed offset.
      *
-     * <p>An application may commit ahead of its work or behind it. A reader can check the records of a
-     * report against committed offsets only if reported records never grow by more.
+     * <p>An application may commit ahead of its work or behind it. The planner ignores a report if its records grow
+     * by more than the committed offset. So reported records are those up to the offset, less the largest lead.
      */
     void commit(long offset, State now) {
         long ahead = offset - now.records;
-        if (offset < committed || now.at - leadAt > LEAD_S) {
+        if (committed < 0 || offset < committed) {
             lead = ahead;
-            leadAt = now.at;
+            kept.clear();
         }
         lead = Math.max(lead, ahead);
         committed = offset;
-        long allowed = offset - lead;
-        keep(now, allowed);
-        if (now.records <= allowed) {
-            report(now);
-            return;
-        }
-        for (Iterator<State> newestFirst = kept.descendingIterator(); newestFirst.hasNext();) {
-            State earlier = newestFirst.next();
-            if (earlier.records <= allowed) {
-                report(earlier);
-                return;
-            }
+        keep(now);
+        State found = at(offset - lead);
+        if (found.records >= reported.records) {
+            reported = new State(found.records,
+                Math.max(reported.busy, found.busy), Math.max(reported.squares, found.squares));
         }
     }
 
-    /** Keeps a state, unless it is so near the last one that the kept ones would not go back to {@code allowed}. */
-    private void keep(State now, long allowed) {
-        State last = kept.isEmpty() ? BEFORE : kept.getLast();
-        double apart = 2.0 * (now.records - allowed) / KEPT;
-        if (now.at - last.at >= KEPT_EVERY_S && now.records - last.records > apart) {
-            kept.addLast(now);
-            if (kept.size() > KEPT) {
-                kept.removeFirst();
-            }
+    private void keep(State now) {
+        if (!kept.isEmpty() && kept.getLast().records == now.records) {
+            kept.removeLast();
         }
+        if (kept.size() >= KEPT) {
+            boolean[] every = {false};
+            kept.removeIf(state -> every[0] = !every[0]);
+        }
+        kept.addLast(now);
     }
 
-    private void report(State state) {
-        if (state.records >= reported.records) {
-            reported = new State(state.at, state.records,
-                Math.max(reported.busy, state.busy), Math.max(reported.squares, state.squares));
+    /** Returns the state at a number of records, and forgets the states before. */
+    private State at(long count) {
+        State before = reported;
+        while (!kept.isEmpty() && kept.getFirst().records <= count) {
+            before = kept.removeFirst();
         }
+        return kept.isEmpty() || count <= before.records ? before : before.until(count, kept.getFirst());
     }
 }
