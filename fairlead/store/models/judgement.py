@@ -80,8 +80,8 @@ class GroupDiagnosis(Base):
     )
     reported: Mapped[Any] = mapped_column(
         JSONB,
-        comment="Reported work. `partitions`: topic to partition to lower end, mean and upper end of"
-        " the seconds per record; `consumers`: name to busy share.",
+        comment="Reported work. `partitions`: topic to partition to lower end, mean and upper end"
+        " of the seconds per record; `consumers`: name to busy share.",
     )
     called_for: Mapped[str | None] = mapped_column(
         comment="What a look calls for a plan by: the diagnosis with its names; null: for none."
