@@ -105,9 +105,7 @@ def reports_of(
     ]
     shape = rows.num_rows, len(members)
     sample = np.repeat(np.arange(rows.num_rows), np.diff(first))
-    of_members = {
-        name: _with_nulls(rows, name, "members").astype(np.float64) for name in _COUNTERS
-    }
+    of_members = {name: _with_nulls(rows, name, "members").astype(np.float64) for name in _COUNTERS}
     tokens = as_array(rows["tokens"]).flatten().dictionary_encode()
     codes = np.full(numbers.size, NONE, np.int64)
     reported = np.repeat(rows["tokens"].is_valid().to_numpy(), np.diff(first))
