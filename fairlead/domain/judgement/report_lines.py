@@ -17,6 +17,8 @@ from fairlead.domain.judgement.reported_work import ReportSeries
 
 _OF_PARTITION: Final = {"records": "records", "busy_s": "busy_s", "busy_squares_s2": "squares_s2"}
 _OF_CONSUMER: Final = ("elapsed_s", "waiting_s", "handler_s")
+#: Largest counter that is read, so that its square does not overflow.
+_LARGEST: Final = 1e15
 _KEYS: Final = frozenset({"partitions", "consumers"})
 _CONSUMER_KEYS: Final = frozenset({"token", *_OF_CONSUMER, "calls", "paused", "at"})
 _PARTITION_KEYS: Final = frozenset({"consumer", *_OF_PARTITION})
@@ -98,7 +100,4 @@ def _number(given: Any, where: str) -> float:
         return np.nan
     if isinstance(given, bool) or not isinstance(given, int | float):
         raise InvalidProblemError(f"{where}: {shown(given)} is no number")
-    try:
-        return float(given)
-    except OverflowError:
-        return np.inf
+    return float(given) if -_LARGEST <= given <= _LARGEST else np.nan

@@ -5,7 +5,8 @@ reading reports (`fairlead.domain.work_columns`), nor comparing partitions (`rep
 
 A difference counts if the same consumer, with the same token, wrote both reports. Every client that
 may commit for a group may also write false reports. So an impossible difference is ignored: a
-negative one, more records than the committed offset advanced, or more seconds than elapsed.
+negative one, more records than the committed offset advanced, more seconds than elapsed, or a sum
+of squares that is too small for the seconds.
 """
 
 from dataclasses import dataclass, fields
@@ -34,6 +35,8 @@ _LEAST_S: Final = 1e-4
 _LEAST_RECORDS: Final = 20
 #: Seconds. Standard deviation of a difference, because reports are in whole milliseconds.
 _ROUNDING_S: Final = 0.4e-3
+#: Seconds. Largest error of a difference, for the same reason.
+_EXACT_S: Final = 2e-3
 #: Numbers of newest steps that are compared with all earlier ones, to find a change.
 _ENDS: Final = (2, 4, 8, 16, 32)
 #: Minimum difference of two means, in standard errors, that counts as a change.
@@ -303,14 +306,11 @@ def _slower(splits: list[tuple[Mean, Mean]], member: npt.NDArray[np.intp]) -> fl
     found = 1.0
     for late, early in splits:
         enough = np.minimum(late[0], early[0]) >= _LEAST_RECORDS
-        if np.unique(member[enough]).size < _SEVERAL:
-            continue
-        weight = early[1] * late[0]
-        count = int(member.max()) + 1
-        before = np.bincount(member[enough], weight[enough], count)
-        now = np.bincount(member[enough], (late[1] * late[0])[enough], count)
+        before, now = (
+            np.bincount(member[enough], (its[1] * late[0])[enough]) for its in (early, late)
+        )
         times = now[before > 0] / before[before > 0]
-        if times.min() >= _SLOWER:
+        if times.size >= _SEVERAL and times.min() >= _SLOWER:
             found = max(found, float(np.median(times)))
     return found
 
@@ -394,6 +394,8 @@ def _steps(reports: ReportSeries, looks: Looks) -> _Steps:
             & (records >= 0)
             & (busy_s >= 0)
             & (squares >= 0)
+            # The sum of squares is at least that of equal times.
+            & (np.maximum(busy_s - _EXACT_S, 0.0) ** 2 <= records * (squares + _EXACT_S**2))
             & (~committed | (records <= np.maximum(read, 0)))
         )
         if linked.size:

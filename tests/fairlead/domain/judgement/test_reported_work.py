@@ -1,5 +1,6 @@
 """Reports of work in `fairlead decide`: what is known from them, and what is not believed."""
 
+import random
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -210,6 +211,35 @@ def test_impossible_reports_are_left_out_and_mentioned(spoil: Callable[[Line], N
     known = answer["seconds_per_record"]["t"]
     assert [value for _, value, _ in known] == pytest.approx(team.truth, rel=0.1)
     assert answer["outcome"] == "no change"
+
+
+def test_whatever_reports_say_there_is_an_answer() -> None:
+    """A tenth of all numbers, tokens and consumers are others: no plan, as without reports."""
+    rng = random.Random(0)
+    odd = (0, -1, 1, 1e-9, 1e300, 2**70, float("nan"), float("inf"))
+    for seed in range(150):
+        team = Team(seed=seed, utilisation=0.6, **UNEVEN)  # type: ignore[arg-type]
+        line = team.line(rng.randint(2, 12))
+        for number in range(len(line["snapshots"])):
+            said = reports(line, number)
+            for row in (*said["partitions"]["t"], *said["consumers"].values()):
+                for key in row:
+                    if rng.random() < 0.1:
+                        row[key] = {"consumer": "c1", "token": "b", "at": NOON.isoformat()}.get(
+                            key, rng.choice(odd)
+                        )
+            if rng.random() < 0.1:
+                del line["snapshots"][number]["reports"]["consumers"]["c0"]
+        assert answer_question(line)["outcome"] == "no change"
+
+
+def test_records_that_take_no_time_at_all_are_not_known() -> None:
+    """Milliseconds of all are 0: an application that hands its records on."""
+    line = Team(utilisation=0.6).line(20)
+    for number in range(20):
+        for row in reports(line, number)["partitions"]["t"]:
+            row["busy_s"] = row["busy_squares_s2"] = 0.0
+    assert answer_question(line)["seconds_per_record"]["t"] == [None] * 18
 
 
 def test_a_restart_and_a_former_owner_say_nothing_of_the_present() -> None:
