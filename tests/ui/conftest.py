@@ -74,6 +74,18 @@ class Surroundings:
         statement = "SELECT state FROM fairlead.plan WHERE group_id = %s ORDER BY version"
         return _column(self.store, statement, group)
 
+    def story(self, group: str) -> dict[str, list[str]]:
+        """Return the events of a group's plans, and the runs that were launched for it."""
+        events = (
+            "SELECT version || ' ' || state || ' ' || at || ': ' || coalesce(reason, '')"
+            " FROM fairlead_raw.plan_event WHERE group_id = %s ORDER BY at"
+        )
+        runs = "SELECT pipeline_name || ' ' || status FROM runs WHERE pipeline_name <> %s"
+        return {
+            "events": _column(self.store, events, group),
+            "runs": _column(self.dagster, runs, "look"),
+        }
+
     def outcomes(self, group: str) -> list[str]:
         """Return what every look at a group came to, the oldest first."""
         statement = "SELECT outcome FROM fairlead.decision WHERE group_id = %s ORDER BY decided_at"

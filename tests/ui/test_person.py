@@ -93,7 +93,7 @@ def leave_until_done(page: Page, around: Surroundings, states: list[str]) -> Non
 
     eventually(lambda: around.runs_under_way() or reached(), "a run begins")
     page.goto(NOWHERE)
-    eventually(reached, f"versions are {states}")
+    eventually(reached, lambda: f"versions are {states}: {around.story(around.group)}")
     eventually(lambda: not around.runs_under_way(), "the run's end")
 
 

@@ -149,6 +149,7 @@ class Lives(RuleBasedStateMachine):
     def do_at_once(self, group: str, pair: tuple[Operation, Operation]) -> None:
         """Do two things to one group at once: as if one had come after the other."""
         this, other = (self.named(operation, group) for operation in pair)
+        before = expected(self.model[group])
         with ThreadPoolExecutor(2) as pool:
             told = list(pool.map(self.real, (this, other)))
         possible = []
@@ -157,7 +158,7 @@ class Lives(RuleBasedStateMachine):
             answers = {id(first): model.apply(first), id(second): model.apply(second)}
             if [answers[id(this)], answers[id(other)]] == told:
                 possible.append(model)
-        assert possible, (told, "in neither order")
+        assert possible, (this, other, told, "in neither order", before)
         self.model[group] = next(
             (model for model in possible if self.seen(group) == expected(model)), possible[0]
         )
