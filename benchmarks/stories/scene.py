@@ -1,0 +1,214 @@
+"""A consumer group, minute by minute, that becomes a question for `fairlead decide`.
+
+Belongs here: records that arrive, are read, committed and deleted. Does not: the stories
+(`reported`), the right answers (`answers`).
+"""
+
+import fnmatch
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+import numpy as np
+
+_START: Final = datetime(2026, 3, 2, tzinfo=UTC)
+#: Minutes. Oldest record that the last automatic commit may miss: `auto.commit.interval.ms`.
+_AUTO_COMMIT: Final = 5.0 / 60.0
+#: Relative standard deviation of what a busy consumer reads per minute.
+_UNSTEADY: Final = 0.02
+
+
+@dataclass
+class Partition:
+    """A partition and the habits of its consumer. Rates are records per minute.
+
+    Parameters
+    ----------
+    owner
+        The member that reads it; None: nobody.
+    arrives, reads
+        Records that arrive, on average, and that the consumer reads at most.
+    begin, end, position
+        Offsets of the log, and of the next record to read.
+    committed
+        The group's commit; None: none.
+    commits
+        Whether the consumer commits at all.
+    commit_every, commit_by
+        Minutes between two commits, and records that a commit waits for; 0: automatic commits.
+    behind_end
+        Offsets at the end of the log that are no records: the marker of a transaction.
+    stable
+        The last stable offset while a transaction is open; None: no transaction is open.
+    keeps
+        Records that retention leaves; None: all.
+    delay
+        Minutes that a record must be old before the consumer takes it.
+    exists, readable
+        Whether the partition exists, and whether its offsets can be read.
+    """
+
+    owner: str | None = None
+    arrives: float = 0.0
+    reads: float = 1e9
+    begin: int = 0
+    end: int = 50_000
+    position: int = 50_000
+    committed: int | None = 50_000
+    commits: bool = True
+    commit_every: int = 0
+    commit_by: int = 0
+    behind_end: int = 0
+    stable: int | None = None
+    keeps: int | None = None
+    delay: int = 0
+    exists: bool = True
+    readable: bool = True
+    ends: list[int] = field(default_factory=list)
+
+    def seek(self, offset: int) -> None:
+        """Move the position and the commit, as an operator or a restarted consumer does."""
+        self.position = self.committed = offset
+
+    def step(self, minute: int, rng: np.random.Generator) -> None:
+        """Let a minute pass."""
+        if not self.exists:
+            return
+        self.end += int(rng.poisson(self.arrives))
+        self.ends.append(self.end)
+        if self.keeps is not None:
+            self.begin = max(self.begin, self.end - self.keeps)
+        if self.owner is None or self.reads == 0:
+            return
+        self.position = max(self.position, self.begin)  # auto.offset.reset=earliest
+        last = self.end if self.stable is None else self.stable
+        if self.delay:
+            last = self.ends[max(len(self.ends) - 1 - self.delay, 0)]
+        most = max(self.reads * (1.0 + _UNSTEADY * rng.standard_normal()), 0.0)
+        read = max(min(round(most), last - self.position), 0)
+        self.position += read
+        if self.commits:
+            self._commit(minute, round(read * rng.uniform(0.0, _AUTO_COMMIT)))
+
+    def _commit(self, minute: int, missed: int) -> None:
+        if self.commit_every:
+            if minute % self.commit_every == 0:
+                self.committed = self.position
+        elif self.commit_by:
+            since = self.begin if self.committed is None else self.committed
+            self.committed = since + (self.position - since) // self.commit_by * self.commit_by
+        elif self.committed is not None or self.position > self.begin:
+            end = self.position - missed
+            self.committed = min(end, self.end - self.behind_end)
+
+
+class Scene:
+    """A group whose minutes pass.
+
+    Parameters
+    ----------
+    topics
+        Partitions by topic.
+    members
+        Topics by member, separated by blanks.
+    every
+        Minutes between two samples.
+    policy
+        Keys of a policy that differ from the defaults.
+    """
+
+    def __init__(
+        self,
+        topics: Mapping[str, int],
+        members: Mapping[str, str],
+        *,
+        every: int = 1,
+        policy: Mapping[str, Any] | None = None,
+    ) -> None:
+        self._topics = dict(topics)
+        self._members = {
+            name: {"topics": subscribed.split()} for name, subscribed in members.items()
+        }
+        self._every, self._policy = every, policy
+        self._minute, self._rng = 0, np.random.default_rng(1)
+        self._partitions = {
+            f"{topic}-{number}": Partition()
+            for topic, count in topics.items()
+            for number in range(count)
+        }
+        self._samples: list[dict[str, Any]] = []
+        self.commits_readable = True
+
+    def __getitem__(self, name: str) -> Partition:
+        """Return a partition, such as `t-0`."""
+        return self._partitions[name]
+
+    def matching(self, patterns: str) -> Iterator[Partition]:
+        """Yield the partitions that match, such as `t-0 mail-*`."""
+        for name, partition in self._partitions.items():
+            if any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns.split()):
+                yield partition
+
+    def set(self, patterns: str, **values: Any) -> "Scene":
+        """Set attributes of the partitions that match."""
+        for partition in self.matching(patterns):
+            for attribute, value in values.items():
+                if not hasattr(partition, attribute):
+                    raise AttributeError(attribute)
+                setattr(partition, attribute, value)
+        return self
+
+    def own(self, owners: Mapping[str, str]) -> "Scene":
+        """Give each member the partitions that match its patterns."""
+        for member, patterns in owners.items():
+            self.set(patterns, owner=member)
+        return self
+
+    def behind(self, patterns: str, records: int) -> "Scene":
+        """Let the group be so many records behind."""
+        for partition in self.matching(patterns):
+            partition.seek(partition.end - records)
+        return self
+
+    def run(self, minutes: int) -> "Scene":
+        """Let minutes pass; take samples."""
+        if not self._samples:
+            self._sample()
+        for _ in range(minutes):
+            self._minute += 1
+            for partition in self._partitions.values():
+                partition.step(self._minute, self._rng)
+            if self._minute % self._every == 0:
+                self._sample()
+        return self
+
+    def question(self) -> dict[str, Any]:
+        """Return the question, a line for `fairlead decide`."""
+        question = {"topics": self._topics, "members": self._members, "snapshots": self._samples}
+        return question if self._policy is None else {"policy": dict(self._policy), **question}
+
+    def _sample(self) -> None:
+        known = [part if part.exists and part.readable else None for part in self._all()]
+        columns: dict[str, Sequence[Any]] = {
+            "begin": [part and part.begin for part in known],
+            "end": [part and part.end for part in known],
+            "committed": [
+                part.committed if part.exists and self.commits_readable else None
+                for part in self._all()
+            ],
+            "owners": [part.owner if part.exists else None for part in self._all()],
+        }
+        if any(part.stable is not None for part in self._all()):
+            columns["stable_end"] = [part.stable for part in self._all()]
+        at = (_START + timedelta(minutes=self._minute)).isoformat()
+        self._samples.append(
+            {"at": at} | {name: self._by_topic(values) for name, values in columns.items()}
+        )
+
+    def _all(self) -> list[Partition]:
+        return list(self._partitions.values())
+
+    def _by_topic(self, values: Sequence[Any]) -> dict[str, list[Any]]:
+        rest = iter(values)
+        return {topic: [next(rest) for _ in range(count)] for topic, count in self._topics.items()}
