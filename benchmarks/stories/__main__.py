@@ -1,0 +1,87 @@
+"""Whether stories from public reports are answered right: `python -m benchmarks.stories`.
+
+Belongs here: asking as `fairlead decide` does, and the table. Does not: what is right (`answers`).
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from benchmarks import harness
+from benchmarks.stories.answers import Story
+from benchmarks.stories.reported import REPORTED
+from benchmarks.stories.retold import RETOLD
+from fairlead.common.json_lines import answer_lines
+from fairlead.domain.judgement.lines import answer_question
+
+RESULTS: Final = Path(__file__).parents[1] / "stories.json"
+
+
+@dataclass(frozen=True)
+class Marked:
+    """A story, its answer, and what is wrong with the answer: nothing if it is right."""
+
+    story: Story
+    answer: Mapping[str, Any]
+    faults: list[str]
+
+    @property
+    def words(self) -> str:
+        """The answer in the words of `Right`."""
+        if "error" in self.answer:
+            return "error"
+        names = " ".join(self.answer["names"])
+        outcome = "plan" if self.answer["outcome"] == "plan" else "no plan"
+        return ", ".join(filter(None, (self.answer["diagnosis"], names, outcome)))
+
+    @property
+    def row(self) -> tuple[str, ...]:
+        """The row of a table: story, right answer, answer, and what is wrong with it."""
+        faults = f"wrong: {'; '.join(self.faults)}" if self.faults else "ok"
+        return self.story.name, str(self.story.right), self.words, faults
+
+
+def mark(story: Story) -> Marked:
+    """Ask about a group as `fairlead decide` is asked, by a line of JSON."""
+    question = story.ask()
+    line = json.dumps(question).encode()
+    (answer,) = answer_lines([line], answer_question, spare="memory")
+    return Marked(story, answer, story.right.faults(question, answer))
+
+
+def main() -> None:
+    """Print a table of all stories, or of those named, and how many are answered right."""
+    options = harness.parser(__doc__)
+    names = [story.name for story in (*RETOLD, *REPORTED)]
+    options.add_argument("names", nargs="*", choices=[[], *names], metavar="NAME", help="a story")
+    with harness.measuring(options, RESULTS) as bench:
+        chosen, figures = bench.options.names, {}
+        for title, stories in (("retold", RETOLD), ("reported", REPORTED)):
+            marks = [mark(story) for story in stories if not chosen or story.name in chosen]
+            right = sum(not marked.faults for marked in marks)
+            bench.show(
+                f"{title}: {right} of {len(marks)} are right",
+                ("story", "right answer", "answer", "faults"),
+                [marked.row for marked in marks],
+            )
+            figures[title] = {
+                "right": right,
+                "of": len(marks),
+                "wrong": {
+                    marked.story.name: {
+                        "answer": marked.words,
+                        "faults": marked.faults,
+                        "evidence": marked.answer.get("evidence"),
+                    }
+                    for marked in marks
+                    if marked.faults
+                },
+            }
+        if not chosen:
+            bench.write(figures)
+
+
+if __name__ == "__main__":
+    main()

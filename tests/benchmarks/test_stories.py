@@ -1,0 +1,50 @@
+"""Tests of the stories from public reports."""
+
+import pytest
+
+from benchmarks.stories.__main__ import mark
+from benchmarks.stories.answers import Right, Story
+from benchmarks.stories.reported import REPORTED
+from benchmarks.stories.retold import RETOLD
+
+_STORIES = [*RETOLD, *REPORTED]
+
+
+def test_every_story_has_a_name_and_a_source_of_its_own() -> None:
+    """Names tell stories apart, and each has the address of its report."""
+    assert len({story.name for story in _STORIES}) == len(_STORIES)
+    assert all(story.source.startswith("https://") for story in _STORIES)
+
+
+@pytest.mark.parametrize("story", _STORIES, ids=[story.name for story in _STORIES])
+def test_every_story_is_a_question_that_can_be_answered(story: Story) -> None:
+    """`fairlead decide` accepts each question."""
+    assert "error" not in mark(story).answer
+
+
+@pytest.mark.parametrize(
+    ("right", "faults"),
+    [
+        (Right("", "healthy|recovering", says=("behind",), never=("stuck",)), []),
+        (Right("", "!stuck partition", names="t-0", also="t-1"), []),
+        (Right("", "healthy"), ["diagnosis"]),
+        (Right("", "!recovering"), ["diagnosis"]),
+        (Right("", "recovering", names=""), ["names"]),
+        (Right("", "recovering", names="t-0 t-1"), ["names"]),
+        (Right("", "recovering", plan=True), ["plan"]),
+        (Right("", "recovering", places=True), ["partitions without an owner"]),
+        (Right("", "recovering", more=(None, 0)), ["1 more consumers"]),
+        (Right("", "recovering", says=("owner",)), ["does not say 'owner'"]),
+        (Right("", "recovering", never=("BEHIND",)), ["says 'BEHIND'"]),
+    ],
+)
+def test_an_answer_is_wrong_in_what_differs(right: Right, faults: list[str]) -> None:
+    """Each part of a right answer is compared."""
+    answer = {
+        "diagnosis": "recovering",
+        "names": ["t-0"],
+        "outcome": "no change",
+        "evidence": "t-0 is 8 min behind.",
+        "consumers": {"now": 2, "wanted": 3},
+    }
+    assert right.faults({"topics": {"t": 2}}, answer) == faults
