@@ -1,13 +1,20 @@
 """What measuring work costs per record: `python -m benchmarks.meter`.
 
-Belongs here: the meter on the clients' own record types, without a broker, against the same loop
-without it, in turns. Does not: what clients and brokers take (`drain`).
+Belongs here: each way of taking records from a `PlanConsumer` that reports its work, against one
+that does not, in turns. Records are in memory, because a broker's would take longer than the meter.
+Does not: what clients and brokers take (`drain`).
+
+Times are processor time, and the least of many short rounds: other processes hardly matter.
 """
 
 import argparse
 import asyncio
+import math
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+from contextlib import nullcontext
+from functools import partial
+from itertools import islice
 from types import SimpleNamespace
 from typing import Any, Final
 
@@ -16,60 +23,48 @@ from confluent_kafka import Message
 from kafka import TopicPartition
 
 from benchmarks.harness import in_turns
-from fairlead.followers import aiokafka
+from fairlead.followers import aiokafka, confluent, kafka_python
 from fairlead.followers.confluent.reporting import Reporting
 from fairlead.followers.core.meter import Meter
 
-RECORDS: Final = 50_000
+#: Records in a round, and in a batch; a round with a handler of 50 us is one batch.
+RECORDS: Final = 1000
 BATCH: Final = 500
 HANDLER_S: Final = 50e-6
 MAX_S: Final = 300.0
+
+Handler = Callable[[], None]
+#: Takes so many records, with reports or without, and returns the seconds.
+Loop = Callable[[bool, int, Handler], float]
 
 
 def main() -> None:
     """Print microseconds per record, and the throughput that is left with a handler of 50 us."""
     options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--rounds", type=int, default=15)
+    options.add_argument("--rounds", type=int, default=200)
     rounds = options.parse_args().rounds
-    print(f"{'':34}{'us per record':>14}{'throughput at 50 us':>22}")
-    for name, (plain, metered) in SIDES.items():
-        without, measured = in_turns(rounds, *_rounds(plain, metered, None))
-        cost = (min(measured) - min(without)) / RECORDS
-        slow, measured = in_turns(rounds, *_rounds(plain, metered, _wait))
-        left = min(slow) / min(measured)
-        print(f"{name:34}{cost * 1e6:>14.2f}{left:>22.3f}")
+    print(f"{'':28}{'us per record':>14}{'throughput at 50 us':>22}")
+    for name, loop in LOOPS.items():
+        off, on = _least(loop, RECORDS, lambda: None, rounds)
+        slow_off, slow_on = _least(loop, BATCH, _work, rounds // 5)
+        print(f"{name:28}{(on - off) / RECORDS * 1e6:>14.2f}{slow_off / slow_on:>22.3f}")
 
 
-def _rounds(plain: "Side", metered: "Side", handler: "Handler") -> list[Callable[[int], float]]:
-    return [lambda _: plain(handler), lambda _: metered(handler)]
+def _least(loop: Loop, count: int, handler: Handler, rounds: int) -> list[float]:
+    """Return the least seconds of a round without and with reports."""
+    sides = [partial(_round, loop, report, count, handler) for report in (False, True)]
+    return [min(seconds) for seconds in in_turns(rounds, *sides)]
 
 
-def _wait() -> None:
+def _round(loop: Loop, report: bool, count: int, handler: Handler, _: int) -> float:  # noqa: FBT001 - as in `Loop`
+    return loop(report, count, handler)
+
+
+def _work() -> None:
     """Work for 50 us."""
-    until = time.perf_counter() + HANDLER_S
-    while time.perf_counter() < until:
+    until = time.thread_time() + HANDLER_S
+    while time.thread_time() < until:
         pass
-
-
-Handler = Callable[[], None] | None
-Side = Callable[..., float]
-
-
-def _iterate(records: Iterable[Any], handler: Handler) -> None:
-    if handler is None:
-        for _ in records:
-            pass
-    else:
-        for _ in records:
-            handler()
-
-
-def _timed(run: Callable[[int, Handler], object], handler: Handler) -> float:
-    """Return the seconds for `RECORDS` records; with a handler a tenth is enough."""
-    count = RECORDS if handler is None else RECORDS // 10
-    began = time.perf_counter()
-    run(count, handler)
-    return time.perf_counter() - began
 
 
 def _record(offset: int) -> Any:
@@ -81,118 +76,119 @@ def _message(offset: int) -> Any:
     return new(topic="orders", partition=0, offset=offset, value=b"value")
 
 
-MADE: Final = [_record(offset) for offset in range(RECORDS)]
+TAKEN: Final = [_record(offset) for offset in range(RECORDS)]
+ORDERS: Final = TopicPartition("orders", 0)
 MESSAGES: Final = [_message(offset) for offset in range(RECORDS)]
 
 
-class _Consumer:
-    """As much of confluent-kafka's consumer as reports need."""
+def _made(kind: Any, report: bool, **attributes: Any) -> Any:  # noqa: FBT001 - as in `Loop`
+    """Return a consumer without a connection: only what taking records needs."""
+    consumer = kind.__new__(kind)
+    meter = Meter(MAX_S) if report else None
+    vars(consumer).update({"_closed": False, "_meter": meter, **attributes})
+    return consumer
 
-    @staticmethod
-    def memberid() -> str:
+
+def _kafka_python(report: bool) -> Any:  # noqa: FBT001 - as in `Loop`
+    batches = ({ORDERS: TAKEN[at : at + BATCH]} for at in range(0, RECORDS, BATCH))
+    return _made(
+        kafka_python.PlanConsumer,
+        report,
+        config={"consumer_timeout_ms": math.inf, "max_poll_records": BATCH},
+        _iterator=iter(TAKEN),
+        _poll_once=lambda *_, **__: next(batches),
+    )
+
+
+def _iterate(report: bool, count: int, handler: Handler) -> float:  # noqa: FBT001 - as in `Loop`
+    records = islice(_kafka_python(report), count)
+    began = time.thread_time()
+    for _ in records:
+        handler()
+    return time.thread_time() - began
+
+
+def _poll_lists(report: bool, count: int, handler: Handler) -> float:  # noqa: FBT001 - as in `Loop`
+    consumer = _kafka_python(report)
+    began = time.thread_time()
+    for _ in range(0, count, BATCH):
+        for records in consumer.poll().values():
+            for _ in records:
+                handler()
+    return time.thread_time() - began
+
+
+async def _async_for(report: bool, count: int, handler: Handler) -> float:  # noqa: FBT001 - as in `Loop`
+    records = iter(TAKEN)
+
+    async def next_record(_: object) -> Any:
+        return next(records)
+
+    consumer = _made(
+        aiokafka.PlanConsumer,
+        report,
+        _coordinator=SimpleNamespace(check_errors=lambda: None),
+        _subscription=SimpleNamespace(fetch_context=nullcontext),
+        _fetcher=SimpleNamespace(next_record=next_record),
+        _event_loop=asyncio.get_running_loop(),
+        _taker=lambda: None,
+    )
+    left = count
+    began = time.thread_time()
+    async for _ in consumer:
+        handler()
+        if not (left := left - 1):
+            break
+    took = time.thread_time() - began
+    consumer._closed = True  # noqa: SLF001 - or it warns that nobody has stopped it
+    return took
+
+
+class _Consumer(confluent.PlanConsumer):
+    """A consumer that has never connected."""
+
+    def memberid(self) -> str:
+        """Return the id that reports contain."""
         return "orders-1-6f9619ff"
 
 
-def _reporting() -> Reporting:
-    return Reporting({"enable.auto.commit": False}, report=True)
+def _confluent(report: bool, fetch: Callable[..., Any]) -> Any:  # noqa: FBT001 - as in `Loop`
+    reporting = Reporting({}, report=report)
+    return _made(
+        _Consumer,
+        report,
+        _reporting=reporting,
+        _meter=reporting.meter,
+        _membership=SimpleNamespace(fetch=fetch),
+    )
 
 
-def _plain(made: list[Any]) -> Side:
-    return lambda handler=None: _timed(lambda n, h: _iterate(made[:n], h), handler)
+def _poll_messages(report: bool, count: int, handler: Handler) -> float:  # noqa: FBT001 - as in `Loop`
+    messages = iter(MESSAGES)
+    consumer = _confluent(report, lambda *_, **__: next(messages))
+    began = time.thread_time()
+    for _ in range(count):
+        consumer.poll()
+        handler()
+    return time.thread_time() - began
 
 
-def _plain_batches(made: list[Any]) -> Side:
-    def run(count: int, handler: Handler) -> None:
-        for start in range(0, count, BATCH):
-            _iterate(made[start : start + BATCH], handler)
-
-    return lambda handler=None: _timed(run, handler)
-
-
-def _one_by_one(handler: Handler = None) -> float:
-    meter = Meter(MAX_S)
-
-    def records(count: int) -> Iterable[Any]:
-        for record in MADE[:count]:
-            meter.asked()
-            meter.took_one((record.topic, record.partition), record.offset)
-            yield record
-
-    return _timed(lambda n, h: _iterate(records(n), h), handler)
+def _consume_lists(report: bool, count: int, handler: Handler) -> float:  # noqa: FBT001 - as in `Loop`
+    batches = (MESSAGES[at : at + BATCH] for at in range(0, RECORDS, BATCH))
+    consumer = _confluent(report, lambda *_, **__: next(batches))
+    began = time.thread_time()
+    for _ in range(0, count, BATCH):
+        for _ in consumer.consume(BATCH):
+            handler()
+    return time.thread_time() - began
 
 
-def _poll_messages(handler: Handler = None) -> float:
-    reporting: Any = _reporting()
-
-    def messages(count: int) -> Iterable[Any]:
-        for message in MESSAGES[:count]:
-            reporting.meter.asked()
-            reporting.took(_Consumer, message)
-            yield message
-
-    return _timed(lambda n, h: _iterate(messages(n), h), handler)
-
-
-def _poll_batches(handler: Handler = None) -> float:
-    meter, partition = Meter(MAX_S), TopicPartition("orders", 0)
-
-    def run(count: int, handler: Handler) -> None:
-        for start in range(0, count, BATCH):
-            meter.asked()
-            _iterate(meter.took({partition: MADE[start : start + BATCH]})[partition], handler)
-
-    return _timed(run, handler)
-
-
-def _consume_lists(handler: Handler = None) -> float:
-    reporting: Any = _reporting()
-
-    def run(count: int, handler: Handler) -> None:
-        for start in range(0, count, BATCH):
-            reporting.meter.asked()
-            _iterate(reporting.took_list(_Consumer, MESSAGES[start : start + BATCH]), handler)
-
-    return _timed(run, handler)
-
-
-async def _next(records: Any) -> Any:
-    return next(records)
-
-
-def _await_plain(handler: Handler = None) -> float:
-    async def run(count: int, handler: Handler) -> None:
-        records = iter(MADE)
-        for _ in range(count):
-            await _next(records)
-            if handler is not None:
-                handler()
-
-    return _timed(lambda n, h: asyncio.run(run(n, h)), handler)
-
-
-def _await_metered(handler: Handler = None) -> float:
-    consumer: Any = SimpleNamespace(_taker=lambda: None)
-    meter = Meter(MAX_S)
-    await_timed = aiokafka.PlanConsumer._timed  # noqa: SLF001 - what is measured
-
-    async def run(count: int, handler: Handler) -> None:
-        records = iter(MADE)
-        for _ in range(count):
-            record = await await_timed(consumer, meter, _next(records))
-            meter.took_one((record.topic, record.partition), record.offset)
-            if handler is not None:
-                handler()
-
-    return _timed(lambda n, h: asyncio.run(run(n, h)), handler)
-
-
-#: Way of taking records to the loop without and with the meter.
-SIDES: Final[dict[str, tuple[Side, Side]]] = {
-    "kafka-python, iterator": (_plain(MADE), _one_by_one),
-    "kafka-python poll, aiokafka getmany": (_plain_batches(MADE), _poll_batches),
-    "aiokafka, getone and async for": (_await_plain, _await_metered),
-    "confluent-kafka, poll": (_plain(MESSAGES), _poll_messages),
-    "confluent-kafka, consume(500)": (_plain_batches(MESSAGES), _consume_lists),
+LOOPS: Final[dict[str, Loop]] = {
+    "kafka-python, iterator": _iterate,
+    "kafka-python, poll": _poll_lists,
+    "aiokafka, async for": lambda *given: asyncio.run(_async_for(*given)),
+    "confluent-kafka, poll": _poll_messages,
+    "confluent-kafka, consume(500)": _consume_lists,
 }
 
 if __name__ == "__main__":

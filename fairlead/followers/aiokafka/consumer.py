@@ -14,10 +14,8 @@ Eager rebalances alone: aiokafka has no cooperative ones.
 """
 
 import asyncio
-import types
 import weakref
-from collections.abc import Callable, Coroutine, Generator, Iterable, Mapping
-from functools import partial
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
@@ -36,7 +34,7 @@ from fairlead.followers.aiokafka.metadata import subscription
 from fairlead.followers.aiokafka.plan_source import AiokafkaSource
 from fairlead.followers.aiokafka.reporting import report_work
 from fairlead.followers.core.follower import FollowOptions
-from fairlead.followers.core.meter import Meter
+from fairlead.followers.core.meter import Batch, Meter
 from fairlead.followers.core.plan_assignor import FollowingAssignor
 from fairlead.wire.members import GroupMember, decode_subscription
 from fairlead.wire.partitions import partition_counts
@@ -167,7 +165,8 @@ class PlanConsumer(AIOKafkaConsumer):  # type: ignore[misc] # aiokafka is untype
             raise
         longest_s = configs.get("max_poll_interval_ms", 300_000) / 1e3
         self._meter = Meter(longest_s) if options.report_work else None
-        #: The task that took records last.
+        self._event_loop = asyncio.get_running_loop()
+        #: The task that asked for records last.
         self._taker: Callable[[], asyncio.Task[Any] | None] = lambda: None
 
     async def getone(self, *partitions: TopicPartition) -> ConsumerRecord:
@@ -175,8 +174,12 @@ class PlanConsumer(AIOKafkaConsumer):  # type: ignore[misc] # aiokafka is untype
         meter = self._meter
         if meter is None:
             return await super().getone(*partitions)
-        record = await self._timed(meter, super().getone(*partitions))
-        meter.took_one((record.topic, record.partition), record.offset)
+        self._asks(meter)
+        try:
+            record = await super().getone(*partitions)
+        finally:
+            meter.waited()
+        meter.took_one(record.topic, record.partition, record.offset)
         return record
 
     async def getmany(
@@ -188,26 +191,24 @@ class PlanConsumer(AIOKafkaConsumer):  # type: ignore[misc] # aiokafka is untype
         """
         call = super().getmany(*partitions, timeout_ms=timeout_ms, max_records=max_records)
         meter = self._meter
-        return await call if meter is None else meter.took(await self._timed(meter, call))
+        if meter is None:
+            plain: Batch = await call
+            return plain
+        self._asks(meter)
+        try:
+            batch = await call
+        finally:
+            meter.waited()
+        return meter.took(batch)
 
-    @types.coroutine
-    def _timed(self, meter: Meter, call: Coroutine[Any, Any, Any]) -> Generator[Any, Any, Any]:
-        """Await a call of the client. It waits for records from its first suspension on."""
+    def _asks(self, meter: Meter) -> None:
+        """Note that the present task asks for records."""
         meter.asked()
-        task = asyncio.current_task()
+        task = asyncio.current_task(self._event_loop)  # takes much longer without the loop
         if task is not (taker := self._taker()) and task is not None:
             if taker is not None and not taker.done():
                 meter.give_up()  # the times of several tasks cannot be told apart
             self._taker = weakref.ref(task)
-        try:
-            future = call.send(None)
-        except StopIteration as returned:
-            return returned.value
-        meter.waits()
-        try:
-            return (yield from _go_on(call, future))
-        finally:
-            meter.waited()
 
     async def start(self) -> None:
         """Read the plan, connect, and join the group."""
@@ -223,19 +224,6 @@ class PlanConsumer(AIOKafkaConsumer):  # type: ignore[misc] # aiokafka is untype
             await super().stop()
         finally:
             await asyncio.to_thread(self.plan_assignor.close)
-
-
-def _go_on(call: Coroutine[Any, Any, Any], future: Any) -> Generator[Any, Any, Any]:
-    """Await the rest of a call that waits for a future."""
-    while True:
-        try:
-            resume = partial(call.send, (yield future))
-        except BaseException as error:  # noqa: BLE001 - thrown into the call
-            resume = partial(call.throw, error)
-        try:
-            future = resume()
-        except StopIteration as returned:
-            return returned.value
 
 
 def _coordinator(consumer: AIOKafkaConsumer | None) -> Any:

@@ -1,12 +1,16 @@
-"""Add reports of work to all commits of aiokafka.
+"""Add reports of work to all commits of aiokafka, and notice when it waits for records.
 
-Belongs here: the method that sends every commit. Does not: measuring (`followers.core.meter`).
+Belongs here: the private methods that are wrapped for this. Does not: measuring
+(`followers.core.meter`).
 
 aiokafka 0.14 has no public way to add metadata to automatic commits. All commits, automatic or not,
-go through `_do_commit_offsets` of the coordinator.
+go through `_do_commit_offsets` of the coordinator. `getone` and `getmany` await two kinds of
+futures if they have no records: for fetched records, and for an assignment. Wrapping the methods
+that create these costs nothing while there are records.
 """
 
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 from aiokafka import AIOKafkaConsumer
@@ -15,11 +19,12 @@ from fairlead.followers.core.meter import Meter, reported
 
 
 def report_work(consumer: AIOKafkaConsumer, meter: Meter) -> None:
-    """Add a report to each committed offset without metadata.
+    """Add a report to each committed offset without metadata, and note waits for records.
 
-    Call once the consumer has a coordinator.
+    Call once the consumer has started.
     """
     coordinator = consumer._coordinator  # noqa: SLF001 - there is no other way
+    fetcher, subscription = consumer._fetcher, consumer._subscription  # noqa: SLF001 - as above
     commit = coordinator._do_commit_offsets  # noqa: SLF001 - as above
     known = weakref.ref(consumer)
 
@@ -28,4 +33,13 @@ def report_work(consumer: AIOKafkaConsumer, meter: Meter) -> None:
             offsets = reported(offsets, meter, coordinator.member_id, paused=len(reader.paused()))
         await commit(assignment, offsets)
 
+    def noting_wait(create_future: Callable[[], Any]) -> Callable[[], Any]:
+        def create() -> Any:
+            meter.waits()
+            return create_future()
+
+        return create
+
     coordinator._do_commit_offsets = commit_with_reports  # noqa: SLF001 - as above
+    fetcher._create_fetch_waiter = noting_wait(fetcher._create_fetch_waiter)  # noqa: SLF001 - as above
+    subscription.wait_for_assignment = noting_wait(subscription.wait_for_assignment)

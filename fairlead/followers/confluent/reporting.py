@@ -5,9 +5,9 @@ Belongs here: storing offsets with reports for librdkafka's commits. Does not: m
 
 A thread of librdkafka commits the stored offsets. By default librdkafka stores an offset when it
 returns a message, without metadata. So this module sets `enable.auto.offset.store=false` and stores
-offsets with reports instead. Storing takes 20 us or more. So offsets of
-single messages are stored ten times a second at most, and before every call that uses stored
-offsets. Offsets of a batch are stored at once: the application may work on it for minutes.
+offsets with reports instead. Storing takes 20 us or more, so offsets of single messages are stored
+at most ten times a second, and before every call that uses stored offsets. Offsets of a batch are
+stored at once: the application may work on it for minutes.
 """
 
 import time
@@ -19,7 +19,7 @@ from typing import Any, Final
 from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
 
 from fairlead.followers.core.meter import Meter, ReportedWork, Run, has_metadata
-from fairlead.followers.core.progress import Pair
+from fairlead.followers.core.progress import Pair, Progress
 from fairlead.wire.work_report import PREFIX
 
 _AUTO_STORE: Final = "enable.auto.offset.store"
@@ -62,37 +62,35 @@ class Reporting:
                 error, without_reports(offsets)
             )
         #: Partition to its last returned message, if the offset is not stored yet.
-        self._handed_out: dict[Pair, Message] = {}
+        self._handed_out: dict[Progress, Message] = {}
         self._next_store_at = float("-inf")
 
-    def took(self, consumer: Consumer, message: Message) -> None:
+    def took(self, consumer: Consumer, message: Any) -> None:
         """Note that the client returns a message."""
-        pair: Any = message.topic(), message.partition()
-        offset: Any = message.offset()
-        self.meter.took_one(pair, offset)
+        progress = self.meter.took_one(message.topic(), message.partition(), message.offset())
         if self._stores:
-            self._handed_out[pair] = message
-            self._store_if_due(consumer)
+            self._handed_out[progress] = message
+            if self._commits and self.meter.since >= self._next_store_at:
+                self.store(consumer)
 
     def took_list(self, consumer: Consumer, messages: list[Message]) -> list[Message]:
         """Note that the client returns messages; return a timed list of them."""
         runs: list[Run] = []
         taken = 0
-        for pair, count in _pairs(messages):
+        for key, run in groupby(_partitions(messages)):
+            count = len(list(run))
             taken += count
-            if pair is None:
-                runs.append((None, count))
-            else:
-                runs.append((self.meter.progress_of(pair), count))
+            progress = None
+            if key is not None:
+                last = messages[taken - 1]
+                progress = self.meter.progress_of(_pair(last))
                 if self._stores:
-                    self._handed_out[pair] = messages[taken - 1]
+                    self._handed_out[progress] = last
+            runs.append((progress, count))
         timed = self.meter.took_list(messages, runs, _offset)
-        self._store_if_due(consumer, len(messages))
-        return timed
-
-    def _store_if_due(self, consumer: Consumer, messages: int = 1) -> None:
-        if self._commits and (messages >= _BATCH or self.meter.since >= self._next_store_at):
+        if self._commits and (taken >= _BATCH or self.meter.since >= self._next_store_at):
             self.store(consumer)
+        return timed
 
     def store(self, consumer: Consumer) -> None:
         """Store the offsets of all messages returned since the last call."""
@@ -159,14 +157,21 @@ def without_reports(offsets: list[TopicPartition]) -> list[TopicPartition]:
     ]
 
 
-def _pairs(messages: list[Message]) -> list[tuple[Pair | None, int]]:
-    """Return the partitions of consecutive messages, with their counts; None: errors."""
-    found: Iterable[Any]
+def _partitions(messages: list[Message]) -> Iterable[Any]:
+    """Return a key for each message, equal for messages of one partition; None: an error.
+
+    Comparing keys of one topic is quicker without the topic.
+    """
     if any(map(Message.error, messages)):
-        found = [None if m.error() else (m.topic(), m.partition()) for m in messages]
-    else:
-        found = zip(map(Message.topic, messages), map(Message.partition, messages), strict=True)
-    return [(pair, len(list(group))) for pair, group in groupby(found)]
+        return [None if message.error() else _pair(message) for message in messages]
+    partitions = map(Message.partition, messages)
+    if len(set(map(Message.topic, messages))) == 1:
+        return partitions
+    return zip(map(Message.topic, messages), partitions, strict=True)
+
+
+def _pair(message: Any) -> Pair:
+    return message.topic(), message.partition()
 
 
 #: Returns the offset of a message without an error.

@@ -12,9 +12,9 @@ of the partitions in the batch (`Meter._end_batch`).
 
 import secrets
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, Final
 
 from fairlead.followers.core.progress import Pair, Progress
@@ -27,6 +27,8 @@ Run = tuple[Progress | None, int]
 #: Seconds, and records at most. Records of a batch are timed together for so long.
 _GROUP_S: Final = 1e-3
 _GROUP: Final = 256
+#: A partition without records, in place of a run's.
+_NO_RUN: Final = Progress()
 
 
 @dataclass(frozen=True)
@@ -90,15 +92,19 @@ class Meter:
         self._max = record_s_max
         self._created = clock()
         self._progress: dict[Pair, Progress] = {}
-        #: Whether the application has records, since when, and the partition of the present one.
-        self._out = False
-        self.since = self._created
+        #: The partition of the record that the application processes, and the batch that it has.
         self._running: Progress | None = None
         self._batch: _Batch | None = None
-        self._waiting = self._handler = 0.0
+        #: Since when it processes this record, or any other part of the batch.
+        self.since = self._created
+        #: Seconds in the application, and calls that returned records, before the present run.
+        self._handler, self._calls = 0.0, 0
+        #: The partition of the present run, and its `busy` and `next` when the run began. A run is
+        #: consecutive records of one partition that are taken one at a time.
+        self._run, self._run_busy, self._run_next = _NO_RUN, _NO_RUN.busy, _NO_RUN.next
+        self._waiting = 0.0
         self._waiting_since: tuple[float, float] | None = None
         self._reported = (0.0, 0.0)
-        self._calls = 0
         self._given_up = False
 
     def give_up(self) -> None:
@@ -107,25 +113,21 @@ class Meter:
 
     def asked(self) -> None:
         """End the measurement of the records taken before: the application asks for more."""
-        if not self._out:
-            return
         if self._batch is not None:
             self._charge()
             self._end_batch(self._batch)
-            self._out = False
-        else:  # repeats `_charge`, because a call for each record takes too long
-            self._out = False
+        elif (progress := self._running) is not None:  # calls would take longer than this
             took = self._clock() - self.since
-            progress, self._running = self._running, None
-            self._handler += took
-            if progress is not None:
-                took = min(took, self._max)
-                progress.busy += took
-                progress.squares += took * took
+            self._running = None
+            if took > self._max:
+                self._handler += took - self._max
+                took = self._max
+            progress.busy += took
+            progress.squares += took * took
 
     def waits(self) -> None:
-        """Note that the client starts to wait for records."""
-        if self._waiting_since is None:
+        """Note that the client starts to wait for records, if the application has none."""
+        if self._waiting_since is None and self._batch is None and self._running is None:
             self._waiting_since = self._clock(), self._cpu_clock()
 
     def waited(self) -> None:
@@ -140,17 +142,20 @@ class Meter:
             self._waiting_since = None
             self._waiting += max(0.0, took)
 
-    def took_one(self, pair: Pair, offset: int) -> None:
-        """Note that the client returns one record."""
-        progress = self._progress.get(pair) or self.progress_of(pair)
-        if offset == progress.next:
-            progress.next = offset + 1
+    def took_one(self, topic: str, partition: int, offset: int) -> Progress:
+        """Note that the client returns one record; return the progress of its partition."""
+        run = self._run
+        if offset == run.next and partition == run.partition and topic == run.topic:
+            run.next = offset + 1
         else:
-            progress.take(offset)
-        self._calls += 1
-        self._running = progress
+            self._end_run()
+            run = self.progress_of((topic, partition))
+            run.take(offset)
+            self._calls += 1
+            self._run, self._run_busy, self._run_next = run, run.busy, run.next
         self.since = self._clock()
-        self._out = True
+        self._running = run
+        return run
 
     def took(self, batch: Batch) -> Batch:
         """Note that the client returns a batch; return it with timed lists.
@@ -162,6 +167,7 @@ class Meter:
         """
         if not batch:
             return batch
+        self._end_run()
         under_way = _Batch(self, _offset)
         timed: Batch = {}
         for partition, records in batch.items():
@@ -184,6 +190,7 @@ class Meter:
         offset_of
             Returns the offset of a message.
         """
+        self._end_run()
         under_way = _Batch(self, offset_of)
         timed = under_way.list_of(runs, messages)
         self._begin_batch(under_way)
@@ -193,15 +200,25 @@ class Meter:
         """Return the progress of a partition; create it for a new one."""
         progress = self._progress.get(pair)
         if progress is None:
-            progress = self._progress[pair] = Progress()
+            progress = self._progress[pair] = Progress(*pair)
         return progress
+
+    def _end_run(self) -> None:
+        self.asked()  # again, because another task may have taken records meanwhile
+        self._handler, self._calls = self._sums()
+        self._run, self._run_busy, self._run_next = _NO_RUN, _NO_RUN.busy, _NO_RUN.next
+
+    def _sums(self) -> tuple[float, int]:
+        """Return the seconds in the application, and the calls that returned records."""
+        return (
+            self._handler + self._run.busy - self._run_busy,
+            self._calls + self._run.next - self._run_next,
+        )
 
     def _begin_batch(self, batch: "_Batch") -> None:
         self._calls += 1
-        self._batch = batch
-        self._running = None
         self.since = self._clock()
-        self._out = True
+        self._batch = batch
 
     def _charge(self, records: int = 1) -> float:
         """Assign the time since the last call to the present records, and end these."""
@@ -258,13 +275,13 @@ class Meter:
         """Return the report to commit with an offset of a partition."""
         progress = self.progress_of(pair)
         while True:  # until the application's thread changes nothing meanwhile
-            state = self._out, self.since, self._running
-            handler, busy, squares = self._handler, progress.busy, progress.squares
+            state = self._batch, self.since, self._running
+            (handler, calls), busy, squares = self._sums(), progress.busy, progress.squares
             now = self._clock()
-            if state == (self._out, self.since, self._running):
+            if state == (self._batch, self.since, self._running):
                 break
-        out, since, running = state
-        under_way = max(0.0, now - since) if out else 0.0
+        batch, since, running = state
+        under_way = 0.0 if batch is None and running is None else max(0.0, now - since)
         if running is progress:
             of_record = min(under_way, self._max)
             busy, squares = busy + of_record, squares + of_record * of_record
@@ -279,7 +296,7 @@ class Meter:
             elapsed_ms=round((now - self._created) * 1e3),
             waiting_ms=round(waiting * 1e3),
             handler_ms=round(handler * 1e3),
-            calls=self._calls,
+            calls=calls,
             records=reported.records,
             busy_ms=round(reported.busy * 1e3),
             busy_squares_ms2=round(reported.squares * 1e6),
@@ -346,26 +363,30 @@ class TimedList(list[Any]):
 
         A list that the application has changed is not timed: the partitions are not known then.
         """
+        return chain.from_iterable(self._portions())
+
+    def _portions(self) -> Iterator[Iterable[Any]]:
+        """Yield iterators over records that are timed together."""
         rest, meter, at = list.__iter__(self), self.batch.meter, 0
         for progress, count in self.runs:
             end, together = at + count, 1
             while at < end and meter.is_current(self.batch):
                 portion = tuple(islice(rest, min(end - at, together)))
                 if not portion or portion != self._original[at : at + len(portion)]:
-                    yield from portion
+                    yield portion
                     break
                 meter.hand_out(progress, portion)
                 left: Any = iter(portion)
                 took_s = 0.0
                 try:
-                    yield from left
+                    yield left
                 finally:
                     if meter.is_current(self.batch):
                         done = portion[: len(portion) - left.__length_hint__()]
                         took_s = meter.handed_out(progress, done)
                 at += len(portion)
                 together = _together(took_s / len(portion))
-        yield from rest
+        yield rest
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         """Copy or pickle only the records."""

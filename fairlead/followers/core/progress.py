@@ -53,11 +53,14 @@ class Progress:
         "_states",
         "busy",
         "next",
+        "partition",
         "reported",
         "squares",
+        "topic",
     )
 
-    def __init__(self) -> None:
+    def __init__(self, topic: str = "", partition: int = -1) -> None:
+        self.topic, self.partition = topic, partition
         #: Offset after the last counted record.
         self.next = -1
         #: Number of offsets before `next` without a counted record.

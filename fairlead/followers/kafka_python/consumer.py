@@ -188,7 +188,6 @@ class PlanConsumer(KafkaConsumer):  # type: ignore[misc] # kafka-python is untyp
             raise
         self.plan_assignor.follow(self)
         self._meter: Meter | None = None
-        self._iterates = False
         if options.report_work:
             self._meter = Meter(self.config["max_poll_interval_ms"] / 1e3)
             report_work(self, self._meter)
@@ -208,14 +207,14 @@ class PlanConsumer(KafkaConsumer):  # type: ignore[misc] # kafka-python is untyp
         if meter is None:
             plain: Batch = super().poll(timeout_ms, max_records, update_offsets)
             return plain
-        if not self._iterates:
-            meter.asked()
+        meter.asked()
         meter.waits()
         try:
             batch = super().poll(timeout_ms, max_records, update_offsets)
         finally:
             meter.waited()
-        return batch if self._iterates else meter.took(batch)
+        # KafkaConsumer's iterator polls without updating offsets; `__next__` measures its records.
+        return meter.took(batch) if update_offsets else batch
 
     def __next__(self) -> ConsumerRecord:
         """Return the next record, as KafkaConsumer does."""
@@ -223,12 +222,8 @@ class PlanConsumer(KafkaConsumer):  # type: ignore[misc] # kafka-python is untyp
         if meter is None:
             return super().__next__()
         meter.asked()
-        self._iterates = True
-        try:
-            record = super().__next__()
-        finally:
-            self._iterates = False
-        meter.took_one((record.topic, record.partition), record.offset)
+        record = super().__next__()
+        meter.took_one(record.topic, record.partition, record.offset)
         return record
 
     def close(self, autocommit: bool = True, timeout_ms: int | None = None) -> None:  # noqa: FBT001, FBT002 - KafkaConsumer's signature

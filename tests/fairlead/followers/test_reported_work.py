@@ -2,6 +2,7 @@
 
 import asyncio
 import inspect
+import re
 import threading
 import time
 from abc import ABC, abstractmethod
@@ -15,7 +16,9 @@ from typing import Any, Final
 import aiokafka.consumer.group_coordinator as aiokafka_coordinator
 import kafka.coordinator.consumer as kafka_python_coordinator
 import pytest
+from aiokafka import AIOKafkaConsumer
 from aiokafka import TopicPartition as AiokafkaPartition
+from aiokafka.consumer.fetcher import Fetcher
 from confluent_kafka import Consumer, KafkaException, Message, Producer, TopicPartition
 from kafka import KafkaAdminClient
 from kafka import TopicPartition as KafkaPythonPartition
@@ -577,6 +580,42 @@ def test_private_function_sends_every_commit(
     assert request_class in inspect.getsource(function)
     calls = inspect.getsource(module).count(f"self.{function.__name__}")
     assert calls >= 1  # through the instance, where the wrapper is
+
+
+def test_private_functions_make_every_future_that_aiokafka_waits_for() -> None:
+    """The ones that are wrapped; `getone` and `getmany` await nothing else."""
+    taken = "".join(map(inspect.getsource, (Fetcher.next_record, Fetcher.fetched_records)))
+    assert set(re.findall(r"await (.+)", taken)) == {
+        "self._subscriptions.wait_for_assignment()",
+        "waiter",
+        "asyncio.wait([waiter], timeout=timeout)",
+    }
+    assert set(re.findall(r"waiter = (.+)", taken)) == {"self._create_fetch_waiter()"}
+    taking = "".join(map(inspect.getsource, (AIOKafkaConsumer.getone, AIOKafkaConsumer.getmany)))
+    assert set(re.findall(r"= await (?!consumer)(.+)\(", taking)) == {
+        "self._fetcher.next_record",
+        "self._fetcher.fetched_records",
+    }
+
+
+@pytest.mark.parametrize("take", ["getone", "getmany"])
+def test_waiting_with_aiokafka_is_noticed(group: Group, take: str) -> None:
+    """Until then the consumer is busy all the time; there are no records."""
+    app = AiokafkaApplication(group, take)
+
+    async def take_none() -> None:
+        if take == "getone":
+            with suppress(TimeoutError):
+                await asyncio.wait_for(app.consumer.getone(), 0.1)
+        else:
+            assert await app.consumer.getmany(timeout_ms=100) == {}
+
+    assert status(app).reported.busy_share == 1
+    eventually(
+        lambda: (app._runner.run(take_none()), status(app).reported.busy_share < 1)[1],  # noqa: SLF001 - this test's
+        "it waits",
+    )
+    app.close()
 
 
 def test_offsets_in_a_transaction_stay_as_they_are(group: Group) -> None:

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from kafka import TopicPartition
 
 from fairlead.followers.core.meter import Meter, has_metadata, reported
@@ -68,7 +70,7 @@ class Application:
         """Take one record, as iterators do."""
         self.meter.asked()
         (record,) = self.records(partition, 1)
-        self.meter.took_one((TOPIC, partition), record.offset)
+        self.meter.took_one(TOPIC, partition, record.offset)
         return record
 
     def report(self, partition: int, offset: int | None = None) -> WorkReport:
@@ -319,6 +321,38 @@ def test_flush_every_500_records_is_right_or_wide(app: Application, seed: int) -
     assert wrong <= 1  # by chance
 
 
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["next", "next", "next", "poll", "seek"]),
+            st.integers(0, 2),
+            st.sampled_from([QUICK, 1.0, 2 * MAX_S]),
+        ),
+        max_size=40,
+    )
+)
+def test_time_and_calls_add_up(steps: list[tuple[str, int, float]]) -> None:
+    """In whatever order records of several partitions are taken, skipped, and read again."""
+    app = Application()
+    calls, worked = 0, 0.0
+    for step, partition, takes in steps:
+        if step == "seek":
+            app.ends[partition] = max(0, app.ends.get(partition, 0) + (5 if takes < 1 else -3))
+            continue
+        if step == "next":
+            app.next(partition)
+        else:
+            app.poll({partition: 2, partition + 1: 1})
+        app.work(takes)
+        calls, worked = calls + 1, worked + takes
+        report = app.report(partition)
+        assert (report.calls, report.handler_ms) == (calls, round(worked * 1e3))
+    app.meter.asked()
+    report = app.report(0)
+    assert (report.calls, report.handler_ms) == (calls, round(worked * 1e3))
+    assert sum(app.report(p).busy_ms for p in range(4)) <= report.handler_ms + 2
+
+
 @pytest.mark.parametrize("batch", [False, True])
 def test_record_counts_for_no_more_than_the_poll_interval(app: Application, *, batch: bool) -> None:
     """The group would have taken the partition away; while it is in hand, too."""
@@ -442,6 +476,17 @@ def test_waiting_is_time_in_which_the_thread_did_nothing(app: Application) -> No
     app.work(10.0)
     assert app.report(0).waiting_ms == 6000
     assert app.meter.reported_work().busy_share == pytest.approx(0.7)
+
+
+def test_client_that_waits_for_itself_is_not_waiting_for_records(app: Application) -> None:
+    """The application has a record meanwhile."""
+    app.next(0)
+    app.meter.waits()
+    app.work(1.0)
+    app.meter.waited()
+    app.meter.asked()
+    report = app.report(0)
+    assert (report.waiting_ms, report.busy_ms) == (0, 1000)
 
 
 def test_after_giving_up_times_are_not_counted(app: Application) -> None:
