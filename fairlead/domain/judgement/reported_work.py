@@ -433,11 +433,11 @@ def _stale_s(values: Float64, looks: Looks) -> Float64:
     """Return the maximum age of each report at its sample, in seconds, without the last sample.
 
     A report with the value of an earlier sample may have been written right after the sample before
-    that one.
+    that one. One in the first sample may be as old as the time to the second.
     """
     same = np.zeros(values.shape, dtype=bool)
     same[1:] = values[1:] == values[:-1]
-    before = np.concatenate((looks.at[:1], looks.at[:-1]))[:, None]
+    before = np.concatenate((looks.at[:1] - looks.seconds[:1], looks.at[:-1]))[:, None]
     written = np.maximum.accumulate(np.where(same, -np.inf, before), axis=0)
     stale: Float64 = looks.at[:, None] - written
     return stale[:-1]

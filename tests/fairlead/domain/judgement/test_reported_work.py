@@ -213,6 +213,17 @@ def test_impossible_reports_are_left_out_and_mentioned(spoil: Callable[[Line], N
     assert answer["outcome"] == "no change"
 
 
+def test_the_first_report_may_have_been_written_long_before_its_sample() -> None:
+    """Consumers commit every few seconds, or only after a long batch."""
+    line = Team().line(samples=2)
+    for its in line["snapshots"][0]["reports"]["consumers"].values():
+        its["elapsed_s"] -= 20.0
+        its["waiting_s"] -= 20.0
+    answer = answer_question(line)
+    assert "ignored" not in answer["evidence"]
+    assert None not in answer["seconds_per_record"]["t"]
+
+
 def test_whatever_reports_say_there_is_an_answer() -> None:
     """A tenth of all numbers, tokens and consumers are others: no plan, as without reports."""
     rng = random.Random(0)
