@@ -44,6 +44,9 @@ _CHANGED: Final = 4.0
 #: Minimum slowdown of each consumer, and minimum number of consumers, for a shared cause.
 _SLOWER: Final = 1.25
 _SEVERAL: Final = 2
+#: Minimum ratio of time in the application to waiting, if no record takes any time: with less, the
+#: application may work while the consumer waits.
+_WORKS: Final = 0.2
 #: Minimum share of busy time that is assigned to records; with less, the speed is unknown.
 _KNOWN_SHARE: Final = 0.8
 
@@ -403,19 +406,29 @@ def _steps(reports: ReportSeries, looks: Looks) -> _Steps:
             possible &= busy_s <= np.take_along_axis(elapsed, who, axis=1) + SLACK_S
     counts = linked & possible
     # The seconds of all partitions of a consumer together cannot exceed its elapsed seconds.
-    counted = np.zeros_like(elapsed)
     rows = np.broadcast_to(np.arange(len(by))[:, None], by.shape)
-    np.add.at(counted, (rows[counts], by[counts]), busy_s[counts])
+
+    def by_consumer(values: Float64) -> Float64:
+        sums = np.zeros_like(elapsed)
+        np.add.at(sums, (rows[counts], by[counts]), values[counts])
+        return sums
+
+    assigned = by_consumer(busy_s)
     with np.errstate(invalid="ignore"):
-        overbooked = counted > elapsed + SLACK_S
+        overbooked = assigned > elapsed + SLACK_S
     if counts.size:
         counts &= ~np.take_along_axis(overbooked, who, axis=1)
     alive = same_life & sound & ~overbooked
-    elapsed, waiting = (np.where(alive, values, 0.0).sum(axis=0) for values in (elapsed, waiting))
+    elapsed, waiting, handler, assigned, taken = (
+        np.where(alive, values, 0.0).sum(axis=0)
+        for values in (elapsed, waiting, handler, assigned, by_consumer(records))
+    )
     paused = np.nan_to_num(reports.paused[1:], nan=1.0)
     clear = elapsed > 0
     clear &= ~((paused > 0) & alive).any(axis=0)
     busy = np.where(clear, 1.0 - waiting / np.where(clear, elapsed, 1.0), np.nan)
+    # The application may put its records into a queue, and process them on other threads.
+    busy[(assigned < _LEAST_S * taken) & (handler < _WORKS * waiting)] = np.nan
     ignored = int((linked & ~counts).sum()) + int((same_life & ~sound).sum())
     return _Steps(
         counts=counts & (records > 0),

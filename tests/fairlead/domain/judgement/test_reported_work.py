@@ -11,7 +11,9 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from fairlead.domain.judgement.lines import answer_question
+from fairlead.domain.judgement.decision import judge
+from fairlead.domain.judgement.lines import _question, answer_question
+from fairlead.domain.policy import Policy
 
 Float64 = npt.NDArray[np.float64]
 Line = dict[str, Any]
@@ -110,6 +112,13 @@ class Team:
 
 
 UNEVEN = {"times": {5: 10.0, 9: 3.0}, "slow": {2: 1.5}}
+
+
+def busy_shares(line: Line) -> Mapping[str, float | None]:
+    """Return the share of time that each consumer is busy; None: unknown."""
+    question = _question(line, Policy())
+    shares: Mapping[str, float | None] = judge(question).reported(question.problem)["consumers"]
+    return shares
 
 
 def reports(line: Line, number: int) -> Any:
@@ -300,9 +309,21 @@ def test_records_of_strangers_are_left_out() -> None:
 
 def test_records_that_are_only_handed_on_cost_nothing_that_is_known() -> None:
     """An application that puts records into a queue is as quick with each of them."""
-    answer = answer_question(Team(seconds=4e-6, utilisation=0.01).line(8))
+    line = Team(seconds=4e-6, utilisation=0.01).line(8)
+    answer = answer_question(line)
     assert answer["seconds_per_record"]["t"] == [None] * 18
     assert answer["costs"]["t"] == [None] * 18
+    assert busy_shares(line) == {"c0": None, "c1": None, "c2": None}
+
+
+def test_consumers_that_flush_are_as_busy_as_they_report() -> None:
+    """Most records only go into a list; the time of flushes is no record's, and still theirs."""
+    line = Team(seconds=4e-6, utilisation=0.01).line(8)
+    for number in range(8):
+        for its in reports(line, number)["consumers"].values():
+            its["handler_s"] += 0.3 * its["elapsed_s"]
+            its["waiting_s"] -= 0.3 * its["elapsed_s"]
+    assert list(busy_shares(line).values()) == pytest.approx([0.3] * 3, abs=0.02)
 
 
 @pytest.mark.parametrize(
