@@ -124,6 +124,12 @@ class Question:
     reports: ReportSeries | None = None
     seen: Seen | None = None
 
+    def with_looks(self, looks: Looks) -> "Question":
+        """Return the question with only some of its looks, and their reports."""
+        rows = np.searchsorted(self.looks.at, looks.at)
+        reports = None if self.reports is None else self.reports.of(rows)
+        return replace(self, looks=looks, reports=reports, seen=None)
+
     @property
     def changed_at(self) -> float | None:
         """When a plan last took effect; None: never."""
@@ -436,7 +442,7 @@ class State:
         if reports is None or len(looks) == 1:
             return None
         recent = looks.last(HISTORY_S, LEAST_LOOKS)
-        return reported_work(reports.since(len(looks) - len(recent)), recent)
+        return reported_work(reports.of(slice(len(looks) - len(recent), None)), recent)
 
     @cached_property
     def inferred(self) -> list[Equation]:
