@@ -783,8 +783,6 @@ def _hold(state: State) -> str | None:
     diagnosis, blocked = state.diagnosis, _blocked(state)
     if blocked is not None:
         return blocked
-    if state.work is not None and state.work.slower > 1.0:
-        return f"{diagnosis.name}: {diagnosis.evidence}"
     if not state.late.any() or state.catches_up:
         return f"{diagnosis.name}: {diagnosis.evidence}"
     return None
