@@ -15,7 +15,7 @@ import numpy as np
 
 from assignors.problem import Problem
 from fairlead.common.words import length, plural, rate
-from fairlead.domain.judgement.arrivals import Rates
+from fairlead.domain.judgement.arrivals import Rates, with_common_change
 from fairlead.domain.judgement.candidates import FLAGSHIP, Candidate, candidates, with_figures
 from fairlead.domain.judgement.capacities import (
     INTERVALS,
@@ -367,6 +367,8 @@ class State:
         Nothing arrives for the group in a topic that nobody reads, where something else is read.
         """
         found, problem = self.seen.rates, self.question.problem
+        if self.work is not None:
+            found = with_common_change(found, self.recent, problem.topic_of)
         if self.unread.any():
             found = replace(found, per_s=np.where(self.unread, 0.0, found.per_s))
         missing = ~found.known
