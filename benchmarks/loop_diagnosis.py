@@ -18,7 +18,7 @@ _GOAL: Final = 0.95
 
 
 def measure(seed: int, each: Callable[..., Iterable[list[Marked]]] = map) -> list[dict[str, Any]]:
-    """Mark every diagnosis of every group, plain and real, never planned and planned.
+    """Mark every diagnosis of every group: plain and real, never planned or not, reporting or not.
 
     Parameters
     ----------
@@ -28,12 +28,13 @@ def measure(seed: int, each: Callable[..., Iterable[list[Marked]]] = map) -> lis
         `map`, or that of a pool of processes.
     """
     rows = []
-    for real, plans in product((False, True), (False, True)):
-        marked = partial(_marked, real=real, plans=plans, seed=seed)
+    for reports, real, plans in product((False, True), repeat=3):
+        marked = partial(_marked, real=real, plans=plans, seed=seed, reports=reports)
         marks = [verdict for group in each(marked, range(GROUPS)) for verdict in group]
         rows.append(
             {
-                "runs": f"{'real' if real else 'plain'}, {'planned' if plans else 'never planned'}",
+                "runs": f"{'real' if real else 'plain'}, {'planned' if plans else 'never planned'}"
+                + (", reports" if reports else ""),
                 "groups": GROUPS,
                 "diagnoses": len(marks),
                 "right": share_right(marks),
@@ -45,8 +46,8 @@ def measure(seed: int, each: Callable[..., Iterable[list[Marked]]] = map) -> lis
     return rows
 
 
-def _marked(number: int, *, real: bool, plans: bool, seed: int) -> list[Marked]:
-    return mark(random_scenario(number, real=real), plans=plans, seed=seed)
+def _marked(number: int, *, real: bool, plans: bool, seed: int, reports: bool) -> list[Marked]:
+    return mark(random_scenario(number, real=real), plans=plans, seed=seed, reports=reports)
 
 
 def goals(rows: list[dict[str, Any]]) -> list[Goal]:

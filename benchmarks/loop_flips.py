@@ -7,7 +7,7 @@ is right (`loop_diagnosis`).
 from dataclasses import replace
 from typing import Any, Final
 
-from benchmarks.loop_goals import Goal
+from benchmarks.loop_goals import Goal, with_reports
 from benchmarks.random_scenarios import CAUSES, random_scenario
 from benchmarks.simulation.loop import run
 from benchmarks.simulation.planner import Planner
@@ -30,10 +30,11 @@ def measure(seed: int) -> list[dict[str, Any]]:
     """Diagnose steady groups every minute, and count those of which two things are said."""
     return [
         {
-            "client": client,
+            "client": with_reports(client) if reports else client,
             "groups": GROUPS,
-            "flip": sum(_flips(n, client, seed) for n in _numbers()),
+            "flip": sum(_flips(n, client, seed, reports=reports) for n in _numbers()),
         }
+        for reports in (False, True)
         for client in CLIENTS
     ]
 
@@ -45,9 +46,9 @@ def _numbers() -> list[int]:
     return [turn * len(CAUSES) + kind for turn in turns for kind in kinds][:GROUPS]
 
 
-def _flips(number: int, client: str, seed: int) -> bool:
+def _flips(number: int, client: str, seed: int, *, reports: bool) -> bool:
     scenario = replace(random_scenario(number).scenario, client=client)
-    planner = Planner(Rules(), plans=False)
+    planner = Planner(Rules(), plans=False, reports=reports)
     run(ScenarioWorld.of(scenario, seed=seed, hours=_HOURS), planner, _CADENCE)
     since = START.timestamp() + (_HOURS - 1) * HOUR_S
     said = {judgement.diagnosis.name for at, judgement in planner.judgements if at >= since}

@@ -17,6 +17,7 @@ from benchmarks.simulation.registry import (
     NEVER_PLANNED,
     ORACLE,
     PLANNER,
+    PLANNER_REPORTS,
     PUBLISHED_RULE,
     PUBLISHED_RULE_ALWAYS,
     STICKY,
@@ -99,11 +100,11 @@ def _courses(document: Mapping[str, Any]) -> str:
     """Lateness of everybody where the planner's groups are late, and the sum of all others."""
     late, others = [], []
     for name, found in _by_scenario(document).items():
-        if found[PLANNER]["late"]:
+        if any(found[who]["late"] for who in _PLANNERS):
             late.append(_course(f"`{name}`", [found]))
         else:
             others.append(found)
-    headings = ("scenario", *_IN_COLUMNS, "planner's plans/moves", "oracle's")
+    headings = ("scenario", *_IN_COLUMNS, "planner's plans/moves", "with reports", "oracle's")
     return _markdown(headings, (*late, _course(f"{len(others)} others", others)))
 
 
@@ -113,13 +114,13 @@ def _course(name: str, found: Sequence[Mapping[str, Row]]) -> Sequence[str]:
     def total(who: str, key: str) -> float:
         return sum(float(by[who][key]) for by in found)
 
-    taken = (f"{total(who, 'plans'):.0f}/{total(who, 'moves'):.0f}" for who in _BOTH)
+    taken = (f"{total(who, 'plans'):.0f}/{total(who, 'moves'):.0f}" for who in (*_PLANNERS, ORACLE))
     return (name, *(_number(total(who, "late")) for who in _IN_COLUMNS), *taken)
 
 
-_BOTH: Final = (PLANNER, ORACLE)
+_PLANNERS: Final = (PLANNER, PLANNER_REPORTS)
 _PACKED_OTHERWISE: Final = ("BFD", "MBF", "MBFP", "MWFP")
-_IN_COLUMNS: Final = (NEVER_PLANNED, STICKY, PUBLISHED_RULE_ALWAYS, *_BOTH)
+_IN_COLUMNS: Final = (NEVER_PLANNED, STICKY, PUBLISHED_RULE_ALWAYS, *_PLANNERS, ORACLE)
 
 
 def _goals(document: Mapping[str, Any]) -> str:
@@ -200,7 +201,7 @@ def draw(document: Mapping[str, Any], path: Path) -> None:
         late, trade = figure.subplots(2, 1, height_ratios=(3, 2))
         found = _by_scenario(document)
         sick = [name for name, by in found.items() if by[NEVER_PLANNED]["late"]][::-1]
-        for who, marker in zip((*_PEERS, ORACLE, PLANNER), "os^vdD", strict=True):
+        for who, marker in zip((*_PEERS, ORACLE, *_PLANNERS), "os^vdD*", strict=True):
             values = [found[name][who]["late"] for name in sick]
             colour = colours.get(who)
             late.plot(values, sick, marker, label=who, color=colour, markersize=6, alpha=0.9)

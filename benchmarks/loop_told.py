@@ -19,7 +19,7 @@ from typing import Any, Final, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from benchmarks.loop_goals import Goal
+from benchmarks.loop_goals import Goal, with_reports
 from benchmarks.simulation.catalogue import SCENARIOS
 from benchmarks.simulation.loop import ScenarioRun, run
 from benchmarks.simulation.planner import Planner
@@ -49,8 +49,8 @@ _COSTLY: Final = ("heavy", "own-costs", "slow-and-dear", "skew")
 _CLIENTS: Final = ("proportional", "confluent-kafka", "aiokafka", "kafka-python")
 _COSTLY_HOURS, _HOURS, _CHANGING_HOURS = 3.0, 12.0, 30.0
 _WRONG: Final = 0.1
-#: A scenario, the client whose costs are told, whether it is planned, and a seed.
-_Job = tuple[str, str | None, bool, int]
+#: A scenario, the client whose costs are told, whether it is planned and reports, and a seed.
+_Job = tuple[str, str | None, bool, bool, int]
 #: How often what was told, and how often it came true, by what it is of.
 Rows = list[dict[str, Any]]
 Key = TypeVar("Key", bound=Hashable)
@@ -67,12 +67,18 @@ def measure(seed: int, each: Callable[..., Iterable[Rows]] = map) -> Rows:
         `map`, or that of a pool of processes.
     """
     jobs: list[_Job] = [
-        (name, None, planned, seed)
+        (name, None, planned, reports, seed)
+        for reports in (False, True)
         for name, what in SCENARIOS.items()
         for planned in (True, False)
         if what.kind == "changing" or (planned and what.kind != "healthy")
     ]
-    jobs += [(name, client, False, seed) for name in _COSTLY for client in _CLIENTS]
+    jobs += [
+        (name, client, False, reports, seed)
+        for reports in (False, True)
+        for name in _COSTLY
+        for client in _CLIENTS
+    ]
     rows = chain.from_iterable(each(_told, jobs))
     total = _summed(rows, lambda row: (row["what"], row["of"]))
     return [{"what": what, "of": of, **sums} for (what, of), sums in sorted(total.items())]
@@ -80,7 +86,7 @@ def measure(seed: int, each: Callable[..., Iterable[Rows]] = map) -> Rows:
 
 def goals(rows: Rows) -> list[Goal]:
     """Nine in ten; of costs over all clients."""
-    total = _summed(rows, lambda row: "costs" if "known" in row else f"told, {row['of']}")
+    total = _summed(rows, lambda row: f"told, {row['of']}" if "told" in row else row["what"])
     return [
         Goal(scenario, what, round(1 - sums[part] / sums[whole], 3), _WRONG)
         for scenario, sums in total.items()
@@ -109,15 +115,15 @@ _GOALS: Final = (
 
 def _told(job: _Job) -> Rows:
     """Run a group; count what was told of it and came true."""
-    name, client, planned, seed = job
+    name, client, planned, reports, seed = job
     what = SCENARIOS[name] if client is None else replace(SCENARIOS[name], client=client)
     hours = _CHANGING_HOURS if what.kind == "changing" else _HOURS
     world = ScenarioWorld.of(what, seed=seed, hours=hours if client is None else _COSTLY_HOURS)
-    planner = Planner(Rules(), plans=planned)
+    planner = Planner(Rules(), plans=planned, reports=reports)
     ran = run(world, planner, Cadence())
-    if client is not None:
-        return list(_costs(ran, planner, client))
-    return list(_caught_up(ran, planner))
+    found = _caught_up(ran, planner) if client is None else _costs(ran, planner, client)
+    key = "of" if client is None else "what"
+    return [row | {key: with_reports(row[key])} if reports else row for row in found]
 
 
 @dataclass(frozen=True, eq=False)

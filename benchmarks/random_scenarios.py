@@ -12,15 +12,17 @@ to 300 members of any client, some in two kinds that read different topics, reco
 they like, looks that miss, and members that are replaced where no member is the cause.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
 
 from benchmarks.simulation.churn import replacements
-from benchmarks.simulation.costs import TrueCosts
+from benchmarks.simulation.costs import Dear, TrueCosts
 from benchmarks.simulation.crawling import Crawl
 from benchmarks.simulation.misses import Misses
+from benchmarks.simulation.report_habit import ReportHabit
 from benchmarks.simulation.scenario import CommitHabit, Scenario, Slow, Stuck
 from benchmarks.simulation.sharing.clients import CLIENTS
 from benchmarks.simulation.traffic import HOUR_S, Surge, Traffic
@@ -39,6 +41,23 @@ CAUSES: Final = (
     "unknown",
 )
 REAL_CAUSES: Final = (*CAUSES, "throttled partition")
+#: Groups that report may also have a partition whose records become expensive.
+REPORTED_CAUSES: Final = (*REAL_CAUSES, "expensive partition")
+#: What is wrong with reports, or with how applications work.
+FLAWS: Final[tuple[Mapping[str, Any], ...]] = (
+    {"application": "flush"},
+    {"application": "collect"},
+    {"application": "workers"},
+    {"application": "tasks"},
+    {"silent": 0.5},
+    {"missing": 0.3},
+    {"stale": 0.3},
+    {"impossible": 0.1},
+    {"noise": 1.0, "lying": 0.3},
+    {"spread": 2.0},
+)
+#: Chance of a second flaw.
+_ANOTHER: Final = 0.3
 HOURS: Final = 6.0
 #: Partitions of a group at most, so that a group is judged in seconds.
 _PARTITIONS: Final = 1200
@@ -72,15 +91,33 @@ class Labelled:
     since_s: float
 
 
-def random_scenario(number: int, *, real: bool = False) -> Labelled:
-    """Draw a group; equal numbers give equal groups, and causes take turns."""
+def random_scenario(number: int, *, real: bool = False, causes: Sequence[str] = ()) -> Labelled:
+    """Draw a group; equal numbers give equal groups, and causes take turns.
+
+    Parameters
+    ----------
+    causes
+        Of which these; none: `REAL_CAUSES` or `CAUSES`.
+    """
     rng = np.random.default_rng((8 if real else 7, number))
-    causes = REAL_CAUSES if real else CAUSES
+    causes = causes or (REAL_CAUSES if real else CAUSES)
     cause = causes[number % len(causes)]
     while True:
         found = _Draw(number, cause, rng, real=real).labelled()
         if found is not None:
             return found
+
+
+def random_reports(number: int) -> ReportHabit:
+    """Draw how a group's consumers work and report, with one flaw or several; flaws take turns."""
+    rng = np.random.default_rng((9, number))
+    found = ReportHabit(seed=number, spread=float(rng.choice([0.3, 0.3, 1.0, 2.0])))
+    changes = [FLAWS[number % len(FLAWS)]]
+    if rng.random() < _ANOTHER:
+        changes.append(FLAWS[int(rng.integers(len(FLAWS)))])
+    for change in changes:
+        found = replace(found, **change)
+    return found
 
 
 class _Draw:
@@ -171,6 +208,7 @@ class _Draw:
             "stuck partition": self.stuck_partition,
             "throttled partition": self.throttled_partition,
             "unknown": self.silent_member,
+            "expensive partition": self.expensive_partition,
         }[self.cause](work)
         if drawn is None:
             return None
@@ -270,6 +308,21 @@ class _Draw:
             return None
         factor = float(wanted / work[partition])
         return self.surged((Surge((partition,), factor, self.since_s),)), [self.name(partition)]
+
+    def expensive_partition(self, work: Float64) -> tuple[Scenario, list[str]] | None:
+        """One partition's records take a multiple, more than its owner has time for."""
+        partition = int(self.rng.integers(work.size))
+        member = partition // self.each
+        wanted = float(self.rng.uniform(1.2, 1.6)) - self.used(work)[member]
+        factor = 1.0 + float(wanted * self.speeds[member] / work[partition])
+        after = work.copy()
+        after[partition] *= factor
+        if not self.fits(after, self.speeds, 0.8) or not self.small(after, 0.9):
+            return None
+        costs = self.scenario.costs
+        dear = (*costs.dear, Dear(factor, (partition,), self.since_s))
+        costs = replace(costs, dear=dear)
+        return replace(self.scenario, costs=costs), [self.name(partition)]
 
     def stuck_partition(self, work: Float64) -> tuple[Scenario, list[str]] | None:
         """One partition is not committed any more, read or not."""

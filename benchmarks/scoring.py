@@ -45,7 +45,7 @@ class Marked:
     said: str
 
 
-def mark(labelled: Labelled, *, plans: bool, seed: int = 0) -> list[Marked]:
+def mark(labelled: Labelled, *, plans: bool, seed: int = 0, reports: bool = False) -> list[Marked]:
     """Let the planner diagnose a group at each decision, and mark what it says.
 
     Marked is what is said from half an hour after the cause on, of looks that miss nothing; where
@@ -55,7 +55,7 @@ def mark(labelled: Labelled, *, plans: bool, seed: int = 0) -> list[Marked]:
     """
     world = ScenarioWorld.of(labelled.scenario, seed=seed, hours=HOURS)
     cadence = Cadence()
-    planner = Planner(Rules(), plans=plans)
+    planner = Planner(Rules(), plans=plans, reports=reports)
     ran = run(world, planner, cadence)
     truth = _Truth(labelled, ran)
     planned_at = {handover.at_s for handover in ran.handovers if handover.planned}
@@ -96,15 +96,21 @@ class _Truth:
         full = self._named(np.flatnonzero(work > world.speeds[step]))
         late = self._named(np.unique(owner[held & (self._behind[step] > LATE_S)]))
         name, names = said
+        cause = labelled.cause
+        expensive = cause == "expensive partition"
+        if expensive:  # its owner has too much work, as if more arrived
+            cause = "unbalanced"
         if not full:
-            return name in ({"recovering", labelled.cause} if late else {"healthy"})
+            return name in ({"recovering", cause} if late else {"healthy"})
         if name == "slow member":
             # It, or one of what it reads: until something can have told the two apart.
             open_ = at_s <= labelled.since_s + _OPEN_S and len(names - labelled.names) == 1
+            if expensive:
+                return open_ and names == labelled.names | full
             named = names == labelled.names or (open_ and labelled.names < names)
         else:  # a plan may have relieved some of those that are unbalanced
             named = full <= names <= full | late
-        return name == labelled.cause and named
+        return name == cause and named
 
     def _named(self, members: npt.NDArray[np.integer[Any]]) -> frozenset[str]:
         return frozenset(self._world.roster.members[member] for member in members)

@@ -174,6 +174,12 @@ _ALL = (
         costs=TrueCosts(dear=(Dear(6.0, tuple(range(30))),)), events=2,
     ),
     Scenario(
+        "dear-grows",
+        "one member's ten partitions four times as dear; 20 % used at night, 70 % at noon",
+        "changing", Traffic(used=0.20, peak=0.70),
+        costs=TrueCosts(dear=(Dear(4.0, tuple(range(10))),)), events=2,
+    ),
+    Scenario(
         "slow-and-dear", "even, 70 % used; a member at half speed reads a partition six times as "
         "dear", "steady", Traffic(used=0.7), slow=(Slow(2, 0.5),),
         costs=TrueCosts(dear=(Dear(6.0, (25,)),)),

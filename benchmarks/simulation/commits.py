@@ -7,20 +7,32 @@ commits (`fairlead.simulation.commits`).
 import numpy as np
 
 from benchmarks.simulation.reading import ScenarioReading
+from benchmarks.simulation.reports import SimulatedReports
 from fairlead.simulation.commits import SimulatedCommits
 from fairlead.simulation.world import Float64, Int64, Mask
 
 
 class ScenarioCommits(SimulatedCommits):
-    """Commits as the scenario has them: in `poll`, with the first poll after the interval."""
+    """Commits as the scenario has them: in `poll`, with the first poll after the interval.
 
-    def __init__(self, reading: ScenarioReading) -> None:
+    Parameters
+    ----------
+    reading
+        P partitions.
+    reports
+        Of the consumers' work, to be written with commits; None: nobody reads them.
+    """
+
+    def __init__(self, reading: ScenarioReading, reports: SimulatedReports | None = None) -> None:
         super().__init__(reading)
-        self._of = reading
+        self._of, self._reports = reading, reports
 
-    def _commit(self, step: int, partitions: Mask, given: Int64) -> None:
+    def _commit(self, step: int, partitions: Mask, given: Int64, moment: Float64) -> None:
         world = self._of.world
-        super()._commit(step, partitions & ~world.uncommitted[min(step, world.steps - 1)], given)
+        partitions = partitions & ~world.uncommitted[min(step, world.steps - 1)]
+        if self._reports is not None:
+            self._reports.committed(step, partitions, given, moment, self._committed)
+        super()._commit(step, partitions, given, moment)
 
     def _interval_s(self, step: int) -> Float64:
         """Return seconds between each member's commits, shape (M + 1,): whole polls."""

@@ -11,6 +11,8 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from assignors.registry import assign
+from fairlead.domain.judgement.looks import Looks
+from fairlead.domain.judgement.reported_work import ReportSeries
 from fairlead.simulation.controllers import Moment
 from fairlead.simulation.world import Float64, Int32
 
@@ -40,9 +42,26 @@ class Truth:
 
 @dataclass(frozen=True, eq=False)
 class ScenarioMoment(Moment):
-    """What a controller gets to see; the truth is for oracles."""
+    """What a controller gets to see; the truth is for oracles.
+
+    Parameters
+    ----------
+    truth
+        Returns the true state.
+    reports
+        Returns the reports of work in `looks`, for controllers that read them.
+    """
 
     truth: Callable[[], Truth]
+    reports: Callable[[Looks], ReportSeries | None]
+
+
+@runtime_checkable
+class ReadsReports(Protocol):
+    """A controller that may read reports of work."""
+
+    #: Whether it does.
+    reports: bool
 
 
 @runtime_checkable

@@ -9,14 +9,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from benchmarks.simulation.commits import ScenarioCommits
-from benchmarks.simulation.controllers import ScenarioMoment, TakesBack, Truth
+from benchmarks.simulation.controllers import ReadsReports, ScenarioMoment, TakesBack, Truth
 from benchmarks.simulation.oracle import Oracle
 from benchmarks.simulation.reading import ScenarioReading
+from benchmarks.simulation.reports import SimulatedReports
 from benchmarks.simulation.traffic import DAY_S
 from benchmarks.simulation.world import ScenarioWorld
-from fairlead.domain.judgement.looks import NONE
+from fairlead.domain.judgement.looks import NONE, Looks
+from fairlead.domain.judgement.reported_work import ReportSeries
 from fairlead.simulation.controllers import Controller
 from fairlead.simulation.loop import Cadence, Handover, Loop, Run
+from fairlead.simulation.seen import OLDEST_S
 from fairlead.simulation.world import Int32, Int64, Mask
 
 
@@ -47,7 +50,9 @@ class _ScenarioLoop(Loop):
 
     def __init__(self, world: ScenarioWorld, controller: Controller, cadence: Cadence) -> None:
         reading = ScenarioReading(world)
-        super().__init__(controller, cadence, reading, ScenarioCommits(reading))
+        reads = isinstance(controller, ReadsReports) and controller.reports
+        self._reports = SimulatedReports(reading) if reads else None
+        super().__init__(controller, cadence, reading, ScenarioCommits(reading, self._reports))
 
     def run(self) -> ScenarioRun:
         return ScenarioRun(**vars(super().run()))
@@ -63,6 +68,8 @@ class _ScenarioLoop(Loop):
             end = end + (end > 0)
         end = np.where(world.unseen[step], NONE, end)
         super()._look(step, end, np.where(world.ownerless[step], np.int32(NONE), owner))
+        if self._reports is not None:
+            self._reports.sample(step, step * world.step_s - OLDEST_S)
         if isinstance(self._controller, TakesBack):
             before = self._controller.take_back(self._moment(step))
             if before is not None:
@@ -70,7 +77,14 @@ class _ScenarioLoop(Loop):
                 self._handovers[-1] = TakenBack(**vars(self._handovers[-1]))
 
     def _moment(self, step: int) -> ScenarioMoment:
-        return ScenarioMoment(**vars(super()._moment(step)), truth=lambda: self._truth(step))
+        return ScenarioMoment(
+            **vars(super()._moment(step)), truth=lambda: self._truth(step), reports=self._series
+        )
+
+    def _series(self, looks: Looks) -> ReportSeries | None:
+        if self._reports is None:
+            return None
+        return self._reports.series(looks.at - self._began, self._group.partitions, looks.members)
 
     def _truth(self, step: int) -> Truth:
         world, group = self._world, self._group

@@ -10,6 +10,7 @@ from typing import Final
 import numpy as np
 
 from assignors.registry import assign
+from benchmarks.simulation.controllers import ScenarioMoment
 from fairlead.domain.hindsight import made_worse
 from fairlead.domain.judgement.capacities import Capacity
 from fairlead.domain.judgement.decision import Judgement, Question, doubled_s, judge
@@ -46,10 +47,15 @@ class Planner(ByPlans):
         Whether every partition of the group stands still at each rebalance.
     plans
         Whether what it plans is done; else it only says what is the matter.
+    reports
+        Whether it reads reports of work.
     """
 
-    def __init__(self, rules: Rules, *, eager: bool = False, plans: bool = True) -> None:
+    def __init__(
+        self, rules: Rules, *, eager: bool = False, plans: bool = True, reports: bool = False
+    ) -> None:
         super().__init__()
+        self.reports = reports
         #: What was said at each decision, with when.
         self.judgements: list[tuple[float, Judgement]] = []
         self._rules, self._eager, self._plans = rules, eager, plans
@@ -90,9 +96,11 @@ class Planner(ByPlans):
         return found.owner if self._plan else assign("range", moment.problem).owner
 
     def _question(self, moment: Moment) -> Question:
+        looks = moment.looks()
         return Question(
             problem=moment.problem,
-            looks=moment.looks(),
+            looks=looks,
+            reports=moment.reports(looks) if isinstance(moment, ScenarioMoment) else None,
             rules=self._rules,
             capacities=self._capacities,
             changes=self.changes,

@@ -37,6 +37,31 @@ class ScenarioReading(Reading):
             given = given + self._ahead[step, partition]
         return given
 
+    @property
+    def ahead(self) -> bool:
+        """Whether applications are given records before they process them."""
+        return self._ahead is not None
+
+    def held_ahead(self, first: int, last: int) -> Float64 | None:
+        """Return the most records that applications held in some steps, (P,); None: never any."""
+        if self._ahead is None:
+            return None
+        most: Float64 = self._ahead[first : last + 1].max(axis=0)
+        return most
+
+    def processed(self, at: Float64) -> Float64:
+        """Return the offsets up to which records are processed, at P steps and parts of one."""
+        before = np.floor(at).astype(np.int64)
+        each = np.arange(at.size)
+        first = super().delivered(before, each)
+        last = super().delivered(np.minimum(before + 1, self.world.steps), each)
+        processed: Float64 = first + (at - before) * (last - first)
+        return processed
+
+    def speeds(self, first: int, last: int) -> Float64:
+        """Return each member's speed in some steps, shape (last - first, M)."""
+        return self._speeds(first, last)
+
     def take_over(self, partitions: Mask, step: int, committed: Int64) -> None:
         """Go back to the offsets that are committed; what was fetched is forgotten."""
         self._sharing.forget(partitions)

@@ -5,6 +5,7 @@ Belongs here: names, and what each stands for. Does not: what they do (`controll
 """
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import Final
 
@@ -23,13 +24,14 @@ STICKY: Final = "cooperative-sticky"
 PUBLISHED_RULE: Final = "lag-aware at rebalances"
 PUBLISHED_RULE_ALWAYS: Final = "lag-aware"
 PLANNER: Final = "planner"
+PLANNER_REPORTS: Final = "planner, reports"
 ORACLE: Final = "oracle"
 
 _Maker = Callable[[Scenario, Cadence], Controller]
 
 
-def _planner(scenario: Scenario, cadence: Cadence) -> Controller:
-    return Planner(Rules(pause_s=cadence.pause_s), eager=scenario.eager)
+def _planner(scenario: Scenario, cadence: Cadence, *, reports: bool = False) -> Controller:
+    return Planner(Rules(pause_s=cadence.pause_s), eager=scenario.eager, reports=reports)
 
 
 def _oracle(scenario: Scenario, cadence: Cadence) -> Controller:
@@ -44,6 +46,7 @@ CONTROLLERS: Mapping[str, _Maker] = MappingProxyType(
         PUBLISHED_RULE: lambda *_: ByAssignor("lag-aware", at_start="range"),
         PUBLISHED_RULE_ALWAYS: lambda *_: ByAssignor("lag-aware", at_start="range", plans=True),
         PLANNER: _planner,
+        PLANNER_REPORTS: partial(_planner, reports=True),
         ORACLE: _oracle,
     }
 )

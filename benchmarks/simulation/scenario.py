@@ -15,6 +15,7 @@ from benchmarks.simulation.churn import MemberChange
 from benchmarks.simulation.costs import TrueCosts
 from benchmarks.simulation.crawling import Crawl
 from benchmarks.simulation.misses import Misses
+from benchmarks.simulation.report_habit import ReportHabit
 from benchmarks.simulation.traffic import Traffic
 
 Kind = Literal["healthy", "steady", "changing", "hopeless"]
@@ -111,6 +112,8 @@ class Scenario:
         What happens.
     misses
         What looks miss.
+    reports
+        How consumers work and report, where a controller reads reports.
     markers
         Whether a transaction's marker stands at the end of each log: lag 1 at rest.
     eager
@@ -138,6 +141,7 @@ class Scenario:
     crawling: tuple[Crawl, ...] = ()
     commits: CommitHabit = field(default_factory=CommitHabit)
     misses: Misses = field(default_factory=Misses)
+    reports: ReportHabit = field(default_factory=ReportHabit)
     markers: bool = False
     eager: bool = False
     events: int = 1

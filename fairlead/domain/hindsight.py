@@ -98,8 +98,7 @@ def made_worse(question: Question) -> Hindsight | None:
         return None
     looks = question.looks
     earlier = (
-        replace(question, looks=looks.until(len(looks) - 1 - back), seen=None)
-        for back in range(1, IN_A_ROW)
+        question.with_looks(looks.until(len(looks) - 1 - back)) for back in range(1, IN_A_ROW)
     )
     sure = all(_at_last_look(past) is not None for past in earlier)
     return replace(found, sure=sure)
@@ -205,7 +204,7 @@ def _open(question: Question, before: Looks, since: Looks, state: State) -> bool
     if told and not state.diagnosis.asks:
         return False
     problem = replace(question.problem, owner=before.owner[-1])
-    past = replace(question, problem=problem, looks=before, seen=None, capacities={})
+    past = replace(question.with_looks(before), problem=problem, capacities={})
     asked = State(past).diagnosis
     if not asked.asks:
         return False

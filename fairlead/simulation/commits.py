@@ -34,23 +34,27 @@ class SimulatedCommits:
         """Commit partitions that go to another owner; return all that is committed, shape (P,)."""
         given = np.floor(self._reading.delivered(step)).astype(np.int64)
         self.at(step)
-        self._commit(step, partitions, given)
-        self._taken_over_at[partitions] = step * self._reading.world.step_s
+        self._commit(step, partitions, given, np.full(partitions.size, self._now(step)))
+        self._taken_over_at[partitions] = self._now(step)
         return self._committed.copy()
 
     def at(self, step: int) -> Int64:
         """Return what is committed at the start of a step, int64 of shape (P,)."""
         world = self._reading.world
-        now = step * world.step_s
+        now = self._now(step)
         owner: Int32 = self._reading.owner
         phases = np.where(owner >= 0, world.phases[owner], 0.0)
         moment = np.maximum(now - np.mod(now - phases, self._interval_s(step)[owner]), 0.0)
         given = np.floor(self._given_at(moment)).astype(np.int64)
-        self._commit(step, (owner >= 0) & (moment > self._taken_over_at), given)
+        self._commit(step, (owner >= 0) & (moment > self._taken_over_at), given, moment)
         return self._committed.copy()
 
-    def _commit(self, step: int, partitions: Mask, given: Int64) -> None:
-        del step
+    def _now(self, step: int) -> float:
+        return step * self._reading.world.step_s
+
+    def _commit(self, step: int, partitions: Mask, given: Int64, moment: Float64) -> None:
+        """Commit what was given at a moment, seconds from the start, of some partitions."""
+        del step, moment
         self._committed = np.where(partitions, np.maximum(self._committed, given), self._committed)
 
     def _interval_s(self, step: int) -> Float64:

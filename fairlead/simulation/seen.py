@@ -11,7 +11,7 @@ from fairlead.simulation.membership import PresentMembers
 from fairlead.simulation.world import Int32, Int64, World
 
 #: Looks older than this are gone.
-_OLDEST_S = 6 * 3600.0
+OLDEST_S = 6 * 3600.0
 
 
 class SeenLooks:
@@ -58,4 +58,4 @@ class SeenLooks:
     def _keeps(at: float, now: float) -> bool:
         age = now - at
         sparse = at % KEPT_EVERY.total_seconds() == 0
-        return age <= EVERY_LOOK.total_seconds() or (sparse and age <= _OLDEST_S)
+        return age <= EVERY_LOOK.total_seconds() or (sparse and age <= OLDEST_S)

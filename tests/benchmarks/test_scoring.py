@@ -5,7 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from benchmarks.random_scenarios import CAUSES, REAL_CAUSES, Labelled, random_scenario
+from benchmarks.random_scenarios import (
+    CAUSES,
+    REAL_CAUSES,
+    REPORTED_CAUSES,
+    Labelled,
+    random_scenario,
+)
 from benchmarks.scoring import mark, share_right
 from benchmarks.simulation.misses import Misses
 from benchmarks.simulation.sharing.clients import CLIENTS
@@ -26,6 +32,25 @@ def test_plain_groups_are_calm_until_something_happens(number: int) -> None:
 def test_real_groups_are_calm_until_something_happens(number: int) -> None:
     """The same in work: whatever records cost, whichever topics are read, whoever is replaced."""
     is_calm_until_something_happens(random_scenario(number, real=True))
+
+
+@pytest.mark.parametrize("number", range(8, 8 + 9 * 3, 9))
+def test_an_expensive_partition_is_too_much_for_its_owner(number: int) -> None:
+    """Its records take longer from some moment on; others have room for it."""
+    labelled = random_scenario(number, real=True, causes=REPORTED_CAUSES)
+    assert labelled.cause == "expensive partition"
+    is_calm_until_something_happens(labelled)
+    dear = labelled.scenario.costs.dear[-1]
+    owner = dear.partitions[0] * len(labelled.scenario.members) // sum(labelled.scenario.topics)
+    assert full_members(labelled) == {labelled.scenario.members[owner]}
+
+
+def full_members(labelled: Labelled) -> set[str]:
+    """Return who has too much to do after the cause."""
+    world = ScenarioWorld.of(labelled.scenario, hours=3)
+    work = (world.rates * world.costs)[int(np.ceil(labelled.since_s / world.step_s))]
+    used = work.reshape(world.speeds.shape[1], -1).sum(axis=1) / world.speeds[0]
+    return {labelled.scenario.members[member] for member in np.flatnonzero(used > 1)}
 
 
 def is_calm_until_something_happens(labelled: Labelled) -> None:

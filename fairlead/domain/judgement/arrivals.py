@@ -10,12 +10,13 @@ counts themselves: their variance is their mean (Poisson), times how much more t
 to scatter from look to look (producers that send in batches, say).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
-from fairlead.domain.judgement.looks import Float64, Looks, Mask
+from fairlead.domain.judgement.looks import NONE, Float64, Looks, Mask
 
 #: A change is real beyond so many standard deviations.
 DEVIATIONS: Final = 4.0
@@ -99,6 +100,31 @@ def arrival_rates(looks: Looks) -> Rates:
         known=counted,
         seconds=span,
     )
+
+
+def with_common_change(rates: Rates, looks: Looks, kind: npt.NDArray[np.integer]) -> Rates:
+    """Return rates in which slow changes count that single partitions are too noisy to show.
+
+    The partitions of a topic that are steady by their own counts may together be seen to grow, with
+    the time of day for instance.
+
+    Parameters
+    ----------
+    rates, looks
+        As of `arrival_rates`.
+    kind
+        Topic of each partition, an integer of shape (P,).
+    """
+    steady = rates.known & (rates.seconds >= looks.now - looks.at[0])
+    if not steady.any():
+        return rates
+    sums = np.zeros((len(looks), int(kind.max()) + 1), np.int64)
+    np.add.at(sums.T, kind[steady], (looks.end - looks.end[0])[:, steady].T)
+    none = np.full_like(sums, NONE)
+    common = arrival_rates(Looks(looks.at, none, sums, none, (), none.astype(np.int32)))
+    usual = sums[-1] / (looks.now - looks.at[0])
+    factor = np.where(usual > 0, common.per_s / np.maximum(usual, 1e-9), 1.0)
+    return replace(rates, per_s=np.where(steady, rates.per_s * factor[kind], rates.per_s))
 
 
 def _differs(

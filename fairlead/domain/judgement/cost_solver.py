@@ -434,9 +434,12 @@ def _joined(equations: Sequence[Equation], blurred: Mask, partitions: int) -> li
     found: list[Equation] = []
     joins = False
     for equation, is_blurred in zip(equations, blurred.tolist(), strict=True):
-        last = found[-1] if joins else equation
-        follows = abs(equation.at - equation.seconds - last.at) < 1.0
-        if is_blurred and follows and last.member == equation.member:
+        last = found[-1] if joins and is_blurred else None
+        if (
+            last is not None
+            and last.member == equation.member
+            and abs(equation.at - equation.seconds - last.at) < 1.0
+        ):
             read = np.zeros(partitions)
             read[last.partitions] += last.records
             read[equation.partitions] += equation.records

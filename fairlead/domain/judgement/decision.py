@@ -15,7 +15,7 @@ import numpy as np
 
 from assignors.problem import Problem
 from fairlead.common.words import length, plural, rate
-from fairlead.domain.judgement.arrivals import Rates
+from fairlead.domain.judgement.arrivals import Rates, with_common_change
 from fairlead.domain.judgement.candidates import FLAGSHIP, Candidate, candidates, with_figures
 from fairlead.domain.judgement.capacities import (
     INTERVALS,
@@ -123,6 +123,12 @@ class Question:
     record_bytes: Float64 | None = None
     reports: ReportSeries | None = None
     seen: Seen | None = None
+
+    def with_looks(self, looks: Looks) -> "Question":
+        """Return the question with only some of its looks, and their reports."""
+        rows = np.searchsorted(self.looks.at, looks.at)
+        reports = None if self.reports is None else self.reports.of(rows)
+        return replace(self, looks=looks, reports=reports, seen=None)
 
     @property
     def changed_at(self) -> float | None:
@@ -361,6 +367,8 @@ class State:
         Nothing arrives for the group in a topic that nobody reads, where something else is read.
         """
         found, problem = self.seen.rates, self.question.problem
+        if self.work is not None:
+            found = with_common_change(found, self.recent, problem.topic_of)
         if self.unread.any():
             found = replace(found, per_s=np.where(self.unread, 0.0, found.per_s))
         missing = ~found.known
@@ -436,7 +444,7 @@ class State:
         if reports is None or len(looks) == 1:
             return None
         recent = looks.last(HISTORY_S, LEAST_LOOKS)
-        return reported_work(reports.since(len(looks) - len(recent)), recent)
+        return reported_work(reports.of(slice(len(looks) - len(recent), None)), recent)
 
     @cached_property
     def inferred(self) -> list[Equation]:
@@ -777,8 +785,6 @@ def _hold(state: State) -> str | None:
     diagnosis, blocked = state.diagnosis, _blocked(state)
     if blocked is not None:
         return blocked
-    if state.work is not None and state.work.slower > 1.0:
-        return f"{diagnosis.name}: {diagnosis.evidence}"
     if not state.late.any() or state.catches_up:
         return f"{diagnosis.name}: {diagnosis.evidence}"
     return None

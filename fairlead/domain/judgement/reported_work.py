@@ -82,9 +82,9 @@ class ReportSeries:
     handler_s: Float64
     paused: Float64
 
-    def since(self, first: int) -> "ReportSeries":
-        """Return the reports without the first samples."""
-        return ReportSeries(**{its.name: getattr(self, its.name)[first:] for its in fields(self)})
+    def of(self, samples: Int64 | slice) -> "ReportSeries":
+        """Return the reports of some samples."""
+        return ReportSeries(**{its.name: getattr(self, its.name)[samples] for its in fields(self)})
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,7 @@ from benchmarks.simulation.catalogue import SCENARIOS
 from benchmarks.simulation.churn import MemberChange
 from benchmarks.simulation.costs import Dear, TrueCosts
 from benchmarks.simulation.loop import TakenBack
-from benchmarks.simulation.registry import PLANNER, simulate
+from benchmarks.simulation.registry import PLANNER, PLANNER_REPORTS, simulate
 from benchmarks.simulation.scenario import Scenario, Spoil
 from benchmarks.simulation.world import ScenarioWorld
 from fairlead.domain.hindsight import IN_A_ROW
@@ -22,10 +22,10 @@ pytestmark = pytest.mark.long
 SEED = 1
 
 
-def handovers(scenario: Scenario, hours: float) -> tuple[Handover, ...]:
+def handovers(scenario: Scenario, hours: float, planner: str = PLANNER) -> tuple[Handover, ...]:
     """Return what the planner does to a group."""
     world = ScenarioWorld.of(scenario, seed=SEED, hours=hours)
-    return simulate(world, PLANNER).handovers
+    return simulate(world, planner).handovers
 
 
 @pytest.mark.parametrize("name", form(short=["crowded-skew"], long=[*MISLED]))
@@ -37,6 +37,13 @@ def test_plan_that_makes_it_worse_is_taken_back(name: str) -> None:
     assert (back.planned, back.moved) == (False, plan.moved)
     assert back.at_s - plan.at_s < 1200
     assert later == []
+
+
+def test_plan_that_makes_it_worse_is_taken_back_with_reports() -> None:
+    """The looks before the plan are judged by the reports in these."""
+    plan, back, *_ = handovers(MISLED["crowded-skew"](SEED), hours=0.8, planner=PLANNER_REPORTS)
+    assert plan.planned
+    assert isinstance(back, TakenBack)
 
 
 def test_plan_that_makes_more_partitions_late_for_hardly_anything_is_taken_back() -> None:

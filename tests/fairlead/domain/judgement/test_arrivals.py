@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fairlead.domain.judgement.arrivals import Rates, arrival_rates
+from fairlead.domain.judgement.arrivals import Rates, arrival_rates, with_common_change
 from fairlead.domain.judgement.looks import Float64
 from tests.fairlead.domain.judgement.questions import looks_at
 
@@ -21,6 +21,23 @@ def test_steady_traffic_is_averaged_over_the_hour() -> None:
     assert np.median(found.seconds) == 3600
     assert np.abs(found.per_s - 5.0).max() < 5 * found.deviation.max()
     assert found.deviation.max() < 0.06
+
+
+def test_slow_growth_of_a_topic_counts_where_single_partitions_are_too_noisy() -> None:
+    """A fifth more in an hour, of one of two topics; one partition of it gets ten times as much."""
+    per_step = np.full((60, 200), 60.0) * np.linspace(1.0, 1.2, 60)[:, None]
+    per_step[:, 100:] = 60.0
+    per_step[-5:, 0] *= 10
+    counts = np.random.default_rng(1).poisson(per_step).astype(float)
+    end = np.concatenate((np.zeros((1, 200)), counts.cumsum(axis=0))).astype(int).tolist()
+    looks = looks_at(end, end, [0] * 200, step_s=60.0)
+    kind = np.repeat([0, 1], 100)
+    alone = arrival_rates(looks)
+    found = with_common_change(alone, looks, kind)
+    assert alone.per_s[1:100].mean() == pytest.approx(1.1, rel=0.03)
+    assert found.per_s[1:100].mean() == pytest.approx(1.19, rel=0.02)
+    assert found.per_s[0] == alone.per_s[0]
+    assert found.per_s[100:] == pytest.approx(alone.per_s[100:])
 
 
 def test_a_change_is_followed_within_a_look() -> None:

@@ -158,3 +158,22 @@ def test_a_partition_that_slows_whoever_reads_it_is_dear_however_dear_it_is() ->
     costs = solve(equations, np.zeros(dear + 1, np.int64), rates)
     assert 20.0 < costs.value[dear] < 40.0
     assert (costs.value[:dear] == 1.0).all()
+
+
+def test_short_work_is_not_joined_with_what_came_before() -> None:
+    """Reports are of less than a second where little is read."""
+    rng, each = np.random.default_rng(2), np.arange(8)
+    short = Equation(
+        "a", 0.0, 0.5, limited=True, partitions=each[:1], records=np.array([5.0]), blur_s=0.01
+    )
+    long = [
+        Equation(
+            *("a", 60.0 * number, 60.0),
+            limited=True,
+            partitions=each,
+            records=rng.uniform(1.0, 5000.0, each.size),
+        )
+        for number in range(1, 11)
+    ]
+    found = solve([short, *long], np.zeros(each.size, np.int64), np.ones(each.size))
+    assert np.isfinite(found.estimate).all()
