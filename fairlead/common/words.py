@@ -108,6 +108,21 @@ def length(seconds: float | None) -> str:
     return f"{seconds / hour:.0f} h" if seconds < 2 * day else f"{seconds / day:.1f} days"
 
 
+def milliseconds(seconds: float | None) -> str:
+    """Write a length of milliseconds.
+
+    Examples
+    --------
+    >>> [milliseconds(seconds) for seconds in (0.00012, 0.0041, 0.04125, 3.2, None)]
+    ['0.12 ms', '4.1 ms', '41 ms', '3,200 ms', 'unknown']
+    """
+    if seconds is None:
+        return "unknown"
+    value = 1e3 * seconds
+    digits = 2 if value < 1 else 1 if value < 10 else 0  # noqa: PLR2004 - two digits
+    return f"{value:,.{digits}f} ms"
+
+
 def gigabytes(amount: float | None) -> str | None:
     """Write an amount of gigabytes; None: it is not known.
 

@@ -28,7 +28,7 @@ from kafka.coordinator.assignors.range import RangePartitionAssignor
 from fairlead.followers.kafka_python import PlanConsumer
 from fairlead.surfaces.demo.plain import PlainConsumer
 
-#: How often a worker reports and commits, and the most work it takes on at once, in seconds.
+#: Seconds between a worker's reports, and the most work that it takes on at once.
 STEP_S = 0.2
 #: What a busy machine held a worker up for is made up for, so that its rate is what was asked for.
 CAUGHT_UP_S = 1.0
@@ -83,27 +83,56 @@ class Orders:
         self.stopped.set()
 
 
+class Worker:
+    """Processes one record after the other at a fixed rate, and reports every `STEP_S`.
+
+    Parameters
+    ----------
+    orders
+        The rate, and the partitions whose records take longer.
+    """
+
+    def __init__(self, orders: Orders) -> None:
+        self._orders = orders
+        self._late_s = self._held_up_s = 0.0
+        self._records, self._ended_at, self._reported_at = 0, 0.0, time.monotonic()
+
+    def process(self, partition: str) -> None:
+        """Wait as long as a record takes, less what a busy machine added to earlier records."""
+        taken_s = self._orders.dear.get(partition, 1.0) / self._orders.rate
+        until = time.monotonic() + taken_s - self._late_s
+        left_s = until - time.monotonic()
+        if left_s > 0:
+            self._orders.stopped.wait(left_s)
+        self._ended_at = time.monotonic()
+        self._late_s = min(max(0.0, self._ended_at - until), CAUGHT_UP_S)
+        self._held_up_s = max(self._held_up_s, self._late_s)
+        self._records += 1
+        if self._ended_at - self._reported_at > STEP_S:
+            self.report()
+
+    def report(self) -> None:
+        """Report the records since the last report."""
+        if self._records:
+            values = {"records": self._records, "held_up_s": self._held_up_s}
+            report("processed", **values | {"at": self._ended_at})
+        self._records, self._held_up_s, self._reported_at = 0, 0.0, time.monotonic()
+
+
 def work(consumer: KafkaConsumer | PlainConsumer, orders: Orders) -> None:
     """Process records at the rate that is asked for, from the start signal until told to stop."""
-    free_at = 0.0
+    worker = Worker(orders)
     while not orders.stopped.is_set():
         if orders.started.is_set() and consumer.paused():
             consumer.resume(*consumer.paused())
         batches: dict[Any, list[Any]] = consumer.poll(
             timeout_ms=int(STEP_S * 1000), max_records=max(1, int(orders.rate * STEP_S))
         )
-        records = sum(map(len, batches.values()))
-        if not records:
-            continue
-        taken = sum(
-            len(batch) * orders.dear.get(f"{at.topic}-{at.partition}", 1.0)
-            for at, batch in batches.items()
-        )
-        free_at = max(free_at, time.monotonic() - CAUGHT_UP_S) + taken / orders.rate
-        left_s = free_at - time.monotonic()
-        orders.stopped.wait(left_s)
-        held_up_s = time.monotonic() - free_at if left_s > 0 else 0.0
-        report("processed", records=records, held_up_s=held_up_s)
+        for at, batch in batches.items():
+            for _ in batch:
+                worker.process(f"{at.topic}-{at.partition}")
+        if not batches:
+            worker.report()
 
 
 def classic(arguments: argparse.Namespace, orders: Orders) -> KafkaConsumer:
