@@ -113,13 +113,13 @@ def milliseconds(seconds: float | None) -> str:
 
     Examples
     --------
-    >>> [milliseconds(seconds) for seconds in (0.00012, 0.0041, 0.04125, 3.2, None)]
-    ['0.12 ms', '4.1 ms', '41 ms', '3,200 ms', 'unknown']
+    >>> [milliseconds(seconds) for seconds in (0.00012, 0.0041, 0.00998, 0.04125, 3.2, None)]
+    ['0.12 ms', '4.1 ms', '10 ms', '41 ms', '3,200 ms', 'unknown']
     """
     if seconds is None:
         return "unknown"
     value = 1e3 * seconds
-    digits = 2 if value < 1 else 1 if value < 10 else 0  # noqa: PLR2004 - two digits
+    digits = 2 if value < 0.995 else 1 if value < 9.95 else 0  # noqa: PLR2004 - two digits
     return f"{value:,.{digits}f} ms"
 
 

@@ -78,7 +78,7 @@ def _compared(_low: float, value: float, _high: float) -> str:
 
 def _interval(low: float, value: float, high: float) -> str:
     least, most = (milliseconds(end).removesuffix(" ms") for end in (low, high))
-    return f"{milliseconds(value)} ({least} to {most})"
+    return milliseconds(value) + (f" ({least} to {most})" if least != most else "")
 
 
 def work_of_group(reported: Mapping[str, Any]) -> dict[str, str]:

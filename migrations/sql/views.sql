@@ -209,11 +209,11 @@ COMMENT ON VIEW fairlead.partition_cost IS
 COMMENT ON COLUMN fairlead.partition_cost.topic IS 'The topic.';
 COMMENT ON COLUMN fairlead.partition_cost.partition IS 'The partition.';
 COMMENT ON COLUMN fairlead.partition_cost.seconds_per_record IS
-    'Processing time of a record on its present consumer, as reported over the last hour; null: unknown.';
+    'Processing time of a record on its present consumer, as reported over the last hour.';
 COMMENT ON COLUMN fairlead.partition_cost.seconds_low IS 'Lower end of the 90 % interval of seconds_per_record.';
 COMMENT ON COLUMN fairlead.partition_cost.seconds_high IS 'Upper end of the 90 % interval of seconds_per_record.';
 COMMENT ON COLUMN fairlead.partition_cost.cost IS
-    'How many times as long as usual in its group a record takes; null: unknown.';
+    'How many times as long as usual in its group a record takes.';
 COMMENT ON COLUMN fairlead.partition_cost.low IS 'Lower end of the 90 % interval of cost.';
 COMMENT ON COLUMN fairlead.partition_cost.high IS 'Upper end of the 90 % interval of cost.';
 
@@ -226,14 +226,16 @@ WHERE until IS NULL;
 COMMENT ON VIEW fairlead.consumer_work IS 'Busy shares of consumers that report their work, over the last hour.';
 COMMENT ON COLUMN fairlead.consumer_work.member IS 'The consumer.';
 COMMENT ON COLUMN fairlead.consumer_work.busy IS
-    'Share of its time in which the consumer did not wait for records; null: unknown.';
+    'Share of its time in which a consumer did not wait for records, as reported over the last hour.';
 
 
 CREATE VIEW fairlead.partition_work AS
 SELECT look.group_id, cell.topic, cell.partition, look.members[value.owner + 1] AS member,
-       value.arrival_rate, told.seconds_per_record, told.seconds_low, told.seconds_high,
+       value.arrival_rate::numeric::double precision AS arrival_rate,
+       told.seconds_per_record, told.seconds_low, told.seconds_high,
        fairlead_raw.time_share(value.arrival_rate, told.seconds_per_record) AS time_share,
-       nullif(value.capacity_share, 'NaN') AS capacity_share, told.cost, look.looked_at
+       nullif(value.capacity_share, 'NaN')::numeric::double precision AS capacity_share, told.cost,
+       look.looked_at
 FROM fairlead_raw.group_look_last look
 CROSS JOIN LATERAL (
     SELECT name AS topic, number AS partition, row_number() OVER (ORDER BY place, number) AS place

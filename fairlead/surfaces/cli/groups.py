@@ -62,7 +62,7 @@ _LAG = {
     "member": "member",
     **dict.fromkeys(("lag", "time_lag_s", "arrival_rate"), ""),
     "takes": "per record",
-    "time_share": "",
+    "time_share": "share",
     "status": "status",
 }
 _SPEED = ("arrival_rate", "busy", "records_per_s", "measured")
@@ -295,10 +295,10 @@ def lag(
     """Show how far behind a group is, partition by partition, as a look or a run last measured it.
 
     Consumers that follow plans report how long their records take: "41 ms (38 to 44)" has the 90 %
-    interval. The share of time is what these records take of their consumer. For other consumers,
-    "about 8 x usual" is inferred. Runs store statuses too; of looks, the lag is stored each quarter
-    of an hour, and when owners change. The status "left" marks topics that no member subscribes to
-    any more; sums leave them out.
+    interval. The share is what the arriving records take of their consumer's time. For other
+    consumers, "about 8 x usual" is inferred. Runs store statuses too; of looks, the lag is stored
+    each quarter of an hour, and when owners change. The status "left" marks topics that no member
+    subscribes to any more; sums leave them out.
     """
     from fairlead.common.words import span
     from fairlead.domain.work_text import time_per_record

@@ -22,6 +22,7 @@ from fairlead.domain.samples import by_partition
 from fairlead.errors import SandboxError
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.store.engine import create_store_engine
+from fairlead.store.group_history import read_diagnoses
 from fairlead.store.history_queries import read_groups
 from fairlead.store.plans import PlanStore
 from fairlead.surfaces.demo.environment import DemoEnvironment, demo_environment, reset
@@ -213,10 +214,17 @@ class _Demo:
         engine = create_store_engine(self._around.settings.postgres)
         try:
             rows = {row["group"]: row for row in read_groups(engine)}
+            reported = {name: read_diagnoses(engine, name, limit=1)[0]["reported"] for name in rows}
         finally:
             engine.dispose()
         return {
-            name: Found(row["diagnosis"], tuple(row["names"]), row["evidence"], row["reason"] or "")
+            name: Found(
+                row["diagnosis"],
+                tuple(row["names"]),
+                row["evidence"],
+                row["reason"] or "",
+                reported[name],
+            )
             for name, row in rows.items()
         }
 
