@@ -419,8 +419,9 @@ def why(
         say(f"{group}: no version that is stored moves {partition}")
     if now and (takes := time_per_record(now)):
         share = now["time_share"]
-        of_time = "" if share is None else f", {figure('time_share').text(share)} of its time"
-        say(f"{now['member']}: a record of {partition} takes {takes}{of_time}")
+        of_time = figure("time_share").text(share)
+        of_all = "" if share is None else f", and {of_time} of its time for all that arrive"
+        say(f"{now['member']} takes {takes} for a record of {partition}{of_all}")
 
 
 def _moves_of(

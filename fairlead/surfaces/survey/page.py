@@ -31,7 +31,10 @@ def facts(row: Row) -> list[tuple[str, str]]:
         figure("loss_s").label.lower(): _lost(row, judged=judged),
         "a plan": row["gain"] if (row["evidence"] or "") not in (row["gain"] or "") else None,
         "consumers": row["consumers"] if judged else None,
-        **{label.lower(): text for label, text in work_of_group(row["reported"]).items()},
+        **{
+            label.lower().removeprefix("time "): text
+            for label, text in work_of_group(row["reported"]).items()
+        },
         "lag": _lag(row),
         "left topics": listed(
             [

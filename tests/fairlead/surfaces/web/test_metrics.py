@@ -164,7 +164,8 @@ def test_lag_is_that_of_a_newer_look(week: str, served: str, minutes: int, lag: 
             )
         connection.execute(
             "INSERT INTO fairlead_raw.group_look (group_id, looked_at, digest, group_type,"
-            " protocol, topics, counts, members, owner, lag, arrival_rate, behind_s, capacity_share)"
+            " protocol, topics, counts, members, owner, lag, arrival_rate, behind_s,"
+            " capacity_share)"
             " SELECT name, %s, 7, 'classic', 'range', '{t}', '{2}', '{a}', '{0,0}', '{20,40}',"
             " '{1,1}', '{1,1}', '{0.1,0.1}' FROM unnest(ARRAY['billing', 'orders']) name",
             [at],
