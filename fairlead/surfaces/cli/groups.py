@@ -341,7 +341,7 @@ def lag(
     print_table(labelled or rows, columns, title=title)
     say(*_losses(rows))
     if not at and all(row.get(name) is None for row in rows for name in _REPORTED):
-        say("No time per record is known: consumers report it once they follow plans")
+        say("No time per record is known: the consumers do not report it")
     if at is None and age > _OLD_LAG:
         say(
             f"{group}: that is more than {_OLD_LAG.seconds // 60} minutes ago. "
