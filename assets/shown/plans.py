@@ -13,7 +13,7 @@ from assets.presentation import ROWS, details, in_order, link, others, table
 from fairlead.common.words import caught_up
 from fairlead.domain.figures import FIGURES, imbalance
 from fairlead.domain.records import PlanDraft, StoredPlan
-from fairlead.domain.work_text import times_by_partition, work_of_group
+from fairlead.domain.work_text import work_of_group
 from fairlead.errors import InvalidPlanError, TamperedPlanError
 from fairlead.settings import WebSettings
 from fairlead.store.history_queries import read_plan
@@ -122,10 +122,8 @@ def describe(
     metadata: dict[str, Any] = {}
     for outcome in in_order(mine, in_detail, attrgetter("decision.group")):
         metadata |= _decision(outcome)
-        found = outcome.decision.findings
-        takes = times_by_partition(found.reported, found.costs) if found else {}
         metadata["figures"] = _before_and_after(outcome, detail)
-        metadata |= {} if detail is None else _plan(detail, web, takes)
+        metadata |= {} if detail is None else _plan(detail, web)
     predicted = [found for outcome in mine if (found := _predicted(outcome))]
     return metadata | {
         "by group": table([_row(outcome) for outcome in mine[:ROWS]]),
@@ -154,7 +152,7 @@ def _decision(outcome: Outcome) -> dict[str, str]:
     }
 
 
-def _plan(detail: Detail, web: WebSettings, takes: Mapping[str, str]) -> dict[str, Any]:
+def _plan(detail: Detail, web: WebSettings) -> dict[str, Any]:
     """Return what a plan moves, and how to approve or reject it."""
     plan, predicted = detail.plan, detail.predicted
     since = f"since {plan.created_at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
@@ -171,9 +169,6 @@ def _plan(detail: Detail, web: WebSettings, takes: Mapping[str, str]) -> dict[st
             [
                 {
                     "topic-partition": f"{move['topic']}-{move['partition']}",
-                    FIGURES["seconds_per_record"].label: takes.get(
-                        f"{move['topic']}-{move['partition']}"
-                    ),
                     "lag (records)": None if move["weight"] is None else int(move["weight"]),
                     "from": move["previous_member"],
                     "to": move["member"],

@@ -207,10 +207,7 @@ class PlanDraft(NoPlan):
             return None
         found = self.findings
         return Judged(
-            members=self.loads,
-            costs=found.costs,
-            reported=found.reported,
-            statuses=self.statuses,
+            members=self.loads, costs=found.costs, reported=found.reported, statuses=self.statuses
         )
 
     def document(self, version: int, plan_id: UUID, created_at: datetime) -> PlanDocument:

@@ -42,34 +42,26 @@ def time_per_record(row: Mapping[str, Any]) -> str | None:
 
 def times_by_partition(
     reported: Mapping[str, Any], costs: Mapping[str, Mapping[str, Sequence[float]]]
-) -> dict[str, str]:
-    """Return how long records take, by partition, most expensive first.
+) -> list[tuple[str, str]]:
+    """Return partitions and how long their records take, most expensive first.
 
     Parameters
     ----------
     reported, costs
-        As in `fairlead.domain.records.Findings`.
+        As in `fairlead.domain.records.Findings`; costs are used if there is no reported time.
 
     Examples
     --------
-    >>> reported = {"partitions": {"t": {"3": [4e-3, 5e-3, 6e-3]}}}
-    >>> times_by_partition(reported, {"u": {"0": [2, 3, 4]}})
-    {'t-3': '5.0 ms (4.0 to 6.0)', 'u-0': 'about 3 x usual'}
+    >>> times_by_partition({"partitions": {"t": {"3": [4e-3, 5e-3, 6e-3]}}}, {})
+    [('t-3', '5.0 ms (4.0 to 6.0)')]
     """
-    found = {
-        f"{topic}-{partition}": (unit, value, text(low, value, high))
-        for unit, (topics, text) in enumerate(
-            ((costs, _compared), (reported.get("partitions", {}), _interval))
-        )
-        for topic, rows in topics.items()
+    times = reported.get("partitions")
+    found = sorted(
+        (-value, f"{topic}-{partition}", (_interval if times else _compared)(low, value, high))
+        for topic, rows in (times or costs).items()
         for partition, (low, value, high) in rows.items()
-    }
-    return {
-        name: text
-        for name, (*_, text) in sorted(
-            found.items(), key=lambda item: (-item[1][0], -item[1][1], item[0])
-        )
-    }
+    )
+    return [(name, text) for _, name, text in found]
 
 
 def _compared(_low: float, value: float, _high: float) -> str:

@@ -92,10 +92,6 @@ SELECT * FROM fairlead.partition_work
 WHERE group_id = :group AND coalesce(CAST(:partition AS text) = topic || '-' || partition, true)
 ORDER BY coalesce(time_share, capacity_share) DESC NULLS LAST, topic, partition LIMIT :limit
 """
-_BUSY: Final = """
-SELECT member, busy FROM fairlead.consumer_work
-WHERE group_id = :group ORDER BY busy DESC NULLS LAST, member LIMIT :limit
-"""
 _LAST_PLANNING: Final = """
 SELECT max(last_at) AS at FROM fairlead_raw.group_day WHERE day > current_date - 8
 """
@@ -136,11 +132,6 @@ def read_adoption(engine: Engine, group: str) -> list[Row]:
 def read_work(engine: Engine, group: str, *, partition: str | None = None, limit: int) -> list[Row]:
     """Return what partitions, or one named "topic-number", take of consumers; the most first."""
     return read_rows(engine, _WORK, group=group, partition=partition, limit=limit)
-
-
-def read_busy(engine: Engine, group: str, *, limit: int) -> list[Row]:
-    """Return the consumers of a group that report, the busiest first."""
-    return read_rows(engine, _BUSY, group=group, limit=limit)
 
 
 def last_planning(engine: Engine) -> datetime | None:

@@ -68,8 +68,6 @@ _LAG = {
 _SPEED = ("arrival_rate", "busy", "records_per_s", "measured")
 _LAG_BY_MEMBER = ("member", "partitions", "lag", *_SPEED)
 _LAG_BY_TOPIC = ("topic", "partitions", "lag", "arrival_rate", "seconds_per_record", "time_share")
-#: Of them, what reports say.
-_REPORTED = ("busy", "seconds_per_record")
 #: Of diagnoses and moves, the newest.
 _DIAGNOSES = 50
 _MOVES_OF = {
@@ -340,7 +338,7 @@ def lag(
     ]
     print_table(labelled or rows, columns, title=title)
     say(*_losses(rows))
-    if not at and all(row.get(name) is None for row in rows for name in _REPORTED):
+    if not at and not any(row.get("busy") or row.get("seconds_per_record") for row in rows):
         say("No time per record is known: the consumers do not report it")
     if at is None and age > _OLD_LAG:
         say(

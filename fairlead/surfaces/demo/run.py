@@ -213,20 +213,14 @@ class _Demo:
         """Return what the planner found, by group."""
         engine = create_store_engine(self._around.settings.postgres)
         try:
-            rows = {row["group"]: row for row in read_groups(engine)}
-            reported = {name: read_diagnoses(engine, name, limit=1)[0]["reported"] for name in rows}
+            rows = {
+                row["group"]: row | read_diagnoses(engine, row["group"], limit=1)[0]
+                for row in read_groups(engine)
+            }
         finally:
             engine.dispose()
-        return {
-            name: Found(
-                row["diagnosis"],
-                tuple(row["names"]),
-                row["evidence"],
-                row["reason"] or "",
-                reported[name],
-            )
-            for name, row in rows.items()
-        }
+        told = ("diagnosis", "names", "evidence", "reason", "reported")
+        return {name: Found(**{key: row[key] for key in told}) for name, row in rows.items()}
 
     def _published(self, group: DemoGroup) -> PlanDocument | None:
         engine = create_store_engine(self._around.settings.postgres)

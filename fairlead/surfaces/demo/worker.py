@@ -17,7 +17,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -83,45 +83,8 @@ class Orders:
         self.stopped.set()
 
 
-class Worker:
-    """Processes one record after the other at a fixed rate, and reports every `STEP_S`.
-
-    Parameters
-    ----------
-    orders
-        The rate, and the partitions whose records take longer.
-    """
-
-    def __init__(self, orders: Orders) -> None:
-        self._orders = orders
-        self._late_s = self._held_up_s = 0.0
-        self._records, self._ended_at, self._reported_at = 0, 0.0, time.monotonic()
-
-    def process(self, partition: str) -> None:
-        """Wait as long as a record takes, less what a busy machine added to earlier records."""
-        taken_s = self._orders.dear.get(partition, 1.0) / self._orders.rate
-        until = time.monotonic() + taken_s - self._late_s
-        left_s = until - time.monotonic()
-        if left_s > 0:
-            self._orders.stopped.wait(left_s)
-        self._ended_at = time.monotonic()
-        self._late_s = min(max(0.0, self._ended_at - until), CAUGHT_UP_S)
-        self._held_up_s = max(self._held_up_s, self._late_s)
-        self._records += 1
-        if self._ended_at - self._reported_at > STEP_S:
-            self.report()
-
-    def report(self) -> None:
-        """Report the records since the last report."""
-        if self._records:
-            values = {"records": self._records, "held_up_s": self._held_up_s}
-            report("processed", **values | {"at": self._ended_at})
-        self._records, self._held_up_s, self._reported_at = 0, 0.0, time.monotonic()
-
-
-def work(consumer: KafkaConsumer | PlainConsumer, orders: Orders) -> None:
-    """Process records at the rate that is asked for, from the start signal until told to stop."""
-    worker = Worker(orders)
+def records(consumer: KafkaConsumer | PlainConsumer, orders: Orders) -> Iterator[str | None]:
+    """Yield the partition of each record that is taken, and None after a poll without records."""
     while not orders.stopped.is_set():
         if orders.started.is_set() and consumer.paused():
             consumer.resume(*consumer.paused())
@@ -130,9 +93,28 @@ def work(consumer: KafkaConsumer | PlainConsumer, orders: Orders) -> None:
         )
         for at, batch in batches.items():
             for _ in batch:
-                worker.process(f"{at.topic}-{at.partition}")
+                yield f"{at.topic}-{at.partition}"
         if not batches:
-            worker.report()
+            yield None
+
+
+def work(consumer: KafkaConsumer | PlainConsumer, orders: Orders) -> None:
+    """Process records at the rate that is asked for, from the start signal until told to stop.
+
+    Each record is waited for: the consumer measures its time. What a busy machine adds to a record
+    is taken off the next ones.
+    """
+    count, late_s, held_up_s, ended_at, reported_at = 0, 0.0, 0.0, 0.0, 0.0
+    for partition in records(consumer, orders):
+        if partition is not None:
+            until = time.monotonic() + orders.dear.get(partition, 1.0) / orders.rate - late_s
+            orders.stopped.wait(max(0.0, until - time.monotonic()))
+            ended_at = time.monotonic()
+            late_s = min(max(0.0, ended_at - until), CAUGHT_UP_S)
+            held_up_s, count = max(held_up_s, late_s), count + 1
+        if count and (partition is None or ended_at - reported_at > STEP_S):
+            report("processed", records=count, held_up_s=held_up_s, ended_at=ended_at)
+            count, held_up_s, reported_at = 0, 0.0, ended_at
 
 
 def classic(arguments: argparse.Namespace, orders: Orders) -> KafkaConsumer:

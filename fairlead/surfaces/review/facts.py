@@ -88,7 +88,7 @@ class Facts:
     def times(self) -> list[tuple[str, str]]:
         """Partitions and how long their records take, the most expensive first."""
         judged = self.judged
-        return [*times_by_partition(judged.reported, judged.costs).items()] if judged else []
+        return times_by_partition(judged.reported, judged.costs) if judged else []
 
     @property
     def busy(self) -> Mapping[str, float | None]:

@@ -22,6 +22,7 @@ def facts(row: Row) -> list[tuple[str, str]]:
     """Return what is said of a group: a heading and its text, those that are known."""
     owners = [f"{shortened(name)} ({count})" for name, count in row["owners"].items()]
     judged = row["diagnosis"] not in {None, "unknown"}
+    work = work_of_group(row["reported"])
     told = {
         "wrong": row["error"],
         "evidence": row["evidence"],
@@ -31,10 +32,8 @@ def facts(row: Row) -> list[tuple[str, str]]:
         figure("loss_s").label.lower(): _lost(row, judged=judged),
         "a plan": row["gain"] if (row["evidence"] or "") not in (row["gain"] or "") else None,
         "consumers": row["consumers"] if judged else None,
-        **{
-            label.lower().removeprefix("time "): text
-            for label, text in work_of_group(row["reported"]).items()
-        },
+        "per record": work.get(figure("seconds_per_record").label),
+        "busy": work.get(figure("busy").label),
         "lag": _lag(row),
         "left topics": listed(
             [

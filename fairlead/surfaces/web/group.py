@@ -118,7 +118,6 @@ def group_page(
         policy=policy,
         work=group_history.read_work(engine, group, limit=ROWS),
         of_work=group_history.read_work(engine, group, partition=asked.partition, limit=1),
-        consumers=group_history.read_busy(engine, group, limit=ROWS),
         takes=time_per_record,
         plots=[
             *plots_of(looks, went, policy.objective.total_seconds()),
