@@ -139,9 +139,10 @@ _LAG = (
 )
 _SEEN = f"""
     INSERT INTO fairlead_raw.group_look (group_id, looked_at, digest, late_s, utilisation,
-        group_type, protocol, topics, counts, members, owner, lag, work, behind_s, capacity)
+        group_type, protocol, topics, counts, members, owner, lag, arrival_rate, behind_s,
+        capacity_share)
     SELECT g, at, k / 24, 5, 0.8, 'classic', 'fairlead', ARRAY[g], ARRAY[{{partitions}}],
-        '{{{{c0,c1,c2,c3,c4}}}}', owner, figures, figures, figures, '{{{{100,100,100,100,100}}}}'
+        '{{{{c0,c1,c2,c3,c4}}}}', owner, figures, figures, figures, figures
     FROM (
         SELECT k, {{day}}::timestamptz + k * interval '15 minutes' AS at,
             ARRAY(SELECT ((p + k / 24) % 5)::smallint FROM generate_series(0, {{partitions}} - 1) p)

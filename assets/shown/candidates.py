@@ -1,5 +1,6 @@
 """What `candidate_plans` shows: the diagnosis of each group, its evidence and forecast."""
 
+import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -11,11 +12,12 @@ from assets.presentation import ROWS, others, table
 from fairlead.common.words import listed
 from fairlead.domain.candidate_figures import OBSERVED
 from fairlead.domain.figures import FIGURES
+from fairlead.domain.work_text import work_of_group
 
 #: What is read of the candidates: assignments stay in the warehouse.
 COLUMNS: Final = [
     *("group", "assignor", "error", "outcome", "lag_max", "late_s", "utilisation"),
-    *("diagnosis", "names", "evidence"),
+    *("diagnosis", "names", "evidence", "reported"),
 ]
 
 
@@ -47,6 +49,7 @@ def describe(candidates: pa.Table, groups: Sequence[str]) -> dict[str, Any]:
     return {
         "diagnosis": listed(sorted(f"{count:,} {name}" for name, count in counts.items())),
         "evidence": _evidence(rows[0]) if rows else "",
+        **(_work(rows[0]) if rows else {}),
         "groups": len(groups),
         "failed": mine.num_rows - mine["error"].null_count,
         "forecast lag (s)": pc.round(pc.max(observed["late_s"]), 1).as_py(),
@@ -65,7 +68,14 @@ def _row(row: Mapping[str, Any]) -> dict[str, Any]:
             FIGURES[name].label: FIGURES[name].text(row[name]) for name in ("late_s", "utilisation")
         },
         "evidence": _evidence(row),
+        **_work(row),
     }
+
+
+def _work(row: Mapping[str, Any]) -> dict[str, str]:
+    """Return how long records take and how busy consumers are; empty texts if not reported."""
+    labels = (FIGURES[name].label for name in ("seconds_per_record", "busy"))
+    return dict.fromkeys(labels, "") | work_of_group(json.loads(row["reported"] or "{}"))
 
 
 def _evidence(row: Mapping[str, Any]) -> str | None:

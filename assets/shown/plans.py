@@ -13,6 +13,7 @@ from assets.presentation import ROWS, details, in_order, link, others, table
 from fairlead.common.words import caught_up
 from fairlead.domain.figures import FIGURES, imbalance
 from fairlead.domain.records import PlanDraft, StoredPlan
+from fairlead.domain.work_text import work_of_group
 from fairlead.errors import InvalidPlanError, TamperedPlanError
 from fairlead.settings import WebSettings
 from fairlead.store.history_queries import read_plan
@@ -147,6 +148,7 @@ def _decision(outcome: Outcome) -> dict[str, str]:
         "diagnosis": found.diagnosis,
         "evidence": found.evidence,
         "how many consumers": found.consumers_why,
+        **work_of_group(found.reported),
     }
 
 

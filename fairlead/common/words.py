@@ -108,6 +108,19 @@ def length(seconds: float | None) -> str:
     return f"{seconds / hour:.0f} h" if seconds < 2 * day else f"{seconds / day:.1f} days"
 
 
+def milliseconds(seconds: float) -> str:
+    """Write a length of milliseconds.
+
+    Examples
+    --------
+    >>> [milliseconds(seconds) for seconds in (0.00012, 0.0041, 0.00998, 0.04125, 3.2)]
+    ['0.12 ms', '4.1 ms', '10 ms', '41 ms', '3,200 ms']
+    """
+    value = 1e3 * seconds
+    digits = 2 if value < 0.995 else 1 if value < 9.95 else 0  # noqa: PLR2004 - two digits
+    return f"{value:,.{digits}f} ms"
+
+
 def gigabytes(amount: float | None) -> str | None:
     """Write an amount of gigabytes; None: it is not known.
 

@@ -8,10 +8,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from fairlead.common.words import gigabytes, length, number, percent, rate, times
+from fairlead.common.words import gigabytes, length, milliseconds, number, percent, rate, times
 
 _FORMATS: Final[Mapping[str, Callable[[Any], str | None]]] = {
     "seconds": length,
+    "seconds a record": milliseconds,
     "share": percent,
     "ratio": times,
     "records": number,
@@ -119,9 +120,18 @@ _ALL: Final = (
     Figure("arrival_rate", "Arriving", "records a second", "Records written a second."),
     Figure("consumption_rate", "Read", "records a second", "Records read a second."),
     Figure("lost", "Lost", "records", "Records deleted before the group read them."),
-    Figure("cost", "Cost", "ratio",
-        "Processing time of a record, divided by that of the group's usual record."),
-    Figure("work", "Work", "records a second", "Arrival rate times cost."),
+    Figure("seconds_per_record", "Time per record", "seconds a record",
+        "Processing time of a record on its present consumer, as reported over the last hour."),
+    Figure("time_share", "Share of time", "share",
+        "Share of one consumer's time that the arriving records take: arrival rate times time per "
+        "record."),
+    Figure("capacity_share", "Share of capacity", "share",
+        "Share of its consumer's capacity that the records arriving in a partition take."),
+    Figure("busy", "Busy", "share",
+        "Share of its time in which a consumer did not wait for records, as reported over the last "
+        "hour."),
+    Figure("cost", "Times the usual", "ratio",
+        "How many times as long as usual in its group a record takes."),
     Figure("records_per_s", "Capacity", "records a second",
         "Maximum read rate of a member, or a lower bound of that rate."),
 )

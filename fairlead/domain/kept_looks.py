@@ -80,11 +80,10 @@ class Kept:
         Who was there.
     owner
         Index into `members` for each partition; -1: nobody.
-    lag, work, behind_s
-        Of each partition: records behind; what arrives, in records of the usual kind a second; how
-        long ago what is read now was written, in seconds.
-    capacity
-        What each member can do, in records of the usual kind a second; 0: not known.
+    lag, arrival_rate, behind_s, capacity_share
+        Of each partition: records behind; records written a second; how long ago the next record
+        was written, in seconds; and the share of its owner's capacity that the arriving records
+        take, NaN if it is not known.
     """
 
     at: datetime
@@ -98,9 +97,9 @@ class Kept:
     members: Sequence[str]
     owner: Sequence[int]
     lag: Sequence[float]
-    work: Sequence[float]
+    arrival_rate: Sequence[float]
     behind_s: Sequence[float]
-    capacity: Sequence[float]
+    capacity_share: Sequence[float]
 
 
 @dataclass(frozen=True)
@@ -137,11 +136,9 @@ class Course:
         int32 of shape (L, P); -1: nobody.
     present
         Which members were there, bool of shape (L, M).
-    lag, work, behind_s
+    lag, arrival_rate, behind_s, capacity_share
         As in `Kept`, float64 of shape (L, P); NaN where the partition was not there, and but for
         `lag` where too little was known for a forecast.
-    capacity
-        As in `Kept`, float64 of shape (L, M); NaN where it is not known.
 
     Examples
     --------
@@ -149,7 +146,8 @@ class Course:
     >>> def look(day, owner, members):
     ...     return Kept(at=datetime(2026, 1, day, tzinfo=UTC), digest=0, late_s=0, utilisation=1,
     ...         group_type="classic", protocol="range", topics=["t"], counts=[2], members=members,
-    ...         owner=owner, lag=[5, 4], work=[1, 2], behind_s=[3, 9], capacity=[4] * len(members))
+    ...         owner=owner, lag=[5, 4], arrival_rate=[1, 2], behind_s=[3, 9],
+    ...         capacity_share=[0.5, 0])
     >>> course = Course.of([look(1, [0, 0], ["a"]), look(2, [0, 1], ["a", "b"])])
     >>> (change,) = course.changes()
     >>> change.moved, change.came, change.left
@@ -164,9 +162,9 @@ class Course:
     owner: Int32
     present: Mask
     lag: Float64
-    work: Float64
+    arrival_rate: Float64
     behind_s: Float64
-    capacity: Float64
+    capacity_share: Float64
 
     @classmethod
     def of(cls, looks: Sequence[Kept]) -> "Course":
@@ -181,8 +179,7 @@ class Course:
         place = {name: index for index, name in enumerate(members)}
         shape, by_member = (len(looks), sum(counts.values())), (len(looks), len(members))
         owner, present = np.full(shape, -1, np.int32), np.zeros(by_member, np.bool_)
-        lag, work, behind_s = (np.full(shape, np.nan) for _ in range(3))
-        capacity = np.full(by_member, np.nan)
+        lag, *others = (np.full(shape, np.nan) for _ in range(4))
         for row, look in enumerate(looks):
             parts = [
                 np.arange(starts[topic], starts[topic] + count)
@@ -193,12 +190,13 @@ class Course:
             owner[row, places] = np.append(mine, np.int32(-1))[np.array(look.owner, np.int64)]
             lag[row, places] = look.lag
             if look.late_s is not None:
-                work[row, places], behind_s[row, places] = look.work, look.behind_s
+                known = look.arrival_rate, look.behind_s, look.capacity_share
+                for found, values in zip(others, known, strict=True):
+                    found[row, places] = values
             present[row, mine] = True
-            capacity[row, mine] = [speed or np.nan for speed in look.capacity]
         names = tuple(f"{topic}-{number}" for topic in topics for number in range(counts[topic]))
         at = tuple(look.at for look in looks)
-        return cls(at, names, tuple(members), owner, present, lag, work, behind_s, capacity)
+        return cls(at, names, tuple(members), owner, present, lag, *others)
 
     def by_owner(self, values: Float64, *, worst: bool = False) -> Float64:
         """Sum values of shape (L, P) by owner, or take the largest.

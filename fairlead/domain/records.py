@@ -70,6 +70,8 @@ class Findings:
 class MemberLoad:
     """What a judgement counts on for one member, in records of the group's usual kind a second.
 
+    People read shares of these values, and no values in this unit.
+
     Parameters
     ----------
     before, after
@@ -107,7 +109,7 @@ class Judged:
     ----------
     members
         Every member's load.
-    costs
+    costs, reported
         As in `Findings`.
     statuses
         Those that the group's partitions have in the snapshot, as approval asks for them.
@@ -116,6 +118,7 @@ class Judged:
     members: Mapping[str, MemberLoad]
     costs: Mapping[str, Mapping[str, Sequence[float]]]
     statuses: frozenset[str]
+    reported: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -202,7 +205,10 @@ class PlanDraft(NoPlan):
         """What the judgement counted with; None where nothing was judged."""
         if not self.loads or self.findings is None:
             return None
-        return Judged(members=self.loads, costs=self.findings.costs, statuses=self.statuses)
+        found = self.findings
+        return Judged(
+            members=self.loads, costs=found.costs, reported=found.reported, statuses=self.statuses
+        )
 
     def document(self, version: int, plan_id: UUID, created_at: datetime) -> PlanDocument:
         """Return the document of this draft as a version."""

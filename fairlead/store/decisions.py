@@ -106,6 +106,7 @@ def _judged(draft: PlanDraft) -> Any:
     return {
         "members": {name: vars(member) for name, member in known.members.items()},
         "costs": known.costs,
+        "reported": known.reported,
         "statuses": sorted(known.statuses),
     }
 

@@ -25,7 +25,7 @@ ADOPTIONS: Final = 192
 DAYS: Final = 90
 
 _DIAGNOSES: Final = """
-SELECT since, until, last_seen, diagnosis, names, evidence, late_s, utilisation
+SELECT since, until, last_seen, diagnosis, names, evidence, late_s, utilisation, reported
 FROM fairlead_raw.group_diagnosis WHERE group_id = :group ORDER BY since DESC LIMIT :limit
 """
 _DAYS: Final = """
@@ -38,7 +38,7 @@ WHERE group_id = :group ORDER BY observed_at DESC LIMIT :limit
 """
 _KEPT: Final = """
 SELECT looked_at AS at, digest, late_s, utilisation, group_type, protocol, topics, counts, members,
-       owner, lag, work, behind_s, capacity
+       owner, lag, arrival_rate, behind_s, capacity_share
 """
 _LOOKS: Final = f"""
 {_KEPT} FROM fairlead_raw.group_look WHERE group_id = :group ORDER BY looked_at DESC
@@ -60,9 +60,9 @@ CROSS JOIN LATERAL (
 """)
 _KEEP: Final = text("""
 INSERT INTO fairlead_raw.group_look (group_id, looked_at, digest, late_s, utilisation, group_type,
-    protocol, topics, counts, members, owner, lag, work, behind_s, capacity)
+    protocol, topics, counts, members, owner, lag, arrival_rate, behind_s, capacity_share)
 VALUES (:group, :at, :digest, :late_s, :utilisation, :group_type, :protocol, :topics, :counts,
-    :members, :owner, :lag, :work, :behind_s, :capacity)
+    :members, :owner, :lag, :arrival_rate, :behind_s, :capacity_share)
 ON CONFLICT DO NOTHING
 """)
 _SEEN: Final = (
@@ -76,9 +76,9 @@ _SEEN: Final = (
     "members",
     "owner",
     "lag",
-    "work",
+    "arrival_rate",
     "behind_s",
-    "capacity",
+    "capacity_share",
 )
 _REPLACE: Final = text(f"""
 INSERT INTO fairlead_raw.group_look_last AS last (group_id, looked_at, {", ".join(_SEEN)})
@@ -87,6 +87,11 @@ ON CONFLICT (group_id) DO UPDATE
 SET looked_at = excluded.looked_at, {", ".join(f"{name} = excluded.{name}" for name in _SEEN)}
 WHERE last.looked_at < excluded.looked_at
 """)  # noqa: S608 - no values: the columns above
+_WORK: Final = """
+SELECT * FROM fairlead.partition_work
+WHERE group_id = :group AND coalesce(CAST(:partition AS text) = topic || '-' || partition, true)
+ORDER BY coalesce(time_share, capacity_share) DESC NULLS LAST, topic, partition LIMIT :limit
+"""
 _LAST_PLANNING: Final = """
 SELECT max(last_at) AS at FROM fairlead_raw.group_day WHERE day > current_date - 8
 """
@@ -122,6 +127,11 @@ def read_days(engine: Engine, group: str) -> list[Row]:
 def read_adoption(engine: Engine, group: str) -> list[Row]:
     """Return how many planned partitions were where the plan has them, the newest first."""
     return read_rows(engine, _ADOPTION, group=group, limit=ADOPTIONS)
+
+
+def read_work(engine: Engine, group: str, *, partition: str | None = None, limit: int) -> list[Row]:
+    """Return what partitions, or one named "topic-number", take of consumers; the most first."""
+    return read_rows(engine, _WORK, group=group, partition=partition, limit=limit)
 
 
 def last_planning(engine: Engine) -> datetime | None:

@@ -183,19 +183,19 @@ SELECT max(taken_at) AS at FROM (
 # Of a moment that is known, it is looked for in its day alone.
 _LAG_OF_RUN: Final = """
 SELECT snapshot_at, topic, partition, member, begin_offset, end_offset, committed_offset, lag,
-       lost, lost_at, arrival_rate, consumption_rate, time_lag_s, status, cost,
-       fairlead_raw.work(arrival_rate, cost) AS work, status IS NULL AS has_left
-FROM fairlead_raw.partition_lag LEFT JOIN fairlead.partition_cost USING (group_id, topic, partition)
+       lost, lost_at, arrival_rate, consumption_rate, time_lag_s, status, status IS NULL AS has_left
+FROM fairlead_raw.partition_lag
 WHERE group_id = :group AND snapshot_at = :at
 """
 # What is kept of a look has neither offsets nor status; a run that planned from the look has both.
 _LAG_OF_LOOK: Final = """
 SELECT looked_at, topic, partition, members[look.owner + 1], NULL, NULL, NULL, look.lag,
-       NULL, NULL, look.work / coalesce(cost, 1), NULL, look.behind_s, NULL, cost, look.work, false
+       NULL, NULL, look.arrival_rate, NULL, look.behind_s, NULL, false
 FROM (
-    SELECT looked_at, group_id, members, name AS topic, number AS partition,
+    SELECT looked_at, members, name AS topic, number AS partition,
            value.owner, CAST(round(value.lag) AS bigint) AS lag,
-           CASE WHEN late_s IS NOT NULL THEN CAST(value.work AS numeric) END AS work,
+           CASE WHEN late_s IS NOT NULL THEN CAST(value.arrival_rate AS numeric) END
+               AS arrival_rate,
            CASE WHEN late_s IS NOT NULL THEN CAST(value.behind_s AS numeric) END AS behind_s
     FROM fairlead_raw.group_look
     CROSS JOIN LATERAL (
@@ -203,34 +203,46 @@ FROM (
         FROM unnest(topics, counts) WITH ORDINALITY AS read (name, count, place)
         CROSS JOIN generate_series(0, count - 1) number
     ) cell
-    JOIN LATERAL unnest(owner, lag, work, behind_s) WITH ORDINALITY
-        AS value (owner, lag, work, behind_s, place) USING (place)
+    JOIN LATERAL unnest(owner, lag, arrival_rate, behind_s) WITH ORDINALITY
+        AS value (owner, lag, arrival_rate, behind_s, place) USING (place)
     WHERE group_id = :group AND looked_at = :at AND NOT EXISTS (
         SELECT FROM fairlead_raw.lag_snapshot WHERE group_id = :group AND snapshot_at = :at
     )
-) look LEFT JOIN fairlead.partition_cost USING (group_id, topic, partition)
+) look
 """
+# Times are those of the present owners, and not known of an earlier moment.
 _LAG: Final = f"""
-SELECT * FROM ({_LAG_OF_RUN} UNION ALL {_LAG_OF_LOOK}) measured
+SELECT measured.*, seconds_per_record, seconds_low, seconds_high,
+       fairlead_raw.time_share(arrival_rate, seconds_per_record) AS time_share, cost
+FROM ({_LAG_OF_RUN} UNION ALL {_LAG_OF_LOOK}) measured
+LEFT JOIN fairlead.partition_cost told ON told.group_id = :group AND told.topic = measured.topic
+    AND told.partition = measured.partition AND CAST(:newest AS boolean)
 """  # noqa: S608 - no values: the statements above
 _LAG_ORDER: Final = " ORDER BY has_left, lag DESC NULLS LAST, topic, partition LIMIT :limit"
 _LAG_BY_MEMBER: Final = f"""
-SELECT snapshot_at, owned.member, partitions, lag, arrival_rate, work, records_per_s, measured
+SELECT snapshot_at, owned.member, partitions, lag, arrival_rate, busy, records_per_s, measured
 FROM (
     SELECT snapshot_at, member, count(*) AS partitions, sum(lag) AS lag,
-           sum(arrival_rate) AS arrival_rate, sum(work) AS work
+           sum(arrival_rate) AS arrival_rate
     FROM ({_LAG}) lag WHERE NOT has_left GROUP BY snapshot_at, member
 ) owned
 LEFT JOIN fairlead.member_capacity speed
     ON speed.group_id = :group AND speed.member = owned.member AND CAST(:newest AS boolean)
+LEFT JOIN fairlead.consumer_work reported
+    ON reported.group_id = :group AND reported.member = owned.member AND CAST(:newest AS boolean)
 ORDER BY lag DESC NULLS LAST, owned.member LIMIT :limit
 """  # noqa: S608 - no values: the statement above
 _LAG_BY_TOPIC: Final = f"""
 SELECT snapshot_at, topic, count(*) AS partitions, sum(lag) AS lag,
-       sum(arrival_rate) AS arrival_rate, sum(work) / nullif(sum(arrival_rate), 0) AS cost,
-       sum(work) AS work
-FROM ({_LAG}) lag WHERE NOT has_left GROUP BY snapshot_at, topic
-ORDER BY work DESC NULLS LAST, topic LIMIT :limit
+       sum(arrival_rate) AS arrival_rate,
+       CASE WHEN bool_and(known) THEN sum(time_share) / nullif(sum(arrival_rate), 0) END
+           AS seconds_per_record,
+       CASE WHEN bool_and(known) THEN sum(time_share) END AS time_share
+FROM (
+    SELECT *, coalesce(time_share IS NOT NULL OR arrival_rate = 0, false) AS known
+    FROM ({_LAG}) measured
+) lag WHERE NOT has_left GROUP BY snapshot_at, topic
+ORDER BY time_share DESC NULLS LAST, topic LIMIT :limit
 """  # noqa: S608 - no values: the statement above
 _STATUSES: Final = f"""
 SELECT status, count(*) AS partitions,
@@ -427,8 +439,7 @@ def read_lag(
         Nothing is stored of the group.
     """
     require_group(engine, group)
-    at = _newest(engine, group, at)
-    return read_rows(engine, _LAG + _LAG_ORDER, group=group, at=at, limit=limit)
+    return read_rows(engine, _LAG + _LAG_ORDER, **_moment(engine, group, at), limit=limit)
 
 
 def read_lag_by_member(
@@ -436,16 +447,12 @@ def read_lag_by_member(
 ) -> list[Row]:
     """Return what each member has to work off in a snapshot; partitions without one have null.
 
-    Each row has `partitions`, `lag`, `arrival_rate` and `work` in the snapshot, and its speed as
-    last seen: `records_per_s`, which was `measured` at its limit, or is what it does at least; null
-    beside an earlier snapshot, of whose time no speed is kept.
+    Each row has `partitions`, `lag` and `arrival_rate` in the snapshot, `busy` as last reported,
+    and its speed as last seen: `records_per_s`, which was `measured` at its limit, or is what it
+    does at least; null beside an earlier snapshot, of whose time nothing of this is kept.
     """
     require_group(engine, group)
-    newest = _newest(engine, group, None)
-    taken = newest if at is None else _newest(engine, group, at)
-    return read_rows(
-        engine, _LAG_BY_MEMBER, group=group, at=taken, newest=taken == newest, limit=limit
-    )
+    return read_rows(engine, _LAG_BY_MEMBER, **_moment(engine, group, at), limit=limit)
 
 
 def read_lag_by_topic(
@@ -453,11 +460,11 @@ def read_lag_by_topic(
 ) -> list[Row]:
     """Return the work of each topic in a snapshot, the most first.
 
-    Each row has `partitions`, `lag`, `arrival_rate`, `work`, what arrives times what it takes, and
-    `cost`, the one over the other.
+    Each row has `partitions`, `lag`, `arrival_rate`, and the mean `seconds_per_record` and
+    `time_share` of its partitions: null if one that gets records is not known.
     """
     require_group(engine, group)
-    return read_rows(engine, _LAG_BY_TOPIC, group=group, at=_newest(engine, group, at), limit=limit)
+    return read_rows(engine, _LAG_BY_TOPIC, **_moment(engine, group, at), limit=limit)
 
 
 def read_statuses(engine: Engine, group: str, *, at: datetime) -> list[Row]:
@@ -479,6 +486,7 @@ def read_judged(engine: Engine, group: str, version: int) -> "Judged | None":
     return Judged(
         members={name: MemberLoad(**load) for name, load in judged["members"].items()},
         costs=judged["costs"],
+        reported=judged["reported"],
         statuses=frozenset(judged["statuses"]),
     )
 
@@ -540,6 +548,13 @@ def read_versions(engine: Engine, group: str, *, limit: int) -> list[int]:
     with transaction(engine) as connection:
         connection.execute(text("SET LOCAL statement_timeout = '1s'"))
         return list(connection.scalars(text(statement), {"group": group, "limit": limit}))
+
+
+def _moment(engine: Engine, group: str, at: datetime | None) -> Row:
+    """Return the parameters of a question about the last measurement until a moment."""
+    newest = _newest(engine, group, None)
+    taken = newest if at is None else _newest(engine, group, at)
+    return {"group": group, "at": taken, "newest": taken == newest}
 
 
 def _newest(engine: Engine, group: str, at: datetime | None) -> datetime | None:

@@ -317,9 +317,9 @@ def _seen(group: Group, question: Question, judgement: Judgement) -> Kept:
         protocol=group.now["protocol"],
         **laid_out,
         lag=question.looks.lag[-1].tolist(),
-        work=outlook.arrivals.tolist(),
+        arrival_rate=outlook.records.tolist(),
         behind_s=outlook.late_s.tolist(),
-        capacity=outlook.capacities.tolist(),
+        capacity_share=outlook.capacity_share(problem.owner).tolist(),
     )
 
 

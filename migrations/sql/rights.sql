@@ -41,7 +41,7 @@ GRANT EXECUTE ON FUNCTION fairlead.approve_plan, fairlead.reject_plan, fairlead.
     TO fairlead_planner, fairlead_approver;
 GRANT EXECUTE ON FUNCTION fairlead.act_as TO fairlead_web;
 GRANT EXECUTE ON FUNCTION
-    fairlead_raw.work, fairlead.objection_to_pages, fairlead.plan_owners, fairlead.plan_diff, fairlead.history_days
+    fairlead_raw.time_share, fairlead.objection_to_pages, fairlead.plan_owners, fairlead.plan_diff, fairlead.history_days
     TO fairlead_planner, fairlead_approver, fairlead_reader, fairlead_web;
 
 -- By default whoever may log in at all has CONNECT. Here it takes one of the roles, or a grant.

@@ -1,12 +1,12 @@
 -- What people query: figures as they are stored, sums and largest values of them. But for the
 -- diagnoses, no view is in an order: to ask for the newest of a group must not mean to sort all of it.
 
-CREATE FUNCTION fairlead_raw.work(arrival_rate double precision, cost double precision)
+CREATE FUNCTION fairlead_raw.time_share(arrival_rate double precision, seconds double precision)
 RETURNS double precision LANGUAGE sql IMMUTABLE PARALLEL SAFE AS
-'SELECT arrival_rate * coalesce(cost, 1) AS work';
+'SELECT arrival_rate * seconds AS time_share';
 
-COMMENT ON FUNCTION fairlead_raw.work IS
-    'What arrives a second, times what a record takes; the usual where that is not known.';
+COMMENT ON FUNCTION fairlead_raw.time_share IS
+    'Arrival rate times seconds per record: the share of one consumer''s time that the records take.';
 
 
 -- Tables that people ask as they are.
@@ -182,22 +182,40 @@ COMMENT ON VIEW fairlead.diagnosis IS 'What is the matter with each group, as la
 
 
 CREATE VIEW fairlead.partition_cost AS
-SELECT group_id, topic.key AS topic, partition.key::integer AS partition,
-       (partition.value ->> 1)::double precision AS cost,
-       (partition.value ->> 0)::double precision AS low,
-       (partition.value ->> 2)::double precision AS high,
+SELECT group_id, topic, partition::integer AS partition,
+       (seconds ->> 1)::double precision AS seconds_per_record,
+       (seconds ->> 0)::double precision AS seconds_low,
+       (seconds ->> 2)::double precision AS seconds_high,
+       (times ->> 1)::double precision AS cost,
+       (times ->> 0)::double precision AS low,
+       (times ->> 2)::double precision AS high,
        last_seen
-FROM fairlead_raw.group_diagnosis, jsonb_each(costs) topic, jsonb_each(topic.value) partition
+FROM fairlead_raw.group_diagnosis
+CROSS JOIN LATERAL (
+    SELECT topic, partition, seconds, times
+    FROM (
+        SELECT topic.key AS topic, partition.key AS partition, partition.value AS seconds
+        FROM jsonb_each(reported -> 'partitions') topic, jsonb_each(topic.value) partition
+    ) measured
+    FULL JOIN (
+        SELECT topic.key AS topic, partition.key AS partition, partition.value AS times
+        FROM jsonb_each(costs) topic, jsonb_each(topic.value) partition
+    ) compared USING (topic, partition)
+) known
 WHERE until IS NULL;
 
 COMMENT ON VIEW fairlead.partition_cost IS
-    'What a record of a partition takes, in records of its group''s usual kind, where that is known.';
+    'How long a record of a partition takes: in seconds, if consumers report; and compared with the usual in its group.';
 COMMENT ON COLUMN fairlead.partition_cost.topic IS 'The topic.';
 COMMENT ON COLUMN fairlead.partition_cost.partition IS 'The partition.';
+COMMENT ON COLUMN fairlead.partition_cost.seconds_per_record IS
+    'Processing time of a record on its present consumer, as reported over the last hour.';
+COMMENT ON COLUMN fairlead.partition_cost.seconds_low IS 'Lower end of the 90 % interval of seconds_per_record.';
+COMMENT ON COLUMN fairlead.partition_cost.seconds_high IS 'Upper end of the 90 % interval of seconds_per_record.';
 COMMENT ON COLUMN fairlead.partition_cost.cost IS
-    'Processing time of a record, divided by that of the group''s usual record.';
-COMMENT ON COLUMN fairlead.partition_cost.low IS 'At least so many, nine times in ten.';
-COMMENT ON COLUMN fairlead.partition_cost.high IS 'At most so many, nine times in ten.';
+    'How many times as long as usual in its group a record takes.';
+COMMENT ON COLUMN fairlead.partition_cost.low IS 'Lower end of the 90 % interval of cost.';
+COMMENT ON COLUMN fairlead.partition_cost.high IS 'Upper end of the 90 % interval of cost.';
 
 
 CREATE VIEW fairlead.consumer_work AS
@@ -208,42 +226,38 @@ WHERE until IS NULL;
 COMMENT ON VIEW fairlead.consumer_work IS 'Busy shares of consumers that report their work, over the last hour.';
 COMMENT ON COLUMN fairlead.consumer_work.member IS 'The consumer.';
 COMMENT ON COLUMN fairlead.consumer_work.busy IS
-    'Share of its time in which the consumer did not wait for records; null: unknown.';
+    'Share of its time in which a consumer did not wait for records, as reported over the last hour.';
 
 
 CREATE VIEW fairlead.partition_work AS
-SELECT lag.group_id, lag.topic, lag.partition, lag.member, lag.arrival_rate,
-       coalesce(told.cost, 1) AS cost, told.cost IS NOT NULL AS known,
-       fairlead_raw.work(lag.arrival_rate, told.cost) AS work,
-       (owner_report.seconds ->> 1)::double precision AS seconds_per_record,
-       (owner_report.seconds ->> 0)::double precision AS seconds_low,
-       (owner_report.seconds ->> 2)::double precision AS seconds_high, lag.snapshot_at
-FROM fairlead_raw.consumer_group
+SELECT look.group_id, cell.topic, cell.partition, look.members[value.owner + 1] AS member,
+       value.arrival_rate::numeric::double precision AS arrival_rate,
+       told.seconds_per_record, told.seconds_low, told.seconds_high,
+       fairlead_raw.time_share(value.arrival_rate, told.seconds_per_record) AS time_share,
+       nullif(value.capacity_share, 'NaN')::numeric::double precision AS capacity_share, told.cost,
+       look.looked_at
+FROM fairlead_raw.group_look_last look
 CROSS JOIN LATERAL (
-    SELECT max(snapshot_at) AS at FROM fairlead_raw.lag_snapshot newest
-    WHERE newest.group_id = consumer_group.group_id
-) newest
-JOIN fairlead_raw.partition_lag lag
-    ON lag.group_id = consumer_group.group_id AND lag.snapshot_at = newest.at
-        AND lag.status IS NOT NULL  -- else the group has left the topic
-LEFT JOIN fairlead.partition_cost told
-    ON told.group_id = lag.group_id AND told.topic = lag.topic AND told.partition = lag.partition
-LEFT JOIN LATERAL (
-    SELECT reported -> 'partitions' -> lag.topic -> lag.partition::text AS seconds
-    FROM fairlead_raw.group_diagnosis
-    WHERE group_diagnosis.group_id = lag.group_id AND until IS NULL
-) owner_report ON true;
+    SELECT name AS topic, number AS partition, row_number() OVER (ORDER BY place, number) AS place
+    FROM unnest(topics, counts) WITH ORDINALITY AS read (name, count, place)
+    CROSS JOIN generate_series(0, count - 1) number
+) cell
+JOIN LATERAL unnest(owner, arrival_rate, capacity_share) WITH ORDINALITY
+    AS value (owner, arrival_rate, capacity_share, place) USING (place)
+LEFT JOIN fairlead.partition_cost told ON told.group_id = look.group_id
+    AND told.topic = cell.topic AND told.partition = cell.partition
+WHERE look.late_s IS NOT NULL;  -- else too little was seen to tell what arrives
 
 COMMENT ON VIEW fairlead.partition_work IS
-    'What each partition takes of its owner, as the last planning run measured arrivals.';
-COMMENT ON COLUMN fairlead.partition_work.cost IS
-    'Processing time of a record, divided by that of the group''s usual record.';
-COMMENT ON COLUMN fairlead.partition_work.known IS 'Whether that is known; else it is assumed to be 1.';
-COMMENT ON COLUMN fairlead.partition_work.work IS 'Arrival rate times cost.';
-COMMENT ON COLUMN fairlead.partition_work.seconds_per_record IS
-    'Seconds per record, as reported by the owner; null: unknown.';
-COMMENT ON COLUMN fairlead.partition_work.seconds_low IS 'Lower end of the 90 % interval of seconds_per_record.';
-COMMENT ON COLUMN fairlead.partition_work.seconds_high IS 'Upper end of the 90 % interval of seconds_per_record.';
+    'How much of its consumer''s time and capacity each partition takes, as of the last look.';
+COMMENT ON COLUMN fairlead.partition_work.topic IS 'The topic.';
+COMMENT ON COLUMN fairlead.partition_work.partition IS 'The partition.';
+COMMENT ON COLUMN fairlead.partition_work.member IS 'Its consumer; null: nobody.';
+COMMENT ON COLUMN fairlead.partition_work.arrival_rate IS 'Records written a second.';
+COMMENT ON COLUMN fairlead.partition_work.time_share IS
+    'Share of one consumer''s time that the arriving records take: arrival rate times time per record.';
+COMMENT ON COLUMN fairlead.partition_work.capacity_share IS
+    'Share of its consumer''s capacity that the records arriving in a partition take.';
 
 
 CREATE VIEW fairlead.diagnosis_history AS

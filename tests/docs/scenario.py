@@ -62,6 +62,7 @@ def _orders(store: PlanStore) -> None:
         rates=(30, 12, 20, 15, 10, 5),
         costs=(1, 3, 1, 1, 1, 1),
         since=at(0, 7),
+        reports=True,
     )
     week = _Week(store, orders)
     # orders-3 has joined, and two partitions have no owner.

@@ -35,6 +35,8 @@ class SimulatedGroup:
         When the simulation begins; time-zone-aware.
     retention
         How old records get, in whole minutes; None: they stay.
+    reports
+        Whether the members report their work.
     """
 
     def __init__(
@@ -46,8 +48,10 @@ class SimulatedGroup:
         costs: Sequence[float],
         since: datetime,
         retention: timedelta | None = None,
+        reports: bool = False,
     ) -> None:
-        self.name, self.now, self.rates = name, since, rates
+        self.name, self.now, self.rates, self._reports = name, since, rates, reports
+        self._since = since
         self._members, self._speeds = tuple(members), np.array([*members.values()])
         self._costs = np.array(costs)
         self._retention = None if retention is None else retention // MINUTE
@@ -55,6 +59,9 @@ class SimulatedGroup:
         self._ends = [np.zeros(len(rates))]
         self._begin, self._read = np.zeros((2, len(rates)))
         self._rows: list[dict[str, Any]] = []
+        #: Records and milliseconds of each member and partition so far.
+        self._worked = np.zeros((2, len(members), len(rates)))
+        self._uncommitted = np.zeros((2, len(rates)))
 
     def assign(self, owned: Mapping[str, Collection[int]]) -> None:
         """Give partitions to members."""
@@ -80,6 +87,12 @@ class SimulatedGroup:
         if self._retention is not None and self.now.minute % 10 == 0:  # segment by segment
             self._begin = self._ends[max(0, len(self._ends) - 1 - self._retention)]
         committed = self._read - consumed * COMMIT_AGE_S / 60
+        owned = np.flatnonzero(self._owner >= 0)
+        owner = self._owner[owned]
+        done_ms = 1e3 * consumed * self._costs / self._speeds[self._owner]
+        step = np.stack((consumed, done_ms))
+        self._worked[:, owner, owned] += step[:, owned]
+        self._uncommitted = step * COMMIT_AGE_S / 60
         self._rows.append(
             {
                 "group": self.name,
@@ -94,8 +107,31 @@ class SimulatedGroup:
                 "members": self._members,
                 "generations": [1] * len(self._members),
                 "owner": self._owner.tolist(),
+                **(self._reported() if self._reports else {}),
             }
         )
+
+    def _reported(self) -> dict[str, Any]:
+        """Return the columns of reports: times per record vary by a fifth."""
+        worked = self._worked[:, self._owner, np.arange(self._owner.size)] - self._uncommitted
+        records, busy_ms = np.where(self._owner < 0, 0, worked)
+        squares = 1.04 * busy_ms**2 / np.maximum(records, 1.0)
+        elapsed_ms = 1000 * int((self.now - self._since).total_seconds())
+        handler_ms = self._worked[1].sum(axis=1)
+        members = len(self._members)
+        return {
+            "reporter": self._owner.tolist(),
+            "report_records": records.astype(int).tolist(),
+            "report_busy_ms": busy_ms.astype(int).tolist(),
+            "report_squares_ms2": squares.astype(int).tolist(),
+            "tokens": ["k3f9q2"] * members,
+            "elapsed_ms": [elapsed_ms] * members,
+            "waiting_ms": (elapsed_ms - handler_ms).astype(int).tolist(),
+            "handler_ms": handler_ms.astype(int).tolist(),
+            "calls": records.sum().astype(int).repeat(members).tolist(),
+            "paused": [0] * members,
+            "reported_at_ms": [1000 * int(self.now.timestamp())] * members,
+        }
 
     def read(
         self,

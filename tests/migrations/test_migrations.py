@@ -250,9 +250,10 @@ def test_comments_of_columns_are_the_meanings_of_their_figures(migrated: str) ->
         engine.dispose()
     said = {(relation, column): (comment, _meaning(column)) for relation, column, comment in found}
     figures = {place: both for place, both in said.items() if both[1] is not None}
-    assert {("fairlead.plan_history", "late_before"), ("fairlead.partition_work", "work")} <= {
-        *figures
-    }
+    assert {
+        ("fairlead.plan_history", "late_before"),
+        ("fairlead.partition_work", "time_share"),
+    } <= {*figures}
     other = {place for place, (comment, meaning) in figures.items() if comment != meaning}
     assert {(table.partition(".")[2], column) for table, column in other} == {
         ("group_observed", "late_s"),  # partition-seconds beyond the objective

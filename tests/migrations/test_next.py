@@ -86,14 +86,14 @@ INSERT INTO plan_adoption (group_id, version, observed_at, planned, as_planned)
 VALUES ('g', 1, '2026-02-01+00', 3, 2);
 
 INSERT INTO group_look (group_id, looked_at, digest, late_s, group_type, protocol, topics, counts,
-    members, owner, lag, work, behind_s, capacity)
+    members, owner, lag, arrival_rate, behind_s, capacity_share)
 VALUES ('g', '2026-02-01+00', 7, 1.5, 'classic', 'range', '{t}', '{2}', '{c0}', '{0,-1}', '{5,6.5}',
-    '{1,0.25}', '{3,9}', '{12.5}');
+    '{1,0.25}', '{3,9}', '{0.125,NaN}');
 
 INSERT INTO group_look_last (group_id, looked_at, digest, late_s, group_type, protocol, topics,
-    counts, members, owner, lag, work, behind_s, capacity)
+    counts, members, owner, lag, arrival_rate, behind_s, capacity_share)
 SELECT group_id, looked_at, digest, late_s, group_type, protocol, topics, counts, members, owner,
-    lag, work, behind_s, capacity FROM group_look;
+    lag, arrival_rate, behind_s, capacity_share FROM group_look;
 
 INSERT INTO group_observed VALUES ('g', '2026-02-01', '2026-02-01+00', 60, 59.5, 3, 1, 20);
 

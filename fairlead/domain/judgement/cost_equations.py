@@ -19,7 +19,6 @@ import numpy as np
 import numpy.typing as npt
 
 from assignors.problem import Problem
-from fairlead.common.words import plural
 from fairlead.domain.judgement.commits import Commits
 from fairlead.domain.judgement.looks import Float64, Looks, Mask
 
@@ -142,18 +141,17 @@ class Costs:
         return bool((self.value == 1.0).all())
 
     def said(self, problem: Problem) -> str:
-        """Return in a sentence what is dear and what is cheap, the furthest from usual first."""
+        """Return a sentence about expensive and cheap records, the furthest from usual first."""
         apart = np.flatnonzero(self.value != 1.0)
         furthest = apart[np.argsort(-np.abs(np.log(self.value[apart])), kind="stable")]
         names = [
-            "{}-{} ({:.2g} times)".format(*problem.partition_name(place), self.value[place])
+            "{:.2g} times as long as usual in {}-{}".format(
+                self.value[place], *problem.partition_name(place)
+            )
             for place in furthest[:_NAMED].tolist()
         ]
-        others = f" and {plural(apart.size - _NAMED, 'other')}" if apart.size > _NAMED else ""
-        return (
-            f"Records of {', '.join(names)}{others} take another time than usual: all is counted "
-            "in records of the usual kind."
-        )
+        others = f" and in {apart.size - _NAMED:,} more" if apart.size > _NAMED else ""
+        return f"Records take about {', '.join(names)}{others}."
 
     def of(self, partitions: Places, records: Float64) -> float:
         """Return what a record takes on average of so many of some partitions, shapes (N,)."""

@@ -649,10 +649,10 @@ class State:
         said, asks = [found.evidence], found.asks
         if self.dear is not None:
             name = "{}-{}".format(*question.problem.partition_name(self.dear.partition))
-            said.append(f"This supposes that {name} is dear, and no member slow.")
-            asks = f"whether {name} is dear"
+            said.append(f"This supposes that {name} is expensive, and no member slow.")
+            asks = f"whether {name} is expensive"
         if self.work is not None:
-            said += work_sentences(self.work, self.costs, question.problem)
+            said += work_sentences(self.work, self.costs, question.problem, found.names)
         elif found.name != "healthy" and not self.costs.equal:
             said.append(self.costs.said(question.problem))
         if self.work is not None and self.work.ignored:
@@ -703,7 +703,9 @@ class State:
         )
         name = self.question.problem.members[member]
         asks = f"{self.diagnosis.asks} and " if self.diagnosis.asks else ""
-        asks += f"whether {name} can do more than {rate(self.speeds.per_s[member])}"
+        mine = self.question.problem.owner == member
+        does = self.outlook.in_records(float(self.speeds.per_s[member]), mine)
+        asks += f"whether {name} can do more than {rate(does)}"
         supposed.diagnosis = replace(self.diagnosis, asks=asks)
         supposed.supposed = f"if {name} is faster than is assumed, "
         return supposed

@@ -335,20 +335,19 @@ def _hot(found: DiagnosisBasis, late: Mask) -> Diagnosis | None:
     count, speed = (int(problem.partition_counts[problem.topic_of[hottest]]), fastest[hottest])
     room = float(speed) * found.rules.headroom
     wanted = partitions_wanted(problem, hottest, float(arrivals[hottest]), room)
-    cost = float(found.costs.value[hottest])
-    fills, remedy = f"fills with {rate(arrivals[hottest])}", "spread its keys"
-    if cost > 1.0:
-        fills = (
-            f"fills with {rate(found.arrivals[hottest])}, whose records take {cost:.2g} times as "
-            f"long as usual: work for {rate(arrivals[hottest])}"
-        )
-        remedy = "make its records cheaper"
+    of_its, remedy = "", "spread its keys"
+    if found.costs.value[hottest] > 1.0:
+        of_its, remedy = " of its records", "make these cheaper"
+    mine = np.arange(found.looks.partitions) == hottest
+    fills, drains = (
+        rate(found.outlook.in_records(float(per_s), mine)) for per_s in (arrivals[hottest], speed)
+    )
     return Diagnosis(
         "hot partition",
         tuple(found.partition(index) for index in hot.tolist()),
-        f"{found.partition(hottest)} {fills}; the fastest member can drain {rate(speed)}: no "
-        f"assignment helps it{_as_known(found, _readers(found))}. Repartition {topic} from "
-        f"{count:,} into {wanted:,}, or {remedy}.",
+        f"{found.partition(hottest)} fills with {fills}; the fastest member can drain {drains}"
+        f"{of_its}: no assignment helps it{_as_known(found, _readers(found))}. Repartition "
+        f"{topic} from {count:,} into {wanted:,}, or {remedy}.",
     )
 
 
@@ -362,7 +361,8 @@ def _overloaded(found: DiagnosisBasis, late: Mask) -> Diagnosis | None:
     headroom = found.rules.headroom
     for number in np.unique(found.peers.linked[late]).tolist():
         of_it = everybody & (found.peers.linked == number)
-        loads = found.outlook.arrivals[read & (part == number)]
+        mine = read & (part == number)
+        loads = found.outlook.arrivals[mine]
         rooms = headroom * speeds.at_most[of_it]
         if not surely_too_much(loads, rooms):
             continue
@@ -370,15 +370,18 @@ def _overloaded(found: DiagnosisBasis, late: Mask) -> Diagnosis | None:
         count = int(of_it.sum())
         that_read = f" that {'reads' if count == 1 else 'read'} them"
         members = plural(count, "member") + (that_read if count < everybody.sum() else "")
-        whole = f" in partitions of up to {rate(loads.max())}" if arrive < headroom * most else ""
+        whole = ""
+        if arrive < headroom * most:
+            up_to = loads.max() / speeds.at_most[of_it].max()
+            whole = f" in partitions that take up to {up_to:.0%} of a member"
         surely = " at most" if most > float(speeds.per_s[of_it].sum()) else ""
         full = f", of which {headroom:.0%} is planned" if arrive <= most else ""
         return Diagnosis(
             "overloaded",
             (),
-            f"{rate(arrive)} arrive{whole} and the {members} can do {rate(most)}"
-            f"{surely}{full}: no assignment keeps every member within that"
-            f"{_as_known(found, of_it)}.",
+            f"{rate(found.outlook.in_records(arrive, mine))} arrive{whole} and the {members} can "
+            f"do {rate(found.outlook.in_records(most, mine))}{surely}{full}: no "
+            f"assignment keeps every member within that{_as_known(found, of_it)}.",
         )
     return None
 
@@ -425,12 +428,16 @@ def _slow(found: DiagnosisBasis, late: Mask) -> Diagnosis | None:
             f" It is the member, or what it reads{such}: a plan that takes something off it would "
             "tell."
         )
-        asks = f"whether {found.problem.members[slowest]} is slow, or what it reads is dear"
+        asks = f"whether {found.problem.members[slowest]} is slow, or what it reads is expensive"
+    does, peers_do, arrive = (
+        rate(found.outlook.in_records(float(per_s), found.owner == slowest))
+        for per_s in (speeds.per_s[slowest], usual[slowest], arrivals[slowest])
+    )
     return Diagnosis(
         "slow member",
         members + partitions,
-        f"{found.problem.members[slowest]} can do {rate(speeds.per_s[slowest])} where its peers do "
-        f"{rate(usual[slowest])}; {rate(arrivals[slowest])} arrive at its partitions.{doubt}",
+        f"{found.problem.members[slowest]} can do {does} where its peers do {peers_do}; {arrive} "
+        f"arrive at its partitions.{doubt}",
         asks,
     )
 
@@ -460,7 +467,8 @@ def _unmeasured(found: DiagnosisBasis) -> Diagnosis | None:
     used = found.outlook.utilisation(found.owner)[readers]
     if not used.size or used.min() < 1.0:
         return None
-    arrive = float(found.outlook.arrivals[found.owner >= 0].sum())
+    owned = found.owner >= 0
+    arrive = found.outlook.in_records(float(found.outlook.arrivals[owned].sum()), owned)
     return Diagnosis(
         "unknown",
         (),

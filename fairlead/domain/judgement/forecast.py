@@ -98,6 +98,16 @@ class Outlook:
     retention: Retention | None = None
     objective_s: float = 60.0
 
+    @property
+    def records(self) -> Float64:
+        """Arrivals in true records a second, float64 of shape (P,)."""
+        return self.arrivals if self.costs is None else self.arrivals / self.costs
+
+    def in_records(self, per_s: float, partitions: Mask) -> float:
+        """Convert a rate into true records of the mix that arrives at partitions, bool (P,)."""
+        total = float(self.arrivals[partitions].sum())
+        return per_s * float(self.records[partitions].sum()) / total if total > 0 else per_s
+
     def by_member(self, values: Float64, owner: Int32) -> Float64:
         """Sum values of shape (P,) over each member's partitions, float64 of shape (M,)."""
         owned = owner >= 0
@@ -107,6 +117,11 @@ class Outlook:
     def utilisation(self, owner: Int32) -> Float64:
         """Return arrivals over capacity of each member, float64 of shape (M,); 0 where idle."""
         return self._utilisation(self.by_member(self.arrivals, owner))
+
+    def capacity_share(self, owner: Int32) -> Float64:
+        """Return arrivals over the owner's capacity, float64 of shape (P,); NaN: unknown."""
+        can = np.append(self.capacities, 0.0)[owner]  # nobody, -1, is the last
+        return np.where(can > 0, _over(self.arrivals, can), np.nan)
 
     def _utilisation(self, arrivals: Float64) -> Float64:
         return np.where(self.capacities > 0, _over(arrivals, self.capacities), 0.0)

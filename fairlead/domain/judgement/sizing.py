@@ -117,15 +117,19 @@ def _why(
     else the usual speed alone. `usuals`: it, for each set of members that read the same topics.
     """
     now, total = int(problem.readers.size), float(outlook.arrivals[problem.assignable].sum())
-    each = " to ".join(dict.fromkeys(rate(speed) for speed in (min(usuals), max(usuals))))
-    arrive = f"{rate(total)} arrive in {plural(int(problem.assignable.sum()), 'partition')}"
+
+    def in_records(per_s: float) -> str:
+        return rate(outlook.in_records(per_s, problem.assignable))
+
+    each = " to ".join(dict.fromkeys(in_records(speed) for speed in (min(usuals), max(usuals))))
+    arrive = f"{in_records(total)} arrive in {plural(int(problem.assignable.sum()), 'partition')}"
     room = headroom * min(usuals)
     reason = " (a partition is not split)"
     if len(usuals) > 1:
         reason = " (a partition is not split, and not all consumers read the same topics)"
     if late:
         can = float(outlook.capacities[problem.readers].sum())
-        there = f"{arrive}, and {plural(now, 'consumer')} can do {rate(can)}{planned}"
+        there = f"{arrive}, and {plural(now, 'consumer')} can do {in_records(can)}{planned}"
         if wanted == now:
             return f"{there}: no more are needed."
         whole = reason if total <= headroom * can + (wanted - now - 1) * room else ""
@@ -143,11 +147,13 @@ def _too_large(problem: Problem, outlook: Outlook, place: int, headroom: float) 
     topic, partition = problem.partition_name(place)
     of_topic, load = problem.topic_of[place], float(outlook.arrivals[place])
     fastest = float(fastest_readers(problem, outlook.capacities)[of_topic])
+    mine = np.arange(outlook.arrivals.size) == place
+    arrive, can = (rate(outlook.in_records(per_s, mine)) for per_s in (load, fastest))
+    wanted = partitions_wanted(problem, place, load, headroom * fastest)
     return (
-        f"{rate(load)} arrive in {topic}-{partition}, and its fastest consumer can do "
-        f"{rate(fastest)}: more consumers do not help it. "
-        f"{partitions_wanted(problem, place, load, headroom * fastest):,} partitions of {topic} "
-        f"instead of {int(problem.partition_counts[of_topic]):,} would, or cheaper records."
+        f"{arrive} arrive in {topic}-{partition}, and its fastest consumer can do {can}: more "
+        f"consumers do not help it. {wanted:,} partitions of {topic} instead of "
+        f"{int(problem.partition_counts[of_topic]):,} would, or cheaper records."
     )
 
 

@@ -4,12 +4,13 @@ Belongs here: naming expensive partitions and slow consumers. Does not: computin
 (`reported_work`, `reported_costs`).
 """
 
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
 
 from assignors.problem import Problem
-from fairlead.common.words import plural
+from fairlead.common.words import milliseconds, plural
 from fairlead.domain.judgement.cost_equations import Costs
 from fairlead.domain.judgement.reported_work import MeasuredWork
 
@@ -21,8 +22,13 @@ _USUAL: Final = 6
 _NAMED: Final = 3
 
 
-def work_sentences(work: MeasuredWork, costs: Costs, problem: Problem) -> list[str]:
-    """Return the sentences, most important first; empty if everything is as usual."""
+def work_sentences(
+    work: MeasuredWork, costs: Costs, problem: Problem, doubted: Sequence[str] = ()
+) -> list[str]:
+    """Return the sentences, most important first; empty if everything is as usual.
+
+    `doubted` has the consumers of which the diagnosis says already that they may be slow.
+    """
     said = []
     if work.slower > 1.0:
         said.append(
@@ -51,34 +57,23 @@ def work_sentences(work: MeasuredWork, costs: Costs, problem: Problem) -> list[s
             f"{of_time}."
         )
     if len(named) > _NAMED:
-        said.append(f"So do those of {plural(len(named) - _NAMED, 'other partition')}.")
+        more = plural(len(named) - _NAMED, "more partition")
+        said.append(f"Records of {more} take another time than usual.")
     for member in np.flatnonzero(known & (per_record > SLOW * usual_s)).tolist():
         if member >= len(problem.members):
             continue
         name, ratio = problem.members[member], per_record[member] / usual_s
         mine = work.partition[work.known & (work.member == member)]
         alike = mine[costs.value[mine] == 1.0]
-        if alike.size >= _USUAL:
-            said.append(f"{name} takes {ratio:.2g} times as long as the others for such records.")
-        else:
+        record = "a record" if alike.size == mine.size else "another record"
+        doubt = ""
+        if name not in doubted and alike.size < _USUAL:
             names = ", ".join(
                 "{}-{}".format(*problem.partition_name(place)) for place in alike[:_NAMED].tolist()
             )
-            said.append(
-                f"{name} takes {ratio:.2g} times as long for a record as the others: either it is "
-                f"slow, or records of {names} are expensive."
-            )
+            doubt = f": either it is slow, or records of {names} are expensive"
+        said.append(
+            f"{name} takes {milliseconds(per_record[member])} for {record}, {ratio:.2g} times as "
+            f"long as the others{doubt}."
+        )
     return said
-
-
-def milliseconds(seconds: float) -> str:
-    """Write a duration of milliseconds.
-
-    Examples
-    --------
-    >>> [milliseconds(seconds) for seconds in (0.00012, 0.0041, 0.04125, 3.2)]
-    ['0.12 ms', '4.1 ms', '41 ms', '3,200 ms']
-    """
-    value = 1e3 * seconds
-    digits = 2 if value < 1 else 1 if value < 10 else 0  # noqa: PLR2004 - two digits
-    return f"{value:,.{digits}f} ms"

@@ -174,21 +174,19 @@ class _Look:
     topics: Mapped[list[str]] = mapped_column(ARRAY(Text), comment="Those that members read.")
     counts: Mapped[list[int]] = mapped_column(
         ARRAY(Integer),
-        comment="Partitions of each topic, which stand one behind the other in owner, lag, work "
-        "and behind_s.",
+        comment="Partitions of each topic, which stand one behind the other in owner, lag, "
+        "arrival_rate, behind_s and capacity_share.",
     )
     members: Mapped[list[str]] = mapped_column(ARRAY(Text), comment="Who was there.")
     owner: Mapped[list[int]] = mapped_column(
         ARRAY(SmallInteger), comment="Place in members, from 0, of each owner; -1: nobody."
     )
     lag: Mapped[list[float]] = mapped_column(ARRAY(REAL))
-    work: Mapped[list[float]] = mapped_column(ARRAY(REAL))
+    arrival_rate: Mapped[list[float]] = mapped_column(ARRAY(REAL))
     behind_s: Mapped[list[float]] = mapped_column(
         ARRAY(REAL), comment="Seconds since what is read next was written."
     )
-    capacity: Mapped[list[float]] = mapped_column(
-        ARRAY(REAL), comment="What each member can do, as work is counted; 0: not known."
-    )
+    capacity_share: Mapped[list[float]] = mapped_column(ARRAY(REAL))
 
 
 class GroupLook(_Look, Base):

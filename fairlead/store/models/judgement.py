@@ -75,8 +75,8 @@ class GroupDiagnosis(Base):
     consumers_why: Mapped[str] = mapped_column(comment="Why so many, in a sentence.")
     costs: Mapped[Any] = mapped_column(
         JSONB,
-        comment="What a record of a partition takes, in records of the usual kind, where that is "
-        "known: topic to partition to low, value and high.",
+        comment="How many times as long as usual a record takes, where that is known: topic to "
+        "partition to lower end, value and upper end of the 90 % interval.",
     )
     reported: Mapped[Any] = mapped_column(
         JSONB,

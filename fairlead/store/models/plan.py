@@ -130,7 +130,7 @@ class Plan(Base):
     judged: Mapped[Any | None] = mapped_column(
         JSONB,
         comment="What the judgement counted with: each member's load before and under the plan, and"
-        " what it can do; costs of records; statuses. Null: nothing was judged.",
+        " what it can do; costs of records; reported work; statuses. Null: nothing was judged.",
     )
     request_id: Mapped[UUID | None] = mapped_column(
         unique=True, comment="The rollback that a person asked for on a page; null: nobody did."

@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from fairlead.domain.as_problem import Ownership, planned
+from fairlead.domain.work_text import work_of_group
 from fairlead.wire.document import PlanDocument
 
 #: Topic to partition to its lag, in records.
@@ -28,12 +29,15 @@ class Found:
         In a word or two; the members or partitions it is about; in one sentence.
     reason
         Why there is a plan, or none.
+    reported
+        The reported work, as in `fairlead.domain.records.Findings`.
     """
 
     diagnosis: str
     names: tuple[str, ...]
     evidence: str
     reason: str
+    reported: Mapping[str, Any]
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as it is written to `report.json`."""
@@ -42,12 +46,14 @@ class Found:
             "names": list(self.names),
             "evidence": self.evidence,
             "reason": self.reason,
+            "seconds_per_record": self.reported.get("partitions", {}),
         }
 
     def render(self) -> Text:
-        """Return the line a person reads."""
+        """Return the lines a person reads."""
         style = "green" if self.diagnosis == "healthy" else "yellow"
-        return Text.assemble((self.diagnosis, f"bold {style}"), f": {self.evidence}")
+        work = [f"\n{label}: {text}" for label, text in work_of_group(self.reported).items()]
+        return Text.assemble((self.diagnosis, f"bold {style}"), f": {self.evidence}", *work)
 
 
 @dataclass(frozen=True)

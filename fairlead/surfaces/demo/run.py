@@ -22,6 +22,7 @@ from fairlead.domain.samples import by_partition
 from fairlead.errors import SandboxError
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.store.engine import create_store_engine
+from fairlead.store.group_history import read_diagnoses
 from fairlead.store.history_queries import read_groups
 from fairlead.store.plans import PlanStore
 from fairlead.surfaces.demo.environment import DemoEnvironment, demo_environment, reset
@@ -212,13 +213,14 @@ class _Demo:
         """Return what the planner found, by group."""
         engine = create_store_engine(self._around.settings.postgres)
         try:
-            rows = {row["group"]: row for row in read_groups(engine)}
+            rows = {
+                row["group"]: row | read_diagnoses(engine, row["group"], limit=1)[0]
+                for row in read_groups(engine)
+            }
         finally:
             engine.dispose()
-        return {
-            name: Found(row["diagnosis"], tuple(row["names"]), row["evidence"], row["reason"] or "")
-            for name, row in rows.items()
-        }
+        told = ("diagnosis", "names", "evidence", "reason", "reported")
+        return {name: Found(**{key: row[key] for key in told}) for name, row in rows.items()}
 
     def _published(self, group: DemoGroup) -> PlanDocument | None:
         engine = create_store_engine(self._around.settings.postgres)

@@ -166,7 +166,7 @@ class Consumers:
                 case "processed":
                     self.processed += event.values["records"]
                     self.held_up_s = max(self.held_up_s, event.values["held_up_s"])
-                    self.last_processed_at = max(self.last_processed_at, event.values["at"])
+                    self.last_processed_at = max(self.last_processed_at, event.values["ended_at"])
 
     @property
     def settled(self) -> bool:

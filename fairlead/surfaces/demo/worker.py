@@ -17,7 +17,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,7 +28,7 @@ from kafka.coordinator.assignors.range import RangePartitionAssignor
 from fairlead.followers.kafka_python import PlanConsumer
 from fairlead.surfaces.demo.plain import PlainConsumer
 
-#: How often a worker reports and commits, and the most work it takes on at once, in seconds.
+#: Seconds between a worker's reports, and the most work that it takes on at once.
 STEP_S = 0.2
 #: What a busy machine held a worker up for is made up for, so that its rate is what was asked for.
 CAUGHT_UP_S = 1.0
@@ -83,27 +83,38 @@ class Orders:
         self.stopped.set()
 
 
-def work(consumer: KafkaConsumer | PlainConsumer, orders: Orders) -> None:
-    """Process records at the rate that is asked for, from the start signal until told to stop."""
-    free_at = 0.0
+def records(consumer: KafkaConsumer | PlainConsumer, orders: Orders) -> Iterator[str | None]:
+    """Yield the partition of each record that is taken, and None after a poll without records."""
     while not orders.stopped.is_set():
         if orders.started.is_set() and consumer.paused():
             consumer.resume(*consumer.paused())
         batches: dict[Any, list[Any]] = consumer.poll(
             timeout_ms=int(STEP_S * 1000), max_records=max(1, int(orders.rate * STEP_S))
         )
-        records = sum(map(len, batches.values()))
-        if not records:
-            continue
-        taken = sum(
-            len(batch) * orders.dear.get(f"{at.topic}-{at.partition}", 1.0)
-            for at, batch in batches.items()
-        )
-        free_at = max(free_at, time.monotonic() - CAUGHT_UP_S) + taken / orders.rate
-        left_s = free_at - time.monotonic()
-        orders.stopped.wait(left_s)
-        held_up_s = time.monotonic() - free_at if left_s > 0 else 0.0
-        report("processed", records=records, held_up_s=held_up_s)
+        for at, batch in batches.items():
+            for _ in batch:
+                yield f"{at.topic}-{at.partition}"
+        if not batches:
+            yield None
+
+
+def work(consumer: KafkaConsumer | PlainConsumer, orders: Orders) -> None:
+    """Process records at the rate that is asked for, from the start signal until told to stop.
+
+    Each record is waited for: the consumer measures its time. What a busy machine adds to a record
+    is taken off the next ones.
+    """
+    count, late_s, held_up_s, ended_at, reported_at = 0, 0.0, 0.0, 0.0, 0.0
+    for partition in records(consumer, orders):
+        if partition is not None:
+            until = time.monotonic() + orders.dear.get(partition, 1.0) / orders.rate - late_s
+            orders.stopped.wait(max(0.0, until - time.monotonic()))
+            ended_at = time.monotonic()
+            late_s = min(max(0.0, ended_at - until), CAUGHT_UP_S)
+            held_up_s, count = max(held_up_s, late_s), count + 1
+        if count and (partition is None or ended_at - reported_at > STEP_S):
+            report("processed", records=count, held_up_s=held_up_s, ended_at=ended_at)
+            count, held_up_s, reported_at = 0, 0.0, ended_at
 
 
 def classic(arguments: argparse.Namespace, orders: Orders) -> KafkaConsumer:

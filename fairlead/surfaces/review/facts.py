@@ -15,6 +15,7 @@ from fairlead.domain.as_problem import Ownership, planned
 from fairlead.domain.candidate_figures import SnapshotCandidate
 from fairlead.domain.consumers import ConsumerChange, changes
 from fairlead.domain.records import Judged, MemberLoad, StoredPlan
+from fairlead.domain.work_text import times_by_partition
 from fairlead.errors import InvalidPlanError, TamperedPlanError
 from fairlead.store import PlanStore
 from fairlead.store.history_queries import (
@@ -84,15 +85,15 @@ class Facts:
         return sorted(members.items(), key=lambda item: (-item[1].after, item[0]))
 
     @property
-    def costs(self) -> list[tuple[str, Sequence[float]]]:
-        """Partitions whose records take another time than usual, the dearest first."""
-        of_topics = {} if self.judged is None else self.judged.costs
-        found = [
-            (f"{topic}-{partition}", values)
-            for topic, partitions in of_topics.items()
-            for partition, values in partitions.items()
-        ]
-        return sorted(found, key=lambda item: (-item[1][1], item[0]))
+    def times(self) -> list[tuple[str, str]]:
+        """Partitions and how long their records take, the most expensive first."""
+        judged = self.judged
+        return times_by_partition(judged.reported, judged.costs) if judged else []
+
+    @property
+    def busy(self) -> Mapping[str, float | None]:
+        """Reported busy share by consumer; empty if none reports."""
+        return {} if self.judged is None else self.judged.reported.get("consumers", {})
 
     @property
     def partitions(self) -> int | None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
-from fairlead.common.words import listed, number, percent, plural, rate, span, times
+from fairlead.common.words import listed, number, percent, plural, span, times
 from fairlead.surfaces.review.facts import Facts
 
 #: What the status of partitions means for whoever moves them.
@@ -85,11 +85,10 @@ def _more_than_ever(facts: Facts) -> Iterator[Risk]:
         (name, load.after) for name, load in facts.loads if load.after > max(most, load.before)
     ]
     if beyond:
-        first, arrives = beyond[0]
         names = listed([name for name, _ in beyond])
         text = (
-            f"{rate(arrives)} would arrive at {first}; the most that any consumer of "
-            f"the group was ever seen to do is {rate(most)}. So it is with {names}."
+            f"{names} would get more than any consumer of the group was ever seen to do: up to "
+            f"{times(beyond[0][1] / most)} as much."
         )
         yield Risk(serious=True, topic="More than ever", text=text)
 

@@ -4,6 +4,7 @@ Belongs here: looking again and again, and putting answers into words. Does not:
 (`fairlead.domain.candidate_rows`), nor what Kafka is asked (`fairlead.kafka.gateway`).
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -193,8 +194,8 @@ def _row(group: Group, judged: Sequence[Row]) -> Row:
     Keys: group; looked_at, a time; state, protocol and group_type as Kafka tells; members, a count;
     owners, member to number of partitions; clients, ids; error; follow and kafka_5_6, sentences;
     diagnosis, evidence, late_s, caught_up_s, loss_s, gain, consumers: of the judgement, null
-    without one. `Survey.found` adds not_planned, why the group cannot be planned for, and the
-    figures of `fairlead.surfaces.survey.lag.group_lags`.
+    without one; reported, the reported work. `Survey.found` adds not_planned, why the group cannot
+    be planned for, and the figures of `fairlead.surfaces.survey.lag.group_lags`.
     """
     now, looked_at = group.now, group.now["at"]
     by_assignor = {row["assignor"]: row for row in judged}
@@ -219,6 +220,7 @@ def _row(group: Group, judged: Sequence[Row]) -> Row:
         "loss_s": observed.get("loss_s"),
         "gain": _gain(observed, by_assignor.get(observed.get("chosen")), looked_at),
         "consumers": observed.get("consumers_why"),
+        "reported": json.loads(observed.get("reported") or "{}"),
     }
 
 

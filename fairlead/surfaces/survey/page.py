@@ -10,6 +10,7 @@ from typing import Final
 from fairlead.common.visible import visible
 from fairlead.common.words import caught_up, length, listed, moment, plural, shortened
 from fairlead.domain.figures import figure
+from fairlead.domain.work_text import work_of_group
 from fairlead.surfaces.next_step import kind
 from fairlead.surfaces.survey.finding import ENOUGH, Row
 from fairlead.surfaces.templates import environment
@@ -21,6 +22,7 @@ def facts(row: Row) -> list[tuple[str, str]]:
     """Return what is said of a group: a heading and its text, those that are known."""
     owners = [f"{shortened(name)} ({count})" for name, count in row["owners"].items()]
     judged = row["diagnosis"] not in {None, "unknown"}
+    work = work_of_group(row["reported"])
     told = {
         "wrong": row["error"],
         "evidence": row["evidence"],
@@ -30,6 +32,8 @@ def facts(row: Row) -> list[tuple[str, str]]:
         figure("loss_s").label.lower(): _lost(row, judged=judged),
         "a plan": row["gain"] if (row["evidence"] or "") not in (row["gain"] or "") else None,
         "consumers": row["consumers"] if judged else None,
+        "per record": work.get(figure("seconds_per_record").label),
+        "busy": work.get(figure("busy").label),
         "lag": _lag(row),
         "left topics": listed(
             [

@@ -16,6 +16,7 @@ from fairlead.domain.advice import advice_in
 from fairlead.domain.cohorts import cohort_of
 from fairlead.domain.kept_looks import NOBODY, Change, Course, Kept
 from fairlead.domain.policy import Policy, policy_for
+from fairlead.domain.work_text import time_per_record
 from fairlead.errors import PlanStateError
 from fairlead.store import group_history, history_queries
 from fairlead.store.brakes import brakes_on
@@ -115,6 +116,9 @@ def group_page(
         next_step=next_step(row, history_queries.undecided([row], read_at), resting),
         planned_at=row["decided_at"] or group_history.last_planning(engine),
         policy=policy,
+        work=group_history.read_work(engine, group, limit=ROWS),
+        of_work=group_history.read_work(engine, group, partition=asked.partition, limit=1),
+        takes=time_per_record,
         plots=[
             *plots_of(looks, went, policy.objective.total_seconds()),
             *days_of(group_history.read_days(engine, group)),

@@ -19,7 +19,8 @@ from fairlead.surfaces import plots
 
 #: Of a minute, an hour, a day: what lengths of time are written in.
 _TIMES_S: Final = (60.0, 3600.0, 86_400.0)
-_LATE, _BEHIND, _LAG, _WORK = map(figure, ("late_s", "time_lag_s", "lag", "work"))
+_LATE, _BEHIND, _LAG = map(figure, ("late_s", "time_lag_s", "lag"))
+_ARRIVING, _SHARE = map(figure, ("arrival_rate", "capacity_share"))
 _USED: Final = replace(figure("utilisation"), label="Utilisation")
 #: More strips than that are no picture.
 STRIPS: Final = 24
@@ -39,19 +40,22 @@ class Plot:
 
 
 def plots_of(looks: Sequence[Kept], course: Course, objective_s: float) -> list[Plot]:
-    """Draw how a group went: used, late, behind and at work, in all, by consumer, by partition."""
+    """Draw how a group went, in all, by consumer and by partition."""
     forecast: dict[str, list[float | None]] = {
         "forecast": [look.late_s for look in looks],
         "objective": [objective_s] * len(looks),
     }
-    work = course.by_owner(course.work)
     by_consumer = [
-        (_USED, work / course.capacity),
+        (_USED, course.by_owner(course.capacity_share)),
         (_BEHIND, course.by_owner(course.behind_s, worst=True)),
         (_LAG, course.by_owner(course.lag)),
-        (_WORK, work),
     ]
-    by_partition = [(_BEHIND, course.behind_s), (_LAG, course.lag), (_WORK, course.work)]
+    by_partition = [
+        (_BEHIND, course.behind_s),
+        (_LAG, course.lag),
+        (_ARRIVING, course.arrival_rate),
+        (_SHARE, course.capacity_share),
+    ]
     return [
         *_plot(_LATE, "", course.at, forecast),
         *(

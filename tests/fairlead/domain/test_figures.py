@@ -21,7 +21,9 @@ _FIGURES: Final = "fairlead/domain/figures.py"
 _VIEWS: Final = "migrations/sql/views.sql"
 #: The file that computes each figure, and the functions there that return it under another name.
 HOMES: Final[dict[str, tuple[str, ...]]] = {
-    **dict.fromkeys(("late_s", "utilisation", "caught_up_s", "loss_s"), (_FORECAST,)),
+    **dict.fromkeys(
+        ("late_s", "utilisation", "caught_up_s", "loss_s", "capacity_share"), (_FORECAST,)
+    ),
     "consumers_wanted": ("fairlead/domain/judgement/sizing.py", "size"),
     **dict.fromkeys(
         ("count_min", "count_max", "balance_score", "lag_max", "lag_mean"), (_METRICS,)
@@ -37,7 +39,10 @@ HOMES: Final[dict[str, tuple[str, ...]]] = {
     **dict.fromkeys(("time_lag_s", "arrival_rate", "consumption_rate", "lost"), (_LAG,)),
     "cost": ("fairlead/domain/judgement/cost_solver.py",),
     "records_per_s": ("fairlead/domain/judgement/capacities.py",),
-    "work": (_VIEWS,),
+    "time_share": (_VIEWS,),
+    **dict.fromkeys(
+        ("seconds_per_record", "busy"), ("fairlead/domain/judgement/reported_work.py",)
+    ),
     # Sums and largest values of a look's rows, in the query that shows them.
     **dict.fromkeys(
         ("behind_now_s", "lag_now", "lag_max_now"), ("fairlead/store/history_queries.py",)
@@ -49,7 +54,15 @@ _REPLAYED: Final = "partition-seconds beyond the objective, of a replay"
 OTHERS: Final = {
     ("fairlead/domain/judgement/decision.py", "late_s"): "the time lag of each partition now",
     ("fairlead/domain/judgement/decision.py", "records_per_s"): "in work, and back in records",
-    ("fairlead/store/history_queries.py", "cost"): "the mean of a topic, weighted by arrivals",
+    **{
+        (f"fairlead/domain/judgement/{module}.py", "busy"): "members that had something to read"
+        for module in ("capacities", "commits", "cost_equations")
+    },
+    ("fairlead/domain/judgement/lines.py", "seconds_per_record"): "the figure of all partitions",
+    (
+        "fairlead/store/history_queries.py",
+        "seconds_per_record",
+    ): "the mean of a topic, weighted by arrivals",
     ("fairlead/store/monitoring.py", "lag"): "rows of all groups",
     ("fairlead/surfaces/backtest/observing.py", "late_s"): _REPLAYED,
     ("fairlead/surfaces/backtest/replay.py", "late_s"): _REPLAYED,
@@ -60,10 +73,10 @@ OTHERS: Final = {
     ("fairlead/surfaces/backtest/replay.py", "placed"): "the same",
 }
 #: Names that variables of algorithms have, too: only keys and fields of these names count.
-EVERYDAY: Final = {"cost", "gap", "kept", "lag", "late_s", "lost", "moved", "placed", "work"}
+EVERYDAY: Final = {"busy", "cost", "gap", "kept", "lag", "late_s", "lost", "moved", "placed"}
 #: What hands a value on, or declares a column.
 _PASSING: Final = {
-    *("field", "float64", "int64", "mapped_column"),
+    *("ARRAY", "field", "float64", "int64", "mapped_column"),
     *("float", "get", "int", "round", "str", "text", "tolist"),
 }
 

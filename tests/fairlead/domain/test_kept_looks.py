@@ -21,9 +21,9 @@ def look(minute: int, late_s: float | None) -> Kept:
         members=["a"],
         owner=[0],
         lag=[7.0],
-        work=[0.0 if late_s is None else 3.0],
+        arrival_rate=[0.0 if late_s is None else 3.0],
         behind_s=[0.0],
-        capacity=[0.0],
+        capacity_share=[0.5],
     )
 
 
@@ -31,5 +31,6 @@ def test_what_was_not_known_is_drawn_nowhere() -> None:
     """The first looks at a group know its lag, and neither what arrives nor how late it is."""
     course = Course.of([look(0, None), look(5, 2.0)])
     assert course.lag.tolist() == [[7.0], [7.0]]
-    for values in (course.work, course.by_owner(course.work), course.by_owner(course.behind_s)):
+    shares = course.capacity_share
+    for values in (course.arrival_rate, course.by_owner(shares), course.by_owner(course.behind_s)):
         assert np.isnan(values).tolist() == [[True], [False]]

@@ -49,7 +49,7 @@ REWRITTEN = {
     "plan_intent",
     "plan_record",
 }
-READING = {"history_days", "objection_to_pages", "plan_diff", "plan_owners", "work"}
+READING = {"history_days", "objection_to_pages", "plan_diff", "plan_owners", "time_share"}
 CALLED = {
     "fairlead_planner": READING
     | {

@@ -185,6 +185,7 @@ def row(**known: Any) -> dict[str, Any]:
         "loss_s": 7300.0,
         "gain": "nothing",
         "consumers": "It takes 3.",
+        "reported": {},
     } | known
 
 
@@ -265,6 +266,7 @@ def test_text_says_what_is_apart_from_lag() -> None:
         uncommitted_lag=1000,
         left=[{"topic": "clicks", "partitions": 4, "lag": 44380}],
         not_planned="it commits without members",
+        reported={"partitions": {"t": {"0": [0.004, 0.005, 0.006]}}, "consumers": {"a": 0.5}},
     )
     text = " ".join(" ".join(as_lines([known], [], 6, {"share": 2, "streams": 1})).split())
     assert "Not listed: 2 share groups, 1 streams group." in text
@@ -272,6 +274,7 @@ def test_text_says_what_is_apart_from_lag() -> None:
     assert "lag 1,200 records in 3 partitions; 1,000 of them in 1 without a commit" in text
     assert "left topics clicks (4 partitions, 44,380 records behind the commits)" in text
     assert "not planned it commits without members" in text
+    assert "per record t 5.0 ms busy a 50.0 %" in text
 
 
 def test_text_has_80_columns_and_whole_names() -> None:

@@ -229,8 +229,8 @@ def test_lag_is_that_of_the_last_look_where_no_run_is_newer(week: str) -> None:
     assert told.stderr == ""
     found = {row["partition"]: row for row in document(week, "lag", "orders")}
     assert [found[number]["lag"] for number in range(6)] == last.lag
-    assert [found[number]["work"] for number in range(6)] == pytest.approx(last.work, rel=1e-4)
-    assert found[1]["arrival_rate"] == pytest.approx(12, rel=1e-4)  # the work over the cost
+    arrivals = [found[number]["arrival_rate"] for number in range(6)]
+    assert arrivals == pytest.approx(last.arrival_rate, rel=1e-4)
     assert (found[1]["member"], found[1]["status"]) == ("orders-3", None)
     by_member = document(week, "lag", "orders", "--by-member")
     assert {row["member"]: row["lag"] for row in by_member} == {
@@ -240,8 +240,32 @@ def test_lag_is_that_of_the_last_look_where_no_run_is_newer(week: str) -> None:
     }
     (by_topic,) = document(week, "lag", "orders", "--by-topic")
     assert (by_topic["lag"], by_topic["partitions"]) == (95, 6)
+    assert by_topic["time_share"] == pytest.approx(2.06, rel=1e-2)
+    assert by_topic["seconds_per_record"] == pytest.approx(2.06 / 182, rel=1e-2)
     before = document(week, "lag", "orders", "--at", str(now.date() - timedelta(days=2)))
     assert before[0]["lag"] == 9522
+
+
+def test_lag_and_why_show_what_reported_records_take(week: str) -> None:
+    """Also of a partition that is alone on its consumer, whose cost nothing is compared with."""
+    with psycopg.connect(week) as connection:
+        connection.execute("UPDATE fairlead_raw.group_diagnosis SET costs = '{}'")
+    found = {row["partition"]: row for row in document(week, "lag", "orders")}
+    low, mean, high = (found[1][f"seconds_{end}"] for end in ("low", "per_record", "high"))
+    assert low < mean < high
+    assert mean == pytest.approx(0.03, rel=0.02)
+    assert found[1]["time_share"] == pytest.approx(12 * 0.03, rel=0.02)
+    line = next(line for line in run(week, "lag", "orders").output.splitlines() if "12/s" in line)
+    assert line.split()[-5:] == ["30", "ms", "36.0", "%", "OK"]
+    busy = {row["member"]: row["busy"] for row in document(week, "lag", "orders", "--by-member")}
+    assert busy["orders-2"] == pytest.approx(0.8, rel=0.01)
+    assert document(week, "lag", "orders", "--at", "2026-01-06")[0]["seconds_per_record"] is None
+    assert "No time per record is known" in run(week, "lag", "billing").output
+    told = run(week, "why", "orders").output
+    assert "  time per record: orders 10 ms, orders-1 30 ms\n" in told
+    assert "  busy: orders-2 80.0 %, orders-3 67.0 %, orders-1 53.3 %\n" in told
+    told = run(week, "why", "orders", "orders-1").output
+    assert "orders-3 takes 30 ms for a record of orders-1, and 36.0 % of its time for all" in told
 
 
 def test_plan_that_was_not_sent_says_why(week: str) -> None:

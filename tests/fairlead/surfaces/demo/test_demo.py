@@ -136,11 +136,18 @@ def test_drain_is_faster_with_the_plan(report: dict[str, Any]) -> None:
 def test_diagnosis_names_what_is_the_matter(report: dict[str, Any]) -> None:
     """One group is unbalanced, of another one machine is slow and named, one is left alone.
 
-    So is one that a broker assigns unbalanced; nothing is to be done about that broker. Where
-    one partition's records take long, its owner is named, and perhaps what it reads.
+    So is one that a broker assigns unbalanced; nothing is to be done about that broker. An
+    expensive partition is named with the milliseconds that its records take, and no consumer is
+    called slow for it.
     """
     spread, (slow, dear, assigned, healthy) = report, report["other_groups"]
-    assert (dear["diagnosis"], dear["names"][0]) == ("slow member", ONE_IS_DEAR.members[1])
+    assert (dear["diagnosis"], dear["names"]) == ("unbalanced", [ONE_IS_DEAR.members[1]])
+    ((expensive, times),) = ONE_IS_DEAR.dear.items()
+    assert f"A record of {expensive} takes " in dear["evidence"]
+    topic, partition = expensive.split("-")
+    measured = {key: mean for key, (_, mean, _) in dear["seconds_per_record"][topic].items()}
+    truth = dict.fromkeys(measured, 1 / ONE_IS_DEAR.rate) | {partition: times / ONE_IS_DEAR.rate}
+    assert measured == pytest.approx(truth, rel=0.25)
     assert assigned["diagnosis"] == "unbalanced"
     assert "follows no plans" not in assigned["evidence"]
     assert spread["diagnosis"] == "unbalanced"

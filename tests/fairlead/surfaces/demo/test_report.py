@@ -31,8 +31,9 @@ def test_after_is_measured_and_not_the_plans_own_weights() -> None:
             part | {"group": "g-without-plan", "committed": [50, -1]},
         )
     )
+    seconds = {"0": [0.003, 0.004, 0.005], "1": [0.040, 0.052, 0.064]}
     found = GroupReport(
-        found=Found("slow member", ("a",), "evidence", "reason"),
+        found=Found("slow member", ("a",), "evidence", "reason", {"partitions": {"t": seconds}}),
         plan=plan,
         before={"a": {"t": [0, 1]}},
         after={"a": {"t": [0]}, "b": {"t": [1]}},
@@ -46,8 +47,10 @@ def test_after_is_measured_and_not_the_plans_own_weights() -> None:
     Console(file=printed, width=200).print(found.render())
     beside = "had 100 records with the plan, and 150 in an identical group without a plan"
     assert beside in printed.getvalue()
+    assert "Time per record: t 28 ms, t-1 52 ms (40 to 64), t-0 4.0 ms" in printed.getvalue()
     report = found.as_dict()
     expected = {"before": 30, "predicted": 20, "after": 100, "without_plan": 150}
     assert report["heaviest_lag"] == expected
     assert report["consumers"]["a"]["after"] == {"lag": 3, "partitions": {"t": [0]}}
     assert report["adopted"] is True
+    assert report["seconds_per_record"] == {"t": seconds}

@@ -198,6 +198,12 @@ def test_group_has_its_own_page(served: str) -> None:
     assert "before: healthy" in text
     assert "orders-2 gets 115% of what it can do" in text
     assert page.count('role="img"') == 12
+    assert "usual kind" not in text
+    assert "<bdi>orders-3</bdi> takes 30 ms for a record of <bdi>orders-1</bdi>, and 36.0 %" in text
+    work = text[text.index('<section id="work">') : text.index('<section id="time">')]
+    assert re.search(r"orders-1</bdi></a></th>.*30 ms</td>.*36.0 %</td></tr>", work)
+    assert re.search(r"orders-2</bdi></th>.*80.0 %</td></tr>", work)
+    assert "No time per record is known" in waits
     assert "1 partition with another owner in version 2 than in 1" in text
     moves = text[text.index("Each version that moves") :]
     assert moves.index('version=2">') < moves.index("Its owners as looks saw them")

@@ -377,7 +377,7 @@ def test_without_the_issuers_keys_pages_are_read_only(desks: Desks, rows: Rows) 
 def test_the_servers_login_writes_by_one_function_alone(desks: Desks, rows: Rows) -> None:
     """Whoever has it in SQL: every table, every other function, and every role is refused."""
     allowed = {
-        *("act_as", "work", "history_days", "objection_to_pages"),
+        *("act_as", "time_share", "history_days", "objection_to_pages"),
         *("plan_diff", "plan_owners"),
     }
     with psycopg.connect(desks.url) as superuser:

@@ -1,0 +1,111 @@
+"""Reported work as people read it: the time per record, and how busy consumers are.
+
+Belongs here: the text for one partition and for a group. Does not: computing the figures
+(`fairlead.domain.judgement.reported_work`), nor the sentences of a diagnosis
+(`fairlead.domain.judgement.work_words`).
+"""
+
+from collections.abc import Mapping, Sequence
+from statistics import median
+from typing import Any, Final
+
+from fairlead.common.words import listed, milliseconds, percent
+from fairlead.domain.figures import FIGURES
+
+#: Maximum number of topics, partitions and consumers in a text.
+_NAMED: Final = 3
+#: Minimum ratio to its topic's median, or of the median to it, that makes a partition named.
+_DEVIATES: Final = 1.5
+
+
+def time_per_record(row: Mapping[str, Any]) -> str | None:
+    """Return how long a partition's records take; None if that is not known.
+
+    Parameters
+    ----------
+    row
+        `seconds_per_record`, `seconds_low` and `seconds_high`, as reported, and `cost`, which is
+        all that is known if consumers do not report.
+
+    Examples
+    --------
+    >>> seconds = {"seconds_per_record": 0.0407, "seconds_low": 0.038, "seconds_high": 0.044}
+    >>> time_per_record(seconds | {"cost": 8.1})
+    '41 ms (38 to 44)'
+    >>> time_per_record(dict.fromkeys(seconds) | {"cost": 8.1})
+    'about 8.1 x usual'
+    """
+    if row["seconds_per_record"] is not None:
+        return _interval(row["seconds_low"], row["seconds_per_record"], row["seconds_high"])
+    return None if row["cost"] is None else _compared(0.0, row["cost"], 0.0)
+
+
+def times_by_partition(
+    reported: Mapping[str, Any], costs: Mapping[str, Mapping[str, Sequence[float]]]
+) -> list[tuple[str, str]]:
+    """Return partitions and how long their records take, most expensive first.
+
+    Parameters
+    ----------
+    reported, costs
+        As in `fairlead.domain.records.Findings`; costs are used if there is no reported time.
+
+    Examples
+    --------
+    >>> times_by_partition({"partitions": {"t": {"3": [4e-3, 5e-3, 6e-3]}}}, {})
+    [('t-3', '5.0 ms (4.0 to 6.0)')]
+    """
+    times = reported.get("partitions")
+    found = sorted(
+        (-value, f"{topic}-{partition}", (_interval if times else _compared)(low, value, high))
+        for topic, rows in (times or costs).items()
+        for partition, (low, value, high) in rows.items()
+    )
+    return [(name, text) for _, name, text in found]
+
+
+def _compared(_low: float, value: float, _high: float) -> str:
+    return f"about {value:.2g} x usual"
+
+
+def _interval(low: float, value: float, high: float) -> str:
+    least, most = (milliseconds(end).removesuffix(" ms") for end in (low, high))
+    return milliseconds(value) + (f" ({least} to {most})" if least != most else "")
+
+
+def work_of_group(reported: Mapping[str, Any]) -> dict[str, str]:
+    """Return the reported work of a group, by label; empty if its consumers do not report.
+
+    Parameters
+    ----------
+    reported
+        As in `fairlead.domain.records.Findings`.
+
+    Examples
+    --------
+    >>> rows = {"0": [4.0e-3, 4.1e-3, 4.2e-3], "1": [0.038, 0.041, 0.044], "2": [4e-3, 4e-3, 4e-3]}
+    >>> work_of_group({"partitions": {"t": rows}, "consumers": {"a": 0.61, "b": None}})
+    {'Time per record': 't 4.1 ms, t-1 41 ms (38 to 44)', 'Busy': 'a 61.0 %, b unknown'}
+    """
+    topics, others = [], []
+    for topic, rows in reported.get("partitions", {}).items():
+        usual = median(mean for _, mean, _ in rows.values())
+        topics.append((usual, f"{topic} {milliseconds(usual)}"))
+        others += [
+            (mean, f"{topic}-{partition} {_interval(low, mean, high)}")
+            for partition, (low, mean, high) in rows.items()
+            if not usual / _DEVIATES < mean < usual * _DEVIATES
+        ]
+    consumers = sorted(
+        reported.get("consumers", {}).items(), key=lambda item: (-(item[1] or 0.0), item[0])
+    )
+    times = [
+        listed([text for _, text in sorted(found, reverse=True)], at_most=_NAMED)
+        for found in (topics, others)
+    ]
+    shares = [f"{name} {percent(share)}" for name, share in consumers]
+    told = {
+        FIGURES["seconds_per_record"].label: ", ".join(filter(None, times)),
+        FIGURES["busy"].label: listed(shares, at_most=_NAMED),
+    }
+    return {label: text for label, text in told.items() if text}
