@@ -549,6 +549,7 @@ class State:
             np.where(self.silent, 0.0, np.maximum(found.per_s, least)),
             found.measured & ~self.silent,
             np.where(self.silent, 0.0, np.maximum(found.at_most, least)),
+            np.where(self.silent, 0.0, np.maximum(found.surely_at_most, least)),
         )
 
     def _replaying(self) -> dict[str, Capacity]:
@@ -699,7 +700,10 @@ class State:
         for name in ("outlook", "inputs", "kept", "late", "catches_up"):
             vars(supposed).pop(name, None)
         supposed.speeds = replace(
-            self.speeds, per_s=per_s, at_most=np.maximum(per_s, self.speeds.at_most)
+            self.speeds,
+            per_s=per_s,
+            at_most=np.maximum(per_s, self.speeds.at_most),
+            surely_at_most=np.maximum(per_s, self.speeds.surely_at_most),
         )
         name = self.question.problem.members[member]
         asks = f"{self.diagnosis.asks} and " if self.diagnosis.asks else ""

@@ -8,14 +8,14 @@ in any company. In company they cost a tenth: a small array takes numpy as long 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 from typing import Final
 
 import numpy as np
 
 from fairlead.domain.judgement.arrivals import Rates, arrival_rates
-from fairlead.domain.judgement.capacities import STEPS
+from fairlead.domain.judgement.capacities import INTERVALS, STEPS
 from fairlead.domain.judgement.commits import Commits, read_commits, usually_brought
 from fairlead.domain.judgement.looks import Float64, Int64, Looks
 
@@ -84,14 +84,26 @@ def _beside(groups: Sequence[tuple[Looks, Looks]]) -> list[Seen]:
     members = pairwise(accumulate(counts, initial=0))
     partitions = pairwise(accumulate((recent.partitions for _, recent in groups), initial=0))
     return [
-        Seen(
-            looks,
-            everything.part(recent, mine := slice(*of)),
-            rates.of(mine),
-            commits.of(mine, slice(*by)),
+        _lengthened(
+            Seen(
+                looks,
+                everything.part(recent, mine := slice(*of)),
+                rates.of(mine),
+                commits.of(mine, slice(*by)),
+            )
         )
         for (looks, recent), of, by in zip(groups, partitions, members, strict=True)
     ]
+
+
+def _lengthened(seen: Seen) -> Seen:
+    """Return what all looks say of commits, if the last hour has too few of some member."""
+    looks, commits = seen.looks, seen.commits
+    few = commits.marked.sum(axis=0) <= INTERVALS
+    rare = commits.late | ~np.isfinite(commits.interval_s)
+    if len(looks) == len(seen.recent) or not (few & rare).any():
+        return seen
+    return replace(seen, recent=looks, commits=read_commits(looks, looks.end[0]))
 
 
 def _brought(looks: Looks, recent: Looks) -> Float64:
