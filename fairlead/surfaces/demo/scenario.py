@@ -87,18 +87,18 @@ ORDERS = DemoGroup(
     "orders",
     zipf_backlog(
         {"orders": 6, "payments": 5, "returns": 3, "shipments": 5},
-        records=8_000,
+        records=2_000,
         exponent=0.8,
         seed=344,
     ),
     consumers=4,
-    rate=250,
+    rate=60,
     load=0.65,
 )
 
 #: Even partitions, and one machine that does less than half of what the others do.
 ONE_IS_SLOW = DemoGroup(
-    "one-is-slow", {"invoices": [60] * 12}, consumers=3, rate=160, slow={1: 0.4}, load=0.7
+    "one-is-slow", {"invoices": [16] * 12}, consumers=3, rate=40, slow={1: 0.4}, load=0.7
 )
 
 #: Even machines. One partition gets half as many records as each other, and each of them takes
@@ -106,9 +106,9 @@ ONE_IS_SLOW = DemoGroup(
 #: another member slow; the planner moves partitions that get more.
 ONE_IS_DEAR = DemoGroup(
     "one-is-dear",
-    {"images": [60] * 6 + [30] + [60] * 5},
+    {"images": [16] * 6 + [8] + [16] * 5},
     consumers=3,
-    rate=160,
+    rate=40,
     load=0.5,
     dear={"images-6": 13.0},
 )
@@ -117,22 +117,22 @@ ONE_IS_DEAR = DemoGroup(
 #: spreads nine partitions by itself, three to each, who has the heavy one gets too much.
 BY_BROKER = DemoGroup(
     "by-broker",
-    {"clicks": [750] + [200] * 4, "views": [200] * 4},
+    {"clicks": [188] + [50] * 4, "views": [50] * 4},
     consumers=3,
-    rate=160,
+    rate=40,
     load=0.8,
     protocol="consumer",
 )
 
 #: Nothing is the matter with it: no plan is made, whatever its lags are.
-KEEPS_UP = DemoGroup("keeps-up", {"audits": [20] * 6}, consumers=2, rate=120, load=0.5)
+KEEPS_UP = DemoGroup("keeps-up", {"audits": [5] * 6}, consumers=2, rate=30, load=0.5)
 
 #: Its plans wait for a person, by the demo's policies: `make dev` leads to its first one.
 ASKS_FIRST = DemoGroup(
     "asks-first",
-    zipf_backlog({"signups": 6, "logins": 4}, records=6_000, exponent=0.9, seed=3),
+    zipf_backlog({"signups": 6, "logins": 4}, records=1_500, exponent=0.9, seed=3),
     consumers=3,
-    rate=200,
+    rate=50,
 )
 
 #: Each twice in `make demo`: with a plan and without.

@@ -32,9 +32,9 @@ from fairlead.surfaces.demo.plain import PlainConsumer
 STEP_S = 0.2
 #: What a busy machine held a worker up for is made up for, so that its rate is what was asked for.
 CAUGHT_UP_S = 1.0
-#: What one fetch brings of a partition: some twenty records, so that partitions are read in turns.
+#: What one fetch brings of a partition: some ten records, so that partitions are read in turns.
 #: A whole backlog at a time would hide for half a minute which of them fall behind.
-FETCH_BYTES = 2_000
+FETCH_BYTES = 1_000
 
 
 def report(event: str, **values: object) -> None:
