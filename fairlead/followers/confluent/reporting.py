@@ -72,6 +72,7 @@ class Reporting:
             self._handed_out[progress] = message
             if self._commits and self.meter.since >= self._next_store_at:
                 self.store(consumer)
+                self.meter.begin()
 
     def took_list(self, consumer: Consumer, messages: list[Message]) -> list[Message]:
         """Note that the client returns messages; return a timed list of them."""
@@ -90,6 +91,7 @@ class Reporting:
         timed = self.meter.took_list(messages, runs, _offset)
         if self._commits and (taken >= _BATCH or self.meter.since >= self._next_store_at):
             self.store(consumer)
+            self.meter.begin()
         return timed
 
     def store(self, consumer: Consumer) -> None:

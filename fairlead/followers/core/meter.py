@@ -157,6 +157,10 @@ class Meter:
         self._running = run
         return run
 
+    def begin(self) -> None:
+        """Start the time of the records that were just returned: the consumer worked until now."""
+        self.since = self._clock()
+
     def took(self, batch: Batch) -> Batch:
         """Note that the client returns a batch; return it with timed lists.
 

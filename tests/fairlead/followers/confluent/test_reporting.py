@@ -1,0 +1,48 @@
+"""Reports of confluent-kafka's consumer, on a clock that the test moves."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from confluent_kafka import Consumer, Message
+
+from fairlead.followers.confluent.reporting import Reporting
+from fairlead.followers.core.meter import Meter
+
+
+class SlowConsumer(Consumer):
+    """Takes a second to store offsets."""
+
+    now = 0.0
+
+    def memberid(self) -> str:
+        """Return its member id, which each report needs."""
+        self.now += 1.0
+        return "orders-1"
+
+
+@pytest.fixture
+def consumer() -> Iterator[SlowConsumer]:
+    slow = SlowConsumer({"group.id": "orders"})
+    yield slow
+    slow.close()
+
+
+@pytest.mark.parametrize(
+    "take",
+    [
+        lambda its, consumer, message: its.took(consumer, message),
+        lambda its, consumer, message: its.took_list(consumer, [message]),
+    ],
+    ids=["poll", "consume"],
+)
+def test_storing_offsets_is_no_time_of_a_record(
+    consumer: SlowConsumer, take: Callable[[Reporting, Consumer, Message], Any]
+) -> None:
+    """The consumer does it before the application has the record."""
+    reporting = Reporting({}, report=True)
+    reporting.meter = Meter(300.0, lambda: consumer.now, lambda: 0.0)
+    new: Any = Message  # its constructor is untyped
+    assert reporting.meter.since == 0.0
+    take(reporting, consumer, new(topic="orders", partition=0, offset=0, value=b"value"))
+    assert reporting.meter.since == consumer.now == 1.0
