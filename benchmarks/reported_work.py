@@ -253,12 +253,12 @@ def intervals(trial: Trial, samples: Sequence[Taken]) -> dict[str, int]:
 
     Returns
     -------
-    Numbers of intervals: of partitions with enough records, of these shown, and of these true;
-    `wrong`: shown, and `FAR` away from the truth.
+    Numbers of intervals: of partitions with enough records, of these known, and of these true;
+    `wrong`: known, and `FAR` away from the truth.
     """
     question, judgement = analysed(samples)
     work, logs = judgement.work, trial.logs
-    found = dict.fromkeys(("enough", "shown", "true", "wrong"), 0)
+    found = dict.fromkeys(("enough", "known", "true", "wrong"), 0)
     if work is None:
         return found
     names, low_high = question.looks.members, work.interval
@@ -267,11 +267,11 @@ def intervals(trial: Trial, samples: Sequence[Taken]) -> dict[str, int]:
     for pair in range(work.partition.size):
         its = truth[names[work.member[pair]]][work.partition[pair]]
         low, high = (ends[pair] for ends in low_high)
-        shown = bool(work.known[pair])
+        known = bool(work.known[pair])
         found["enough"] += int(work.records[pair] >= LEAST_RECORDS)
-        found["shown"] += int(shown)
-        found["true"] += int(shown and low <= its <= high)
-        found["wrong"] += int(shown and not low / FAR <= its <= high * FAR)
+        found["shown"] += int(known)
+        found["true"] += int(known and low <= its <= high)
+        found["wrong"] += int(known and not low / FAR <= its <= high * FAR)
     return found
 
 

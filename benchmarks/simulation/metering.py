@@ -109,14 +109,14 @@ class Meters:
     def _times(self, records: Float64, mean_s: Float64) -> tuple[Float64, Float64]:
         """Draw seconds, and squared seconds, of whole numbers of records of a mean time."""
         spread2 = self._habit.spread**2
-        some = np.maximum(records, 1.0)
+        counted = np.maximum(records, 1.0)
         if not spread2:
             return records * mean_s, records * mean_s**2
-        total_s = mean_s * spread2 * self._rng.gamma(some / spread2)
+        total_s = mean_s * spread2 * self._rng.gamma(counted / spread2)
         # Excess kurtosis of the gamma distribution: 6 times the squared coefficient of variation.
-        shape = some / (2.0 + 6.0 * spread2)
+        shape = counted / (2.0 + 6.0 * spread2)
         deviation2 = spread2 * mean_s**2 * self._rng.gamma(shape) / shape
-        squares_s2 = total_s**2 / some + (some - 1.0) * deviation2
+        squares_s2 = total_s**2 / counted + (counted - 1.0) * deviation2
         any_ = records > 0
         return np.where(any_, total_s, 0.0), np.where(any_, squares_s2, 0.0)
 

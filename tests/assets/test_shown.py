@@ -18,9 +18,9 @@ def test_candidates_show_what_reported_records_take() -> None:
         [row | {"group": "g", "reported": json.dumps(reported)}, row | {"group": "plain"}],
         pa.schema([CANDIDATES.field(name) for name in COLUMNS]),
     )
-    shown = describe(table, ["g", "plain"])
-    assert shown["Time per record"] == "t 5.0 ms, t-3 40 ms (30 to 50)"
-    assert shown["Busy"] == "a 90.0 %, b 40.0 %"
-    first, second = (record.data for record in shown["by group"].records)
-    assert first["Time per record"] == shown["Time per record"]
+    metadata = describe(table, ["g", "plain"])
+    assert metadata["Time per record"] == "t 5.0 ms, t-3 40 ms (30 to 50)"
+    assert metadata["Busy"] == "a 90.0 %, b 40.0 %"
+    first, second = (record.data for record in metadata["by group"].records)
+    assert first["Time per record"] == metadata["Time per record"]
     assert (second["Time per record"], second["Busy"]) == ("", "")
