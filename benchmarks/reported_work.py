@@ -253,12 +253,12 @@ def intervals(trial: Trial, samples: Sequence[Taken]) -> dict[str, int]:
 
     Returns
     -------
-    Numbers of intervals: of partitions with enough records, of these known, and of these true;
+    Numbers of intervals: of partitions with enough records, of these `shown`, and of these true;
     `wrong`: known, and `FAR` away from the truth.
     """
     question, judgement = analysed(samples)
     work, logs = judgement.work, trial.logs
-    found = dict.fromkeys(("enough", "known", "true", "wrong"), 0)
+    found = dict.fromkeys(("enough", "shown", "true", "wrong"), 0)
     if work is None:
         return found
     names, low_high = question.looks.members, work.interval

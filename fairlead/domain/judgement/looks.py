@@ -352,7 +352,8 @@ class Looks:
     def committed_again(self) -> Mask:
         """Whether the commit changed in each step, forwards or back, bool of shape (L - 1, P)."""
         committed = self.last_committed
-        return (np.diff(committed, axis=0) != 0) & (committed[1:] >= 0) & self.in_one_log[:-1]
+        changed: Mask = (np.diff(committed, axis=0) != 0) & (committed[1:] >= 0)
+        return changed & self.in_one_log[:-1]
 
     def time_lag(self, behind: Float64, rates: Float64) -> Float64:
         """How long ago the log ended where somebody so many records behind now stands.
