@@ -93,7 +93,7 @@ def read_log(path: str) -> npt.NDArray[np.float64]:
     return np.fromfile(path, ">f8").reshape(-1, 4).astype(np.float64)
 
 
-def main() -> None:
+def work_until_told() -> None:
     """Take records until the standard input ends."""
     work = Work(**json.loads(sys.argv[1]))
     application = Application(work)
@@ -168,6 +168,7 @@ class Application:
             auto_offset_reset="earliest",
             auto_commit_interval_ms=COMMIT_MS,
             heartbeat_interval_ms=1000,
+            bootstrap_timeout_ms=600_000,
         )
 
     def confluent(self) -> Any:
@@ -388,4 +389,4 @@ APPLICATIONS: Final[dict[str, Callable[[Application], None]]] = {
 }
 
 if __name__ == "__main__":
-    main()
+    work_until_told()
