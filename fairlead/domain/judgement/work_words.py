@@ -10,7 +10,7 @@ import numpy as np
 
 from assignors.problem import Problem
 from fairlead.common.words import plural
-from fairlead.domain.judgement.cost_equations import Costs
+from fairlead.domain.judgement.costs import Costs
 from fairlead.domain.judgement.reported_work import MeasuredWork
 
 #: Minimum ratio to the usual seconds per usual record that makes a consumer slow.

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from assignors.problem import Member, Problem
-from fairlead.domain.judgement.decision import Question, judge
+from fairlead.domain.judgement.decide import judge
+from fairlead.domain.judgement.question import Question
 from fairlead.domain.judgement.lines import answer_question
 from tests.cost import costs_at_most
 from tests.fairlead.domain.judgement.outside import START, Group, Loop, steady, written, zipf

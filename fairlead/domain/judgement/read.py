@@ -1,14 +1,14 @@
-"""What the looks at many groups say, computed side by side: arrivals and commits.
+"""First step of the analysis: what the samples of a group show, as one frozen result.
 
-Belongs here: laying groups that were looked at together side by side, and giving each its part.
-Does not: what is computed (`arrivals`, `commits`), nor what is judged of one group (`decision`).
+Belongs here: cleaning samples, and reading arrivals, commits and reported work from them; of many
+groups side by side. Does not: how each is read (`arrivals`, `commits`, `reported_work`).
 
-Partitions and members do not know of their neighbours: a group's figures are the same by itself and
-in any company. In company they cost a tenth: a small array takes numpy as long as a large one.
+Figures of a group are the same alone and side by side with others, which takes a tenth of the time:
+a small array takes numpy as long as a large one.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 from typing import Final
 
@@ -17,43 +17,58 @@ import numpy as np
 from fairlead.domain.judgement.arrivals import Rates, arrival_rates
 from fairlead.domain.judgement.capacities import STEPS
 from fairlead.domain.judgement.commits import Commits, read_commits, usually_brought
+from fairlead.domain.judgement.commits_ahead import set_right
 from fairlead.domain.judgement.looks import Float64, Int64, Looks
+from fairlead.domain.judgement.reported_work import MeasuredWork, ReportSeries, reported_work
 
-#: How far back rates and commits are looked at, and how many looks at least.
+#: Seconds of samples from which rates and commits are read, and minimum number of samples.
 HISTORY_S: Final = 3600.0
 LEAST_LOOKS: Final = STEPS + 4
-#: Partitions that are computed together, or few more: what is computed on the way stays small.
+#: Partitions that are read side by side, or few more: arrays stay in the processor's cache.
 _AT_ONCE: Final = 2_000
 
 
 @dataclass(frozen=True, eq=False)
-class Seen:
-    """What was seen of a group.
+class Reading:
+    """What the samples of a group show.
 
     Parameters
     ----------
     looks, recent
-        All looks, and those of the last hour, as they are judged.
+        All samples, and those of the last hour, without gaps and close neighbours.
     rates
-        Arrivals by partition, in records.
+        Arrivals in records a second.
     commits
-        What commits say, in records.
+        What the commits of the last hour show, in records.
+    work
+        Reported work of the last hour; None: nothing is reported.
     """
 
     looks: Looks
     recent: Looks
     rates: Rates
     commits: Commits
+    work: MeasuredWork | None = None
 
 
-def see(groups: Sequence[Looks]) -> list[Seen]:
-    """Return what was seen of groups, each by itself; those with looks at the same times together.
+def read(looks: Looks, reports: ReportSeries | None, reading: Reading | None = None) -> Reading:
+    """Read the samples of one group; `reading`: what `read_together` returned for them."""
+    found = reading or read_together([looks])[0]
+    work = None
+    if reports is not None and len(looks) > 1:
+        recent = looks.last(HISTORY_S, LEAST_LOOKS)
+        work = reported_work(reports.since(len(looks) - len(recent)), recent)
+    return replace(found, commits=set_right(found.recent, found.commits), work=work)
+
+
+def read_together(groups: Sequence[Looks]) -> list[Reading]:
+    """Read arrivals and commits of groups; those with samples at the same times side by side.
 
     Examples
     --------
     >>> at, owner = np.arange(0.0, 600.0, 60.0), np.zeros((10, 1), np.int32)
     >>> groups = [Looks(at, *(3 * [n * at.astype(int)[:, None]]), ("a",), owner) for n in (1, 2)]
-    >>> [seen.rates.per_s.tolist() for seen in see(groups)]
+    >>> [reading.rates.per_s.tolist() for reading in read_together(groups)]
     [[1.0], [2.0]]
     """
     whole = [looks.bridged().spaced() for looks in groups]
@@ -64,16 +79,16 @@ def see(groups: Sequence[Looks]) -> list[Seen]:
         if sum(recent[chosen].partitions for chosen in portions[-1]) >= _AT_ONCE:
             portions.append([])
         portions[-1].append(place)
-    seen: dict[int, Seen] = {}
+    found: dict[int, Reading] = {}
     for portion in (part for portions in together.values() for part in portions):
-        seen |= zip(
+        found |= zip(
             portion, _beside([(whole[chosen], recent[chosen]) for chosen in portion]), strict=True
         )
-    return [seen[place] for place in range(len(groups))]
+    return [found[place] for place in range(len(groups))]
 
 
-def _beside(groups: Sequence[tuple[Looks, Looks]]) -> list[Seen]:
-    """See groups of which the recent looks are at the same times."""
+def _beside(groups: Sequence[tuple[Looks, Looks]]) -> list[Reading]:
+    """Read groups whose recent samples are at the same times."""
     everything = Looks.beside([recent for _, recent in groups])
     counts = [max(len(recent.members), 1) for _, recent in groups]
     oldest: Int64 = np.concatenate([looks.end[0] for looks, _ in groups])
@@ -84,7 +99,7 @@ def _beside(groups: Sequence[tuple[Looks, Looks]]) -> list[Seen]:
     members = pairwise(accumulate(counts, initial=0))
     partitions = pairwise(accumulate((recent.partitions for _, recent in groups), initial=0))
     return [
-        Seen(
+        Reading(
             looks,
             everything.part(recent, mine := slice(*of)),
             rates.of(mine),
@@ -95,6 +110,6 @@ def _beside(groups: Sequence[tuple[Looks, Looks]]) -> list[Seen]:
 
 
 def _brought(looks: Looks, recent: Looks) -> Float64:
-    """Return what commits usually bring, as the last hour shows; what it does not, as all looks."""
+    """Return the usual records of a commit in the last hour; without one, in all samples."""
     lately = usually_brought(recent)
     return lately if lately.all() else np.where(lately > 0, lately, usually_brought(looks))
