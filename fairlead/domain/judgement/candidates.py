@@ -302,7 +302,7 @@ def _sparing(inputs: CandidateInputs, found: Assignment, horizon_s: float) -> in
     outlook, objective_s = inputs.outlook, inputs.rules.objective_s
     if inputs.at_most is not None:
         outlook = replace(outlook, capacities=inputs.at_most)
-    if outlook.arrivals.sum() <= inputs.rules.headroom * outlook.capacities.sum():
+    if outlook.arrivals.sum() <= outlook.capacities.sum():
         return None
     before = inputs.problem.owner
     late = outlook.lateness(before, horizon_s) > objective_s

@@ -39,8 +39,10 @@ INTERVALS: Final = 3
 STRETCH: Final = 6
 #: How much more than it has shown a member can do that was never at its limit, it is assumed.
 FASTER: Final = 1.3
-#: It could turn out to do so many times what it has shown.
+#: It may turn out to do so many times what it has shown, or, if fewer peers were measured, what is
+#: assumed of it.
 MORE: Final = 2.0
+SEVERAL: Final = 3
 DAY_S: Final = 86_400.0
 #: Whoever has shown more than is typical of the measured members, by so much, is faster.
 OUTDONE: Final = 1.1
@@ -87,11 +89,14 @@ class Speeds:
     at_most
         What they could turn out to do, records a second, float64 of shape (M,): more than `per_s`
         for those that were never at their limit, and have shown about what measured peers can do.
+    surely_at_most
+        The same, and more if fewer than `SEVERAL` peers were measured, float64 of shape (M,).
     """
 
     per_s: Float64
     measured: Mask
     at_most: Float64
+    surely_at_most: Float64
 
 
 def shown(looks: Looks, commits: Commits) -> dict[str, Capacity]:
@@ -150,9 +155,13 @@ def _by_steps(
         run = _newest_run(limited[:, column], throughout[:, column], count)
         if run is not None:
             first, last = run
-            speed = _measured(per_s[first:last, column], count)
-            at = float(looks.at[places[last - 1] + 1])
-            found[looks.members[members[column]]] = Capacity(speed, measured=True, at=at)
+            at, since = float(looks.at[places[last - 1] + 1]), middle[last:, column]
+            found_now = Capacity(_measured(per_s[first:last, column], count), measured=True, at=at)
+            if since.size and since.max() > _NOISE * found_now.records_per_s:
+                # What it did later, without being at its limit, is more.
+                later = places[last + int(since.argmax()) + count - 1] + 1
+                found_now = Capacity(float(since.max()), measured=False, at=float(looks.at[later]))
+            found[looks.members[members[column]]] = found_now
     return found
 
 
@@ -327,7 +336,10 @@ def speeds(
     per_s = np.where(measured, value, assumed)
     # Whose measured peers are hardly faster than what it has shown may be faster than they are.
     open_ = ~measured & (typical < OUTDONE * values)
-    return Speeds(per_s, measured, np.where(open_, np.maximum(per_s, MORE * value), per_s))
+    at_most = np.where(open_, np.maximum(per_s, MORE * value), per_s)
+    # Nor do a few peers say what a member can do.
+    few = ~measured & (_by_peers(np.ones(count), measured, peers, np.size) < SEVERAL)
+    return Speeds(per_s, measured, at_most, np.where(few, MORE * at_most, at_most))
 
 
 def _by_peers(

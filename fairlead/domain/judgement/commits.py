@@ -100,7 +100,7 @@ _LARGEST: Final = 2.0**62
 _MOSTLY: Final = 0.5
 #: Of `Commits`, what is told of partitions; all else is told of members.
 _OF_PARTITIONS: Final = frozenset(
-    ("taken", "evenly", "foreign", "stuck", "crawling", "read", "backlog", "waiting_s")
+    ("taken", "evenly", "foreign", "stuck", "begun", "crawling", "read", "backlog", "waiting_s")
 )
 
 
@@ -150,6 +150,9 @@ class Commits:
         another cluster: where the owner stands nobody knows; bool of shape (P,).
     stuck
         Partitions that wait while their owner commits others, bool of shape (P,).
+    begun
+        Partitions with a commit, or an arrival: of others nobody knows where consumers would begin;
+        bool of shape (P,).
     crawling
         Partitions that stay behind while their owner reads others as soon as they come, to which
         more comes: no way in which clients share their time does that, so that it is the partition,
@@ -182,6 +185,7 @@ class Commits:
     silent: Mask
     foreign: Mask
     stuck: Mask
+    begun: Mask
     crawling: Mask
     read: Float64
     backlog: Float64
@@ -266,13 +270,11 @@ def read_commits(
         # Nobody is somebody who owns nothing: nothing below need know of groups without members.
         looks = replace(looks, members=("",))
     team_of = np.zeros(len(looks.members), np.intp) if team_of is None else team_of
-    brought = usually_brought(looks) if brought is None else brought
+    brought = _gathered(looks, usually_brought(looks) if brought is None else brought)
     per_member = _PerMember(looks)
     held = (looks.owner[1:] == looks.owner[:-1]) & (looks.owner[1:] >= 0) & looks.in_one_log[:-1]
     advance = looks.advanced
-    overtaken = held & (looks.begin[1:] > looks.position[:-1])
-    # What retention took away was not read: but whoever commits beyond it goes on reading.
-    moved = held & ((advance > 0) | (overtaken & (np.diff(looks.committed, axis=0) > 0)))
+    moved = held & looks.committed_again
     rest = at_rest(looks)
     uncommitted = (looks.lag > rest) | _never_committed(looks)
     waiting_s = _waiting(looks, moved, uncommitted)
@@ -292,6 +294,8 @@ def read_commits(
     stuck |= _stands(looks, moved, due, uncommitted, chosen=left & (read == 0), patience_s=waited_s)
     # What gathers before a commit, by day or night, waits for it.
     stuck &= looks.lag[-1] > np.maximum(rest, _GATHERS * brought)
+    begun = (looks.last_committed[-1] >= 0) | (looks.arrived > 0).any(axis=0)
+    stuck &= begun
     crawling = left & (read > 0)
     crawling &= ~stuck & ~_any_owned(looks, stuck)[np.maximum(looks.owner[-1], 0)]
     free = moved & ~stuck & ~crawling
@@ -311,7 +315,6 @@ def read_commits(
     by_age: Mask = ~unpunctual & (waits > explained + 3.0 * np.sqrt(explained) + 1.0)
     counted = _counted(looks, steady, np.any(by_age, axis=0))
     busy = throughout | (by_age & (waits > counted))
-    busy &= ~per_member.any(overtaken)
     by_commits = unpunctual | ((counted > 0) & (waits[-1:].sum(axis=0) <= counted))
     most = np.where(
         in_batches | np.append(by_commits, False)[looks.owner[-1]],  # -1 is nobody
@@ -335,7 +338,8 @@ def read_commits(
         stuck=stuck,
         crawling=crawling,
         read=read,
-        backlog=np.where(stuck | crawling, 0.0, _backlog(looks, most, rest, explained_s)),
+        backlog=np.where(stuck | crawling | ~begun, 0.0, _backlog(looks, most, rest, explained_s)),
+        begun=begun,
         waiting_s=waiting_s,
         explained_s=explained_s,
         held_up=_held_up(looks, per_member, held, behind),
@@ -396,6 +400,18 @@ def usually_brought(looks: Looks) -> Float64:
     return usual
 
 
+def _gathered(looks: Looks, brought: Float64) -> Float64:
+    """Return the usual records of a commit, float64 of shape (P,).
+
+    Of a partition without a commit: of its owner's other partitions, on average.
+    """
+    owner, count = looks.owner[-1], len(looks.members)
+    mine = (brought > 0) & (owner >= 0)
+    total = np.bincount(owner[mine], brought[mine], count)
+    mean = np.append(total / np.maximum(np.bincount(owner[mine], minlength=count), 1), 0.0)
+    return np.where(brought > 0, brought, mean[owner])
+
+
 def _waiting(looks: Looks, moved: Mask, uncommitted: Mask, *, same_owner: bool = True) -> Float64:
     """Return for how long each partition has had something to commit and no commit.
 
@@ -403,7 +419,7 @@ def _waiting(looks: Looks, moved: Mask, uncommitted: Mask, *, same_owner: bool =
     """
     # From the last look backwards: looks with something uncommitted, steps without a commit.
     still = uncommitted.copy()
-    waited = (looks.owner[1:] == looks.owner[:-1]) if same_owner else looks.advanced <= 0
+    waited = (looks.owner[1:] == looks.owner[:-1]) if same_owner else ~looks.committed_again
     still[:-1] &= ~moved & waited & looks.in_one_log[:-1]
     waits = np.logical_and.accumulate(still[::-1], axis=0)[::-1]
     first = len(looks) - waits.sum(axis=0)
@@ -529,7 +545,7 @@ def _patience(looks: Looks, interval_s: Float64) -> Float64:
 
 def _last_mark(looks: Looks, per_member: _PerMember) -> Float64:
     """Return when each member last committed something new; long ago for one that never did."""
-    moved = (looks.advanced > 0) & (looks.owner[1:] == looks.owner[:-1])
+    moved = looks.committed_again & (looks.owner[1:] == looks.owner[:-1])
     marked = per_member.any(moved)
     last = marked.shape[0] - np.argmax(marked[::-1], axis=0)
     return np.where(marked.any(axis=0), looks.at[np.minimum(last, len(looks) - 1)], -np.inf)
@@ -727,7 +743,9 @@ def _foreign(looks: Looks) -> Mask:
     if len(looks) <= STUCK_STEPS:
         return np.zeros(looks.partitions, dtype=bool)
     newest = slice(-STUCK_STEPS, None)
-    beyond = np.where(looks.end[newest] >= 0, (looks.committed - looks.end)[newest], 0)
+    # Nothing is unread in an empty log.
+    filled = looks.end[newest] > np.maximum(looks.begin[newest], 0)
+    beyond = np.where(filled, (looks.committed - looks.end)[newest], 0)
     if not (beyond > 0).any():
         return np.zeros(looks.partitions, dtype=bool)
     meanwhile = LOOK_S * (looks.arrived / looks.seconds[:, None]).max(axis=0)

@@ -126,6 +126,7 @@ def diagnose(found: Basis) -> Diagnosis:
     diagnosis, work = _diagnose(found), found.reading.work
     sentences = [f"{diagnosis.evidence}{_transactions(found)}"]
     losses_s = found.outlook.losses_s(found.owner)
+    sentences += _aside(found)
     if (losses_s < SOON_S).any():
         sentences.append(f"{found.partition(int(losses_s.argmin()))}{_loss(found, losses_s)}")
     if work is not None:
@@ -135,6 +136,28 @@ def diagnose(found: Basis) -> Diagnosis:
     if found.question.forgotten:
         sentences.append("What was remembered makes no sense and is ignored.")
     return replace(diagnosis, evidence=" ".join(sentences))
+
+
+def _aside(found: Basis) -> list[str]:
+    """Describe partitions that do not count: never committed, or committed beyond an empty log."""
+    looks, sentences = found.looks, []
+    idle = np.flatnonzero(~found.commits.begun & (looks.lag[-1] > 0))
+    if idle.size:
+        waiting = int(looks.end[-1, idle[0]] - max(int(looks.begin[-1, idle[0]]), 0))
+        sentences.append(
+            f"{found.partition(int(idle[0]))} was never committed, and nothing arrived: "
+            f"{plural(waiting, 'record')} would be read by consumers that start at the earliest "
+            f"offset, none by others (auto_offset_reset){_and_more(idle.size)}."
+        )
+    empty = looks.end[-1] == np.maximum(looks.begin[-1], 0)
+    beyond = np.flatnonzero(empty & (looks.committed[-1] > looks.end[-1]))
+    if beyond.size:
+        sentences.append(
+            f"{found.partition(int(beyond[0]))} is empty, and committed at "
+            f"{int(looks.committed[-1, beyond[0]]):,}: the commit is of another log"
+            f"{_and_more(beyond.size)}."
+        )
+    return sentences
 
 
 def _transactions(found: Basis) -> str:
@@ -187,9 +210,9 @@ def _matter(found: Basis, late: Mask) -> Diagnosis:
     rules, outlook, owner = found.rules, found.outlook, found.owner
     if found.commits.stuck.any():
         return _stuck(found)
-    crawling = _crawling(found)
-    if crawling is not None:
-        return crawling
+    aside = _throttled(found) or _without_owner(found)
+    if aside is not None:
+        return aside
     if late.any():
         return (
             _hot(found, late)
@@ -322,7 +345,7 @@ def _stuck(found: Basis) -> Diagnosis:
     )
 
 
-def _crawling(found: Basis) -> Diagnosis | None:
+def _throttled(found: Basis) -> Diagnosis | None:
     """Name partitions that crawl, and are late or soon will be."""
     looks, rules, commits = found.looks, found.rules, found.commits
     if not commits.crawling.any():
@@ -343,6 +366,23 @@ def _crawling(found: Basis) -> Diagnosis | None:
         f"of its {rate(come[worst])} are read, while its owner {owner} reads others as soon as "
         "they come. It would be read no faster elsewhere: look at what its records wait for"
         f"{_and_more(len(names))}.",
+    )
+
+
+def _without_owner(found: Basis) -> Diagnosis | None:
+    """Name partitions without an owner that are behind by the objective, or will be."""
+    rules, arrivals = found.rules, found.arrivals
+    lag_s = found.looks.time_lag(found.looks.lag[-1].astype(np.float64), arrivals)
+    late = found.problem.assignable & (found.owner < 0)
+    late &= lag_s + np.where(arrivals > 0, rules.horizon_s, 0.0) > rules.objective_s
+    if not late.any():
+        return None
+    worst = int(np.where(late, lag_s, -1.0).argmax())
+    return Diagnosis(
+        "unbalanced",
+        tuple(found.partition(index) for index in np.flatnonzero(late).tolist()),
+        f"{found.partition(worst)} has no owner: nobody reads it, and "
+        f"{plural(int(found.looks.lag[-1, worst]), 'record')} wait{_and_more(int(late.sum()))}.",
     )
 
 
@@ -387,10 +427,10 @@ def _overloaded(found: Basis, late: Mask) -> Diagnosis | None:
     for number in np.unique(found.estimates.peers.linked[late]).tolist():
         of_it = everybody & (found.estimates.peers.linked == number)
         loads = found.outlook.arrivals[read & (part == number)]
-        rooms = headroom * speeds.at_most[of_it]
+        rooms = headroom * speeds.surely_at_most[of_it]
         if not surely_too_much(loads, rooms):
             continue
-        arrive, most = float(loads.sum()), float(speeds.at_most[of_it].sum())
+        arrive, most = float(loads.sum()), float(speeds.surely_at_most[of_it].sum())
         count = int(of_it.sum())
         that_read = f" that {'reads' if count == 1 else 'read'} them"
         members = plural(count, "member") + (that_read if count < everybody.sum() else "")

@@ -178,6 +178,7 @@ def _speeds(
         np.where(silent, 0.0, found.per_s),
         found.measured & ~silent,
         np.where(silent, 0.0, found.at_most),
+        np.where(silent, 0.0, found.surely_at_most),
     )
 
 

@@ -26,7 +26,7 @@ _SHORT = 0.25
 #: Records between a commit and the stable end at most: the marker that ended a transaction.
 _MARKER = 1
 #: What `read_commits` asks of looks.
-_BY_PARTITION = ("in_one_log", "arrived", "position", "lag", "advanced")
+_BY_PARTITION = ("in_one_log", "arrived", "position", "lag", "advanced", "last_committed")
 
 
 def median(values: Float64) -> float:
@@ -270,6 +270,20 @@ class Looks:
         return np.where(counted, np.diff(self.end, axis=0), 0).astype(np.int64)
 
     @cached_property
+    def last_committed(self) -> Int64:
+        """The newest commit up to each sample, in the present log, int64 of shape (L, P); -1: none.
+
+        A commit that expires, or cannot be read for a moment, still says where its consumer is.
+        """
+        known = self.committed >= 0
+        if known.all():
+            return self.committed
+        seen = known & self.in_one_log
+        last = np.maximum.accumulate(np.where(seen, np.arange(len(self))[:, None], -1), axis=0)
+        filled = np.take_along_axis(self.committed, np.maximum(last, 0), axis=0)
+        return np.where(known | (last < 0), self.committed, filled)
+
+    @cached_property
     def position(self) -> Int64:
         """Where the group stands: at its commit, or where it would start without one.
 
@@ -277,7 +291,8 @@ class Looks:
         its begin: what is gone cannot be read.
         """
         start = self.end if self.latest else np.where(self.begin >= 0, self.begin, self.end)
-        stands = np.where(self.committed >= 0, np.maximum(self.committed, self.begin), start)
+        committed = self.last_committed
+        stands = np.where(committed >= 0, np.maximum(committed, self.begin), start)
         return np.where(self.end >= 0, np.minimum(stands, self.end), NONE).astype(np.int64)
 
     @cached_property
@@ -325,16 +340,19 @@ class Looks:
 
     @cached_property
     def advanced(self) -> Int64:
-        """What was committed anew in each step, int64 of shape (L - 1, P).
+        """Records that commits advanced by in each step, int64 of shape (L - 1, P).
 
-        Not what is read once more after the commit went back, and not what the log lost before it
-        was read: neither is work that says how fast somebody is.
+        Without those that the log lost before they were read.
         """
-        known = self.in_one_log & (self.committed >= 0)
-        furthest = np.maximum.accumulate(np.where(known, self.position, 0), axis=0)
-        begin = np.maximum(self.begin[1:], 0)
-        advance = self.position[1:] - np.maximum(furthest[:-1], begin)
+        known = self.in_one_log & (self.last_committed >= 0)
+        advance = self.position[1:] - np.maximum(self.position[:-1], self.begin[1:])
         return np.where(known[1:] & known[:-1], np.maximum(advance, 0), 0).astype(np.int64)
+
+    @cached_property
+    def committed_again(self) -> Mask:
+        """Whether the commit changed in each step, forwards or back, bool of shape (L - 1, P)."""
+        committed = self.last_committed
+        return (np.diff(committed, axis=0) != 0) & (committed[1:] >= 0) & self.in_one_log[:-1]
 
     def time_lag(self, behind: Float64, rates: Float64) -> Float64:
         """How long ago the log ended where somebody so many records behind now stands.

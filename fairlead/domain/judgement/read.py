@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 
 from fairlead.domain.judgement.arrivals import Rates, arrival_rates
-from fairlead.domain.judgement.capacities import STEPS
+from fairlead.domain.judgement.capacities import INTERVALS, STEPS
 from fairlead.domain.judgement.commits import Commits, read_commits, usually_brought
 from fairlead.domain.judgement.commits_ahead import set_right
 from fairlead.domain.judgement.looks import Float64, Int64, Looks
@@ -99,14 +99,27 @@ def _beside(groups: Sequence[tuple[Looks, Looks]]) -> list[Reading]:
     members = pairwise(accumulate(counts, initial=0))
     partitions = pairwise(accumulate((recent.partitions for _, recent in groups), initial=0))
     return [
-        Reading(
+        _lengthened(
             looks,
-            everything.part(recent, mine := slice(*of)),
-            rates.of(mine),
-            commits.of(mine, slice(*by)),
+            Reading(
+                looks,
+                everything.part(recent, mine := slice(*of)),
+                rates.of(mine),
+                commits.of(mine, slice(*by)),
+            ),
         )
         for (looks, recent), of, by in zip(groups, partitions, members, strict=True)
     ]
+
+
+def _lengthened(looks: Looks, found: Reading) -> Reading:
+    """Return a reading of all samples, if the last hour has too few commits of some member."""
+    few = found.commits.marked.sum(axis=0) <= INTERVALS
+    waits = ~np.isfinite(found.commits.interval_s)
+    if len(looks) == len(found.recent) or not (few & (found.commits.late | waits)).any():
+        return found
+    commits = read_commits(looks, looks.end[0])
+    return replace(found, recent=looks, commits=commits)
 
 
 def _brought(looks: Looks, recent: Looks) -> Float64:
