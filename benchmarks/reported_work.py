@@ -27,7 +27,8 @@ from benchmarks.services import arrivals, create_topics, folder, kafka, wait_unt
 from benchmarks.working import APPLICATIONS, COMMIT_MS, JAVA, LOOPS, Work, read_log, start
 from fairlead.domain.candidate_rows import ask
 from fairlead.domain.judgement.capacities import Capacity
-from fairlead.domain.judgement.decision import Judgement, Question
+from fairlead.domain.judgement.decide import Judgement
+from fairlead.domain.judgement.question import Question
 from fairlead.domain.looks.questions import Group, PlanningOptions, question_about
 from fairlead.domain.policy import Policy
 from fairlead.kafka.gateway import KafkaGateway

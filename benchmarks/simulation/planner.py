@@ -13,7 +13,8 @@ from assignors.registry import assign
 from benchmarks.simulation.controllers import ScenarioMoment
 from fairlead.domain.hindsight import made_worse
 from fairlead.domain.judgement.capacities import Capacity
-from fairlead.domain.judgement.decision import Judgement, Question, doubled_s, judge
+from fairlead.domain.judgement.decide import Judgement, doubled_s, judge
+from fairlead.domain.judgement.question import Question
 from fairlead.domain.judgement.rules import Rules
 from fairlead.simulation.controllers import ByPlans, Moment
 from fairlead.simulation.world import Int32

@@ -6,6 +6,9 @@ Belongs here: asking the questions about groups, and laying the answer out. Does
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from itertools import repeat
 from typing import Any, Final
 
 from assignors.assignment import Assignment
@@ -13,9 +16,11 @@ from assignors.metrics import measure
 from assignors.problem import Problem
 from fairlead.domain.candidate_figures import OBSERVED
 from fairlead.domain.judgement.candidates import Candidate
-from fairlead.domain.judgement.decision import Judgement, Question, judge, together
+from fairlead.domain.judgement.decide import Judgement, judge
 from fairlead.domain.judgement.looks import Looks
+from fairlead.domain.judgement.question import Question
 from fairlead.domain.judgement.racks import cost_per_day
+from fairlead.domain.judgement.read import Reading, read_together
 from fairlead.domain.looks.lag import LEAST, LOOKED_BACK, partition_statuses
 from fairlead.domain.looks.questions import (
     Group,
@@ -87,11 +92,16 @@ def _asked(group: Group, planning: PlanningOptions) -> Question | Exception:
 def _together(
     asked: Sequence[tuple[Group, PlanningOptions, Question | Exception]],
 ) -> Iterator[tuple[Group, PlanningOptions, Question | Exception]]:
-    questions = iter(
-        together([question for _, _, question in asked if isinstance(question, Question)])
-    )
+    questions = [question for _, _, question in asked if isinstance(question, Question)]
+    # One group's data must not fail the others: each is read again, and fails, alone.
+    readings: Iterator[Reading | None] = repeat(None)
+    with suppress(Exception):
+        readings = iter(read_together([question.looks for question in questions]))
     for group, planning, question in asked:
-        yield group, planning, next(questions) if isinstance(question, Question) else question
+        if isinstance(question, Question):
+            yield group, planning, replace(question, reading=next(readings))
+        else:
+            yield group, planning, question
 
 
 def _rows(group: Group, planning: PlanningOptions, question: Question | Exception) -> list[Row]:

@@ -33,13 +33,14 @@ from typing import Final
 import numpy as np
 
 from fairlead.common.words import length, plural
+from fairlead.domain.judgement.analysis import Analysis, analyse
 from fairlead.domain.judgement.capacities import shown
 from fairlead.domain.judgement.commits import Commits, read_commits
-from fairlead.domain.judgement.decision import Question, State
 from fairlead.domain.judgement.diagnosis import LOOKS_NEEDED
 from fairlead.domain.judgement.forecast import Outlook
 from fairlead.domain.judgement.looks import Float64, Int32, Looks, Mask
-from fairlead.domain.judgement.seeing import HISTORY_S, LEAST_LOOKS
+from fairlead.domain.judgement.question import Question
+from fairlead.domain.judgement.read import HISTORY_S, LEAST_LOOKS
 from fairlead.domain.judgement.weighing import BETTER
 
 #: Looks one after the other that have to say the same.
@@ -90,8 +91,8 @@ def made_worse(question: Question) -> Hindsight | None:
 
     Notes
     -----
-    Pure. Nothing is said before the group has followed the plan for `LOOKS_NEEDED` looks, while a
-    question that came up before the plan is open, or where the owners before cannot come back.
+    Pure. Nothing is said before the group has followed the plan for `LOOKS_NEEDED` looks, or where
+    the owners before cannot come back.
     """
     found = _at_last_look(question)
     if found is None:
@@ -112,12 +113,12 @@ def _at_last_look(question: Question) -> Hindsight | None:
     if split is None:
         return None
     before, since = split
-    state = State(question)
-    late_s, objective_s = state.outlook.late_s, question.rules.objective_s
-    if not (late_s > objective_s).any() or _open(question, before, since, state):
+    analysis = analyse(question)
+    late_s, objective_s = analysis.outlook.late_s, question.rules.objective_s
+    if not (late_s > objective_s).any():
         return None
     old = before.owner[-1]
-    replay = _Replay.of(before, since, state, old)
+    replay = _Replay.of(before, since, analysis, old)
     if replay is None:
         return None
     seen_s = float((_over(late_s, objective_s) - replay.began).sum())
@@ -148,10 +149,10 @@ def _at_last_look(question: Question) -> Hindsight | None:
 
 def _crowded(replay: "_Replay", seen_s: float, before_s: float, error_s: float) -> bool:
     """Whether the plan made partitions late that would not be, and saved hardly anything for it."""
-    state, objective_s = replay.state, replay.objective_s
+    analysis, objective_s = replay.analysis, replay.objective_s
     began_s = float(replay.began.sum())
-    now = state.outlook.late_s - replay.age_s(), replay.late_before[1]
-    soon = replay.ahead_s(state.inputs.horizon_s)
+    now = analysis.outlook.late_s - replay.age_s(), replay.late_before[1]
+    soon = replay.ahead_s(analysis.inputs.horizon_s)
     soon_sums = (float(_over(soon_s, objective_s).sum()) - began_s for soon_s in soon)
     wrong = replay.misjudged + replay.bystanders()
     return all(
@@ -197,27 +198,13 @@ def _handover(  # noqa: PLR0911 - each is a reason for no verdict
     return looks.until(cut), looks.last(looks.now - float(looks.at[cut]), 1)
 
 
-def _open(question: Question, before: Looks, since: Looks, state: State) -> bool:
-    """Whether what was asked before the plan is open still: the plan is there to answer it."""
-    told_s = question.rules.pause_s + (LOOKS_NEEDED + 1) * state.looks.step
-    told = since.now - float(since.at[0]) >= told_s
-    if told and not state.diagnosis.asks:
-        return False
-    problem = replace(question.problem, owner=before.owner[-1])
-    past = replace(question.with_looks(before), problem=problem, capacities={})
-    asked = State(past).diagnosis
-    if not asked.asks:
-        return False
-    return not told or bool(set(asked.names) & set(state.diagnosis.names))
-
-
 @dataclass(frozen=True, eq=False)
 class _Replay:
     """Members as fluids: P partitions, M members, S steps since the plan; all in work.
 
     Parameters
     ----------
-    state
+    analysis
         Of now.
     old
         The owners before, int32 of shape (P,).
@@ -240,7 +227,7 @@ class _Replay:
         it is wrong that they are late, or are not.
     """
 
-    state: State
+    analysis: Analysis
     old: Int32
     speeds: Float64
     at: Float64
@@ -253,13 +240,13 @@ class _Replay:
     misjudged: int
 
     @classmethod
-    def of(cls, before: Looks, since: Looks, state: State, old: Int32) -> "_Replay | None":
+    def of(cls, before: Looks, since: Looks, analysis: Analysis, old: Int32) -> "_Replay | None":
         """Replay what came; None: nobody knows how fast somebody was."""
-        costs, members = state.costs.value, state.question.problem.members
+        costs, members = analysis.estimates.costs.value, analysis.problem.members
         recent = before.last(HISTORY_S, LEAST_LOOKS)
         commits = read_commits(recent, before.end[0]).in_work(recent, costs)
-        speeds = _speeds(members, recent, commits, state)
-        free = ~(state.held | commits.stuck | commits.crawling)
+        speeds = _speeds(members, recent, commits, analysis)
+        free = ~(analysis.estimates.held | commits.stuck | commits.crawling)
         theirs = np.bincount(old[free], since.arrived[:, free].sum(axis=0), len(members)) > 0
         if (theirs & (speeds <= 0)).any():
             return None
@@ -268,7 +255,7 @@ class _Replay:
         others = np.flatnonzero(((recent.owner >= 0) & (recent.owner != old)).any(axis=1))
         first = int(others[-1]) + 1 if others.size else 0
         then = recent.last(recent.now - float(recent.at[first]), 1)
-        objective_s = state.question.rules.objective_s
+        objective_s = analysis.rules.objective_s
         waits = np.where(free, then.lag[0], 0).astype(np.float64)
         rates = recent.arrived.sum(axis=0) / max(recent.now - float(recent.at[0]), 1.0)
         came = then.arrived * free * costs
@@ -281,7 +268,7 @@ class _Replay:
         wrong = np.diff(_over(replayed, objective_s), axis=0)[0] - (began - earlier)
         other = (replayed[1] > objective_s) != (lag_s > objective_s)
         return cls(
-            state,
+            analysis,
             old,
             speeds,
             since.at,
@@ -300,18 +287,18 @@ class _Replay:
         seconds = float(self.at[-1] - self.at[0])
         came = self.arrived.sum(axis=0)
         return replace(
-            self.state.outlook, arrivals=came / seconds, deviation=np.sqrt(came) / seconds
+            self.analysis.outlook, arrivals=came / seconds, deviation=np.sqrt(came) / seconds
         )
 
     @property
     def mine(self) -> Int32:
         """The owners now, int32 of shape (P,)."""
-        return self.state.question.problem.owner
+        return self.analysis.problem.owner
 
     @property
     def objective_s(self) -> float:
         """How late is too late."""
-        return self.state.question.rules.objective_s
+        return self.analysis.rules.objective_s
 
     @cached_property
     def late_before(self) -> Float64:
@@ -336,12 +323,12 @@ class _Replay:
 
     def bystanders_s(self) -> float:
         """Return by how much members became later than they should that the plan gave nothing."""
-        seen = _over(self.state.outlook.late_s, self.objective_s) - self.began
+        seen = _over(self.analysis.outlook.late_s, self.objective_s) - self.began
         return self._of_all(np.maximum(seen - self.became(self.late_replayed), 0.0))
 
     def bystanders(self) -> float:
         """Return how many partitions of such members are late that should not be."""
-        late = self.state.outlook.late_s > self.objective_s
+        late = self.analysis.outlook.late_s > self.objective_s
         return self._of_all(late & (self.late_replayed[1] <= self.objective_s))
 
     def _of_all(self, values: Float64 | Mask) -> float:
@@ -352,12 +339,12 @@ class _Replay:
 
     def age_s(self) -> Float64:
         """Return how old the commits of each partition are at most, float64 of shape (P,)."""
-        explained_s = np.nan_to_num(self.state.commits.explained_s, posinf=HISTORY_S)
+        explained_s = np.nan_to_num(self.analysis.estimates.commits.explained_s, posinf=HISTORY_S)
         return _of_owners(explained_s, self.mine)
 
     def resolution_s(self) -> float:
         """Return how old the commits of what is late are at most, summed over partitions."""
-        late = self.state.outlook.late_s > self.objective_s
+        late = self.analysis.outlook.late_s > self.objective_s
         return float(self.age_s()[late].sum())
 
     def ahead_s(self, horizon_s: float) -> tuple[Float64, Float64]:
@@ -375,12 +362,12 @@ class _Replay:
         )
 
 
-def _speeds(members: Sequence[str], recent: Looks, commits: Commits, state: State) -> Float64:
+def _speeds(members: Sequence[str], recent: Looks, commits: Commits, analysis: Analysis) -> Float64:
     """Return what each member did before the plan: at its limit, else at least.
 
     A member that was not at its limit can do what it has done at its limit since, if that is more.
     """
-    then, now = shown(recent, commits), shown(state.recent, state.commits)
+    then, now = shown(recent, commits), shown(analysis.reading.recent, analysis.estimates.commits)
     speeds = np.zeros(len(members))
     for member, name in enumerate(members):
         known, newer = then.get(name), now.get(name)

@@ -53,7 +53,6 @@ _CAPACITIES: Final = pa.list_(
             "records_per_s": pa.float64(),
             "measured": pa.bool_(),
             "at": pa.float64(),
-            "note": pa.string(),
         }
     )
 )

@@ -25,7 +25,7 @@ _EVIDENCE: Final = {
 }
 
 _CAPACITIES: Final = text("""
-    SELECT group_id, member, records_per_s, measured, measured_at, note
+    SELECT group_id, member, records_per_s, measured, measured_at
     FROM fairlead_raw.member_capacity WHERE group_id = ANY(:groups)
 """)
 _CALLS: Final = text("""
@@ -59,7 +59,7 @@ def known_capacities(
     found: dict[str, dict[str, Capacity]] = {}
     for row in connection.execute(_CAPACITIES, {"groups": list(groups)}):
         at = row.measured_at.timestamp()
-        known = Capacity(row.records_per_s, row.measured, at, row.note)
+        known = Capacity(row.records_per_s, row.measured, at)
         found.setdefault(row.group_id, {})[row.member] = known
     return found
 
@@ -137,7 +137,6 @@ def _capacity(capacity: Capacity) -> dict[str, Any]:
         "measured": capacity.measured,
         "measured_at": datetime.fromtimestamp(capacity.at, UTC).isoformat(),
         "evidence": _EVIDENCE[capacity.measured],
-        "note": capacity.note,
     }
 
 

@@ -26,7 +26,8 @@ from fairlead.domain.candidate_rows import ask, questions_about
 from fairlead.domain.diagnoses import NO_MEMBERS
 from fairlead.domain.hindsight import Hindsight, made_worse
 from fairlead.domain.judgement.capacities import Capacity
-from fairlead.domain.judgement.decision import Judgement, Question
+from fairlead.domain.judgement.decide import Judgement
+from fairlead.domain.judgement.question import Question
 from fairlead.domain.kept_looks import Kept, Last, digest_of, is_kept
 from fairlead.domain.looks import EVERY_LOOK, HISTORY
 from fairlead.domain.looks.questions import Group, PlanningOptions

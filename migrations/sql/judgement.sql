@@ -7,21 +7,18 @@ BEGIN
     DELETE FROM fairlead_raw.member_capacity kept USING jsonb_each(known) of_group
     WHERE kept.group_id = of_group.key AND NOT of_group.value ? kept.member;
     INSERT INTO fairlead_raw.member_capacity AS kept
-        (group_id, member, records_per_s, measured, measured_at, evidence, note)
+        (group_id, member, records_per_s, measured, measured_at, evidence)
     SELECT of_group.key, of_member.key, found.records_per_s, found.measured, found.measured_at,
-           found.evidence, found.note
+           found.evidence
     FROM jsonb_each(known) of_group
     CROSS JOIN LATERAL jsonb_each(of_group.value) of_member
     CROSS JOIN LATERAL jsonb_to_record(of_member.value) AS found
-        (records_per_s double precision, measured boolean, measured_at timestamptz, evidence text,
-         note text)
+        (records_per_s double precision, measured boolean, measured_at timestamptz, evidence text)
     ON CONFLICT (group_id, member) DO UPDATE SET
         records_per_s = excluded.records_per_s, measured = excluded.measured,
-        measured_at = excluded.measured_at, evidence = excluded.evidence,
-        note = excluded.note
-    WHERE (kept.records_per_s, kept.measured, kept.measured_at, kept.note)
-        IS DISTINCT FROM
-        (excluded.records_per_s, excluded.measured, excluded.measured_at, excluded.note);
+        measured_at = excluded.measured_at, evidence = excluded.evidence
+    WHERE (kept.records_per_s, kept.measured, kept.measured_at)
+        IS DISTINCT FROM (excluded.records_per_s, excluded.measured, excluded.measured_at);
 END $$;
 COMMENT ON FUNCTION fairlead_raw.record_capacities IS
     'Replaces what is known of the members of groups: group to member to what is known of it.';

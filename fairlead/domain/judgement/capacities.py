@@ -15,8 +15,7 @@ assumed of members that were never seen at their limit. Does not: what is a back
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -24,7 +23,6 @@ import numpy.typing as npt
 from numpy.lib.stride_tricks import sliding_window_view
 
 from fairlead.domain.judgement.commits import Commits
-from fairlead.domain.judgement.cost_equations import Mix
 from fairlead.domain.judgement.looks import Float64, Looks, Mask, median
 from fairlead.domain.judgement.peers import Peers
 
@@ -71,17 +69,11 @@ class Capacity:
         Whether it was at its limit.
     at
         When that was seen, seconds since the epoch.
-    note
-        What is remembered of what it read at its limit, as `memory_notes` writes it.
-    mix
-        What it read then, within a judgement; None: not known.
     """
 
     records_per_s: float
     measured: bool
     at: float
-    note: str = field(default="", compare=False, repr=False)
-    mix: Mix | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,29 +147,21 @@ def _by_steps(
     best = middle.argmax(axis=0)
     most = np.maximum(middle[best, np.arange(best.size)], _without_fastest(per_s))
     seen_at = looks.at[places[best + count - 1] + 1]
-    found = {}
-    steps = places[window[best]]
-    if members.size > 1:
-        mixes = _mixes(looks, commits, steps, members)
-    else:
-        mixes = [_mix(looks, commits, steps[0], int(members[0]))]
-    bounds = zip(members.tolist(), most.tolist(), seen_at.tolist(), mixes, strict=True)
-    for member, value, at, mix in bounds:
-        found[looks.members[member]] = Capacity(value, measured=False, at=at, mix=mix)
+    found = {
+        looks.members[member]: Capacity(value, measured=False, at=at)
+        for member, value, at in zip(members.tolist(), most.tolist(), seen_at.tolist(), strict=True)
+    }
     for column in np.flatnonzero(limited.sum(axis=0) >= count).tolist():
         run = _newest_run(limited[:, column], throughout[:, column], count)
         if run is not None:
             first, last = run
-            name, member = looks.members[members[column]], int(members[column])
-            speed, steps = _measured(per_s[first:last, column], count)
             at, since = float(looks.at[places[last - 1] + 1]), middle[last:, column]
-            mix = _mix(looks, commits, places[last - steps : last], member)
-            found[name] = Capacity(speed, measured=True, at=at, mix=mix)
-            if since.size and since.max() > _NOISE * speed:
+            found_now = Capacity(_measured(per_s[first:last, column], count), measured=True, at=at)
+            if since.size and since.max() > _NOISE * found_now.records_per_s:
                 # What it did later, without being at its limit, is more.
-                later = places[window[last + int(since.argmax())]]
-                mix, at = _mix(looks, commits, later, member), float(looks.at[later[-1] + 1])
-                found[name] = Capacity(float(since.max()), measured=False, at=at, mix=mix)
+                later = places[last + int(since.argmax()) + count - 1] + 1
+                found_now = Capacity(float(since.max()), measured=False, at=float(looks.at[later]))
+            found[looks.members[members[column]]] = found_now
     return found
 
 
@@ -198,44 +182,14 @@ def _newest_run(busy: Mask, throughout: Mask, count: int) -> tuple[int, int] | N
     return None
 
 
-def _mix(looks: Looks, commits: Commits, steps: Places, member: int) -> Mix | None:
-    """Return what a member read in some steps: partitions, and records of each; None: nothing."""
-    mine = np.where(looks.owner[steps + 1] == member, commits.taken[steps], 0).sum(axis=0)
-    partitions = np.flatnonzero(mine)
-    return (partitions, mine[partitions].astype(np.float64)) if partitions.size else None
-
-
-def _mixes(looks: Looks, commits: Commits, steps: Places, members: Places) -> list[Mix | None]:
-    """Return the same of K members that own the same partitions all the time, ascending.
-
-    Each in S steps of its own: intp of shape (K, S).
-    """
-    number = np.full(len(looks.members) + 1, -1)  # nobody, -1, is the last
-    number[members] = np.arange(members.size)
-    number = number[looks.owner[-1]]
-    mine = np.flatnonzero(number >= 0)
-    records = commits.taken[steps[number[mine]].T, mine].sum(axis=0)
-    mine, records = mine[records > 0], records[records > 0].astype(np.float64)
-    order = np.argsort(number[mine], kind="stable")
-    begin = np.searchsorted(number[mine][order], np.arange(members.size + 1)).tolist()
-    mine, records = mine[order], records[order]
-    return [
-        (mine[first:last], records[first:last]) if first < last else None
-        for first, last in pairwise(begin)
-    ]
-
-
-def _measured(stretch: Float64, count: int) -> tuple[float, int]:
-    """Return the speed in a stretch of steps at the limit, and of how many of the newest it is.
-
-    Of few where it changed.
-    """
+def _measured(stretch: Float64, count: int) -> float:
+    """Return the speed in a stretch of steps at the limit: of the newest `count` if it changed."""
     stretch = stretch[-max(LONGEST, count) :]
     newest = stretch[-count:]
     usual, now = _trimmed(stretch), _trimmed(newest)
     if abs(now - usual) > _CHANGED * usual:
         stretch, usual = newest, now
-    return max(usual, float(_without_fastest(stretch))), stretch.size
+    return max(usual, float(_without_fastest(stretch)))
 
 
 def _trimmed(values: Float64) -> float:
@@ -273,9 +227,7 @@ def _by_intervals(
     measured = bool(behind.any())
     place = int(np.flatnonzero(behind)[-1]) if measured else int(rate.argmax())
     at = float(looks.at[ends[place + count]])
-    steps = np.arange(ends[place], ends[place + count])
-    mix = _mix(looks, commits, steps, member)
-    return {looks.members[member]: Capacity(float(rate[place]), measured, at, mix=mix)}
+    return {looks.members[member]: Capacity(float(rate[place]), measured, at)}
 
 
 def remembered(

@@ -1,7 +1,7 @@
-"""What is the matter with a group, in one word, with names and one sentence of evidence.
+"""Fourth step of the analysis: what is wrong with a group, in a word, with names and evidence.
 
 Belongs here: the definitions and their order; the first that holds is the diagnosis. Does not: the
-figures they rest on (`commits`, `capacities`, `forecast`), nor what is done about it (`decision`).
+figures they rest on (`estimate`, `forecast`), nor what is done about it (`decide`).
 
 - unknown: too little was seen, nobody knows who owns what, or a member commits nothing at all;
   where that is a few members, and others are late, the diagnosis is about the others. Or all fall
@@ -18,7 +18,7 @@ figures they rest on (`commits`, `capacities`, `forecast`), nor what is done abo
 All but the first two name a cause of lateness that is there or forecast beyond the objective.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -31,12 +31,14 @@ from fairlead.common.words import length, listed, plural, rate
 from fairlead.domain.diagnoses import NO_MEMBERS, DiagnosisName
 from fairlead.domain.judgement.capacities import INTERVALS, STEPS, Speeds
 from fairlead.domain.judgement.commits import Commits
-from fairlead.domain.judgement.cost_equations import Costs, Equation, suspect
+from fairlead.domain.judgement.estimate import Estimates
 from fairlead.domain.judgement.forecast import Outlook
 from fairlead.domain.judgement.looks import Float64, Int32, Looks, Mask, median
-from fairlead.domain.judgement.peers import Peers
+from fairlead.domain.judgement.question import Question
+from fairlead.domain.judgement.read import Reading
 from fairlead.domain.judgement.rules import Rules
 from fairlead.domain.judgement.sizing import fastest_readers, partitions_wanted, surely_too_much
+from fairlead.domain.judgement.work_words import work_sentences
 from fairlead.domain.worst_first import SOON_S
 
 #: Looks that it takes to tell a cause from noise, after the first one, a plan or a change of
@@ -62,57 +64,81 @@ class Diagnosis:
         The members, or "topic-partition", that it is about.
     evidence
         One sentence.
-    asks
-        Which of two explanations holds, as a plan that follows would tell; empty: there is one.
     """
 
     name: DiagnosisName
     names: tuple[str, ...]
     evidence: str
-    asks: str = ""
 
 
 @dataclass(frozen=True, eq=False)
-class DiagnosisBasis:
-    """All that a diagnosis rests on.
+class Basis:
+    """What a diagnosis rests on; `late` as in `Analysis`."""
 
-    `owner` is who owns what now, int32 of shape (P,), `arrivals` what comes to each partition,
-    records a second, and `late` who will be too late, even if less arrives than is estimated, bool
-    of shape (M,). `limited` has, by member, the stretches of these looks in which it was at its
-    limit, by time, and `limited_since` since when it has been, seconds since the epoch.
-    """
-
-    problem: Problem
-    looks: Looks
-    commits: Commits
-    speeds: Speeds
+    question: Question
+    reading: Reading
+    estimates: Estimates
     outlook: Outlook
-    owner: Int32
-    rules: Rules
-    peers: Peers
-    arrivals: Float64
-    costs: Costs
     late: Mask
-    limited: Mapping[str, Sequence[Equation]]
-    limited_since: Mapping[str, float]
+
+    @property
+    def problem(self) -> Problem:
+        """Partitions and members."""
+        return self.question.problem
+
+    @property
+    def owner(self) -> Int32:
+        """Present owners, int32 of shape (P,)."""
+        return self.question.problem.owner
+
+    @property
+    def rules(self) -> Rules:
+        """The policy's rules."""
+        return self.question.rules
+
+    @property
+    def looks(self) -> Looks:
+        """Samples of the last hour."""
+        return self.reading.recent
+
+    @property
+    def commits(self) -> Commits:
+        """What commits show."""
+        return self.estimates.commits
+
+    @property
+    def speeds(self) -> Speeds:
+        """Assumed capacities."""
+        return self.estimates.speeds
+
+    @property
+    def arrivals(self) -> Float64:
+        """Arrivals, records a second, float64 of shape (P,)."""
+        return self.estimates.rates.per_s
 
     def partition(self, index: int) -> str:
         """Name a partition as people do."""
         return "{}-{}".format(*self.problem.partition_name(index))
 
 
-def diagnose(found: DiagnosisBasis) -> Diagnosis:
+def diagnose(found: Basis) -> Diagnosis:
     """Say what is the matter with a group."""
-    diagnosis = _diagnose(found)
-    diagnosis = replace(diagnosis, evidence=f"{diagnosis.evidence}{_transactions(found)}")
+    diagnosis, work = _diagnose(found), found.reading.work
+    sentences = [f"{diagnosis.evidence}{_transactions(found)}"]
     losses_s = found.outlook.losses_s(found.owner)
-    sentences = [diagnosis.evidence, *_aside(found)]
+    sentences += _aside(found)
     if (losses_s < SOON_S).any():
         sentences.append(f"{found.partition(int(losses_s.argmin()))}{_loss(found, losses_s)}")
+    if work is not None:
+        sentences += work_sentences(work, found.estimates.costs, found.problem, diagnosis.names)
+        if work.ignored:
+            sentences.append(f"{plural(work.ignored, 'impossible report')} ignored.")
+    if found.question.forgotten:
+        sentences.append("What was remembered makes no sense and is ignored.")
     return replace(diagnosis, evidence=" ".join(sentences))
 
 
-def _aside(found: DiagnosisBasis) -> list[str]:
+def _aside(found: Basis) -> list[str]:
     """Describe partitions that do not count: never committed, or committed beyond an empty log."""
     looks, sentences = found.looks, []
     idle = np.flatnonzero(~found.commits.begun & (looks.lag[-1] > 0))
@@ -134,7 +160,7 @@ def _aside(found: DiagnosisBasis) -> list[str]:
     return sentences
 
 
-def _transactions(found: DiagnosisBasis) -> str:
+def _transactions(found: Basis) -> str:
     """Name the open transaction that holds back the group for longest; empty if none does."""
     looks = found.looks
     held = looks.in_transaction[-1]
@@ -156,7 +182,7 @@ def _transactions(found: DiagnosisBasis) -> str:
     )
 
 
-def _loss(found: DiagnosisBasis, losses_s: Float64) -> str:
+def _loss(found: Basis, losses_s: Float64) -> str:
     """Say when records are lost, of how many partitions."""
     seconds, many = float(losses_s.min()), int((losses_s < SOON_S).sum())
     others = _and_more(many)
@@ -170,7 +196,7 @@ def _and_more(partitions: int) -> str:
     return f" (and {plural(partitions - 1, 'more partition')})" if partitions > 1 else ""
 
 
-def _diagnose(found: DiagnosisBasis) -> Diagnosis:
+def _diagnose(found: Basis) -> Diagnosis:
     doubt, late = _unknown(found), found.late
     if doubt is None:
         return _matter(found, late)
@@ -180,7 +206,7 @@ def _diagnose(found: DiagnosisBasis) -> Diagnosis:
     return doubt
 
 
-def _matter(found: DiagnosisBasis, late: Mask) -> Diagnosis:
+def _matter(found: Basis, late: Mask) -> Diagnosis:
     rules, outlook, owner = found.rules, found.outlook, found.owner
     if found.commits.stuck.any():
         return _stuck(found)
@@ -209,11 +235,11 @@ def _matter(found: DiagnosisBasis, late: Mask) -> Diagnosis:
     return _healthy(found)
 
 
-def _unknown(found: DiagnosisBasis) -> Diagnosis | None:
+def _unknown(found: Basis) -> Diagnosis | None:
     return _unowned(found) or _unseen(found) or _uncommitted(found)
 
 
-def _unowned(found: DiagnosisBasis) -> Diagnosis | None:
+def _unowned(found: Basis) -> Diagnosis | None:
     problem = found.problem
     if not problem.members:
         return Diagnosis("unknown", (), NO_MEMBERS)
@@ -230,7 +256,7 @@ def _unowned(found: DiagnosisBasis) -> Diagnosis | None:
     return None
 
 
-def _unseen(found: DiagnosisBasis) -> Diagnosis | None:
+def _unseen(found: Basis) -> Diagnosis | None:
     count = len(found.looks)
     if count >= LOOKS_NEEDED:
         return _unlike(found)
@@ -242,7 +268,7 @@ def _unseen(found: DiagnosisBasis) -> Diagnosis | None:
     )
 
 
-def _unlike(found: DiagnosisBasis) -> Diagnosis | None:
+def _unlike(found: Basis) -> Diagnosis | None:
     """Say that most logs have been made anew, or cannot be seen: there is nothing to count in."""
     assignable = found.problem.assignable
     few = assignable & (found.looks.in_one_log.sum(axis=0) < LOOKS_NEEDED)
@@ -256,7 +282,7 @@ def _unlike(found: DiagnosisBasis) -> Diagnosis | None:
     )
 
 
-def _uncommitted(found: DiagnosisBasis) -> Diagnosis | None:
+def _uncommitted(found: Basis) -> Diagnosis | None:
     problem, commits = found.problem, found.commits
     silent = _names(problem.members, commits.silent[: len(problem.members)])
     foreign = np.flatnonzero(commits.foreign)
@@ -297,14 +323,14 @@ def _uncommitted(found: DiagnosisBasis) -> Diagnosis | None:
     return None
 
 
-def _few_silent(found: DiagnosisBasis, doubt: Diagnosis) -> bool:
+def _few_silent(found: Basis, doubt: Diagnosis) -> bool:
     """Whether the doubt is about some silent members alone, and not about most of the group."""
     owning = np.unique(found.owner[found.owner >= 0])
     silent = _names(found.problem.members, found.commits.silent[: len(found.problem.members)])
     return bool(silent) and doubt.names == silent and 2 * len(silent) < owning.size
 
 
-def _stuck(found: DiagnosisBasis) -> Diagnosis:
+def _stuck(found: Basis) -> Diagnosis:
     stuck = np.flatnonzero(found.commits.stuck)
     names = tuple(found.partition(index) for index in stuck.tolist())
     first = int(stuck[found.commits.waiting_s[stuck].argmax()])
@@ -319,7 +345,7 @@ def _stuck(found: DiagnosisBasis) -> Diagnosis:
     )
 
 
-def _throttled(found: DiagnosisBasis) -> Diagnosis | None:
+def _throttled(found: Basis) -> Diagnosis | None:
     """Name partitions that crawl, and are late or soon will be."""
     looks, rules, commits = found.looks, found.rules, found.commits
     if not commits.crawling.any():
@@ -343,7 +369,7 @@ def _throttled(found: DiagnosisBasis) -> Diagnosis | None:
     )
 
 
-def _without_owner(found: DiagnosisBasis) -> Diagnosis | None:
+def _without_owner(found: Basis) -> Diagnosis | None:
     """Name partitions without an owner that are behind by the objective, or will be."""
     rules, arrivals = found.rules, found.arrivals
     lag_s = found.looks.time_lag(found.looks.lag[-1].astype(np.float64), arrivals)
@@ -360,7 +386,7 @@ def _without_owner(found: DiagnosisBasis) -> Diagnosis | None:
     )
 
 
-def _hot(found: DiagnosisBasis, late: Mask) -> Diagnosis | None:
+def _hot(found: Basis, late: Mask) -> Diagnosis | None:
     arrivals, owner, problem = found.outlook.arrivals, found.owner, found.problem
     subscribed = np.zeros(found.looks.partitions, dtype=bool)
     subscribed[owner >= 0] = late[owner[owner >= 0]]
@@ -374,7 +400,7 @@ def _hot(found: DiagnosisBasis, late: Mask) -> Diagnosis | None:
     room = float(speed) * found.rules.headroom
     wanted = partitions_wanted(problem, hottest, float(arrivals[hottest]), room)
     of_its, remedy = "", "spread its keys"
-    if found.costs.value[hottest] > 1.0:
+    if found.estimates.costs.value[hottest] > 1.0:
         of_its, remedy = " of its records", "make these cheaper"
     mine = np.arange(found.looks.partitions) == hottest
     fills, drains = (
@@ -389,16 +415,16 @@ def _hot(found: DiagnosisBasis, late: Mask) -> Diagnosis | None:
     )
 
 
-def _overloaded(found: DiagnosisBasis, late: Mask) -> Diagnosis | None:
+def _overloaded(found: Basis, late: Mask) -> Diagnosis | None:
     """Look at members that share topics by themselves: the room of others is of no use to them."""
     problem, speeds = found.problem, found.speeds
-    part = found.peers.topics[problem.topic_of]
+    part = found.estimates.peers.topics[problem.topic_of]
     silent = found.commits.silent[: len(problem.members)]
     read = (part >= 0) & ~np.append(silent, False)[found.owner]  # nobody, -1, is the last
     everybody = _readers(found) & ~silent
     headroom = found.rules.headroom
-    for number in np.unique(found.peers.linked[late]).tolist():
-        of_it = everybody & (found.peers.linked == number)
+    for number in np.unique(found.estimates.peers.linked[late]).tolist():
+        of_it = everybody & (found.estimates.peers.linked == number)
         mine = read & (part == number)
         loads = found.outlook.arrivals[mine]
         rooms = headroom * speeds.surely_at_most[of_it]
@@ -424,25 +450,25 @@ def _overloaded(found: DiagnosisBasis, late: Mask) -> Diagnosis | None:
     return None
 
 
-def _as_known(found: DiagnosisBasis, members: Mask) -> str:
+def _as_known(found: Basis, members: Mask) -> str:
     """Say that some members, bool of shape (M,), were never at their limit; empty: all were."""
     return "" if found.speeds.measured[members].all() else " as far as is known"
 
 
-def _readers(found: DiagnosisBasis) -> Mask:
+def _readers(found: Basis) -> Mask:
     """Return who reads a topic with a partition, bool of shape (M,)."""
     readers = np.zeros(len(found.problem.members), dtype=bool)
     readers[found.problem.readers] = True
     return readers
 
 
-def _usual(found: DiagnosisBasis, member: int, readers: Mask) -> float:
+def _usual(found: Basis, member: int, readers: Mask) -> float:
     """Return what is usual among a member's peers, records a second; 0 where it has none."""
-    peers = found.peers.of_member(member, readers)
+    peers = found.estimates.peers.of_member(member, readers)
     return median(found.speeds.per_s[peers]) if peers.size else 0.0
 
 
-def _slow(found: DiagnosisBasis, late: Mask) -> Diagnosis | None:
+def _slow(found: Basis, late: Mask) -> Diagnosis | None:
     speeds = found.speeds
     readers = _readers(found)
     measured = np.flatnonzero(late & speeds.measured).tolist()
@@ -453,34 +479,19 @@ def _slow(found: DiagnosisBasis, late: Mask) -> Diagnosis | None:
     slowest = min(usual, key=lambda member: float(speeds.per_s[member]))
     arrivals = found.outlook.by_member(found.outlook.arrivals, found.owner)
     members = tuple(found.problem.members[member] for member in usual)
-    suspects = [
-        suspect(found.limited[name], found.costs, by, found.limited_since[name])
-        for name, by in zip(members, usual.values(), strict=True)
-        if name in found.limited
-    ]
-    partitions = tuple(found.partition(place) for place in suspects if place is not None)
-    doubt = asks = ""
-    if partitions or len(suspects) < len(members):
-        such = f", such as {a_few(partitions)}" if partitions else ""
-        doubt = (
-            f" It is the member, or what it reads{such}: a plan that takes something off it would "
-            "tell."
-        )
-        asks = f"whether {found.problem.members[slowest]} is slow, or what it reads is expensive"
     does, peers_do, arrive = (
         rate(found.outlook.in_records(float(per_s), found.owner == slowest))
         for per_s in (speeds.per_s[slowest], usual[slowest], arrivals[slowest])
     )
     return Diagnosis(
         "slow member",
-        members + partitions,
+        members,
         f"{found.problem.members[slowest]} can do {does} where its peers do {peers_do}; {arrive} "
-        f"arrive at its partitions.{doubt}",
-        asks,
+        "arrive at its partitions.",
     )
 
 
-def _catching_up(found: DiagnosisBasis, late: Mask) -> Diagnosis | None:
+def _catching_up(found: Basis, late: Mask) -> Diagnosis | None:
     """Say that all catch up, and about as soon as any assignment could have them do it."""
     outlook, owner = found.outlook, found.owner
     spare = outlook.capacities - outlook.by_member(outlook.arrivals, owner)
@@ -499,7 +510,7 @@ def _catching_up(found: DiagnosisBasis, late: Mask) -> Diagnosis | None:
     )
 
 
-def _unmeasured(found: DiagnosisBasis) -> Diagnosis | None:
+def _unmeasured(found: Basis) -> Diagnosis | None:
     """Say that all get more than they have shown: who could take anything nobody knows yet."""
     readers = _readers(found) & ~found.commits.silent[: len(found.problem.members)]
     used = found.outlook.utilisation(found.owner)[readers]
@@ -515,7 +526,7 @@ def _unmeasured(found: DiagnosisBasis) -> Diagnosis | None:
     )
 
 
-def _spread(found: DiagnosisBasis, late: Mask) -> Diagnosis:
+def _spread(found: Basis, late: Mask) -> Diagnosis:
     used = found.outlook.utilisation(found.owner)
     lateness = found.outlook.lateness(found.owner, found.rules.horizon_s)
     worst = int(lateness.argmax())
@@ -530,7 +541,7 @@ def _spread(found: DiagnosisBasis, late: Mask) -> Diagnosis:
     )
 
 
-def _healthy(found: DiagnosisBasis) -> Diagnosis:
+def _healthy(found: Basis) -> Diagnosis:
     used = found.outlook.utilisation(found.owner)
     lateness = found.outlook.lateness(found.owner, found.rules.horizon_s)
     readers = _readers(found)

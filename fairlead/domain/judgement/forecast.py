@@ -1,4 +1,4 @@
-"""How late an assignment will be: utilisation now, backlog and lateness at the horizon.
+"""Third step of the analysis: how late an assignment will be.
 
 Belongs here: the figures by which assignments are compared, in seconds and shares. Does not:
 estimating what goes into them (`arrivals`, `commits`, `capacities`).
@@ -13,8 +13,11 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from fairlead.domain.judgement.log_retention import Retention
+from fairlead.domain.judgement.estimate import Estimates
+from fairlead.domain.judgement.log_retention import Retention, retention_of
 from fairlead.domain.judgement.looks import Float64, Int32, Mask
+from fairlead.domain.judgement.question import Question
+from fairlead.domain.judgement.read import Reading
 
 #: Arrivals may be this many standard deviations fewer than they are estimated.
 CHANCE: Final = 2.0
@@ -282,6 +285,24 @@ class Outlook:
         partitions = self.by_member(np.ones_like(self.arrivals), owner)
         late_s: Float64 = self._usual_lateness(self._loads(owner[None]), horizon_s)[0]
         return late_s * partitions
+
+
+def expect(question: Question, reading: Reading, estimates: Estimates) -> Outlook:
+    """Return what is expected of a group, in usual records."""
+    costs, held, commits = estimates.costs.value, estimates.held, estimates.commits
+    # A throttled partition takes of its owner what is read of it, and no more.
+    arrivals = np.where(commits.crawling, commits.read, estimates.rates.per_s)
+    return Outlook(
+        arrivals=arrivals * costs,
+        deviation=estimates.rates.deviation * costs,
+        backlog=estimates.backlog * costs,
+        late_s=reading.looks.time_lag(estimates.backlog, estimates.rates.per_s),
+        capacities=estimates.speeds.per_s,
+        costs=None if estimates.costs.equal else costs,
+        unread=held if held.any() else None,
+        retention=retention_of(reading.looks, estimates.rates.per_s),
+        objective_s=question.rules.objective_s,
+    )
 
 
 def _over(amounts: Float64, per_s: Float64) -> Float64:

@@ -1,7 +1,7 @@
 """A question and its answer as JSON objects: what `fairlead decide` reads and writes.
 
 Belongs here: checking what a line says, and laying it out as arrays. Does not: the judgement
-(`decision`), its memory (`memory_json`), nor lines and their errors (`fairlead.common.json_lines`).
+(`decide`), its memory (`memory_json`), nor lines and their errors (`fairlead.common.json_lines`).
 The format is fixed: all that a decision knows is in the line, and the `memory` of an answer goes
 into the next question.
 """
@@ -18,10 +18,11 @@ from fairlead.common.json_lines import an_object, check_keys, shown
 from fairlead.common.nearest import known_keys, no_such
 from fairlead.common.wrong_values import what_is_wrong
 from fairlead.domain.judgement.capacities import Capacity
-from fairlead.domain.judgement.decision import Judgement, Question, judge
+from fairlead.domain.judgement.decide import Judgement, judge
 from fairlead.domain.judgement.forecast import Forecast
 from fairlead.domain.judgement.looks import NONE, Float64, Int32, Int64, Looks
 from fairlead.domain.judgement.memory_json import as_row, capacities_of, moment, recalled, written
+from fairlead.domain.judgement.question import Question
 from fairlead.domain.judgement.report_lines import reports_of
 from fairlead.domain.policy import Policy
 

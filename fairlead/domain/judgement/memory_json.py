@@ -1,13 +1,12 @@
 """What an answer wants remembered, as JSON that comes back with the next question.
 
 Belongs here: writing it within its bounds, and reading it without believing it. Does not: the rest
-of a line (`lines`), nor what notes say (`memory_notes`).
+of a line (`lines`).
 """
 
 import json
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -19,7 +18,7 @@ from fairlead.domain.judgement.capacities import LARGEST_RATE, Capacity
 from fairlead.domain.judgement.looks import Looks
 from fairlead.domain.judgement.rules import MOST_PLANS
 
-_FORMAT: Final = 1
+_FORMAT: Final = 2
 _CAPACITY_KEYS: Final = frozenset({"records_per_s", "measured", "at"})
 #: A memory has at most so many characters, and so many for each partition and member.
 _LENGTH: Final = 4096
@@ -34,28 +33,21 @@ def written(
 ) -> dict[str, Any]:
     """Write down what is known of members, and when plans took effect lately.
 
-    Those that are there come first, then those of whom something was seen last; where there is no
-    room, notes are left out, and then members.
+    Present members come first, then those seen last, as long as there is room.
     """
     memory: dict[str, Any] = {"format": _FORMAT, "look": _look(looks, problem), "members": {}}
     memory["plans"] = list(plans[-MOST_PLANS:])
     room = _LENGTH + _BY_PARTITION * problem.partition_total + _BY_MEMBER * len(problem.members)
     room -= len(json.dumps(memory))
     there = capacities.keys() & set(problem.members)
-    chosen: dict[str, dict[str, Any]] = {}
     for names in (there, capacities.keys() - there):
-        ordered = sorted(names, key=lambda name: (-capacities[name].at, name))
-        for part in ({"note": ""}, {}):  # first without notes
-            for name in ordered:
-                row = as_row(capacities[name]) | {"note": capacities[name].note} | part
-                more = _size(name, row) - (_size(name, chosen[name]) if name in chosen else 0)
-                if more <= room:
-                    chosen[name], room = row, room - more
-    return memory | {"members": dict(sorted(chosen.items()))}
-
-
-def _size(name: str, row: Mapping[str, Any]) -> int:
-    return len(json.dumps({name: row}))
+        for name in sorted(names, key=lambda name: (-capacities[name].at, name)):
+            row = as_row(capacities[name])
+            room -= len(json.dumps({name: row}))
+            if room < 0:
+                return memory
+            memory["members"][name] = row
+    return memory
 
 
 def recalled(
@@ -71,11 +63,7 @@ def recalled(
     try:
         if memory["format"] != _FORMAT:
             raise InvalidProblemError("memory.format: another one")
-        rows = {name: dict(row) for name, row in memory["members"].items()}
-        notes = {name: row.pop("note") for name, row in rows.items()}
-        if not all(isinstance(note, str) for note in notes.values()):
-            raise InvalidProblemError("memory.members: no notes")
-        known = capacities_of(rows, looks)
+        known = capacities_of(memory["members"], looks)
         foreign = known and known.keys().isdisjoint(looks.members)
         plans = tuple(sorted(min(float(at), looks.now) for at in memory.get("plans", ())))
         if len(plans) > MOST_PLANS or not np.isfinite(plans).all():
@@ -84,7 +72,7 @@ def recalled(
             raise InvalidProblemError("memory: of another group")
     except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError) as error:
         raise InvalidProblemError("memory: makes no sense") from error
-    return {name: replace(capacity, note=notes[name]) for name, capacity in known.items()}, plans
+    return known, plans
 
 
 def capacities_of(given: Any, looks: Looks) -> dict[str, Capacity]:

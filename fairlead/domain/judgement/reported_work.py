@@ -1,7 +1,7 @@
 """Seconds per record and busy shares of consumers, from their reports of work.
 
 Belongs here: checking and adding up differences between samples of reported counters. Does not:
-reading reports (`fairlead.domain.work_columns`), nor comparing partitions (`reported_costs`).
+reading reports (`fairlead.domain.work_columns`), nor comparing partitions (`costs`).
 
 A difference counts if the same consumer, with the same token, wrote both reports. Every client that
 may commit for a group may also write false reports. So an impossible difference is ignored: a
@@ -17,7 +17,6 @@ import numpy as np
 import numpy.typing as npt
 
 from assignors.problem import Problem
-from fairlead.domain.judgement.cost_equations import Equation
 from fairlead.domain.judgement.looks import Float64, Int32, Int64, Looks, Mask
 
 Mean = tuple[Float64, Float64, Float64]
@@ -100,8 +99,6 @@ class MeasuredWork:
         these seconds as a share of them: float64 of shape (K,).
     seconds
         Processing time of the pair in all samples, float64 of shape (K,).
-    last_at
-        Time of the pair's newest difference, seconds since the epoch, float64 of shape (K,).
     busy
         Share of the time in which each consumer did not wait for records, float64 of shape (M,);
         NaN: unknown.
@@ -122,7 +119,6 @@ class MeasuredWork:
     mean_s: Float64
     error: Float64
     seconds: Float64
-    last_at: Float64
     busy: Float64
     busy_s: Float64
     reporting: Mask
@@ -223,22 +219,6 @@ class MeasuredWork:
         seconds = np.bincount(member, records * self.mean_s[known], count)
         return np.where(work > 0, seconds / np.maximum(work, 1e-9), np.nan)
 
-    def equations(self, members: tuple[str, ...]) -> list[Equation]:
-        """Return one equation per known pair: the seconds that its records took."""
-        return [
-            Equation(
-                member=members[self.member[pair]],
-                at=float(self.last_at[pair]),
-                seconds=float(self.records[pair] * self.mean_s[pair]),
-                limited=True,
-                partitions=self.partition[pair : pair + 1],
-                records=self.records[pair : pair + 1],
-                blur_s=float(self.error[pair] * self.records[pair] * self.mean_s[pair])
-                / np.sqrt(2.0),
-            )
-            for pair in np.flatnonzero(self.known).tolist()
-        ]
-
 
 def reported_work(reports: ReportSeries, looks: Looks) -> MeasuredWork:
     """Return the work that consumers report.
@@ -267,7 +247,6 @@ def reported_work(reports: ReportSeries, looks: Looks) -> MeasuredWork:
     ]
     splits = _splits(sums)
     records, mean_s, error = _since_change(sums, splits)
-    last = looks.at[1:][mine.shape[0] - 1 - mine[::-1].argmax(axis=0)] if pairs.size else mean_s
     return MeasuredWork(
         partition=partition,
         member=member,
@@ -275,7 +254,6 @@ def reported_work(reports: ReportSeries, looks: Looks) -> MeasuredWork:
         mean_s=mean_s,
         error=error,
         seconds=sums[1].sum(axis=0),
-        last_at=last,
         busy=steps.busy,
         busy_s=steps.worked_s,
         reporting=(reports.token[-1] >= 0),

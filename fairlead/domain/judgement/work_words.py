@@ -1,7 +1,7 @@
 """Sentences about the reported work of a group.
 
 Belongs here: naming expensive partitions and slow consumers. Does not: computing the figures
-(`reported_work`, `reported_costs`).
+(`reported_work`, `costs`).
 """
 
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ import numpy as np
 
 from assignors.problem import Problem
 from fairlead.common.words import milliseconds, plural
-from fairlead.domain.judgement.cost_equations import Costs
+from fairlead.domain.judgement.costs import Costs
 from fairlead.domain.judgement.reported_work import MeasuredWork
 
 #: Minimum ratio to the usual seconds per usual record that makes a consumer slow.

@@ -17,7 +17,8 @@ import pyarrow as pa
 from assignors.problem import Member, Problem, kafka_order
 from fairlead.domain.advice import CLASSIC
 from fairlead.domain.judgement.capacities import Capacity
-from fairlead.domain.judgement.decision import Choose, Question
+from fairlead.domain.judgement.decide import Choose
+from fairlead.domain.judgement.question import Question
 from fairlead.domain.judgement.racks import average_bytes
 from fairlead.domain.judgement.rules import Rules
 from fairlead.domain.looks.arrays import looks_of, reports_of
@@ -117,7 +118,6 @@ def capacity_rows(capacities: Mapping[str, Capacity]) -> list[dict[str, Any]]:
             "records_per_s": capacity.records_per_s,
             "measured": capacity.measured,
             "at": capacity.at,
-            "note": capacity.note,
         }
         for name, capacity in capacities.items()
     ]
@@ -126,8 +126,7 @@ def capacity_rows(capacities: Mapping[str, Capacity]) -> list[dict[str, Any]]:
 def capacities_of(rows: Iterable[Mapping[str, Any]]) -> dict[str, Capacity]:
     """Return the capacities by member; the inverse of `capacity_rows`."""
     return {
-        row["member"]: Capacity(row["records_per_s"], row["measured"], row["at"], row["note"])
-        for row in rows
+        row["member"]: Capacity(row["records_per_s"], row["measured"], row["at"]) for row in rows
     }
 
 

@@ -32,9 +32,6 @@ class MemberCapacity(Base):
     )
     measured_at: Mapped[datetime] = mapped_column(comment="When that was seen.")
     evidence: Mapped[str] = mapped_column(comment="What it was seen by.")
-    note: Mapped[str] = mapped_column(
-        comment="What it read at its limit, as the next judgement wants it: JSON, or empty."
-    )
 
 
 class GroupDiagnosis(Base):

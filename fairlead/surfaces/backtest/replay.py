@@ -16,7 +16,8 @@ from assignors.registry import LAG_BLIND, assign
 from fairlead.domain.approval import PlanFacts, decide
 from fairlead.domain.candidate_figures import OBSERVED, improvement
 from fairlead.domain.judgement.capacities import Capacity
-from fairlead.domain.judgement.decision import Judgement, Question, judge
+from fairlead.domain.judgement.decide import Judgement, judge
+from fairlead.domain.judgement.question import Question
 from fairlead.domain.policy import Policy
 from fairlead.simulation.controllers import START, ByPlans, Controller, Moment
 from fairlead.simulation.loop import Cadence, Run, run

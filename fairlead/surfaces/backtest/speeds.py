@@ -11,7 +11,7 @@ import numpy as np
 from fairlead.domain.judgement.capacities import FASTER, shown
 from fairlead.domain.judgement.commits import read_commits
 from fairlead.domain.judgement.looks import Looks
-from fairlead.domain.judgement.seeing import HISTORY_S, LEAST_LOOKS
+from fairlead.domain.judgement.read import HISTORY_S, LEAST_LOOKS
 from fairlead.simulation.world import Float64, Int64, Mask
 
 

@@ -16,8 +16,9 @@ import numpy as np
 import pyarrow as pa
 
 from fairlead.domain.judgement.capacities import Capacity
-from fairlead.domain.judgement.decision import Judgement, Question, judge
+from fairlead.domain.judgement.decide import Judgement, judge
 from fairlead.domain.judgement.looks import Int32
+from fairlead.domain.judgement.question import Question
 from fairlead.domain.judgement.rules import Rules
 from fairlead.domain.looks.questions import Group, PlanningOptions, question_about
 from fairlead.kafka.gateway import KafkaGateway

@@ -8,7 +8,8 @@ import pytest
 
 from assignors.problem import Member, Problem
 from fairlead.domain.judgement.capacities import Capacity
-from fairlead.domain.judgement.decision import Judgement, Question, judge
+from fairlead.domain.judgement.decide import Judgement, judge
+from fairlead.domain.judgement.question import Question
 from fairlead.domain.judgement.racks import RackTraffic
 from fairlead.domain.judgement.rules import Rules
 from tests.fairlead.domain.judgement.questions import looks_at

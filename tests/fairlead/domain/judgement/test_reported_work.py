@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from fairlead.domain.judgement.decision import judge
+from fairlead.domain.judgement.decide import judge
 from fairlead.domain.judgement.lines import _question, answer_question
 from fairlead.domain.policy import Policy
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fairlead.domain.judgement.looks import Looks
-from fairlead.domain.judgement.seeing import see
+from fairlead.domain.judgement.read import read_together
 
 
 def group(rng: np.random.Generator, looks: int) -> Looks:
@@ -43,11 +43,11 @@ def test_what_is_seen_of_a_group_is_the_same_in_any_company(seed: int) -> None:
     """To the last bit, in any order, for groups with and without members, at few looks and many."""
     rng = np.random.default_rng(seed)
     groups = [group(rng, int(rng.choice([1, 2, 7, 20]))) for _ in range(60)]
-    alone = [see([replace(looks)])[0] for looks in groups]
+    alone = [read_together([replace(looks)])[0] for looks in groups]
     assert any(seen.commits.stuck.any() for seen in alone)
     assert any(seen.commits.late.any() for seen in alone)
     order = rng.permutation(len(groups)).tolist()
-    beside = see([groups[place] for place in order])
+    beside = read_together([groups[place] for place in order])
     for place, found in zip(order, beside, strict=True):
         for part in ("rates", "commits", "recent"):
             ours, other = getattr(alone[place], part), getattr(found, part)

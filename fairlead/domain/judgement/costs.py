@@ -1,0 +1,159 @@
+"""Costs of records: how much longer a record of a partition takes than a usual record of the group.
+
+Belongs here: telling slow consumers from expensive partitions, from reported seconds per record.
+Does not: the seconds themselves (`reported_work`), nor speeds (`capacities`).
+
+The logarithm of the seconds per record is a usual value plus deviations of the topic, the partition
+and the consumer. Most deviations are small and a few are large: Student's t priors, which are
+normal priors whose variance grows with the deviation, solved by reweighting.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from assignors.problem import Problem
+from fairlead.domain.judgement.looks import Float64
+from fairlead.domain.judgement.reported_work import MeasuredWork
+
+Places = npt.NDArray[np.intp]
+
+#: Ratio to the usual cost, and standard errors, from which decisions use a cost.
+DEVIATES: Final = 1.5
+SURE: Final = 3.0
+#: Standard deviation of a logarithm: a cost within a quarter of its value is known, nine in ten.
+KNOWN: Final = 0.135
+#: Standard errors on each side of a 90 % interval.
+NINE_IN_TEN: Final = 1.645
+#: Prior standard deviations, in logarithms: of partitions, topics and consumers.
+COST: Final = 0.25
+TOPIC: Final = 0.5
+SPEED: Final = 0.12
+#: Degrees of freedom of the priors: one deviation in a dozen is larger than four times usual.
+FREEDOM: Final = 1.5
+#: Rounds of reweighting, and the change in a logarithm that ends them.
+_ROUNDS: Final = 30
+_NEAR: Final = 1e-3
+#: Share of all arrivals: of two usual costs whose arrivals differ by less, the lower one is usual.
+_EQUAL: Final = 0.003
+
+
+@dataclass(frozen=True, eq=False)
+class Costs:
+    """Costs of P partitions, in records of the usual kind.
+
+    Parameters
+    ----------
+    value
+        The cost that decisions use, float64 of shape (P,): 1 unless it surely deviates.
+    estimate
+        The most likely cost, float64 of shape (P,).
+    deviation
+        Standard deviation of its logarithm, float64 of shape (P,); infinite: unknown.
+    """
+
+    value: Float64
+    estimate: Float64
+    deviation: Float64
+
+    @classmethod
+    def usual(cls, partitions: int) -> "Costs":
+        """Return the costs of partitions of which nothing is known."""
+        return cls(np.ones(partitions), np.ones(partitions), np.full(partitions, np.inf))
+
+    def known(self) -> Float64:
+        """Return lower end, estimate and upper end of the known costs, float64 of shape (P, 3).
+
+        The interval holds the truth nine times in ten. NaN: unknown.
+        """
+        width = np.exp(NINE_IN_TEN * self.deviation)
+        rows = np.stack((self.estimate / width, self.estimate, self.estimate * width), axis=1)
+        rows[self.deviation > KNOWN] = np.nan
+        return rows
+
+    def told(self, problem: Problem) -> dict[str, dict[str, list[float]]]:
+        """Return the known costs by topic and partition: lower end, estimate and upper end."""
+        told: dict[str, dict[str, list[float]]] = {}
+        rows = self.known().round(4)
+        for place in np.flatnonzero(self.deviation <= KNOWN).tolist():
+            topic, partition = problem.partition_name(place)
+            told.setdefault(topic, {})[str(partition)] = rows[place].tolist()
+        return told
+
+    @property
+    def equal(self) -> bool:
+        """Whether decisions use the same cost for all partitions."""
+        return bool((self.value == 1.0).all())
+
+
+def reported_costs(
+    work: MeasuredWork | None, topic_of: npt.NDArray[np.integer], rates: Float64
+) -> Costs:
+    """Return the costs of P partitions.
+
+    Parameters
+    ----------
+    work
+        Reported work, of K pairs of a partition and a consumer; None: nothing is reported.
+    topic_of
+        Topic of each partition, an integer of shape (P,).
+    rates
+        Arrivals in records a second, float64 of shape (P,); weights of the usual cost.
+
+    Notes
+    -----
+    The deviations of topics and consumers are the solution of one linear system a round; those of
+    partitions are eliminated from it. O(P (T + M)²) for T topics and M consumers.
+    """
+    costs = Costs.usual(topic_of.size)
+    if work is None or not work.known.any():
+        return costs
+    known = work.known
+    read, pair = np.unique(work.partition[known], return_inverse=True)
+    topics, topic = np.unique(topic_of[read], return_inverse=True)
+    members, member = np.unique(work.member[known], return_inverse=True)
+    logarithm, weight = np.log(work.mean_s[known]), 1.0 / work.error[known] ** 2
+    per_s = np.maximum(rates[read], 1e-9)
+    logarithm -= weighted_median(logarithm, per_s[pair])
+    # Unknown are the deviations of topics, then of consumers.
+    kinds, count = topics.size, topics.size + members.size
+    columns = np.stack((topic[pair], kinds + member))
+    sums, square = np.zeros((read.size, count)), np.zeros((count, count))
+    np.add.at(sums, (pair, columns), weight)
+    np.add.at(square, (columns[:, None], columns[None]), weight)
+    total, spread = np.bincount(pair, weight), np.repeat((TOPIC, SPEED), (kinds, members.size)) ** 2
+    data = np.bincount(pair, weight * logarithm)
+    side = np.bincount(columns.ravel(), np.tile(weight * logarithm, 2), count)
+    own, common = np.zeros(read.size), np.zeros(count)
+    for _ in range(_ROUNDS):
+        before, prior = common, 1.0 / (spread + common**2 / FREEDOM)
+        # A partition's own deviation is what its prior and its pairs leave of it.
+        share = 1.0 / (total + 1.0 / (COST**2 + own**2 / FREEDOM))
+        told = square - sums.T @ (sums * share[:, None])
+        common = np.linalg.solve(told + np.diag(prior), side - sums.T @ (share * data))
+        own = share * (data - sums @ common)
+        if np.abs(common - before).max() < _NEAR:
+            break
+    speed = common[kinds:]
+    found = (data - np.bincount(pair, weight * speed[member])) / total
+    found -= weighted_median(found, per_s)
+    # How well speeds are known over the usual one, without their prior.
+    covariance = np.linalg.inv(told + np.diag(np.where(np.arange(count) < kinds, prior, _NEAR)))
+    covariance = covariance[kinds:, kinds:]
+    work_of = np.bincount(member, per_s[pair])
+    usual = covariance @ (work_of / work_of.sum())
+    variance = covariance.diagonal() - 2.0 * usual + float(usual @ (work_of / work_of.sum()))
+    deviation = np.sqrt((1.0 + np.bincount(pair, weight * variance[member])) / total)
+    surely = (np.abs(found) > np.log(DEVIATES)) & (np.abs(found) > SURE * deviation)
+    costs.value[read] = np.where(surely, np.exp(found), 1.0)
+    costs.estimate[read], costs.deviation[read] = np.exp(found), deviation
+    return costs
+
+
+def weighted_median(values: Float64, weights: Float64) -> float:
+    """Return the value of which half the weight is no larger."""
+    order = values.argsort(kind="stable")
+    place = weights[order].cumsum().searchsorted((0.5 - _EQUAL) * weights.sum())
+    return float(values[order][min(int(place), values.size - 1)])
