@@ -33,6 +33,8 @@ TOPIC: Final = 0.5
 SPEED: Final = 0.12
 #: Degrees of freedom of the priors: one deviation in a dozen is larger than four times usual.
 FREEDOM: Final = 1.5
+#: Seconds. A cost is remembered for a week.
+LASTS_S: Final = 7 * 86_400.0
 #: Rounds of reweighting, and the change in a logarithm that ends them.
 _ROUNDS: Final = 30
 _NEAR: Final = 1e-3
@@ -52,16 +54,61 @@ class Costs:
         The most likely cost, float64 of shape (P,).
     deviation
         Standard deviation of its logarithm, float64 of shape (P,); infinite: unknown.
+    at
+        Time of the newest sample that it was estimated from, seconds since the epoch, float64 of
+        shape (P,).
     """
 
     value: Float64
     estimate: Float64
     deviation: Float64
+    at: Float64
 
     @classmethod
     def usual(cls, partitions: int) -> "Costs":
         """Return the costs of partitions of which nothing is known."""
-        return cls(np.ones(partitions), np.ones(partitions), np.full(partitions, np.inf))
+        one = np.ones(partitions)
+        return cls(one, one, np.full(partitions, np.inf), np.zeros(partitions))
+
+    @classmethod
+    def of(cls, estimate: Float64, deviation: Float64, at: Float64) -> "Costs":
+        """Return estimated costs: arrays of shape (P,), as above."""
+        apart = np.abs(np.log(estimate))
+        surely = (apart > np.log(DEVIATES)) & (apart > SURE * deviation)
+        return cls(np.where(surely, estimate, 1.0), estimate, deviation, at)
+
+    def remembered(self, now: float) -> "Costs":
+        """Return the costs that are known, or surely unusual, and not too old."""
+        lasts = (self.deviation <= KNOWN) | (self.value != 1.0)
+        lasts &= self.at >= now - LASTS_S
+        return Costs.of(
+            np.where(lasts, self.estimate, 1.0), np.where(lasts, self.deviation, np.inf), self.at
+        )
+
+    def with_estimates(
+        self, partitions: Places, logarithm: Float64, deviation: Float64, *, since: float, now: float
+    ) -> "Costs":
+        """Return these remembered costs with estimates from the samples since a time.
+
+        A cost from earlier samples is kept unless the estimate, which it is part of, contradicts
+        it; any other is replaced unless the estimate is unknown.
+
+        Parameters
+        ----------
+        partitions, logarithm, deviation
+            Estimates of N partitions, shapes (N,).
+        since, now
+            Times of the first and the last of the samples, seconds since the epoch.
+        """
+        old = self.deviation[partitions]
+        apart = np.abs(logarithm - np.log(self.estimate[partitions]))
+        settled = (self.at[partitions] < since) & (apart <= SURE * old)
+        better = ~np.isfinite(old) | (~settled & (deviation <= np.maximum(old, KNOWN)))
+        chosen = partitions[better]
+        estimate, error, at = self.estimate.copy(), self.deviation.copy(), self.at.copy()
+        estimate[chosen], error[chosen] = np.exp(logarithm[better]), deviation[better]
+        at[chosen] = now
+        return Costs.of(estimate, error, at)
 
     def known(self) -> Float64:
         """Return lower end, estimate and upper end of the known costs, float64 of shape (P, 3).
@@ -89,67 +136,81 @@ class Costs:
 
 
 def reported_costs(
-    work: MeasuredWork | None, topic_of: npt.NDArray[np.integer], rates: Float64
+    work: MeasuredWork,
+    topic_of: npt.NDArray[np.integer],
+    rates: Float64,
+    before: Costs,
+    *,
+    since: float,
+    now: float,
 ) -> Costs:
     """Return the costs of P partitions.
 
     Parameters
     ----------
     work
-        Reported work, of K pairs of a partition and a consumer; None: nothing is reported.
+        Reported work, of K pairs of a partition and a consumer.
     topic_of
         Topic of each partition, an integer of shape (P,).
     rates
         Arrivals in records a second, float64 of shape (P,); weights of the usual cost.
+    before
+        Remembered costs.
+    since, now
+        Times of the first and the last sample of `work`, seconds since the epoch.
 
     Notes
     -----
     The deviations of topics and consumers are the solution of one linear system a round; those of
     partitions are eliminated from it. O(P (T + M)²) for T topics and M consumers.
     """
-    costs = Costs.usual(topic_of.size)
-    if work is None or not work.known.any():
-        return costs
     known = work.known
+    if not known.any():
+        return before
     read, pair = np.unique(work.partition[known], return_inverse=True)
     topics, topic = np.unique(topic_of[read], return_inverse=True)
     members, member = np.unique(work.member[known], return_inverse=True)
-    logarithm, weight = np.log(work.mean_s[known]), 1.0 / work.error[known] ** 2
+    logarithm, error = np.log(work.mean_s[known]), work.error[known]
     per_s = np.maximum(rates[read], 1e-9)
     logarithm -= weighted_median(logarithm, per_s[pair])
+    # A remembered cost is what a consumer of the usual speed has reported.
+    settled = np.flatnonzero(np.isfinite(before.deviation[read]) & (before.at[read] < since))
+    pair = np.concatenate((pair, settled))
+    member = np.concatenate((member, np.full(settled.size, members.size)))
+    logarithm = np.concatenate((logarithm, np.log(before.estimate[read[settled]])))
+    weight = np.concatenate((error, before.deviation[read[settled]])) ** -2.0
     # Unknown are the deviations of topics, then of consumers.
-    kinds, count = topics.size, topics.size + members.size
+    kinds, count = topics.size, topics.size + members.size + 1
     columns = np.stack((topic[pair], kinds + member))
     sums, square = np.zeros((read.size, count)), np.zeros((count, count))
     np.add.at(sums, (pair, columns), weight)
     np.add.at(square, (columns[:, None], columns[None]), weight)
-    total, spread = np.bincount(pair, weight), np.repeat((TOPIC, SPEED), (kinds, members.size)) ** 2
+    total, spread = np.bincount(pair, weight), np.repeat((TOPIC, SPEED, _NEAR), (kinds, members.size, 1)) ** 2
     data = np.bincount(pair, weight * logarithm)
     side = np.bincount(columns.ravel(), np.tile(weight * logarithm, 2), count)
     own, common = np.zeros(read.size), np.zeros(count)
     for _ in range(_ROUNDS):
-        before, prior = common, 1.0 / (spread + common**2 / FREEDOM)
+        last, prior = common, 1.0 / (spread + common**2 / FREEDOM)
         # A partition's own deviation is what its prior and its pairs leave of it.
         share = 1.0 / (total + 1.0 / (COST**2 + own**2 / FREEDOM))
         told = square - sums.T @ (sums * share[:, None])
         common = np.linalg.solve(told + np.diag(prior), side - sums.T @ (share * data))
         own = share * (data - sums @ common)
-        if np.abs(common - before).max() < _NEAR:
+        if np.abs(common - last).max() < _NEAR:
             break
     speed = common[kinds:]
     found = (data - np.bincount(pair, weight * speed[member])) / total
     found -= weighted_median(found, per_s)
     # How well speeds are known over the usual one, without their prior.
-    covariance = np.linalg.inv(told + np.diag(np.where(np.arange(count) < kinds, prior, _NEAR)))
+    free = np.repeat((False, True, False), (kinds, members.size, 1))
+    covariance = np.linalg.inv(told + np.diag(np.where(free, _NEAR, prior)))
     covariance = covariance[kinds:, kinds:]
-    work_of = np.bincount(member, per_s[pair])
+    work_of = np.bincount(member, per_s[pair] * (member < members.size), members.size + 1)
     usual = covariance @ (work_of / work_of.sum())
     variance = covariance.diagonal() - 2.0 * usual + float(usual @ (work_of / work_of.sum()))
+    variance[-1] = 0.0
     deviation = np.sqrt((1.0 + np.bincount(pair, weight * variance[member])) / total)
-    surely = (np.abs(found) > np.log(DEVIATES)) & (np.abs(found) > SURE * deviation)
-    costs.value[read] = np.where(surely, np.exp(found), 1.0)
-    costs.estimate[read], costs.deviation[read] = np.exp(found), deviation
-    return costs
+    return before.with_estimates(read, found, deviation, since=since, now=now)
 
 
 def weighted_median(values: Float64, weights: Float64) -> float:

@@ -21,6 +21,7 @@ from fairlead.domain.judgement.capacities import (
 )
 from fairlead.domain.judgement.commits import Commits, read_commits
 from fairlead.domain.judgement.costs import Costs, reported_costs
+from fairlead.domain.judgement.inferred_costs import inferred_costs
 from fairlead.domain.judgement.looks import Float64, Mask
 from fairlead.domain.judgement.peers import Peers
 from fairlead.domain.judgement.question import Question
@@ -76,8 +77,16 @@ def estimate(question: Question, reading: Reading) -> Estimates:
     problem = question.problem
     unread = ~problem.assignable & problem.assignable.any()
     rates = _rates(question, reading, unread)
-    costs = reported_costs(reading.work, problem.topic_of, rates.per_s)
     commits = reading.commits
+    looks, before = reading.recent, question.costs or Costs.usual(len(problem.topic_of))
+    before = before.remembered(looks.now)
+    if reading.work is None:
+        costs = inferred_costs(looks, commits, problem.topic_of, rates.per_s, before)
+    else:
+        since, work = float(looks.at[0]), reading.work
+        costs = reported_costs(
+            work, problem.topic_of, rates.per_s, before, since=since, now=looks.now
+        )
     if not costs.equal:
         commits = commits.in_work(reading.recent, costs.value)
     silent = commits.silent[: len(problem.members)]
@@ -86,11 +95,11 @@ def estimate(question: Question, reading: Reading) -> Estimates:
     peers = Peers.of(problem)
     # Capacities are remembered in records of what each member reads.
     mine = _cost_by_member(question, rates, costs)
-    before = {
+    remember = {
         name: replace(capacity, records_per_s=capacity.records_per_s * mine.get(name, 1.0))
         for name, capacity in question.capacities.items()
     }
-    capacities = _capacities(reading, commits, costs, before)
+    capacities = _capacities(reading, commits, costs, remember)
     return Estimates(
         rates=rates,
         costs=costs,
