@@ -42,6 +42,7 @@ def candidate_plans(
         groups = warehouse.load("groups", recent.snapshot_id)["group"].to_pylist()
         with store.open() as plans:
             known, changes = plans.capacities(groups), plans.last_changes(groups)
+            costs = plans.costs(groups)
         policy_of = {group: policy_for(group, current.policies) for group in groups}
         candidates_at_most = sum(len(policy.assignors) for policy in policy_of.values())
         doing = (
@@ -55,6 +56,7 @@ def candidate_plans(
             policies=policy_of,
             capacities=known,
             changes=changes,
+            costs=costs,
         )
         spark.compute(doing, context.log.info, judge)
         computed.append(warehouse.load("candidates", recent.snapshot_id, columns=COLUMNS))

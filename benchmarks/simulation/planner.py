@@ -13,7 +13,7 @@ from assignors.registry import assign
 from benchmarks.simulation.controllers import ScenarioMoment
 from fairlead.domain.hindsight import made_worse
 from fairlead.domain.judgement.capacities import Capacity
-from fairlead.domain.judgement.costs import Costs
+from fairlead.domain.judgement.costs import CostRows
 from fairlead.domain.judgement.decide import Judgement, doubled_s, judge
 from fairlead.domain.judgement.question import Question
 from fairlead.domain.judgement.rules import Rules
@@ -62,7 +62,7 @@ class Planner(ByPlans):
         self.judgements: list[tuple[float, Judgement]] = []
         self._rules, self._eager, self._plans = rules, eager, plans
         self._capacities: Mapping[str, Capacity] = {}
-        self._costs: Costs | None = None
+        self._costs: CostRows = {}
         #: The plan before the one in force; None: there is none.
         self._before: PlanDocument | None = None
         self._regrets, self._rests_until = 0, -np.inf
@@ -72,7 +72,7 @@ class Planner(ByPlans):
     def plan(self, moment: Moment) -> Int32 | None:
         """Ask what is the matter, and whether a plan would help."""
         judgement = judge(self._question(moment))
-        self._capacities, self._costs = judgement.capacities, judgement.costs
+        self._capacities, self._costs = judgement.capacities, judgement.costs.rows(moment.problem)
         self.judgements.append((moment.at, judgement))
         rests = moment.at < max(self._rests_until, self._doubts_until) and judgement.moved > 0
         return judgement.owner if self._plans and not rests else None

@@ -184,6 +184,7 @@ def _judged(judgement: Judgement, problem: Problem) -> Row:
         "consumers_wanted": judgement.size.wanted,
         "consumers_why": judgement.size.why,
         "costs": json.dumps(judgement.costs.told(problem)),
+        "remembered_costs": json.dumps(judgement.costs.rows(problem)),
         "reported": json.dumps(judgement.reported(problem)),
         "diagnosis": diagnosis.name,
         "names": list(diagnosis.names),

@@ -37,7 +37,8 @@ _DESCRIBED: Final = [
 _SUMMARY: Final = [
     *("assignor", "error", "outcome", *METRICS, *FORECAST, *RACKS, "frontier"),
     *("decision", "decision_reason", "chosen", "diagnosis", "names", "evidence", "loss_s"),
-    *("consumers_wanted", "consumers_why", "costs", "reported", "capacities", "statuses"),
+    *("consumers_wanted", "consumers_why", "costs", "remembered_costs", "reported"),
+    *("capacities", "statuses"),
 ]
 #: The lists of numbers in the table of candidates.
 _NUMBERS: Final = (
@@ -158,6 +159,7 @@ def _findings(judged: Mapping[str, Any], described: Mapping[str, Any]) -> Findin
         consumers_wanted=judged["consumers_wanted"],
         consumers_why=judged["consumers_why"],
         costs=json.loads(judged["costs"]),
+        remembered_costs=json.loads(judged["remembered_costs"]),
         reported=json.loads(judged["reported"]),
         capacities=capacities_of(judged["capacities"]),
     )

@@ -18,6 +18,7 @@ from fairlead.domain.candidate_figures import Outcome, SnapshotCandidate
 from fairlead.domain.figures import adherence
 from fairlead.domain.identity import FourEyes
 from fairlead.domain.judgement.capacities import Capacity
+from fairlead.domain.judgement.costs import CostRows
 from fairlead.domain.kept_looks import Kept
 from fairlead.domain.prospect import Prospect
 from fairlead.errors import TamperedPlanError
@@ -40,6 +41,8 @@ class Findings:
     costs
         What a record of a partition takes, where that is known: topic to partition to low, value
         and high.
+    remembered_costs
+        Costs for the next analysis, by `Costs.rows`.
     reported
         Reported work as JSON, by `MeasuredWork.row`; empty if there is none.
     capacities
@@ -61,6 +64,7 @@ class Findings:
     consumers_wanted: int | None = None
     consumers_why: str = ""
     costs: Mapping[str, Mapping[str, list[float]]] = field(default_factory=dict)
+    remembered_costs: CostRows = field(default_factory=dict)
     reported: Mapping[str, Any] = field(default_factory=dict)
     seen: Kept | None = None
     kept: Kept | None = None

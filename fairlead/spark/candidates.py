@@ -7,6 +7,7 @@ does (`planning`), the judgement (`fairlead.domain.judgement`), storing what it 
 Executors need this package and numpy, no settings.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import partial
@@ -15,6 +16,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from fairlead.domain.judgement.capacities import Capacity
+from fairlead.domain.judgement.costs import CostRows
 from fairlead.domain.looks.questions import PlanningOptions, capacity_rows
 from fairlead.domain.policy import Policy
 from fairlead.spark.dealing import deal_snapshot, in_tasks
@@ -35,6 +37,7 @@ def write_candidates(
     *,
     capacities: Capacities | None = None,
     changes: Mapping[str, Sequence[datetime]] | None = None,
+    costs: Mapping[str, CostRows] | None = None,
 ) -> None:
     """Judge every group of a snapshot, and compute the candidates of its policy's assignors.
 
@@ -52,6 +55,8 @@ def write_candidates(
         Group to what is remembered of its members' speeds.
     changes
         Group to when plans of it took effect lately, ascending.
+    costs
+        Group to its remembered costs, by `Costs.rows`.
 
     Notes
     -----
@@ -63,7 +68,7 @@ def write_candidates(
     Groups are dealt out by `dealing.deal`. Assignments are arrays of one row a candidate.
     """
     tasks = deal_snapshot(spark, warehouse, snapshot_id)
-    questions = _questions(tasks, capacities or {}, changes or {})
+    questions = _questions(tasks, capacities or {}, changes or {}, costs or {})
     warehouse.write("questions", snapshot_id, questions)
     compare = len(tasks) <= COMPARED
     by_policy = {
@@ -79,6 +84,7 @@ def _questions(
     tasks: Mapping[str, int],
     capacities: Capacities,
     changes: Mapping[str, Sequence[datetime]],
+    costs: Mapping[str, CostRows],
 ) -> pa.Table:
     """Return the table `questions` of a snapshot."""
     rows = [
@@ -87,6 +93,7 @@ def _questions(
             "task": task,
             "changes": [at.timestamp() for at in changes.get(group, ())],
             "capacities": capacity_rows(capacities.get(group, {})),
+            "costs": json.dumps(costs.get(group, {})),
         }
         for group, task in tasks.items()
     ]

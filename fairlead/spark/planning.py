@@ -5,6 +5,7 @@ in the order of their names, so that a task reads its stretch and nothing is shu
 Spark (`candidates`), judging a group (`fairlead.domain.candidate_rows`).
 """
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from itertools import islice
@@ -64,6 +65,7 @@ _JUDGED: Final = {
     "consumers_wanted": pa.int64(),
     "consumers_why": pa.string(),
     "costs": pa.string(),
+    "remembered_costs": pa.string(),
     "reported": pa.string(),
     "decision": pa.string(),
     "decision_reason": pa.string(),
@@ -102,6 +104,7 @@ QUESTIONS: Final = pa.schema(
         "task": pa.int32(),
         "changes": pa.list_(pa.float64()),
         "capacities": _CAPACITIES,
+        "costs": pa.string(),
     }
 )
 """One row per group, by task and name: its task, and what Postgres remembers of it."""
@@ -152,4 +155,5 @@ def _groups(path: str, snapshot_id: str, task: int) -> Iterator[Group]:
         samples |= samples_until(path, snapshot_id, looked_back(remembered=remembered), groups)
     for row in rows:
         known = capacities_of(row["capacities"] or ())
-        yield Group(samples[row["group"]], known, row["changes"] or ())
+        costs = json.loads(row["costs"])
+        yield Group(samples[row["group"]], known, row["changes"] or (), costs)

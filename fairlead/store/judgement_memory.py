@@ -14,6 +14,7 @@ from sqlalchemy import Connection, Text, cast, func, literal, select, text
 from sqlalchemy.dialects.postgresql import JSONB
 
 from fairlead.domain.judgement.capacities import Capacity
+from fairlead.domain.judgement.costs import CostRows
 from fairlead.domain.judgement.rules import MOST_PLANS
 from fairlead.domain.plan_requests import PlanRequest, StandingRequest
 from fairlead.domain.records import Findings
@@ -27,6 +28,10 @@ _EVIDENCE: Final = {
 _CAPACITIES: Final = text("""
     SELECT group_id, member, records_per_s, measured, measured_at
     FROM fairlead_raw.member_capacity WHERE group_id = ANY(:groups)
+""")
+_COSTS: Final = text("""
+    SELECT group_id, remembered_costs FROM fairlead_raw.group_diagnosis
+    WHERE group_id = ANY(:groups) AND until IS NULL AND remembered_costs <> '{}'
 """)
 _CALLS: Final = text("""
     SELECT group_id, called_for, call_reason, called_since, called_at
@@ -62,6 +67,12 @@ def known_capacities(
         known = Capacity(row.records_per_s, row.measured, at)
         found.setdefault(row.group_id, {})[row.member] = known
     return found
+
+
+def known_costs(connection: Connection, groups: Iterable[str]) -> dict[str, CostRows]:
+    """Return the remembered costs of groups; those without any are missing."""
+    rows = connection.execute(_COSTS, {"groups": list(groups)})
+    return {row.group_id: row.remembered_costs for row in rows}
 
 
 def last_changes(connection: Connection, groups: Iterable[str]) -> dict[str, list[datetime]]:

@@ -31,6 +31,7 @@ from sqlalchemy.dialects.postgresql import insert
 
 from fairlead.domain.candidate_figures import FORECAST, METRICS, RACKS
 from fairlead.domain.judgement.capacities import Capacity
+from fairlead.domain.judgement.costs import CostRows
 from fairlead.domain.kept_looks import Last
 from fairlead.domain.plan_requests import PlanRequest, StandingRequest
 from fairlead.domain.records import (
@@ -56,6 +57,7 @@ from fairlead.store.engine import store_errors, transaction
 from fairlead.store.group_history import keep_looks, last_looks, replace_last_looks
 from fairlead.store.judgement_memory import (
     known_capacities,
+    known_costs,
     last_changes,
     record_findings,
     standing_requests,
@@ -399,6 +401,11 @@ class PlanStore:
         """Return what is known of the speeds of groups' members, by group and member."""
         with transaction(self._engine) as connection:
             return known_capacities(connection, groups)
+
+    def costs(self, groups: Iterable[str]) -> dict[str, CostRows]:
+        """Return the remembered costs of groups; those without any are missing."""
+        with transaction(self._engine) as connection:
+            return known_costs(connection, groups)
 
     def last_looks(self, groups: Iterable[str]) -> dict[str, Last]:
         """Return the newest look that is kept of each group; those without one are missing."""

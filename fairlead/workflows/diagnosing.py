@@ -26,6 +26,7 @@ from fairlead.domain.candidate_rows import ask, questions_about
 from fairlead.domain.diagnoses import NO_MEMBERS
 from fairlead.domain.hindsight import Hindsight, made_worse
 from fairlead.domain.judgement.capacities import Capacity
+from fairlead.domain.judgement.costs import CostRows
 from fairlead.domain.judgement.decide import Judgement
 from fairlead.domain.judgement.question import Question
 from fairlead.domain.kept_looks import Kept, Last, digest_of, is_kept
@@ -67,11 +68,14 @@ class GroupMemories:
         Group to when plans of it took effect lately, ascending.
     kept
         Group to the newest look that is kept for those who ask how it went.
+    costs
+        Group to its costs, by `Costs.rows`.
     """
 
     capacities: Mapping[str, Mapping[str, Capacity]] = field(default_factory=dict)
     changes: Mapping[str, Sequence[datetime]] = field(default_factory=dict)
     kept: Mapping[str, Last] = field(default_factory=dict)
+    costs: Mapping[str, CostRows] = field(default_factory=dict)
 
     def of(self, groups: Iterable[str]) -> "GroupMemories":
         """Return what is remembered of some groups."""
@@ -80,6 +84,7 @@ class GroupMemories:
             {name: self.capacities[name] for name in names if name in self.capacities},
             {name: self.changes[name] for name in names if name in self.changes},
             {name: self.kept[name] for name in names if name in self.kept},
+            {name: self.costs[name] for name in names if name in self.costs},
         )
 
 
@@ -184,7 +189,7 @@ def _judged(
     groups: list[tuple[Group, PlanningOptions]] = []
     for name, samples in with_history(archive, seen, history).items():
         changes = [changed.timestamp() for changed in memory.changes.get(name, ())]
-        group = Group(samples, memory.capacities.get(name, {}), changes)
+        group = Group(samples, memory.capacities.get(name, {}), changes, memory.costs.get(name, {}))
         if group.now["error"] is not None:
             continue
         if group.now["members"]:
@@ -294,6 +299,7 @@ def _findings(group: Group, problem: Problem, judgement: Judgement) -> Findings:
         consumers_wanted=judgement.size.wanted,
         consumers_why=judgement.size.why,
         costs=judgement.costs.told(problem),
+        remembered_costs=judgement.costs.rows(problem),
         reported=judgement.reported(problem),
         capacities=judgement.capacities,
     )

@@ -190,7 +190,10 @@ def _diagnosed(
     is known to go back to.
     """
     memory = GroupMemories(
-        store.capacities(groups), store.last_changes(groups), store.last_looks(groups)
+        store.capacities(groups),
+        store.last_changes(groups),
+        store.last_looks(groups),
+        store.costs(groups),
     )
     diagnosed = diagnose(archive, seen, settings.policies, memory)
     followed = store.in_state("published", groups=diagnosed.requests) if diagnosed.requests else []

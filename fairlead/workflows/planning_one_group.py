@@ -85,7 +85,12 @@ def plan_group(
     length = looked_back(remembered=bool(known))
     samples = with_history(archive, snapshot.samples, length)[group]
     rows = judge_group(
-        Group(samples, known, [changed.timestamp() for changed in memory.changes.get(group, ())]),
+        Group(
+            samples,
+            known,
+            [changed.timestamp() for changed in memory.changes.get(group, ())],
+            memory.costs.get(group, {}),
+        ),
         PlanningOptions.of(policy, compare=True),
     )
     candidates = pa.Table.from_batches([as_batch(rows)])

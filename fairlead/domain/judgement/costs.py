@@ -8,6 +8,7 @@ and the consumer. Most deviations are small and a few are large: Student's t pri
 normal priors whose variance grows with the deviation, solved by reweighting.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -19,6 +20,8 @@ from fairlead.domain.judgement.looks import Float64
 from fairlead.domain.judgement.reported_work import MeasuredWork
 
 Places = npt.NDArray[np.intp]
+CostRows = Mapping[str, Mapping[str, Sequence[float]]]
+"""Topic to partition to estimate, standard deviation of its logarithm, and time: see `Costs`."""
 
 #: Ratio to the usual cost, and standard errors, from which decisions use a cost.
 DEVIATES: Final = 1.5
@@ -86,7 +89,13 @@ class Costs:
         )
 
     def with_estimates(
-        self, partitions: Places, logarithm: Float64, deviation: Float64, *, since: float, now: float
+        self,
+        partitions: Places,
+        logarithm: Float64,
+        deviation: Float64,
+        *,
+        since: float,
+        now: float,
     ) -> "Costs":
         """Return these remembered costs with estimates from the samples since a time.
 
@@ -128,6 +137,39 @@ class Costs:
             topic, partition = problem.partition_name(place)
             told.setdefault(topic, {})[str(partition)] = rows[place].tolist()
         return told
+
+    def rows(self, problem: Problem) -> CostRows:
+        """Return what the next analysis needs; it expects it back in `of_rows`."""
+        rows: dict[str, dict[str, list[float]]] = {}
+        known = (self.deviation <= KNOWN) | (self.value != 1.0)
+        values = np.stack((self.estimate, self.deviation, self.at), axis=1).round(4)
+        for place in np.flatnonzero(known).tolist():
+            topic, partition = problem.partition_name(place)
+            rows.setdefault(topic, {})[str(partition)] = values[place].tolist()
+        return rows
+
+    @classmethod
+    def of_rows(cls, rows: CostRows, problem: Problem, now: float) -> "Costs":
+        """Return remembered costs: those of partitions that still exist, none later than now.
+
+        Raises
+        ------
+        ValueError, TypeError
+            A value is no cost.
+        """
+        usual = cls.usual(problem.partition_total)
+        estimate, deviation, at = usual.estimate.copy(), usual.deviation.copy(), usual.at.copy()
+        places = {topic: number for number, topic in enumerate(problem.topics)}
+        for topic, partitions in rows.items():
+            if topic in places:
+                first, end = problem.topic_offsets[places[topic] :][:2]
+                for partition, (cost, error, seen) in partitions.items():
+                    if 0 <= int(partition) < end - first:
+                        place = first + int(partition)
+                        estimate[place], deviation[place], at[place] = cost, error, min(seen, now)
+        if not (np.isfinite(estimate).all() and (estimate > 0).all() and (deviation > 0).all()):
+            raise ValueError("a cost is a positive number")
+        return cls.of(estimate, deviation, at)
 
     @property
     def equal(self) -> bool:
@@ -185,7 +227,10 @@ def reported_costs(
     sums, square = np.zeros((read.size, count)), np.zeros((count, count))
     np.add.at(sums, (pair, columns), weight)
     np.add.at(square, (columns[:, None], columns[None]), weight)
-    total, spread = np.bincount(pair, weight), np.repeat((TOPIC, SPEED, _NEAR), (kinds, members.size, 1)) ** 2
+    total, spread = (
+        np.bincount(pair, weight),
+        np.repeat((TOPIC, SPEED, _NEAR), (kinds, members.size, 1)) ** 2,
+    )
     data = np.bincount(pair, weight * logarithm)
     side = np.bincount(columns.ravel(), np.tile(weight * logarithm, 2), count)
     own, common = np.zeros(read.size), np.zeros(count)

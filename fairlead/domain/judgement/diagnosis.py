@@ -391,6 +391,7 @@ def _hot(found: Basis, late: Mask) -> Diagnosis | None:
     subscribed = np.zeros(found.looks.partitions, dtype=bool)
     subscribed[owner >= 0] = late[owner[owner >= 0]]
     fastest = fastest_readers(problem, found.speeds.per_s)[problem.topic_of]
+    fastest = np.maximum(fastest, _drained(found))
     hot = np.flatnonzero(subscribed & (arrivals > fastest) & (fastest > 0))
     if not hot.size:
         return None
@@ -413,6 +414,16 @@ def _hot(found: Basis, late: Mask) -> Diagnosis | None:
         f"{of_its}: no assignment helps it{_as_known(found, _readers(found))}. Repartition "
         f"{topic} from {count:,} into {wanted:,}, or {remedy}.",
     )
+
+
+def _drained(found: Basis) -> Float64:
+    """Return the rate at which each partition was read in its second fastest step, shape (P,)."""
+    commits, looks = found.commits, found.looks
+    if len(looks) <= STEPS:
+        return np.zeros(looks.partitions)
+    per_s = commits.taken * found.estimates.costs.value / looks.seconds[:, None]
+    late = np.append(commits.late, True)[looks.owner[-1]]  # nobody, -1, is the last
+    return np.where(late, 0.0, np.sort(per_s, axis=0)[-2])
 
 
 def _overloaded(found: Basis, late: Mask) -> Diagnosis | None:

@@ -78,7 +78,7 @@ def estimate(question: Question, reading: Reading) -> Estimates:
     unread = ~problem.assignable & problem.assignable.any()
     rates = _rates(question, reading, unread)
     commits = reading.commits
-    looks, before = reading.recent, question.costs or Costs.usual(len(problem.topic_of))
+    looks, before = reading.recent, Costs.of_rows(question.costs, problem, reading.looks.now)
     before = before.remembered(looks.now)
     if reading.work is None:
         costs = inferred_costs(looks, commits, problem.topic_of, rates.per_s, before)

@@ -95,9 +95,7 @@ def inferred_costs(
         shares = work / work.sum(axis=1)[:, None]
         kinds = np.zeros((member.size, topics.size))
         np.add.at(kinds.T, topic, shares.T)
-        matrix = np.vstack(
-            (np.hstack((shares, kinds, speed)), own[settled])
-        )
+        matrix = np.vstack((np.hstack((shares, kinds, speed)), own[settled]))
         off = np.log(work.sum(axis=1) / seconds) + speed @ found[read.size + topics.size :]
         apart = own[settled] @ found - known
         wider = max(1.0, float(np.mean(off**2 / noise)))
@@ -125,9 +123,7 @@ def inferred_costs(
     )
 
 
-def _stretches(
-    looks: Looks, commits: Commits
-) -> tuple[npt.NDArray[np.intp], Float64, Float64]:
+def _stretches(looks: Looks, commits: Commits) -> tuple[npt.NDArray[np.intp], Float64, Float64]:
     """Return stretches of time in which a consumer was at its limit.
 
     Returns
@@ -153,7 +149,9 @@ def _stretches(
             seconds = float(looks.at[last] - looks.at[first])
             if seconds >= STRETCH_S:
                 mine = looks.owner[last] == member
-                found.append((member, seconds, np.where(mine, total[last] - total[first], 0.0)))
+                records = np.where(mine, total[last] - total[first], 0.0)
+                if records.any():
+                    found.append((member, seconds, records))
                 start = place + 1
     members = len({member for member, *_ in found})
     if len(found) > _MOST:

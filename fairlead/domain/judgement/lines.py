@@ -18,6 +18,7 @@ from fairlead.common.json_lines import an_object, check_keys, shown
 from fairlead.common.nearest import known_keys, no_such
 from fairlead.common.wrong_values import what_is_wrong
 from fairlead.domain.judgement.capacities import Capacity
+from fairlead.domain.judgement.costs import CostRows
 from fairlead.domain.judgement.decide import Judgement, judge
 from fairlead.domain.judgement.forecast import Forecast
 from fairlead.domain.judgement.looks import NONE, Float64, Int32, Int64, Looks
@@ -102,7 +103,7 @@ def _question(line: Mapping[str, Any], policy: Policy) -> Question:
     )
     changed_at = line.get("changed_at")
     changed_at = None if changed_at is None else min(moment(changed_at, "changed_at"), looks.now)
-    capacities, plans, forgotten = _remembered(line, looks, problem)
+    capacities, plans, costs, forgotten = _remembered(line, looks, problem)
     reports = reports_of(line["snapshots"], layout, len(looks.members))
     before = [at for at in plans if changed_at is not None and at < changed_at]
     return Question(
@@ -110,6 +111,7 @@ def _question(line: Mapping[str, Any], policy: Policy) -> Question:
         looks=looks,
         rules=policy.rules(),
         capacities=capacities,
+        costs=costs,
         forgotten=forgotten,
         reports=reports,
         changes=[] if changed_at is None else [*before, changed_at],
@@ -240,19 +242,20 @@ def _owned(looks: Looks, layout: Problem) -> dict[str, dict[str, list[int]]]:
 
 def _remembered(
     line: Mapping[str, Any], looks: Looks, problem: Problem
-) -> tuple[dict[str, Capacity], tuple[float, ...], bool]:
+) -> tuple[dict[str, Capacity], tuple[float, ...], CostRows, bool]:
     """Read what is known from before: the memory, or the capacities where it makes no sense.
 
-    Also returned is when plans took effect, and whether there was a memory that made no sense.
+    Also returned are when plans took effect, costs, and whether there was a memory that made no
+    sense.
     """
     capacities = capacities_of(line.get("capacities"), looks)
     memory = line.get("memory")
     if memory is None:
-        return capacities, (), False
+        return capacities, (), {}, False
     try:
         return *recalled(memory, looks, problem), False
     except InvalidProblemError:
-        return capacities, (), True
+        return capacities, (), {}, True
 
 
 def _answer(judgement: Judgement, question: Question) -> dict[str, Any]:
@@ -268,7 +271,13 @@ def _answer(judgement: Judgement, question: Question) -> dict[str, Any]:
             "kept": _forecast(judgement.kept),
         },
         "capacities": {name: as_row(capacity) for name, capacity in judgement.capacities.items()},
-        "memory": written(judgement.capacities, question.looks, question.problem, question.changes),
+        "memory": written(
+            judgement.capacities,
+            judgement.costs.rows(question.problem),
+            question.looks,
+            question.problem,
+            question.changes,
+        ),
         "costs": _by_partition(judgement.costs.known().round(4), question.problem),
         "seconds_per_record": _seconds(judgement, question.problem),
         "consumers": asdict(judgement.size),

@@ -15,6 +15,7 @@ import numpy as np
 from assignors.problem import InvalidProblemError, Problem
 from fairlead.common.json_lines import an_object, check_keys, shown
 from fairlead.domain.judgement.capacities import LARGEST_RATE, Capacity
+from fairlead.domain.judgement.costs import CostRows, Costs
 from fairlead.domain.judgement.looks import Looks
 from fairlead.domain.judgement.rules import MOST_PLANS
 
@@ -29,9 +30,13 @@ _TOPICS: Final = 50
 
 
 def written(
-    capacities: Mapping[str, Capacity], looks: Looks, problem: Problem, plans: Sequence[float] = ()
+    capacities: Mapping[str, Capacity],
+    costs: CostRows,
+    looks: Looks,
+    problem: Problem,
+    plans: Sequence[float] = (),
 ) -> dict[str, Any]:
-    """Write down what is known of members, and when plans took effect lately.
+    """Write down what is known of members and costs, and when plans took effect lately.
 
     Present members come first, then those seen last, as long as there is room.
     """
@@ -47,13 +52,17 @@ def written(
             if room < 0:
                 return memory
             memory["members"][name] = row
+    for topic, rows in costs.items():
+        room -= len(json.dumps({"costs": {topic: rows}}))
+        if room >= 0:
+            memory.setdefault("costs", {})[topic] = rows
     return memory
 
 
 def recalled(
     memory: Any, looks: Looks, problem: Problem
-) -> tuple[dict[str, Capacity], tuple[float, ...]]:
-    """Read a memory: what is known of members, and when plans took effect, ascending.
+) -> tuple[dict[str, Capacity], tuple[float, ...], CostRows]:
+    """Read a memory: what is known of members, when plans took effect, ascending, and costs.
 
     Raises
     ------
@@ -65,6 +74,8 @@ def recalled(
             raise InvalidProblemError("memory.format: another one")
         known = capacities_of(memory["members"], looks)
         foreign = known and known.keys().isdisjoint(looks.members)
+        costs = memory.get("costs", {})
+        Costs.of_rows(costs, problem, looks.now)
         plans = tuple(sorted(min(float(at), looks.now) for at in memory.get("plans", ())))
         if len(plans) > MOST_PLANS or not np.isfinite(plans).all():
             raise InvalidProblemError("memory.plans: no times")
@@ -72,7 +83,7 @@ def recalled(
             raise InvalidProblemError("memory: of another group")
     except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError) as error:
         raise InvalidProblemError("memory: makes no sense") from error
-    return known, plans
+    return known, plans, costs
 
 
 def capacities_of(given: Any, looks: Looks) -> dict[str, Capacity]:

@@ -7,7 +7,7 @@ import numpy as np
 
 from assignors.problem import Problem
 from fairlead.domain.judgement.capacities import Capacity
-from fairlead.domain.judgement.costs import Costs
+from fairlead.domain.judgement.costs import CostRows
 from fairlead.domain.judgement.looks import Float64, Looks
 from fairlead.domain.judgement.read import Reading
 from fairlead.domain.judgement.reported_work import ReportSeries
@@ -31,7 +31,7 @@ class Question:
     capacities
         Member name to capacity: `Judgement.capacities` of the last analysis.
     costs
-        `Judgement.costs` of the last analysis, for the same partitions; None: nothing is known.
+        Remembered costs: `Costs.rows` of the last analysis.
     forgotten
         Whether there was a memory that made no sense: the evidence mentions it.
     changes
@@ -50,7 +50,7 @@ class Question:
     looks: Looks
     rules: Rules = field(default_factory=Rules)
     capacities: Mapping[str, Capacity] = field(default_factory=dict)
-    costs: Costs | None = None
+    costs: CostRows = field(default_factory=dict)
     forgotten: bool = False
     changes: Sequence[float] = ()
     eager: bool = False

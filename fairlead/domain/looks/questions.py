@@ -17,6 +17,7 @@ import pyarrow as pa
 from assignors.problem import Member, Problem, kafka_order
 from fairlead.domain.advice import CLASSIC
 from fairlead.domain.judgement.capacities import Capacity
+from fairlead.domain.judgement.costs import CostRows
 from fairlead.domain.judgement.decide import Choose
 from fairlead.domain.judgement.question import Question
 from fairlead.domain.judgement.racks import average_bytes
@@ -90,11 +91,14 @@ class Group:
         The remembered speeds of its members.
     changes
         When plans took effect lately, seconds since the epoch, ascending.
+    costs
+        The remembered costs of its partitions, by `Costs.rows`.
     """
 
     samples: pa.Table
     capacities: Mapping[str, Capacity] = field(default_factory=dict)
     changes: Sequence[float] = ()
+    costs: CostRows = field(default_factory=dict)
 
     @cached_property
     def now(self) -> Mapping[str, Any]:
@@ -183,6 +187,7 @@ def question_about(group: Group, planning: PlanningOptions) -> Question:
             name: replace(capacity, at=min(capacity.at, looks.now))
             for name, capacity in group.capacities.items()
         },
+        costs=group.costs,
         changes=[min(at, looks.now) for at in group.changes],
         reports=reports_of(
             group.samples, topics, [counts[topic] for topic in topics], looks.members

@@ -5,7 +5,7 @@ recording (`recording`), the simulation (`fairlead.simulation`), the rules of as
 (`assignors`) and of policies, nor condensing the result (`report`). Pure.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -16,6 +16,7 @@ from assignors.registry import LAG_BLIND, assign
 from fairlead.domain.approval import PlanFacts, decide
 from fairlead.domain.candidate_figures import OBSERVED, improvement
 from fairlead.domain.judgement.capacities import Capacity
+from fairlead.domain.judgement.costs import CostRows
 from fairlead.domain.judgement.decide import Judgement, judge
 from fairlead.domain.judgement.question import Question
 from fairlead.domain.policy import Policy
@@ -144,7 +145,8 @@ class _ByPolicy(ByPlans):
         self._recording, self._assignor, self._policy = recording, assignor, policy
         self._options = {assignor: policy.assignor_options(assignor)}
         self._by_hand = policy.four_eyes or not policy.approval.automatic
-        self._capacities: dict[str, Capacity] = {}
+        self._capacities: Mapping[str, Capacity] = {}
+        self._costs: CostRows = {}
         #: When plans were not approved, seconds from the start.
         self.held_back: list[float] = []
 
@@ -164,12 +166,13 @@ class _ByPolicy(ByPlans):
                 looks=moment.looks(),
                 rules=self._policy.rules(),
                 capacities=self._capacities,
+                costs=self._costs,
                 changes=self.changes,
             ),
             assignors=(self._assignor,),
             options=self._options,
         )
-        self._capacities = dict(judgement.capacities)
+        self._capacities, self._costs = judgement.capacities, judgement.costs.rows(moment.problem)
         owner = judgement.owner
         if owner is None or self._by_hand or self._approves(moment, judgement, owner):
             return owner

@@ -105,7 +105,9 @@ def _stored(group: str, settings: "Settings") -> tuple["Planned", "Outcome"]:
     with opened_engine() as engine:
         check_clock(engine)
         store = PlanStore(engine, settings.source)
-        memory = GroupMemories(store.capacities([group]), store.last_changes([group]))
+        memory = GroupMemories(
+            store.capacities([group]), store.last_changes([group]), costs=store.costs([group])
+        )
         planned = _planned(group, settings, memory)
         (outcome,) = carry_out(store, [planned.look], datetime.now(UTC))
     try:
@@ -121,7 +123,7 @@ def _remembered(group: str) -> "GroupMemories":
     from fairlead.errors import ConfigurationError, StoreUnavailableError
     from fairlead.settings import load_settings
     from fairlead.store.engine import create_store_engine, transaction
-    from fairlead.store.judgement_memory import known_capacities, last_changes
+    from fairlead.store.judgement_memory import known_capacities, known_costs, last_changes
     from fairlead.workflows.diagnosing import GroupMemories
 
     try:
@@ -130,12 +132,13 @@ def _remembered(group: str) -> "GroupMemories":
             with transaction(engine) as connection:
                 known = known_capacities(connection, [group])
                 changed = last_changes(connection, [group])
+                costs = known_costs(connection, [group])
         finally:
             engine.dispose()
     except (ConfigurationError, StoreUnavailableError) as error:
         say_error(error, "nothing is remembered of the group's speeds: ")
         return GroupMemories()
-    return GroupMemories(known, changed)
+    return GroupMemories(known, changed, costs=costs)
 
 
 def _require_known(gateway: "KafkaGateway", group: str) -> None:

@@ -165,6 +165,7 @@ def test_shares_of_several_topics_are_cut_where_topics_end() -> None:
         "consumers_wanted": 2,
         "consumers_why": "2 would do",
         "costs": "{}",
+        "remembered_costs": "{}",
         "reported": "{}",
         "capacities": [],
     }
