@@ -88,17 +88,6 @@ def test_nothing_is_said_when_somebody_comes_or_goes() -> None:
     assert not any(isinstance(handover, TakenBack) for handover in done)
 
 
-def test_plan_that_asks_is_not_judged_before_its_answer() -> None:
-    """Whether somebody is slow, or reads what is dear: until then it is no harm."""
-    crowd = Spoil(tuple(range(100)), None, 0.3, most=10)
-    plan, back = handovers(replace(SCENARIOS["slow-and-dear"], spoils=(crowd,)), hours=0.5)
-    step_s = 60.0
-    answered_s = Rules().pause_s + (LOOKS_NEEDED + 1) * step_s
-    assert plan.planned
-    assert isinstance(back, TakenBack)
-    assert back.at_s - plan.at_s >= answered_s + (IN_A_ROW - 1) * step_s
-
-
 def test_what_makes_everybody_slower_is_no_plans_doing() -> None:
     """A deploy right behind a plan: members that the plan gave nothing are later, too."""
     skew = replace(MISLED["crowded-skew"](SEED), spoils=())

@@ -37,7 +37,7 @@ HOMES: Final[dict[str, tuple[str, ...]]] = {
     "adherence": (_FIGURES,),
     "lag": ("fairlead/domain/judgement/looks.py",),
     **dict.fromkeys(("time_lag_s", "arrival_rate", "consumption_rate", "lost"), (_LAG,)),
-    "cost": ("fairlead/domain/judgement/cost_solver.py",),
+    "cost": ("fairlead/domain/judgement/costs.py",),
     "records_per_s": ("fairlead/domain/judgement/capacities.py",),
     "time_share": (_VIEWS,),
     **dict.fromkeys(
@@ -52,11 +52,11 @@ HOMES: Final[dict[str, tuple[str, ...]]] = {
 _REPLAYED: Final = "partition-seconds beyond the objective, of a replay"
 #: Where a name does not stand for the figure, and what it is there.
 OTHERS: Final = {
-    ("fairlead/domain/judgement/decision.py", "late_s"): "the time lag of each partition now",
-    ("fairlead/domain/judgement/decision.py", "records_per_s"): "in work, and back in records",
+    ("fairlead/domain/judgement/estimate.py", "records_per_s"): "in work, and back in records",
+    ("fairlead/domain/judgement/analysis.py", "kept"): "the forecast of the present owners",
     **{
         (f"fairlead/domain/judgement/{module}.py", "busy"): "members that had something to read"
-        for module in ("capacities", "commits", "cost_equations")
+        for module in ("capacities", "commits")
     },
     ("fairlead/domain/judgement/lines.py", "seconds_per_record"): "the figure of all partitions",
     (

@@ -202,7 +202,6 @@ def _remembered(capacity: Capacity) -> dict[str, Any]:
         "records_per_s": capacity.records_per_s,
         "measured": capacity.measured,
         "at": datetime.fromtimestamp(capacity.at, UTC).isoformat(),
-        "note": capacity.note,
     }
 
 

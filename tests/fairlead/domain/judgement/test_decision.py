@@ -81,18 +81,6 @@ def test_a_group_that_was_late_for_hours_is_cured(hours: float) -> None:
     assert answer["forecast"]["planned"]["utilisation"] < 1
 
 
-def test_of_a_plan_that_tries_a_member_all_figures_say_what_is_known() -> None:
-    """What moves buy, too: that is drawn beside how late the plan is forecast."""
-    minutes, come = np.arange(20)[:, None], 60 * np.array([90] + [4] * 7)
-    looks = looks_at(minutes * come, minutes * np.minimum(come, 60 * 60), [0] + [1] * 7)
-    members = {"a": Member(["t"], {"t": [0]}), "b": Member(["t"], {"t": range(1, 8)})}
-    answer = judge(Question(Problem.of({"t": 8}, members, {"t": [0] * 8}), looks))
-    assert "if b is faster than is assumed" in answer.reason
-    assert answer.chosen is not None
-    assert answer.planned is not None
-    assert answer.chosen.frontier[-1] == (answer.moved, answer.planned.late_s)
-
-
 @pytest.mark.long
 def test_an_even_catch_up_is_left_alone() -> None:
     """Hours of backlog everywhere, and everybody at the limit: no assignment is faster."""

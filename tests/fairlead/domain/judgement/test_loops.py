@@ -99,51 +99,6 @@ def hot_partition(*speeds: float, hot: float = 90.0) -> Loop:
     return Loop(uneven, step_s=20.0, since_h=1.5)
 
 
-def test_a_faster_member_is_found_by_trying() -> None:
-    """The others never were at their limit: one that does more than is known cures the group."""
-    course = hot_partition(60.0, 100.0, 100.0, 160.0).run(4)
-    assert len(course.plans) <= 4
-    assert course.late <= 60
-    reason = course.plans[1][3]
-    assert "if m1 is faster than is assumed, late in 30 min: " in reason
-    assert "it tells whether m1 can do more than 60" in reason
-    first = course.answers[0][1]
-    assert "no assignment helps it as far as is known." in first["evidence"]
-    assert course.answers[-1][1]["diagnosis"] == "healthy"
-
-
-@pytest.mark.parametrize(("late", "idle"), [(("t",), ("u",)), (("t", "u"), ())])
-def test_only_who_can_read_it_is_tried(late: tuple[str, ...], idle: tuple[str, ...]) -> None:
-    """Most room has a member that reads another topic, or none: nothing is learned of that one."""
-    uneven = Group(
-        rates=steady(np.array([90.0] + [4.0] * 5 + [5.0] * 6)),
-        speeds=steady(np.array([60.0, 100.0, 100.0])),
-        topics={"t": 6, "u": 6},
-        reads={"a": late, "b": ("t", "u"), "c": idle},
-        owner=np.array([0] * 3 + [1] * 9),
-    )
-    loop = Loop(uneven, step_s=20.0, since_h=1.5)
-    course = loop.run(2)
-    assert any("if b is faster than is assumed" in reason for _, _, _, reason in course.plans)
-    assert loop.names[loop.owner[0]] == "b"
-
-
-def test_what_others_can_do_that_read_other_topics_forbids_no_trial() -> None:
-    """Three have too much, and are known: a member of another topic is tried all the same."""
-    both = Group(
-        rates=steady(np.array([90.0] + [4.0] * 23 + [30.0] * 9)),
-        speeds=steady(np.array([60.0, 100.0, 100.0, 160.0] + [60.0] * 3)),
-        topics={"a": 24, "b": 9},
-        reads={f"m{number}": ("a" if number < 4 else "b",) for number in range(7)},
-        owner=np.concatenate((np.repeat(np.arange(4), 6), np.repeat(np.arange(4, 7), 3))),
-    )
-    loop = Loop(both, step_s=20.0, since_h=1.5)
-    course = loop.run(4)
-    assert len(course.plans) <= 4
-    assert loop.owner[0] != 0
-    assert all(index >= 24 for index in np.flatnonzero(loop.end - loop.position > 600))
-
-
 def test_who_can_be_helped_does_not_wait_for_who_cannot() -> None:
     """Members of b have twice of what they can do, and no plan helps them: one move helps a."""
     shares = np.random.default_rng(1).uniform(2.0, 30.0, 96)

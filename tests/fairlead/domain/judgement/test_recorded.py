@@ -67,7 +67,6 @@ def is_cured(given: list[dict[str, Any]]) -> bool:
     [
         ("false-hot-kafka-python", is_never_called_hopeless),
         ("false-overloaded-kafka-python", is_never_called_hopeless),
-        ("handed-on-to-everybody-kafka-python", is_never_called_hopeless),
         ("suspect-handed-on-kafka-python", keeps_the_suspect),
     ],
 )

@@ -1,0 +1,200 @@
+"""What each rule and constant of the analysis is worth: `python -m benchmarks.ablation [NAME ...]`.
+
+Belongs here: switching one rule off, or changing one constant by a third, and counting what is
+answered wrong then. Does not: the stories, groups and loops that are asked (`stories`,
+`loop_diagnosis`, `loop`).
+
+A rule is switched off by a function that finds nothing. Constants are the numbers at module level,
+found by reading the modules; each is raised and lowered by a third, wherever it has been imported.
+"""
+
+import ast
+import importlib
+import json
+import pkgutil
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from benchmarks import harness
+from benchmarks.loop import CADENCE, SEED
+from benchmarks.loop import RESULTS as LOOPS
+from benchmarks.loop_goals import goals
+from benchmarks.random_scenarios import random_scenario
+from benchmarks.scoring import mark as mark_group
+from benchmarks.simulation.catalogue import SCENARIOS
+from benchmarks.simulation.registry import PLANNER, simulate
+from benchmarks.simulation.run_figures import RunFigures
+from benchmarks.simulation.world import ScenarioWorld
+from benchmarks.stories.__main__ import mark as mark_story
+from benchmarks.stories.reported import REPORTED
+from benchmarks.stories.retold import RETOLD
+from fairlead.domain import judgement
+
+RESULTS: Final = Path(__file__).with_name("ablation.json")
+#: Random groups of each kind; scenarios that take longest are left out.
+GROUPS: Final = 56
+_SLOW: Final = frozenset(("wander", "hundreds", "heavy-chunks"))
+_HOURS: Final = 48.0
+_THIRD: Final = 1.0 / 3.0
+
+
+def _none(like: int) -> Callable[..., Any]:
+    """Return a function that returns zeros of the shape of its argument number `like`."""
+
+    def found(*given: Any, **_: Any) -> Any:
+        return np.zeros_like(given[like])
+
+    return found
+
+
+def _no_partition(looks: Any, *_: Any, **__: Any) -> Any:
+    return np.zeros(looks.partitions, dtype=bool)
+
+
+#: Rules by name: module, function, and the function that takes its place.
+RULES: Final[dict[str, tuple[str, str, Callable[..., Any]]]] = {
+    "commits ahead of the application": ("read", "set_right", lambda _, commits: commits),
+    "ages by chance": ("commits", "_by_chance", lambda shows, *_: np.zeros(shows.shape[1], bool)),
+    "producers' batches": ("commits", "_in_batches", _no_partition),
+    "counted records": ("commits", "_counted", lambda _, __, asked: np.zeros(asked.size)),
+    "rare commits of a group": ("commits", "_committed_rarely", _no_partition),
+    "held up by a partition": (
+        "commits",
+        "_held_up",
+        lambda _, per_member, *__: np.zeros((per_member.steps, per_member.members), bool),
+    ),
+    "throttled partitions": (
+        "commits",
+        "_left_behind",
+        lambda looks, *_, **__: (np.zeros(looks.partitions, bool), np.zeros(looks.partitions)),
+    ),
+    "replays": ("commits", "_from_before", lambda _, per_member, *__: np.zeros(1, bool)),
+    "stands, whoever owned it": ("commits", "_stands", _no_partition),
+    "stuck partitions": ("commits", "_stuck", _no_partition),
+    "records of a commit": ("commits", "_gathered", lambda looks, _: np.zeros(looks.partitions)),
+    "silent members": ("commits", "_silent", lambda looks, *_: np.zeros(len(looks.members), bool)),
+    "foreign commits": ("commits", "_foreign", _no_partition),
+    "lag at rest": ("commits", "at_rest", lambda looks: np.zeros(looks.partitions, np.int64)),
+    "a day for rare commits": ("read", "_lengthened", lambda _, found: found),
+    "changed arrivals": ("decide", "_changed_since", lambda *_: False),
+    "wait after a change of members": ("decide", "_settles", lambda _: None),
+    "spare members who are in time": ("candidates", "_sparing", lambda *_: None),
+    "closer band": ("candidates", "_band", lambda _: None),
+    "several sets of readers": (
+        "candidates",
+        "_parts",
+        lambda inputs: [(inputs, np.ones(inputs.problem.partition_total, bool))],
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One change: a rule that is off, or a constant times a factor; neither: none."""
+
+    name: str
+    rule: str = ""
+    module: str = ""
+    factor: float = 1.0
+
+    def apply(self) -> None:
+        """Change this process."""
+        if self.rule:
+            module, function, instead = RULES[self.rule]
+            setattr(importlib.import_module(f"{judgement.__name__}.{module}"), function, instead)
+        elif self.module:
+            constant = self.name.split()[0]
+            of = importlib.import_module(f"{judgement.__name__}.{self.module}")
+            value = getattr(of, constant)
+            for other in [of, *sys.modules.values()]:
+                if getattr(other, constant, None) is value:
+                    setattr(other, constant, _scaled(value, self.factor))
+
+
+def constants() -> Iterator[tuple[str, str, Any]]:
+    """Yield module, name and value of each number at module level in the analysis."""
+    for found in pkgutil.iter_modules(judgement.__path__):
+        module = importlib.import_module(f"{judgement.__name__}.{found.name}")
+        for line in ast.parse(Path(str(module.__file__)).read_text()).body:
+            if isinstance(line, ast.AnnAssign) and isinstance(line.target, ast.Name):
+                value = getattr(module, line.target.id, None)
+                if type(value) in {int, float}:
+                    yield found.name, line.target.id, value
+
+
+def _scaled(value: float, factor: float) -> float:
+    if isinstance(value, int):
+        return max(round(value * factor), value + 1 if factor > 1 else 0)
+    return value * factor
+
+
+def variants() -> list[Variant]:
+    """Return all changes, none first."""
+    found = [Variant("nothing"), *(Variant(name, rule=name) for name in RULES)]
+    for module, name, _ in constants():
+        for factor in (1.0 + _THIRD, 1.0 - _THIRD):
+            found.append(Variant(f"{name} x {factor:.2f}", module=module, factor=factor))
+    return found
+
+
+def measure(variant: Variant, *, quick: bool) -> dict[str, Any]:
+    """Count what is wrong after a change: stories, diagnoses of random groups, goals of loops."""
+    variant.apply()
+    row: dict[str, Any] = {
+        "variant": variant.name,
+        "module": variant.module,
+        "stories": [story.name for story in (*RETOLD, *REPORTED) if mark_story(story).faults],
+    }
+    if quick:
+        return row
+    for real in (False, True):
+        marks = [
+            marked
+            for number in range(GROUPS)
+            for marked in mark_group(random_scenario(number, real=real), plans=False, seed=SEED)
+        ]
+        wrong = sum(not marked.right for marked in marks) / max(len(marks), 1)
+        row["real groups" if real else "plain groups"] = round(wrong, 4)
+    others = json.loads(LOOPS.read_text())["courses"]
+    courses = []
+    for name, scenario in SCENARIOS.items():
+        if name in _SLOW:
+            continue
+        world = ScenarioWorld.of(scenario, seed=SEED, hours=_HOURS)
+        figures = RunFigures.of(simulate(world, PLANNER, CADENCE)).as_dict()
+        of = {"scenario": name, "kind": scenario.kind, "events": scenario.events}
+        courses.append({**of, "controller": PLANNER, **figures})
+        courses += [
+            its for its in others if its["scenario"] == name and its["controller"] != PLANNER
+        ]
+    row["goals"] = [f"{goal.scenario}: {goal.what}" for goal in goals(courses) if not goal.met]
+    row["late"] = round(sum(its["late"] for its in courses if its["controller"] == PLANNER), 1)
+    return row
+
+
+def main() -> None:
+    """Measure all changes, or those whose names begin so."""
+    options = harness.parser(__doc__)
+    options.add_argument("names", nargs="*", metavar="NAME", help="beginnings of names")
+    options.add_argument("--stories", action="store_true", help="ask only the stories")
+    with harness.measuring(options, RESULTS) as bench:
+        begins = tuple(bench.options.names)
+        chosen = [each for each in variants() if each.name.startswith(begins or "")]
+        rows = []
+        with ProcessPoolExecutor(2, max_tasks_per_child=1) as pool:
+            for row in pool.map(partial(measure, quick=bench.options.stories), chosen):
+                rows.append(row)
+                print(json.dumps(row), flush=True)  # noqa: T201 - hours lie between the first and the last
+        if not begins and not bench.options.stories:
+            bench.write({"rows": rows})
+
+
+if __name__ == "__main__":
+    main()
