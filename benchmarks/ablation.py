@@ -75,7 +75,7 @@ RULES: Final[dict[str, tuple[str, str, Callable[..., Any]]]] = {
         "_left_behind",
         lambda looks, *_, **__: (np.zeros(looks.partitions, bool), np.zeros(looks.partitions)),
     ),
-    "replays": ("commits", "_from_before", lambda _, per_member, *__: np.zeros(1, bool)),
+    "replays": ("commits", "_from_before", lambda *_: np.zeros(1, bool)),
     "stands, whoever owned it": ("commits", "_stands", _no_partition),
     "stuck partitions": ("commits", "_stuck", _no_partition),
     "records of a commit": ("commits", "_gathered", lambda looks, _: np.zeros(looks.partitions)),
@@ -129,7 +129,7 @@ def constants() -> Iterator[tuple[str, str, Any]]:
                     yield found.name, line.target.id, value
 
 
-def _scaled(value: float, factor: float) -> float:
+def _scaled(value: Any, factor: float) -> Any:
     if isinstance(value, int):
         return max(round(value * factor), value + 1 if factor > 1 else 0)
     return value * factor
@@ -139,8 +139,10 @@ def variants() -> list[Variant]:
     """Return all changes, none first."""
     found = [Variant("nothing"), *(Variant(name, rule=name) for name in RULES)]
     for module, name, _ in constants():
-        for factor in (1.0 + _THIRD, 1.0 - _THIRD):
-            found.append(Variant(f"{name} x {factor:.2f}", module=module, factor=factor))
+        found += [
+            Variant(f"{name} x {factor:.2f}", module=module, factor=factor)
+            for factor in (1.0 + _THIRD, 1.0 - _THIRD)
+        ]
     return found
 
 
@@ -191,7 +193,7 @@ def main() -> None:
         with ProcessPoolExecutor(2, max_tasks_per_child=1) as pool:
             for row in pool.map(partial(measure, quick=bench.options.stories), chosen):
                 rows.append(row)
-                print(json.dumps(row), flush=True)  # noqa: T201 - hours lie between the first and the last
+                print(json.dumps(row), flush=True)
         if not begins and not bench.options.stories:
             bench.write({"rows": rows})
 

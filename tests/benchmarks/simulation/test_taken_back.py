@@ -5,16 +5,12 @@ from dataclasses import replace
 import pytest
 
 from benchmarks.misled import MISLED
-from benchmarks.simulation.catalogue import SCENARIOS
 from benchmarks.simulation.churn import MemberChange
 from benchmarks.simulation.costs import Dear, TrueCosts
 from benchmarks.simulation.loop import TakenBack
 from benchmarks.simulation.registry import PLANNER, PLANNER_REPORTS, simulate
-from benchmarks.simulation.scenario import Scenario, Spoil
+from benchmarks.simulation.scenario import Scenario
 from benchmarks.simulation.world import ScenarioWorld
-from fairlead.domain.hindsight import IN_A_ROW
-from fairlead.domain.judgement.diagnosis import LOOKS_NEEDED
-from fairlead.domain.judgement.rules import Rules
 from fairlead.simulation.loop import Handover
 from tests.lengths import form
 

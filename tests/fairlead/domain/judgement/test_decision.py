@@ -5,13 +5,10 @@ import json
 import numpy as np
 import pytest
 
-from assignors.problem import Member, Problem
-from fairlead.domain.judgement.decide import judge
 from fairlead.domain.judgement.lines import answer_question
-from fairlead.domain.judgement.question import Question
 from tests.cost import costs_at_most
 from tests.fairlead.domain.judgement.outside import START, Group, Loop, steady, written, zipf
-from tests.fairlead.domain.judgement.questions import behind, halves, looks_at, question, skewed
+from tests.fairlead.domain.judgement.questions import behind, halves, question, skewed
 
 SPEEDS = steady(np.full(10, 100.0))
 
