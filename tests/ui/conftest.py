@@ -9,11 +9,12 @@ from typing import Any
 
 import psycopg
 import pytest
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
 
 from assets.partitions import COHORT
+from fairlead.followers.confluent.topics import cause_of
 from fairlead.sandbox import Services
 from fairlead.settings import KafkaSettings
 from fairlead.store.migrate import upgrade
@@ -272,8 +273,23 @@ def consumed(services: Services, group: str, topic: str, *, partitions: int) -> 
     """Let a group have read the beginning of each partition."""
     consumer = Consumer({"bootstrap.servers": services.bootstrap_servers, "group.id": group})
     offsets = [TopicPartition(topic, number, CONSUMED) for number in range(partitions)]
-    consumer.commit(offsets=offsets, asynchronous=False)
+    eventually(lambda: committed(consumer, offsets), "offsets are committed")
     consumer.close()
+
+
+def committed(consumer: Consumer, offsets: list[TopicPartition]) -> bool:
+    """Commit offsets unless the group's coordinator is not ready yet; say whether it was."""
+    try:
+        consumer.commit(offsets=offsets, asynchronous=False)
+    except KafkaException as error:
+        if cause_of(error).code() not in (
+            KafkaError.NOT_COORDINATOR,
+            KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+            KafkaError.COORDINATOR_NOT_AVAILABLE,
+        ):
+            raise
+        return False
+    return True
 
 
 def leave_behind(services: Services, group: str, topic: str) -> None:

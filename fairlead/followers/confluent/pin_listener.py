@@ -19,8 +19,10 @@ from fairlead.wire.pins import Announcement, Mark, Pin, Record
 
 log = logging.getLogger(__name__)
 
-#: What one request to the cluster may take of a caller's time.
+#: Seconds. Longest time of a request to the cluster, which a caller waits for.
 REQUEST_S: Final = 0.5
+#: A cluster that does not answer in time gets twice as long at each attempt, up to this factor.
+MOST_PATIENT: Final = 8
 _RETRY_S: Final = 1.0
 #: How often to write a mark to a log that has not been shown to work: ever more seldom.
 _MARK_S: Final = 1.0
@@ -78,13 +80,13 @@ class PinTopic(Protocol):
     def name(self) -> str:
         """The topic's name."""
 
-    def open(self) -> Log:
+    def open(self, timeout_s: float) -> Log:
         """Stand at the end of the group's part of it."""
 
-    def check(self) -> None:
+    def check(self, timeout_s: float) -> None:
         """Raise a ConfigurationError where it is compacted."""
 
-    def create(self) -> None:
+    def create(self, timeout_s: float) -> None:
         """Create it unless it exists; raise a ConfigurationError where that is not allowed."""
 
 
@@ -109,23 +111,23 @@ class KafkaPinTopic:
     name: str
     secrets: tuple[bytes, ...] = ()
 
-    def open(self) -> PinLog:
+    def open(self, timeout_s: float) -> PinLog:
         """Stand at the end of the group's part of it."""
         return PinLog.open(
-            self.group, self.connection, self.name, timeout_s=REQUEST_S, secrets=self.secrets
+            self.group, self.connection, self.name, timeout_s=timeout_s, secrets=self.secrets
         )
 
-    def check(self) -> None:
+    def check(self, timeout_s: float) -> None:
         """Raise a ConfigurationError where it is compacted."""
-        check_pin_topic(self.connection, self.name, timeout_s=REQUEST_S)
+        check_pin_topic(self.connection, self.name, timeout_s=timeout_s)
 
-    def create(self) -> None:
+    def create(self, timeout_s: float) -> None:
         """Create it unless it exists; raise a ConfigurationError where that is not allowed."""
-        create_pin_topic(self.connection, self.name, timeout_s=2 * REQUEST_S)
+        create_pin_topic(self.connection, self.name, timeout_s=2 * timeout_s)
 
 
 class PinListener:
-    """Opens the log, and the topic where it is missing; tries once a second at most.
+    """Opens the log, and the topic where it is missing; tries again after a second, or longer.
 
     Parameters
     ----------
@@ -152,6 +154,7 @@ class PinListener:
         self._marked_at = self._mark_at = self._look_at = self._looked_at = 0.0
         self._strangers = False
         self._mark_s = _MARK_S
+        self._patience = 1
 
     @property
     def log(self) -> Log | None:
@@ -171,7 +174,7 @@ class PinListener:
     def open(self) -> bool:
         """Open the log at its end unless it works; whether it works now.
 
-        Takes `REQUEST_S` a request at most.
+        A request takes at most `REQUEST_S`, and longer after attempts that failed.
 
         Raises
         ------
@@ -182,8 +185,8 @@ class PinListener:
             return True
         self.close()
         if self._now() >= self._retry_at:
-            self._retry_at = self._now() + _RETRY_S
             self._open()
+            self._retry_at = self._now() + self._patience * _RETRY_S
         return self._log is not None
 
     def close(self) -> None:
@@ -203,6 +206,7 @@ class PinListener:
     def give_up(self, why: str) -> None:
         """Let go of connections that do not work; the next are new ones."""
         self.doubt(why)
+        self._patience = min(2 * self._patience, MOST_PATIENT)
         if self._log is not None:
             self._log.broken = why
         self.close()
@@ -221,7 +225,7 @@ class PinListener:
         if pins is None or not self.works:
             return []
         now = self._now()
-        if self._mark is not None and now >= self._marked_at + _BACK_S:
+        if self._mark is not None and now >= self._marked_at + self._patience * _BACK_S:
             self.give_up("what was written to it is not read again")
             return []
         if not self._shown and now >= self._mark_at:
@@ -244,7 +248,7 @@ class PinListener:
     def _heed(self, mark: Mark) -> None:
         if mark.name == self._mark:
             self._shown, self._mark, self.problem = True, None, None
-            self._mark_s = _MARK_S
+            self._mark_s, self._patience = _MARK_S, 1
         elif mark.name == _LOOK:
             self._look_at = min(self._look_at, self._looked_at + _RETRY_S)
 
@@ -257,23 +261,26 @@ class PinListener:
             pins.append(Mark(_LOOK, pins.identity))
 
     def _open(self) -> None:
+        request_s = self._patience * REQUEST_S
         try:
             if not self._checked:
-                self._topic.check()
+                self._topic.check(request_s)
                 self._checked = True
             self._shown, self._mark, self._strangers = False, None, False
             self._mark_at, self._mark_s = self._now(), _MARK_S
             self._look_at = self._now() + self._rng.uniform(_LOOK_S / 2, _LOOK_S)
-            self._log = self._topic.open()
+            self._log = self._topic.open(request_s)
         except KafkaException as error:
             cause = cause_of(error)
             self._complain(cause.str())
             if cause.code() in _MISSING:
                 self._create_topic()
+            else:
+                self._patience = min(2 * self._patience, MOST_PATIENT)
 
     def _create_topic(self) -> None:
         try:
-            self._topic.create()
+            self._topic.create(self._patience * REQUEST_S)
         except KafkaException as error:
             self._complain(cause_of(error).str())
 

@@ -68,14 +68,15 @@ class MemoryTopic:
     def __init__(self, log: MemoryLog) -> None:
         self._log = log
 
-    def open(self) -> MemoryLog:
+    def open(self, timeout_s: float) -> MemoryLog:
         """Return the log."""
+        del timeout_s
         return self._log
 
-    def check(self) -> None:
+    def check(self, timeout_s: float) -> None:
         """Find nothing wrong."""
 
-    def create(self) -> None:
+    def create(self, timeout_s: float) -> None:
         """Do nothing."""
 
 

@@ -227,16 +227,18 @@ class SimulatedPinTopic:
     def __init__(self, topic: Topic) -> None:
         self._topic = topic
 
-    def open(self) -> SimulatedPinLog:
+    def open(self, timeout_s: float) -> SimulatedPinLog:
         """Stand at the end of the group's part of it."""
+        del timeout_s
         self._topic.answer()
         return SimulatedPinLog(self._topic)
 
-    def check(self) -> None:
+    def check(self, timeout_s: float) -> None:
         """Find nothing wrong."""
 
-    def create(self) -> None:
+    def create(self, timeout_s: float) -> None:
         """Create it."""
+        del timeout_s
         if self._topic.reachable:
             self._topic.create()
 
