@@ -20,7 +20,7 @@ from fairlead.domain.judgement.decide import Judgement, judge
 from fairlead.domain.judgement.looks import Looks
 from fairlead.domain.judgement.question import Question
 from fairlead.domain.judgement.racks import cost_per_day
-from fairlead.domain.judgement.read import Reading, read_together
+from fairlead.domain.judgement.read import Observations, read_together
 from fairlead.domain.looks.lag import LEAST, LOOKED_BACK, partition_statuses
 from fairlead.domain.looks.questions import (
     Group,
@@ -94,12 +94,12 @@ def _together(
 ) -> Iterator[tuple[Group, PlanningOptions, Question | Exception]]:
     questions = [question for _, _, question in asked if isinstance(question, Question)]
     # One group's data must not fail the others: each is read again, and fails, alone.
-    readings: Iterator[Reading | None] = repeat(None)
+    observed: Iterator[Observations | None] = repeat(None)
     with suppress(Exception):
-        readings = iter(read_together([question.looks for question in questions]))
+        observed = iter(read_together([question.looks for question in questions]))
     for group, planning, question in asked:
         if isinstance(question, Question):
-            yield group, planning, replace(question, reading=next(readings))
+            yield group, planning, replace(question, observations=next(observed))
         else:
             yield group, planning, question
 

@@ -367,7 +367,10 @@ def _speeds(members: Sequence[str], recent: Looks, commits: Commits, analysis: A
 
     A member that was not at its limit can do what it has done at its limit since, if that is more.
     """
-    then, now = shown(recent, commits), shown(analysis.reading.recent, analysis.estimates.commits)
+    then, now = (
+        shown(recent, commits),
+        shown(analysis.observations.recent, analysis.estimates.commits),
+    )
     speeds = np.zeros(len(members))
     for member, name in enumerate(members):
         known, newer = then.get(name), now.get(name)

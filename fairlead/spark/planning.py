@@ -155,5 +155,5 @@ def _groups(path: str, snapshot_id: str, task: int) -> Iterator[Group]:
         samples |= samples_until(path, snapshot_id, looked_back(remembered=remembered), groups)
     for row in rows:
         known = capacities_of(row["capacities"] or ())
-        costs = json.loads(row["costs"])
+        costs = json.loads(row["costs"] or "{}")
         yield Group(samples[row["group"]], known, row["changes"] or (), costs)

@@ -13,7 +13,7 @@ from fairlead.domain.judgement.forecast import Forecast, Outlook, expect
 from fairlead.domain.judgement.looks import Mask
 from fairlead.domain.judgement.question import Question
 from fairlead.domain.judgement.racks import RackTraffic
-from fairlead.domain.judgement.read import Reading, read
+from fairlead.domain.judgement.read import Observations, read
 from fairlead.domain.judgement.rules import Rules
 from fairlead.domain.judgement.sizing import Size, size
 from fairlead.domain.judgement.weighing import CandidateInputs
@@ -25,7 +25,7 @@ class Analysis:
 
     Parameters
     ----------
-    question, reading, estimates, outlook
+    question, observations, estimates, outlook
         What was asked, and the results of the steps.
     kept
         Forecast of the group with its present owners.
@@ -43,7 +43,7 @@ class Analysis:
     """
 
     question: Question
-    reading: Reading
+    observations: Observations
     estimates: Estimates
     outlook: Outlook
     kept: Forecast
@@ -72,18 +72,18 @@ class Analysis:
 def analyse(question: Question) -> Analysis:
     """Read, estimate, forecast and diagnose."""
     problem, rules = question.problem, question.rules
-    reading = read(question.looks, question.reports, question.reading)
-    estimates = estimate(question, reading)
-    outlook = expect(question, reading, estimates)
+    observations = read(question.looks, question.reports, question.observations)
+    estimates = estimate(question, observations)
+    outlook = expect(question, observations, estimates)
     kept = outlook.told(problem.owner, rules.horizon_s)
     late = outlook.sure_lateness(problem.owner, rules.horizon_s) > rules.objective_s
-    diagnosis = diagnose(Basis(question, reading, estimates, outlook, late))
+    diagnosis = diagnose(Basis(question, observations, estimates, outlook, late))
     traffic = None
     if rules.racks:
         traffic = RackTraffic.of(problem, estimates.rates.per_s, question.record_bytes)
     return Analysis(
         question=question,
-        reading=reading,
+        observations=observations,
         estimates=estimates,
         outlook=outlook,
         kept=kept,

@@ -70,8 +70,8 @@ class Costs:
     @classmethod
     def usual(cls, partitions: int) -> "Costs":
         """Return the costs of partitions of which nothing is known."""
-        one = np.ones(partitions)
-        return cls(one, one, np.full(partitions, np.inf), np.zeros(partitions))
+        usual = np.ones(partitions)
+        return cls(usual, usual, np.full(partitions, np.inf), np.zeros(partitions))
 
     @classmethod
     def of(cls, estimate: Float64, deviation: Float64, at: Float64) -> "Costs":

@@ -220,7 +220,7 @@ def _judgement(
         outlook=analysis.outlook,
         size=analysis.size,
         traffic=analysis.inputs.traffic,
-        work=analysis.reading.work,
+        work=analysis.observations.work,
     )
 
 
@@ -259,7 +259,7 @@ def _waits(analysis: Analysis) -> str | None:
         max(changed_at + doubled_s(FIRST_REST_S, len(plans) - gone - AT_ONCE + 1), since)
         for gone, since in enumerate([changed_at, *(at + LATELY_S for at in plans)])
     )
-    since = int((analysis.reading.recent.at > changed_at + rules.pause_s).sum())
+    since = int((analysis.observations.recent.at > changed_at + rules.pause_s).sum())
     shows_at = changed_at + rules.pause_s + _commits_s(analysis)
     seen = since >= LOOKS_NEEDED and now >= max(rests_until, shows_at)
     if seen or _changed_since(analysis, changed_at):
@@ -315,7 +315,7 @@ def _changed_since(analysis: Analysis, changed_at: float) -> bool:
     problem, rules = analysis.problem, analysis.rules
     late = analysis.outlook.lateness(problem.owner, rules.horizon_s) > rules.objective_s
     theirs = (problem.owner >= 0) & late[problem.owner]
-    rates, looks = analysis.estimates.rates, analysis.reading.recent
+    rates, looks = analysis.estimates.rates, analysis.observations.recent
     changed = theirs & (rates.seconds <= looks.now - changed_at)
     changed &= rates.seconds < looks.now - looks.at[0]
     count = late.size
@@ -331,7 +331,7 @@ def _settles(analysis: Analysis) -> str | None:
     says nothing of who is there. Nor does it matter who owns little, and nothing that is late: in a
     large group somebody comes or goes all the time.
     """
-    looks, changed_at = analysis.reading.recent, analysis.question.changed_at
+    looks, changed_at = analysis.observations.recent, analysis.question.changed_at
     members = len(analysis.problem.members)
     for back in range(2, min(LOOKS_NEEDED, len(looks)) + 1):
         before = looks.owner[-back]

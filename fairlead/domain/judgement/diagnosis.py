@@ -35,7 +35,7 @@ from fairlead.domain.judgement.estimate import Estimates
 from fairlead.domain.judgement.forecast import Outlook
 from fairlead.domain.judgement.looks import Float64, Int32, Looks, Mask, median
 from fairlead.domain.judgement.question import Question
-from fairlead.domain.judgement.read import Reading
+from fairlead.domain.judgement.read import Observations
 from fairlead.domain.judgement.rules import Rules
 from fairlead.domain.judgement.sizing import fastest_readers, partitions_wanted, surely_too_much
 from fairlead.domain.judgement.work_words import work_sentences
@@ -76,7 +76,7 @@ class Basis:
     """What a diagnosis rests on; `late` as in `Analysis`."""
 
     question: Question
-    reading: Reading
+    observations: Observations
     estimates: Estimates
     outlook: Outlook
     late: Mask
@@ -99,7 +99,7 @@ class Basis:
     @property
     def looks(self) -> Looks:
         """Samples of the last hour."""
-        return self.reading.recent
+        return self.observations.recent
 
     @property
     def commits(self) -> Commits:
@@ -123,7 +123,7 @@ class Basis:
 
 def diagnose(found: Basis) -> Diagnosis:
     """Say what is the matter with a group."""
-    diagnosis, work = _diagnose(found), found.reading.work
+    diagnosis, work = _diagnose(found), found.observations.work
     sentences = [f"{diagnosis.evidence}{_transactions(found)}"]
     losses_s = found.outlook.losses_s(found.owner)
     sentences += _aside(found)

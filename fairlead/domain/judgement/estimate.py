@@ -25,7 +25,7 @@ from fairlead.domain.judgement.inferred_costs import inferred_costs
 from fairlead.domain.judgement.looks import Float64, Mask
 from fairlead.domain.judgement.peers import Peers
 from fairlead.domain.judgement.question import Question
-from fairlead.domain.judgement.read import Reading
+from fairlead.domain.judgement.read import Observations
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,23 +72,26 @@ class Estimates:
         return self.rates.per_s * self.costs.value
 
 
-def estimate(question: Question, reading: Reading) -> Estimates:
+def estimate(question: Question, observations: Observations) -> Estimates:
     """Estimate rates, costs, speeds and backlogs."""
     problem = question.problem
     unread = ~problem.assignable & problem.assignable.any()
-    rates = _rates(question, reading, unread)
-    commits = reading.commits
-    looks, before = reading.recent, Costs.of_rows(question.costs, problem, reading.looks.now)
+    rates = _rates(question, observations, unread)
+    commits = observations.commits
+    looks, before = (
+        observations.recent,
+        Costs.of_rows(question.costs, problem, observations.looks.now),
+    )
     before = before.remembered(looks.now)
-    if reading.work is None:
+    if observations.work is None:
         costs = inferred_costs(looks, commits, problem.topic_of, rates.per_s, before)
     else:
-        since, work = float(looks.at[0]), reading.work
+        since, work = float(looks.at[0]), observations.work
         costs = reported_costs(
             work, problem.topic_of, rates.per_s, before, since=since, now=looks.now
         )
     if not costs.equal:
-        commits = commits.in_work(reading.recent, costs.value)
+        commits = commits.in_work(observations.recent, costs.value)
     silent = commits.silent[: len(problem.members)]
     # -1, nobody, is the last.
     held = commits.stuck | commits.crawling | np.append(silent, False)[problem.owner]
@@ -99,7 +102,7 @@ def estimate(question: Question, reading: Reading) -> Estimates:
         name: replace(capacity, records_per_s=capacity.records_per_s * mine.get(name, 1.0))
         for name, capacity in question.capacities.items()
     }
-    capacities = _capacities(reading, commits, costs, remember)
+    capacities = _capacities(observations, commits, costs, remember)
     return Estimates(
         rates=rates,
         costs=costs,
@@ -110,7 +113,7 @@ def estimate(question: Question, reading: Reading) -> Estimates:
         },
         speeds=_speeds(
             question,
-            {**capacities, **_replaying(reading, commits)},
+            {**capacities, **_replaying(observations, commits)},
             commits,
             rates.per_s * costs.value,
             peers,
@@ -122,14 +125,14 @@ def estimate(question: Question, reading: Reading) -> Estimates:
     )
 
 
-def _rates(question: Question, reading: Reading, unread: Mask) -> Rates:
+def _rates(question: Question, observations: Observations, unread: Mask) -> Rates:
     """Return arrivals; a partition without samples gets the mean of its topic's others.
 
     Topics that nobody reads do not count, unless nothing is read at all.
     """
-    found, topic_of = reading.rates, question.problem.topic_of
-    if reading.work is not None:
-        found = with_common_change(found, reading.recent, topic_of)
+    found, topic_of = observations.rates, question.problem.topic_of
+    if observations.work is not None:
+        found = with_common_change(found, observations.recent, topic_of)
     per_s = np.where(unread, 0.0, found.per_s)
     if found.known.any() and not found.known.all():
         topics, known = len(question.problem.topics), found.known
@@ -153,17 +156,17 @@ def _cost_by_member(question: Question, rates: Rates, costs: Costs) -> dict[str,
 
 
 def _capacities(
-    reading: Reading, commits: Commits, costs: Costs, before: Mapping[str, Capacity]
+    observations: Observations, commits: Commits, costs: Costs, before: Mapping[str, Capacity]
 ) -> dict[str, Capacity]:
     """Return what is known of members' capacities now, in usual records a second."""
-    found, looks = shown(reading.recent, commits), reading.looks
-    if reading.work is not None:
-        per_s = reading.work.speeds(costs.value)
+    found, looks = shown(observations.recent, commits), observations.looks
+    if observations.work is not None:
+        per_s = observations.work.speeds(costs.value)
         found |= {
             looks.members[place]: Capacity(float(per_s[place]), measured=True, at=looks.now)
             for place in np.flatnonzero(np.isfinite(per_s)).tolist()
         }
-    if len(looks) > len(reading.recent) + STEPS and not before:
+    if len(looks) > len(observations.recent) + STEPS and not before:
         # Nothing is remembered: what was seen before the last hour is all there is.
         earlier = shown(looks, read_commits(looks).in_work(looks, costs.value))
         found = remembered(earlier, found, looks.now)
@@ -193,11 +196,11 @@ def _speeds(
     )
 
 
-def _replaying(reading: Reading, commits: Commits) -> dict[str, Capacity]:
+def _replaying(observations: Observations, commits: Commits) -> dict[str, Capacity]:
     """Return the speeds of members that replay old records now; they are not remembered."""
     now = np.flatnonzero(commits.replayed[-1:].any(axis=0))
     if not now.size:
         return {}
-    found = shown(reading.recent, replace(commits, replayed=np.zeros_like(commits.replayed)))
-    names = [reading.looks.members[member] for member in now.tolist()]
+    found = shown(observations.recent, replace(commits, replayed=np.zeros_like(commits.replayed)))
+    names = [observations.looks.members[member] for member in now.tolist()]
     return {name: found[name] for name in names if name in found}

@@ -17,7 +17,7 @@ from fairlead.domain.judgement.estimate import Estimates
 from fairlead.domain.judgement.log_retention import Retention, retention_of
 from fairlead.domain.judgement.looks import Float64, Int32, Mask
 from fairlead.domain.judgement.question import Question
-from fairlead.domain.judgement.read import Reading
+from fairlead.domain.judgement.read import Observations
 
 #: Arrivals may be this many standard deviations fewer than they are estimated.
 CHANCE: Final = 2.0
@@ -287,7 +287,7 @@ class Outlook:
         return late_s * partitions
 
 
-def expect(question: Question, reading: Reading, estimates: Estimates) -> Outlook:
+def expect(question: Question, observations: Observations, estimates: Estimates) -> Outlook:
     """Return what is expected of a group, in usual records."""
     costs, held, commits = estimates.costs.value, estimates.held, estimates.commits
     # A throttled partition takes of its owner what is read of it, and no more.
@@ -296,11 +296,11 @@ def expect(question: Question, reading: Reading, estimates: Estimates) -> Outloo
         arrivals=arrivals * costs,
         deviation=estimates.rates.deviation * costs,
         backlog=estimates.backlog * costs,
-        late_s=reading.looks.time_lag(estimates.backlog, estimates.rates.per_s),
+        late_s=observations.looks.time_lag(estimates.backlog, estimates.rates.per_s),
         capacities=estimates.speeds.per_s,
         costs=None if estimates.costs.equal else costs,
         unread=held if held.any() else None,
-        retention=retention_of(reading.looks, estimates.rates.per_s),
+        retention=retention_of(observations.looks, estimates.rates.per_s),
         objective_s=question.rules.objective_s,
     )
 

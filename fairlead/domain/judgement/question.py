@@ -9,7 +9,7 @@ from assignors.problem import Problem
 from fairlead.domain.judgement.capacities import Capacity
 from fairlead.domain.judgement.costs import CostRows
 from fairlead.domain.judgement.looks import Float64, Looks
-from fairlead.domain.judgement.read import Reading
+from fairlead.domain.judgement.read import Observations
 from fairlead.domain.judgement.reported_work import ReportSeries
 from fairlead.domain.judgement.rules import Rules
 
@@ -42,7 +42,7 @@ class Question:
         Average bytes of a record, float64 of shape (P,); NaN, or None: unknown.
     reports
         Reports of work in `looks`; None: there are none.
-    reading
+    observations
         What `read_together` returned for `looks`; None: they are read when the question is asked.
     """
 
@@ -56,13 +56,13 @@ class Question:
     eager: bool = False
     record_bytes: Float64 | None = None
     reports: ReportSeries | None = None
-    reading: Reading | None = None
+    observations: Observations | None = None
 
     def with_looks(self, looks: Looks) -> "Question":
         """Return the question with only some of its samples, and their reports."""
         rows = np.searchsorted(self.looks.at, looks.at)
         reports = None if self.reports is None else self.reports.of(rows)
-        return replace(self, looks=looks, reports=reports, reading=None)
+        return replace(self, looks=looks, reports=reports, observations=None)
 
     @property
     def changed_at(self) -> float | None:

@@ -29,7 +29,7 @@ _AT_ONCE: Final = 2_000
 
 
 @dataclass(frozen=True, eq=False)
-class Reading:
+class Observations:
     """What the samples of a group show.
 
     Parameters
@@ -51,9 +51,11 @@ class Reading:
     work: MeasuredWork | None = None
 
 
-def read(looks: Looks, reports: ReportSeries | None, reading: Reading | None = None) -> Reading:
-    """Read the samples of one group; `reading`: what `read_together` returned for them."""
-    found = reading or read_together([looks])[0]
+def read(
+    looks: Looks, reports: ReportSeries | None, observations: Observations | None = None
+) -> Observations:
+    """Read the samples of one group; `observations`: what `read_together` returned for them."""
+    found = observations or read_together([looks])[0]
     work = None
     if reports is not None and len(looks) > 1:
         recent = looks.last(HISTORY_S, LEAST_LOOKS)
@@ -61,14 +63,14 @@ def read(looks: Looks, reports: ReportSeries | None, reading: Reading | None = N
     return replace(found, commits=set_right(found.recent, found.commits), work=work)
 
 
-def read_together(groups: Sequence[Looks]) -> list[Reading]:
+def read_together(groups: Sequence[Looks]) -> list[Observations]:
     """Read arrivals and commits of groups; those with samples at the same times side by side.
 
     Examples
     --------
     >>> at, owner = np.arange(0.0, 600.0, 60.0), np.zeros((10, 1), np.int32)
     >>> groups = [Looks(at, *(3 * [n * at.astype(int)[:, None]]), ("a",), owner) for n in (1, 2)]
-    >>> [reading.rates.per_s.tolist() for reading in read_together(groups)]
+    >>> [observations.rates.per_s.tolist() for observations in read_together(groups)]
     [[1.0], [2.0]]
     """
     whole = [looks.bridged().spaced() for looks in groups]
@@ -79,7 +81,7 @@ def read_together(groups: Sequence[Looks]) -> list[Reading]:
         if sum(recent[chosen].partitions for chosen in portions[-1]) >= _AT_ONCE:
             portions.append([])
         portions[-1].append(place)
-    found: dict[int, Reading] = {}
+    found: dict[int, Observations] = {}
     for portion in (part for portions in together.values() for part in portions):
         found |= zip(
             portion, _beside([(whole[chosen], recent[chosen]) for chosen in portion]), strict=True
@@ -87,7 +89,7 @@ def read_together(groups: Sequence[Looks]) -> list[Reading]:
     return [found[place] for place in range(len(groups))]
 
 
-def _beside(groups: Sequence[tuple[Looks, Looks]]) -> list[Reading]:
+def _beside(groups: Sequence[tuple[Looks, Looks]]) -> list[Observations]:
     """Read groups whose recent samples are at the same times."""
     everything = Looks.beside([recent for _, recent in groups])
     counts = [max(len(recent.members), 1) for _, recent in groups]
@@ -101,7 +103,7 @@ def _beside(groups: Sequence[tuple[Looks, Looks]]) -> list[Reading]:
     return [
         _lengthened(
             looks,
-            Reading(
+            Observations(
                 looks,
                 everything.part(recent, mine := slice(*of)),
                 rates.of(mine),
@@ -112,8 +114,8 @@ def _beside(groups: Sequence[tuple[Looks, Looks]]) -> list[Reading]:
     ]
 
 
-def _lengthened(looks: Looks, found: Reading) -> Reading:
-    """Return a reading of all samples, if the last hour has too few commits of some member."""
+def _lengthened(looks: Looks, found: Observations) -> Observations:
+    """Return observations of all samples if the last hour has too few commits of some member."""
     few = found.commits.marked.sum(axis=0) <= INTERVALS
     waits = ~np.isfinite(found.commits.interval_s)
     if len(looks) == len(found.recent) or not (few & (found.commits.late | waits)).any():
