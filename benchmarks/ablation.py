@@ -60,22 +60,14 @@ def _no_partition(looks: Any, *_: Any, **__: Any) -> Any:
 
 #: Rules by name: module, function, and the function that takes its place.
 RULES: Final[dict[str, tuple[str, str, Callable[..., Any]]]] = {
-    "commits ahead of the application": ("read", "set_right", lambda _, commits: commits),
     "ages by chance": ("commits", "_by_chance", lambda shows, *_: np.zeros(shows.shape[1], bool)),
     "producers' batches": ("commits", "_in_batches", _no_partition),
     "counted records": ("commits", "_counted", lambda _, __, asked: np.zeros(asked.size)),
-    "rare commits of a group": ("commits", "_committed_rarely", _no_partition),
-    "held up by a partition": (
-        "commits",
-        "_held_up",
-        lambda _, per_member, *__: np.zeros((per_member.steps, per_member.members), bool),
-    ),
     "throttled partitions": (
         "commits",
         "_left_behind",
         lambda looks, *_, **__: (np.zeros(looks.partitions, bool), np.zeros(looks.partitions)),
     ),
-    "replays": ("commits", "_from_before", lambda *_: np.zeros(1, bool)),
     "stands, whoever owned it": ("commits", "_stands", _no_partition),
     "stuck partitions": ("commits", "_stuck", _no_partition),
     "records of a commit": ("commits", "_gathered", lambda looks, _: np.zeros(looks.partitions)),

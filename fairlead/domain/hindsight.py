@@ -244,7 +244,7 @@ class _Replay:
         """Replay what came; None: nobody knows how fast somebody was."""
         costs, members = analysis.estimates.costs.value, analysis.problem.members
         recent = before.last(HISTORY_S, LEAST_LOOKS)
-        commits = read_commits(recent, before.end[0]).in_work(recent, costs)
+        commits = read_commits(recent).in_work(recent, costs)
         speeds = _speeds(members, recent, commits, analysis)
         free = ~(analysis.estimates.held | commits.stuck | commits.crawling)
         theirs = np.bincount(old[free], since.arrived[:, free].sum(axis=0), len(members)) > 0

@@ -102,8 +102,7 @@ class Speeds:
 def shown(looks: Looks, commits: Commits) -> dict[str, Capacity]:
     """Return what members showed in these looks: member name to capacity or lower bound.
 
-    Members that consumed nothing, or have not been seen for long enough, are missing. What they
-    replayed counts for nothing.
+    Members that consumed nothing, or have not been seen for long enough, are missing.
 
     Notes
     -----
@@ -111,10 +110,6 @@ def shown(looks: Looks, commits: Commits) -> dict[str, Capacity]:
     moment, an operator who sets an offset makes it jump.
     """
     found: dict[str, Capacity] = {}
-    if commits.replayed.any():
-        counted = ~commits.replayed
-        consumed = np.where(counted, commits.consumed, 0.0)
-        commits = replace(commits, consumed=consumed, busy=commits.busy & counted)
     prompt = ~commits.late
     steps = np.ceil(INTERVALS * commits.held_back_s / max(looks.step, 1e-9))
     needed = np.clip(steps, STEPS, max(len(looks) - 1, STEPS)).astype(np.intp)

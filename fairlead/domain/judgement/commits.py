@@ -10,7 +10,6 @@ latter is depends on how the application commits:
   last commit. How old that is at most shows on the members that are at rest.
 - Where commits come less often than looks, only the look right behind a commit is worth
   anything: what arrived before the look ahead of it and was not committed is a backlog for certain.
-  Where a whole group commits so, what a commit brings counts as read evenly since the last commit.
 - Where an application counts records before it commits them, all that its commits bring has a
   common divisor: less than that waits for the next commit.
 - Where producers send a batch less often than looks are taken, a lag may have come just now: what
@@ -88,19 +87,13 @@ _BATCHES: Final = 2
 _BATCH_SHARE: Final = 0.1
 #: A batch is at least this share of what a step brings on average: a rate near zero brings less.
 _BATCH: Final = 0.9
-#: A log that was compacted may be replayed so many times faster than it fills, and then some.
-REPLAY: Final = 3.0
 #: Late commits whoever misses more than this share of the steps that should end in a commit, and
 #: not once only, as in a pause.
 LATE: Final = 0.1
 _ONCE: Final = 1
-#: No more records are counted as read: arithmetic ends beyond it.
-_LARGEST: Final = 2.0**62
-#: A member commits rarely where it does so for more than this share of its partitions.
-_MOSTLY: Final = 0.5
 #: Of `Commits`, what is told of partitions; all else is told of members.
 _OF_PARTITIONS: Final = frozenset(
-    ("taken", "evenly", "foreign", "stuck", "begun", "crawling", "read", "backlog", "waiting_s")
+    ("taken", "foreign", "stuck", "begun", "crawling", "read", "backlog", "waiting_s")
 )
 
 
@@ -112,9 +105,6 @@ class Commits:
     ----------
     taken
         Records of each partition that count as consumed in each step, int64 of shape (S, P).
-    evenly
-        Partitions that are committed rarely, as their group is: what a commit of theirs brings
-        counts as consumed evenly since the commit before; bool of shape (P,).
     consumed
         Records a member consumed in each step by its commits, float64 of shape (S, M). What it
         committed of partitions that changed hands in the step, of stuck ones, and what it read
@@ -130,10 +120,6 @@ class Commits:
     steady
         Whether a member owned the same partitions, some, at both ends, and the logs of all of them
         were seen; bool of shape (S, M).
-    replayed
-        Whether most of what a member consumed in a step was there before the oldest look, and it
-        was `REPLAY` times as much as came: where a log was compacted, offsets say nothing of
-        records, and nothing of how fast somebody reads; bool of shape (S, M).
     interval_s
         A member's usual time between commits, float64 of shape (M,): a step at least; infinite
         for one that had something to commit and never did.
@@ -166,19 +152,14 @@ class Commits:
         For how long a partition has had something to commit and no commit, float64 of shape (P,).
     explained_s
         How old a lag each member's commits explain, in seconds, float64 of shape (M,).
-    held_up
-        Steps in which a member was not at its limit, whatever waited: a partition held it up; bool
-        of shape (S, M).
     """
 
     taken: Int64
-    evenly: Mask
     consumed: Float64
     marked: Mask
     busy: Mask
     throughout: Mask
     steady: Mask
-    replayed: Mask
     interval_s: Float64
     held_back_s: Float64
     late: Mask
@@ -191,7 +172,6 @@ class Commits:
     backlog: Float64
     waiting_s: Float64
     explained_s: Float64
-    held_up: Mask
 
     def in_work(self, looks: Looks, costs: Float64) -> "Commits":
         """Return the same with records counted as what they take, float64 of shape (P,)."""
@@ -214,7 +194,6 @@ class Commits:
 
 def read_commits(
     looks: Looks,
-    before: Int64 | None = None,
     *,
     team_of: Places | None = None,
     brought: Float64 | None = None,
@@ -225,9 +204,6 @@ def read_commits(
     ----------
     looks
         Of the last hour, or so; two at least for anything to be said.
-    before
-        Where the logs ended at the oldest look of all, int64 of shape (P,); None: at these looks'
-        first.
     team_of
         Number of each member's group, ascending, shape (M,); None: there is one group.
     brought
@@ -300,13 +276,9 @@ def read_commits(
     crawling &= ~stuck & ~_any_owned(looks, stuck)[np.maximum(looks.owner[-1], 0)]
     free = moved & ~stuck & ~crawling
     proven = np.maximum(looks.readable_end[:-1] - looks.position[1:] - rest, 0)
-    evenly = _committed_rarely(looks, moved, proven, rarely, team_of)
-    taken = _read(looks, free, held, evenly)
+    taken: Int64 = np.where(free, advance, 0)
     consumed = per_member.sum(taken)
     arrived = per_member.sum(np.where(free, looks.arrived, 0))
-    replayed = consumed > REPLAY * arrived
-    if replayed.any():
-        replayed &= _from_before(looks, per_member, free, before)
     explained_s = _ages(looks, arrived, per_member.sum(free * looks.lag[1:]), unpunctual, team_of)
     throughout = per_member.any(_left_by_commits(free, proven, advance, rarely))
     explained = arrived / looks.seconds[:, None] * explained_s
@@ -318,18 +290,16 @@ def read_commits(
     by_commits = unpunctual | ((counted > 0) & (waits[-1:].sum(axis=0) <= counted))
     most = np.where(
         in_batches | np.append(by_commits, False)[looks.owner[-1]],  # -1 is nobody
-        _left_by_last(looks, free, proven, evenly, brought),
+        _left_by_last(looks, free, proven, brought),
         np.inf,
     )
     return Commits(
         taken=taken,
-        evenly=evenly,
         consumed=consumed,
         marked=per_member.any(free),
         busy=busy,
         throughout=busy & throughout,
         steady=steady,
-        replayed=replayed,
         interval_s=interval_s,
         held_back_s=_held_back(looks, np.where(free & rarely, advance, 0), consumed),
         late=late,
@@ -342,7 +312,6 @@ def read_commits(
         begun=begun,
         waiting_s=waiting_s,
         explained_s=explained_s,
-        held_up=_held_up(looks, per_member, held, behind),
     )
 
 
@@ -457,67 +426,6 @@ def _held_back(looks: Looks, taken: Int64, consumed: Float64) -> Float64:
     return held
 
 
-def _committed_rarely(
-    looks: Looks, moved: Mask, proven: Int64, rarely: Mask, team_of: Places
-) -> Mask:
-    """Return the partitions that are committed rarely because their group is, bool of shape (P,).
-
-    As those show of which most commits leave nothing behind: others may wait for their turn.
-    """
-    owner, commits = looks.owner[-1], moved.sum(axis=0)
-    rests = (owner >= 0) & (2 * (moved & (proven == 0)).sum(axis=0) > commits)
-    rare: Mask = rests & rarely
-    if not rare.any():
-        return rare
-    owns = np.bincount(owner[rests], minlength=team_of.size)
-    share = np.bincount(owner[rare], minlength=team_of.size) / np.maximum(owns, 1)
-    reads = owns > 0
-    low = _quartiles(share[reads], team_of[reads], int(team_of[-1]) + 1)[0]
-    mostly = (low > _MOSTLY) & (low <= 1.0)
-    chosen: Mask = rarely & (owner >= 0) & mostly[team_of][owner]
-    return chosen
-
-
-def _read(looks: Looks, free: Mask, held: Mask, evenly: Mask) -> Int64:
-    """Return what counts as read of each partition in each step, int64 of shape (S, P)."""
-    read: Int64 = np.where(free, looks.advanced, 0)
-    if evenly.any():
-        read[:, evenly] = _read_evenly(looks, free, held, np.flatnonzero(evenly))
-    return read
-
-
-def _read_evenly(looks: Looks, free: Mask, held: Mask, chosen: Places) -> Int64:
-    """Return what was read of N partitions in each step, if evenly between commits: (S, N).
-
-    Ahead of the first commit, and behind an owner's last commit, nobody knows the whole time: there
-    it is no faster than between the next two commits, or the last two; no more than a commit
-    brings; and, behind the last commit, no more than there was.
-    """
-    free, held, last = free[:, chosen], held[:, chosen], len(free)
-    bounds = np.zeros((last + 1, chosen.size), dtype=bool)
-    bounds[[0, -1]] = True
-    bounds[1:] |= free | ~held
-    bounds[:-1] |= ~held
-    # The intervals between looks that bound them, of one partition after the other.
-    column, look = bounds.T.nonzero()
-    begins = look < last
-    column, since, until = column[begins], look[begins], look[look > 0]
-    seconds = np.maximum(looks.at[until] - looks.at[since], 1e-9)
-    marked = free[until - 1, column]
-    brought = np.where(marked, looks.advanced[until - 1, chosen[column]], 0)
-    behind = held[until - 1, column] & ~marked & (since > 0)
-    per_s = np.where(behind, np.roll(brought, 1), brought) / seconds
-    following = np.roll(per_s, -1)
-    ahead = (since == 0) & (until < last) & (following > 0)
-    per_s = np.where(ahead, np.minimum(per_s, following), per_s)
-    most = np.minimum(np.roll(per_s, 1), looks.lag[until, chosen[column]] / seconds)
-    per_s = np.where(behind, np.minimum(per_s, most), per_s)
-    in_steps = np.repeat(per_s, until - since).reshape(chosen.size, last) * looks.seconds
-    whole = np.rint(np.minimum(in_steps.cumsum(axis=1), _LARGEST)).astype(np.int64)
-    read: Int64 = np.diff(whole, axis=1, prepend=0).T
-    return read
-
-
 def _any_owned(looks: Looks, chosen: Mask) -> Mask:
     """Return the members that own one of some partitions now: bool of shape (M,)."""
     owner = looks.owner[-1]
@@ -626,42 +534,6 @@ def _left_behind(
     return left, read
 
 
-def _held_up(looks: Looks, per_member: _PerMember, held: Mask, behind: Mask) -> Mask:
-    """Return the steps in which a member was not at its limit, whatever waited, bool (S, M).
-
-    For `STUCK_STEPS` steps a partition of its was left behind, while two others were at rest of
-    which more was read: what crawls now, and what has crawled and does not any more. Where less was
-    read of them, the member may take equally many records of each in turn.
-    """
-    found, count = np.zeros((per_member.steps, per_member.members), dtype=bool), STUCK_STEPS
-    if per_member.steps < count:
-        return found
-
-    def in_steps(values: Int64 | Mask) -> Int64:
-        """Return sums over the `STUCK_STEPS` steps up to each; 0 where there are not so many."""
-        total = np.zeros_like(values, dtype=np.int64)
-        total[count - 1 :] = values[: len(values) - count + 1]
-        for first in range(1, count):
-            total[count - 1 :] += values[first : len(values) - count + 1 + first]
-        return total
-
-    mine = in_steps(held) == count
-    left, rests = mine & (in_steps(behind) == count), mine & (in_steps(~behind) == count)
-    held_up = per_member.any(left) & (per_member.sum(rests) >= _OTHERS)
-    if not held_up.any():
-        return found
-    slowest = np.full((per_member.steps, per_member.members + 1), np.inf)
-    step, partition = left.nonzero()
-    read = in_steps(looks.advanced)
-    np.minimum.at(slowest, (step, looks.owner[1:][step, partition]), read[step, partition])
-    least = np.take_along_axis(slowest, looks.owner[1:].astype(np.intp), axis=1)
-    faster = rests & (read > 0) & (read >= FASTER_THAN_CRAWLING * least)
-    held_up &= per_member.sum(faster) >= _OTHERS
-    for before in range(count):
-        found[: len(found) - before] |= held_up[before:]
-    return found
-
-
 def _own_interval(looks: Looks, moved: Mask, due: Mask, waiting_s: Float64) -> Float64:
     """Return the usual time between commits of each partition before it began to wait; 0: none.
 
@@ -751,14 +623,6 @@ def _foreign(looks: Looks) -> Mask:
     meanwhile = LOOK_S * (looks.arrived / looks.seconds[:, None]).max(axis=0)
     foreign: Mask = (beyond > meanwhile).all(axis=0)
     return foreign
-
-
-def _from_before(looks: Looks, per_member: _PerMember, free: Mask, before: Int64 | None) -> Mask:
-    """Return whether most of what a member committed was there before the oldest look: (S, M)."""
-    old = looks.position[1:] <= (looks.end[0] if before is None else before)
-    committed = np.where(free, looks.advanced, 0)
-    most: Mask = 2.0 * per_member.sum(np.where(old, committed, 0)) > per_member.sum(committed)
-    return most
 
 
 def _ages(looks: Looks, arrived: Float64, lag: Float64, late: Mask, team_of: Places) -> Float64:
@@ -892,23 +756,16 @@ def _common_divisor(brought: Int64) -> Float64:
     return np.where(enough, divisor, 0.0)
 
 
-def _left_by_last(
-    looks: Looks, free: Mask, proven: Int64, evenly: Mask, brought: Float64
-) -> Float64:
+def _left_by_last(looks: Looks, free: Mask, proven: Int64, brought: Float64) -> Float64:
     """Return what the last commit of each partition left behind, which stands until the next: (P,).
 
-    Without a commit, all its lag is left but what its commits usually bring (`brought`), or, where
-    its group commits rarely, those of its owner's other partitions.
+    Without a commit, all its lag is left but what its commits usually bring (`brought`).
     """
     left: Float64 = looks.lag[-1].astype(np.float64)
     if len(looks) <= 1:
         return left
     last = free.shape[0] - 1 - np.argmax(free[::-1], axis=0)
-    brings, owner = np.where(free & evenly, looks.advanced, 0), looks.owner[-1]
-    count = np.bincount(owner[evenly], (brings > 0).sum(axis=0)[evenly], len(looks.members))
-    usual = np.bincount(owner[evenly], brings.sum(axis=0)[evenly], len(looks.members))
-    usual = np.append(usual / np.maximum(count, 1), 0.0)  # nobody, -1, is the last
-    left = np.maximum(left - np.maximum(usual[owner], brought), 0.0)
+    left = np.maximum(left - brought, 0.0)
     return np.where(free.any(axis=0), proven[last, np.arange(looks.partitions)], left)
 
 

@@ -113,7 +113,7 @@ def estimate(question: Question, observations: Observations) -> Estimates:
         },
         speeds=_speeds(
             question,
-            {**capacities, **_replaying(observations, commits)},
+            capacities,
             commits,
             rates.per_s * costs.value,
             peers,
@@ -194,13 +194,3 @@ def _speeds(
         np.where(silent, 0.0, found.at_most),
         np.where(silent, 0.0, found.surely_at_most),
     )
-
-
-def _replaying(observations: Observations, commits: Commits) -> dict[str, Capacity]:
-    """Return the speeds of members that replay old records now; they are not remembered."""
-    now = np.flatnonzero(commits.replayed[-1:].any(axis=0))
-    if not now.size:
-        return {}
-    found = shown(observations.recent, replace(commits, replayed=np.zeros_like(commits.replayed)))
-    names = [observations.looks.members[member] for member in now.tolist()]
-    return {name: found[name] for name in names if name in found}

@@ -131,15 +131,13 @@ def _stretches(looks: Looks, commits: Commits) -> tuple[npt.NDArray[np.intp], Fl
     The consumer, intp of shape (E,); the seconds, float64 of shape (E,); the records of each
     partition, float64 of shape (E, P).
     """
-    unusable = ~commits.steady | commits.replayed
-    broken = np.vstack((np.zeros((1, unusable.shape[1])), unusable.cumsum(axis=0)))
+    broken = np.vstack((np.zeros((1, commits.steady.shape[1])), (~commits.steady).cumsum(axis=0)))
     total = np.vstack((np.zeros((1, looks.partitions)), commits.taken.cumsum(axis=0)))
-    busy = commits.busy & ~commits.held_up
     found: list[tuple[int, float, Float64]] = []
-    for member in np.flatnonzero((commits.marked & busy).any(axis=0)).tolist():
+    for member in np.flatnonzero((commits.marked & commits.busy).any(axis=0)).tolist():
         # Samples behind a commit, of which two with a backlog in a row enclose work at the limit.
         ends = np.flatnonzero(commits.marked[:, member]) + 1
-        left = busy[ends - 1, member]
+        left = commits.busy[ends - 1, member]
         limited = left[1:] & left[:-1] & (np.diff(broken[ends, member]) == 0)
         start = -1
         for place in np.flatnonzero(limited).tolist():

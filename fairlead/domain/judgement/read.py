@@ -17,8 +17,7 @@ import numpy as np
 from fairlead.domain.judgement.arrivals import Rates, arrival_rates
 from fairlead.domain.judgement.capacities import INTERVALS, STEPS
 from fairlead.domain.judgement.commits import Commits, read_commits, usually_brought
-from fairlead.domain.judgement.commits_ahead import set_right
-from fairlead.domain.judgement.looks import Float64, Int64, Looks
+from fairlead.domain.judgement.looks import Float64, Looks
 from fairlead.domain.judgement.reported_work import MeasuredWork, ReportSeries, reported_work
 
 #: Seconds of samples from which rates and commits are read, and minimum number of samples.
@@ -60,7 +59,7 @@ def read(
     if reports is not None and len(looks) > 1:
         recent = looks.last(HISTORY_S, LEAST_LOOKS)
         work = reported_work(reports.of(slice(len(looks) - len(recent), None)), recent)
-    return replace(found, commits=set_right(found.recent, found.commits), work=work)
+    return replace(found, work=work)
 
 
 def read_together(groups: Sequence[Looks]) -> list[Observations]:
@@ -93,11 +92,10 @@ def _beside(groups: Sequence[tuple[Looks, Looks]]) -> list[Observations]:
     """Read groups whose recent samples are at the same times."""
     everything = Looks.beside([recent for _, recent in groups])
     counts = [max(len(recent.members), 1) for _, recent in groups]
-    oldest: Int64 = np.concatenate([looks.end[0] for looks, _ in groups])
     rates = arrival_rates(everything)
     brought = np.concatenate([_brought(looks, recent) for looks, recent in groups])
     team_of = np.repeat(np.arange(len(counts)), counts)
-    commits = read_commits(everything, oldest, team_of=team_of, brought=brought)
+    commits = read_commits(everything, team_of=team_of, brought=brought)
     members = pairwise(accumulate(counts, initial=0))
     partitions = pairwise(accumulate((recent.partitions for _, recent in groups), initial=0))
     return [
@@ -120,7 +118,7 @@ def _lengthened(looks: Looks, found: Observations) -> Observations:
     waits = ~np.isfinite(found.commits.interval_s)
     if len(looks) == len(found.recent) or not (few & (found.commits.late | waits)).any():
         return found
-    commits = read_commits(looks, looks.end[0])
+    commits = read_commits(looks)
     return replace(found, recent=looks, commits=commits)
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fairlead.domain.judgement.commits import STUCK_STEPS, Commits, read_commits
+from fairlead.domain.judgement.commits import Commits, read_commits
 from tests.fairlead.domain.judgement.questions import looks_at
 
 LOOKS = range(30)
@@ -120,23 +120,6 @@ def rarely(look: int) -> list[int]:
     return [1000 - 60 * ahead + 240 * ((look + ahead) // 4) for ahead in range(4)]
 
 
-def test_what_rare_commits_bring_counts_as_read_evenly() -> None:
-    """The ends of the looks count as fast as what lies between."""
-    found = commits_of([rarely(look) for look in LOOKS])
-    assert (found.taken == 60).all()
-    assert (found.consumed == 120).all()
-
-
-def test_what_a_new_owner_reads_counts_from_when_it_came() -> None:
-    """Member b takes a partition over at look 12: what it commits first is what it has read."""
-    rows = [rarely(look) for look in LOOKS]
-    for look in range(12, 16):
-        rows[look][0] = 1720 if look < 14 else 1840
-    owner = [[int(look >= 12), 0, 1, 1] for look in LOOKS]
-    found = read_commits(looks_at([[1000 + 60 * look] * 4 for look in LOOKS], rows, owner))
-    assert found.taken[10:15, 0].tolist() == [60, 0, 60, 60, 60]
-
-
 def test_what_waits_for_its_turn_counts_as_read_when_it_is_committed() -> None:
     """Member b reads a chunk of 240 records after the other, while a commits all at every look."""
     rows = [
@@ -234,26 +217,6 @@ def test_what_is_committed_after_so_many_records_does_not_stand_whoever_owns_it(
     owner = [[0, 0, 0, 1, 1, look // 5 % 2] for look in range(48)]
     for until in range(30, 48):
         assert not read_commits(looks_at(end[:until], rows[:until], owner[:until])).stuck.any()
-
-
-@pytest.mark.parametrize("come", [20, 30, 60])
-def test_who_reads_in_turns_is_at_its_limit_while_little_comes_to_the_others(come: int) -> None:
-    """Of each partition 30 records are read in a step: two crawl if far more come to others."""
-    end = [[1000 + 60 * look] * 2 + [1000 + come * look] * 2 for look in LOOKS]
-    rows = [[1000 + 30 * look] * 2 + [1000 + come * look] * 2 for look in LOOKS]
-    found = read_commits(looks_at(end, rows, [0] * 4))
-    assert (found.held_up[STUCK_STEPS:, 0] == (come == 60)).all()
-
-
-def test_a_record_that_has_just_come_is_no_reading_while_nothing_is_committed() -> None:
-    """At its limit, with commits every eight minutes: a rare record now and then tells nothing."""
-    hot = [1000 + 60 * look for look in LOOKS]
-    rare = [1000 + (look >= 15) for look in LOOKS]
-    half = [1000 + 30 * (look - look % 8) for look in LOOKS]
-    late = [1000 + (look >= 16) for look in LOOKS]
-    end = [[h, h, r, r] for h, r in zip(hot, rare, strict=True)]
-    rows = [[h, h, r, r] for h, r in zip(half, late, strict=True)]
-    assert not read_commits(looks_at(end, rows, [0] * 4)).held_up.any()
 
 
 @pytest.mark.parametrize("share", [1, 3])

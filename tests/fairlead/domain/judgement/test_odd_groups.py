@@ -513,14 +513,6 @@ def replaying(share: float) -> dict[str, Any]:
     return question(looks, end=filling, committed=replayed)
 
 
-def test_a_replay_of_a_compacted_log_is_not_remembered() -> None:
-    """Of a hundred offsets one is a record; until they are through, members are as fast as that."""
-    answer = answer_question(replaying(100.0))
-    assert answer["diagnosis"] == "recovering"
-    assert answer["forecast"]["kept"]["time_lag_s"] == 0.0
-    assert answer["capacities"] == {}
-
-
 def test_a_backlog_that_is_older_than_all_looks_measures_members_all_the_same() -> None:
     """They read it as fast as members do that catch up."""
     capacities = answer_question(replaying(2.0))["capacities"]
