@@ -12,9 +12,9 @@ from typing import Final
 import numpy as np
 
 from assignors.problem import Problem
-from fairlead.common.words import plural, rate
+from fairlead.common.words import listed, plural, rate
 from fairlead.domain.judgement.forecast import Outlook
-from fairlead.domain.judgement.looks import Float64, median
+from fairlead.domain.judgement.looks import Float64, Mask, median
 from fairlead.domain.judgement.peers import Peers
 
 #: A member may be so much fuller than full, records a second: what is left of rounding.
@@ -63,28 +63,55 @@ def size(
     unknown = Size(now, None, "What members can do is not known yet.")
     if not known or not now:
         return unknown
-    part = peers.topics[problem.topic_of]
-    too_large = part >= 0
-    too_large &= outlook.arrivals > fastest_readers(problem, outlook.capacities)[problem.topic_of]
-    wanted, usuals, alone = 0, [], False
-    for number in np.unique(part[part >= 0]).tolist():
-        theirs = problem.readers[peers.linked[problem.readers] == number]
-        speeds = outlook.capacities[theirs]
+    set_of = peers.topics[problem.topic_of]
+    fastest = fastest_readers(problem, outlook.capacities)[problem.topic_of]
+    too_large = (set_of >= 0) & (outlook.arrivals > fastest)
+    parts: list[_Part] = []
+    for number in np.unique(set_of[set_of >= 0]).tolist():
+        readers = problem.readers[peers.linked[problem.readers] == number]
+        speeds = outlook.capacities[readers]
         if not (speeds > 0).any():
             return unknown
-        usuals.append(median(speeds[speeds > 0]))
-        loads, room = outlook.arrivals[part == number], headroom * usuals[-1]
+        usual, mine = median(speeds[speeds > 0]), set_of == number
+        loads, room = outlook.arrivals[mine], headroom * usual
         there = headroom * speeds if late else np.zeros(0)
-        wanted += max(there.size + missing_members(loads, there, room), 1)
-        alone |= bool(loads.max() > max(room, there.max(initial=0.0)))
+        wanted = max(there.size + missing_members(loads, there, room), 1)
+        alone = bool(loads.max() > max(room, there.max(initial=0.0)))
+        parts.append(_Part(mine, readers.size, float(speeds.sum()), usual, wanted, alone))
     if too_large.any():
         largest = int(np.where(too_large, outlook.arrivals, -1.0).argmax())
         return Size(now, None, _too_large(problem, outlook, largest, headroom))
-    planned = f", of which {headroom:.0%} is planned"
-    if alone:
-        planned += ", except for a partition that needs more"
-    why = _why(problem, outlook, usuals, headroom, planned=planned, wanted=wanted, late=late)
+    wanted = sum(part.wanted for part in parts)
+    # The sentence is about the part that lacks most consumers, or has fewest to spare.
+    short = max(parts, key=lambda part: part.wanted - part.now)
+    why = _why(problem, outlook, short, headroom, late=late)
+    if len(parts) > 1:
+        why += f" In all {plural(wanted, 'consumer')} would do, and there are {now:,}."
     return Size(now, wanted, why)
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """Consumers that share topics, and the partitions of these topics.
+
+    Parameters
+    ----------
+    mine
+        Its partitions, bool of shape (P,).
+    now, wanted
+        How many consumers there are, and how many would do.
+    can, usual
+        Capacity of all of them together, and of the median one.
+    alone
+        Whether a partition needs more than is planned of a consumer.
+    """
+
+    mine: Mask
+    now: int
+    can: float
+    usual: float
+    wanted: int
+    alone: bool
 
 
 def fastest_readers(problem: Problem, speeds: Float64) -> Float64:
@@ -101,44 +128,36 @@ def partitions_wanted(problem: Problem, place: int, load: float, room: float) ->
     return count * ceil(load / max(room, SLACK))
 
 
-def _why(
-    problem: Problem,
-    outlook: Outlook,
-    usuals: list[float],
-    headroom: float,
-    *,
-    planned: str,
-    wanted: int,
-    late: bool,
-) -> str:
-    """Return the sentence about consumers, with the figures that `wanted` was computed from.
+def _why(problem: Problem, outlook: Outlook, part: _Part, headroom: float, *, late: bool) -> str:
+    """Return the sentence about a part's consumers.
 
-    If the group is late, what its members do, and the usual speed of those that are missing;
-    else the usual speed alone. `usuals`: it, for each set of members that read the same topics.
+    If the group is late, what they do, and the usual speed of those that are missing; else the
+    usual speed alone.
     """
-    now, total = int(problem.readers.size), float(outlook.arrivals[problem.assignable].sum())
-
-    def in_records(per_s: float) -> str:
-        return rate(outlook.in_records(per_s, problem.assignable))
-
-    each = " to ".join(dict.fromkeys(in_records(speed) for speed in (min(usuals), max(usuals))))
-    arrive = f"{in_records(total)} arrive in {plural(int(problem.assignable.sum()), 'partition')}"
-    room = headroom * min(usuals)
-    reason = " (a partition is not split)"
-    if len(usuals) > 1:
-        reason = " (a partition is not split, and not all consumers read the same topics)"
+    mine, total = part.mine & problem.assignable, float(outlook.arrivals[part.mine].sum())
+    arrive, can, each = (
+        rate(outlook.in_records(per_s, mine)) for per_s in (total, part.can, part.usual)
+    )
+    of, planned = "", f", of which {headroom:.0%} is planned"
+    if not (part.mine | ~problem.assignable).all():
+        topics = [problem.topics[number] for number in np.unique(problem.topic_of[mine]).tolist()]
+        of = f" of {listed(topics, at_most=3)}"
+    if part.alone:
+        planned += ", except for a partition that needs more"
+    arrive += f" arrive in {plural(int(mine.sum()), 'partition')}{of}"
+    room, reason = headroom * part.usual, " (a partition is not split)"
     if late:
-        can = float(outlook.capacities[problem.readers].sum())
-        there = f"{arrive}, and {plural(now, 'consumer')} can do {in_records(can)}{planned}"
-        if wanted == now:
+        there = f"{arrive}, and {plural(part.now, 'consumer')} can do {can}{planned}"
+        more = part.wanted - part.now
+        if not more:
             return f"{there}: no more are needed."
-        whole = reason if total <= headroom * can + (wanted - now - 1) * room else ""
-        return f"{there}: {wanted - now:,} more would do, of {each} each{whole}."
-    whole = reason if total <= (wanted - 1) * room else ""
-    are = "is" if now == 1 else "are"
+        whole = reason if total <= headroom * part.can + (more - 1) * room else ""
+        return f"{there}: {more:,} more would do, of {each} each{whole}."
+    whole = reason if total <= (part.wanted - 1) * room else ""
+    are = "is" if part.now == 1 else "are"
     return (
-        f"{arrive}, and a consumer does {each}{planned}: {plural(wanted, 'consumer')} would do"
-        f"{whole}, and there {are} {now:,}."
+        f"{arrive}, and a consumer does {each}{planned}: {plural(part.wanted, 'consumer')} would do"
+        f"{whole}, and there {are} {part.now:,}."
     )
 
 
