@@ -107,6 +107,7 @@ def sample_records(
     window: LogWindow,
     limits: Limits,
     partition: int | None = None,
+    seed: int = 0,
 ) -> RecordSample:
     """Read records of a window, spread evenly over time and partitions.
 
@@ -124,7 +125,7 @@ def sample_records(
     """
     density, of_run, _, spent = probe(gateway, window, limits)
     runs = min(RUNS, int(_PLANNED * (limits.bytes - spent) / max(of_run, 1.0)))
-    planned = plan_runs(window, limits.records / density, runs, partition=partition)
+    planned = plan_runs(window, limits.records / density, runs, partition=partition, seed=seed)
     rest = Limits(limits.records, limits.bytes - spent, limits.seconds)
     return _read(gateway, window, planned, rest)
 
