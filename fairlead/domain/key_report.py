@@ -23,6 +23,8 @@ _MULTIPLES: Final = (2, 3, 4, 6, 8, 12, 16)
 #: Without a group, more partitions help if the largest one gets at most this share of today's
 #: largest: half, and what a sample errs.
 _RELIEF: Final = 0.55
+#: A key that is a larger share of the largest partition cannot be relieved.
+_MOST: Final = 0.75
 #: A partition is even with the others up to this ratio to the mean.
 _EVEN: Final = 1.2
 
@@ -189,7 +191,7 @@ def key_report(
         then = next((each for each in tried if to or each.largest <= limit), None)
         if then is None:
             then = _scenario(shares, counts[0] if alone > limit else counts[-1], readers)
-        verdict = _verdict(shares, now, then, alone, limit, asked=to is not None)
+        verdict = _verdict(shares, now, then, alone, limit, readers, asked=to is not None)
     sample = shares.sample
     return KeyReport(
         topic=sample.window.topic,
@@ -226,8 +228,15 @@ def _usual(shares: KeyShares, readers: Readers) -> float:
     return float((shares.records * readers.costs).sum() / max(float(shares.records.sum()), 1e-9))
 
 
-def _verdict(
-    shares: KeyShares, now: Scenario, then: Scenario, alone: float, limit: float, *, asked: bool
+def _verdict(  # noqa: PLR0913 - what the sentence is about
+    shares: KeyShares,
+    now: Scenario,
+    then: Scenario,
+    alone: float,
+    limit: float,
+    readers: Readers | None,
+    *,
+    asked: bool,
 ) -> str:
     """Say in one sentence what helps."""
     gives = (
@@ -237,10 +246,10 @@ def _verdict(
     if shares.without_key > 1 - 1 / (2 * now.partitions):
         return "The records have no keys: their producers choose the partitions, not a hash."
     if alone > limit:
-        return (
-            f"One key alone is {percent(alone)} of the records: more partitions cannot help. "
-            f"{gives}."
-        )
+        # Without a group nobody knows what is too much: a key that is most of its partition is.
+        known = readers is not None or alone > _MOST * now.largest
+        helps = "more partitions cannot help" if known else "more partitions help little"
+        return f"One key alone is {percent(alone)} of the records: {helps}. {gives}."
     if not asked and now.largest * now.partitions <= _EVEN:
         return f"The partitions are even: no key makes one of them hot. {gives}."
     enough = then.largest <= limit

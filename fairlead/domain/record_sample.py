@@ -78,6 +78,8 @@ class RecordSample:
         Table of the schema `CELLS`; `run` is an index into `runs`.
     bytes, seconds
         What reading took.
+    record_bytes
+        Mean size of a record as it is stored, compressed.
     reader
         `client` or `Spark`.
     stopped
@@ -89,6 +91,7 @@ class RecordSample:
     cells: pa.Table
     bytes: int
     seconds: float
+    record_bytes: float
     reader: str = "client"
     stopped: str = ""
 

@@ -38,11 +38,15 @@ class Batch(NamedTuple):
     ----------
     next_offset
         Offset after the batch.
+    size, records
+        Bytes and records of the whole batch, as it is stored.
     keys
         Key of each record that a consumer gets; None: it has none.
     """
 
     next_offset: int
+    size: int
+    records: int
     keys: Sequence[bytes | None]
 
 
@@ -88,7 +92,7 @@ def batches(
             skipped = max(first - base, 0) if count == delta + 1 else 0  # else it was compacted
             found = takewhile(lambda each: each[0] < stop, _keys(read, base, count, skipped))
             keys = [key for offset, key in found if offset >= first]
-        yield Batch(base + delta + 1, keys)
+        yield Batch(base + delta + 1, _BEFORE + length, count, keys)
 
 
 def _keys(

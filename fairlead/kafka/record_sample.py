@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow as pa
 
-from fairlead.domain.record_sample import CELLS, LogWindow, RecordSample, Runs, plan_runs
+from fairlead.domain.record_sample import CELLS, Float64, LogWindow, RecordSample, Runs, plan_runs
 from fairlead.errors import TopicError
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.kafka.record_batches import batches
@@ -51,7 +51,7 @@ class Limits:
         Records to sample, bytes of fetched batches, and how long that may take.
     """
 
-    records: int = 50_000
+    records: int = 100_000
     bytes: int = 100_000_000
     seconds: float = 60.0
 
@@ -140,7 +140,7 @@ def probe(
     offsets = int((found.runs.stop - found.runs.begin).sum())
     read = max(len(found.runs.partition), 1)
     density = max(records / max(offsets, 1), 1e-3)
-    return density, found.bytes / read, found.bytes / max(records, 1), found.bytes
+    return density, found.bytes / read, found.record_bytes, found.bytes
 
 
 def _read(gateway: KafkaGateway, window: LogWindow, runs: Runs, limits: Limits) -> RecordSample:
@@ -162,6 +162,7 @@ async def _fetch(
     """Read runs in turns: the next one of each partition at a time."""
     began, size, stopped = time.monotonic(), 0, ""
     cells = Counter[tuple[int, bytes | None]]()
+    stored = np.zeros(2)
     (found,) = (await admin._get_cluster_metadata([window.topic]))["topics"]  # noqa: SLF001 - as above
     leaders = {each["partition_index"]: each["leader_id"] for each in found["partitions"]}
     room = dict.fromkeys(leaders, _FETCH)
@@ -179,7 +180,7 @@ async def _fetch(
             size += sum(len(answer.records or b"") for answer in answered)
             for answer in answered:
                 run, position = left.pop(answer.partition_index)
-                position = _take(answer, run, position, int(runs.stop[run]), cells, room)
+                position = _take(answer, run, position, int(runs.stop[run]), cells, room, stored)
                 if position < runs.stop[run]:
                     left[answer.partition_index] = run, position  # behind the others
         if left:
@@ -189,7 +190,9 @@ async def _fetch(
     columns = zip(*kept, strict=True) if kept else ((), (), ())
     table = pa.table([pa.array(each) for each in columns], names=CELLS.names).cast(CELLS)
     seconds = time.monotonic() - began
-    return RecordSample(window, runs.first(done), table, size, seconds, stopped=stopped)
+    mean = float(stored[0] / max(stored[1], 1))
+    read = runs.first(done)
+    return RecordSample(window, read, table, size, seconds, mean, stopped=stopped)
 
 
 def _turn(partitions: np.typing.NDArray[np.int64], first: int) -> range:
@@ -246,6 +249,7 @@ def _take(  # noqa: PLR0913 - one partition's answer, and where it goes
     stop: int,
     cells: Counter[tuple[int, bytes | None]],
     room: dict[int, int],
+    stored: Float64,
 ) -> int:
     """Count the keys of a response; return the offset that is read next."""
     from kafka.errors import OffsetOutOfRangeError, for_code  # noqa: PLC0415 - as above
@@ -258,6 +262,7 @@ def _take(  # noqa: PLR0913 - one partition's answer, and where it goes
     reached = position
     for batch in batches(answer.records or b"", position, stop, aborted):
         cells.update((run, key) for key in batch.keys)
+        stored += batch.size, batch.records
         reached = batch.next_offset
         if reached >= stop:
             return stop

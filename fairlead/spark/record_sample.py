@@ -65,7 +65,7 @@ def sample_by_spark(
     seconds
         Spark is interrupted after so long.
     record_bytes
-        Fetched bytes by record; Spark does not count them.
+        Mean size of a record; Spark does not count what it fetches.
 
     Raises
     ------
@@ -107,7 +107,8 @@ def sample_by_spark(
     columns = [pa.array(run), found["key"].combine_chunks(), found["count"].combine_chunks()]
     cells = pa.table(columns, names=CELLS.names).cast(CELLS)
     size = int(record_bytes * sum(found["count"].to_pylist()))
-    return RecordSample(window, runs, cells, size, time.monotonic() - began, reader="Spark")
+    seconds = time.monotonic() - began
+    return RecordSample(window, runs, cells, size, seconds, record_bytes, reader="Spark")
 
 
 def _turns(runs: Runs) -> Iterator[np.typing.NDArray[np.int64]]:

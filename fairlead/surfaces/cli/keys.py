@@ -4,16 +4,21 @@ Belongs here: arguments. Does not: sampling (`fairlead.workflows.key_sampling`),
 (`fairlead.surfaces.keys`).
 """
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from collections.abc import Callable
+from textwrap import wrap
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import typer
 
+from fairlead.common.visible import visible
 from fairlead.surfaces.cli.arguments import complete_group, known_text, opened_engine
 from fairlead.surfaces.cli.output import print_json, print_table, say
 
 if TYPE_CHECKING:
     from fairlead.domain.key_report import KeyReport, Readers
+
+
+_WIDTH: Final = 80
 
 
 def keys(
@@ -70,9 +75,6 @@ def keys(
 
     settings = load_settings()
 
-    def shown(columns: Mapping[str, str], rows: list[dict[str, Any]]) -> dict[str, str]:
-        return {name: columns[name] for name in columns if any(row[name] for row in rows)}
-
     def report(readers: "Callable[[int], Readers] | None" = None) -> "KeyReport":
         with KafkaGateway(settings.kafka) as gateway:
             return report_on_keys(
@@ -98,10 +100,16 @@ def keys(
     elif form == "html":
         typer.echo(page.as_page(found, show_keys=show_keys))
     else:
-        say(found.verdict, "")
-        rows = page.key_rows(found, show_keys=show_keys)
-        print_table(rows, shown(page.KEYS, rows), title=page.heading(found))
-        say("")
-        rows = page.scenario_rows(found)
-        print_table(rows, shown(page.SCENARIOS, rows))
-        say("", *page.notes(found))
+        say(*_wrapped(found.verdict), "", *_wrapped(page.heading(found)))
+        for columns, rows in (
+            (page.KEYS, page.key_rows(found, show_keys=show_keys)),
+            (page.SCENARIOS, page.scenario_rows(found)),
+        ):
+            if named := page.named(columns, rows):
+                print_table(named, [*named[0]])
+                say("")
+        say(*(line for note in page.notes(found) for line in _wrapped(note)))
+
+
+def _wrapped(text: str) -> list[str]:
+    return wrap(visible(text), _WIDTH, break_long_words=False, break_on_hyphens=False)

@@ -4,7 +4,7 @@ Belongs here: what is shown of a report, and how. Does not: the figures
 (`fairlead.domain.key_report`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, Final
 
@@ -28,6 +28,8 @@ SCENARIOS: Final = {
     "today": "today's consumers",
     "wanted": "consumers wanted",
 }
+#: Minimum share of a key in a table; a document has all.
+_LEAST: Final = 0.001
 #: Characters of a key in a table.
 _LONGEST: Final = 40
 #: Partitions of a key in a table.
@@ -51,6 +53,7 @@ def key_rows(report: KeyReport, *, show_keys: bool) -> list[Row]:
             "partition": _partitions(key.partitions),
         }
         for key in report.keys
+        if key.share >= _LEAST
     ]
     if report.without_key:
         without = {"key": "(no key)", "share": percent(report.without_key)}
@@ -68,6 +71,12 @@ def _name(key: bytes, *, show_keys: bool) -> str:
 def _partitions(numbers: Sequence[int]) -> str:
     more = len(numbers) - _NAMED
     return ", ".join(map(str, numbers[:_NAMED])) + (f" and {more:,} more" if more > 0 else "")
+
+
+def named(columns: Mapping[str, str], rows: Sequence[Row]) -> list[Row]:
+    """Return rows with the headings for keys, without columns that are empty."""
+    kept = {name: columns[name] for name in columns if any(row[name] for row in rows)}
+    return [{heading: row[name] or "" for name, heading in kept.items()} for row in rows]
 
 
 def scenario_rows(report: KeyReport) -> list[Row]:
@@ -96,7 +105,8 @@ def _consumers(found: Consumers | None) -> str | None:
 def heading(report: KeyReport) -> str:
     """Return what was sampled."""
     of = report.topic if report.partition is None else f"{report.topic}-{report.partition}"
-    return f"{of}: heaviest of {plural(report.different, 'key')} in the sample"
+    least = "" if any(key.share >= _LEAST for key in report.keys) else f": none has {_LEAST:.1%}"
+    return f"{of}: the heaviest of {plural(report.different, 'key')} in the sample{least}"
 
 
 def notes(report: KeyReport) -> list[str]:
@@ -133,8 +143,8 @@ def as_page(report: KeyReport, *, show_keys: bool) -> str:
             report=report,
             heading=heading(report),
             tables=[
-                (KEYS, key_rows(report, show_keys=show_keys)),
-                (SCENARIOS, scenario_rows(report)),
+                named(KEYS, key_rows(report, show_keys=show_keys)),
+                named(SCENARIOS, scenario_rows(report)),
             ],
             notes=notes(report),
         )
