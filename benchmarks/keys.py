@@ -31,7 +31,7 @@ from assignors.partitioner import murmur2
 from benchmarks.services import create_topics, kafka
 from fairlead.domain.key_shares import KeyShares
 from fairlead.kafka.gateway import KafkaGateway
-from fairlead.kafka.record_sample import Limits, sample_records, window_of
+from fairlead.kafka.record_sample import sample_records, window_of
 from fairlead.settings import KafkaSettings
 
 RECORDS, KEYS, PARTITIONS = 1_000_000, 100_000, 12
@@ -97,10 +97,10 @@ def fill(servers: str, topic: str, keys: Int64, partitions: int, compression: st
     producer.flush()
 
 
-def sampled(gateway: KafkaGateway, topic: str, seed: int, limits: Limits | None = None) -> KeyShares:
+def sampled(gateway: KafkaGateway, topic: str, seed: int, records: int = 50_000) -> KeyShares:
     """Sample a topic's last day."""
     window = window_of(gateway, topic, DAY_S)
-    return KeyShares(sample_records(gateway, window, limits or Limits(), seed=seed))
+    return KeyShares(sample_records(gateway, window, records, seed=seed))
 
 
 def loads(keys: Int64, partitions: int) -> Int64:
@@ -111,7 +111,9 @@ def loads(keys: Int64, partitions: int) -> Int64:
 
 def shares(gateway: KafkaGateway, servers: str) -> None:
     """Print how far shares are off, how many intervals hold, and how far loads are off."""
-    print(f"| topic | worst share, points | intervals that hold | {'load of 24':>10} | load of 18 |")
+    print(
+        f"| topic | worst share, points | intervals that hold | {'load of 24':>10} | load of 18 |"
+    )
     for name in TOPICS:
         keys = draw(name)
         fill(servers, name, keys, PARTITIONS)
@@ -120,17 +122,19 @@ def shares(gateway: KafkaGateway, servers: str) -> None:
         off, held, apart = [], [], {24: [], 18: []}
         for seed in range(SAMPLES):
             found = sampled(gateway, name, seed)
-            listed = {one.key: one for one in found.heaviest(KEYS if name == "uniform" else 200)}
+            listed = {one["key"]: one for one in found.heaviest(KEYS if name == "uniform" else 200)}
             for key in top.tolist():
                 one = listed.get(named(key))
-                off.append(abs((one.share if one else 0.0) - truth[key]))
+                off.append(abs((one["share"] if one else 0.0) - truth[key]))
                 if one:
-                    held.append(one.low <= truth[key] <= one.high)
+                    held.append(one["low"] <= truth[key] <= one["high"])
             if name == "giant":
-                assert found.heaviest(1)[0].key == named(0)
+                assert found.heaviest(1)[0]["key"] == named(0)
             for count, worst in apart.items():
                 real = loads(keys, count)
-                worst.append(float(np.abs(found.load_of(count) / real - 1).max()))
+                worst.append(
+                    float(np.abs(found.load_of(count, np.ones(PARTITIONS)) / real - 1).max())
+                )
         print(
             f"| {name} | {100 * max(off):.2f} | {sum(held)} of {len(held)} "
             f"| {100 * max(apart[24]):.1f} % ({100 * float(np.median(apart[24])):.1f}) "

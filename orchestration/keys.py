@@ -4,8 +4,6 @@ Belongs here: its configuration, and the observation that has its result. Does n
 (`fairlead.workflows.key_sampling`).
 """
 
-from functools import partial
-
 import dagster as dg
 from pydantic import Field
 
@@ -13,32 +11,21 @@ from assets.about import about
 from assets.presentation import table
 from assets.resources import KafkaResource, SettingsResource, StoreResource
 from assets.retry_policy import RETRIES, failing_at_once
-from fairlead.domain.policy import policy_for
-from fairlead.kafka.record_sample import Limits
+from fairlead.kafka.record_sample import RECORDS
+from fairlead.sandbox.jars import source_jars
 from fairlead.surfaces.keys import page
-from fairlead.surfaces.keys.session import spark_session
-from fairlead.workflows.key_sampling import MOST_PARTITIONS, readers_of, report_on_keys
+from fairlead.workflows.key_sampling import MOST_PARTITIONS, MOST_RECORDS, report_on_keys
 
 
 class KeysConfig(dg.Config):
-    """Which topic is sampled, and how much of it."""
+    """Which topic is sampled, and how much of it; as the options of `fairlead keys`."""
 
-    topic: str = Field(description="The topic.")
-    group: str | None = Field(
-        default=None, description="Its consumers: forecast their lag with more partitions."
-    )
-    partition: int | None = Field(
-        default=None, ge=0, description="List the keys of this partition; none: of the topic."
-    )
-    to: int | None = Field(
-        default=None,
-        le=MOST_PARTITIONS,
-        description="Number of partitions to compare with; none: the smallest that helps.",
-    )
-    records: int = Field(
-        default=Limits.records, ge=1_000, le=20_000_000, description="Records to sample."
-    )
-    minutes: float = Field(default=60.0, gt=0, description="Length of the window that is sampled.")
+    topic: str
+    group: str | None = None
+    partition: int | None = Field(default=None, ge=0)
+    to: int | None = Field(default=None, le=MOST_PARTITIONS)
+    records: int = Field(default=RECORDS, ge=1_000, le=MOST_RECORDS)
+    minutes: float = Field(default=60.0, gt=0)
 
 
 @dg.op(retry_policy=RETRIES)
@@ -50,34 +37,21 @@ def sample_keys(
     kafka: KafkaResource,
     store: StoreResource,
 ) -> None:
-    """Sample a topic; its heavy keys, hashed, are an observation of the asset `topic_keys/TOPIC`."""
-    current = settings.get()
+    """Sample a topic; the result is an observation of the asset `topic_keys/TOPIC`."""
     with kafka.gateway() as gateway, store.connect() as engine:
-        policy = policy_for(config.group or "", current.policies)
         report = report_on_keys(
-            gateway,
-            config.topic,
-            Limits(records=config.records),
-            minutes=config.minutes,
-            partition=config.partition,
-            to=config.to,
-            readers=config.group
-            and partial(readers_of, engine, config.group, config.topic, policy),
-            spark=partial(spark_session, current.spark),
+            gateway, settings.get(), engine=engine, jars=source_jars, **config.model_dump()
         )
-    context.log.info("%s", report.verdict)
-    metadata = {
-        "verdict": report.verdict,
-        "keys": table(page.named(page.KEYS, page.key_rows(report, show_keys=False))),
-        "partitions": table(page.named(page.SCENARIOS, page.scenario_rows(report))),
-        "how": " ".join(page.notes(report)),
-    }
-    context.log_event(dg.AssetObservation(["topic_keys", config.topic], metadata=metadata))
+    context.log.info("%s", report["verdict"])
+    keys, partitions = map(table, page.tables(report, show_keys=False))
+    found = {"verdict": report["verdict"], "keys": keys, "partitions": partitions}
+    how = {"how": " ".join(page.notes(report))}
+    context.log_event(dg.AssetObservation(["topic_keys", config.topic], metadata=found | how))
 
 
 @dg.job(
     description="Sample a topic: which keys make a partition hot, and what more partitions would "
-    "give. Keys are hashed. The result is an observation of the asset topic_keys/TOPIC.",
+    "give. The result, with hashed keys, is an observation of the asset topic_keys/TOPIC.",
     **about("nothing"),
 )
 def keys() -> None:

@@ -53,10 +53,13 @@ class Runs(NamedTuple):
 
     Parameters
     ----------
+    turn
+        Runs of the same turn are of different partitions, and can be read together. Ascending.
     partition, begin, stop
         The partition, its first offset, and the one after its last.
     """
 
+    turn: Int64
     partition: Int64
     begin: Int64
     stop: Int64
@@ -64,6 +67,12 @@ class Runs(NamedTuple):
     def first(self, count: int) -> "Runs":
         """Return the first runs."""
         return Runs(*(column[:count] for column in self))
+
+    def turns(self) -> list[Int64]:
+        """Return the indexes of the runs of each turn."""
+        if not self.turn.size:
+            return []
+        return np.split(np.arange(self.turn.size), np.flatnonzero(np.diff(self.turn)) + 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +90,7 @@ class RecordSample:
     record_bytes
         Mean size of a record as it is stored, compressed.
     reader
-        `client` or `Spark`.
+        `the client` or `Spark`.
     stopped
         The limit that ended reading early; "": none.
     """
@@ -92,7 +101,7 @@ class RecordSample:
     bytes: int
     seconds: float
     record_bytes: float
-    reader: str = "client"
+    reader: str = "the client"
     stopped: str = ""
 
 
@@ -117,7 +126,7 @@ def plan_runs(
     >>> window = LogWindow("t", np.zeros(2, np.int64), np.array([1000, 4]), 60.0)
     >>> runs = plan_runs(window, 100, 10)
     >>> int((runs.stop - runs.begin)[runs.partition == 0].sum())
-    100
+    104
     """
     spans = window.spans.astype(np.float64)
     wanted = records * spans / max(spans.sum(), 1.0)
@@ -126,17 +135,13 @@ def plan_runs(
         wanted[partition] += records / 2
     wanted = np.minimum(np.ceil(wanted), spans)
     each = max(runs // max(int((spans > 0).sum()), 1), _FEWEST)
-    random, chosen = np.random.default_rng(seed), list[Int64]()
+    random, chosen = np.random.default_rng(seed), [np.zeros((4, 0), np.int64)]
     for place in np.flatnonzero(wanted).tolist():
         number = int(min(each, wanted[place]))
-        stretches = np.linspace(window.begin[place], window.end[place], number + 1)
-        edges = stretches.round().astype(np.int64)
+        edges = np.linspace(window.begin[place], window.end[place], number + 1).astype(np.int64)
         length = np.minimum(int(np.ceil(wanted[place] / number)), np.diff(edges))
         begin = edges[:-1] + (random.random(number) * (np.diff(edges) - length + 1)).astype(int)
-        turn = random.permutation(number)
+        turn = random.permutation(number) * each // number
         chosen.append(np.stack([turn, np.full(number, place), begin, begin + length]))
-    if not chosen:
-        return Runs(*np.zeros((3, 0), np.int64))
     every = np.concatenate(chosen, axis=1)
-    turns = every[0] / np.bincount(every[1])[every[1]]  # a partition with few runs is not first
-    return Runs(*every[1:, np.argsort(turns, kind="stable")])
+    return Runs(*every[:, np.argsort(every[0], kind="stable")])

@@ -95,9 +95,7 @@ def batches(
         yield Batch(base + delta + 1, _BEFORE + length, count, keys)
 
 
-def _keys(
-    data: bytes, base: int, count: int, skipped: int
-) -> Iterator[tuple[int, bytes | None]]:
+def _keys(data: bytes, base: int, count: int, skipped: int) -> Iterator[tuple[int, bytes | None]]:
     """Yield offset and key of each record of a batch, without the first so many."""
     at = 0
     for _ in range(skipped):

@@ -34,7 +34,7 @@ PACKAGES: Final = (
 EXCLUDED: Final = tuple(
     f"org.apache.kafka:connect-{part}" for part in ("runtime", "api", "transforms", "json")
 )
-#: Spark's Kafka source. Maven Central has none of PySpark's own version yet; this one works with it.
+#: Spark's Kafka source. Maven Central lacks PySpark's own version; this one works with it.
 SOURCE: Final = ("org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0",)
 #: PySpark brings these.
 _OF_SPARK: Final = (

@@ -4,62 +4,61 @@ Belongs here: which of the two reads, and what is taken from the store. Does not
 (`fairlead.domain.key_report`).
 """
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Final
 
 import numpy as np
 from sqlalchemy import Engine
 
-from fairlead.domain.key_report import KeyReport, Readers, key_report
+from fairlead.domain.key_report import Readers, key_report
 from fairlead.domain.key_shares import KeyShares
-from fairlead.domain.policy import Policy
-from fairlead.domain.record_sample import RecordSample, plan_runs
+from fairlead.domain.policy import policy_for
+from fairlead.domain.record_sample import plan_runs
 from fairlead.errors import GroupError, TopicError
 from fairlead.kafka.gateway import KafkaGateway
-from fairlead.kafka.record_sample import Limits, probe, sample_records, window_of
+from fairlead.kafka.record_sample import MOST_BYTES, RECORDS, probe, sample_records, window_of
+from fairlead.settings import Settings
 from fairlead.store.history_queries import read_lag, read_lag_by_member
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 #: Records that the client samples, in a few seconds; Spark samples more.
 BY_CLIENT: Final = 1_000_000
+#: Records in a sample at most.
+MOST_RECORDS: Final = 20_000_000
+#: More partitions than a topic has.
+MOST_PARTITIONS: Final = 100_000
 #: Runs that Spark reads, a task each.
 _SPARK_RUNS: Final = 96
-#: More partitions than any topic has.
-MOST_PARTITIONS: Final = 100_000
 
 
 def report_on_keys(
     gateway: KafkaGateway,
+    settings: Settings,
     topic: str,
-    limits: Limits,
+    engine: Engine | None = None,
     *,
-    minutes: float,
+    jars: Callable[[], Sequence[Path]],
+    group: str | None = None,
     partition: int | None = None,
     to: int | None = None,
-    readers: Callable[[int], Readers] | None = None,
-    spark: "Callable[[], SparkSession]",
-) -> KeyReport:
-    """Sample a topic and report on its keys.
+    records: int = RECORDS,
+    minutes: float = 60.0,
+) -> dict[str, Any]:
+    """Sample the last minutes of a topic and report on its keys, as `key_report` does.
 
     Parameters
     ----------
-    minutes
-        Length of the window.
-    partition, to
-        As for `key_report`.
-    readers
-        Returns the consumers of a topic with so many partitions; None: no group was named.
-    spark
-        Returns a session with Spark's Kafka source, for more records than `BY_CLIENT`.
+    engine, group
+        Fairlead's database, and whose consumers it is asked for; None: nothing is forecast.
+    jars
+        Returns those of Spark's Kafka source, for more records than `BY_CLIENT`.
 
     Raises
     ------
     TopicError
         The topic cannot be sampled, or has no such partition.
     GroupError
-        The group does not read the topic.
+        The group does not read the topic, or too little is known of it.
     KafkaUnavailableError
         Brokers do not answer in time.
     """
@@ -68,67 +67,62 @@ def report_on_keys(
     if partition is not None and partition >= count:
         raise TopicError(f"Topic {topic}: there is no partition {partition}; it has {count:,}")
     if to is not None and to <= count:
-        raise TopicError(f"Topic {topic}: it has {count:,} partitions; --to takes more")
-    of_group = readers and readers(count)
-    sample: RecordSample
-    if limits.records <= BY_CLIENT:
-        sample = sample_records(gateway, window, limits, partition)
+        raise TopicError(f"Topic {topic}: it has {count:,} partitions already; --to takes more")
+    readers = engine and group and readers_of(engine, settings, group, topic, count)
+    if records <= BY_CLIENT:
+        sample = sample_records(gateway, window, records, partition)
     else:
-        from fairlead.spark.record_sample import sample_by_spark  # noqa: PLC0415 - seconds
+        from fairlead.spark import record_sample as by_spark  # noqa: PLC0415 - seconds
 
-        density, _, size, _ = probe(gateway, window, limits)
-        records = min(limits.records, limits.bytes / max(size, 1.0))
-        runs = plan_runs(window, records / density, _SPARK_RUNS, partition=partition)
-        sample = sample_by_spark(
-            spark(), gateway.settings, window, runs, seconds=limits.seconds, record_bytes=size
-        )
+        density, first = probe(gateway, window)
+        wanted = min(records, int(MOST_BYTES * 10 / max(first.record_bytes, 1.0)))
+        runs = plan_runs(window, wanted / density, _SPARK_RUNS, partition=partition)
+        spark = by_spark.source_session(settings.spark, jars())
+        sample = by_spark.sample_by_spark(spark, settings.kafka, window, runs, first.record_bytes)
     if not sample.cells.num_rows:
-        raise TopicError(f"Topic {topic}: no record was read within {limits.seconds:g} s")
-    shares = KeyShares(sample, of_group and of_group.seconds)
-    return key_report(shares, partition=partition, to=to, readers=of_group)
+        raise TopicError(
+            f"Topic {topic}: the offsets of the last {minutes:g} minutes hold no record"
+        )
+    shares = KeyShares(sample, readers.seconds if readers else None)
+    return key_report(shares, partition=partition, to=to, readers=readers or None)
 
 
-def readers_of(engine: Engine, group: str, topic: str, policy: Policy, partitions: int) -> Readers:
-    """Return the consumers of a topic, as the group was last seen.
+def readers_of(
+    engine: Engine, settings: Settings, group: str, topic: str, partitions: int
+) -> Readers:
+    """Return the consumers of a topic, as their group was last seen.
 
     Raises
     ------
     GroupError
-        Nothing is known of the group, or it does not read the topic, or what its consumers can take
-        is not known yet.
+        The group does not read the topic, or what its consumers can take is not known yet.
     """
     rows = [row for row in read_lag(engine, group) if not row["has_left"]]
     mine = {row["partition"]: row for row in rows if row["topic"] == topic}
-    capacities = [row["records_per_s"] for row in read_lag_by_member(engine, group)]
-    capacities = [each for each in capacities if each]
+    members = read_lag_by_member(engine, group)
+    capacities = [row["records_per_s"] for row in members if row["records_per_s"]]
     if not mine:
         raise GroupError(f"group {group} does not read {topic}, as it was last seen")
     if not capacities:
-        raise GroupError(
-            f"group {group}: what its consumers can take is not known yet. Leave out --group"
-        )
-    rules = policy.rules()
+        raise GroupError(f"group {group}: what its consumers can take is not known yet")
 
-    def column(name: str, default: float) -> Any:
-        values = [mine.get(number, {}).get(name) for number in range(partitions)]
-        return np.array([default if each is None else float(each) for each in values])
+    def column(name: str, unknown: float) -> Any:
+        values = (mine.get(number, {}).get(name) for number in range(partitions))
+        return np.array([unknown if each is None else float(each) for each in values])
 
     seconds = column("seconds_per_record", np.nan)
+    others = (row for row in rows if row["topic"] != topic)
+    rules = policy_for(group, settings.policies).rules()
     return Readers(
         group=group,
-        capacities=np.array(capacities, dtype=np.float64),
+        capacities=np.array(capacities, np.float64),
         costs=column("cost", 1.0),
         seconds=None if np.isnan(seconds).any() else seconds,
         backlog=column("lag", 0.0),
         behind_s=column("time_lag_s", 0.0),
         others=np.array(
-            [
-                float(row["arrival_rate"] or 0) * float(row["cost"] or 1)
-                for row in rows
-                if row["topic"] != topic
-            ]
+            [float(each["arrival_rate"] or 0) * (each["cost"] or 1) for each in others]
         ),
         target=rules.headroom,
         horizon_s=rules.horizon_s,
-        objective_s=rules.objective_s,
     )

@@ -1,4 +1,4 @@
-"""`fairlead signing-key`: the key that the planner signs with, and the one that followers check with.
+"""`fairlead signing-key`: the key that signs plans, and the one that followers check them with.
 
 Belongs here: printing a pair. Does not: signing (`fairlead.wire.signing`).
 """
