@@ -12,8 +12,7 @@ from assets.presentation import table
 from assets.resources import KafkaResource, SettingsResource, StoreResource
 from assets.retry_policy import RETRIES, failing_at_once
 from fairlead.kafka.record_sample import RECORDS
-from fairlead.sandbox.jars import source_jars
-from fairlead.surfaces.keys import page
+from fairlead.surfaces.keys import page, source_jars
 from fairlead.workflows.key_sampling import MOST_PARTITIONS, MOST_RECORDS, report_on_keys
 
 

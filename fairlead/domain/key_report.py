@@ -25,7 +25,7 @@ _MULTIPLES: Final = (2, 3, 4, 6, 8, 12, 16)
 #: largest: half, and what a sample errs.
 _RELIEF: Final = 0.55
 #: Without a group, a key with a larger share of the largest partition cannot be relieved.
-_MOST: Final = 0.75
+_MOST: Final = 2 / 3
 #: Partitions are even if the largest one has at most this ratio to the mean.
 _EVEN: Final = 1.2
 

@@ -8,12 +8,13 @@ records in 600 runs librdkafka fetched 319 MB.
 """
 
 import time
-from collections import Counter
+from array import array
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from fairlead.domain.record_sample import CELLS, Float64, LogWindow, RecordSample, Runs, plan_runs
 from fairlead.errors import TopicError
@@ -37,7 +38,7 @@ _PROBE: Final = 8
 #: Bytes asked for of a partition at first; a larger batch comes whole, one in a response.
 _FETCH: Final = 16_384
 #: Bytes of a response.
-_RESPONSE: Final = 8 * 2**20
+_RESPONSE: Final = 2**20
 #: Share of the bytes that runs are planned for: they end within batches.
 _PLANNED: Final = 0.5
 #: Fetch by the names of topics; later versions have their ids.
@@ -170,9 +171,14 @@ async def _fetch(
         if stopped:
             break
     stopped = stopped if done < runs.turn.size else ""
-    kept = [(run, key, count) for (run, key), count in found.cells.items() if run < done]
-    columns = zip(*kept, strict=True) if kept else ((), (), ())
-    cells = pa.table([pa.array(each) for each in columns], names=CELLS.names).cast(CELLS)
+    read = pa.table(
+        [pa.array(np.frombuffer(found.runs, np.int64)), pa.array(found.keys, pa.binary())],
+        CELLS.names[:2],
+    )
+    read = read.filter(pc.less(read["run"], done))
+    cells = (
+        read.group_by(CELLS.names[:2]).aggregate([([], "count_all")]).rename_columns(CELLS.names)
+    )
     mean = float(found.stored[0] / max(found.stored[1], 1))
     seconds = time.monotonic() - began
     return RecordSample(window, runs.first(done), cells, size, seconds, mean, stopped=stopped)
@@ -213,10 +219,11 @@ async def _ask(
 
 
 class _Found:
-    """What responses had: counts by run and key; bytes and records; bytes to ask for next."""
+    """What responses had: keys with their runs; bytes and records; bytes to ask for next."""
 
     def __init__(self) -> None:
-        self.cells = Counter[tuple[int, bytes | None]]()
+        self.runs = array("q")
+        self.keys: list[bytes | None] = []
         self.stored: Float64 = np.zeros(2)
         self.room: dict[int, int] = {}
 
@@ -233,7 +240,8 @@ class _Found:
         ]
         reached = position
         for batch in batches(answer.records or b"", position, stop, aborted):
-            self.cells.update((run, key) for key in batch.keys)
+            self.runs.extend([run] * len(batch.keys))
+            self.keys += batch.keys
             self.stored += batch.size, batch.records
             reached = batch.next_offset
             if reached >= stop:

@@ -6,10 +6,9 @@ Belongs here: which of the two reads, and what is taken from the store. Does not
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from sqlalchemy import Engine
 
 from fairlead.domain.key_report import Readers, key_report
 from fairlead.domain.key_shares import KeyShares
@@ -19,7 +18,9 @@ from fairlead.errors import GroupError, TopicError
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.kafka.record_sample import MOST_BYTES, RECORDS, probe, sample_records, window_of
 from fairlead.settings import Settings
-from fairlead.store.history_queries import read_lag, read_lag_by_member
+
+if TYPE_CHECKING:  # as Spark and the store: for who asks for consumers, or for many records
+    from sqlalchemy import Engine
 
 #: Records that the client samples, in a few seconds; Spark samples more.
 BY_CLIENT: Final = 1_000_000
@@ -35,7 +36,7 @@ def report_on_keys(
     gateway: KafkaGateway,
     settings: Settings,
     topic: str,
-    engine: Engine | None = None,
+    engine: "Engine | None" = None,
     *,
     jars: Callable[[], Sequence[Path]],
     group: str | None = None,
@@ -72,7 +73,7 @@ def report_on_keys(
     if records <= BY_CLIENT:
         sample = sample_records(gateway, window, records, partition)
     else:
-        from fairlead.spark import record_sample as by_spark  # noqa: PLC0415 - seconds
+        from fairlead.spark import record_sample as by_spark  # noqa: PLC0415 - above
 
         density, first = probe(gateway, window)
         wanted = min(records, int(MOST_BYTES * 10 / max(first.record_bytes, 1.0)))
@@ -88,7 +89,7 @@ def report_on_keys(
 
 
 def readers_of(
-    engine: Engine, settings: Settings, group: str, topic: str, partitions: int
+    engine: "Engine", settings: Settings, group: str, topic: str, partitions: int
 ) -> Readers:
     """Return the consumers of a topic, as their group was last seen.
 
@@ -97,6 +98,8 @@ def readers_of(
     GroupError
         The group does not read the topic, or what its consumers can take is not known yet.
     """
+    from fairlead.store.history_queries import read_lag, read_lag_by_member  # noqa: PLC0415 - above
+
     rows = [row for row in read_lag(engine, group) if not row["has_left"]]
     mine = {row["partition"]: row for row in rows if row["topic"] == topic}
     members = read_lag_by_member(engine, group)

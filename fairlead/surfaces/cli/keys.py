@@ -42,9 +42,8 @@ def keys(
     nothing is committed or stored.
     """
     from fairlead.kafka.gateway import KafkaGateway
-    from fairlead.sandbox.jars import source_jars
     from fairlead.settings import load_settings
-    from fairlead.surfaces.keys import page
+    from fairlead.surfaces.keys import page, source_jars
     from fairlead.workflows.key_sampling import report_on_keys
 
     settings = load_settings()
