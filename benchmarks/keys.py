@@ -128,9 +128,8 @@ def shares(gateway: KafkaGateway, servers: str) -> None:
         if name == "zipf-1.1":
             fill(servers, "wide", keys, 24)
             ends = window_of(gateway, "wide", DAY_S).end
-            say(
-                f"The topic of 24 partitions agrees with murmur2: {(ends == loads(keys, 24)).all()}"
-            )
+            agrees = (ends == loads(keys, 24)).all()
+            say(f"The topic of 24 partitions agrees with murmur2: {agrees}")
         truth = np.bincount(keys, minlength=KEYS) / len(keys)
         top = {named(key): truth[key] for key in np.argsort(-truth)[:10].tolist()}
         for records in (50_000, 100_000):
@@ -221,9 +220,7 @@ def large(gateway: KafkaGateway, settings: Settings, servers: str) -> None:
     client, spark = found
     both = client.keys() & spark.keys()
     apart = max(abs(client[key]["share"] - spark[key]["share"]) for key in both)
-    say(
-        f"{len(both)} of the ten heaviest keys are the same; shares differ by {100 * apart:.2f} points"
-    )
+    say(f"{len(both)} of the ten heaviest keys are the same, {100 * apart:.2f} points apart")
 
 
 def main() -> None:

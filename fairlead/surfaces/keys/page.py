@@ -80,8 +80,8 @@ def _filled(rows: list[Row]) -> list[Row]:
 def _consumers(found: Mapping[str, Any] | None) -> str:
     if found is None:
         return ""
-    used, behind = percent(found["utilisation"]), length(found["time_lag_s"])
-    return f"{found['count']:,}: busiest {used}, {behind} behind"
+    behind = length(found["time_lag_s"])
+    return f"{found['count']:,}: busiest {found['utilisation']:.0%}, {behind} behind"
 
 
 def notes(report: Row) -> list[str]:
