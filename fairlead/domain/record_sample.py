@@ -137,7 +137,8 @@ def plan_runs(
     each = max(runs // max(int((spans > 0).sum()), 1), _FEWEST)
     random, chosen = np.random.default_rng(seed), [np.zeros((4, 0), np.int64)]
     for place in np.flatnonzero(wanted).tolist():
-        number = int(min(each, wanted[place]))
+        # What is read whole is read in few runs: nothing is left to estimate.
+        number = int(min(each if wanted[place] < spans[place] else _FEWEST, wanted[place]))
         edges = np.linspace(window.begin[place], window.end[place], number + 1).astype(np.int64)
         length = np.minimum(int(np.ceil(wanted[place] / number)), np.diff(edges))
         begin = edges[:-1] + (random.random(number) * (np.diff(edges) - length + 1)).astype(int)

@@ -41,14 +41,14 @@ def keys(
     1,000,000 records are read by Spark: 1 GB and ten minutes at most. No group is joined, and
     nothing is committed or stored.
     """
-    import pyarrow
+    import pyarrow as pa
 
     from fairlead.kafka.gateway import KafkaGateway
     from fairlead.settings import load_settings
     from fairlead.surfaces.keys import page, source_jars
     from fairlead.workflows.key_sampling import report_on_keys
 
-    pyarrow.set_memory_pool(pyarrow.system_memory_pool())  # its own one keeps 40 MB more
+    pa.set_memory_pool(pa.system_memory_pool())  # its own one keeps 40 MB more
     settings = load_settings()
     with KafkaGateway(settings.kafka) as gateway, opened_engine() if group else nullcontext() as db:
         report = report_on_keys(
