@@ -120,7 +120,9 @@ def say(line: str) -> None:
 def shares(gateway: KafkaGateway, servers: str) -> None:
     """Print how far shares, intervals, loads and time lags are off, over `SAMPLES` samples."""
     say(
-    say("| topic | records | worst share, points | intervals hold | load of 24 | 18 | time lag |")
+        say(
+            "| topic | records | worst share, points | intervals hold | load of 24 | 18 | time lag |"
+        )
     )
     for name in TOPICS:
         keys = draw(name)

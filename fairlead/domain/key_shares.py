@@ -76,6 +76,7 @@ class KeyShares:
         )
         self._pairs = divmod(pairs, self.partitions)
         self._seen = _sums(back, self._count, pairs.size)
+        self._hashed: dict[str, Int64] = {}
 
     def _shares(self, worth: Float64) -> Float64:
         """Return each key's share of records that are worth so much in each partition, (K + 1,)."""
@@ -152,8 +153,10 @@ class KeyShares:
         return ("assumed" if key.size * share < least else name), share  # type: ignore[return-value]
 
     def _hashes(self, partitioner: str) -> Int64:
-        hashed = crc32 if partitioner == "crc32" else lambda key: murmur2(key) & _POSITIVE
-        return np.array([hashed(key) for key in self.keys], dtype=np.int64)
+        if partitioner not in self._hashed:
+            hashed = crc32 if partitioner == "crc32" else lambda key: murmur2(key) & _POSITIVE
+            self._hashed[partitioner] = np.array([hashed(key) for key in self.keys], np.int64)
+        return self._hashed[partitioner]
 
     def load_of(self, count: int, worth: Float64) -> Float64:
         """Return the records of the window, each worth so much, in each of N partitions.

@@ -9,6 +9,7 @@ records in 600 runs librdkafka fetched 319 MB.
 
 import time
 from array import array
+from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
@@ -37,7 +38,7 @@ _PROBES: Final = 24
 _PROBE: Final = 8
 #: Bytes asked for of a partition at first; a larger batch comes whole, one in a response.
 _FETCH: Final = 16_384
-#: Bytes of a response.
+#: Bytes asked for in a request; larger batches come all the same.
 _RESPONSE: Final = 2**20
 #: Share of the bytes that runs are planned for: they end within batches.
 _PLANNED: Final = 0.5
@@ -191,16 +192,21 @@ async def _ask(
     leaders: Mapping[int, int],
     room: Mapping[int, int],
 ) -> list[Any]:
-    """Fetch from each leader; a response has one batch at least of its first partition."""
+    """Fetch from each leader what fits into a response; it has a batch of the first partition."""
     from kafka import IsolationLevel  # noqa: PLC0415 - as above
     from kafka.protocol.consumer import FetchRequest  # noqa: PLC0415 - the same
 
     of_node: dict[int, list[Any]] = {}
+    sizes = Counter[int]()
     for partition, (_, position) in left.items():
+        size = room.get(partition, _FETCH)
+        sizes[leaders[partition]] += size
+        if size < sizes[leaders[partition]] > _RESPONSE:
+            continue  # in the next request
         asked = FetchRequest.FetchTopic.FetchPartition(
             partition=partition,
             fetch_offset=position,
-            partition_max_bytes=room.get(partition, _FETCH),
+            partition_max_bytes=size,
         )
         of_node.setdefault(leaders[partition], []).append(asked)
     sent = []
@@ -208,7 +214,6 @@ async def _ask(
         request = FetchRequest(
             max_wait_ms=_WAIT_MS,
             min_bytes=1,
-            max_bytes=_RESPONSE,
             isolation_level=IsolationLevel.READ_COMMITTED,
             session_epoch=-1,
             topics=[FetchRequest.FetchTopic(topic=topic, partitions=partitions)],
@@ -250,7 +255,7 @@ class _Found:
             if not answer.records and position >= answer.last_stable_offset:
                 return stop  # nothing follows
             partition = answer.partition_index
-            self.room[partition] = 2 * self.room.get(partition, _FETCH)
+            self.room[partition] = min(2 * self.room.get(partition, _FETCH), _RESPONSE)
         return reached
 
 

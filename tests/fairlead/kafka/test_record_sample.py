@@ -164,6 +164,18 @@ def test_bytes_bound_what_is_read(
     assert read.tolist() == (sample.runs.stop - sample.runs.begin).tolist()
 
 
+def test_many_partitions_take_few_bytes(
+    gateway: KafkaGateway, services: Services, kafka_topic: KafkaTopic
+) -> None:
+    """More partitions than a response has room for are asked about in turns."""
+    topic = kafka_topic(partitions=100)
+    keys: list[bytes | None] = [b"key-%d" % number for number in range(5_000)]
+    produce(services, topic, keys)
+    sample = sampled(gateway, topic)
+    assert found(sample) == Counter(keys)
+    assert sample.bytes < 100 * 16_384
+
+
 def test_nothing_is_committed_and_no_group_is_made(
     gateway: KafkaGateway, services: Services, kafka_topic: KafkaTopic
 ) -> None:
