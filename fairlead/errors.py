@@ -13,6 +13,7 @@
     ├── ClocksApartError      this machine's clock is not the database's: nothing is dated by it
     ├── GroupError            one consumer group cannot be read; others are not affected
     │   └── UnstorableError   what was found of it is nothing that Postgres takes
+    ├── TopicError            a topic cannot be sampled: it is missing, empty, or may not be read
     └── PlanStateError        a transition the life of a plan does not have
         ├── StalePlanError    the group is no longer what the plan was made for
         └── TamperedPlanError stored bytes, their hash and the approval do not agree
@@ -66,6 +67,10 @@ class GroupError(FairleadError):
 
 class UnstorableError(GroupError):
     """What was found of a group is nothing that Postgres takes: a name that is too long, say."""
+
+
+class TopicError(FairleadError):
+    """A topic cannot be sampled: it is missing, empty, or may not be read."""
 
 
 class PlanStateError(FairleadError):

@@ -103,8 +103,8 @@ class KafkaSettings(_Section):
     )
     private_key: Annotated[SecretStr, AfterValidator(_able_to_sign)] | None = Field(
         default=None,
-        description="Ed25519 key that plans are signed with, as `fairlead keys new` prints it: a "
-        "secret of the planner's, which no consumer has.",
+        description="Ed25519 key that plans are signed with, as `fairlead signing-key` prints it: "
+        "a secret of the planner's, which no consumer has.",
     )
     lease: timedelta = Field(
         default=timedelta(hours=6),

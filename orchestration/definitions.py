@@ -13,6 +13,7 @@ from assets.plan_adoption import plan_adoption
 from assets.published_plan import published_plan
 from assets.resources import KafkaResource, SettingsResource, SparkResource, StoreResource
 from orchestration.jobs import adoption, planning, publication
+from orchestration.keys import keys
 from orchestration.looks import group_looks, look
 from orchestration.operations import OPERATIONS
 from orchestration.planning_sensor import planning_sensor
@@ -32,7 +33,7 @@ def build_defs(**overrides: Any) -> dg.Definitions:
             plan_adoption,
         ],
         "asset_checks": CHECKS,
-        "jobs": [planning, publication, adoption, look, *OPERATIONS],
+        "jobs": [planning, publication, adoption, look, keys, *OPERATIONS],
         "schedules": [planning_schedule],
         "sensors": [
             group_discovery,

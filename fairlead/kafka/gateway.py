@@ -260,7 +260,7 @@ class KafkaGateway:
         if not topics:
             return None
         try:
-            return self._ask_members(lambda admin: read_sources(admin, ends, topics))
+            return self.ask_members(lambda admin: read_sources(admin, ends, topics))
         except (BrokerResponseError, KafkaUnavailableError) as error:
             log.warning("It is not known which racks partitions are read in: %s", error)
             return None
@@ -341,7 +341,7 @@ class KafkaGateway:
         from kafka.errors import BrokerResponseError  # noqa: PLC0415 - see above
 
         try:
-            raw = self._ask_members(lambda admin: admin.describe_groups(list(groups)))
+            raw = self.ask_members(lambda admin: admin.describe_groups(list(groups)))
         except (BrokerResponseError, ValueError) as error:
             if half := len(groups) // 2:
                 return self._describe_each(groups[:half]) | self._describe_each(groups[half:])
@@ -360,7 +360,7 @@ class KafkaGateway:
         from kafka.errors import BrokerResponseError  # noqa: PLC0415 - see above
 
         try:
-            return self._ask_members(_list_groups)
+            return self.ask_members(_list_groups)
         except BrokerResponseError as error:
             raise KafkaUnavailableError(f"Kafka does not list groups: {error}") from error
 
@@ -388,7 +388,7 @@ class KafkaGateway:
         KafkaUnavailableError
             No broker answers in time.
         """
-        told = self._ask_members(lambda admin: admin.describe_features())
+        told = self.ask_members(lambda admin: admin.describe_features())
         return {
             name: version["finalized"][1]
             for name, version in told.items()
@@ -427,7 +427,7 @@ class KafkaGateway:
         if not groups:
             return {}
         try:
-            found = self._ask_members(lambda admin: describe_broker_groups(admin, groups))
+            found = self.ask_members(lambda admin: describe_broker_groups(admin, groups))
         except BrokerResponseError as error:
             if half := len(groups) // 2:
                 return self.broker_groups(groups[:half]) | self.broker_groups(groups[half:])
@@ -436,8 +436,16 @@ class KafkaGateway:
             self._close_member_admin()  # which remembers coordinators for good
         return found
 
-    def _ask_members(self, question: "Callable[[KafkaAdminClient], Result]") -> Result:
-        """Ask by kafka-python; after an error that may pass, again on new connections."""
+    def ask_members(self, question: "Callable[[KafkaAdminClient], Result]") -> Result:
+        """Ask by kafka-python; after an error that may pass, again on new connections.
+
+        Raises
+        ------
+        KafkaUnavailableError
+            Brokers do not answer in time.
+        kafka.errors.BrokerResponseError
+            A broker answers with an error about what was asked.
+        """
         from kafka.errors import (  # noqa: PLC0415 - see above
             BrokerResponseError,
             KafkaError,

@@ -11,7 +11,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
@@ -33,6 +33,18 @@ PACKAGES: Final = (
 # Kafka Connect: a quarter of the download, and neither the broker nor its group tools need it.
 EXCLUDED: Final = tuple(
     f"org.apache.kafka:connect-{part}" for part in ("runtime", "api", "transforms", "json")
+)
+#: Spark's Kafka source. Maven Central lacks PySpark's own version; this one works with it.
+SOURCE: Final = ("org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0",)
+#: PySpark brings these.
+_OF_SPARK: Final = (
+    "org.apache.hadoop:hadoop-client-api",
+    "org.apache.hadoop:hadoop-client-runtime",
+    "com.google.code.findbugs:jsr305",
+    "org.slf4j:slf4j-api",
+    "at.yawk.lz4:lz4-java",
+    "org.xerial.snappy:snappy-java",
+    "org.scala-lang.modules:scala-parallel-collections_2.13",
 )
 DOWNLOAD_TIMEOUT_S: Final = 900
 _LISTING: Final = "listing"
@@ -62,18 +74,40 @@ def kafka_classpath(progress: Callable[[str], None] = lambda _: None) -> list[Pa
     ConfigurationError
         There is no usable Java.
     """
-    target = cache_dir() / f"kafka-{KAFKA_VERSION}"
+    what = f"Apache Kafka {KAFKA_VERSION} (40 MB, once)"
+    jars = _kept(f"kafka-{KAFKA_VERSION}", PACKAGES, EXCLUDED, what, progress)
+    # Spark brings the Scala library that Kafka runs on, and leaves it out of what it resolves.
+    return [*jars, *sorted((_SPARK_HOME / "jars").glob("scala-library-2.13.*.jar"))]
+
+
+def source_jars(progress: Callable[[str], None] = lambda _: None) -> list[Path]:
+    """Return the jars of Spark's Kafka source, downloading them the first time.
+
+    Raises as `kafka_classpath` does.
+    """
+    (package,) = SOURCE
+    name = package.split(":", 1)[1].replace(":", "-")
+    return _kept(name, SOURCE, _OF_SPARK, "Spark's Kafka source (10 MB, once)", progress)
+
+
+def _kept(
+    name: str,
+    packages: Sequence[str],
+    excluded: Sequence[str],
+    what: str,
+    progress: Callable[[str], None],
+) -> list[Path]:
+    """Return the jars of packages from a folder of the cache."""
+    target = cache_dir() / name
     target.parent.mkdir(parents=True, exist_ok=True)
     with room_in(target.parent, otherwise=""), FileLock(f"{target}.lock"):
         if not _complete(target):
-            progress(f"Downloading Apache Kafka {KAFKA_VERSION} (40 MB, once) to {target}")
+            progress(f"Downloading {what} to {target}")
             shutil.rmtree(target, ignore_errors=True)
-            _download(target)
+            _download(target, packages, excluded)
             names = sorted(jar.name for jar in target.glob("*.jar"))
             (target / _LISTING).write_text("\n".join(names))
-    # Spark brings the Scala library that Kafka runs on, and leaves it out of what it resolves.
-    scala = sorted((_SPARK_HOME / "jars").glob("scala-library-2.13.*.jar"))
-    return [*sorted(target.glob("*.jar")), *scala]
+    return sorted(target.glob("*.jar"))
 
 
 def _complete(target: Path) -> bool:
@@ -84,7 +118,7 @@ def _complete(target: Path) -> bool:
     )
 
 
-def _download(target: Path) -> None:
+def _download(target: Path, packages: Sequence[str], excluded: Sequence[str]) -> None:
     """Resolve the artifacts into `target` by a Spark application that does nothing else."""
     find_java()  # Spark's own words for a missing Java are worse
     with TemporaryDirectory(dir=target.parent) as scratch:
@@ -93,8 +127,8 @@ def _download(target: Path) -> None:
         command = [
             str(_SPARK_HOME / "bin" / "spark-submit"),
             *("--conf", f"spark.jars.ivy={scratch}"),
-            *("--packages", ",".join(PACKAGES)),
-            *("--exclude-packages", ",".join(EXCLUDED)),
+            *("--packages", ",".join(packages)),
+            *("--exclude-packages", ",".join(excluded)),
             str(application),
         ]
         result = _resolve(command)

@@ -4,6 +4,7 @@ Belongs here: which steps there are for a version, a group, all groups. Does not
 database lets somebody take them, nor the pages that ask for a reason (`fairlead.surfaces.web`).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote, urlencode
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 
 #: Two words, so that it is quoted: whoever puts a reason there sees how.
 _WHY: Final = "say why"
+#: Maximum number of hot partitions whose command is shown.
+_HOT: Final = 3
 
 
 @dataclass(frozen=True)
@@ -99,6 +102,27 @@ def of_brake(group: str | None, *, braked: bool) -> Offer:
         command = f"fairlead {verb} --all --reason {shell_quote(_WHY)}"
         return Offer(f"{label} for all groups", _address(verb), command)
     return Offer(label, _address(verb, group), _command(verb, group))
+
+
+def of_hot_partitions(group: str, diagnosis: str | None, names: Sequence[str]) -> list[str]:
+    """Return the commands that list the keys of a group's hot partitions, of the first few.
+
+    Examples
+    --------
+    >>> of_hot_partitions("billing", "hot partition", ["orders-7"])
+    ['fairlead keys orders --group=billing --partition=7']
+    >>> of_hot_partitions("billing", "overloaded", ["orders-7"])
+    []
+    """
+    if diagnosis != "hot partition":
+        return []
+    commands = []
+    for name in names[:_HOT]:
+        topic, _, partition = name.rpartition("-")
+        options = [f"--group={group}", f"--partition={partition}"]
+        named = [*options, "--", topic] if topic.startswith("-") else [topic, *options]
+        commands.append(shell_join(["fairlead", "keys", *named]))
+    return commands
 
 
 def _address(verb: str, group: str | None = None, version: int | None = None) -> str:

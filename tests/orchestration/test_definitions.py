@@ -26,6 +26,7 @@ OPERATIONS = {
     "rollback": {"group", "version", "reason"},
     "retire": {"group", "reason"},
     "prune": set[str](),
+    "keys": {"topic"},
 }
 
 #: Run first in a new process: any connection, process or written file is an error from then on.

@@ -6,14 +6,17 @@ from urllib.parse import unquote
 
 import dagster as dg
 import pytest
+from confluent_kafka import Producer
 from dagster_shared.yaml_utils import load_run_config_yaml
 
+from fairlead.sandbox import Services
 from fairlead.surfaces.links import launchpad_url
 from orchestration.definitions import build_defs
+from tests.conftest import KafkaTopic
 from tests.fairlead.store.test_history import lag_table
 from tests.orchestration.conftest import StartConsumers
 from tests.pipeline import APPROVED_BY_A_PERSON, APPROVED_BY_POLICY, Pipeline
-from tests.waiting import eventually
+from tests.waiting import PATIENCE_S, eventually
 
 pytestmark = [
     pytest.mark.kafka,
@@ -100,3 +103,25 @@ def test_link_to_the_launchpad_lacks_the_reason_alone() -> None:
         dg.validate_run_config(job, config)
     config["ops"]["approve_plan"]["config"]["reason"] = "agreed"
     dg.validate_run_config(job, config)
+
+
+def test_keys_of_a_topic_are_an_observation(
+    pipeline: Pipeline, kafka_topic: KafkaTopic, services: Services
+) -> None:
+    """With the table, keys hashed; a topic that is not there is one sentence, without retries."""
+    topic = kafka_topic(partitions=2)
+    producer = Producer({"bootstrap.servers": services.bootstrap_servers})
+    for _ in range(100):
+        producer.produce(topic, b"value", key=b"secret")
+    assert producer.flush(PATIENCE_S) == 0
+
+    result = pipeline.operate("keys", topic=topic)
+
+    assert result.success
+    (event,) = (event for event in result.all_events if event.is_asset_observation)
+    seen = event.asset_observation_data.asset_observation
+    assert seen.asset_key == dg.AssetKey(["topic_keys", topic])
+    table: Any = seen.metadata["keys"].value
+    assert [row.data["share"] for row in table.records] == ["100.0 %"]
+    assert "secret" not in str(seen.metadata)
+    assert not pipeline.operate("keys", topic=f"no-{topic}").success

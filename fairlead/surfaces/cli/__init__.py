@@ -29,6 +29,7 @@ from fairlead.surfaces.cli import (
     policy,
     sandbox,
     serve,
+    signing_key,
     spark,
     survey,
     up,
@@ -93,6 +94,13 @@ for command, short_help, *examples in (
         "history orders --since 2026-01-06 --json",
     ),
     (
+        keys.keys,
+        "Which keys make a partition hot; what more partitions give.",
+        "keys orders",
+        "keys orders --group billing --partition 7",
+        "keys orders --to 48 --format html > keys.html",
+    ),
+    (
         plan.plan,
         "Look at a group now, and propose what would help.",
         "plan orders --dry-run",
@@ -128,6 +136,11 @@ for command, short_help, *examples in (
         "up",
         "up --plan",
     ),
+    (
+        signing_key.signing_key,
+        "Draw a pair of keys that plans are signed with.",
+        "signing-key 2026-03",
+    ),
     (look.look, "Look at all planned groups, again and again.", "look", "look --once"),
     (
         serve.serve,
@@ -161,7 +174,6 @@ app.add_typer(policy.app, name="policy")
 app.add_typer(sandbox.app, name="sandbox", short_help="Embedded Kafka and Postgres, in .fairlead.")
 app.add_typer(spark.app, name="spark", short_help="Spark kept warm on this machine.")
 app.add_typer(db.app, name="db", short_help="The database's schema and size; psql.")
-app.add_typer(keys.app, name="keys")
 
 
 @app.command(short_help="Run the whole job on embedded services: make demo.", epilog=epilog("demo"))

@@ -22,7 +22,7 @@ from fairlead.surfaces.cli.arguments import (
     opened_engine,
 )
 from fairlead.surfaces.cli.output import as_text, print_json, print_table, say, tell
-from fairlead.surfaces.offers import of_brake
+from fairlead.surfaces.offers import of_brake, of_hot_partitions
 
 if TYPE_CHECKING:
     from fairlead.store.brakes import Brake
@@ -409,7 +409,8 @@ def why(
     if partition is None:
         step = next_step(row, undecided([row], datetime.now(UTC)), resting)
         told = [*_why(row, found), *(f"  {rest}" for rest in resting.values())]
-        tell(*told, f"  next: {step}")
+        keys = of_hot_partitions(group, row["diagnosis"], row["names"] or ())
+        tell(*told, f"  next: {step}", *(f"  its keys: `{command}`" for command in keys))
         return
     if moves:
         print_table(moves, _MOVES_OF, title=f"{partition} of {group}: who got it, and why")

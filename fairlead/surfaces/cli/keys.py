@@ -1,33 +1,81 @@
-"""`fairlead keys new`: the key that the planner signs with, and the one that followers check with.
+"""`fairlead keys`: which keys make a partition hot, and what more partitions would give.
 
-Belongs here: printing a pair. Does not: signing (`fairlead.wire.signing`).
+Belongs here: arguments. Does not: sampling (`fairlead.workflows.key_sampling`), nor what is shown
+(`fairlead.surfaces.keys`).
 """
 
-from typing import Annotated
+from contextlib import nullcontext
+from textwrap import wrap
+from typing import Annotated, Final, Literal
 
 import typer
 
-from fairlead.surfaces.cli.output import epilog
+from fairlead.common.visible import visible
+from fairlead.surfaces.cli.arguments import complete_group, known_text, opened_engine
+from fairlead.surfaces.cli.output import print_json, print_table, say
 
-app = typer.Typer(no_args_is_help=True, help="Keys that plans are signed with.")
+_WIDTH: Final = 80
+_GROUP: Final = "Its consumers: forecast their lag with more partitions."
+_TO: Final = "Number of partitions to compare with. Default: the smallest that helps."
+_SHOW: Final = "Show keys, not the start of their SHA-256."
 
 
-@app.callback()
-def keys() -> None:
-    """Keys that plans are signed with."""
-
-
-@app.command(epilog=epilog("keys new 2026-03"))
-def new(
-    key_id: Annotated[
-        str, typer.Argument(metavar="ID", help="What followers find the public key by.")
-    ],
+def keys(
+    topic: Annotated[str, typer.Argument(help="The topic.", callback=known_text)],
+    *,
+    group: Annotated[
+        str | None, typer.Option(help=_GROUP, autocompletion=complete_group, callback=known_text)
+    ] = None,
+    partition: Annotated[int | None, typer.Option(help="List its keys.", min=0)] = None,
+    to: Annotated[int | None, typer.Option(help=_TO, min=2, max=100_000)] = None,
+    records: Annotated[int, typer.Option(help="Sample size.", min=1_000, max=20_000_000)] = 100_000,
+    minutes: Annotated[float, typer.Option(help="Of the log to sample.", min=1, max=1e6)] = 60.0,
+    show_keys: Annotated[bool, typer.Option("--show-keys", help=_SHOW)] = False,
+    form: Annotated[
+        Literal["text", "json", "html"], typer.Option("--format", help="Of the answer.")
+    ] = "text",
 ) -> None:
-    """Draw a pair of keys: the private one for the planner alone, the public one for followers."""
-    from fairlead.wire.signing import Signer
+    """Report which keys make a partition hot, and what more partitions would give.
 
-    signer = Signer.new(key_id)
-    typer.echo("# A secret, for the planner alone: under [kafka] in fairlead.toml")
-    typer.echo(f'private_key = "{signer.private_text()}"')
-    typer.echo("# For every consumer; Java's and brokers have it as fairlead.public.keys")
-    typer.echo(f'public_keys = "{signer.public_text()}"')
+    Records are sampled evenly over time and partitions: 100 MB and 60 s at most. More than
+    1,000,000 records are read by Spark: 1 GB and ten minutes at most. No group is joined, and
+    nothing is committed or stored.
+    """
+    import pyarrow as pa
+
+    from fairlead.kafka.gateway import KafkaGateway
+    from fairlead.settings import load_settings
+    from fairlead.surfaces.keys import page, source_jars
+    from fairlead.workflows.key_sampling import report_on_keys
+
+    pa.set_memory_pool(pa.system_memory_pool())  # its own one keeps 40 MB more
+    settings = load_settings()
+    with KafkaGateway(settings.kafka) as gateway, opened_engine() if group else nullcontext() as db:
+        report = report_on_keys(
+            gateway,
+            settings,
+            topic,
+            db,
+            jars=source_jars,
+            group=group,
+            partition=partition,
+            to=to,
+            records=records,
+            minutes=minutes,
+        )
+    if form == "json":
+        print_json(page.as_document(report, show_keys=show_keys))
+    elif form == "html":
+        typer.echo(page.as_page(report, show_keys=show_keys))
+    else:
+        _say(report["verdict"])
+        for rows in filter(None, page.tables(report, show_keys=show_keys)):
+            say("")
+            print_table(rows, [*rows[0]])
+        say("")
+        _say(*page.notes(report))
+
+
+def _say(*sentences: str) -> None:
+    for text in map(visible, sentences):
+        say(*wrap(text, _WIDTH, break_long_words=False, break_on_hyphens=False))

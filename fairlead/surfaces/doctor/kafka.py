@@ -155,7 +155,7 @@ def _sending(rights: Rights, kafka: KafkaSettings) -> Finding:
 def _keys(kafka: KafkaSettings) -> Finding:
     if kafka.private_key is None:
         said = "plans are not signed: whoever may WRITE to the plan topic decides"
-        how = "make a key pair with `fairlead keys new ID`; set kafka.private_key"
+        how = "make a key pair with `fairlead signing-key ID`; set kafka.private_key"
         return Finding("keys", "warning", said, how)
     return Finding("keys", "ok", "plans are signed")
 

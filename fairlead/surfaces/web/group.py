@@ -25,7 +25,7 @@ from fairlead.store.observed_plans import observed_days
 from fairlead.surfaces.backtest.report import would_have_saved
 from fairlead.surfaces.links import asset_url
 from fairlead.surfaces.next_step import next_step
-from fairlead.surfaces.offers import Desk, of_brake
+from fairlead.surfaces.offers import Desk, of_brake, of_hot_partitions
 from fairlead.surfaces.survey.finding import follows as follow_how
 from fairlead.surfaces.web.group_plots import (
     STRIPS,
@@ -115,6 +115,7 @@ def group_page(
         resting=resting.values(),
         next_step=next_step(row, history_queries.undecided([row], read_at), resting),
         planned_at=row["decided_at"] or group_history.last_planning(engine),
+        keys=of_hot_partitions(group, row["diagnosis"], row["names"] or ()),
         policy=policy,
         work=group_history.read_work(engine, group, limit=ROWS),
         of_work=group_history.read_work(engine, group, partition=asked.partition, limit=1),

@@ -39,7 +39,7 @@ def test_keys_are_changed_without_a_gap() -> None:
 
 
 def test_a_key_that_is_drawn_can_be_read_back() -> None:
-    """What `fairlead keys new` prints is what the settings take."""
+    """What `fairlead signing-key` prints is what the settings take."""
     drawn = Signer.new("2026-03")
     again = Signer.from_text(drawn.private_text())
     assert again.public_text() == drawn.public_text()

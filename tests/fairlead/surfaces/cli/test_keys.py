@@ -1,26 +1,154 @@
-"""`fairlead keys new`: each key under the name of the setting that takes it, and of no other."""
+"""`fairlead keys` on a real broker, and what it says of a group."""
 
-import tomllib
+import json
 
+import psycopg
 import pytest
-from typer.testing import CliRunner
+from confluent_kafka import Producer
+from typer.testing import CliRunner, Result
 
-from fairlead.errors import ConfigurationError
-from fairlead.followers import FollowOptions
-from fairlead.settings import KafkaSettings
+from fairlead.errors import GroupError, TopicError
+from fairlead.kafka.gateway import KafkaGateway
+from fairlead.sandbox import Services
+from fairlead.sandbox.jars import source_jars
+from fairlead.settings import Settings
+from fairlead.store.engine import create_store_engine
 from fairlead.surfaces.cli import app
+from fairlead.surfaces.web.group import Asked, group_page
+from fairlead.workflows import key_sampling
+from fairlead.workflows.key_sampling import readers_of
+from tests.conftest import KafkaTopic
+from tests.waiting import PATIENCE_S
+
+pytestmark = pytest.mark.kafka
+
+HOT = b"\x1b[31mhot<script>"
 
 
-def test_each_key_is_printed_under_the_name_of_its_setting() -> None:
-    """The planner signs with the one, a consumer verifies with the other; never the other way."""
-    drawn = tomllib.loads(CliRunner().invoke(app, ["keys", "new", "2026-03"]).stdout)
-    assert drawn.keys() == {"private_key", "public_keys"}
-    signer = KafkaSettings.model_validate({"private_key": drawn["private_key"]}).signer
-    verifier = FollowOptions(public_keys=drawn["public_keys"]).verifier()
-    assert signer is not None
-    assert verifier is not None
-    verifier.verify("2026-03", signer.sign(b"message"), b"message")
-    with pytest.raises(ConfigurationError, match="private key"):
-        FollowOptions(public_keys=drawn["private_key"])
-    with pytest.raises(ValueError, match="private key"):
-        KafkaSettings.model_validate({"private_key": drawn["public_keys"]})
+@pytest.fixture
+def topic(services: Services, kafka_topic: KafkaTopic) -> str:
+    """Return a topic of four partitions, in which one key has two thirds of the records."""
+    name = kafka_topic(partitions=4)
+    servers = {"bootstrap.servers": services.bootstrap_servers}
+    producer = Producer({**servers, "partitioner": "murmur2_random"})
+    for number in range(3_000):
+        key = b"key-%d" % number if number % 3 == 0 else HOT
+        producer.produce(name, b"value", key=key)
+    producer.produce(name, b"value", key=b"\xff\x00")
+    producer.produce(name, b"value")
+    assert producer.flush(PATIENCE_S) == 0
+    return name
+
+
+def run(
+    services: Services, *arguments: str, postgres: str = "postgresql://localhost:1/no"
+) -> Result:
+    """Run the command on the run's broker."""
+    env = {
+        "FAIRLEAD_KAFKA__BOOTSTRAP_SERVERS": services.bootstrap_servers,
+        "FAIRLEAD_POSTGRES__URL": postgres,
+    }
+    return CliRunner().invoke(app, ["keys", *arguments], env=env)
+
+
+def test_giant_key_is_named_and_hashed(services: Services, topic: str) -> None:
+    """No key is in any format, unless it is asked for; no database is needed."""
+    text = run(services, topic)
+    assert text.exit_code == 0, text.output
+    assert text.stdout.startswith("One key alone is 66.6 % of the records: more partitions cannot")
+    assert max(map(len, text.stdout.splitlines())) <= 80
+    page, document = (run(services, topic, "--format", form) for form in ("html", "json"))
+    for result in (text, page, document):
+        assert "hot" not in result.stdout
+        assert "9b8e8c5b23aa" in result.stdout
+    found = json.loads(document.stdout)
+    assert found["keys"][0]["share"] == pytest.approx(2_000 / 3_002)
+    assert (found["sampled"], found["partitioner"]) == (3_002, "murmur2")
+    assert [each["partitions"] for each in found["scenarios"]] == [4, 8]
+
+
+def test_shown_keys_are_escaped(services: Services, topic: str) -> None:
+    """Terminal escapes and HTML are text; bytes that are no text are hexadecimal."""
+    assert r"\x1b[31mhot<script>" in run(services, topic, "--show-keys").stdout
+    page = run(services, topic, "--show-keys", "--format", "html").stdout
+    assert "hot&lt;script&gt;" in page
+    assert "\x1b" not in page
+    document = json.loads(run(services, topic, "--show-keys", "--format", "json").stdout)
+    assert document["keys"][0]["key"] == HOT.decode()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (["--partition", "4"], "there is no partition 4; it has 4"),
+        (["--to", "4"], "it has 4 partitions already"),
+    ],
+)
+def test_partitions_that_cannot_be(
+    services: Services, topic: str, arguments: list[str], why: str
+) -> None:
+    """One sentence each."""
+    result = run(services, topic, *arguments)
+    assert isinstance(result.exception, TopicError)
+    assert why in str(result.exception)
+
+
+def test_more_partitions_as_asked_for(services: Services, topic: str) -> None:
+    """A partition's own keys, and another number of partitions."""
+    found = json.loads(
+        run(services, topic, "--to", "6", "--partition", "1", "--format", "json").stdout
+    )
+    assert [each["partitions"] for each in found["scenarios"]] == [4, 6]
+    assert all(1 in key["partitions"] for key in found["keys"])
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("services")
+def test_spark_agrees_with_the_client(
+    settings: Settings, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both read the whole topic, and count the same."""
+    with KafkaGateway(settings.kafka) as gateway:
+        reports = []
+        for by_client in (1_000_000, 0):
+            monkeypatch.setattr(key_sampling, "BY_CLIENT", by_client)
+            reports.append(key_sampling.report_on_keys(gateway, settings, topic, jars=source_jars))
+    client, spark = reports
+    assert spark["reader"] == "Spark"
+    assert spark["sampled"] == client["sampled"] == 3_002
+    assert spark["keys"][0] == client["keys"][0]
+    assert spark["without_key"] == client["without_key"]
+
+
+@pytest.mark.postgres
+def test_consumers_are_those_of_the_store(week: str) -> None:
+    """Capacities, costs and what waits are taken from the group's last look."""
+    settings = Settings()
+    engine = create_store_engine(week)
+    readers = readers_of(engine, settings, "orders", "orders", 6)
+    assert readers.capacities.min() > 0
+    assert readers.costs.shape == readers.backlog.shape == (6,)
+    with pytest.raises(GroupError, match="group orders does not read payments"):
+        readers_of(engine, settings, "orders", "payments", 6)
+    engine.dispose()
+
+
+@pytest.mark.postgres
+def test_hot_partition_leads_to_the_command(week: str) -> None:
+    """In `fairlead why`; the group's page has it, too."""
+    with psycopg.connect(week) as connection:
+        connection.execute(
+            "UPDATE fairlead_raw.group_diagnosis SET diagnosis = 'hot partition',"
+            " names = ARRAY['orders-1'] WHERE group_id = 'orders' AND until IS NULL"
+        )
+    why = CliRunner().invoke(app, ["why", "orders"], env={"FAIRLEAD_POSTGRES__URL": week})
+    command = "fairlead keys orders --group=orders --partition=1"
+    assert f"its keys: `{command}`" in why.stdout
+    engine = create_store_engine(week)
+    assert f"<code>{command}</code>" in group_page(engine, "orders", Asked())
+    engine.dispose()
+
+
+def test_signing_key_has_its_own_name() -> None:
+    """`keys` takes a topic, so that the pair of keys has another command."""
+    assert "private_key" in CliRunner().invoke(app, ["signing-key", "2026-03"]).stdout

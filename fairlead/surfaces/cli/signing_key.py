@@ -1,0 +1,23 @@
+"""`fairlead signing-key`: the key that signs plans, and the one that followers check them with.
+
+Belongs here: printing a pair. Does not: signing (`fairlead.wire.signing`).
+"""
+
+from typing import Annotated
+
+import typer
+
+
+def signing_key(
+    key_id: Annotated[
+        str, typer.Argument(metavar="ID", help="What followers find the public key by.")
+    ],
+) -> None:
+    """Draw a pair of keys: the private one for the planner alone, the public one for followers."""
+    from fairlead.wire.signing import Signer
+
+    signer = Signer.new(key_id)
+    typer.echo("# A secret, for the planner alone: under [kafka] in fairlead.toml")
+    typer.echo(f'private_key = "{signer.private_text()}"')
+    typer.echo("# For every consumer; Java's and brokers have it as fairlead.public.keys")
+    typer.echo(f'public_keys = "{signer.public_text()}"')

@@ -1,0 +1,58 @@
+"""The job `keys`: which keys make a partition hot, for people who work in Dagster.
+
+Belongs here: its configuration, and the observation that has its result. Does not: sampling
+(`fairlead.workflows.key_sampling`).
+"""
+
+import dagster as dg
+from pydantic import Field
+
+from assets.about import about
+from assets.presentation import table
+from assets.resources import KafkaResource, SettingsResource, StoreResource
+from assets.retry_policy import RETRIES, failing_at_once
+from fairlead.kafka.record_sample import RECORDS
+from fairlead.surfaces.keys import page, source_jars
+from fairlead.workflows.key_sampling import MOST_PARTITIONS, MOST_RECORDS, report_on_keys
+
+
+class KeysConfig(dg.Config):
+    """Which topic is sampled, and how much of it; as the options of `fairlead keys`."""
+
+    topic: str
+    group: str | None = None
+    partition: int | None = Field(default=None, ge=0)
+    to: int | None = Field(default=None, le=MOST_PARTITIONS)
+    records: int = Field(default=RECORDS, ge=1_000, le=MOST_RECORDS)
+    minutes: float = Field(default=60.0, gt=0)
+
+
+@dg.op(retry_policy=RETRIES)
+@failing_at_once()
+def sample_keys(
+    context: dg.OpExecutionContext,
+    config: KeysConfig,
+    settings: SettingsResource,
+    kafka: KafkaResource,
+    store: StoreResource,
+) -> None:
+    """Sample a topic; the result is an observation of the asset `topic_keys/TOPIC`."""
+    with kafka.gateway() as gateway, store.connect() as engine:
+        report = report_on_keys(
+            gateway, settings.get(), engine=engine, jars=source_jars, **config.model_dump()
+        )
+    context.log.info("%s", report["verdict"])
+    keys, partitions = map(table, page.tables(report, show_keys=False))
+    found = {"verdict": report["verdict"], "keys": keys, "partitions": partitions}
+    how = {"how": " ".join(page.notes(report))}
+    context.log_event(dg.AssetObservation(["topic_keys", config.topic], metadata=found | how))
+
+
+@dg.job(
+    description="Sample a topic: which keys make a partition hot, and what more partitions would "
+    "give. The result, with hashed keys, is an observation of the asset topic_keys/TOPIC.",
+    **about("nothing"),
+)
+def keys() -> None:
+    """Sample."""
+    sample_keys()

@@ -1,0 +1,221 @@
+"""Keys, partitioners and more partitions, from samples whose truth is known."""
+
+from collections import Counter
+from zlib import crc32
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from assignors.partitioner import partition_of
+from fairlead.domain.key_report import Readers, consumers_under, key_report
+from fairlead.domain.key_shares import KeyShares
+from fairlead.domain.record_sample import (
+    CELLS,
+    Float64,
+    LogWindow,
+    RecordSample,
+    Runs,
+    plan_runs,
+)
+
+Log = list[list[bytes | None]]
+
+
+def by_murmur2(key: bytes, count: int) -> int:
+    return partition_of(key, count)
+
+
+def by_crc32(key: bytes, count: int) -> int:
+    return crc32(key) % count
+
+
+def by_chance(key: bytes, count: int) -> int:
+    return sum(key) % count
+
+
+def logs(keys: list[bytes | None], count: int, place: object = by_murmur2) -> Log:
+    """Return the keys of each partition's records, in their order; null keys in turn."""
+    found: Log = [[] for _ in range(count)]
+    for number, key in enumerate(keys):
+        found[number % count if key is None else place(key, count)].append(key)  # type: ignore[operator]
+    return found
+
+
+def read(log: Log, records: int, runs: int = 2_400, seed: int = 0) -> RecordSample:
+    """Sample logs of one record an offset."""
+    window = LogWindow("t", np.zeros(len(log), np.int64), np.array([len(each) for each in log]), 60)
+    planned = plan_runs(window, records, runs, seed=seed)
+    cells: Counter[tuple[int, bytes | None]] = Counter()
+    spans = zip(planned.partition, planned.begin, planned.stop, strict=True)
+    for run, (partition, begin, stop) in enumerate(spans):
+        cells.update((run, key) for key in log[partition][begin:stop])
+    columns = zip(*((run, key, count) for (run, key), count in cells.items()), strict=True)
+    table = pa.table([pa.array(each) for each in columns], names=CELLS.names).cast(CELLS)
+    return RecordSample(window, planned, table, 0, 0.0, 100.0)
+
+
+def drawn(number: int, exponent: float, giant: float = 0.0) -> list[bytes | None]:
+    """Return keys of a Zipf distribution, or one with so large a share."""
+    random = np.random.default_rng(3)
+    weights = 1 / np.arange(1, 5_001) ** exponent
+    weights *= (1 - giant) / weights.sum()
+    weights[0] += giant
+    return [b"key-%d" % key for key in random.choice(5_000, number, p=weights / weights.sum())]
+
+
+@pytest.mark.parametrize("exponent", [0.8, 1.1])
+def test_intervals_hold_nine_in_ten(exponent: float) -> None:
+    """Of the ten heaviest keys, over twelve samples of a twentieth."""
+    keys = drawn(100_000, exponent)
+    truth = {key: count / len(keys) for key, count in Counter(keys).most_common(10)}
+    log = logs(keys, 6)
+    held = []
+    for seed in range(12):
+        shares = KeyShares(read(log, 5_000, seed=seed)).heaviest(100)
+        held += [
+            key["low"] <= truth[key["key"]] <= key["high"] for key in shares if key["key"] in truth
+        ]
+    assert len(held) >= 100
+    assert sum(held) >= 0.85 * len(held)
+
+
+def test_interval_knows_that_neighbours_are_alike() -> None:
+    """Where a key's records come in bursts, few runs tell little."""
+    random = np.random.default_rng(5)
+    bursts = random.choice([b"a", b"b", b"c"], 400)
+    keys: list[bytes | None] = [bytes(key) for key in np.repeat(bursts, 100)]
+    sample = read(logs(keys, 1), 4_000, runs=40)
+    (first, *_) = KeyShares(sample).heaviest(1)
+    assert first["high"] - first["low"] > 0.15
+    apart: list[bytes | None] = [bytes(key) for key in random.permutation(np.array(keys))]
+    (first, *_) = KeyShares(read(logs(apart, 1), 4_000, runs=40)).heaviest(1)
+    assert first["high"] - first["low"] < 0.05
+
+
+def test_whole_log_has_no_doubt() -> None:
+    """If every record was read, an interval is a point, and loads are exact."""
+    keys = drawn(2_000, 1.0)
+    shares = KeyShares(read(logs(keys, 3), 5_000))
+    (first, *_) = shares.heaviest(1)
+    assert first["low"] == first["high"] == Counter(keys).most_common(1)[0][1] / 2_000
+    real = [len(each) for each in logs(keys, 7)]
+    assert shares.load_of(7, np.ones(3)).tolist() == pytest.approx(real)
+
+
+@pytest.mark.parametrize(
+    ("place", "count", "name"),
+    [
+        (by_murmur2, 6, "murmur2"),
+        (by_crc32, 6, "crc32"),
+        (by_chance, 6, "unknown"),
+        (by_murmur2, 1, "assumed"),
+    ],
+)
+def test_partitioner_is_seen(place: object, count: int, name: str) -> None:
+    """By where the keys are; one partition shows nothing."""
+    shares = KeyShares(read(logs(drawn(20_000, 0.8), count, place), 5_000))
+    assert shares.placement[0] == name
+    assert len(key_report(shares)["scenarios"]) == (1 if name == "unknown" else 2)
+
+
+def test_one_key_may_be_where_it_is_by_chance() -> None:
+    """A single key shows no partitioner."""
+    assert KeyShares(read(logs([b"only"] * 100, 6), 50)).placement[0] == "assumed"
+
+
+@pytest.mark.parametrize(("place", "count"), [(by_murmur2, 12), (by_crc32, 12), (by_murmur2, 9)])
+def test_load_of_more_partitions(place: object, count: int) -> None:
+    """Each partition within 6 %, from a sample of a fifth; null keys are spread evenly."""
+    keys = drawn(100_000, 0.8) + [None] * 9_000
+    shares = KeyShares(read(logs(keys, 6, place), 20_000))
+    real = np.array([len(each) for each in logs(keys, count, place)])
+    assert np.abs(shares.load_of(count, np.ones(6)) / real - 1).max() < 0.06
+
+
+def test_verdicts() -> None:
+    """A giant key, records without keys, and even partitions."""
+    giant = key_report(KeyShares(read(logs(drawn(40_000, 0.0, giant=0.31), 6), 10_000)))
+    assert "One key alone is 3" in giant["verdict"]
+    assert "more partitions cannot help" in giant["verdict"]
+    assert giant["keys"][0]["key"] == b"key-0"
+    assert giant["keys"][0]["partitions"] == [partition_of(b"key-0", 6)]
+    none = key_report(KeyShares(read(logs([None] * 6_000, 6), 2_000)))
+    assert none["verdict"].startswith("The records have no keys")
+    even = key_report(KeyShares(read(logs(drawn(40_000, 0.0), 6), 10_000)))
+    assert even["verdict"].startswith("The partitions are even")
+
+
+def readers(count: int, capacity: float, per_partition: int, **known: Float64) -> Readers:
+    """Return consumers that are up to date with a topic of so many partitions."""
+    none = np.zeros(per_partition)
+    return Readers(
+        group="g",
+        capacities=np.full(count, capacity),
+        costs=known.get("costs", none + 1),
+        seconds=known.get("seconds"),
+        backlog=none,
+        behind_s=none,
+        others=np.zeros(0),
+        target=0.8,
+        horizon_s=1800.0,
+    )
+
+
+def test_smallest_number_of_partitions_that_consumers_can_take() -> None:
+    """What the fastest can take decides; the lag is forecast before and after."""
+    keys = drawn(60_000, 0.3)
+    shares = KeyShares(read(logs(keys, 2), 30_000))
+    report = key_report(shares, readers=readers(4, 400.0, 2))
+    now, then = report["scenarios"]
+    assert then["partitions"] == 4
+    assert now["today"]["time_lag_s"] > 300
+    assert then["today"] == {
+        "count": 4,
+        "utilisation": pytest.approx(0.63, abs=0.05),
+        "time_lag_s": 0.0,
+    }
+    assert then["wanted"]["count"] >= 4
+
+
+def test_key_that_no_consumer_can_take() -> None:
+    """It is named, even if it is a small part of its partition."""
+    shares = KeyShares(read(logs(drawn(60_000, 0.0, giant=0.2), 2), 30_000))
+    verdict = key_report(shares, readers=readers(9, 150.0, 2))["verdict"]
+    assert "more partitions cannot help" in verdict
+
+
+def test_share_of_time_is_by_reported_seconds() -> None:
+    """A key in a partition of slow records takes more of the time than of the records."""
+    log: Log = [[b"quick"] * 900, [b"slow"] * 100]
+    shares = KeyShares(read(log, 2_000), np.array([0.001, 0.009]))
+    assert [(key["share"], key["time_share"]) for key in shares.heaviest(2)] == [
+        (pytest.approx(0.9), pytest.approx(0.5)),
+        (pytest.approx(0.1), pytest.approx(0.5)),
+    ]
+
+
+def test_other_topics_take_part_of_the_consumers() -> None:
+    """A group's other partitions are dealt with these."""
+    busy = readers(2, 100.0, 2)
+    alone = consumers_under(np.array([60.0, 60.0]), busy, busy.capacities)
+    assert alone["utilisation"] == pytest.approx(0.6)
+    more = Readers(**{**busy.__dict__, "others": np.array([50.0, 50.0])})
+    assert consumers_under(np.array([60.0, 60.0]), more, busy.capacities)[
+        "utilisation"
+    ] == pytest.approx(1.1)
+
+
+def test_runs_cover_partitions_by_their_share() -> None:
+    """No record twice, one run of a partition at a time, half for the one that is asked about."""
+    window = LogWindow("t", np.zeros(3, np.int64), np.array([1000, 3000, 0]), 60.0)
+    runs: Runs = plan_runs(window, 400, 100, partition=0)
+    taken = np.bincount(runs.partition, runs.stop - runs.begin, 3)
+    assert 250 <= taken[0] <= 350
+    assert taken[2] == 0
+    for partition in (0, 1):
+        mine = runs.partition == partition
+        order = np.argsort(runs.begin[mine])
+        assert (runs.begin[mine][order][1:] >= runs.stop[mine][order][:-1]).all()
+    for turn in runs.turns():
+        assert len(set(runs.partition[turn].tolist())) == len(turn)

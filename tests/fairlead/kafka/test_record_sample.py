@@ -1,0 +1,225 @@
+"""Sampling topics on a real broker: what is read, and what cannot be."""
+
+import struct
+import time
+import uuid
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from fairlead.domain.key_shares import KeyShares
+from fairlead.domain.record_sample import RecordSample
+from fairlead.errors import TopicError
+from fairlead.kafka import record_sample
+from fairlead.kafka.gateway import KafkaGateway
+from fairlead.kafka.record_batches import batches
+from fairlead.kafka.record_sample import sample_records, window_of
+from fairlead.sandbox import Services
+from fairlead.settings import Settings
+from tests.conftest import KafkaTopic
+from tests.fairlead.kafka.secured import Right, SecuredBroker
+from tests.topics import create_topics
+from tests.waiting import PATIENCE_S, eventually
+
+pytestmark = pytest.mark.kafka
+
+HOUR_S = 3600.0
+
+
+@pytest.fixture
+def gateway(settings: Settings) -> Iterator[KafkaGateway]:
+    """Return a gateway to the run's broker."""
+    with KafkaGateway(settings.kafka) as opened:
+        yield opened
+
+
+def produce(services: Services, topic: str, keys: list[bytes | None], **config: Any) -> None:
+    """Write a record of each key, placed as Java's producer does."""
+    servers = {"bootstrap.servers": services.bootstrap_servers}
+    producer = Producer({**servers, "partitioner": "murmur2_random", **config})
+    for key in keys:
+        producer.produce(topic, b"value", key=key)
+        producer.poll(0)
+    assert producer.flush(PATIENCE_S) == 0
+
+
+def sampled(gateway: KafkaGateway, topic: str, records: int = 10_000) -> RecordSample:
+    """Sample the last hour."""
+    return sample_records(gateway, window_of(gateway, topic, HOUR_S), records)
+
+
+def found(sample: RecordSample) -> Counter[bytes | None]:
+    """Return how often each key was read."""
+    counts: Counter[bytes | None] = Counter()
+    for row in sample.cells.to_pylist():
+        counts[row["key"]] += row["count"]
+    return counts
+
+
+@pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
+def test_every_key_is_read_whatever_the_compression(
+    gateway: KafkaGateway, services: Services, kafka_topic: KafkaTopic, codec: str
+) -> None:
+    """A topic smaller than the sample is read whole; null keys count."""
+    topic = kafka_topic(partitions=3)
+    keys: list[bytes | None] = [b"key-%d" % (number % 7) for number in range(700)]
+    keys += [None] * 50
+    produce(services, topic, keys, **{"compression.type": codec})
+    sample = sampled(gateway, topic)
+    assert found(sample) == Counter(keys)
+    assert sample.stopped == ""
+    assert KeyShares(sample).without_key == pytest.approx(50 / 750)
+
+
+def test_java_snappy_is_a_stream_of_blocks() -> None:
+    """Kafka's own producer frames blocks; librdkafka, which the tests write with, does not."""
+    record = b"\x00\x00\x00\x06abc\x02v\x00"
+    payload = bytes([2 * len(record)]) + record
+    block = pa.compress(payload, "snappy", asbytes=True)
+    stream = b"\x82SNAPPY\x00" + struct.pack(">iii", 1, 1, len(block)) + block
+    header = struct.pack(">iBIhiqqqhii", 0, 2, 0, 2, 0, 0, 0, -1, -1, -1, 1)
+    batch = struct.pack(">qi", 5, len(header) + len(stream)) + header + stream
+    (read,) = batches(batch, 5, 6, [])
+    assert (read.next_offset, read.keys) == (6, [b"abc"])
+
+
+def test_aborted_records_and_markers_are_not_counted(
+    gateway: KafkaGateway, services: Services, kafka_topic: KafkaTopic
+) -> None:
+    """As for a consumer that reads committed; the window ends before an open transaction."""
+    topic = kafka_topic(partitions=1)
+    producer = Producer(
+        {"bootstrap.servers": services.bootstrap_servers, "transactional.id": topic}
+    )
+    producer.init_transactions(PATIENCE_S)
+    for end, key in (("commit", b"kept"), ("abort", b"gone"), ("commit", b"too"), ("", b"open")):
+        producer.begin_transaction()
+        for _ in range(20):
+            producer.produce(topic, b"v", key=key)
+        producer.flush(PATIENCE_S)
+        if end:
+            getattr(producer, f"{end}_transaction")(PATIENCE_S)
+    sample = sampled(gateway, topic)
+    assert found(sample) == {b"kept": 20, b"too": 20}
+    assert KeyShares(sample).records.tolist() == [40.0]
+    producer.abort_transaction(PATIENCE_S)
+
+
+def test_compacted_log_has_fewer_records_than_offsets(
+    gateway: KafkaGateway, services: Services, kafka_topic: KafkaTopic
+) -> None:
+    """The estimate counts records; tombstones are records of their key."""
+    config = {
+        "cleanup.policy": "compact",
+        "segment.ms": "100",
+        "min.cleanable.dirty.ratio": "0.01",
+        "max.compaction.lag.ms": "100",
+    }
+    topic = kafka_topic(partitions=1, config=config)
+    produce(services, topic, [b"a", b"b"] * 200)
+    time.sleep(0.2)  # clock: a segment is rolled by the next record after segment.ms
+    produce(services, topic, [b"c"])
+    producer = Producer({"bootstrap.servers": services.bootstrap_servers})
+    producer.produce(topic, None, key=b"b")
+    assert producer.flush(PATIENCE_S) == 0
+    eventually(lambda: sum(found(sampled(gateway, topic)).values()) < 100, "it is compacted")
+    sample = sampled(gateway, topic)
+    counts = found(sample)
+    assert set(counts) >= {b"b", b"c"}
+    assert KeyShares(sample).records.sum() == sum(counts.values())
+
+
+def test_sample_of_a_growing_topic_ends_where_it_ended(
+    gateway: KafkaGateway, services: Services, kafka_topic: KafkaTopic
+) -> None:
+    """Records that are written meanwhile are not read."""
+    topic = kafka_topic(partitions=2)
+    produce(services, topic, [b"before"] * 100)
+    window = window_of(gateway, topic, HOUR_S)
+    produce(services, topic, [b"after"] * 100)
+    assert found(sample_records(gateway, window)) == {b"before": 100}
+
+
+def test_bytes_bound_what_is_read(
+    gateway: KafkaGateway,
+    services: Services,
+    kafka_topic: KafkaTopic,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What is over the bound is less than a response; runs that were read are whole."""
+    topic = kafka_topic(partitions=2)
+    keys: list[bytes | None] = [b"key-%d" % number for number in range(20_000)]
+    produce(services, topic, keys, **{"batch.size": 4_096})
+    monkeypatch.setattr(record_sample, "MOST_BYTES", 60_000)
+    sample = sampled(gateway, topic, records=20_000)
+    assert sample.stopped == "bytes"
+    assert sample.bytes < 60_000 + 2 * 8 * 16_384
+    read = np.bincount(sample.cells["run"].to_numpy(), sample.cells["count"].to_numpy())
+    assert read.tolist() == (sample.runs.stop - sample.runs.begin).tolist()
+
+
+def test_many_partitions_take_few_bytes(
+    gateway: KafkaGateway, services: Services, kafka_topic: KafkaTopic
+) -> None:
+    """More partitions than a response has room for are asked about in turns."""
+    topic = kafka_topic(partitions=100)
+    keys: list[bytes | None] = [b"key-%d" % number for number in range(5_000)]
+    produce(services, topic, keys)
+    sample = sampled(gateway, topic)
+    assert found(sample) == Counter(keys)
+    assert sample.bytes < 100 * 16_384
+
+
+def test_nothing_is_committed_and_no_group_is_made(
+    gateway: KafkaGateway, services: Services, kafka_topic: KafkaTopic
+) -> None:
+    """The broker lists the same groups as before."""
+    topic = kafka_topic(partitions=2)
+    produce(services, topic, [b"a"] * 10)
+    admin = AdminClient({"bootstrap.servers": services.bootstrap_servers})
+
+    def groups() -> set[str]:
+        return {each.group_id for each in admin.list_consumer_groups().result().valid}
+
+    before = groups()
+    sampled(gateway, topic)
+    assert groups() == before
+
+
+def test_missing_and_empty_topics_are_named(
+    gateway: KafkaGateway, kafka_topic: KafkaTopic, unique_name: str
+) -> None:
+    """One sentence each."""
+    empty = kafka_topic()
+    with pytest.raises(
+        TopicError, match=f"Topic {empty}: no record was written in the last 60 min"
+    ):
+        window_of(gateway, empty, HOUR_S)
+    with pytest.raises(TopicError, match=f"Topic {unique_name}: there is none of this name"):
+        window_of(gateway, unique_name, HOUR_S)
+
+
+@pytest.mark.parametrize("rights", [(), ("DESCRIBE",)])
+def test_missing_right_is_named_with_its_remedy(
+    secured: SecuredBroker, rights: tuple[str, ...]
+) -> None:
+    """Without any right, and with that to describe alone."""
+    user, topic = f"user-{uuid.uuid4().hex[:8]}", f"topic-{uuid.uuid4().hex[:8]}"
+    secured.add_user(user)
+    create_topics(secured.admin, NewTopic(topic, 1))
+    producer = Producer({"bootstrap.servers": secured.open_servers})
+    producer.produce(topic, b"v", key=b"k")
+    assert producer.flush(PATIENCE_S) == 0
+    if rights:
+        secured.allow(user, Right("topic", topic, rights))
+    with (
+        KafkaGateway(secured.settings(user)) as gateway,
+        pytest.raises(TopicError, match=f"{topic}: no right to read it.*--operation Read"),
+    ):
+        sampled(gateway, topic)
