@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from assignors.problem import Problem
+from fairlead.domain.judgement.commits import LOOK_S
 from fairlead.domain.judgement.looks import Float64, Int32, Int64, Looks, Mask
 
 Mean = tuple[Float64, Float64, Float64]
@@ -360,7 +361,8 @@ def _steps(reports: ReportSeries, looks: Looks) -> _Steps:
             & (waiting >= 0)
             & (handler >= 0)
             & (waiting + handler <= elapsed + SLACK_S)
-            & (elapsed <= dt + _stale_s(reports.elapsed_s, looks) + SLACK_S)
+            # A sample reads commits a while after its time.
+            & (elapsed <= dt + _stale_s(reports.elapsed_s, looks) + LOOK_S)
         )
         records, busy_s, squares = (
             np.diff(values, axis=0)
