@@ -39,8 +39,8 @@ FREEDOM: Final = 1.5
 #: Seconds. A cost is remembered for a week.
 LASTS_S: Final = 7 * 86_400.0
 #: Rounds of reweighting, and the change in a logarithm that ends them.
-_ROUNDS: Final = 30
-_NEAR: Final = 1e-3
+ROUNDS: Final = 30
+NEAR: Final = 1e-3
 #: Share of all arrivals: of two usual costs whose arrivals differ by less, the lower one is usual.
 _EQUAL: Final = 0.003
 
@@ -229,26 +229,26 @@ def reported_costs(
     np.add.at(square, (columns[:, None], columns[None]), weight)
     total, spread = (
         np.bincount(pair, weight),
-        np.repeat((TOPIC, SPEED, _NEAR), (kinds, members.size, 1)) ** 2,
+        np.repeat((TOPIC, SPEED, NEAR), (kinds, members.size, 1)) ** 2,
     )
     data = np.bincount(pair, weight * logarithm)
     side = np.bincount(columns.ravel(), np.tile(weight * logarithm, 2), count)
     own, common = np.zeros(read.size), np.zeros(count)
-    for _ in range(_ROUNDS):
+    for _ in range(ROUNDS):
         last, prior = common, 1.0 / (spread + common**2 / FREEDOM)
         # A partition's own deviation is what its prior and its pairs leave of it.
         share = 1.0 / (total + 1.0 / (COST**2 + own**2 / FREEDOM))
         told = square - sums.T @ (sums * share[:, None])
         common = np.linalg.solve(told + np.diag(prior), side - sums.T @ (share * data))
         own = share * (data - sums @ common)
-        if np.abs(common - last).max() < _NEAR:
+        if np.abs(common - last).max() < NEAR:
             break
     speed = common[kinds:]
     found = (data - np.bincount(pair, weight * speed[member])) / total
     found -= weighted_median(found, per_s)
     # How well speeds are known over the usual one, without their prior.
     free = np.repeat((False, True, False), (kinds, members.size, 1))
-    covariance = np.linalg.inv(told + np.diag(np.where(free, _NEAR, prior)))
+    covariance = np.linalg.inv(told + np.diag(np.where(free, NEAR, prior)))
     covariance = covariance[kinds:, kinds:]
     work_of = np.bincount(member, per_s[pair] * (member < members.size), members.size + 1)
     usual = covariance @ (work_of / work_of.sum())

@@ -19,6 +19,8 @@ from fairlead.domain.judgement.commits import Commits
 from fairlead.domain.judgement.costs import (
     COST,
     FREEDOM,
+    NEAR,
+    ROUNDS,
     SPEED,
     TOPIC,
     Costs,
@@ -33,9 +35,6 @@ _MOST: Final = 300
 #: Standard deviation of an equation: as a share, and in seconds that commits come early or late.
 _OFF: Final = 0.03
 _BLUR_S: Final = 5.0
-#: Rounds of reweighting, and the change that ends them.
-_ROUNDS: Final = 30
-_NEAR: Final = 1e-3
 #: Prior standard deviation of the logarithm of the usual speed: nothing is known of it.
 _ANY: Final = 10.0
 #: Maximum change of a logarithm in a round.
@@ -89,7 +88,7 @@ def inferred_costs(
     found = np.zeros(spread.size)
     found[: read.size][settled] = known
     found[-1] = np.median(np.log(records.sum(axis=1) / seconds))
-    for _ in range(_ROUNDS):
+    for _ in range(ROUNDS):
         last, free = found, spread + found**2 / FREEDOM
         work = records * np.exp(own @ found)
         shares = work / work.sum(axis=1)[:, None]
@@ -104,7 +103,7 @@ def inferred_costs(
         side = matrix @ found - np.concatenate((off, apart))
         step = free * (matrix.T @ np.linalg.solve(square, side)) - found
         found = found + np.clip(step, -_STEP, _STEP)
-        if np.abs(found - last).max() < _NEAR:
+        if np.abs(found - last).max() < NEAR:
             break
     # Costs are relative to the usual one, also that of partitions which no equation has.
     weights = np.maximum(rates, 1e-9) / np.maximum(rates, 1e-9).sum()
