@@ -17,7 +17,7 @@ from fairlead.domain.reconciliation import Action
 from fairlead.settings import Settings
 from fairlead.store.plans import PlanStore
 from fairlead.workflows.publication import publish_groups
-from fairlead.workflows.reconciling import Outcome
+from fairlead.workflows.reconciling import StepResult
 
 
 def publish(
@@ -27,7 +27,7 @@ def publish(
     log: Logger,
     *,
     at_most_s: float | None = None,
-) -> list[Outcome]:
+) -> list[StepResult]:
     """Reconcile groups, and log what was not as usual."""
     log.info("Reconciling the plan topic with the database: %s", plural(len(groups), "group"))
     answers, done = publish_groups(plans, groups, settings, at_most_s=at_most_s)

@@ -8,11 +8,11 @@ from assets.presentation import in_order, others, table
 from fairlead.common.words import moment
 from fairlead.domain.reconciliation import WHO_TRIES_AGAIN
 from fairlead.domain.records import StoredPlan
-from fairlead.workflows.reconciling import Outcome
+from fairlead.workflows.reconciling import StepResult
 
 
 def describe(
-    results: Sequence[Outcome], current: Sequence[StoredPlan], groups: Sequence[str]
+    results: Sequence[StepResult], current: Sequence[StoredPlan], groups: Sequence[str]
 ) -> dict[str, Any]:
     """Show what became of the approved plans of some groups.
 
@@ -48,13 +48,13 @@ def describe(
     }
 
 
-def _not_sent(result: Outcome) -> dict[str, Any]:
+def _not_sent(result: StepResult) -> dict[str, Any]:
     if result.waits:
         return _row(result, "waits", f"{result.reason}; {WHO_TRIES_AGAIN}")
     return _row(result, "refused", result.reason)
 
 
-def _row(plan: StoredPlan | Outcome, outcome: str, why: str) -> dict[str, Any]:
+def _row(plan: StoredPlan | StepResult, outcome: str, why: str) -> dict[str, Any]:
     return {
         "group": plan.group,
         "version": plan.version,

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final, TypeVar
 
-from sqlalchemy import Connection, Engine, and_, func, or_, select, text
+from sqlalchemy import Connection, Engine, and_, func, or_, select, text, tuple_
 from sqlalchemy.dialects.postgresql import insert
 
 from fairlead.domain.records import StoredPlan
@@ -196,9 +196,8 @@ class Outbox:
         """Return what the database says of groups, or of all; those without plans are left out."""
         names = None if groups is None else list(groups)
         wanted = [] if names is None else [among(Plan.group_id, names)]
-        last = (PlanTold.group_id == Plan.group_id) & (PlanTold.version == Plan.version)
-        said = select(PlanTold).where(last, PlanTold.kind == "retired").exists()
-        withdrawn = and_(Plan.state == "retired", said)
+        last = select(PlanTold.group_id, PlanTold.version).where(PlanTold.kind == "retired")
+        withdrawn = and_(Plan.state == "retired", tuple_(Plan.group_id, Plan.version).in_(last))
         with transaction(self._engine) as connection:
             entries = {entry.group: entry for entry in _entries(connection, names)}
             plans = find_plans(

@@ -24,7 +24,7 @@ from fairlead.store.outbox_entries import PublishRequest
 from fairlead.store.plans import PlanStore
 from fairlead.workflows.delivery import PublishOptions
 from fairlead.workflows.page_acts import take_up
-from fairlead.workflows.reconciling import LATER, SOON, Outcome, reconcile
+from fairlead.workflows.reconciling import LATER, SOON, StepResult, reconcile
 
 log = logging.getLogger(__name__)
 
@@ -59,7 +59,7 @@ def due_groups(plans: PlanStore, options: PublishOptions, now: datetime) -> tupl
 
 def publish_groups(
     plans: PlanStore, groups: Collection[str], settings: Settings, *, at_most_s: float | None = None
-) -> tuple[dict[str, str], list[Outcome]]:
+) -> tuple[dict[str, str], list[StepResult]]:
     """Do what people asked for on pages, then reconcile groups, on the cluster of the settings.
 
     If Kafka does not answer, the pass is made once more by new clients: a broker that has just died
@@ -78,7 +78,7 @@ def publish_groups(
     if at_most_s is not None:
         patience_s = min(at_most_s, patience_s)
     answers: dict[str, str] = {}
-    done: list[Outcome] = []
+    done: list[StepResult] = []
 
     def attempt(request_timeout_s: float) -> None:
         kafka = settings.kafka.model_copy(update={"request_timeout_s": request_timeout_s})
@@ -99,7 +99,7 @@ def _pass(
     settings: Settings,
     kafka: KafkaSettings,
     answers: dict[str, str],
-) -> Iterator[Outcome]:
+) -> Iterator[StepResult]:
     options, now = PublishOptions.of(kafka), datetime.now(UTC)
     with KafkaGateway(kafka) as gateway, PlanTopic(kafka) as topic:
         # Before there is a plan: followers ask ever more seldom for a topic that does not exist,

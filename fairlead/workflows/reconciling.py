@@ -74,7 +74,7 @@ _Described = LiveGroup | GroupError | None
 
 
 @dataclass(frozen=True)
-class Outcome:
+class StepResult:
     """What a pass did for a group.
 
     Parameters
@@ -155,7 +155,7 @@ def reconcile(
     options: PublishOptions,
     now: datetime,
     withdrawals: Iterable[PublishRequest] = (),
-) -> Iterator[Outcome]:
+) -> Iterator[StepResult]:
     """Carry out the next steps of groups until there is none left, and say what was done.
 
     Everything is verified again before a plan is sent: the bytes are those that were approved, they
@@ -193,12 +193,12 @@ def reconcile(
     waiting: dict[str, Attempt] = {}
     for _ in range(STEPS):
         changed = set()
-        for outcome in this.step(groups):
-            if outcome.waits:
-                waiting[outcome.group] = _attempt(outcome)
-            elif outcome.action is not Action.RENEW:
-                changed.add(outcome.group)
-            yield outcome
+        for result in this.step(groups):
+            if result.waits:
+                waiting[result.group] = _attempt(result)
+            elif result.action is not Action.RENEW:
+                changed.add(result.group)
+            yield result
         groups = sorted(changed)
         if not groups:
             break
@@ -213,7 +213,7 @@ def withdraw(
     options: PublishOptions,
     reason: str,
     actor: str | None = None,
-) -> Outcome:
+) -> StepResult:
     """Withdraw a group's published plan: its consumers return to their fallback.
 
     Plans of the group that wait for approval or publication end as well. The next planning run may
@@ -296,7 +296,7 @@ class _Pass:
     now: datetime
     withdrawals: Mapping[str, PublishRequest]
 
-    def step(self, groups: Collection[str] | None) -> Iterator[Outcome]:
+    def step(self, groups: Collection[str] | None) -> Iterator[StepResult]:
         """Carry out the next step of each group."""
         standing = self.plans.outbox().standing(groups)
         brakes = self.plans.brakes() if any(group.approved for group in standing) else []
@@ -311,7 +311,7 @@ class _Pass:
         groups: Sequence[Standing],
         newest: Mapping[str, Record],
         brakes: Sequence[Brake],
-    ) -> Iterator[Outcome]:
+    ) -> Iterator[StepResult]:
         """Decide on groups of a partition, and send in one turn what is to be sent."""
         asked = [group.group for group in groups if self._depends_on_members(group, brakes)]
         described = self.live(asked) if asked else {}
@@ -351,7 +351,7 @@ class _Pass:
         described: _Described,
         brakes: Sequence[Brake],
         requests: list[PublishRequest],
-    ) -> Iterator[Outcome]:
+    ) -> Iterator[StepResult]:
         """Decide on a group with nothing on its way: do what needs no turn, request what does."""
         approved, followed, lease = group.approved, group.followed, self._lease(group)
         difference = _compare(group, record, self.topic.origin, self.options.verifier())
@@ -380,7 +380,7 @@ class _Pass:
             if not objection.ends:
                 yield _alarm(approved, objection)
             elif self.plans.mark_stale(approved, reason=objection.reason):
-                yield _outcome(approved, Action.DISCARD, objection.reason)
+                yield _result(approved, Action.DISCARD, objection.reason)
         elif followed is not None and step.action is Action.ALARM:
             yield _alarm(followed, Objection(step.reason))
         plan = approved if step.action is Action.SEND else followed
@@ -403,7 +403,7 @@ class _Pass:
         groups: Sequence[str],
         described: Mapping[str, LiveGroup | GroupError],
         held: PartitionLock,
-    ) -> Generator[Outcome, None, list[OutboxEntry]]:
+    ) -> Generator[StepResult, None, list[OutboxEntry]]:
         """Confirm what the topic has of entries, and discard what does not fit; return the rest.
 
         Somebody may have sent a record over it since: followers that read it before follow it.
@@ -432,7 +432,7 @@ class _Pass:
                 yield _alarm(plan, objection)
         outbox.discard(discarded, held)
         for entry, reason in discarded.values():
-            yield _outcome(entry.plan, Action.DISCARD, reason)
+            yield _result(entry.plan, Action.DISCARD, reason)
         return missing
 
     def _arrived(
@@ -459,7 +459,7 @@ class _Pass:
 
     def _send(
         self, entries: Sequence[OutboxEntry], channel: PlanChannel, held: PartitionLock
-    ) -> Iterator[Outcome]:
+    ) -> Iterator[StepResult]:
         """Send entries, and record what became of them."""
         topic, outbox = self.topic, self.plans.outbox()
         answers = channel.send([self.options.outgoing(entry, topic.origin) for entry in entries])
@@ -479,7 +479,7 @@ class _Pass:
             done = _sent(entry, _action(entry), at)
             yield done if since is None else replace(done, reason=f"{done.reason}{_HANGS}{since}")
         for entry, reason in refused.values():
-            yield _outcome(entry.plan, _action(entry), reason)
+            yield _result(entry.plan, _action(entry), reason)
 
     def _lease(self, group: Standing) -> Lease:
         until = None if group.record is None else group.record.lease_until
@@ -583,23 +583,23 @@ def _record(
     return PublishedRecord(entry.epoch, until, held.topic, held.partition, offset)
 
 
-def _outcome(plan: StoredPlan, action: Action, reason: str) -> Outcome:
-    return Outcome(plan.group, plan.version, action, reason)
+def _result(plan: StoredPlan, action: Action, reason: str) -> StepResult:
+    return StepResult(plan.group, plan.version, action, reason)
 
 
-def _sent(entry: OutboxEntry, action: Action, at: PublishedRecord) -> Outcome:
+def _sent(entry: OutboxEntry, action: Action, at: PublishedRecord) -> StepResult:
     place = f"{at.topic}-{at.partition} at offset {at.offset}"
     reason = entry.reason if entry.again and entry.reason else place
-    done, position = _outcome(entry.plan, action, reason), (at.partition, at.offset)
+    done, position = _result(entry.plan, action, reason), (at.partition, at.offset)
     return replace(done, position=position, kind=entry.kind)
 
 
-def _alarm(plan: StoredPlan, objection: Objection) -> Outcome:
-    done = _outcome(plan, Action.ALARM, objection.reason)
+def _alarm(plan: StoredPlan, objection: Objection) -> StepResult:
+    done = _result(plan, Action.ALARM, objection.reason)
     return replace(done, passing=objection.passing)
 
 
-def _attempt(outcome: Outcome) -> Attempt:
+def _attempt(result: StepResult) -> Attempt:
     at = datetime.now(UTC)
-    again_at = at + (SOON if outcome.passing else LATER)
-    return Attempt(outcome.group, outcome.version, at, outcome.reason, again_at)
+    again_at = at + (SOON if result.passing else LATER)
+    return Attempt(result.group, result.version, at, result.reason, again_at)

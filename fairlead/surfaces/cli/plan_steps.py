@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from fairlead.settings import KafkaSettings
     from fairlead.store import PlanStore, StoredPlan
     from fairlead.workflows.adoption import Adoption
-    from fairlead.workflows.reconciling import Outcome
+    from fairlead.workflows.reconciling import StepResult
 
 app = typer.Typer()
 
@@ -300,7 +300,7 @@ def reconcile(
         say("The plan topic says what the database does")
 
 
-def _row(plan: "StoredPlan | Outcome", what: str) -> dict[str, Any]:
+def _row(plan: "StoredPlan | StepResult", what: str) -> dict[str, Any]:
     return {"group": plan.group, "version": plan.version, "what": what}
 
 

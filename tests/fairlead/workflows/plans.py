@@ -16,7 +16,7 @@ from fairlead.kafka.plan_topic import PlanTopic
 from fairlead.store import PlanStore
 from fairlead.wire.document import MemberShare, PlanDocument
 from fairlead.workflows.delivery import PublishOptions
-from fairlead.workflows.reconciling import Live, Outcome, reconcile
+from fairlead.workflows.reconciling import Live, StepResult, reconcile
 from tests.fairlead.store.conftest import SNAPSHOT_AT
 
 OPTIONS = PublishOptions(timedelta(hours=6))
@@ -96,7 +96,7 @@ def run(
     groups: Collection[str] | None = None,
     now: datetime = SNAPSHOT_AT,
     options: PublishOptions = OPTIONS,
-) -> list[Outcome]:
+) -> list[StepResult]:
     """Reconcile groups, or all of them, as a planning run or the sensor does."""
     return list(reconcile(store, groups, live=live, topic=topic, options=options, now=now))
 

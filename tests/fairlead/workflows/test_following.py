@@ -22,7 +22,7 @@ from fairlead.workflows.adoption import observe
 from fairlead.workflows.diagnosing import GroupMemories
 from fairlead.workflows.following import follow, tell_members
 from fairlead.workflows.planning_one_group import plan_group
-from fairlead.workflows.reconciling import Outcome
+from fairlead.workflows.reconciling import StepResult
 from tests.fairlead.kafka.conftest import Produce, gateway, produce  # noqa: F401 - fixtures
 from tests.fairlead.kafka.members import BrokerAssigned
 from tests.fairlead.workflows.plans import run
@@ -65,7 +65,7 @@ def draft_of(group: str, topic: str, shares: dict[str, list[int]], **more: Any) 
     }
 
 
-def publish(store: PlanStore, group: str, gateway: KafkaGateway, plans: PlanTopic) -> Outcome:  # noqa: F811
+def publish(store: PlanStore, group: str, gateway: KafkaGateway, plans: PlanTopic) -> StepResult:  # noqa: F811
     """Publish the approved plan of a group, as a run does."""
     (done,) = run(store, plans, gateway.live_groups, groups=[group], now=datetime.now(UTC))
     return done

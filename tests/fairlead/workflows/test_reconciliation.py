@@ -121,7 +121,7 @@ def test_a_transaction_that_another_leaves_open_is_told(
     other.produce(topic.name, b"anything", key=b"orders", partition=0)
     assert other.flush(PATIENCE_S) == 0
     approve()
-    (done,) = run(store, topic, options=OPTIONS)
+    done, *_ = run(store, topic, options=OPTIONS)
     assert "consumers do not read it yet" in str(done)
     other.abort_transaction(30)
     assert topic.held_up(0, 1) is None
