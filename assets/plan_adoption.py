@@ -55,7 +55,7 @@ def look_at(
     deps=[published_plan],
     group_name="act",
     kinds={"kafka", "postgres"},
-    changed="history",
+    changed="consumers",
     description="Has brokers that assign follow published plans, reads each group's live "
     "assignment, and records which share of the partitions is where its plan wants it.",
 )
