@@ -9,6 +9,7 @@ import logging
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from operator import attrgetter
 from typing import Final
 
 from fairlead.domain.reconciliation import renewed_after
@@ -40,21 +41,29 @@ def due_groups(plans: PlanStore, options: PublishOptions, now: datetime) -> tupl
     a third is used up, a first plan to roll back, or a request from a page. A plan that was not
     sent is due again when its attempt says.
     """
-    brakes, approved = plans.brakes(), plans.approved_unpublished()
-    frozen = {plan.group: brake for plan in approved if (brake := brake_on(plan, brakes))}
-    due = {plan.group for plan in approved if plan.group not in frozen}
+    brakes = plans.brakes()
+    approved = {plan.group: plan for plan in plans.approved_unpublished()}
+    frozen = {group: brake for group, plan in approved.items() if (brake := brake_on(plan, brakes))}
+    due = approved.keys() - frozen.keys()
     due |= set(plans.told_before(now + options.lease - renewed_after(options.lease)))
     due |= {entry.group for entry in plans.outbox().outstanding()}
     due |= {request.group for request in regretted(plans)}
-    attempts = plans.last_attempts(due).values()
-    later = {attempt.group: attempt for attempt in attempts if attempt.again_at > now}
+    later = [
+        attempt
+        for attempt in plans.last_attempts(due).values()
+        if attempt.again_at > now
+        # A version that was approved since does not wait for what was tried before.
+        and (attempt.group not in approved or approved[attempt.group].version == attempt.version)
+    ]
     asked = {act.group for act in acts.asked(plans.engine) if act.group is not None}
     why = [
-        f"{group}: {attempt.reason}, tried again at {attempt.again_at.astimezone(UTC):%H:%M:%S} UTC"
-        for group, attempt in sorted(later.items())
-        if group not in asked
+        f"{attempt.group}: {attempt.reason}, tried again at "
+        f"{attempt.again_at.astimezone(UTC):%H:%M:%S} UTC"
+        for attempt in sorted(later, key=attrgetter("group"))
+        if attempt.group not in asked
     ]
-    return sorted(asked | due - set(later)), ". ".join([*why, *map(str, {*frozen.values()})])
+    groups = sorted(asked | due - {attempt.group for attempt in later})
+    return groups, ". ".join([*why, *map(str, {*frozen.values()})])
 
 
 def publish_groups(

@@ -333,6 +333,10 @@ def test_lease_of_a_group_that_does_not_exist_ends_and_its_plan_with_it(
     assert store.get("orders", 1).lease_until == until
     attempt = store.last_attempts(["orders"])["orders"]
     assert attempt.again_at - attempt.at == LATER
+    assert due_groups(store, OPTIONS, max(DUE, attempt.at))[0] == []
+    approve("s2")
+    assert due_groups(store, OPTIONS, max(DUE, attempt.at))[0] == ["orders"]
+    store.mark_stale(store.get("orders", 2), reason="enough")
     (withdrawn,) = run(store, topic, absent, now=until)
     assert withdrawn.withdrawn
     assert store.get("orders", 1).state == "retired"
