@@ -39,8 +39,8 @@ publication = dg.define_asset_job(
 adoption = dg.define_asset_job(
     "adoption",
     selection=dg.AssetSelection.assets("plan_adoption"),
-    description="Have brokers that assign follow published plans, and compare what the consumers own "
-    "now with these.",
+    description="Have brokers that assign follow published plans, and compare with these what "
+    "the consumers own now.",
     **about("consumers"),
     executor_def=_ONE_PROCESS,
 )
