@@ -1,4 +1,4 @@
-"""Reconciling: makes the plan topic say what the database says, and the database what was sent.
+"""Reconciling: one pass that brings plan topic and database to agreement.
 
 Belongs here: reading both sides, and carrying out each group's next step, in an order that holds
 whatever dies or freezes between two steps. Does not: which step that is
@@ -15,7 +15,7 @@ step                the plan is          who does it                         die
 ==================  ===================  ==================================  =====================
 `PublishRequest`    approved             `_Pass`, after verifying            nothing has happened
 `OutboxEntry`       sending              `Turn.intend`: Postgres commits     sent, or stale
-record in topic     sending              `Channel.send`: Kafka commits       published
+record in topic     sending              `PlanChannel.send`: Kafka commits   published
 `PublishedRecord`   published            `Outbox.confirm`: Postgres commits
 (the topic          refused              `Outbox.refuse`: Postgres commits
 refuses the record)
