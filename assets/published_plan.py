@@ -13,7 +13,6 @@ from assets.shown.cohorts import materialized
 from assets.shown.publication import describe
 from assets.steps import step
 from fairlead.common.words import plural
-from fairlead.domain.reconciliation import Action
 from fairlead.settings import Settings
 from fairlead.store.plans import PlanStore
 from fairlead.workflows.publication import publish_groups
@@ -28,19 +27,15 @@ def publish(
     *,
     at_most_s: float | None = None,
 ) -> list[StepResult]:
-    """Reconcile groups, and log what was not as usual."""
+    """Reconcile groups; log what was not sent, sent again for a difference, or withdrawn."""
     log.info("Reconciling the plan topic with the database: %s", plural(len(groups), "group"))
     answers, done = publish_groups(plans, groups, settings, at_most_s=at_most_s)
     for group, answer in answers.items():
         log.info("Group %s: asked for on a page: %s", group, answer)
-    expected = {Action.SEND, Action.FINISH, Action.RENEW}
-    for result in [one for one in done if one.position is None or one.action not in expected][
-        :ROWS
-    ]:
-        action = result.action.name.lower()
-        log.warning(
-            "Group %s: version %d: %s: %s", result.group, result.version, action, result.reason
-        )
+    unusual = [result for result in done if result.why or result.position is None]
+    for result in unusual[:ROWS]:
+        what = f"{result.action.name.lower()}: {result.why or result.reason}"
+        log.warning("Group %s: version %d: %s", result.group, result.version, what)
     return done
 
 

@@ -24,8 +24,8 @@ from orchestration.jobs import adoption
 from orchestration.outages import skip_while_away
 from orchestration.runs import known_cohorts, run_requests, under_way
 
-#: Seconds between two ticks of the sensor that publishes: an approval waits that long, and for the
-#: tick itself.
+#: Seconds between two ticks of the sensor that publishes. An approval waits for the next tick, and
+#: for its end.
 RECONCILE_EVERY_S: Final = 15
 #: Seconds. A tick waits no longer for a broker: the sensors after it wait, too.
 PATIENCE_S: Final = 10.0

@@ -29,17 +29,17 @@ from fairlead.workflows.reconciling import LATER, SOON, StepResult, reconcile
 
 log = logging.getLogger(__name__)
 
-#: Seconds. Patience with a request of the first attempt: a broker that lives answers sooner. A
-#: client that had to do with one that died finds the others sooner if it is made again.
+#: Seconds. Time-out of a request in the first attempt: a running broker answers sooner. New clients
+#: find the other brokers sooner than clients that were connected to a broker that died.
 FIRST_ATTEMPT_S: Final = 5.0
 
 
 def due_groups(plans: PlanStore, options: PublishOptions, now: datetime) -> tuple[list[str], str]:
-    """Return the groups that need a pass by what the database says, and why others wait.
+    """Return the groups that need a pass according to the database, and why others wait.
 
     Those are groups with an approved plan that is not frozen, a record on its way, a lease of which
-    a third is used up, a first plan to roll back, or a request from a page. A plan that was not
-    sent is due again when its attempt says.
+    a third is used up, a plan to withdraw, or a request from a page. A plan that was not sent is
+    due again at the time that its attempt names.
     """
     brakes = plans.brakes()
     approved = {plan.group: plan for plan in plans.approved_unpublished()}

@@ -84,11 +84,13 @@ class StepResult:
     action
         The step.
     reason
-        Why the step was taken or not, or the place of the record.
+        The place of the record, or why nothing was sent.
     position
         Partition and offset of the record in the plan topic; None: nothing was sent.
     kind
         Of the record.
+    why
+        What the topic had instead of a record that was sent again; why a plan was withdrawn.
     passing
         Of an alarm: whether its reason passes without anybody's help.
     """
@@ -99,6 +101,7 @@ class StepResult:
     reason: str
     position: tuple[int, int] | None = None
     kind: Kind = "plan"
+    why: str = ""
     passing: bool = False
 
     @property
@@ -156,7 +159,7 @@ def reconcile(
     now: datetime,
     withdrawals: Iterable[PublishRequest] = (),
 ) -> Iterator[StepResult]:
-    """Carry out the next steps of groups until there is none left, and say what was done.
+    """Carry out the next steps of groups until there is none left; yield what was done.
 
     Everything is verified again before a plan is sent: the bytes are those that were approved, they
     give every partition exactly one subscribed owner, the plan has not expired, and the group still
@@ -379,8 +382,10 @@ class _Pass:
         if approved is not None and objection is not None:
             if not objection.ends:
                 yield _alarm(approved, objection)
-            elif self.plans.mark_stale(approved, reason=objection.reason):
-                yield _result(approved, Action.DISCARD, objection.reason)
+            elif step.action is Action.DISCARD and self.plans.mark_stale(
+                approved, reason=step.reason
+            ):
+                yield _result(approved, step.action, step.reason)
         elif followed is not None and step.action is Action.ALARM:
             yield _alarm(followed, Objection(step.reason))
         plan = approved if step.action is Action.SEND else followed
@@ -423,13 +428,13 @@ class _Pass:
             )
             if sent is not None:
                 yield _sent(entry, step.action, sent[1])
-            elif objection is None:
+            elif step.action is Action.DISCARD:
+                discarded[entry.group] = (entry, step.reason)
+            elif objection is not None:
+                yield _alarm(plan, objection)
+            else:
                 until = None if entry.kind == "retired" else self.now + self.options.lease
                 missing.append(replace(entry, lease_until=until))
-            elif objection.ends:
-                discarded[entry.group] = (entry, step.reason)
-            else:
-                yield _alarm(plan, objection)
         outbox.discard(discarded, held)
         for entry, reason in discarded.values():
             yield _result(entry.plan, Action.DISCARD, reason)
@@ -588,10 +593,9 @@ def _result(plan: StoredPlan, action: Action, reason: str) -> StepResult:
 
 
 def _sent(entry: OutboxEntry, action: Action, at: PublishedRecord) -> StepResult:
-    place = f"{at.topic}-{at.partition} at offset {at.offset}"
-    reason = entry.reason if entry.again and entry.reason else place
-    done, position = _result(entry.plan, action, reason), (at.partition, at.offset)
-    return replace(done, position=position, kind=entry.kind)
+    done = _result(entry.plan, action, f"{at.topic}-{at.partition} at offset {at.offset}")
+    position = (at.partition, at.offset)
+    return replace(done, position=position, kind=entry.kind, why=entry.reason)
 
 
 def _alarm(plan: StoredPlan, objection: Objection) -> StepResult:

@@ -291,7 +291,9 @@ def reconcile(
             ]
         else:
             _, done = publish_groups(store, store.known_groups(), settings)
-            rows = [_row(one, f"{one.action.name.lower()}: {one.reason}") for one in done]
+            rows = [
+                _row(one, f"{one.action.name.lower()}: {one.why or one.reason}") for one in done
+            ]
     if as_json:
         print_json(rows)
     elif rows:
