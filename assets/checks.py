@@ -29,7 +29,7 @@ from fairlead.domain.samples import by_partition, readable
 from fairlead.errors import FairleadError
 from fairlead.store.plans import PlanStore
 from fairlead.workflows.delivery import PublishOptions
-from fairlead.workflows.reconciliation import differences
+from fairlead.workflows.reconciling import differences
 
 _PARTITION: Final = ["group", "topic", "partition"]
 #: Figures that depend on nothing but the document; the others need what was owned before.
@@ -168,7 +168,7 @@ def the_topic_agrees(
         found = differences(plans, groups, topic=topic, verifier=verifier)
     return _result(
         [
-            f"{difference.group} version {difference.plan.version}: {difference.what}"
+            f"{difference.plan.group} version {difference.plan.version}: {difference.what}"
             for difference in found
         ]
     )

@@ -14,6 +14,7 @@ from assets.shown.cohorts import materialized
 from assets.steps import step
 from fairlead.store.plans import PlanStore
 from fairlead.workflows.adoption import PATIENCE_S, Observed, check
+from fairlead.workflows.following import follow
 
 
 class AdoptionConfig(dg.Config):
@@ -34,8 +35,16 @@ def look_at(
     wait_s: float,
     log: dg.DagsterLogManager,
 ) -> Sequence[Observed]:
-    """Compare live assignments with the published plans of groups, and record it."""
+    """Have brokers follow the published plans of groups; compare, and record, who follows them."""
     with kafka.gateway() as gateway:
+        nudged = follow(
+            gateway,
+            gateway.settings,
+            groups,
+            lambda assigned: plans.in_state("published", groups=assigned),
+        )
+        for left in [left for left in nudged if not left.reached][:ROWS]:
+            log.warning("Group %s: its broker does not follow: %s", left.group, left.reason)
         seen = check(plans, groups, gateway.live_groups, wait_s=wait_s, log=log.info)
     for observed in [observed for observed in seen if observed.error or observed.held_up][:ROWS]:
         log.warning("Group %s: %s", observed.plan.group, observed.error or observed.held_up)
@@ -46,9 +55,9 @@ def look_at(
     deps=[published_plan],
     group_name="act",
     kinds={"kafka", "postgres"},
-    changed="history",
-    description="Reads each group's live assignment, compares it with its published plan, and "
-    "records which share of the partitions is where the plan wants it.",
+    changed="consumers",
+    description="Has brokers that assign follow published plans, reads each group's live "
+    "assignment, and records which share of the partitions is where its plan wants it.",
 )
 def plan_adoption(
     context: dg.AssetExecutionContext,

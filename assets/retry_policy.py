@@ -1,7 +1,7 @@
 """Which failures of a step Dagster tries again, how often, and which it does not.
 
 Belongs here: how attempts are spaced, and which errors another attempt cannot mend. Does not: what
-a step does about errors of single groups (`steps`), nor what is sent again (`publication_pass`).
+a step does about errors of single groups (`steps`), nor what is sent again (`reconciling`).
 """
 
 from collections.abc import Iterator

@@ -32,7 +32,7 @@ from fairlead.store import PlanDraft, PlanStore, create_store_engine
 from fairlead.workflows.delivery import PublishOptions
 from fairlead.workflows.following import follow
 from fairlead.workflows.nudging import BrokerAdoption
-from fairlead.workflows.publication_pass import publication_pass
+from fairlead.workflows.reconciling import reconcile
 
 RESULTS: Final = Path(__file__).with_suffix(".json")
 EACH: Final = 6  # partitions of each member, of one topic
@@ -128,24 +128,17 @@ class Measured:
         self._members.take()
 
         began = time.monotonic()
-        followed: list[tuple[BrokerAdoption, float]] = []
-
-        def follow_up(groups: Collection[str]) -> list[BrokerAdoption]:
-            timed = self._follow(groups)
-            followed.extend(timed)
-            return [group for group, _ in timed]
-
-        done = publication_pass(
+        (done,) = reconcile(
             self._store,
             [self.group],
             live=self._gateway.live_groups,
             topic=self._topic,
             options=PublishOptions(timedelta(hours=6)),
             now=datetime.now(UTC),
-            follow_up=follow_up,
         )
-        if done.results[0].position is None or not followed or not followed[0][0].reached:
-            raise RuntimeError(f"not followed: {done.results[0].reason}, {followed}")
+        followed = list(self._follow([self.group]))
+        if not done.published or not followed or not followed[0][0].reached:
+            raise RuntimeError(f"not followed: {done.reason}, {followed}")
         (told, target) = followed[0]
         changes = self._members.until(self._wanted())
         record = self._topic.read(self.group)

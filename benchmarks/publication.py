@@ -20,7 +20,7 @@ from fairlead.kafka.plan_topic import PlanTopic
 from fairlead.settings import KafkaSettings
 from fairlead.store import PlanDraft, PlanStore, create_store_engine
 from fairlead.workflows.delivery import PublishOptions
-from fairlead.workflows.publication import publish_all
+from fairlead.workflows.reconciling import reconcile
 
 RESULTS: Final = Path(__file__).with_name("publication.json")
 MEMBERS, EACH = 10, 10  # partitions of each member, of one topic
@@ -56,10 +56,16 @@ def measure(url: str, settings: KafkaSettings, groups: list[str]) -> dict[str, A
         store.approve_all(plans, ["agreed"] * len(plans), "policy")
     with PlanTopic(settings) as topic:
         topic.ensure()
-        waiting = store.approved_unpublished(groups)
         began, cpu = time.perf_counter(), time.process_time()
         done = list(
-            publish_all(store, waiting, live=described, topic=topic, options=PublishOptions(LEASE))
+            reconcile(
+                store,
+                groups,
+                live=described,
+                topic=topic,
+                options=PublishOptions(LEASE),
+                now=datetime.now(UTC),
+            )
         )
         took, cpu = time.perf_counter() - began, time.process_time() - cpu
     engine.dispose()

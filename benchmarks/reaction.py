@@ -44,12 +44,11 @@ GOALS: Final = {
     "planning run, process start to stored plan, cold Spark": 20.0,
     "planning run, process start to stored plan, warm Spark": 8.0,
     "click in the UI to stored plan, warm Spark": 12.0,
-    "approval in the UI to published": 8.0,
     "fairlead plan GROUP --dry-run": 2.0,
     "fairlead groups": 0.6,
     "fairlead --help": 0.3,
 }
-COLD, WARM, CLICK, APPROVAL, DRY_RUN, GROUPS, HELP = GOALS
+COLD, WARM, CLICK, DRY_RUN, GROUPS, HELP = GOALS
 
 Round = dict[str, float]
 
@@ -121,7 +120,7 @@ class Reaction:
         return used | parts(self._installation.events(), at)
 
     def clicks(self, url: str) -> None:
-        """Time a click to the stored plan, and an approval to the published one."""
+        """Time a click to the stored plan."""
 
         def clicked(planned: str, state: str, job: str, **launch: Any) -> Round:
             began, at = time.perf_counter(), time.time()
@@ -133,12 +132,7 @@ class Reaction:
         def planned() -> Round:
             with self._group() as group:
                 self._installation.know(url, group)
-                planning = clicked(group, "proposed", "planning", group=group)
-                config = {"group": group, "version": 1, "reason": "measured"}
-                approval = {"ops": {"approve_plan": {"config": config}}}
-                published = clicked(group, "published", "approve", config=approval)
-                self._note(APPROVAL, published)
-                return planning
+                return clicked(group, "proposed", "planning", group=group)
 
         self._each(CLICK, planned)
 

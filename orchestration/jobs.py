@@ -30,7 +30,8 @@ planning = dg.define_asset_job(
 publication = dg.define_asset_job(
     "publication",
     selection=dg.AssetSelection.assets("published_plan", "plan_adoption"),
-    description="Publish plans that were approved since they were planned.",
+    description="Reconcile plans and plan topic for the run's groups, as the sensor approved_plans "
+    "does by itself.",
     **about("consumers"),
     executor_def=_ONE_PROCESS,
 )
@@ -38,7 +39,8 @@ publication = dg.define_asset_job(
 adoption = dg.define_asset_job(
     "adoption",
     selection=dg.AssetSelection.assets("plan_adoption"),
-    description="Compare what the consumers own now with the published plan.",
-    **about("history"),
+    description="Have brokers that assign follow published plans, and compare with these what "
+    "the consumers own now.",
+    **about("consumers"),
     executor_def=_ONE_PROCESS,
 )

@@ -16,13 +16,13 @@ from assets.resources import KafkaResource, SettingsResource, StoreResource
 from assets.retry_policy import RETRIES, failing_at_once
 from fairlead.common.words import listed
 from fairlead.domain.policy import policy_for
+from fairlead.domain.reconciliation import WHAT_FOLLOWS
 from fairlead.store.retention import prune as prune_store
 from fairlead.surfaces import ways
 from fairlead.workflows.delivery import PublishOptions
-from fairlead.workflows.retirement import retire as retire_group
+from fairlead.workflows.reconciling import withdraw
 from fairlead.workflows.rollback import rollback as roll_group_back
 from orchestration.proxy import ACTOR_TAG
-from orchestration.publish_approved import publish_approved
 
 
 class GroupConfig(dg.Config):
@@ -60,11 +60,9 @@ class RetentionConfig(dg.Config):
 def approve_plan(
     context: dg.OpExecutionContext,
     config: ApprovalConfig,
-    settings: SettingsResource,
-    kafka: KafkaResource,
     store: StoreResource,
 ) -> None:
-    """Approve a version and publish it."""
+    """Approve a version."""
     with store.open() as plans:
         plan = plans.get(config.group, config.version)
         plans.approve(
@@ -75,10 +73,7 @@ def approve_plan(
             actor=_actor(context),
         )
     context.log.info("Approved version %d of %s", config.version, config.group)
-    effect = publish_approved(
-        context, config.group, config.version, settings=settings, kafka=kafka, store=store
-    )
-    _say(context, {"state": "approved", "sha256": plan.sha256} | effect)
+    _say(context, {"state": "approved", "sha256": plan.sha256, "what happens next": WHAT_FOLLOWS})
 
 
 @dg.op(retry_policy=RETRIES)
@@ -124,9 +119,7 @@ def rollback_plan(
         "sha256": done.plan.sha256,
     }
     if done.approval.approved:
-        effect = publish_approved(
-            context, config.group, done.plan.version, settings=settings, kafka=kafka, store=store
-        )
+        effect: dict[str, Any] = {"what happens next": WHAT_FOLLOWS}
     else:
         waits = f"version {done.plan.version} waits for a person: launch the job approve for it"
         approve = ways.approve(done.plan, "")
@@ -144,9 +137,9 @@ def retire_plan(
     kafka: KafkaResource,
     store: StoreResource,
 ) -> None:
-    """Take a group's published plan back."""
+    """Withdraw a group's published plan."""
     with store.open() as plans, kafka.plan_topic() as topic:
-        retired = retire_group(
+        done = withdraw(
             plans,
             config.group,
             topic=topic,
@@ -154,12 +147,11 @@ def retire_plan(
             reason=config.reason,
             actor=_actor(context),
         )
-    partition, offset = retired.position
     following = (
         "the consumers read that and rebalance to their fallback; the next planning run may "
         "propose a new plan"
     )
-    where = {"version": retired.version, "partition": partition, "offset": offset}
+    where = {"version": done.version, "place": done.reason}
     _say(context, where | {"what happens next": following})
 
 
@@ -188,8 +180,7 @@ def prune_history(
 
 
 @dg.job(
-    description="Approve a plan that waits, and publish it at once, where this code location's "
-    "login may; else the sensor approved_plans publishes it.",
+    description=f"Approve a plan that waits; {WHAT_FOLLOWS}.",
     **about("consumers"),
 )
 def approve() -> None:
@@ -208,7 +199,7 @@ def reject() -> None:
 
 @dg.job(
     description="Go back to an old version: its assignment becomes a new version, which is "
-    "approved as any other, and published at once where the policy approves it.",
+    "approved and published as any other.",
     **about("consumers"),
 )
 def rollback() -> None:
@@ -217,7 +208,7 @@ def rollback() -> None:
 
 
 @dg.job(
-    description="Take a published plan back: the group returns to its fallback.",
+    description="Withdraw a published plan: the group returns to its fallback.",
     **about("consumers"),
 )
 def retire() -> None:

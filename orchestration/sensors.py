@@ -1,41 +1,40 @@
-"""Sensors: new and vanished groups, approvals outside a planning run, and what became of plans."""
+"""Sensors: new and vanished groups, the reconciler of plans, and what became of plans."""
 
 import hashlib
-import time
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from typing import Final
 
 import dagster as dg
 
 from assets.about import about
-from assets.partitions import COHORT, cohort
+from assets.partitions import cohort
+from assets.published_plan import publish
 from assets.resources import KafkaResource, SettingsResource, StoreResource
+from assets.shown.cohorts import shown
 from assets.shown.plans import describe_step
+from assets.shown.publication import describe
 from fairlead.common.words import listed
 from fairlead.domain.cohorts import cohort_of, discover
-from fairlead.domain.records import StoredPlan
-from fairlead.store import acts
-from fairlead.store.attempts import Attempt
-from fairlead.store.brakes import brake_on
-from fairlead.store.hindsight import regrets
 from fairlead.store.history_queries import read_steps
-from fairlead.store.outbox import Outbox
 from fairlead.workflows.delivery import PublishOptions
-from fairlead.workflows.lease import due
-from orchestration.jobs import publication
+from fairlead.workflows.publication import due_groups
+from orchestration.jobs import adoption
 from orchestration.outages import skip_while_away
 from orchestration.runs import known_cohorts, run_requests, under_way
 
-#: How soon an approval is seen.
+#: Seconds between two ticks of the sensor that publishes. An approval waits for the next tick, and
+#: for its end.
+RECONCILE_EVERY_S: Final = 15
+#: Seconds. A tick waits no longer for a broker: the sensors after it wait, too.
+PATIENCE_S: Final = 10.0
+#: Groups of a tick: some 10 s. The next tick goes on.
+AT_ONCE: Final = 500
+#: Seconds between two ticks of the sensor that reports plans' steps.
 LOOK_EVERY_S: Final = 30
-#: Jobs that publish what is approved; the last two where they may.
-PUBLISHING: Final = (publication.name, "approve", "rollback")
-#: Plans of a tick of which it is said: each costs Dagster some 20 ms. Postgres has all.
+#: Events of a tick: each costs Dagster some 20 ms. Postgres has all.
 _MOST_EVENTS: Final = 50
-#: A run that says nothing of a plan that waits, because it was killed say, is followed by another
-#: after so many seconds, not at every tick. Where a run says why, it says when the next one is due.
-TRY_AGAIN_S: Final = 600
 
 
 @dg.sensor(
@@ -71,63 +70,51 @@ def group_discovery(
 
 
 @dg.sensor(
-    job=publication,
-    minimum_interval_seconds=LOOK_EVERY_S,
+    job=adoption,
+    minimum_interval_seconds=RECONCILE_EVERY_S,
     default_status=dg.DefaultSensorStatus.RUNNING,
-    description="Starts publication of plans that were approved after their planning run ended, "
-    "and of those that groups are to be told of again before their leases are over; does what "
-    "people asked for on pages.",
+    description="Reconciles the plan topic with the database, in the tick itself: publishes "
+    "approved plans, renews leases, does what people asked for on pages, finishes what a crash "
+    "left. Starts the job adoption for groups that got a plan.",
     **about("consumers"),
 )
 @skip_while_away
 def approved_plans(
     context: dg.SensorEvaluationContext, store: StoreResource, settings: SettingsResource
-) -> list[dg.RunRequest] | dg.SkipReason:
-    """Ask for a run over the cohorts that have something to be sent, or to be settled."""
-    if any(under_way(context.instance, name) for name in PUBLISHING):
-        return dg.SkipReason("A publication is under way; it may publish what waits.")
-    now = datetime.now(UTC)
-    with store.open() as plans:
-        brakes = plans.brakes()
-        approved = plans.approved_unpublished()
-        waiting = [plan for plan in approved if brake_on(plan, brakes) is None]
-        again = due(plans, PublishOptions.of(settings.get().kafka), now)
-        again += [intent.group for intent in Outbox(plans.engine).outstanding()]
-        asked = acts.asked(plans.engine)
-        asking = {act.group for act in asked if act.group is not None}
-        again += sorted(asking)
-        regretted = [
-            regret for regret in regrets(plans.engine) if regret.automatic and not regret.back_to
-        ]
-        again += [regret.group for regret in regretted]
-        attempts = plans.last_attempts([*(plan.group for plan in waiting), *again])
-    known = known_cohorts(context.instance)
+) -> dg.SensorResult | dg.SkipReason:
+    """Reconcile the groups that the database says are due."""
     current = settings.get()
-
-    def cohorts_of(groups: Iterable[str]) -> set[str]:
-        planned = filter(current.discovery.covers, groups)
-        return {cohort_of(group, current.policies) for group in planned} & set(known)
-
-    covered = [attempt for attempt in attempts.values() if cohorts_of([attempt.group])]
-    # What a person asks for does not wait for what was not sent.
-    later = {attempt.group for attempt in covered if attempt.again_at > now} - asking
-    waiting = [plan for plan in waiting if plan.group not in later]
-    again = [group for group in again if group not in later]
-    cohorts = cohorts_of([*(plan.group for plan in waiting), *again])
-    if not cohorts:
-        # Of groups that do not exist there is no partition: a run over any other ends their plans.
-        elsewhere = [*(plan.group for plan in waiting), *again]
-        today = _digest([*elsewhere, f"{now:%Y-%m-%d}"])
-        if known and elsewhere and context.cursor != today:
-            context.update_cursor(today)
-            return run_requests(known[:1], known, reason=today)
-        not_sent = [attempt for attempt in covered if attempt.group in later]
-        held = [str(brake) for plan in approved if (brake := brake_on(plan, brakes))]
-        nothing = _why_nothing((plan.group for plan in waiting), not_sent)
-        return dg.SkipReason(". ".join([nothing, *dict.fromkeys(held)]))
-    tried = [attempt for attempt in covered if attempt.group not in later]
-    reason = _what_waits(waiting, [*again, *(str(act.id) for act in asked)], tried, time.time())
-    return run_requests(cohorts, known, reason=reason)
+    with store.open() as plans:
+        due, why = due_groups(plans, PublishOptions.of(current.kafka), datetime.now(UTC))
+        covered = [group for group in due if current.discovery.covers(group)]
+        if not covered:
+            return dg.SkipReason(". ".join(filter(None, [_why_nothing(due), why])))
+        groups = covered[:AT_ONCE]
+        done = publish(plans, groups, current, context.log, at_most_s=PATIENCE_S)
+        in_force = plans.in_state("proposed", "published", groups=groups)
+    known, told = known_cohorts(context.instance), [f"{one.group}: {one.reason}" for one in done]
+    members: dict[str, list[str]] = {}
+    for group in dict.fromkeys(result.group for result in done):
+        members.setdefault(cohort_of(group, current.policies), []).append(group)
+    shown_here = [key for key in members if key in set(known)]
+    sent = [result for result in done if result.published]
+    adopting = {cohort_of(result.group, current.policies) for result in sent}.intersection(known)
+    versions = sorted(f"{result.group} {result.version}" for result in sent)
+    return dg.SensorResult(
+        asset_events=[
+            # Of a cohort of many groups this is not the whole state.
+            (dg.AssetMaterialization if members[key] == [key] else dg.AssetObservation)(
+                "published_plan",
+                partition=key,
+                metadata=shown(
+                    context.log, members[key], current.web, partial(describe, done, in_force)
+                ),
+            )
+            for key in shown_here[:_MOST_EVENTS]
+        ],
+        run_requests=run_requests(adopting, known, reason=_digest(versions)),
+        skip_reason=None if adopting else listed(told) or "Nothing was to be sent after all.",
+    )
 
 
 @dg.sensor(
@@ -158,32 +145,14 @@ def plan_life(
     return dg.SensorResult(asset_events=seen[-_MOST_EVENTS:], cursor=cursor)
 
 
-def _why_nothing(elsewhere: Iterable[str], not_sent: Sequence[Attempt]) -> str:
-    """Say that nothing is sent now: what is tried again later, and whose plans nobody sends."""
-    if not_sent:
-        first = min(not_sent, key=lambda attempt: attempt.again_at)
-        names = listed(sorted(attempt.group for attempt in not_sent))
-        return (
-            f"Not sent, and tried again from {first.again_at.astimezone(UTC):%H:%M:%S} UTC on: "
-            f"{names}. {first.group}: {first.reason}"
-        )
-    nothing = f"No approved plan waits in the partitions of {COHORT!r}."
-    names = listed(sorted(elsewhere))
-    if not names:
-        return nothing
+def _why_nothing(left_out: Sequence[str]) -> str:
+    """Say that nothing is to be sent, and whose plans nobody sends."""
+    if not left_out:
+        return "Nothing is to be sent."
     return (
-        f"{nothing} Approved, but in none of them, as what discovery leaves out: {names}. "
-        "`fairlead plans publish GROUP` publishes such a plan."
+        f"Discovery leaves out {listed(left_out)}. `fairlead plans publish GROUP` publishes an "
+        "approved plan of such a group"
     )
-
-
-def _what_waits(
-    plans: Iterable[StoredPlan], again: Iterable[str], attempts: Iterable[Attempt], now: float
-) -> str:
-    """Name what waits, in terms that change with each attempt, and every `TRY_AGAIN_S` seconds."""
-    names = sorted(f"{plan.group} {plan.version} {plan.sha256}" for plan in plans)
-    tried = sorted(f"{attempt.group} {attempt.at.isoformat()}" for attempt in attempts)
-    return f"{_digest([*names, '', *again, '', *tried])} {int(now / TRY_AGAIN_S)}"
 
 
 def _digest(lines: Iterable[str]) -> str:

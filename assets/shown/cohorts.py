@@ -6,6 +6,7 @@ a look at all of them. So there are bounds, within which the cohorts that need i
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
+from logging import Logger
 from typing import Any, Final
 
 import dagster as dg
@@ -65,7 +66,7 @@ def materialized(
 
 
 def shown(
-    log: dg.DagsterLogManager, groups: Sequence[str], web: WebSettings, describe: Describe
+    log: Logger, groups: Sequence[str], web: WebSettings, describe: Describe
 ) -> Mapping[str, Any]:
     """Return a step's metadata about some groups, with a link to the page of the first one.
 

@@ -12,6 +12,7 @@ from sqlalchemy import Engine
 from assets.presentation import ROWS, details, in_order, link, others, table
 from fairlead.common.words import caught_up
 from fairlead.domain.figures import FIGURES, imbalance
+from fairlead.domain.reconciliation import WHAT_FOLLOWS
 from fairlead.domain.records import PlanDraft, StoredPlan
 from fairlead.domain.work_text import work_of_group
 from fairlead.errors import InvalidPlanError, TamperedPlanError
@@ -35,7 +36,7 @@ _COMPARED: Final = (
 )
 #: What a state means for what happens next.
 _FOLLOWING: Final = {
-    "approved": "the sensor approved_plans publishes it",
+    "approved": WHAT_FOLLOWS,
     "published": "consumers follow it: plan_adoption shows how far; the job retire takes it back",
     "rejected": "consumers keep what they have; the next planning run looks again",
     "expired": "it came to nothing; the next planning run looks again",

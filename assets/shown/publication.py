@@ -6,27 +6,28 @@ from typing import Any
 
 from assets.presentation import in_order, others, table
 from fairlead.common.words import moment
+from fairlead.domain.reconciliation import WHO_TRIES_AGAIN
 from fairlead.domain.records import StoredPlan
-from fairlead.workflows.publication import Published
+from fairlead.workflows.reconciling import StepResult
 
 
 def describe(
-    results: Sequence[Published], current: Sequence[StoredPlan], groups: Sequence[str]
+    results: Sequence[StepResult], current: Sequence[StoredPlan], groups: Sequence[str]
 ) -> dict[str, Any]:
     """Show what became of the approved plans of some groups.
 
     Parameters
     ----------
     results
-        Of this run.
+        Of this pass.
     current
-        The plans that are published now, by this run or before it, and those that are proposed.
+        The plans that are published now, by this pass or before it, and those that are proposed.
     groups
         Those to show, the ones whose plan was refused first.
     """
     mine = in_order(results, groups, attrgetter("group"))
     ordered = in_order(current, groups, attrgetter("group"))
-    not_sent = [result for result in mine if result.position is None]
+    not_sent = [result for result in mine if result.refused or result.waits]
     proposed = [plan for plan in ordered if plan.state == "proposed"]
     followed = [plan for plan in ordered if plan.state == "published"]
     rows = [
@@ -38,7 +39,7 @@ def describe(
         "in force": f"version {followed[0].version} of {followed[0].group}, {_place(followed[0])}"
         if followed
         else "no plan: the consumers use their fallback",
-        "published": len(mine) - len(not_sent),
+        "published": sum(result.published for result in mine),
         "refused": len(not_sent),
         "plans in force": len(followed),
         "plans that wait for a person": len(proposed),
@@ -47,13 +48,13 @@ def describe(
     }
 
 
-def _not_sent(result: Published) -> dict[str, Any]:
+def _not_sent(result: StepResult) -> dict[str, Any]:
     if result.waits:
-        return _row(result, "waits", f"{result.reason}; the sensor approved_plans tries again")
+        return _row(result, "waits", f"{result.reason}; {WHO_TRIES_AGAIN}")
     return _row(result, "refused", result.reason)
 
 
-def _row(plan: StoredPlan | Published, outcome: str, why: str) -> dict[str, Any]:
+def _row(plan: StoredPlan | StepResult, outcome: str, why: str) -> dict[str, Any]:
     return {
         "group": plan.group,
         "version": plan.version,

@@ -1,7 +1,7 @@
 """Attempts to send plans that came to nothing: the last of each group, and why.
 
 Belongs here: recording, reading and forgetting them, inside a transaction. Does not: deciding when
-the next one is made (`fairlead.workflows.publication_pass`).
+the next one is made (`fairlead.workflows.reconciling`).
 """
 
 from collections.abc import Iterable, Sequence

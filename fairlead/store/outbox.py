@@ -1,12 +1,12 @@
 """The outbox: what is about to be sent to the plan topic, committed before it is.
 
-Belongs here: intents and what becomes of them, each a transaction. Does not: the statements of
-which these consist (`settlement`), sending (`fairlead.kafka.plan_channel`), nor the order of both
-(`fairlead.workflows.delivery`).
+Belongs here: entries and what becomes of them, each a transaction; what the database says of each
+group. Does not: the statements of which these consist (`settlement`), sending
+(`fairlead.kafka.plan_channel`), nor the order of both (`fairlead.workflows.reconciling`).
 
-An intent takes an approved plan to `sending`; what was sent takes it to `published`, and what the
-topic refuses to `refused`. A crash between leaves the intent, which the next run settles by what
-the topic has. A plan that is told again is no step, and needs no intent.
+An entry takes an approved plan to `sending`; what was sent takes it to `published`, and what the
+topic refuses to `refused`. A crash between leaves the entry, which the next pass finishes by what
+the topic has. A plan that is sent again is no step, and needs no entry.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -23,19 +23,30 @@ from fairlead.errors import StoreUnavailableError
 from fairlead.store.brakes import brake_on, holding
 from fairlead.store.engine import transaction
 from fairlead.store.models import Plan, PlanIntent, PlanTold
-from fairlead.store.outbox_entries import FOLLOWED, POSSIBLE, OutboxEntry, PublishRequest
-from fairlead.store.published_records import PublishedRecord, begin_epochs, epochs_of, told_last
+from fairlead.store.outbox_entries import (
+    FOLLOWED,
+    POSSIBLE,
+    OutboxEntry,
+    PublishRequest,
+    Standing,
+)
+from fairlead.store.published_records import (
+    PublishedRecord,
+    begin_epochs,
+    epochs_of,
+    last_records,
+)
 from fairlead.store.settlement import confirm, end, step, unsettled
 from fairlead.store.shared_statements import (
     PATIENCE,
+    among,
     find_plans,
     lock_groups,
     plans_at,
     record_events,
 )
-from fairlead.wire.record import Kind
 
-__all__ = ["Outbox", "OutboxEntry", "PartitionLock", "PublishRequest", "Turn"]
+__all__ = ["Outbox", "OutboxEntry", "PartitionLock", "PublishRequest", "Standing", "Turn"]
 
 Outcome = TypeVar("Outcome")
 
@@ -176,57 +187,41 @@ class Outbox:
             number = connection.scalar(select(func.fairlead_raw.lock_partition(topic, partition)))
             yield Turn(PartitionLock(topic, partition, int(number or 0)), connection)
 
-    def may_send(self) -> bool:
-        """Whether this login may record what it is about to send: whoever may not, only decides."""
-        right = func.has_table_privilege(str(PlanIntent.__table__), "INSERT")
-        with transaction(self._engine) as connection:
-            return bool(connection.scalar(select(right)))
-
     def outstanding(self, groups: Iterable[str] | None = None) -> list[OutboxEntry]:
-        """Return what was intended and is not known to have been sent: of groups, or of all."""
-        wanted = [] if groups is None else [PlanIntent.group_id.in_(list(groups))]
+        """Return entries that are not known to have been sent: of groups, or of all."""
         with transaction(self._engine) as connection:
-            rows = connection.execute(
-                select(PlanIntent.__table__).where(*wanted).order_by(PlanIntent.group_id)
-            ).all()
-            plans = plans_at(connection, [(row.group_id, row.version) for row in rows])
-        return [
-            OutboxEntry(
-                plans[row.group_id, row.version],
-                row.kind,
-                row.epoch,
-                row.lease_until,
-                reason=row.reason or "",
-                actor=row.actor,
+            return _entries(connection, groups)
+
+    def standing(self, groups: Iterable[str] | None = None) -> list[Standing]:
+        """Return what the database says of groups, or of all; those without plans are left out."""
+        names = None if groups is None else list(groups)
+        wanted = [] if names is None else [among(Plan.group_id, names)]
+        last = select(PlanTold.group_id, PlanTold.version).where(PlanTold.kind == "retired")
+        withdrawn = and_(Plan.state == "retired", tuple_(Plan.group_id, Plan.version).in_(last))
+        with transaction(self._engine) as connection:
+            entries = {entry.group: entry for entry in _entries(connection, names)}
+            plans = find_plans(
+                connection, or_(Plan.state.in_(("approved", "published")), withdrawn), *wanted
             )
-            for row in rows
+            approved = {plan.group: plan for plan in plans if plan.state == "approved"}
+            followed = {plan.group: plan for plan in plans if plan.state != "approved"}
+            followed |= {plan.group: plan for plan in plans if plan.state == "published"}
+            records = last_records(connection, list(followed))
+        return [
+            Standing(
+                group=group,
+                entry=entries.get(group),
+                approved=approved.get(group),
+                followed=followed.get(group),
+                record=records.get(group),
+            )
+            for group in sorted({*entries, *approved, *followed})
         ]
 
-    def told(self, groups: Iterable[str]) -> dict[str, tuple[Kind, int, PublishedRecord]]:
-        """Return what is known to stand under groups' keys: kind, version, and where."""
-        with transaction(self._engine) as connection:
-            return told_last(connection, list(groups))
-
-    def followed(self, groups: Iterable[str] | None) -> list[StoredPlan]:
-        """Return the version of each group that is published, or that was retired last.
-
-        Groups that had neither are left out, and a retirement before a later plan is none.
-        """
-        wanted = [] if groups is None else [Plan.group_id.in_(list(groups))]
-        retired = tuple_(Plan.group_id, Plan.version).in_(
-            select(PlanTold.group_id, PlanTold.version).where(PlanTold.kind == "retired")
-        )
-        with transaction(self._engine) as connection:
-            return find_plans(
-                connection,
-                or_(Plan.state == "published", and_(Plan.state == "retired", retired)),
-                *wanted,
-            )
-
     def confirm(self, sent: Mapping[str, tuple[OutboxEntry, PublishedRecord]]) -> None:
-        """Record that intents were sent; where somebody has recorded it before, nothing happens.
+        """Record that entries were sent; nothing happens if somebody has recorded it before.
 
-        Groups that are in somebody else's open transaction are left for the next run, here and
+        Groups that are in somebody else's open transaction are left for the next pass, here and
         below: it sees that they were sent.
         """
         self._settle(sent, confirm)
@@ -241,11 +236,11 @@ class Outbox:
         """
         self._settle(refused, partial(end, state="refused"), held)
 
-    def withdraw(
-        self, withdrawn: Mapping[str, tuple[OutboxEntry, str]], held: PartitionLock
+    def discard(
+        self, discarded: Mapping[str, tuple[OutboxEntry, str]], held: PartitionLock
     ) -> None:
         """Record that they were not sent and will not be, and why; raises as `refuse`."""
-        self._settle(withdrawn, partial(end, state="stale"), held)
+        self._settle(discarded, partial(end, state="stale"), held)
 
     def _settle(
         self,
@@ -265,10 +260,29 @@ class Outbox:
                 settled(connection, [ones[group] for group in sorted(there)])
 
 
+def _entries(connection: Connection, groups: Iterable[str] | None) -> list[OutboxEntry]:
+    wanted = [] if groups is None else [among(PlanIntent.group_id, groups)]
+    rows = connection.execute(
+        select(PlanIntent.__table__).where(*wanted).order_by(PlanIntent.group_id)
+    ).all()
+    plans = plans_at(connection, [(row.group_id, row.version) for row in rows])
+    return [
+        OutboxEntry(
+            plans[row.group_id, row.version],
+            row.kind,
+            row.epoch,
+            row.lease_until,
+            reason=row.reason or "",
+            actor=row.actor,
+        )
+        for row in rows
+    ]
+
+
 def _require_held(connection: Connection, held: PartitionLock) -> None:
     """Hold on to a partition of which nobody else has had a turn since."""
     last = connection.scalar(select(func.fairlead_raw.partition_turn(held.topic, held.partition)))
     if last != held.number:
         raise StoreUnavailableError(
-            f"Another sender has had {held.topic}-{held.partition} since: it settles what is left"
+            f"Lost {held.topic}-{held.partition} to another publisher, which finishes what is left"
         )

@@ -1,7 +1,7 @@
-"""Intents: what is to stand under a group's key in the plan topic.
+"""Outbox entries: records that are about to be sent to the plan topic.
 
-Belongs here: what is asked for, what is recorded of it, and the states of a plan on the way. Does
-not: any statement (`outbox`, `settlement`).
+Belongs here: what is asked for, what is recorded of it, the states of a plan on the way, and what
+the database says of a group. Does not: any statement (`outbox`, `settlement`).
 """
 
 from dataclasses import dataclass
@@ -9,10 +9,10 @@ from datetime import datetime
 from typing import Final
 
 from fairlead.domain.records import StoredPlan
+from fairlead.store.published_records import PublishedRecord
 from fairlead.wire.record import Kind
 
-#: The states that a plan can be in when it is told, and when it is taken back; the state it is in
-#: on the way, and afterwards.
+#: The states in which a plan can be sent, and withdrawn; its state on the way, and afterwards.
 POSSIBLE: Final = {"plan": ("approved", "published"), "retired": ("published", "retired")}
 ON_ITS_WAY: Final[dict[Kind, str]] = {"plan": "sending", "retired": "published"}
 FOLLOWED: Final[dict[Kind, str]] = {"plan": "published", "retired": "retired"}
@@ -20,20 +20,20 @@ FOLLOWED: Final[dict[Kind, str]] = {"plan": "published", "retired": "retired"}
 
 @dataclass(frozen=True)
 class OutboxEntry:
-    """What is to stand under a group's key.
+    """A record that is about to be sent.
 
     Parameters
     ----------
     plan
-        The version that is told or retired.
+        The version that is sent or withdrawn.
     kind
-        Which of the two.
+        `plan`, or `retired` to withdraw it.
     epoch, lease_until
-        As the record will say.
+        Of the record.
     again
-        Whether the group is just told again of what it follows: no step of the plan.
+        Whether the record is sent again, which is no step of the plan.
     reason, actor
-        Of a retirement.
+        Of a withdrawal.
     """
 
     plan: StoredPlan
@@ -46,32 +46,32 @@ class OutboxEntry:
 
     @property
     def group(self) -> str:
-        """Whose."""
+        """The plan's group."""
         return self.plan.group
 
     @property
     def key(self) -> tuple[str, int, int]:
-        """What tells it from any other of its group: kind, version and epoch."""
+        """Kind, version and epoch, which no other entry of the group has."""
         return self.kind, self.plan.version, self.epoch
 
 
 @dataclass(frozen=True)
 class PublishRequest:
-    """What somebody asks to be sent; whether it still can be is seen under the group's lock.
+    """A record to send, if the plan's state allows it once the group is locked.
 
     Parameters
     ----------
     group, version
         The plan.
     kind
-        `plan`: publish it where it is approved, tell it again where it is published. `retired`:
-        take it back where it is published, say so again where it is retired.
+        `plan`: publish it if it is approved, send it again if it is published. `retired`: withdraw
+        it if it is published, send that again if it is withdrawn.
     lease_until
-        Until when a plan is to hold.
+        When the plan expires, unless it is renewed.
     beyond
-        An epoch that it must go beyond; None: it keeps its own.
+        An epoch that the record's must exceed; None: it keeps its own.
     reason, actor
-        Of a retirement.
+        Of a withdrawal.
     """
 
     group: str
@@ -81,3 +81,26 @@ class PublishRequest:
     beyond: int | None = None
     reason: str = ""
     actor: str | None = None
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What the database says of a group.
+
+    Parameters
+    ----------
+    entry
+        On its way to the topic; None: nothing is.
+    approved
+        The plan that waits for publication.
+    followed
+        The published version, or the one that was withdrawn last.
+    record
+        The record that was recorded last as sent.
+    """
+
+    group: str
+    entry: OutboxEntry | None
+    approved: StoredPlan | None
+    followed: StoredPlan | None
+    record: PublishedRecord | None

@@ -1,4 +1,4 @@
-"""What stands in the plan topic, as far as the database knows.
+"""What the plan topic has, as far as the database knows.
 
 Belongs here: the record of each group, and the epochs of their versions. Does not: what is on its
 way there (`outbox`).
@@ -13,6 +13,7 @@ from sqlalchemy import Connection, func, select, update
 from sqlalchemy.dialects.postgresql import insert
 
 from fairlead.store.models import PlanTold
+from fairlead.store.shared_statements import among
 from fairlead.wire.record import Kind
 
 
@@ -23,9 +24,9 @@ class PublishedRecord:
     Parameters
     ----------
     epoch, lease_until
-        As it says.
+        As in the record.
     topic, partition, offset
-        Where it stands.
+        Where it is.
     """
 
     epoch: int
@@ -35,18 +36,12 @@ class PublishedRecord:
     offset: int
 
 
-def told_last(
-    connection: Connection, groups: Sequence[str]
-) -> dict[str, tuple[Kind, int, PublishedRecord]]:
-    """Return what was last sent under groups' keys: kind, version, and where."""
-    rows = connection.execute(select(PlanTold.__table__).where(PlanTold.group_id.in_(groups)))
+def last_records(connection: Connection, groups: Sequence[str]) -> dict[str, PublishedRecord]:
+    """Return the record of each group that was recorded last as sent."""
+    rows = connection.execute(select(PlanTold.__table__).where(among(PlanTold.group_id, groups)))
     return {
-        row.group_id: (
-            row.kind,
-            row.version,
-            PublishedRecord(
-                row.epoch, row.lease_until, row.topic, row.partition, row.record_offset
-            ),
+        row.group_id: PublishedRecord(
+            row.epoch, row.lease_until, row.topic, row.partition, row.record_offset
         )
         for row in rows
     }

@@ -1,7 +1,7 @@
-"""What people asked for on pages and takes Kafka: rollbacks and retirements, done by the planner.
+"""What people asked for on pages and takes Kafka: rollbacks and withdrawals, done by the planner.
 
 Belongs here: doing what was asked, each once, and answering. Does not: the steps (`rollback`,
-`retirement`), who may ask (the database).
+`reconciling`), who may ask (the database).
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -10,10 +10,11 @@ from datetime import datetime
 from fairlead.domain.groups import LiveGroup
 from fairlead.domain.policy import Policy, policy_for
 from fairlead.errors import FairleadError, KafkaUnavailableError, StoreUnavailableError
+from fairlead.kafka.plan_topic import PlanTopic
 from fairlead.store import acts
 from fairlead.store.plans import PlanStore
-from fairlead.workflows.delivery import PublishOptions, Topic
-from fairlead.workflows.retirement import retire
+from fairlead.workflows.delivery import PublishOptions
+from fairlead.workflows.reconciling import withdraw
 from fairlead.workflows.rollback import rollback
 
 
@@ -23,7 +24,7 @@ def take_up(
     *,
     policies: Sequence[Policy],
     live: Callable[[str], LiveGroup],
-    topic: Topic,
+    topic: PlanTopic,
     options: PublishOptions,
     now: datetime,
 ) -> dict[str, str]:
@@ -71,10 +72,10 @@ def take_up(
     return answers
 
 
-def _retire(store: PlanStore, asked: acts.Acted, topic: Topic, options: PublishOptions) -> str:
+def _retire(store: PlanStore, asked: acts.Acted, topic: PlanTopic, options: PublishOptions) -> str:
     group, version = _about(asked)
     if store.get(group, version).state == "published":
-        retire(store, group, topic=topic, options=options, reason=asked.reason, actor=asked.actor)
+        withdraw(store, group, topic=topic, options=options, reason=asked.reason, actor=asked.actor)
     return f"version {version} is {store.get(group, version).state}"
 
 

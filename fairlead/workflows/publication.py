@@ -1,247 +1,162 @@
-"""Publication: the approved bytes, and no others, to the plan topic, if they still fit the group.
+"""Publication: a pass of the reconciler over a real cluster, and which groups need one.
 
-Belongs here: what is verified before a plan may be sent. Does not: the order of intents, records
-and confirmations (`delivery`), Kafka's producer (`fairlead.kafka`), the plan's states
-(`fairlead.store`).
+Belongs here: what the database alone says is due; what people asked for on pages; a second attempt
+if a broker died. Does not: the pass (`reconciling`), who starts it when (`orchestration`,
+`fairlead.surfaces.cli`).
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+import logging
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
+from operator import attrgetter
 from typing import Final
 
-from assignors.verifier import violations
-from fairlead.domain.as_problem import assignment_of, planned, problem_of
-from fairlead.domain.basis import differences_from
-from fairlead.domain.groups import LiveGroup
-from fairlead.domain.records import StoredPlan
-from fairlead.errors import GroupError, InvalidPlanError, TamperedPlanError
-from fairlead.kafka.descriptions import absent, passing
+from fairlead.domain.reconciliation import renewed_after
+from fairlead.errors import ConfigurationError, KafkaUnavailableError
+from fairlead.kafka.gateway import KafkaGateway
+from fairlead.kafka.plan_topic import PlanTopic
+from fairlead.settings import KafkaSettings, Settings
+from fairlead.store import acts
+from fairlead.store.attempts import Attempt
 from fairlead.store.brakes import brake_on
+from fairlead.store.hindsight import regrets
 from fairlead.store.outbox_entries import PublishRequest
 from fairlead.store.plans import PlanStore
-from fairlead.wire.document import PlanDocument
-from fairlead.workflows.delivery import (
-    Delivered,
-    PublishOptions,
-    Topic,
-    by_partition,
-    deliver,
-    settle,
-)
+from fairlead.workflows.delivery import PublishOptions
+from fairlead.workflows.page_acts import take_up
+from fairlead.workflows.reconciling import LATER, SOON, StepResult, reconcile
 
-#: Groups described at once: few enough that none has changed much when its turn comes.
-AT_ONCE: Final = 100
+log = logging.getLogger(__name__)
 
-#: Describes groups as they are now.
-Live = Callable[[Iterable[str]], Mapping[str, LiveGroup | GroupError]]
+#: Seconds. Time-out of a request in the first attempt: a running broker answers sooner. New clients
+#: find the other brokers sooner than clients that were connected to a broker that died.
+FIRST_ATTEMPT_S: Final = 5.0
 
 
-@dataclass(frozen=True)
-class Objection:
-    """Why a plan may not be sent.
+def due_groups(plans: PlanStore, options: PublishOptions, now: datetime) -> tuple[list[str], str]:
+    """Return the groups that need a pass according to the database, and why others wait.
+
+    Those are groups with an approved plan that is not frozen, a record on its way, a lease of which
+    a third is used up, a plan to withdraw, or a request from a page. A plan that was not sent is
+    due again at the time that its attempt names.
+    """
+    brakes = plans.brakes()
+    approved = {plan.group: plan for plan in plans.approved_unpublished()}
+    frozen = {group: brake for group, plan in approved.items() if (brake := brake_on(plan, brakes))}
+    due = approved.keys() - frozen.keys()
+    due |= set(plans.told_before(now + options.lease - renewed_after(options.lease)))
+    due |= {entry.group for entry in plans.outbox().outstanding()}
+    due |= {request.group for request in regretted(plans)}
+    later = [
+        attempt
+        for attempt in plans.last_attempts(due).values()
+        if attempt.again_at > now
+        # A version that was approved since does not wait for what was tried before.
+        and (attempt.group not in approved or approved[attempt.group].version == attempt.version)
+    ]
+    asked = {act.group for act in acts.asked(plans.engine) if act.group is not None}
+    why = [
+        f"{attempt.group}: {attempt.reason}, tried again at "
+        f"{attempt.again_at.astimezone(UTC):%H:%M:%S} UTC"
+        for attempt in sorted(later, key=attrgetter("group"))
+        if attempt.group not in asked
+    ]
+    groups = sorted(asked | due - {attempt.group for attempt in later})
+    return groups, ". ".join([*why, *map(str, {*frozen.values()})])
+
+
+def publish_groups(
+    plans: PlanStore, groups: Collection[str], settings: Settings, *, at_most_s: float | None = None
+) -> tuple[dict[str, str], list[StepResult]]:
+    """Do what people asked for on pages, then reconcile groups, on the cluster of the settings.
+
+    If Kafka does not answer, the pass is made once more by new clients: a broker that has just died
+    costs `FIRST_ATTEMPT_S`, not a whole request time-out.
 
     Parameters
     ----------
-    reason
-        In words.
-    ends
-        Whether the plan is stale by it; False: it stays as it is, and is tried again.
-    passing
-        Whether it ends by itself.
+    at_most_s
+        Give brokers up after so many seconds, if the settings are more patient.
+
+    Returns
+    -------
+    Answers to requests from pages by group, and what the pass did.
     """
+    patience_s = settings.kafka.request_timeout_s
+    if at_most_s is not None:
+        patience_s = min(at_most_s, patience_s)
+    answers: dict[str, str] = {}
+    done: list[StepResult] = []
 
-    reason: str
-    ends: bool = False
-    passing: bool = False
+    def attempt(request_timeout_s: float) -> None:
+        kafka = settings.kafka.model_copy(update={"request_timeout_s": request_timeout_s})
+        done.extend(_pass(plans, groups, settings, kafka, answers))
 
-
-@dataclass(frozen=True)
-class Published:
-    """What became of a group's approved plan.
-
-    Parameters
-    ----------
-    group, version
-        The plan.
-    position
-        Partition and offset in the plan topic; None: it was refused, or not sent.
-    reason
-        Why it was refused, or where it is.
-    waits
-        Whether it was not sent, and stays as it is: approved, or on its way.
-    passing
-        Whether the reason is one that ends by itself, as a rebalance.
-    """
-
-    group: str
-    version: int
-    position: tuple[int, int] | None
-    reason: str
-    waits: bool = False
-    passing: bool = False
-
-    @classmethod
-    def of(cls, delivered: Delivered) -> "Published":
-        """Return what became of a plan that was on its way."""
-        plan = delivered.intent.plan
-        return cls(plan.group, plan.version, delivered.position, delivered.reason)
-
-
-def publish_all(
-    store: PlanStore,
-    waiting: Sequence[StoredPlan],
-    *,
-    live: Live,
-    topic: Topic,
-    options: PublishOptions,
-    now: datetime | None = None,
-) -> Iterator[Published]:
-    """Publish the approved plans of groups; `AT_ONCE` groups are described together just before.
-
-    Everything is verified again, whatever ran before: the bytes are those that were approved, they
-    give every partition exactly one subscribed owner, the plan has not expired, and the group still
-    is what the plan was made for. What is wrong with one group is why its plan is not published,
-    and concerns no other. What a brake holds stays approved. What an earlier run has left on its
-    way is for `settle_all`.
-
-    Parameters
-    ----------
-    waiting
-        Approved plans, one a group: what still waits is looked at again when its turn comes.
-    live
-        Describes groups as they are now.
-    store, topic
-        Where plans are, and where they go.
-    options
-        How long they hold, and what signs them.
-    now
-        What expiry is held against, and when leases begin; None: the time of each turn.
-
-    Raises
-    ------
-    ConfigurationError
-        The topic cannot be written.
-    KafkaUnavailableError
-        Kafka does not answer, or another publisher took over; what is not published yet stays
-        approved or on its way.
-    """
-    brakes = store.brakes()
-    held = {plan.group: brake for plan in waiting if (brake := brake_on(plan, brakes))}
-    for plan in waiting:
-        if plan.group in held:
-            yield _not_sent(plan, Objection(str(held[plan.group])))
-    for plans_here in by_partition(
-        topic, [plan for plan in waiting if plan.group not in held]
-    ).values():
-        for first in range(0, len(plans_here), AT_ONCE):
-            yield from _publish(
-                store,
-                plans_here[first : first + AT_ONCE],
-                live,
-                topic,
-                options,
-                now or datetime.now(UTC),
-            )
-
-
-def settle_all(
-    store: PlanStore,
-    groups: Iterable[str] | None,
-    *,
-    live: Live,
-    topic: Topic,
-    options: PublishOptions,
-    now: datetime,
-) -> Iterator[Published]:
-    """Finish or withdraw what an earlier run has left on its way; see `delivery.settle`.
-
-    Parameters
-    ----------
-    groups
-        Whose; None: everybody's.
-    store, live, topic, options, now
-        As for `publish_all`.
-    """
-    outbox = store.outbox()
-
-    unknown: list[Published] = []
-
-    def objections(plans: Sequence[StoredPlan]) -> dict[str, str]:
-        found = live(plan.group for plan in plans) if plans else {}
-        reasons: dict[str, str] = {}
-        for plan in plans:
-            try:
-                objection = _objection(plan, found[plan.group], now)
-            except (InvalidPlanError, TamperedPlanError) as error:
-                reasons[plan.group] = str(error)
-                continue
-            if objection is None or objection.ends:
-                reasons[plan.group] = "" if objection is None else objection.reason
-            else:  # the group is not known now: the plan stays on its way
-                unknown.append(_not_sent(plan, objection))
-        return reasons
-
-    left = outbox.outstanding(groups)
-    for done in settle(outbox, topic, left, options, objections=objections, now=now):
-        yield Published.of(done)
-    yield from unknown
-
-
-def _publish(  # noqa: PLR0917 - the parts of one step
-    store: PlanStore,
-    plans: Sequence[StoredPlan],
-    live: Live,
-    topic: Topic,
-    options: PublishOptions,
-    now: datetime,
-) -> Iterator[Published]:
-    found = live(plan.group for plan in plans)
-    wanted = []
-    for plan in plans:
+    with failures_recorded(plans, groups):
         try:
-            objection = _objection(plan, found[plan.group], now)
-        except (InvalidPlanError, TamperedPlanError) as error:
-            objection = Objection(str(error))
-        if objection is None:
-            wanted.append(PublishRequest(plan.group, plan.version, lease_until=now + options.lease))
-        elif not objection.ends:
-            yield _not_sent(plan, objection)
-        elif store.mark_stale(plan, reason=objection.reason):
-            yield Published(plan.group, plan.version, None, objection.reason)
-    for done in deliver(store.outbox(), topic, wanted, options):
-        yield Published.of(done)
+            attempt(min(FIRST_ATTEMPT_S, patience_s))
+        except KafkaUnavailableError as error:
+            log.warning("Trying once more, by other brokers: %s", error)
+            attempt(patience_s)
+    return answers, done
 
 
-def _not_sent(plan: StoredPlan, objection: Objection) -> Published:
-    """Return that a plan stays as it is, and why."""
-    return Published(
-        plan.group, plan.version, None, objection.reason, waits=True, passing=objection.passing
-    )
+def _pass(
+    plans: PlanStore,
+    groups: Collection[str],
+    settings: Settings,
+    kafka: KafkaSettings,
+    answers: dict[str, str],
+) -> Iterator[StepResult]:
+    options, now = PublishOptions.of(kafka), datetime.now(UTC)
+    with KafkaGateway(kafka) as gateway, PlanTopic(kafka) as topic:
+        # Before there is a plan: followers ask ever more seldom for a topic that does not exist,
+        # and what is wrong with it is to be known before anybody approves.
+        topic.ensure()
+        answers |= take_up(
+            plans,
+            groups,
+            policies=settings.policies,
+            live=gateway.live_group,
+            topic=topic,
+            options=options,
+            now=now,
+        )
+        yield from reconcile(
+            plans,
+            groups,
+            live=gateway.live_groups,
+            topic=topic,
+            options=options,
+            now=now,
+            withdrawals=regretted(plans),
+        )
 
 
-def _objection(plan: StoredPlan, live: LiveGroup | GroupError, now: datetime) -> Objection | None:
-    """Return why a plan may not be sent; None: it may.
-
-    Raises
-    ------
-    InvalidPlanError, TamperedPlanError
-        The plan must not be sent, whatever the group is.
-    """
-    document = plan.verify()
-    _verify_assignment(document)
-    if plan.expired(now):
-        return Objection("it has expired", ends=True)
-    if isinstance(live, GroupError):
-        if absent(live):
-            return Objection("the group does not exist any more", ends=True)
-        return Objection(str(live), passing=passing(live))
-    differences = "; ".join(differences_from(document, live))
-    return Objection(differences, ends=True) if differences else None
+def regretted(plans: PlanStore) -> Sequence[PublishRequest]:
+    """Return the withdrawals of first plans that made their groups worse, and need no person."""
+    return [
+        PublishRequest(
+            regret.group, regret.version, "retired", reason=f"it made it worse: {regret.evidence}"
+        )
+        for regret in regrets(plans.engine)
+        if regret.automatic and regret.back_to is None
+    ]
 
 
-def _verify_assignment(plan: PlanDocument) -> None:
-    problem = problem_of(plan, planned(plan))
-    broken = violations(problem, assignment_of(problem, planned(plan)))
-    if broken:
-        raise InvalidPlanError(f"group {plan.group}: version {plan.version}: {'; '.join(broken)}")
+@contextmanager
+def failures_recorded(plans: PlanStore, groups: Collection[str]) -> Iterator[None]:
+    """Store with the plans that wait why a pass that ended with an error did not send them."""
+    try:
+        yield
+    except (ConfigurationError, KafkaUnavailableError) as error:
+        at = datetime.now(UTC)
+        again_at = at + (SOON if isinstance(error, KafkaUnavailableError) else LATER)
+        plans.record_attempts(
+            [
+                Attempt(plan.group, plan.version, at, str(error), again_at)
+                for plan in plans.in_state("approved", "sending", groups=groups)
+            ]
+        )
+        raise

@@ -250,6 +250,9 @@ BEGIN
         PERFORM set_config('idle_in_transaction_session_timeout', '60s', true);
         PERFORM fairlead_raw.check_length(
             format('group %s: version %s', NEW.group_id, NEW.version), NEW.reason);
+        IF NEW.state = 'approved' THEN
+            RAISE NOTICE 'once this is committed, the sensor approved_plans publishes it within 30 s';
+        END IF;
     END IF;
     IF NEW.state = 'proposed' AND pg_trigger_depth() > 1 THEN  -- by plan_propose
         RETURN NEW;
@@ -305,6 +308,7 @@ CREATE TRIGGER apply BEFORE INSERT ON fairlead_raw.plan_event
     FOR EACH ROW EXECUTE FUNCTION fairlead_raw.plan_event_apply();
 
 
+-- Every door approves by this function: SQL, the command, the job, pages, and policies.
 -- For people: SELECT * FROM fairlead.approve_plan('orders', 7, 'quiet hour, few moves');
 -- Who decides by hand waits for others for half a minute, not for ever.
 CREATE FUNCTION fairlead.approve_plan(

@@ -126,10 +126,10 @@ BEGIN
     END IF;
     IF needs = 'proxy' AND act <> 'rollback' AND fairlead_raw.people_for(done) < 2 THEN
         UPDATE fairlead_raw.page_act kept SET outcome = 'agreed' WHERE kept.id = done.id RETURNING * INTO done;
-    ELSIF act IN ('approve', 'reject') THEN
-        INSERT INTO fairlead_raw.plan_event (group_id, version, state, reason, sha256, actor)
-        VALUES (done.group_id, done.version, CASE act WHEN 'approve' THEN 'approved' ELSE 'rejected' END,
-                done.reason, done.sha256, done.actor);
+    ELSIF act = 'approve' THEN
+        PERFORM fairlead.approve_plan(done.group_id, done.version, done.reason, done.sha256, done.actor);
+    ELSIF act = 'reject' THEN
+        PERFORM fairlead.reject_plan(done.group_id, done.version, done.reason, done.actor);
     ELSIF act IN ('brake', 'release') THEN
         PERFORM fairlead_raw.set_brake(done.group_id, act = 'brake', done.reason, done.actor);
     END IF;

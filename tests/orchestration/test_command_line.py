@@ -29,7 +29,7 @@ STEPS = [
     f"Judging 1 group, with up to {plural(len(Policy().assignors), 'candidate')}",
     "Measuring the lag of 1 group",
     "Deciding on 1 group",
-    "Publishing what is approved of 1 group",
+    "Reconciling the plan topic with the database: 1 group",
     "Looking who follows the plans of 1 group, for up to 20 s at 1 new plan",
 ]
 

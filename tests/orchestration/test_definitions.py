@@ -159,7 +159,7 @@ def test_schedules_and_sensors() -> None:
     }
     assert found == {
         "group_discovery": ([], 60, "RUNNING"),
-        "approved_plans": (["publication"], 30, "RUNNING"),
+        "approved_plans": (["adoption"], 15, "RUNNING"),
         "plan_life": ([], 30, "RUNNING"),
         "group_looks": (["look"], 20, "RUNNING"),
         "planning_sensor": (["planning"], 20, "STOPPED"),

@@ -52,8 +52,8 @@ def test_retired_plan_is_left_and_comes_back_by_rollback_and_approval(
     assert not pipeline.operate("approve", **approval, sha256="0" * 64).success
     approved = pipeline.operate("approve", actor="lee", **approval)
     assert approved.success
-    assert outcome(approved)["state"] == "published"
-    assert not pipeline.sensor("approved_plans").run_requests
+    assert outcome(approved)["state"] == "approved"
+    assert pipeline.sensor("approved_plans").run_requests
     eventually(lambda: consumers.owned == planned, "the consumers follow the plan again")
     first, second = pipeline.history(unique_name)
     assert (first["state"], second["state"]) == ("retired", "published")

@@ -1,18 +1,29 @@
-"""Publication of plans from a shell: what the sensor asks for, and what the job refuses.
+"""Publication: the sensor publishes what was approved at any door, and what the job refuses.
 
 What a planning run published, and what it left to a person, is in `test_planning`.
 """
 
-import json
+from collections.abc import Callable
+from datetime import UTC, datetime
+from uuid import uuid4
 
+import dagster as dg
+import psycopg
 import pytest
 from confluent_kafka.admin import AdminClient, NewPartitions
 from typer.testing import CliRunner
 
+from fairlead.domain.records import StoredPlan
+from fairlead.store import create_store_engine
+from fairlead.store.acts import Act, act
 from fairlead.surfaces.cli import app
-from orchestration.sensors import TRY_AGAIN_S
+from fairlead.surfaces.web.step_pages import sheet
+from tests.fairlead.store.conftest import make_draft
+from tests.logins import logins
 from tests.orchestration.conftest import StartConsumers
+from tests.orchestration.test_operations import outcome
 from tests.pipeline import Consumers, Pipeline, metadata, rows
+from tests.stored import record_decision
 from tests.waiting import PATIENCE_S, eventually
 
 pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
@@ -22,7 +33,6 @@ pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
 def proposed(pipeline: Pipeline, start_consumers: StartConsumers, unique_name: str) -> Consumers:
     """Return a group with a plan that nobody has approved."""
     consumers = start_consumers(unique_name)
-    pipeline.know(unique_name)
     assert CliRunner().invoke(app, ["plan", unique_name]).exit_code == 0
     assert pipeline.only_version(unique_name).state == "proposed"
     return consumers
@@ -36,37 +46,110 @@ def approved(pipeline: Pipeline, proposed: Consumers) -> Consumers:
     return proposed
 
 
-def test_sensor_asks_for_the_approved_cohort_alone(
-    pipeline: Pipeline, approved: Consumers, unique_name: str
+def propose_again(pipeline: Pipeline, plan: StoredPlan) -> StoredPlan:
+    """Propose the same assignment as the next version."""
+    document = plan.verify()
+    draft = make_draft(
+        uuid4().hex,
+        group=plan.group,
+        members=document.members,
+        partition_counts=document.partition_counts,
+        weights=document.weights,
+        topic_ids=document.topic_ids,
+        expires_at=None,
+    )
+    stored = record_decision(pipeline.store, draft).plan
+    assert stored is not None
+    return stored
+
+
+def test_plan_is_published_at_whichever_door_it_was_approved(
+    pipeline: Pipeline, proposed: Consumers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of the cohorts known, the one with an approved plan; nothing any more once published."""
-    pipeline.know(f"{unique_name}-other")
-    (request,) = pipeline.sensor("approved_plans").run_requests or ()
-    assert request.partition_key == approved.group
-    pipeline.run("publication", approved.group)
+    """Each says so; the tick sends the bytes, shows it, and has adoption looked at: no other run.
+
+    An approver's login is enough for SQL, the command and the job.
+    """
+    group, plan = proposed.group, pipeline.only_version(proposed.group)
+    pipeline.know(f"{group}-other", group)
+    url = pipeline.settings.postgres.url.get_secret_value()
+
+    with logins(url) as make:
+        approver = make("fairlead_approver")
+
+        def by_sql(plan: StoredPlan) -> str:
+            notices: list[str] = []
+            with psycopg.connect(approver) as connection:
+                connection.add_notice_handler(
+                    lambda notice: notices.append(str(notice.message_primary))
+                )
+                connection.execute(
+                    "SELECT fairlead.approve_plan(%s, %s, 'agreed')", (group, plan.version)
+                )
+            return " ".join(notices)
+
+        def by_command(plan: StoredPlan) -> str:
+            words = ["plans", "approve", group, str(plan.version), "--reason", "agreed", "--yes"]
+            return str(CliRunner().invoke(app, words).output)
+
+        def by_job(plan: StoredPlan) -> str:
+            run = pipeline.operate("approve", group=group, version=plan.version, reason="agreed")
+            return str(outcome(run)["what happens next"])
+
+        def on_page(plan: StoredPlan) -> str:
+            wanted = Act(
+                actor="kim",
+                proof="token 1",
+                id=uuid4(),
+                act="approve",
+                group=group,
+                version=plan.version,
+                sha256=plan.sha256,
+                reason="agreed",
+            )
+            engine = create_store_engine(make("fairlead_web"))
+            said = sheet(engine, "approve", group, plan.version, datetime.now(UTC)).sentences
+            act(engine, wanted)
+            engine.dispose()
+            return " ".join(said)
+
+        doors: list[Callable[[StoredPlan], str]] = [by_sql, by_command, by_job, on_page]
+        for door in doors:
+            with monkeypatch.context() as patch:
+                patch.setenv("FAIRLEAD_POSTGRES__URL", approver)
+                said = " ".join(door(plan).split())
+            assert "approved_plans publishes it within 30 s" in said
+            assert pipeline.store.get(group, plan.version).state == "approved"
+            tick = pipeline.sensor("approved_plans")
+            (event,) = tick.asset_events
+            assert isinstance(event, dg.AssetMaterialization)
+            assert (event.asset_key.to_user_string(), event.partition) == ("published_plan", group)
+            (request,) = tick.run_requests or ()
+            assert request.partition_key == group
+            record = pipeline.record(group)
+            assert record is not None
+            assert record.value == plan.document
+            plan = propose_again(pipeline, plan)
+    pipeline.run("adoption", group)
+    assert pipeline.history(group)[-2]["adherence"] == 1
+
+
+def test_plan_of_a_group_without_a_partition_is_published(
+    pipeline: Pipeline, approved: Consumers
+) -> None:
+    """Publication needs no partition: no run is started, for this group or another one."""
+    pipeline.know(f"{approved.group}-other")
     tick = pipeline.sensor("approved_plans")
     assert not tick.run_requests
-    assert tick.skip_message == "No approved plan waits in the partitions of 'cohort'."
-
-
-def test_sensor_tries_again_after_a_while_only(
-    pipeline: Pipeline, approved: Consumers, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Dagster starts no second run for the same key: a refused plan is no run at every tick."""
-
-    def key_at(now: float) -> str | None:
-        monkeypatch.setattr("orchestration.sensors.time.time", lambda: now)
-        (request,) = pipeline.sensor("approved_plans").run_requests or ()
-        assert request.partition_key == approved.group
-        return request.run_key
-
-    assert key_at(0) == key_at(TRY_AGAIN_S - 1) != key_at(TRY_AGAIN_S)
+    assert tick.asset_events == []
+    assert pipeline.only_version(approved.group).state == "published"
+    assert pipeline.sensor("approved_plans").skip_message == "Nothing is to be sent."
 
 
 @pytest.mark.usefixtures("proposed")
 def test_sensor_passes_over_a_plan_that_nobody_approved(pipeline: Pipeline) -> None:
-    """A proposed plan starts no run."""
-    assert not pipeline.sensor("approved_plans").run_requests
+    """A proposed plan is not sent."""
+    assert pipeline.sensor("approved_plans").skip_message == "Nothing is to be sent."
 
 
 def test_plan_topic_is_there_before_the_first_plan(
@@ -84,9 +167,6 @@ def test_plan_topic_is_there_before_the_first_plan(
 def test_job_publishes_what_a_person_approved(pipeline: Pipeline, approved: Consumers) -> None:
     """The approved bytes are sent and followed; the history names whom the database saw."""
     pipeline.run("publication", approved.group)
-    plan, record = pipeline.only_version(approved.group), pipeline.record(approved.group)
-    assert record is not None
-    assert record.value == plan.document
     (version,) = pipeline.history(approved.group)
     (saw,) = pipeline.sql("SELECT session_user::text AS who")
     assert (version["state"], version["decided_by"]) == ("published", saw["who"])
@@ -113,21 +193,3 @@ def test_plan_is_refused_when_a_topic_has_grown(pipeline: Pipeline, approved: Co
     (row,) = rows(result, "published_plan", "plans")
     assert row["where or why not"] == f"topic {approved.topic} has 6 partitions, planned were 4"
     assert pipeline.only_version(approved.group).state == "stale"
-    assert pipeline.record(approved.group) is None
-
-
-def test_altered_document_is_not_sent(pipeline: Pipeline, approved: Consumers) -> None:
-    """Bytes that are not the approved ones stay where they are, whatever hash stands beside."""
-    plan = pipeline.only_version(approved.group)
-    document = json.loads(plan.document)
-    document["assignor"] = "mallory"
-    forged = json.dumps(document).encode()
-    pipeline.tamper(
-        "ALTER TABLE fairlead_raw.plan DROP CONSTRAINT plan_sha256_check",
-        f"UPDATE fairlead_raw.plan SET document = '\\x{forged.hex()}'",
-    )
-    result = pipeline.run("publication", approved.group)
-    assert metadata(result, "published_plan")["published"] == 0
-    (row,) = rows(result, "published_plan", "plans")
-    assert "the document's hash is" in str(row["where or why not"])
-    assert pipeline.record(approved.group) is None

@@ -9,7 +9,7 @@ import pytest
 
 from fairlead.archive import LookArchive, Taken
 from fairlead.store import create_store_engine
-from fairlead.store.acts import Act, act, answer
+from fairlead.store.acts import Act, act
 from fairlead.store.attempts import Attempt
 from orchestration.looks import IN_A_TICK_S
 from orchestration.runs import PRESUMED_DEAD
@@ -116,100 +116,75 @@ def test_run_that_was_killed_does_not_stop_discovery_for_good(
     assert requested(pipeline) == {"remove": ["vanished"]}
 
 
-def test_publication_waits_for_a_publication_that_is_under_way(pipeline: Pipeline) -> None:
-    """One run at a time asks for what waits."""
-    leave_run(pipeline, "publication")
-    tick = pipeline.sensor("approved_plans")
-    assert tick.skip_message == "A publication is under way; it may publish what waits."
+def approve_billing(pipeline: Pipeline, database: str) -> None:
+    """Approve a plan of `billing`, a group that Kafka does not have."""
+    store_week(database)
+    plan = pipeline.store.get("billing", 1)
+    pipeline.store.approve("billing", 1, sha256=plan.sha256, reason="fine", actor="kim")
 
 
 def test_approved_plan_of_a_group_that_is_left_out_is_named(
     pipeline: Pipeline, migrated: str
 ) -> None:
-    """No run covers it, now or later: the skip says whose plan it is and what publishes it."""
-    store_week(migrated)
-    plan = pipeline.store.get("billing", 1)
-    pipeline.store.approve("billing", 1, sha256=plan.sha256, reason="fine", actor="kim")
+    """The skip says whose plan it is and what publishes it."""
+    approve_billing(pipeline, migrated)
+    pipeline.configure('[discovery]\ninclude = ["shop-*"]')
+    tick = pipeline.sensor("approved_plans")
+    assert "Discovery leaves out billing" in str(tick.skip_message)
+    assert pipeline.store.get("billing", 1).state == "approved"
+
+
+def test_plan_of_a_group_that_is_gone_ends(pipeline: Pipeline, migrated: str) -> None:
+    """Dagster has no partition of it any more; no run is started over another one."""
+    approve_billing(pipeline, migrated)
+    pipeline.know("another")
     tick = pipeline.sensor("approved_plans")
     assert not tick.run_requests
-    assert "in none of them, as what discovery leaves out: billing." in str(tick.skip_message)
+    assert "billing: the group does not exist any more" in str(tick.skip_message)
+    assert pipeline.store.get("billing", 1).state == "stale"
 
 
 def test_plan_that_was_not_sent_is_tried_again_when_its_attempt_says(
     pipeline: Pipeline, migrated: str
 ) -> None:
-    """Until then the skip says why it was not sent; each attempt makes room for another run."""
-    store_week(migrated)
-    pipeline.know("billing")
-    plan = pipeline.store.get("billing", 1)
-    pipeline.store.approve("billing", 1, sha256=plan.sha256, reason="fine", actor="kim")
-
-    def attempted(at: datetime, again_at: datetime) -> None:
-        why = "Group billing: The group is rebalancing"
-        pipeline.store.record_attempts([Attempt("billing", 1, at, why, again_at)])
-
-    def run_key() -> str | None:
-        (request,) = pipeline.sensor("approved_plans").run_requests or ()
-        return request.run_key
-
+    """Until then the skip says why it was not sent."""
+    approve_billing(pipeline, migrated)
+    pipeline.configure('[discovery]\ninclude = ["billing"]')
     now = datetime.now(UTC)
-    first = run_key()
-    attempted(now, now + timedelta(minutes=5))
-    daily = pipeline.sensor("approved_plans")  # for the lease of `orders`, which has no partition
-    tick = pipeline.sensor("approved_plans", cursor=daily.cursor)
-    assert not tick.run_requests
-    assert "billing: Group billing: The group is rebalancing" in str(tick.skip_message)
-    attempted(now + timedelta(seconds=1), now)
-    assert run_key() != first
+    why, later = "Group billing: The group is rebalancing", now + timedelta(minutes=5)
+    pipeline.store.record_attempts([Attempt("billing", 1, now, why, later)])
+    tick = pipeline.sensor("approved_plans")
+    assert f"billing: {why}, tried again at {later:%H:%M:%S} UTC" in str(tick.skip_message)
+    pipeline.store.record_attempts([Attempt("billing", 1, now, why, now)])
+    pipeline.sensor("approved_plans")
+    assert pipeline.store.get("billing", 1).state == "stale"
 
 
-def test_what_is_asked_for_on_a_page_starts_a_run(pipeline: Pipeline, migrated: str) -> None:
-    """At once, each time anew, even where a plan of the group is to be sent later."""
+def test_what_is_asked_for_on_a_page_is_done_at_once(pipeline: Pipeline, migrated: str) -> None:
+    """Although a plan of the group is to be sent later."""
     store_week(migrated)
-    pipeline.know("orders")
+    pipeline.configure('[discovery]\ninclude = ["orders"]')
     plan = pipeline.store.published("orders")
     assert plan is not None
     now = datetime.now(UTC)
-    keys = set()
+    later = now + timedelta(minutes=5)
+    pipeline.store.record_attempts([Attempt("orders", plan.version, now, "frozen", later)])
     with logins(migrated) as make:
         engine = create_store_engine(make("fairlead_web"))
-        for number in range(2):
-            why, later = "the brake holds", now + timedelta(minutes=5)
-            pipeline.store.record_attempts([Attempt("orders", plan.version, now, why, later)])
-            assert not pipeline.sensor("approved_plans").run_requests
-            wanted = Act(
-                actor="kim",
-                proof="token 1",
-                id=uuid4(),
-                act="retire",
-                group="orders",
-                version=plan.version,
-                sha256=plan.sha256,
-                reason="too few",
-            )
-            act(engine, wanted)
-            (request,) = pipeline.sensor("approved_plans").run_requests or ()
-            assert request.partition_key == "orders"
-            keys.add(request.run_key)
-            answer(pipeline.store.engine, wanted.id, "refused", f"not now, {number}")
+        wanted = Act(
+            actor="kim",
+            proof="token 1",
+            id=uuid4(),
+            act="retire",
+            group="orders",
+            version=plan.version,
+            sha256=plan.sha256,
+            reason="too few",
+        )
+        act(engine, wanted)
         engine.dispose()
-    assert len(keys) == 2
-
-
-def test_plan_of_a_group_without_a_partition_starts_one_run_a_day(
-    pipeline: Pipeline, migrated: str
-) -> None:
-    """The group may not exist any more: a run over any cohort sees that, and ends the plan."""
-    store_week(migrated)
-    plan = pipeline.store.get("billing", 1)
-    pipeline.store.approve("billing", 1, sha256=plan.sha256, reason="fine", actor="kim")
-    pipeline.know("another")
-    tick = pipeline.sensor("approved_plans")
-    (request,) = tick.run_requests or ()
-    assert request.partition_key == "another"
-    again = pipeline.sensor("approved_plans", cursor=tick.cursor)
-    assert not again.run_requests
-    assert "as what discovery leaves out: billing." in str(again.skip_message)
+    pipeline.sensor("approved_plans")
+    assert pipeline.store.get("orders", plan.version).state == "retired"
 
 
 def test_looks_are_taken_by_a_sensor(pipeline: Pipeline, make_groups: MakeGroups) -> None:

@@ -24,7 +24,7 @@ from fairlead.surfaces.web import build_app
 from fairlead.wire.document import MemberShare
 from fairlead.workflows.delivery import PublishOptions
 from fairlead.workflows.page_acts import take_up
-from fairlead.workflows.publication_pass import publication_pass
+from fairlead.workflows.reconciling import reconcile
 from tests.conftest import KafkaTopic
 from tests.fairlead.followers.helpers import Fleet, Member
 from tests.fairlead.store.conftest import make_draft
@@ -115,13 +115,15 @@ class Team:
             options=options,
             now=now,
         )
-        publication_pass(
-            self.planner,
-            groups,
-            live=self.gateway.live_groups,
-            topic=self.topic,
-            options=options,
-            now=now,
+        list(
+            reconcile(
+                self.planner,
+                groups,
+                live=self.gateway.live_groups,
+                topic=self.topic,
+                options=options,
+                now=now,
+            )
         )
 
     def state(self, version: int) -> str:

@@ -58,7 +58,7 @@ def release(
 ) -> None:
     """Release the brake of a group, or, with --all, the brake of all groups.
 
-    Approved plans go out within the minute. A group's own brake holds on when that of all groups is
+    Approved plans go out within 30 s. A group's own brake holds on when that of all groups is
     released. Where plans need four eyes, so does this.
     """
     from fairlead.store.brakes import read_brakes

@@ -6,7 +6,6 @@ steps themselves (`fairlead.store`, `fairlead.workflows`).
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -20,8 +19,9 @@ from fairlead.surfaces.cli.running_sandbox import ask
 
 if TYPE_CHECKING:
     from fairlead.settings import KafkaSettings
-    from fairlead.store import PlanStore
+    from fairlead.store import PlanStore, StoredPlan
     from fairlead.workflows.adoption import Adoption
+    from fairlead.workflows.reconciling import StepResult
 
 app = typer.Typer()
 
@@ -47,6 +47,7 @@ def approve(
     as_json: Json = False,
 ) -> None:
     """Approve the very bytes that are shown; the planner's sensor publishes them."""
+    from fairlead.domain.reconciliation import WHAT_FOLLOWS
     from fairlead.store import PlanStore
     from fairlead.store.history_queries import read_plan
 
@@ -60,9 +61,8 @@ def approve(
         )
     _say(
         {"group": group, "version": version, "state": plan.state, "sha256": plan.sha256},
-        f"{group}: version {version} is {plan.state}. The sensor approved_plans publishes it "
-        "within the minute; if it cannot, `fairlead groups` says why, and when it tries again. "
-        f"`fairlead plans publish {shell_quote(group)}` publishes it at once",
+        f"{group}: version {version} is {plan.state}: {WHAT_FOLLOWS}. `fairlead groups` says why "
+        f"if it is not. `fairlead plans publish {shell_quote(group)}` publishes it at once",
         as_json=as_json,
     )
 
@@ -92,14 +92,13 @@ def reject(
 def publish(group: Group, *, as_json: Json = False) -> None:
     """Publish the group's approved plan now, if it still fits, and check who follows it."""
     from fairlead.errors import PlanStateError, StalePlanError
-    from fairlead.kafka.gateway import KafkaGateway
-    from fairlead.kafka.plan_topic import PlanTopic
     from fairlead.settings import load_settings
     from fairlead.store import PlanStore
     from fairlead.store.acts import asked
-    from fairlead.workflows.publication_pass import publish_groups
+    from fairlead.workflows.publication import publish_groups
 
-    kafka, settings = _kafka(), load_settings()
+    settings = load_settings()
+    kafka = settings.kafka
     with opened_engine() as engine:
         store = PlanStore(engine, settings.source)
         if not asked(engine, [group]) and not store.in_state("approved", "sending", groups=[group]):
@@ -107,58 +106,61 @@ def publish(group: Group, *, as_json: Json = False) -> None:
                 f"group {group} has no approved plan; `fairlead plans list {shell_quote(group)}` "
                 "lists what there is"
             )
-        answers, done = publish_groups(
-            store,
-            [group],
-            policies=settings.policies,
-            open_gateway=partial(KafkaGateway, kafka),
-            open_topic=partial(PlanTopic, kafka),
-        )
-        sent = bool(done.results) and done.results[-1].position is not None
-        followed = _followed(store, group, kafka) if sent else None
+        answers, done = publish_groups(store, [group], settings)
+        sent = next((result for result in done if result.published), None)
+        followed, held_up = _followed(store, group, kafka) if sent else (None, ())
     for answer in answers.values():
         say(f"{group}: asked for on a page: {answer}", err=True)
-    if answers and not done.results:
+    for result in done:
+        if result.refused or result.waits:
+            again = "; the planner tries again by itself" if result.waits else ""
+            raise StalePlanError(
+                f"group {group}: version {result.version} was not published: {result.reason}{again}"
+            )
+    if sent is None or sent.position is None:
         return
-    if not done.results:
-        raise PlanStateError(f"group {group}: somebody else is at its plan; ask again")
-    result = done.results[-1]
-    if result.position is None:
-        again = "; the planner tries again by itself" if result.waits else ""
-        raise StalePlanError(
-            f"group {group}: version {result.version} was not published: {result.reason}{again}"
-        )
-    partition, offset = result.position
+    partition, offset = sent.position
     _say(
         {
             "group": group,
-            "version": result.version,
+            "version": sent.version,
             "topic": kafka.plan_topic,
             "partition": partition,
             "offset": offset,
             "followed": followed.adherence if followed else None,
         },
-        f"{group}: version {result.version} is published: {result.reason}. {_whether(followed)} "
+        f"{group}: version {sent.version} is published: {sent.reason}. {_whether(followed)} "
         f"`fairlead plans retire {shell_quote(group)}` takes it back",
         as_json=as_json,
     )
-    for left in done.followed:
-        if not left.reached:
-            say(f"{group}: its broker does not follow: {left.reason}", err=True)
+    for reason in held_up:
+        say(f"{group}: its broker does not follow: {reason}", err=True)
 
 
-def _followed(store: "PlanStore", group: str, kafka: "KafkaSettings") -> "Adoption | None":
-    """Check and store how far the group follows its plan; None: it could not be read."""
+def _followed(
+    store: "PlanStore", group: str, kafka: "KafkaSettings"
+) -> "tuple[Adoption | None, list[str]]":
+    """Have a broker that assigns follow the plan; check and store how far the group follows it.
+
+    Returns
+    -------
+    How far, None if that could not be read; and what keeps the broker from following.
+    """
     from fairlead.errors import KafkaUnavailableError
     from fairlead.kafka.gateway import KafkaGateway
     from fairlead.workflows.adoption import check
+    from fairlead.workflows.following import follow
 
     try:
         with KafkaGateway(kafka) as gateway:
+            nudged = follow(
+                gateway, kafka, [group], lambda names: store.in_state("published", groups=names)
+            )
             seen = check(store, [group], gateway.live_groups)
     except KafkaUnavailableError:  # the plan is published all the same
-        return None
-    return seen[0].adoption if seen else None
+        return None, []
+    reasons = [left.reason for left in nudged if not left.reached]
+    return (seen[0].adoption if seen else None), reasons
 
 
 def _whether(followed: "Adoption | None") -> str:
@@ -222,7 +224,7 @@ def retire(group: Group, *, reason: Reason, yes: Yes = False, as_json: Json = Fa
     from fairlead.store import PlanStore
     from fairlead.store.history_queries import read_plans
     from fairlead.workflows.delivery import PublishOptions
-    from fairlead.workflows.retirement import retire as retire_plan
+    from fairlead.workflows.reconciling import withdraw
 
     kafka = _kafka()
     with opened_engine() as engine:
@@ -231,24 +233,23 @@ def retire(group: Group, *, reason: Reason, yes: Yes = False, as_json: Json = Fa
             raise PlanStateError(f"group {group} has no published plan to retire")
         ask(f"Retire version {published[0]['version']} of {group}?", yes=yes)
         with PlanTopic(kafka) as topic:
-            done = retire_plan(
+            done = withdraw(
                 PlanStore(engine),
                 group,
                 topic=topic,
                 options=PublishOptions.of(kafka),
                 reason=reason,
             )
-    partition, offset = done.position
+    assert done.position is not None  # noqa: S101 - else it is an error
     _say(
         {
             "group": group,
             "version": done.version,
             "topic": kafka.plan_topic,
-            "partition": partition,
-            "offset": offset,
+            "partition": done.position[0],
+            "offset": done.position[1],
         },
-        f"{group}: version {done.version} is retired: it is said in "
-        f"{kafka.plan_topic}-{partition} at offset {offset}",
+        f"{group}: version {done.version} is retired, by {done.reason}",
         as_json=as_json,
     )
 
@@ -261,70 +262,48 @@ def reconcile(
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Hold the plan topic against the database, and say again what it does not say.
+    """Reconcile the plan topic with the database, for all groups.
 
-    First what a run that died has left on its way is finished or withdrawn.
+    Finishes what a run that died left, publishes approved plans, and sends again what the topic
+    does not have.
     """
-    from fairlead.kafka.gateway import KafkaGateway
     from fairlead.kafka.plan_topic import PlanTopic
+    from fairlead.settings import load_settings
     from fairlead.store import PlanStore
-    from fairlead.store.outbox import Outbox
     from fairlead.workflows.delivery import PublishOptions
-    from fairlead.workflows.publication import settle_all
-    from fairlead.workflows.reconciliation import differences, mend
+    from fairlead.workflows.publication import publish_groups
+    from fairlead.workflows.reconciling import differences
 
-    kafka = _kafka()
-    options, now = PublishOptions.of(kafka), datetime.now(UTC)
-    with opened_engine() as engine, KafkaGateway(kafka) as gateway, PlanTopic(kafka) as topic:
+    settings = load_settings()
+    kafka = settings.kafka
+    with opened_engine() as engine, PlanTopic(kafka) as topic:
         if why := topic.codec_warning():
             say(why, err=True)
-        store, rows = PlanStore(engine), []
+        store = PlanStore(engine, settings.source)
         if dry_run:
-            rows += [
-                {
-                    "group": intent.group,
-                    "version": intent.plan.version,
-                    "what": "on its way",
-                    "done": "",
-                }
-                for intent in Outbox(engine).outstanding()
+            verifier = PublishOptions.of(kafka).verifier()
+            rows = [
+                *(_row(entry.plan, "on its way") for entry in store.outbox().outstanding()),
+                *(
+                    _row(difference.plan, difference.what)
+                    for difference in differences(store, None, topic=topic, verifier=verifier)
+                ),
             ]
         else:
-            rows += [
-                {
-                    "group": result.group,
-                    "version": result.version,
-                    "what": "was on its way",
-                    "done": result.reason,
-                }
-                for result in settle_all(
-                    store, None, live=gateway.live_groups, topic=topic, options=options, now=now
-                )
+            _, done = publish_groups(store, store.known_groups(), settings)
+            rows = [
+                _row(one, f"{one.action.name.lower()}: {one.why or one.reason}") for one in done
             ]
-        found = differences(store, None, topic=topic, verifier=options.verifier())
-        done = (
-            {}
-            if dry_run
-            else {
-                result.intent.group: result.reason
-                for result in mend(store, found, topic=topic, options=options, now=now)
-            }
-        )
-    rows += [
-        {
-            "group": difference.group,
-            "version": difference.plan.version,
-            "what": difference.what,
-            "done": done.get(difference.group, ""),
-        }
-        for difference in found
-    ]
     if as_json:
         print_json(rows)
     elif rows:
-        print_table(rows, ("group", "version", "what", "done"), title="Differences")
+        print_table(rows, ("group", "version", "what"), title="Differences")
     else:
         say("The plan topic says what the database does")
+
+
+def _row(plan: "StoredPlan | StepResult", what: str) -> dict[str, Any]:
+    return {"group": plan.group, "version": plan.version, "what": what}
 
 
 def print_plan(plan: Mapping[str, Any], *, stderr: bool = False) -> None:

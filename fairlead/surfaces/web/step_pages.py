@@ -12,6 +12,7 @@ from typing import Final
 from sqlalchemy import Engine
 
 from fairlead.common.words import listed, plural
+from fairlead.domain.reconciliation import PUBLISHED_WITHIN_S, SENSOR, WHAT_FOLLOWS
 from fairlead.domain.records import StoredPlan
 from fairlead.errors import PlanStateError
 from fairlead.store import PlanStore
@@ -24,9 +25,8 @@ from fairlead.surfaces.review.risks import Risk, risks
 
 #: Rows of a table; the review has them all.
 ROWS: Final = 50
-_APPROVED: Final = """\
-Once it is approved, the planner publishes these very bytes within the minute, if the group still
-is what the plan was made for. The consumers that follow plans then rebalance."""
+_APPROVED: Final = f"""\
+Once it is approved, {WHAT_FOLLOWS}. The consumers that follow plans then rebalance."""
 _REJECTED: Final = """\
 It is rejected for good, and the consumers keep what they have. The next planning run looks at the
 group again, and may propose another version."""
@@ -44,7 +44,7 @@ stays so; what is on its way arrives."""
 _FOLLOWED_ON: Final = """\
 The plan that consumers follow is followed on, and its lease is renewed. A rollback goes out, and
 a plan can be retired."""
-_SOON: Final = "The planner does it within the minute, as its sensor approved_plans comes round."
+_SOON: Final = f"The sensor {SENSOR} does it within {PUBLISHED_WITHIN_S} s."
 
 
 @dataclass(frozen=True)
@@ -208,7 +208,7 @@ def _release(engine: Engine, group: str | None) -> Sheet:
         "Release it",
         [
             f"Now {held[0]}.",
-            f"Approved plans go out within the minute: {listed(waiting)}."
+            f"Approved plans go out within {PUBLISHED_WITHIN_S} s: {listed(waiting)}."
             if waiting
             else "No approved plan waits for it.",
             *(

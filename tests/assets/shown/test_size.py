@@ -15,13 +15,14 @@ from assets.presentation import ROWS
 from assets.shown import adoption, candidates, lag, plans, publication
 from fairlead.domain.approval import ApprovalDecision
 from fairlead.domain.candidate_figures import OBSERVED
+from fairlead.domain.reconciliation import Action
 from fairlead.domain.records import PlanDraft, StoredDecision, StoredPlan
 from fairlead.settings import WebSettings
 from fairlead.spark.planning import CANDIDATES
 from fairlead.wire.document import MemberShare, content_hash
 from fairlead.workflows.adoption import Adoption, Observed
 from fairlead.workflows.proposal import Outcome
-from fairlead.workflows.publication import Published
+from fairlead.workflows.reconciling import StepResult
 from tests.fairlead.store.conftest import SNAPSHOT_AT, make_draft, make_metrics
 
 #: Dagster stores it with every partition of every run.
@@ -160,7 +161,7 @@ def test_publication_and_adoption_of_a_fleet(large: tuple[PlanDraft, StoredPlan]
     """Refusals and the least adherent come first."""
     _, plan = large
     in_force = [replace(plan, group=group, state="published") for group in GROUPS]
-    results = [Published(group, 1, None, REASON) for group in GROUPS]
+    results = [StepResult(group, 1, Action.DISCARD, REASON) for group in GROUPS]
     facts = publication.describe(results, in_force, GROUPS)
     assert facts["refused"] == len(GROUPS)
     assert size_of(facts) < MOST_BYTES

@@ -160,7 +160,7 @@ class Database:
         if how == "stale" and intent.kind == "plan":
             with outbox.turn("plans", 0) as turn:
                 held = turn.held
-            outbox.withdraw({intent.group: (intent, "somebody joined")}, held)
+            outbox.discard({intent.group: (intent, "somebody joined")}, held)
         else:
             until = LEASE_UNTIL if intent.kind == "plan" else None
             at = sent(intent.plan.version, lease_until=until)

@@ -270,7 +270,8 @@ def test_open_transaction_about_all_groups_holds_up_no_lease(
             assert (again.group, again.again) == ("orders", True)
             confirming = pool.submit(Outbox(store.engine).confirm, {"orders": (again, sent(2))})
             confirming.result(PATIENCE_S)
-        assert Outbox(store.engine).told(["orders"])["orders"][2] == sent(2)
+        (standing,) = Outbox(store.engine).standing(["orders"])
+        assert standing.record == sent(2)
     assert len(intend_all(store, wanted)) == (1 if step == "brake" else 2)
 
 

@@ -57,7 +57,7 @@ def test_a_run_of_one_group_reads_and_writes_rows_of_one_group(
         assert len(store.predicted([published])) == 1
         assert store.unobserved([published])
         assert store.outbox().outstanding(group) == []
-        assert len(store.outbox().followed(group)) == 1
+        assert len(store.outbox().standing(group)) == 1
         at = SNAPSHOT_AT + timedelta(minutes=30)
         record_decision(store, draft("s3", group=group[0], snapshot_at=at))
     assert rows

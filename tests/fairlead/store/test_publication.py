@@ -121,11 +121,11 @@ def test_what_was_recorded_before_is_not_recorded_again(store: PlanStore, approv
     outbox = Outbox(store.engine)
     outbox.confirm({"orders": (intent, sent(1))})
     outbox.confirm({"orders": (intent, sent(9))})
-    outbox.withdraw({"orders": (intent, "too late")}, last_turn(store))
+    outbox.discard({"orders": (intent, "too late")}, last_turn(store))
     assert store.get("orders", 1).record_offset == 1
 
 
-@pytest.mark.parametrize("how", [Outbox.withdraw, Outbox.refuse])
+@pytest.mark.parametrize("how", [Outbox.discard, Outbox.refuse])
 def test_who_has_had_its_turn_cannot_say_what_was_not_sent(
     store: PlanStore, approve: Plans, how: Callable[..., None]
 ) -> None:
@@ -134,7 +134,7 @@ def test_who_has_had_its_turn_cannot_say_what_was_not_sent(
     (intent,) = intend(store)
     outbox, looked = Outbox(store.engine), last_turn(store)
     sent_since = last_turn(store)
-    with pytest.raises(StoreUnavailableError, match="Another sender has had plans-0 since"):
+    with pytest.raises(StoreUnavailableError, match="Lost plans-0 to another publisher"):
         how(outbox, {"orders": (intent, "it is not there")}, looked)
     assert store.get("orders", 1).state == "sending"
     how(outbox, {"orders": (intent, "it is not there")}, sent_since)

@@ -20,10 +20,9 @@ from fairlead.kafka.plan_topic import PlanTopic
 from fairlead.settings import KafkaSettings
 from fairlead.store import PlanStore, create_store_engine
 from fairlead.workflows.proposal import Look, carry_out
-from fairlead.workflows.publication import publish_all, settle_all
-from fairlead.workflows.retirement import retire
+from fairlead.workflows.reconciling import withdraw
 from tests.fairlead.store.conftest import SNAPSHOT_AT, make_draft
-from tests.fairlead.workflows.plans import OPTIONS, live
+from tests.fairlead.workflows.plans import OPTIONS, run
 from tests.stored import record_adoption
 from tests.waiting import PATIENCE_S
 
@@ -91,9 +90,7 @@ def plan(url: str, kafka: KafkaSettings, group: str, snapshot: str, reach: Reach
         draft = make_draft(snapshot, group=group, snapshot_at=at, expires_at=None)
         carry_out(store, [Look(draft, POLICY)], at)
         transaction.name = "publication"
-        list(settle_all(store, [group], live=live, topic=topic, options=OPTIONS, now=at))
-        waiting = store.approved_unpublished([group])
-        list(publish_all(store, waiting, live=live, topic=topic, options=OPTIONS, now=at))
+        run(store, topic, groups=[group], now=at)
         transaction.name = "adoption"
         published = store.published(group)
         if published is not None:  # a retirement that was on its way ends what waits, too
@@ -111,7 +108,7 @@ def send_back(url: str, kafka: KafkaSettings, group: str, reach: Reach) -> None:
     """Retire a group's published plan."""
     with open_store(url, reach) as (store, transaction), Reaching(kafka, reach) as topic:
         transaction.name = "retirement"
-        retire(store, group, topic=topic, options=OPTIONS, reason="enough")
+        withdraw(store, group, topic=topic, options=OPTIONS, reason="enough")
 
 
 def lag(group: str, snapshot: str, at: datetime) -> pa.Table:

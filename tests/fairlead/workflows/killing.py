@@ -28,7 +28,7 @@ from fairlead.sandbox.postgres import Postgres
 from fairlead.settings import KafkaSettings
 from fairlead.store import PlanStore, create_store_engine
 from fairlead.store.migrate import upgrade
-from fairlead.workflows.reconciliation import differences
+from fairlead.workflows.reconciling import differences
 from tests.cluster import QUIET_PROPERTIES
 from tests.fairlead.workflows.crashing import PLANNING, RETIRING, plan, send_back, survive
 from tests.waiting import PATIENCE_S, eventually

@@ -1,9 +1,9 @@
 """What the tests of plans share: a small plan, groups it fits and does not, a sender that dies.
 
-Belongs here: making documents and surroundings. Does not: any expectation.
+Belongs here: making documents and surroundings, and a pass over them. Does not: any expectation.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -13,8 +13,10 @@ from fairlead.domain.groups import LiveGroup, LiveMember
 from fairlead.errors import GroupError, KafkaUnavailableError
 from fairlead.kafka.plan_channel import Outgoing, PlanChannel
 from fairlead.kafka.plan_topic import PlanTopic
+from fairlead.store import PlanStore
 from fairlead.wire.document import MemberShare, PlanDocument
 from fairlead.workflows.delivery import PublishOptions
+from fairlead.workflows.reconciling import Live, StepResult, reconcile
 from tests.fairlead.store.conftest import SNAPSHOT_AT
 
 OPTIONS = PublishOptions(timedelta(hours=6))
@@ -84,6 +86,19 @@ def live(groups: Iterable[str]) -> dict[str, LiveGroup | GroupError]:
 def nobody(groups: Iterable[str]) -> dict[str, LiveGroup | GroupError]:
     """Describe groups that everybody has left."""
     return {group: emptied(group) for group in groups}
+
+
+def run(
+    store: PlanStore,
+    topic: PlanTopic,
+    live: Live = live,
+    *,
+    groups: Collection[str] | None = None,
+    now: datetime = SNAPSHOT_AT,
+    options: PublishOptions = OPTIONS,
+) -> list[StepResult]:
+    """Reconcile groups, or all of them, as a planning run or the sensor does."""
+    return list(reconcile(store, groups, live=live, topic=topic, options=options, now=now))
 
 
 class Dying(PlanTopic):

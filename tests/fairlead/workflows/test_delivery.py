@@ -14,9 +14,8 @@ from fairlead.settings import KafkaSettings, Settings
 from fairlead.store import PlanStore, StoredPlan, create_store_engine
 from fairlead.store.outbox import Outbox
 from fairlead.wire.record import NOTHING
-from fairlead.workflows.publication import publish_all, settle_all
-from fairlead.workflows.reconciliation import differences
-from tests.fairlead.workflows.plans import OPTIONS, live
+from fairlead.workflows.reconciling import differences
+from tests.fairlead.workflows.plans import run
 
 pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
 
@@ -64,14 +63,6 @@ class Freezing(PlanTopic):
         return channel
 
 
-def run(store: PlanStore, topic: PlanTopic) -> None:
-    """Settle and publish, as a run does."""
-    now = datetime.now(UTC)
-    list(settle_all(store, None, live=live, topic=topic, options=OPTIONS, now=now))
-    waiting = store.approved_unpublished()
-    list(publish_all(store, waiting, live=live, topic=topic, options=OPTIONS, now=now))
-
-
 def followed_by_a_newcomer(topic: PlanTopic) -> tuple[int, int]:
     """Return epoch and version that a follower comes to which has read nothing before."""
     cache = PlanCache("orders", topic.origin, None)
@@ -103,16 +94,16 @@ def test_a_publisher_that_wakes_too_late_does_not_speak_last(  # noqa: PLR0917 -
                     "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity"
                     " WHERE datname = current_database() AND state = 'idle in transaction'"
                 )
-        run(other, topic)
+        run(other, topic, now=datetime.now(UTC))
         approve("s2")
-        run(other, topic)
+        run(other, topic, now=datetime.now(UTC))
         woken.append(point)
 
     frozen = Freezing(
         settings.kafka.model_copy(update={"plan_topic": topic.name}), point, meanwhile
     )
     try:
-        run(store, frozen)
+        run(store, frozen, now=datetime.now(UTC))
     except FairleadError:
         pass
     finally:

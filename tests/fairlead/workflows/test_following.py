@@ -22,10 +22,10 @@ from fairlead.workflows.adoption import observe
 from fairlead.workflows.diagnosing import GroupMemories
 from fairlead.workflows.following import follow, tell_members
 from fairlead.workflows.planning_one_group import plan_group
-from fairlead.workflows.publication import Published, publish_all
+from fairlead.workflows.reconciling import StepResult
 from tests.fairlead.kafka.conftest import Produce, gateway, produce  # noqa: F401 - fixtures
 from tests.fairlead.kafka.members import BrokerAssigned
-from tests.fairlead.workflows.plans import OPTIONS
+from tests.fairlead.workflows.plans import run
 from tests.waiting import eventually
 
 pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
@@ -65,13 +65,10 @@ def draft_of(group: str, topic: str, shares: dict[str, list[int]], **more: Any) 
     }
 
 
-def publish(store: PlanStore, group: str, gateway: KafkaGateway, plans: PlanTopic) -> Published:  # noqa: F811
+def publish(store: PlanStore, group: str, gateway: KafkaGateway, plans: PlanTopic) -> StepResult:  # noqa: F811
     """Publish the approved plan of a group, as a run does."""
-    waiting = store.approved_unpublished([group])
-    (published,) = publish_all(
-        store, waiting, live=gateway.live_groups, topic=plans, options=OPTIONS
-    )
-    return published
+    (done,) = run(store, plans, gateway.live_groups, groups=[group], now=datetime.now(UTC))
+    return done
 
 
 def test_a_group_of_the_consumer_protocol_is_published_and_its_broker_is_said_to_not_follow(

@@ -14,10 +14,8 @@ from fairlead.store import PlanStore, StoredPlan
 from fairlead.wire.partitions import partition_for_key
 from fairlead.wire.record import Headers
 from fairlead.workflows.delivery import PublishOptions
-from fairlead.workflows.publication import publish_all
-from fairlead.workflows.reconciliation import differences, mend
-from fairlead.workflows.retirement import retire
-from tests.fairlead.workflows.plans import live
+from fairlead.workflows.reconciling import differences, withdraw
+from tests.fairlead.workflows.plans import run
 from tests.records import SIGNER, signed, unsigned
 from tests.waiting import PATIENCE_S, eventually
 
@@ -31,8 +29,8 @@ OPTIONS = PublishOptions(timedelta(hours=6), SIGNER)
 @pytest.fixture
 def published(store: PlanStore, topic: PlanTopic, approve: Approve) -> StoredPlan:
     """Return a plan that was published, signed."""
-    waiting = [approve()]
-    list(publish_all(store, waiting, live=live, topic=topic, options=OPTIONS))
+    approve()
+    run(store, topic, options=OPTIONS, now=datetime.now(UTC))
     assert differences(store, None, topic=topic, verifier=OPTIONS.verifier()) == []
     return store.get("orders", 1)
 
@@ -52,10 +50,8 @@ def put(settings: Settings, topic: PlanTopic) -> Put:
 def found_and_mended(store: PlanStore, topic: PlanTopic) -> list[str]:
     """Return what differs; afterwards nothing does."""
     found = differences(store, None, topic=topic, verifier=OPTIONS.verifier())
-    assert all(
-        done.position
-        for done in mend(store, found, topic=topic, options=OPTIONS, now=datetime.now(UTC))
-    )
+    sent = run(store, topic, options=OPTIONS, now=datetime.now(UTC))
+    assert [done.why for done in sent if done.position] == [one.what for one in found]
     assert differences(store, None, topic=topic, verifier=OPTIONS.verifier()) == []
     return [difference.what for difference in found]
 
@@ -90,7 +86,8 @@ def test_an_older_record_that_is_sent_again_lasts_until_the_next_pass(
     """It is signed, and a newcomer follows it: until the planner tells its plan again."""
     record = topic.read("orders")
     assert record is not None
-    list(publish_all(store, [approve("s2")], live=live, topic=topic, options=OPTIONS))
+    approve("s2")
+    run(store, topic, options=OPTIONS, now=datetime.now(UTC))
     put(published.document, record.headers)
     assert newcomer(topic).seen.version == 1
     (what,) = found_and_mended(store, topic)
@@ -123,8 +120,8 @@ def test_a_transaction_that_another_leaves_open_is_told(
     other.begin_transaction()
     other.produce(topic.name, b"anything", key=b"orders", partition=0)
     assert other.flush(PATIENCE_S) == 0
-    waiting = [approve()]
-    (done,) = publish_all(store, waiting, live=live, topic=topic, options=OPTIONS)
+    approve()
+    done, *_ = run(store, topic, options=OPTIONS)
     assert "consumers do not read it yet" in str(done)
     other.abort_transaction(30)
     assert topic.held_up(0, 1) is None
@@ -168,7 +165,7 @@ def test_a_retirement_that_was_covered_is_said_again(
     """A replay of the retired plan does not bring it back for longer than a pass."""
     record = topic.read("orders")
     assert record is not None
-    retire(store, "orders", topic=topic, options=OPTIONS, reason="enough")
+    withdraw(store, "orders", topic=topic, options=OPTIONS, reason="enough")
     put(published.document, record.headers)
     assert newcomer(topic).plan is not None
     found_and_mended(store, topic)

@@ -18,7 +18,8 @@ from fairlead.store.history_queries import read_history
 from fairlead.store.monitoring import DecisionCounts, read_all_groups
 from fairlead.wire.record import retired_value
 from fairlead.workflows.proposal import Look, carry_out
-from fairlead.workflows.publication_pass import publication_pass
+from fairlead.workflows.publication import regretted
+from fairlead.workflows.reconciling import reconcile
 from fairlead.workflows.taking_back import take_back
 from tests.fairlead.store.conftest import SNAPSHOT_AT, MakeDraft, record_publication
 from tests.fairlead.workflows.plans import OPTIONS, live
@@ -105,13 +106,19 @@ def test_first_plan_is_retired_by_the_next_pass(
     """Nothing was followed before: the group goes back to its fallback."""
     publish("s1")
     assert back(store) == []
-    done = publication_pass(
-        store, ["orders"], live=live, topic=topic, options=OPTIONS, now=SNAPSHOT_AT
+    (done,) = reconcile(
+        store,
+        ["orders"],
+        live=live,
+        topic=topic,
+        options=OPTIONS,
+        now=SNAPSHOT_AT,
+        withdrawals=regretted(store),
     )
     record = topic.read("orders")
     assert record is not None
     assert record.value == retired_value("orders", 1)
-    assert [(plan.version, plan.state) for plan in done.retired] == [(1, "retired")]
+    assert (done.version, done.withdrawn) == (1, True)
     assert regrets(store.engine) == []
     assert ended(store) == ["orders"]
 

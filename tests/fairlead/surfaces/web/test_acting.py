@@ -115,7 +115,7 @@ def test_brake_is_put_on_and_released(desks: Desks, group: str | None) -> None:
         assert refused.status == 409  # billing's plans take what the database sees
         return
     before, after = walk(desks, urlencode({"do": "release"} | named))
-    assert "Approved plans go out within the minute: orders version 1." in before
+    assert "Approved plans go out within 30 s: orders version 1." in before
     assert "No brake holds group orders now." in after
 
 
@@ -170,7 +170,7 @@ def test_four_eyes_of_the_database_are_no_pages(desks: Desks) -> None:
 def test_what_takes_kafka_is_asked_of_the_planner(desks: Desks, verb: str, version: int) -> None:
     """The page says what will happen, that it is asked for, and then what the planner answered."""
     _, after = walk(desks, f"do={verb}&group=stock&version={version}")
-    assert "within the minute" in after
+    assert "within 30 s" in after
     (act,) = asked(desks.planner.engine)
     assert (act.act, act.group, act.version, act.actor) == (verb, "stock", version, KIM)
     answer(desks.planner.engine, act.id, "done", "it is so")

@@ -24,13 +24,11 @@ from fairlead.domain.groups import LiveGroup, LiveMember
 from fairlead.errors import FairleadError
 from fairlead.followers.core.plan_cache import PlanCache, PlanRecord
 from fairlead.kafka.plan_channel import Outgoing
+from fairlead.kafka.plan_topic import PlanTopic
 from fairlead.store import PlanStore
 from fairlead.wire.document import MemberShare
-from fairlead.workflows.delivery import PublishOptions, told
-from fairlead.workflows.lease import due, refresh
-from fairlead.workflows.publication import publish_all, settle_all
-from fairlead.workflows.reconciliation import differences, mend
-from fairlead.workflows.retirement import retire
+from fairlead.workflows.delivery import PublishOptions, accepted
+from fairlead.workflows.reconciling import reconcile, withdraw
 from tests.fairlead.workflows.model.store import ModelStore
 from tests.fairlead.workflows.model.topic import ModelTopic
 
@@ -91,7 +89,7 @@ class Life:
             (40, self.go_on),
             (16, self.publisher_starts),
             (10, self.plan_is_approved),
-            (3, self.retirement_starts),
+            (3, self.withdrawal_starts),
             (5, self.publisher_dies),
             (4, self.session_ends),
             (2, self.plan_is_proposed),
@@ -117,37 +115,31 @@ class Life:
         groups = self.random.choice([list(GROUPS), group])
         self._start(f"publisher of {','.join(groups)}", lambda: self.publish(groups))
 
-    def retirement_starts(self) -> None:
-        """Begin to take a group's plan back."""
+    def withdrawal_starts(self) -> None:
+        """Begin to withdraw a group's plan."""
         group = self.random.choice(GROUPS)
 
         def take_back() -> None:
-            retire(self._plans, group, topic=self.topic, options=OPTIONS, reason="enough")
+            withdraw(self._plans, group, topic=self._topic, options=OPTIONS, reason="enough")
 
-        self._start(f"retirement of {group}", take_back)
+        self._start(f"withdrawal of {group}", take_back)
 
     def publish(self, groups: Collection[str]) -> None:
-        """Do what a planning or publication run does."""
-        plans, topic, now = self._plans, self.topic, self.now
-        began = list(topic.ends)
-        list(settle_all(plans, groups, live=self.live, topic=topic, options=OPTIONS, now=now))
-        waiting = plans.approved_unpublished(groups)
-        list(publish_all(plans, waiting, live=self.live, topic=topic, options=OPTIONS, now=now))
-        before = self.store.version()
-        found = differences(plans, groups, topic=topic, verifier=None)
-        compared = before == self.store.version() and not self.store.intents
-        mended = [
-            result.position for result in mend(plans, found, topic=topic, options=OPTIONS, now=now)
-        ]
-        if (
-            compared
-            and len(groups) == len(GROUPS)
-            and len(mended) - mended.count(None) == len(found)
-        ):
-            topic.passed = began
-        again = set(due(plans, OPTIONS, now)) & set(groups)
-        followed = plans.in_state("published", groups=again)
-        list(refresh(plans, followed, topic=topic, options=OPTIONS, now=now))
+        """Reconcile groups, as a planning run or the sensor does."""
+        began, before = list(self.topic.ends), self.store.version()
+        done = list(
+            reconcile(
+                self._plans,
+                groups,
+                live=self.live,
+                topic=self._topic,
+                options=OPTIONS,
+                now=self.now,
+            )
+        )
+        undisturbed = before == self.store.version() and not self.store.intents
+        if undisturbed and len(groups) == len(GROUPS) and all(o.position for o in done):
+            self.topic.passed = began
 
     def go_on(self) -> None:
         """Let a publisher take a few steps."""
@@ -273,7 +265,7 @@ class Life:
         assert {plan.state for plan in plans}.isdisjoint({"approved", "sending"})
         version = published[0].version if published else None
         record = self.topic.newest(self.topic.partition_for_key(group), [group]).get(group)
-        said = None if record is None else told(record, self.topic.origin, None)
+        said = None if record is None else accepted(record, self.topic.origin, None)
         if published:
             assert record is not None
             assert record.value == published[0].document
@@ -292,6 +284,10 @@ class Life:
     @property
     def _plans(self) -> PlanStore:
         return cast(PlanStore, self.store)
+
+    @property
+    def _topic(self) -> PlanTopic:
+        return cast(PlanTopic, self.topic)
 
     def _start(self, what: str, run: Callable[[], None]) -> None:
         if len(self.publishers) == AT_ONCE:

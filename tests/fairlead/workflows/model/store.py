@@ -14,6 +14,7 @@ from uuid import UUID
 
 from fairlead.domain.records import StoredPlan
 from fairlead.errors import StoreUnavailableError
+from fairlead.store.attempts import Attempt
 from fairlead.store.brakes import Brake
 from fairlead.store.outbox import PartitionLock
 from fairlead.store.outbox_entries import (
@@ -22,6 +23,7 @@ from fairlead.store.outbox_entries import (
     POSSIBLE,
     OutboxEntry,
     PublishRequest,
+    Standing,
 )
 from fairlead.store.published_records import PublishedRecord
 from fairlead.wire.document import MemberShare, PlanDocument, content_hash
@@ -128,21 +130,12 @@ class ModelStore:
         """Return none: what a brake holds is the database's, and not this model's."""
         return []
 
-    def approved_unpublished(self, groups: Collection[str]) -> list[StoredPlan]:
-        """Return the plans of groups that wait for publication."""
-        return self.in_state("approved", groups=groups)
-
     def published(self, group: str) -> StoredPlan | None:
         """Return what a group is to follow."""
         return next(iter(self.in_state("published", groups=[group])), None)
 
-    def told_before(self, due: datetime) -> list[str]:
-        """Return the groups whose plan holds until `due` at most."""
-        return [
-            group
-            for group, (kind, _, sent) in self.told.items()
-            if kind == "plan" and sent.lease_until is not None and sent.lease_until <= due
-        ]
+    def record_attempts(self, attempts: Sequence[Attempt]) -> None:
+        """Forget why plans wait."""
 
     def mark_stale(self, plan: StoredPlan, *, reason: str) -> bool:
         """End an approved plan."""
@@ -193,21 +186,30 @@ class ModelOutbox:
             if name in intents
         ]
 
-    def told(self, groups: Iterable[str]) -> dict[str, tuple[str, int, PublishedRecord]]:
-        """Return what is known to stand under groups' keys."""
-        self.store.reach("before reading what was told")
-        return {group: self.store.told[group] for group in groups if group in self.store.told}
-
-    def followed(self, groups: Collection[str]) -> list[StoredPlan]:
-        """Return what groups follow, or what was taken back from them last."""
+    def standing(self, groups: Collection[str]) -> list[Standing]:
+        """Return what the database says of groups."""
+        self.store.reach("before reading groups")
         found = []
         for group in groups:
-            kind, version, _ = self.store.told.get(group, ("", 0, None))
-            found += [
-                plan
-                for plan in self.store.of(group, "published", "retired")
-                if plan.state == "published" or (kind, version) == ("retired", plan.version)
-            ]
+            kind, version, record = self.store.told.get(group, ("", 0, None))
+            entry = self.store.intents.get(group)
+            found.append(
+                Standing(
+                    group,
+                    entry and replace(entry, plan=self.store.plans[group, entry.plan.version]),
+                    next(iter(self.store.of(group, "approved")), None),
+                    next(
+                        (
+                            plan
+                            for plan in self.store.of(group, "published", "retired")
+                            if plan.state == "published"
+                            or (kind, version) == ("retired", plan.version)
+                        ),
+                        None,
+                    ),
+                    record,
+                )
+            )
         return found
 
     def confirm(self, sent: Mapping[str, tuple[OutboxEntry, PublishedRecord]]) -> None:
@@ -231,11 +233,11 @@ class ModelOutbox:
         """Record that the topic does not take them."""
         self._end(refused, "refused", held)
 
-    def withdraw(
-        self, withdrawn: Mapping[str, tuple[OutboxEntry, str]], held: PartitionLock
+    def discard(
+        self, discarded: Mapping[str, tuple[OutboxEntry, str]], held: PartitionLock
     ) -> None:
         """Record that they will not be sent."""
-        self._end(withdrawn, "stale", held)
+        self._end(discarded, "stale", held)
 
     def _end(
         self, ones: Mapping[str, tuple[OutboxEntry, str]], state: str, held: PartitionLock

@@ -1,0 +1,189 @@
+"""Reconciliation: the next step of a group whose plan topic and database may differ.
+
+Belongs here: the table of steps, as a pure function. Does not: reading both sides, or carrying a
+step out (`fairlead.workflows.reconciling`).
+
+A crash, a lost response, a foreign record and a lease that is due are states like any other: each
+step leads to a state that the table has.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import Enum, auto
+from typing import Final
+
+from fairlead.wire.record import Kind
+
+#: Seconds. How soon an approval is published, at whichever door.
+PUBLISHED_WITHIN_S: Final = 30
+#: The sensor that reconciles, and what every door says after an approval.
+SENSOR: Final = "approved_plans"
+WHAT_FOLLOWS: Final = (
+    f"the sensor {SENSOR} publishes it within {PUBLISHED_WITHIN_S} s, if the group still is what "
+    "the plan was made for"
+)
+WHO_TRIES_AGAIN: Final = f"the sensor {SENSOR} tries again"
+
+
+class Action(Enum):
+    """What a step does."""
+
+    NOTHING = auto()
+    SEND = auto()
+    RENEW = auto()
+    WITHDRAW = auto()
+    FINISH = auto()
+    DISCARD = auto()
+    ALARM = auto()
+
+
+class Lease(Enum):
+    """How much of a published plan's lease is used up."""
+
+    HOLDS = auto()
+    DUE = auto()
+    OVER = auto()
+
+
+@dataclass(frozen=True)
+class Objection:
+    """Why a plan may not be sent.
+
+    Parameters
+    ----------
+    reason
+        In words.
+    ends
+        Whether the plan ends by it, as stale; False: it waits, and is tried again.
+    passing
+        Whether the reason passes without anybody's help, as a rebalance does.
+    """
+
+    reason: str
+    ends: bool = False
+    passing: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Situation:
+    """A group, as the database, the topic and the broker have it.
+
+    Parameters
+    ----------
+    on_its_way
+        The record that was announced in the outbox and is not known to have been sent.
+    arrived
+        Whether the topic has that record.
+    approved
+        Whether an approved plan waits for publication.
+    objection
+        To sending the plan that is on its way or approved.
+    followed
+        What the database last recorded as sent: a plan, or its withdrawal.
+    difference
+        How the group's newest record differs from that; empty if it does not.
+    damage
+        What is wrong with the stored document of the published plan; empty if nothing is.
+    lease
+        Of the published plan.
+    exists
+        Whether the group exists. True if nobody had to ask.
+    withdrawal
+        Why the published plan is to be withdrawn; empty if it is not.
+    """
+
+    on_its_way: Kind | None = None
+    arrived: bool = False
+    approved: bool = False
+    objection: Objection | None = None
+    followed: Kind | None = None
+    difference: str = ""
+    damage: str = ""
+    lease: Lease = Lease.HOLDS
+    exists: bool = True
+    withdrawal: str = ""
+
+    @property
+    def ends(self) -> bool:
+        """Whether the plan that is on its way or approved ends by an objection."""
+        return self.objection is not None and self.objection.ends
+
+    @property
+    def why(self) -> str:
+        """The objection in words."""
+        return "" if self.objection is None else self.objection.reason
+
+    @property
+    def due(self) -> bool:
+        """Whether the published plan's lease is to be renewed."""
+        return self.followed == "plan" and self.lease is not Lease.HOLDS
+
+
+@dataclass(frozen=True)
+class Step:
+    """What to do for a group, and why; the reason is empty if the state says it."""
+
+    action: Action
+    reason: str = ""
+
+
+_GONE: Final = "the group does not exist, and its lease is over"
+_GOING: Final = (
+    "the group does not exist any more: its plan is withdrawn when its lease is over, if the group "
+    "has not come back by then"
+)
+#: State of a group, step, reason. The first row that fits decides.
+TABLE: Final[Sequence[tuple[Callable[[Situation], object], Action, Callable[[Situation], str]]]] = (
+    # A record is on its way.
+    (lambda of: of.on_its_way and of.arrived, Action.FINISH, lambda _: ""),
+    (lambda of: of.on_its_way == "retired", Action.WITHDRAW, lambda _: ""),
+    (lambda of: of.on_its_way and of.ends, Action.DISCARD, lambda of: of.why),
+    (lambda of: of.on_its_way and of.objection, Action.ALARM, lambda of: of.why),
+    (lambda of: of.on_its_way, Action.SEND, lambda _: ""),
+    # Something is to change.
+    (
+        lambda of: of.followed == "plan" and of.withdrawal,
+        Action.WITHDRAW,
+        lambda of: of.withdrawal,
+    ),
+    (lambda of: of.approved and of.objection is None, Action.SEND, lambda _: ""),
+    (lambda of: of.approved and of.ends, Action.DISCARD, lambda of: of.why),
+    (
+        lambda of: of.due and of.lease is Lease.OVER and not of.exists,
+        Action.WITHDRAW,
+        lambda _: _GONE,
+    ),
+    # What is followed is to stay so.
+    (lambda of: of.damage and (of.difference or of.due), Action.ALARM, lambda of: of.damage),
+    (lambda of: of.difference, Action.RENEW, lambda of: of.difference),
+    (lambda of: of.due and of.exists, Action.RENEW, lambda _: ""),
+    (lambda of: of.due, Action.ALARM, lambda _: _GOING),
+    # An approved plan waits: it is frozen, or cannot be checked now.
+    (lambda of: of.approved, Action.ALARM, lambda of: of.why),
+    (lambda _: True, Action.NOTHING, lambda _: ""),
+)
+
+
+def decide(group: Situation) -> Step:
+    """Return the next step of a group, by `TABLE`.
+
+    Examples
+    --------
+    >>> decide(Situation(approved=True)).action.name
+    'SEND'
+    >>> decide(Situation(followed="plan", lease=Lease.OVER, exists=False)).reason
+    'the group does not exist, and its lease is over'
+    """
+    return next(Step(action, reason(group)) for applies, action, reason in TABLE if applies(group))
+
+
+def renewed_after(lease: timedelta) -> timedelta:
+    """Return how much of a lease may be used up: so much that two renewals may fail.
+
+    Examples
+    --------
+    >>> renewed_after(timedelta(hours=6))
+    datetime.timedelta(seconds=7200)
+    """
+    return lease / 3

@@ -1,0 +1,609 @@
+"""Reconciling: one pass that brings plan topic and database to agreement.
+
+Belongs here: reading both sides, and carrying out each group's next step, in an order that holds
+whatever dies or freezes between two steps. Does not: which step that is
+(`fairlead.domain.reconciliation`), the transactions (`fairlead.store.outbox`), Kafka's producer
+(`fairlead.kafka.plan_channel`).
+
+A publisher locks the partition's row, fences whoever sent before, and commits its entries in the
+session that holds the lock: nobody has fenced in between. A publisher that froze before has lost
+the lock, and cannot commit; one that froze after is fenced, and cannot send. It cannot record
+either that something was not sent: its turn has passed, and another may have sent it.
+
+==================  ===================  ==================================  =====================
+step                the plan is          who does it                         died before the next
+==================  ===================  ==================================  =====================
+`PublishRequest`    approved             `_Pass`, after verifying            nothing has happened
+`OutboxEntry`       sending              `Turn.intend`: Postgres commits     sent, or stale
+record in topic     sending              `PlanChannel.send`: Kafka commits   published
+`PublishedRecord`   published            `Outbox.confirm`: Postgres commits
+(the topic          refused              `Outbox.refuse`: Postgres commits
+refuses the record)
+==================  ===================  ==================================  =====================
+
+A withdrawal goes the same way from `published` to `retired`, and stays `published` on it. A record
+that is sent again has no entry: nothing is lost if that fails.
+"""
+
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from assignors.verifier import violations
+from fairlead.domain import reconciliation
+from fairlead.domain.as_problem import assignment_of, planned, problem_of
+from fairlead.domain.basis import differences_from
+from fairlead.domain.groups import LiveGroup
+from fairlead.domain.reconciliation import Action, Lease, Objection, Situation
+from fairlead.domain.records import StoredPlan
+from fairlead.errors import FairleadError, GroupError, PlanStateError, StalePlanError
+from fairlead.kafka.descriptions import absent, passing
+from fairlead.kafka.plan_channel import PlanChannel
+from fairlead.kafka.plan_topic import PlanTopic, Record
+from fairlead.store.attempts import Attempt
+from fairlead.store.brakes import Brake, brake_on
+from fairlead.store.outbox import PartitionLock
+from fairlead.store.outbox_entries import OutboxEntry, PublishRequest, Standing
+from fairlead.store.plans import PlanStore
+from fairlead.store.published_records import PublishedRecord
+from fairlead.wire.document import PlanDocument
+from fairlead.wire.record import Kind, Origin
+from fairlead.wire.record_reading import VerifiedRecord
+from fairlead.wire.signing import Verifier
+from fairlead.workflows.delivery import PublishOptions, accepted
+
+#: Groups described at once: few enough that none has changed much when its turn comes.
+AT_ONCE: Final = 100
+#: Steps of a group in one pass: finish what a crash left, send a plan, see that nothing is left.
+STEPS: Final = 3
+#: When a plan that was not sent is tried again: for a reason that passes, and for another one.
+SOON: Final = timedelta(seconds=30)
+LATER: Final = timedelta(minutes=10)
+_HELD: Final = "another operation on this plan is in progress, or it was frozen just now"
+_HANGS: Final = (
+    "; consumers do not read it yet: a transaction that another producer has left open hides all "
+    "of the partition from offset "
+)
+#: Leases are sent to the millisecond.
+_EXACT: Final = timedelta(seconds=1)
+
+#: Describes groups as they are now.
+Live = Callable[[Iterable[str]], Mapping[str, LiveGroup | GroupError]]
+_Described = LiveGroup | GroupError | None
+
+
+@dataclass(frozen=True)
+class StepResult:
+    """What a pass did for a group.
+
+    Parameters
+    ----------
+    group, version
+        The plan.
+    action
+        The step.
+    reason
+        The place of the record, or why nothing was sent.
+    position
+        Partition and offset of the record in the plan topic; None: nothing was sent.
+    kind
+        Of the record.
+    why
+        What the topic had instead of a record that was sent again; why a plan was withdrawn.
+    passing
+        Of an alarm: whether its reason passes without anybody's help.
+    """
+
+    group: str
+    version: int
+    action: Action
+    reason: str
+    position: tuple[int, int] | None = None
+    kind: Kind = "plan"
+    why: str = ""
+    passing: bool = False
+
+    @property
+    def published(self) -> bool:
+        """Whether a new version was published."""
+        return self._new and self.kind == "plan"
+
+    @property
+    def withdrawn(self) -> bool:
+        """Whether a plan was withdrawn."""
+        return self._new and self.kind == "retired"
+
+    @property
+    def waits(self) -> bool:
+        """Whether a plan, or a lease, waits for another pass."""
+        unsent = self.action is Action.RENEW and self.position is None
+        return unsent or self.action is Action.ALARM
+
+    @property
+    def refused(self) -> bool:
+        """Whether a new version ended unpublished."""
+        return self.action in {Action.SEND, Action.DISCARD} and self.position is None
+
+    @property
+    def _new(self) -> bool:
+        return self.position is not None and self.action is not Action.RENEW
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How a group's newest record differs from what the database says.
+
+    Parameters
+    ----------
+    plan
+        The version that is published or was withdrawn.
+    what
+        The difference.
+    beyond
+        An epoch that the next record must exceed; None: it keeps its own.
+    """
+
+    plan: StoredPlan
+    what: str
+    beyond: int | None = None
+
+
+def reconcile(
+    plans: PlanStore,
+    groups: Collection[str] | None,
+    *,
+    live: Live,
+    topic: PlanTopic,
+    options: PublishOptions,
+    now: datetime,
+    withdrawals: Iterable[PublishRequest] = (),
+) -> Iterator[StepResult]:
+    """Carry out the next steps of groups until there is none left; yield what was done.
+
+    Everything is verified again before a plan is sent: the bytes are those that were approved, they
+    give every partition exactly one subscribed owner, the plan has not expired, and the group still
+    is what the plan was made for. What is wrong with one group concerns no other. Why a plan waits
+    is stored with it.
+
+    Parameters
+    ----------
+    plans
+        The store.
+    groups
+        Groups to reconcile; None: all.
+    live
+        Describes groups as they are now.
+    topic, options
+        The plan topic, and how it is written.
+    now
+        What expiry is compared with, and when leases begin; time-zone-aware.
+    withdrawals
+        Published versions to withdraw.
+
+    Raises
+    ------
+    ConfigurationError
+        The topic cannot be read or written.
+    KafkaUnavailableError
+        Kafka does not answer, or another publisher took over.
+    StoreUnavailableError
+        The database does not answer, or another publisher has the partition. The next pass goes on
+        from whatever state this one leaves.
+    """
+    wanted = {request.group: request for request in withdrawals}
+    this = _Pass(plans, topic, options, live, now, wanted)
+    waiting: dict[str, Attempt] = {}
+    for _ in range(STEPS):
+        changed = set()
+        for result in this.step(groups):
+            if result.waits:
+                waiting[result.group] = _attempt(result)
+            elif result.action is not Action.RENEW:
+                changed.add(result.group)
+            yield result
+        groups = sorted(changed)
+        if not groups:
+            break
+    plans.record_attempts(list(waiting.values()))
+
+
+def withdraw(
+    plans: PlanStore,
+    group: str,
+    *,
+    topic: PlanTopic,
+    options: PublishOptions,
+    reason: str,
+    actor: str | None = None,
+) -> StepResult:
+    """Withdraw a group's published plan: its consumers return to their fallback.
+
+    Plans of the group that wait for approval or publication end as well. The next planning run may
+    propose another plan: exclude the group from discovery to leave it alone.
+
+    Parameters
+    ----------
+    reason
+        Why; stored in the plan's history.
+    actor
+        Who asks for it; None: the database's session user.
+
+    Raises
+    ------
+    PlanStateError
+        The group has no published plan, or an earlier record of it is on its way still.
+    StalePlanError
+        The topic refuses the record.
+    KafkaUnavailableError
+        Kafka does not answer; the plan stays published until the next pass.
+    """
+    plan = plans.published(group)
+    if plan is None:
+        raise PlanStateError(f"group {group} has no published plan to retire")
+    wanted = [PublishRequest(group, plan.version, "retired", reason=reason, actor=actor)]
+    unknown = {group: GroupError("the group was not described")}
+    now = datetime.now(UTC)
+    for done in reconcile(
+        plans,
+        [group],
+        live=lambda _: unknown,
+        topic=topic,
+        options=options,
+        now=now,
+        withdrawals=wanted,
+    ):
+        if done.withdrawn:
+            return done
+        if done.action is Action.WITHDRAW:
+            raise StalePlanError(f"group {group}: version {done.version}: {done.reason}")
+    raise PlanStateError(
+        f"group {group}: another version is being published or withdrawn; the next pass finishes it"
+    )
+
+
+def differences(
+    plans: PlanStore,
+    groups: Iterable[str] | None,
+    *,
+    topic: PlanTopic,
+    verifier: Verifier | None,
+) -> list[Difference]:
+    """Compare the newest record of groups with what is published or was withdrawn last.
+
+    Groups with a record on its way are left out.
+
+    Parameters
+    ----------
+    groups
+        Groups to compare; None: all.
+    verifier
+        Recognises the planner's own records; None: they are not signed.
+    """
+    known = [group for group in plans.outbox().standing(groups) if group.entry is None]
+    found = []
+    for _, here, newest in _by_partition(topic, known):
+        origin = topic.origin
+        found += [_compare(group, newest.get(group.group), origin, verifier) for group in here]
+    return [difference for difference in found if difference is not None]
+
+
+@dataclass(frozen=True)
+class _Pass:
+    """One pass over groups."""
+
+    plans: PlanStore
+    topic: PlanTopic
+    options: PublishOptions
+    live: Live
+    now: datetime
+    withdrawals: Mapping[str, PublishRequest]
+
+    def step(self, groups: Collection[str] | None) -> Iterator[StepResult]:
+        """Carry out the next step of each group."""
+        standing = self.plans.outbox().standing(groups)
+        brakes = self.plans.brakes() if any(group.approved for group in standing) else []
+        for partition, here, newest in _by_partition(self.topic, standing):
+            for first in range(0, len(here), AT_ONCE):
+                batch = here[first : first + AT_ONCE]
+                yield from self._carry_out(partition, batch, newest, brakes)
+
+    def _carry_out(
+        self,
+        partition: int,
+        groups: Sequence[Standing],
+        newest: Mapping[str, Record],
+        brakes: Sequence[Brake],
+    ) -> Iterator[StepResult]:
+        """Decide on groups of a partition, and send in one turn what is to be sent."""
+        asked = [group.group for group in groups if self._depends_on_members(group, brakes)]
+        described = self.live(asked) if asked else {}
+        requests: list[PublishRequest] = []
+        for group in groups:
+            if group.entry is None:
+                found = described.get(group.group)
+                yield from self._decide(group, newest.get(group.group), found, brakes, requests)
+        unfinished = [group.group for group in groups if group.entry is not None]
+        if not requests and not unfinished:
+            return
+        with self.plans.outbox().turn(self.topic.name, partition) as turn:
+            channel = self.topic.open(partition)
+            entries = turn.intend(requests)
+        with channel:  # nobody else can send any more: what the topic has of entries is final
+            if unfinished:
+                entries += yield from self._finish(unfinished, described, turn.held)
+            if entries:
+                yield from self._send(entries, channel, turn.held)
+        left_out = {request.group for request in requests} - {entry.group for entry in entries}
+        if left_out:
+            for plan in self.plans.in_state("approved", groups=left_out):
+                yield _alarm(plan, Objection(_HELD, passing=True))
+
+    def _depends_on_members(self, group: Standing, brakes: Sequence[Brake]) -> bool:
+        """Whether the step of a group depends on the group itself."""
+        return (
+            (group.entry is not None and group.entry.kind == "plan")
+            or (group.approved is not None and brake_on(group.approved, brakes) is None)
+            or self._lease(group) is not Lease.HOLDS
+        )
+
+    def _decide(
+        self,
+        group: Standing,
+        record: Record | None,
+        described: _Described,
+        brakes: Sequence[Brake],
+        requests: list[PublishRequest],
+    ) -> Iterator[StepResult]:
+        """Decide on a group with nothing on its way: do what needs no turn, request what does."""
+        approved, followed, lease = group.approved, group.followed, self._lease(group)
+        difference = _compare(group, record, self.topic.origin, self.options.verifier())
+        objection = None
+        if approved is not None:
+            brake = brake_on(approved, brakes)
+            objection = Objection(str(brake)) if brake else self._objection(approved, described)
+        withdrawal = self.withdrawals.get(group.group)
+        if withdrawal and (followed is None or followed.version != withdrawal.version):
+            withdrawal = None
+        published = followed is not None and followed.state == "published"
+        renewed = followed if difference or lease is not Lease.HOLDS else None
+        step = reconciliation.decide(
+            Situation(
+                approved=approved is not None,
+                objection=objection,
+                followed=None if followed is None else "plan" if published else "retired",
+                difference=difference.what if difference else "",
+                damage=_read(renewed)[1] if renewed is not None and published else "",
+                lease=lease,
+                exists=not (isinstance(described, GroupError) and absent(described)),
+                withdrawal=withdrawal.reason if withdrawal else "",
+            )
+        )
+        if approved is not None and objection is not None:
+            if not objection.ends:
+                yield _alarm(approved, objection)
+            elif step.action is Action.DISCARD and self.plans.mark_stale(
+                approved, reason=step.reason
+            ):
+                yield _result(approved, step.action, step.reason)
+        elif followed is not None and step.action is Action.ALARM:
+            yield _alarm(followed, Objection(step.reason))
+        plan = approved if step.action is Action.SEND else followed
+        if plan is not None and step.action in {Action.SEND, Action.RENEW, Action.WITHDRAW}:
+            retired = step.action is Action.WITHDRAW or plan.state == "retired"
+            requests.append(
+                PublishRequest(
+                    plan.group,
+                    plan.version,
+                    "retired" if retired else "plan",
+                    lease_until=None if retired else self.now + self.options.lease,
+                    beyond=difference.beyond if difference else None,
+                    reason=step.reason,
+                    actor=withdrawal.actor if withdrawal else None,
+                )
+            )
+
+    def _finish(
+        self,
+        groups: Sequence[str],
+        described: Mapping[str, LiveGroup | GroupError],
+        held: PartitionLock,
+    ) -> Generator[StepResult, None, list[OutboxEntry]]:
+        """Confirm what the topic has of entries, and discard what does not fit; return the rest.
+
+        Somebody may have sent a record over it since: followers that read it before follow it.
+        """
+        outbox = self.plans.outbox()
+        left = outbox.outstanding(groups)  # another publisher may have finished some
+        arrived = self._arrived(left, held)
+        outbox.confirm(arrived)
+        discarded: dict[str, tuple[OutboxEntry, str]] = {}
+        missing: list[OutboxEntry] = []
+        for entry in left:
+            sent, plan, objection = arrived.get(entry.group), entry.plan, None
+            if sent is None and entry.kind == "plan":
+                objection = self._objection(plan, described.get(entry.group))
+            step = reconciliation.decide(
+                Situation(on_its_way=entry.kind, arrived=sent is not None, objection=objection)
+            )
+            if sent is not None:
+                yield _sent(entry, step.action, sent[1])
+            elif step.action is Action.DISCARD:
+                discarded[entry.group] = (entry, step.reason)
+            elif objection is not None:
+                yield _alarm(plan, objection)
+            else:
+                until = None if entry.kind == "retired" else self.now + self.options.lease
+                missing.append(replace(entry, lease_until=until))
+        outbox.discard(discarded, held)
+        for entry, reason in discarded.values():
+            yield _result(entry.plan, Action.DISCARD, reason)
+        return missing
+
+    def _arrived(
+        self, left: Sequence[OutboxEntry], held: PartitionLock
+    ) -> dict[str, tuple[OutboxEntry, PublishedRecord]]:
+        """Return the entries that the topic has, and their records."""
+        wanted = {entry.group: entry for entry in left}
+        leases: dict[str, datetime | None] = {}
+
+        def is_the_entry(record: Record) -> bool:
+            entry = wanted[record.group]
+            read = accepted(record, self.topic.origin, self.options.verifier())
+            rank = (entry.epoch, entry.plan.version, entry.kind == "retired")
+            if read is None or read.identity.rank != rank:
+                return False
+            leases[record.group] = read.lease_until
+            return True
+
+        newest = self.topic.newest(held.partition, list(wanted), is_the_entry) if wanted else {}
+        return {
+            group: (wanted[group], _record(wanted[group], held, leases[group], record.position[1]))
+            for group, record in newest.items()
+        }
+
+    def _send(
+        self, entries: Sequence[OutboxEntry], channel: PlanChannel, held: PartitionLock
+    ) -> Iterator[StepResult]:
+        """Send entries, and record what became of them."""
+        topic, outbox = self.topic, self.plans.outbox()
+        answers = channel.send([self.options.outgoing(entry, topic.origin) for entry in entries])
+        sent: dict[str, tuple[OutboxEntry, PublishedRecord]] = {}
+        refused: dict[str, tuple[OutboxEntry, str]] = {}
+        for entry in entries:
+            answer = answers[entry.group]
+            if isinstance(answer, str):
+                refused[entry.group] = (entry, f"the topic {topic.name} does not take it: {answer}")
+            else:
+                sent[entry.group] = (entry, _record(entry, held, entry.lease_until, answer))
+        outbox.confirm(sent)
+        outbox.refuse(refused, held)
+        last = max((at.offset for _, at in sent.values()), default=None)
+        since = None if last is None else topic.held_up(held.partition, last)
+        for entry, at in sent.values():
+            done = _sent(entry, _action(entry), at)
+            yield done if since is None else replace(done, reason=f"{done.reason}{_HANGS}{since}")
+        for entry, reason in refused.values():
+            yield _result(entry.plan, _action(entry), reason)
+
+    def _lease(self, group: Standing) -> Lease:
+        until = None if group.record is None else group.record.lease_until
+        if until is None or group.followed is None or group.followed.state != "published":
+            return Lease.HOLDS
+        if until <= self.now:
+            return Lease.OVER
+        lease = self.options.lease
+        due = until <= self.now + lease - reconciliation.renewed_after(lease)
+        return Lease.DUE if due else Lease.HOLDS
+
+    def _objection(self, plan: StoredPlan, described: _Described) -> Objection | None:
+        """Return why a plan may not be sent; None: it may.
+
+        A damaged document ends a plan that is on its way: the group could get no other. An approved
+        one stays, for whoever looks into it.
+        """
+        document, damage = _read(plan)
+        if document is None:
+            return Objection(damage, ends=plan.state == "sending")
+        if plan.expired(self.now):
+            return Objection("it has expired", ends=True)
+        if isinstance(described, LiveGroup):
+            found = "; ".join(differences_from(document, described))
+            return Objection(found, ends=True) if found else None
+        error = described or GroupError("the group was not described")
+        if absent(error):
+            return Objection("the group does not exist any more", ends=True)
+        return Objection(str(error), passing=passing(error))
+
+
+def _by_partition(
+    topic: PlanTopic, groups: Iterable[Standing]
+) -> Iterator[tuple[int, list[Standing], Mapping[str, Record]]]:
+    """Yield each partition with its groups, and the newest records of those that had a plan."""
+    found: dict[int, list[Standing]] = {}
+    for group in groups:
+        found.setdefault(topic.partition_for_key(group.group), []).append(group)
+    for partition, here in sorted(found.items()):
+        names = [group.group for group in here if group.followed is not None]
+        yield partition, here, topic.newest(partition, names) if names else {}
+
+
+def _compare(
+    group: Standing, record: Record | None, origin: Origin, verifier: Verifier | None
+) -> Difference | None:
+    """Compare a group's newest record with what the database says; None: they agree."""
+    plan, sent = group.followed, group.record
+    if plan is None or sent is None:
+        return None
+    read = None if record is None else accepted(record, origin, verifier)
+    unsigned = verifier is None  # then followers accept tombstones
+    if record is not None and unsigned and record.tombstone > min(record.began, sent.offset):
+        # Followers have dropped the plan: the same version again is nothing new to them.
+        return Difference(plan, "there is a tombstone, on top or below", beyond=sent.epoch)
+    if read is None:
+        what = "the topic has no record of it" if record is None else "followers refuse its record"
+        return Difference(plan, what)
+    return _compare_records(plan, sent, read)
+
+
+def _compare_records(
+    plan: StoredPlan, sent: PublishedRecord, read: VerifiedRecord
+) -> Difference | None:
+    mine = (sent.epoch, plan.version, plan.state == "retired")
+    if read.identity.rank != mine:
+        newer = read.identity.rank > mine
+        what = "which the database does not know" if newer else "an older one"
+        other = f"version {read.identity.version} of epoch {read.identity.epoch}, {what}"
+        return Difference(plan, f"{other}, is there", read.identity.epoch if newer else None)
+    if plan.state == "published" and read.identity.sha256 != plan.sha256:
+        return Difference(plan, "its version is there with other bytes", beyond=sent.epoch)
+    until = sent.lease_until
+    if until is not None and (read.lease_until is None or read.lease_until < until - _EXACT):
+        return Difference(plan, "it is there with an older lease")
+    return None
+
+
+def _read(plan: StoredPlan) -> tuple[PlanDocument | None, str]:
+    """Return a plan's document if it may be sent; else None, and what is wrong with it."""
+    try:
+        document = plan.verify()
+    except FairleadError as error:
+        return None, str(error)
+    problem = problem_of(document, planned(document))
+    broken = violations(problem, assignment_of(problem, planned(document)))
+    if broken:
+        return None, f"group {plan.group}: version {plan.version}: {'; '.join(broken)}"
+    return document, ""
+
+
+def _action(entry: OutboxEntry) -> Action:
+    if entry.again:
+        return Action.RENEW
+    return Action.WITHDRAW if entry.kind == "retired" else Action.SEND
+
+
+def _record(
+    entry: OutboxEntry, held: PartitionLock, until: datetime | None, offset: int
+) -> PublishedRecord:
+    return PublishedRecord(entry.epoch, until, held.topic, held.partition, offset)
+
+
+def _result(plan: StoredPlan, action: Action, reason: str) -> StepResult:
+    return StepResult(plan.group, plan.version, action, reason)
+
+
+def _sent(entry: OutboxEntry, action: Action, at: PublishedRecord) -> StepResult:
+    done = _result(entry.plan, action, f"{at.topic}-{at.partition} at offset {at.offset}")
+    position = (at.partition, at.offset)
+    return replace(done, position=position, kind=entry.kind, why=entry.reason)
+
+
+def _alarm(plan: StoredPlan, objection: Objection) -> StepResult:
+    done = _result(plan, Action.ALARM, objection.reason)
+    return replace(done, passing=objection.passing)
+
+
+def _attempt(result: StepResult) -> Attempt:
+    at = datetime.now(UTC)
+    again_at = at + (SOON if result.passing else LATER)
+    return Attempt(result.group, result.version, at, result.reason, again_at)

@@ -1,0 +1,400 @@
+"""A plan's way to the topic and back, on a real store and a real topic.
+
+What the table decides is in `tests/fairlead/domain/test_reconciliation.py`; any order of passes,
+crashes and foreign records in `model`.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+import psycopg
+import pytest
+
+from fairlead.domain.groups import LiveGroup
+from fairlead.domain.reconciliation import Action
+from fairlead.errors import GroupError, KafkaUnavailableError, PlanStateError
+from fairlead.kafka.descriptions import read_description
+from fairlead.kafka.plan_topic import PlanTopic
+from fairlead.settings import Settings
+from fairlead.store import PlanStore, StoredPlan
+from fairlead.store.brakes import put_on, release
+from fairlead.store.outbox import PublishRequest
+from fairlead.wire.document import MemberShare
+from fairlead.wire.record import retired_value
+from fairlead.wire.record_reading import VerifiedRecord, read_record
+from fairlead.wire.signing import Verifier
+from fairlead.workflows.delivery import PublishOptions
+from fairlead.workflows.publication import due_groups, failures_recorded
+from fairlead.workflows.reconciling import LATER, SOON, Live, withdraw
+from tests.conftest import KafkaTopic
+from tests.fairlead.store.conftest import SNAPSHOT_AT
+from tests.fairlead.workflows.plans import OPTIONS, Dying, as_planned, live, nobody, run
+from tests.records import PUBLIC, SIGNER
+
+pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
+
+Approve = Callable[..., StoredPlan]
+#: What Kafka answers about a group that does not exist, and about one in a rebalance.
+ABSENT: Final = {"group_state": "Dead", "error": "[Error 69] GroupIdNotFoundError"}
+REBALANCING: Final = {"group_state": "PreparingRebalance", "error": None}
+#: A third of the lease is used up.
+DUE: Final = SNAPSHOT_AT + OPTIONS.lease / 3
+
+
+def described(
+    raw: Mapping[str, str | None], groups: Iterable[str]
+) -> dict[str, LiveGroup | GroupError]:
+    """Describe groups as the gateway does if Kafka answers this."""
+    answer: dict[str, Any] = {"protocol_type": "consumer", "protocol_data": "", "members": []}
+    answer |= raw
+    return {
+        group: GroupError(f"Group {group}: {read_description(group, answer).error}")
+        for group in groups
+    }
+
+
+absent: Final = partial(described, ABSENT)
+rebalancing: Final = partial(described, REBALANCING)
+
+
+@pytest.fixture
+def dying(topic: PlanTopic, settings: Settings) -> PlanTopic:
+    """Return a topic whose sender dies when its records are committed."""
+    return Dying(settings.kafka.model_copy(update={"plan_topic": topic.name}))
+
+
+def newest(topic: PlanTopic, verifier: Verifier | None = None) -> VerifiedRecord:
+    record = topic.read("orders")
+    assert record is not None
+    assert record.value is not None
+    return read_record(
+        record.value, record.headers, group="orders", origin=topic.origin, verifier=verifier
+    )
+
+
+def announce(store: PlanStore, topic: PlanTopic) -> None:
+    """Leave a plan on its way, as a publisher that dies before it sends."""
+    with store.outbox().turn(topic.name, 0) as turn:
+        turn.intend([PublishRequest("orders", 1, lease_until=SNAPSHOT_AT)])
+
+
+def test_approved_bytes_are_sent_once_signed_and_recorded(
+    store: PlanStore, topic: PlanTopic, approve: Approve
+) -> None:
+    """A follower with the public key accepts them until the lease ends; a second pass is idle."""
+    plan, options = approve(), PublishOptions(timedelta(hours=6), SIGNER)
+    (sent,) = run(store, topic, options=options)
+    record, stored = topic.read("orders"), store.get("orders", 1)
+    assert record is not None
+    assert record.value == plan.document
+    assert sent.position == record.position == (stored.partition, stored.record_offset)
+    assert (stored.state, stored.topic) == ("published", topic.name)
+    read = newest(topic, Verifier.from_text(PUBLIC))
+    assert read.identity[1:] == (1, False, plan.sha256)
+    assert read.lease_until == SNAPSHOT_AT + timedelta(hours=6)
+    assert run(store, topic, options=options) == []
+    assert topic.read("orders") == record
+
+
+def test_nothing_is_sent_without_approval(
+    store: PlanStore, topic: PlanTopic, propose: Approve
+) -> None:
+    """A proposed plan is not for publication."""
+    propose()
+    assert run(store, topic) == []
+    assert topic.read("orders") is None
+
+
+def test_what_followers_have_is_published_although_the_group_has_changed(
+    store: PlanStore, topic: PlanTopic, dying: PlanTopic, approve: Approve
+) -> None:
+    """Sent, then a crash, then a member leaves: the next pass records it, and sends nothing."""
+    approve()
+    with pytest.raises(KafkaUnavailableError):
+        run(store, dying)
+    assert store.get("orders", 1).state == "sending"
+    first = topic.read("orders")
+    assert first is not None
+    (finished,) = run(store, topic, nobody)
+    assert (finished.action, finished.position) == (Action.FINISH, first.position)
+    assert topic.read("orders") == first
+    assert store.get("orders", 1).state == "published"
+
+
+@pytest.mark.parametrize(
+    ("live", "state"), [(live, "published"), (nobody, "stale"), (absent, "stale")]
+)
+def test_what_was_announced_and_not_sent_is_sent_or_discarded(
+    store: PlanStore, topic: PlanTopic, approve: Approve, live: Live, state: str
+) -> None:
+    """Dead before the send: it goes out if the group still is what the plan was made for."""
+    approve()
+    announce(store, topic)
+    (done,) = run(store, topic, live)
+    assert store.get("orders", 1).state == state
+    assert (done.position is None) == (state == "stale")
+    assert (topic.read("orders") is None) == (state == "stale")
+    assert store.outbox().outstanding() == []
+
+
+def test_a_record_that_the_topic_refuses_stops_nobody_else(
+    settings: Settings, kafka_topic: KafkaTopic, store: PlanStore, approve: Approve
+) -> None:
+    """The largest of seven is found by halves; the others are published, and it has an end."""
+    name = kafka_topic(config={"cleanup.policy": "compact", "max.message.bytes": "20000"})
+    random = np.random.default_rng(1)
+    sizes = {f"g{number}": 5_000 if number == 4 else 3 for number in range(7)}
+    for group, size in sizes.items():
+        owned = {"t0": np.arange(size, dtype=np.int32)}
+        approve(
+            group=group,
+            partition_counts={"t0": size},
+            members={"a": MemberShare(("t0",), owned)},
+            weights={"t0": random.random(size)},
+        )
+
+    def live(groups: Iterable[str]) -> dict[str, LiveGroup | GroupError]:
+        return {
+            group: replace(
+                as_planned(group),
+                members=(replace(as_planned(group).members[0], name="a"),),
+                partition_counts={"t0": sizes[group]},
+            )
+            for group in groups
+        }
+
+    with PlanTopic(settings.kafka.model_copy(update={"plan_topic": name})) as topic:
+        results = run(store, topic, live)
+        assert {result.group for result in results if result.position is None} == {"g4"}
+        states = {group: store.get(group, 1).state for group in sizes}
+        assert states == {**dict.fromkeys(states, "published"), "g4": "refused"}
+        assert topic.read("g4") is None
+        assert topic.read("g6") is not None
+
+
+@pytest.mark.parametrize(
+    ("live", "now", "reason"),
+    [
+        (
+            nobody,
+            SNAPSHOT_AT,
+            "members that left: orders-1, orders-2; topic t0 has 0 partitions, planned were 3",
+        ),
+        (absent, SNAPSHOT_AT, "the group does not exist any more"),
+        (live, SNAPSHOT_AT + timedelta(days=40_000), "it has expired"),
+    ],
+)
+def test_plan_that_does_not_fit_any_more_is_stale(  # noqa: PLR0917 - fixtures
+    store: PlanStore, topic: PlanTopic, approve: Approve, live: Live, now: datetime, reason: str
+) -> None:
+    """Nothing is sent, the reason is named, and no pass tries again."""
+    approve()
+    (refused,) = run(store, topic, live, now=now)
+    assert (refused.action, refused.reason) == (Action.DISCARD, reason)
+    assert store.get("orders", 1).state == "stale"
+    assert topic.read("orders") is None
+    assert run(store, topic) == []
+
+
+def test_altered_document_is_not_sent(
+    store: PlanStore, store_url: str, topic: PlanTopic, approve: Approve
+) -> None:
+    """Bytes that were changed behind the database's back are not the approved ones."""
+    plan = approve()
+    altered = plan.document.replace(b"sticky", b"stucky")
+    with psycopg.connect(store_url) as connection:
+        connection.execute("SET session_replication_role = replica")  # no triggers
+        connection.execute("ALTER TABLE fairlead_raw.plan DROP CONSTRAINT plan_sha256_check")
+        connection.execute("UPDATE fairlead_raw.plan SET document = %s", [altered])
+    (refused,) = run(store, topic)
+    assert (refused.waits, "hash" in refused.reason) == (True, True)
+    assert topic.read("orders") is None
+    assert store.get("orders", 1).state == "approved"
+
+
+def test_plan_that_leaves_a_partition_out_is_not_sent(
+    store: PlanStore, topic: PlanTopic, approve: Approve
+) -> None:
+    """Approved or not: a document that breaks an invariant of assignments is not published."""
+    approve(members={name: MemberShare(("t0",), {}) for name in ("orders-1", "orders-2")})
+    (refused,) = run(store, topic)
+    assert (refused.waits, "t0-0" in refused.reason) == (True, True)
+    assert topic.read("orders") is None
+
+
+@pytest.mark.parametrize("state", ["approved", "sending"])
+def test_plan_of_a_rebalancing_group_waits_and_says_so(
+    store: PlanStore, topic: PlanTopic, approve: Approve, state: str
+) -> None:
+    """The reason is stored with the plan until it is sent; it is tried again within a minute."""
+    approve()
+    if state == "sending":
+        announce(store, topic)
+    (result,) = run(store, topic, rebalancing)
+    assert (result.waits, result.passing) == (True, True)
+    (row,) = store.history("orders")
+    assert (row["state"], row["not_sent"]) == (state, result.reason)
+    assert "The group is rebalancing (PreparingRebalance)" in row["not_sent"]
+    assert row["sent_again_at"] - row["not_sent_at"] == SOON
+    assert due_groups(store, OPTIONS, row["not_sent_at"])[0] == []
+    assert due_groups(store, OPTIONS, row["sent_again_at"])[0] == ["orders"]
+    assert run(store, topic)[0].published
+    (row,) = store.history("orders")
+    assert (row["state"], row["not_sent"]) == ("published", None)
+
+
+def test_plan_that_is_frozen_waits_and_says_who_froze_it(
+    store: PlanStore, topic: PlanTopic, approve: Approve
+) -> None:
+    """Nobody describes the group for it, and it is not due; once released the plan goes out."""
+    approve()
+    put_on(store.engine, "orders", reason="incident 4711", actor="kim")
+
+    def ask(_: Iterable[str]) -> dict[str, LiveGroup | GroupError]:
+        raise AssertionError
+
+    groups, why = due_groups(store, OPTIONS, datetime.now(UTC))
+    assert (groups, "incident 4711" in why) == ([], True)
+    (result,) = run(store, topic, ask)
+    assert result.waits
+    assert "the brake of group orders holds: kim put it on at" in result.reason
+    assert store.last_attempts(["orders"])["orders"].reason == result.reason
+    release(store.engine, "orders", reason="it is over")
+    assert store.last_attempts(["orders"]) == {}
+    assert run(store, topic)[0].published
+
+
+def test_somebody_elses_transaction_is_named(
+    store: PlanStore, store_url: str, topic: PlanTopic, approve: Approve
+) -> None:
+    """The plan waits for the next pass; the other groups do not."""
+    approve()
+    approve(group="billing")
+    with psycopg.connect(store_url) as other:
+        other.execute("SELECT fairlead_raw.lock_group('orders')")
+        results = {result.group: result for result in run(store, topic)}
+    assert results["billing"].published
+    assert results["orders"].waits
+    assert "another operation on this plan is in progress" in results["orders"].reason
+
+
+def test_pass_that_fails_says_why_nothing_was_sent(
+    store: PlanStore, topic: PlanTopic, approve: Approve
+) -> None:
+    """The broker is away: the pass ends with the error, and it is stored with the plan."""
+    approve()
+
+    def away(groups: Iterable[str]) -> dict[str, LiveGroup | GroupError]:
+        raise KafkaUnavailableError(f"Kafka does not describe {list(groups)}")
+
+    with pytest.raises(KafkaUnavailableError), failures_recorded(store, ["orders"]):
+        run(store, topic, away)
+    attempt = store.last_attempts(["orders"])["orders"]
+    assert attempt.reason == "Kafka does not describe ['orders']"
+    assert attempt.again_at - attempt.at == SOON
+
+
+def test_lease_is_renewed_when_a_third_of_it_is_used_up(
+    store: PlanStore, topic: PlanTopic, approve: Approve, propose: Approve
+) -> None:
+    """Not before; while a better plan waits, too. No version, no event, so no cooldown."""
+    approve()
+    run(store, topic)
+    propose("s2")
+    first, before = newest(topic), (store.history("orders"), store.last_changes(["orders"]))
+    early = DUE - timedelta(seconds=1)
+    assert due_groups(store, OPTIONS, early)[0] == []
+    assert run(store, topic, now=early) == []
+    assert due_groups(store, OPTIONS, DUE)[0] == ["orders"]
+    (renewed,) = run(store, topic, rebalancing, now=DUE)
+    assert (renewed.action, renewed.published) == (Action.RENEW, False)
+    assert due_groups(store, OPTIONS, DUE)[0] == []
+    again = newest(topic)
+    assert (again.identity, again.lease_until) == (first.identity, DUE + OPTIONS.lease)
+    assert store.get("orders", 1).lease_until == DUE + OPTIONS.lease
+    after = store.history("orders"), store.last_changes(["orders"])
+    assert after == before
+
+
+def test_lease_of_a_group_that_does_not_exist_ends_and_its_plan_with_it(
+    store: PlanStore, topic: PlanTopic, approve: Approve
+) -> None:
+    """It is not renewed, for the group may come back; when it is over, the plan is withdrawn."""
+    approve()
+    run(store, topic)
+    until = store.get("orders", 1).lease_until
+    assert until is not None
+    (waiting,) = run(store, topic, absent, now=DUE)
+    assert waiting.waits
+    assert store.get("orders", 1).lease_until == until
+    attempt = store.last_attempts(["orders"])["orders"]
+    assert attempt.again_at - attempt.at == LATER
+    assert due_groups(store, OPTIONS, max(DUE, attempt.at))[0] == []
+    approve("s2")
+    assert due_groups(store, OPTIONS, max(DUE, attempt.at))[0] == ["orders"]
+    store.mark_stale(store.get("orders", 2), reason="enough")
+    (withdrawn,) = run(store, topic, absent, now=until)
+    assert withdrawn.withdrawn
+    assert store.get("orders", 1).state == "retired"
+
+
+def test_group_that_comes_back_keeps_its_plan(
+    store: PlanStore, topic: PlanTopic, approve: Approve
+) -> None:
+    """After its lease as well: the plan is sent again."""
+    approve()
+    run(store, topic)
+    now = SNAPSHOT_AT + 2 * OPTIONS.lease
+    (renewed,) = run(store, topic, now=now)
+    assert renewed.action is Action.RENEW
+    assert store.get("orders", 1).lease_until == now + OPTIONS.lease
+
+
+def test_withdrawal_sends_the_group_back_and_ends_what_waits(
+    store: PlanStore, topic: PlanTopic, publish: Approve, approve: Approve
+) -> None:
+    """The newest record withdraws the version; the history says why; nothing waits any more."""
+    publish("s1")
+    approve("s2")
+    done = withdraw(store, "orders", topic=topic, options=OPTIONS, reason="too few", actor="kim")
+    record = topic.read("orders")
+    assert record is not None
+    assert (record.value, record.position) == (retired_value("orders", 1), done.position)
+    assert [row["state"] for row in store.history("orders")] == ["retired", "stale"]
+    with pytest.raises(PlanStateError, match="group orders has no published plan to retire"):
+        withdraw(store, "orders", topic=topic, options=OPTIONS, reason="again")
+    assert run(store, topic, now=SNAPSHOT_AT + 2 * OPTIONS.lease) == []
+
+
+def test_plan_after_a_withdrawal_is_of_a_later_epoch(
+    store: PlanStore, topic: PlanTopic, approve: Approve
+) -> None:
+    """Followers that have read the withdrawal accept it."""
+    approve()
+    run(store, topic)
+    withdraw(store, "orders", topic=topic, options=OPTIONS, reason="enough")
+    withdrawn = newest(topic)
+    assert withdrawn.identity.rank[1:] == (1, True)
+    approve("s2")
+    run(store, topic)
+    assert newest(topic).identity.epoch > withdrawn.identity.epoch
+
+
+def test_withdrawal_whose_sender_died_is_finished_by_who_asks_again(
+    store: PlanStore, topic: PlanTopic, dying: PlanTopic, publish: Approve
+) -> None:
+    """Nothing is sent twice: the topic has it, and the database learns of it."""
+    publish()
+    with pytest.raises(KafkaUnavailableError):
+        withdraw(store, "orders", topic=dying, options=OPTIONS, reason="broken")
+    first = topic.read("orders")
+    assert first is not None
+    assert store.get("orders", 1).state == "published"
+    again = withdraw(store, "orders", topic=topic, options=OPTIONS, reason="broken")
+    assert again.position == first.position
+    assert store.get("orders", 1).state == "retired"
+    assert store.outbox().outstanding() == []
