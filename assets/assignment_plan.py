@@ -25,7 +25,7 @@ from fairlead.workflows.snapshot_decisions import decide_on
     group_name="decide",
     kinds={"postgres"},
     changed="plans",
-    description="Stores what the judgement came to: the next version of each group's plan or 'no "
+    description="Stores what the analysis came to: the next version of each group's plan or 'no "
     "change' with the reason, with diagnosis, speeds and balance history, in one transaction; "
     "approves what the policy allows.",
 )

@@ -22,7 +22,7 @@ from fairlead.domain.policy import policy_for
     group_name="decide",
     kinds={"spark", "parquet"},
     changed="nothing",
-    description="Judges each group by its looks, in Spark: what is the matter, how late it will "
+    description="Analyses each group by its looks, in Spark: what is the matter, how late it will "
     "be, and whether a plan is worth it; with what each assignor of the policy would do, verified, "
     "on the same forecast.",
 )
@@ -32,7 +32,7 @@ def candidate_plans(
     spark: SparkResource,
     store: StoreResource,
 ) -> dg.MaterializeResult[None]:
-    """Judge the groups of the newest snapshots of the run's cohorts."""
+    """Analyse the groups of the newest snapshots of the run's cohorts."""
     from fairlead.spark.candidates import write_candidates  # noqa: PLC0415 - Spark, for who needs it
 
     warehouse = spark.warehouse()
@@ -46,10 +46,10 @@ def candidate_plans(
         policy_of = {group: policy_for(group, current.policies) for group in groups}
         candidates_at_most = sum(len(policy.assignors) for policy in policy_of.values())
         doing = (
-            f"Judging {plural(len(groups), 'group')}, with up to "
+            f"Analysing {plural(len(groups), 'group')}, with up to "
             f"{plural(candidates_at_most, 'candidate')}"
         )
-        judge = partial(
+        analyse = partial(
             write_candidates,
             warehouse=warehouse,
             snapshot_id=recent.snapshot_id,
@@ -58,7 +58,7 @@ def candidate_plans(
             changes=changes,
             costs=costs,
         )
-        spark.compute(doing, context.log.info, judge)
+        spark.compute(doing, context.log.info, analyse)
         computed.append(warehouse.load("candidates", recent.snapshot_id, columns=COLUMNS))
     candidates = pa.concat_tables(computed)
     failed = candidates.filter(pc.is_valid(candidates["error"]))

@@ -1,6 +1,6 @@
 """Assignments: which member reads each partition, and what the assignor has to say of it.
 
-Belongs here: the result every assignor returns. Does not: judging it, also by what was before
+Belongs here: the result every assignor returns. Does not: analysing it, also by what was before
 (`metrics`, `verifier`).
 """
 

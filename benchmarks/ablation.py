@@ -35,7 +35,7 @@ from benchmarks.simulation.world import ScenarioWorld
 from benchmarks.stories.__main__ import mark as mark_story
 from benchmarks.stories.reported import REPORTED
 from benchmarks.stories.retold import RETOLD
-from fairlead.domain import judgement
+from fairlead.domain import analysis
 
 RESULTS: Final = Path(__file__).with_name("ablation.json")
 #: Random groups of each kind; scenarios that take longest are left out.
@@ -100,10 +100,10 @@ class Variant:
         """Change this process."""
         if self.rule:
             module, function, instead = RULES[self.rule]
-            setattr(importlib.import_module(f"{judgement.__name__}.{module}"), function, instead)
+            setattr(importlib.import_module(f"{analysis.__name__}.{module}"), function, instead)
         elif self.module:
             constant = self.name.split()[0]
-            of = importlib.import_module(f"{judgement.__name__}.{self.module}")
+            of = importlib.import_module(f"{analysis.__name__}.{self.module}")
             value = getattr(of, constant)
             for other in [of, *sys.modules.values()]:
                 if getattr(other, constant, None) is value:
@@ -112,8 +112,8 @@ class Variant:
 
 def constants() -> Iterator[tuple[str, str, Any]]:
     """Yield module, name and value of each number at module level in the analysis."""
-    for found in pkgutil.iter_modules(judgement.__path__):
-        module = importlib.import_module(f"{judgement.__name__}.{found.name}")
+    for found in pkgutil.iter_modules(analysis.__path__):
+        module = importlib.import_module(f"{analysis.__name__}.{found.name}")
         for line in ast.parse(Path(str(module.__file__)).read_text()).body:
             if isinstance(line, ast.AnnAssign) and isinstance(line.target, ast.Name):
                 value = getattr(module, line.target.id, None)

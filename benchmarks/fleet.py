@@ -29,7 +29,7 @@ from benchmarks.recorded import COHORT, Size
 from benchmarks.services import folder, postgres
 from benchmarks.store import copying
 from fairlead.archive import LookArchive
-from fairlead.domain.judgement.capacities import Capacity
+from fairlead.domain.analysis.capacities import Capacity
 from fairlead.domain.records import Findings
 from fairlead.domain.samples import GroupSnapshot
 from fairlead.settings import load_settings
@@ -37,8 +37,8 @@ from fairlead.spark.candidates import write_candidates
 from fairlead.spark.lag import write_lag
 from fairlead.spark.session import build_session
 from fairlead.spark.warehouse import Warehouse
+from fairlead.store.analysis_memory import record_findings
 from fairlead.store.engine import create_store_engine, transaction
-from fairlead.store.judgement_memory import record_findings
 from fairlead.store.shared_statements import register_groups
 from orchestration.definitions import build_defs
 

@@ -32,8 +32,8 @@ from fairlead.workflows.looking import take
 RESULTS: Final = Path(__file__).with_name("fleet_looks.json")
 HOW: Final = (
     "python -m benchmarks.fleet_looks; brokers' answers are recorded, so fetching is left out: "
-    "fleet_fetch.json has it. From 1,000 groups on as many processes judge as there are cores, and "
-    "their start is within."
+    "fleet_fetch.json has it. From 1,000 groups on as many processes analyse as there are cores, "
+    "and their start is within."
 )
 IN_TROUBLE: Final = 100  # one group in so many
 

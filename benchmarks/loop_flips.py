@@ -13,7 +13,7 @@ from benchmarks.simulation.loop import run
 from benchmarks.simulation.planner import Planner
 from benchmarks.simulation.traffic import HOUR_S
 from benchmarks.simulation.world import ScenarioWorld
-from fairlead.domain.judgement.rules import Rules
+from fairlead.domain.analysis.rules import Rules
 from fairlead.simulation.controllers import START
 from fairlead.simulation.loop import Cadence
 
@@ -51,7 +51,7 @@ def _flips(number: int, client: str, seed: int, *, reports: bool) -> bool:
     planner = Planner(Rules(), plans=False, reports=reports)
     run(ScenarioWorld.of(scenario, seed=seed, hours=_HOURS), planner, _CADENCE)
     since = START.timestamp() + (_HOURS - 1) * HOUR_S
-    said = {judgement.diagnosis.name for at, judgement in planner.judgements if at >= since}
+    said = {decision.diagnosis.name for at, decision in planner.decisions if at >= since}
     return len(said) > 1
 
 

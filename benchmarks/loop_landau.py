@@ -29,7 +29,7 @@ from benchmarks.simulation.loop import run
 from benchmarks.simulation.oracle import Lagging
 from benchmarks.simulation.planner import Planner
 from benchmarks.simulation.world import ScenarioWorld
-from fairlead.domain.judgement.rules import Rules
+from fairlead.domain.analysis.rules import Rules
 from fairlead.simulation.controllers import Controller
 
 DELTAS: Final = (5.0, 15.0, 25.0)

@@ -1,7 +1,7 @@
 """Whether what is told comes true: when a group will have caught up, and what records take.
 
 Belongs here: what then happens, and what records truly take, held against what is told. Does not:
-telling it (`fairlead.domain.judgement`), nor diagnoses (`loop_diagnosis`).
+telling it (`fairlead.domain.analysis`), nor diagnoses (`loop_diagnosis`).
 
 When all will be in time is held against what happens where nothing changes until then: no plan,
 nobody who comes or goes, and what arrives at the late members' partitions, over what they can do,
@@ -25,9 +25,9 @@ from benchmarks.simulation.loop import ScenarioRun, run
 from benchmarks.simulation.planner import Planner
 from benchmarks.simulation.run_figures import LATE_S
 from benchmarks.simulation.world import ScenarioWorld
-from fairlead.domain.judgement.forecast import STAYS_S, Forecast
-from fairlead.domain.judgement.peers import linked
-from fairlead.domain.judgement.rules import Rules
+from fairlead.domain.analysis.forecast import STAYS_S, Forecast
+from fairlead.domain.analysis.peers import linked
+from fairlead.domain.analysis.rules import Rules
 from fairlead.simulation.controllers import START
 from fairlead.simulation.loop import Cadence
 from fairlead.simulation.world import Float64, Int32
@@ -174,12 +174,12 @@ def _caught_up(ran: ScenarioRun, planner: Planner) -> Iterator[dict[str, Any]]:
     """Count how often it was told right when a late group would be in time."""
     world, future = ran.world, _Future.of(ran)
     planned_at = {round(item.at_s / world.step_s) for item in ran.handovers if item.planned}
-    for at, judgement in planner.judgements:
+    for at, decision in planner.decisions:
         step = round((at - START.timestamp()) / world.step_s)
-        forecast = judgement.kept
-        if step in planned_at and judgement.planned is not None:
-            forecast = judgement.planned
-        if not future.late[step] or judgement.diagnosis.name == "unknown":
+        forecast = decision.kept
+        if step in planned_at and decision.planned is not None:
+            forecast = decision.planned
+        if not future.late[step] or decision.diagnosis.name == "unknown":
             continue
         seconds, until = future.happens_s(step)
         told = np.inf if forecast.caught_up_s is None else forecast.caught_up_s
@@ -209,9 +209,9 @@ def _between(forecast: Forecast, seconds: float) -> bool:
 def _costs(ran: ScenarioRun, planner: Planner, client: str) -> Iterator[dict[str, Any]]:
     """Count how many costs are known that must be, and how many intervals hold the truth."""
     world, stretches = ran.world, _stretches(ran)
-    for at, judgement in planner.judgements:
+    for at, decision in planner.decisions:
         step = round((at - START.timestamp()) / world.step_s)
-        rows, truth = judgement.costs.known(), _truth(ran, step)
+        rows, truth = decision.costs.known(), _truth(ran, step)
         known = ~np.isnan(rows[:, 0])
         must, since = np.zeros(known.size, dtype=bool), step - _SEEN_S / world.step_s
         for owned, by_end in stretches:

@@ -1,6 +1,6 @@
 """Random groups of which it is known what is the matter, and from when on.
 
-Belongs here: drawing them so that their cause cannot be disputed. Does not: judging the answers
+Belongs here: drawing them so that their cause cannot be disputed. Does not: analysing the answers
 (`scoring`).
 
 Every group begins healthy: under `range` nobody is used above `_CALM`. At a moment something
@@ -59,7 +59,7 @@ FLAWS: Final[tuple[Mapping[str, Any], ...]] = (
 #: Chance of a second flaw.
 _ANOTHER: Final = 0.3
 HOURS: Final = 6.0
-#: Partitions of a group at most, so that a group is judged in seconds.
+#: Partitions of a group at most, so that a group is analysed in seconds.
 _PARTITIONS: Final = 1200
 #: Causes of which no member is one.
 _WHOEVER_READS: Final = frozenset(

@@ -25,10 +25,10 @@ from benchmarks import harness
 from benchmarks.plans import document, publish
 from benchmarks.services import arrivals, create_topics, folder, kafka, wait_until
 from benchmarks.working import APPLICATIONS, COMMIT_MS, JAVA, LOOPS, Work, read_log, start
+from fairlead.domain.analysis.capacities import Capacity
+from fairlead.domain.analysis.decide import PlanDecision
+from fairlead.domain.analysis.question import Question
 from fairlead.domain.candidate_rows import ask
-from fairlead.domain.judgement.capacities import Capacity
-from fairlead.domain.judgement.decide import Judgement
-from fairlead.domain.judgement.question import Question
 from fairlead.domain.looks.questions import Group, PlanningOptions, question_about
 from fairlead.domain.policy import Policy
 from fairlead.kafka.gateway import KafkaGateway
@@ -221,7 +221,7 @@ def analysed(
     samples: Sequence[Taken],
     capacities: Mapping[str, Capacity] | None = None,
     changes: Sequence[float] = (),
-) -> tuple[Question, Judgement]:
+) -> tuple[Question, PlanDecision]:
     """Analyse samples as the planner does, by the default policy."""
     rows = pa.concat_tables([its.rows for its in samples])
     question = question_about(Group(rows, capacities or {}, changes), OPTIONS)
@@ -257,8 +257,8 @@ def intervals(trial: Trial, samples: Sequence[Taken]) -> dict[str, int]:
     Numbers of intervals: of partitions with enough records, of these `shown`, and of these true;
     `wrong`: known, and `FAR` away from the truth.
     """
-    question, judgement = analysed(samples)
-    work, logs = judgement.work, trial.logs
+    question, decision = analysed(samples)
+    work, logs = decision.work, trial.logs
     found = dict.fromkeys(("enough", "shown", "true", "wrong"), 0)
     if work is None:
         return found
@@ -276,13 +276,13 @@ def intervals(trial: Trial, samples: Sequence[Taken]) -> dict[str, int]:
     return found
 
 
-def named(trial: Trial, question: Question, judgement: Judgement) -> bool:
+def named(trial: Trial, question: Question, decision: PlanDecision) -> bool:
     """Whether the evidence names both expensive partitions and the slow consumer.
 
     Without enough usual partitions, the consumer cannot be told from its partitions: then both
     explanations have to be there.
     """
-    said, owner = judgement.diagnosis.evidence, question.problem.owner
+    said, owner = decision.diagnosis.evidence, question.problem.owner
     if trial.slow not in question.problem.members:
         return False
     mine = np.flatnonzero(owner == question.problem.members.index(trial.slow))
@@ -298,21 +298,21 @@ def evaluated(trial: Trial) -> dict[str, Any]:
     samples = trial.samples
     chosen = samples if trial.load.cv < 1 else [samples[0], samples[-1]]
     pairs = [intervals(trial, chosen[place : place + 2]) for place in range(len(chosen) - 1)]
-    (question, judgement), (_, whole) = analysed([samples[0], samples[-1]]), analysed(samples)
+    (question, decision), (_, whole) = analysed([samples[0], samples[-1]]), analysed(samples)
     first, last = samples[0].at, samples[-1].at
     busy = {name: busy_share(log, first, last) for name, log in trial.logs.items()}
-    shares = {} if judgement.work is None else judgement.work.row(question.problem)["consumers"]
+    shares = {} if decision.work is None else decision.work.row(question.problem)["consumers"]
     known = {name: its for name, its in shares.items() if its is not None}
-    judgements = [judgement, whole]
+    decisions = [decision, whole]
     return {
         **asdict(trial.load),
         **{key: sum(pair[key] for pair in pairs) for key in pairs[0]},
-        "named": named(trial, question, judgement),
+        "named": named(trial, question, decision),
         "busy": {name[-1]: [busy[name], shares.get(name)] for name in sorted(busy)},
         "busy_off": max((abs(its - busy[name]) for name, its in known.items()), default=None),
-        "plan": any(its.outcome == "plan" for its in judgements),
-        "ignored": sum(its.work.ignored for its in judgements if its.work is not None),
-        "evidence": judgement.diagnosis.evidence.replace(f"{trial.group}-", ""),
+        "plan": any(its.outcome == "plan" for its in decisions),
+        "ignored": sum(its.work.ignored for its in decisions if its.work is not None),
+        "evidence": decision.diagnosis.evidence.replace(f"{trial.group}-", ""),
     }
 
 
@@ -356,21 +356,21 @@ class Controlled:
         if trial.samples[-1].rows["error"][0].is_valid:  # in a rebalance
             self.late_s += self.late_s[-1:]
             return
-        question, judgement = analysed(trial.samples, self.capacities, self.changes)
-        self.capacities = judgement.capacities
+        question, decision = analysed(trial.samples, self.capacities, self.changes)
+        self.capacities = decision.capacities
         looks = question.looks
         self.late_s.append(looks.time_lag(looks.lag[-1].astype(np.float64), trial.rates))
-        if judgement.chosen is None or judgement.chosen.assignment is None:
+        if decision.chosen is None or decision.chosen.assignment is None:
             return
         plan = document(
             trial.group,
             {trial.group: PARTITIONS},
-            judgement.chosen.assignment.by_member(),
+            decision.chosen.assignment.by_member(),
             version=len(self.changes) + 1,
         )
         publish(servers, KafkaSettings().plan_topic, plan)
         self.changes.append(time.time())
-        self.said.append(judgement.reason)
+        self.said.append(decision.reason)
 
     def result(self) -> dict[str, Any]:
         """Return a row."""

@@ -27,7 +27,7 @@ from benchmarks.harness import DOCS, Bench, in_turns, median, seconds
 from benchmarks.plans import METRICS, draft, moves
 from benchmarks.retention_fill import FIRST_DAY, LAST, RETAINED, Size, fill
 from benchmarks.services import postgres
-from fairlead.domain.judgement.capacities import Capacity
+from fairlead.domain.analysis.capacities import Capacity
 from fairlead.domain.records import Findings, SeenAdoption
 from fairlead.sandbox.postgres import Postgres
 from fairlead.store import NoPlan, PlanDraft, PlanStore, create_store_engine

@@ -1,7 +1,7 @@
 """How often a diagnosis is right, over groups of which the truth is known.
 
 Belongs here: what would have been right at each look, and counting. Does not: drawing groups
-(`random_scenarios`), diagnosing (`fairlead.domain.judgement`).
+(`random_scenarios`), diagnosing (`fairlead.domain.analysis`).
 """
 
 from collections import Counter
@@ -17,7 +17,7 @@ from benchmarks.simulation.planner import Planner
 from benchmarks.simulation.run_figures import LATE_S
 from benchmarks.simulation.traffic import HOUR_S
 from benchmarks.simulation.world import ScenarioWorld
-from fairlead.domain.judgement.rules import Rules
+from fairlead.domain.analysis.rules import Rules
 from fairlead.simulation.controllers import START
 from fairlead.simulation.loop import Cadence
 from fairlead.simulation.world import Int32
@@ -60,14 +60,14 @@ def mark(labelled: Labelled, *, plans: bool, seed: int = 0, reports: bool = Fals
     truth = _Truth(labelled, ran)
     planned_at = {handover.at_s for handover in ran.handovers if handover.planned}
     marks = []
-    for at, judgement in planner.judgements:
+    for at, decision in planner.decisions:
         at_s = at - START.timestamp()
         step = round(at_s / world.step_s)
         if world.ownerless[step] or world.unseen[step].any():
             continue
         if at_s < labelled.since_s + _SEEN_S and at_s not in planned_at:
             continue
-        said = judgement.diagnosis
+        said = decision.diagnosis
         right = truth.allows(at_s, (said.name, frozenset(said.names)))
         words = f"{said.name} {', '.join(said.names)}".strip()
         marks.append(Marked(labelled.scenario.name, labelled.cause, at_s, right, words))

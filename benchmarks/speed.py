@@ -1,8 +1,8 @@
 """How long assignors take, beside Kafka's own in the same run.
 
 Belongs here: what is compared with what, and timing both sides: warmed, medians. Ours includes
-everything from arrays to arrays; building the peer's input is not timed. Does not: judging results
-(`quality`).
+everything from arrays to arrays; building the peer's input is not timed. Does not: comparing
+results (`quality`).
 """
 
 import json

@@ -32,7 +32,7 @@ from benchmarks.simulation.planner import Planner
 from benchmarks.simulation.registry import NEVER_PLANNED, PLANNER, simulate
 from benchmarks.simulation.run_figures import LATE_S, RunFigures
 from benchmarks.simulation.world import ScenarioWorld
-from fairlead.domain.judgement.rules import Rules
+from fairlead.domain.analysis.rules import Rules
 from fairlead.simulation.controllers import START, Moment
 from fairlead.simulation.world import Int32
 
@@ -105,16 +105,16 @@ def measure(name: str, hours: float, seed: int) -> dict[str, Any]:
     if misled:
         never = RunFigures.of(simulate(world, NEVER_PLANNED, CADENCE), warm_up_s=0.0)
         return {**row, "never_planned_late": never.late}
-    judged = [
-        judge(done, place)
+    analysed = [
+        analyse(done, place)
         for place, step in enumerate(done.handovers)
         if isinstance(step, TakenBack)
     ]
-    wrongly = sum(with_it <= without for _, with_it, without in judged)
-    return {**row, "wrongly": wrongly, "at_s_late_with_and_without": judged}
+    wrongly = sum(with_it <= without for _, with_it, without in analysed)
+    return {**row, "wrongly": wrongly, "at_s_late_with_and_without": analysed}
 
 
-def judge(done: ScenarioRun, place: int) -> tuple[float, float, float]:
+def analyse(done: ScenarioRun, place: int) -> tuple[float, float, float]:
     """Say when a plan was taken back, and how late partitions are with it and without it.
 
     Late is in partition-minutes.

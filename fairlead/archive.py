@@ -77,15 +77,15 @@ class Taken:
         Seconds for taking and writing the sample.
     groups, partitions
         How many were sampled.
-    judged_s
-        Additional seconds for judging the groups.
+    analysed_s
+        Additional seconds for analysing the groups.
     """
 
     began: datetime
     took_s: float
     groups: int
     partitions: int
-    judged_s: float = 0.0
+    analysed_s: float = 0.0
 
 
 @dataclass(frozen=True, order=True)

@@ -21,7 +21,7 @@ _ONE_PROCESS: Final = dg.in_process_executor
 planning = dg.define_asset_job(
     "planning",
     selection=dg.AssetSelection.assets(*STEPS),
-    description="Judge groups, measure lag, store a plan or 'no change', publish what "
+    description="Analyse groups, measure lag, store a plan or 'no change', publish what "
     "the policy approves, and record how the group adopted it.",
     **about("consumers"),
     executor_def=_ONE_PROCESS,

@@ -43,7 +43,7 @@ def look_at_groups(
     taken = looked.taken
     context.log.info("%s%s", told(taken, current.looks), _need_plans(looked.requests))
     if looked.unkept:
-        context.log.warning("The look is judged, but not kept: %s", looked.unkept)
+        context.log.warning("The look is analysed, but not kept: %s", looked.unkept)
     context.add_output_metadata(
         {"groups": taken.groups, "partitions": taken.partitions, "took_s": taken.took_s}
     )
@@ -86,14 +86,14 @@ def group_looks(
         dead_after = min(dead_after, INTERVALS * interval(last, current.looks))
     if under_way(context.instance, look.name, dead_after):
         return dg.SkipReason("The look before is still under way.")
-    if last is not None and last.took_s + last.judged_s > IN_A_TICK_S:
+    if last is not None and last.took_s + last.analysed_s > IN_A_TICK_S:
         return dg.RunRequest()
     with kafka.gateway(at_most_s=PATIENCE_S) as gateway, store.open() as plans:
         groups = covered_groups(gateway, current)
         if last is None and len(groups) > GROUPS_IN_A_TICK:
             return dg.RunRequest()
         looked = take(gateway, archive, current, groups, plans)
-    unkept = f". It is judged, but not kept: {looked.unkept}" if looked.unkept else ""
+    unkept = f". It is analysed, but not kept: {looked.unkept}" if looked.unkept else ""
     what = f"{told(looked.taken, current.looks)}{_need_plans(looked.requests)}"
     return dg.SkipReason(f"{what}{unkept}.")
 

@@ -31,7 +31,7 @@ CAPABILITIES: Final = {
     "|surfaces/pipeline|switches",
     "pages, and acting on them": "surfaces/(web|plots|review|offers|links|next_step)|acts"
     "|kept_looks|group_history|domain/identity|sql/web|worst_first",
-    "judgement": "domain/|diagnosing|fairlead/spark|looking|judgement|proposal",
+    "analysis": "domain/|diagnosing|fairlead/spark|looking|analysis|proposal",
     "followers and brokers": "followers|jvm/|fairlead/wire|nudg|following|fairlead/kafka|testing",
     "the life of a plan": "workflows|store/|sql/",
     "the command line": "surfaces/cli",
@@ -111,7 +111,7 @@ def by_capability(lines: Counter[str]) -> dict[str, int]:
     """Add up the lines of files by what they are for.
 
     >>> by_capability(Counter({"fairlead/spark/lag.py": 2, "fairlead/domain/basis.py": 3}))
-    {'judgement': 5}
+    {'analysis': 5}
     """
     found: Counter[str] = Counter()
     for file, count in lines.items():

@@ -31,7 +31,7 @@ def worst_first(candidates: pa.Table) -> list[str]:
 
 
 def describe(candidates: pa.Table, groups: Sequence[str]) -> dict[str, Any]:
-    """Show the judgement of some groups.
+    """Show the analysis of some groups.
 
     Parameters
     ----------

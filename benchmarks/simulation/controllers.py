@@ -11,8 +11,8 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from assignors.registry import assign
-from fairlead.domain.judgement.looks import Looks
-from fairlead.domain.judgement.reported_work import ReportSeries
+from fairlead.domain.analysis.looks import Looks
+from fairlead.domain.analysis.reported_work import ReportSeries
 from fairlead.simulation.controllers import Moment
 from fairlead.simulation.world import Float64, Int32
 

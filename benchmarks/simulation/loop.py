@@ -15,8 +15,8 @@ from benchmarks.simulation.reading import ScenarioReading
 from benchmarks.simulation.reports import SimulatedReports
 from benchmarks.simulation.traffic import DAY_S
 from benchmarks.simulation.world import ScenarioWorld
-from fairlead.domain.judgement.looks import NONE, Looks
-from fairlead.domain.judgement.reported_work import ReportSeries
+from fairlead.domain.analysis.looks import NONE, Looks
+from fairlead.domain.analysis.reported_work import ReportSeries
 from fairlead.simulation.controllers import Controller
 from fairlead.simulation.loop import Cadence, Handover, Loop, Run
 from fairlead.simulation.seen import OLDEST_S

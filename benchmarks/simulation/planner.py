@@ -1,7 +1,7 @@
-"""The planner in a closed loop: today's judgement, with what it remembers between decisions.
+"""The planner in a closed loop: today's analysis, with what it remembers between decisions.
 
-Belongs here: turning a moment into a question, and keeping the answer's memory. Does not: judging
-(`fairlead.domain.judgement`).
+Belongs here: turning a moment into a question, and keeping the answer's memory. Does not: analysing
+(`fairlead.domain.analysis`).
 """
 
 from collections.abc import Mapping
@@ -11,12 +11,12 @@ import numpy as np
 
 from assignors.registry import assign
 from benchmarks.simulation.controllers import ScenarioMoment
+from fairlead.domain.analysis.capacities import Capacity
+from fairlead.domain.analysis.costs import CostRows
+from fairlead.domain.analysis.decide import PlanDecision, decide, doubled_s
+from fairlead.domain.analysis.question import Question
+from fairlead.domain.analysis.rules import Rules
 from fairlead.domain.hindsight import made_worse
-from fairlead.domain.judgement.capacities import Capacity
-from fairlead.domain.judgement.costs import CostRows
-from fairlead.domain.judgement.decide import Judgement, doubled_s, judge
-from fairlead.domain.judgement.question import Question
-from fairlead.domain.judgement.rules import Rules
 from fairlead.simulation.controllers import ByPlans, Moment
 from fairlead.simulation.world import Int32
 from fairlead.wire.document import PlanDocument
@@ -39,7 +39,7 @@ def rest_s(times: int) -> float:
 
 
 class Planner(ByPlans):
-    """Judges at each decision; its plans are published at once.
+    """Analyses at each decision; its plans are published at once.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class Planner(ByPlans):
         super().__init__()
         self.reports = reports
         #: What was said at each decision, with when.
-        self.judgements: list[tuple[float, Judgement]] = []
+        self.decisions: list[tuple[float, PlanDecision]] = []
         self._rules, self._eager, self._plans = rules, eager, plans
         self._capacities: Mapping[str, Capacity] = {}
         self._costs: CostRows = {}
@@ -71,11 +71,11 @@ class Planner(ByPlans):
 
     def plan(self, moment: Moment) -> Int32 | None:
         """Ask what is the matter, and whether a plan would help."""
-        judgement = judge(self._question(moment))
-        self._capacities, self._costs = judgement.capacities, judgement.costs.rows(moment.problem)
-        self.judgements.append((moment.at, judgement))
-        rests = moment.at < max(self._rests_until, self._doubts_until) and judgement.moved > 0
-        return judgement.owner if self._plans and not rests else None
+        decision = decide(self._question(moment))
+        self._capacities, self._costs = decision.capacities, decision.costs.rows(moment.problem)
+        self.decisions.append((moment.at, decision))
+        rests = moment.at < max(self._rests_until, self._doubts_until) and decision.moved > 0
+        return decision.owner if self._plans and not rests else None
 
     def take_over(self, moment: Moment, owner: Int32) -> None:
         """Remember what was followed before, too."""

@@ -15,7 +15,7 @@ from benchmarks.simulation.oracle import Lagging, Minimal
 from benchmarks.simulation.planner import Planner
 from benchmarks.simulation.scenario import Scenario
 from benchmarks.simulation.world import ScenarioWorld
-from fairlead.domain.judgement.rules import Rules
+from fairlead.domain.analysis.rules import Rules
 from fairlead.simulation.controllers import Controller
 from fairlead.simulation.loop import Cadence
 

@@ -62,7 +62,7 @@ def spark_works(
     session
         A classic one is asked; of a Spark Connect server's, the answers bring it along.
     what
-        What begins, such as "Judging 3 groups".
+        What begins, such as "Analysing 3 groups".
     tell
         Takes a line for the log; called from another thread while Spark works.
     every_s

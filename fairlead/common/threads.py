@@ -9,7 +9,7 @@ import os
 def one_thread() -> None:
     """Let numpy's linear algebra take one thread, unless the environment says how many.
 
-    Judgements solve small systems by the hundred: on a busy machine its threads wait for each other
+    Analyses solve small systems by the hundred: on a busy machine its threads wait for each other
     for longer than they work. It counts in this process if numpy has not been imported, and in
     those that it starts.
     """

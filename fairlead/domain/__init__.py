@@ -2,7 +2,7 @@
 
 - `groups` is Kafka's answer about a group; `samples` the table of such answers; `looks` the same as
   arrays over time.
-- `judgement` diagnoses a group and decides what helps; `policy` and `cohorts` are what people want.
+- `analysis` diagnoses a group and decides what helps; `policy` and `cohorts` are what people want.
 - `drafting`, `candidate_figures`, `approval`, `basis`, `prospect`, `consumers` and `explanation`
   are the steps of a plan; `records` is what Postgres stores about it.
 - `figures` has the name, unit and meaning of every figure that is shown.

@@ -42,7 +42,7 @@ class ApprovalDecision:
     reason: str
 
 
-def decide(policy: Policy, facts: PlanFacts, now: datetime) -> ApprovalDecision:
+def decide_approval(policy: Policy, facts: PlanFacts, now: datetime) -> ApprovalDecision:
     """Weigh a plan against a policy's approval rules.
 
     The improvement asked for does not bind a plan that places partitions without an owner: their
@@ -63,10 +63,9 @@ def decide(policy: Policy, facts: PlanFacts, now: datetime) -> ApprovalDecision:
     >>> from datetime import UTC
     >>> noon = datetime(2026, 1, 1, 12, tzinfo=UTC)
     >>> facts = PlanFacts(moved=12, placed=0, improvement=0.4, statuses={"OK"})
-    >>> decide(Policy(approval=Approval(automatic=True, max_moves=10)), facts, noon).reason
+    >>> policy = Policy(approval=Approval(automatic=True, max_moves=10))
+    >>> decide_approval(policy, facts, noon).reason
     'waits for a person: 12 partitions move, the policy allows 10'
-    >>> decide(Policy(approval=Approval(automatic=True, max_moves=20)), facts, noon).approved
-    True
     """
     if policy.observe:
         reason = "is observed: the policy publishes nothing, and nobody can approve it"

@@ -1,6 +1,6 @@
-"""Plans as assignment problems, so that the assignors' metrics and verifier judge them too.
+"""Plans as assignment problems, so that the assignors' metrics and verifier analyse them too.
 
-Belongs here: documents to arrays. Does not: the judgement (`assignors`).
+Belongs here: documents to arrays. Does not: the analysis (`assignors`).
 """
 
 from collections.abc import Collection, Mapping

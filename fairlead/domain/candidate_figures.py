@@ -1,7 +1,7 @@
 """Candidates for a plan, and what of them counts: how late a group will be.
 
-Belongs here: the figures of candidates that the judgement has compared, and what they come to. Does
-not: comparing them (`fairlead.domain.judgement`), storing the decision (`fairlead.store`), nor
+Belongs here: the figures of candidates that the analysis has compared, and what they come to. Does
+not: comparing them (`fairlead.domain.analysis`), storing the decision (`fairlead.store`), nor
 whether the plan may be published unasked (`approval`). Pure.
 """
 
@@ -19,7 +19,7 @@ METRICS: Final = (
 )
 """The fields of `assignors.metrics.Metrics`, without the import of numpy, which commands avoid."""
 FORECAST: Final = ("late_s", "utilisation", "caught_up_s")
-"""Forecast figures; None for assignments that were not judged."""
+"""Forecast figures; None for assignments that were not analysed."""
 RACKS: Final = ("rack_gb_per_day", "rack_cost_per_day")
 """Rack traffic; None for groups without racks."""
 _FIGURES: Final = (*METRICS, *FORECAST, *RACKS)
@@ -68,7 +68,7 @@ def improvement(observed: Mapping[str, Any], predicted: Mapping[str, Any]) -> fl
 
     Returns
     -------
-    None: one of the forecasts is not known, as of plans that no judgement made.
+    None: one of the forecasts is not known, as of plans that no analysis made.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Judging groups: samples and stored speeds in, rows of candidates out.
+"""Analysing groups: samples and stored speeds in, rows of candidates out.
 
 Belongs here: asking the questions about groups, and laying the answer out. Does not: the question
 (`fairlead.domain.looks.questions`), where the tables come from (`fairlead.spark`).
@@ -14,13 +14,13 @@ from typing import Any, Final
 from assignors.assignment import Assignment
 from assignors.metrics import measure
 from assignors.problem import Problem
+from fairlead.domain.analysis.candidates import Candidate
+from fairlead.domain.analysis.decide import PlanDecision, decide
+from fairlead.domain.analysis.looks import Looks
+from fairlead.domain.analysis.question import Question
+from fairlead.domain.analysis.racks import cost_per_day
+from fairlead.domain.analysis.read import Observations, read_together
 from fairlead.domain.candidate_figures import OBSERVED
-from fairlead.domain.judgement.candidates import Candidate
-from fairlead.domain.judgement.decide import Judgement, judge
-from fairlead.domain.judgement.looks import Looks
-from fairlead.domain.judgement.question import Question
-from fairlead.domain.judgement.racks import cost_per_day
-from fairlead.domain.judgement.read import Observations, read_together
 from fairlead.domain.looks.lag import LEAST, LOOKED_BACK, partition_statuses
 from fairlead.domain.looks.questions import (
     Group,
@@ -37,19 +37,19 @@ Row = dict[str, Any]
 _CELLS: Final = 1_000_000
 
 
-def judge_group(group: Group, planning: PlanningOptions) -> list[Row]:
-    """Judge a group.
+def analyse_group(group: Group, planning: PlanningOptions) -> list[Row]:
+    """Analyse a group.
 
     Returns
     -------
     Rows of the schema `fairlead.spark.planning.CANDIDATES`, values by column; what is missing is
     null. What is wrong with the group is the error of its only row, `observed`.
     """
-    return next(judge_groups([(group, planning)]))
+    return next(analyse_groups([(group, planning)]))
 
 
-def judge_groups(groups: Iterable[tuple[Group, PlanningOptions]]) -> Iterator[list[Row]]:
-    """Judge groups, as `judge_group` does each of them."""
+def analyse_groups(groups: Iterable[tuple[Group, PlanningOptions]]) -> Iterator[list[Row]]:
+    """Analyse groups, as `analyse_group` does each of them."""
     for group, planning, question in questions_about(groups):
         try:
             rows = _rows(group, planning, question)
@@ -119,9 +119,9 @@ def _rows(group: Group, planning: PlanningOptions, question: Question | Exceptio
     return [observed | {"outcome": "No member reads a topic that has partitions"}]
 
 
-def ask(question: Question, planning: PlanningOptions) -> Judgement:
-    """Return the judgement of a question, under planning options."""
-    return judge(
+def ask(question: Question, planning: PlanningOptions) -> PlanDecision:
+    """Return the analysis of a question, under planning options."""
+    return decide(
         question,
         assignors=planning.assignors,
         options=planning.options,
@@ -130,21 +130,21 @@ def ask(question: Question, planning: PlanningOptions) -> Judgement:
     )
 
 
-def rows_of(question: Question, judgement: Judgement, planning: PlanningOptions) -> list[Row]:
-    """Lay a judgement out in rows, as `judge_group` does, without the columns of its key."""
+def rows_of(question: Question, decision: PlanDecision, planning: PlanningOptions) -> list[Row]:
+    """Lay an analysis out in rows, as `analyse_group` does, without the columns of its key."""
     problem, price = question.problem, planning.rules.price_per_gb
-    far = None if judgement.traffic is None else judgement.traffic.gb_per_day(problem.owner)
+    far = None if decision.traffic is None else decision.traffic.gb_per_day(problem.owner)
     observed = {
         "assignor": OBSERVED,
-        "statuses": _statuses(question.looks) if judgement.outcome == "plan" else [],
+        "statuses": _statuses(question.looks) if decision.outcome == "plan" else [],
         **_figures(Assignment(problem, problem.owner)),
         **_laid_out(problem),
-        **_judged(judgement, problem),
+        **_analysed(decision, problem),
         **_far(far, price),
     }
     others = (
         _candidate(candidate) | _far(candidate.rack_gb_per_day, price)
-        for candidate in judgement.candidates
+        for candidate in decision.candidates
     )
     return [observed, *others]
 
@@ -173,30 +173,30 @@ def _candidate(candidate: Candidate) -> Row:
     }
 
 
-def _judged(judgement: Judgement, problem: Problem) -> Row:
-    """Return what the judgement says of the group as it is."""
-    diagnosis, chosen = judgement.diagnosis, judgement.chosen
+def _analysed(decision: PlanDecision, problem: Problem) -> Row:
+    """Return what the analysis says of the group as it is."""
+    diagnosis, chosen = decision.diagnosis, decision.chosen
     return {
-        "late_s": judgement.kept.late_s,
-        "utilisation": judgement.kept.utilisation,
-        "loss_s": judgement.kept.loss_s,
-        "caught_up_s": judgement.kept.caught_up_s,
-        "consumers_wanted": judgement.size.wanted,
-        "consumers_why": judgement.size.why,
-        "costs": json.dumps(judgement.costs.told(problem)),
-        "remembered_costs": json.dumps(judgement.costs.rows(problem)),
-        "reported": json.dumps(judgement.reported(problem)),
+        "late_s": decision.kept.late_s,
+        "utilisation": decision.kept.utilisation,
+        "loss_s": decision.kept.loss_s,
+        "caught_up_s": decision.kept.caught_up_s,
+        "consumers_wanted": decision.size.wanted,
+        "consumers_why": decision.size.why,
+        "costs": json.dumps(decision.costs.told(problem)),
+        "remembered_costs": json.dumps(decision.costs.rows(problem)),
+        "reported": json.dumps(decision.reported(problem)),
         "diagnosis": diagnosis.name,
         "names": list(diagnosis.names),
         "evidence": diagnosis.evidence,
-        "decision": judgement.outcome,
-        "decision_reason": judgement.reason,
+        "decision": decision.outcome,
+        "decision_reason": decision.reason,
         "chosen": None if chosen is None else chosen.assignor,
-        "capacities": capacity_rows(lasting(judgement.capacities, problem.members)),
-        "arrival_rates": judgement.outlook.arrivals,
-        "backlog": judgement.outlook.backlog,
-        "behind_s": judgement.outlook.late_s,
-        "capacity_used": judgement.outlook.capacities,
+        "capacities": capacity_rows(lasting(decision.capacities, problem.members)),
+        "arrival_rates": decision.outlook.arrivals,
+        "backlog": decision.outlook.backlog,
+        "behind_s": decision.outlook.late_s,
+        "capacity_used": decision.outlook.capacities,
         "reasons": [],
         "owner": problem.owner,
     }

@@ -1,6 +1,6 @@
 """The nine words for what is the matter with a group.
 
-Belongs here: the words. Does not: which of them holds (`fairlead.domain.judgement.diagnosis`), what
+Belongs here: the words. Does not: which of them holds (`fairlead.domain.analysis.diagnosis`), what
 people do then (`docs/operations.md`).
 """
 

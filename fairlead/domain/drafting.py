@@ -1,7 +1,7 @@
 """From candidates to decisions: what is to be stored for each group of a snapshot.
 
 Belongs here: gathering one group's rows of the snapshot's tables into a `PlanDraft` or a `NoPlan`.
-Does not: judging groups (`fairlead.domain.judgement`), storing the decision (`fairlead.store`).
+Does not: analysing groups (`fairlead.domain.analysis`), storing the decision (`fairlead.store`).
 """
 
 import json
@@ -16,8 +16,8 @@ import pyarrow as pa
 
 from fairlead.common.tables import named
 from fairlead.domain.advice import with_advice
+from fairlead.domain.analysis.forecast import Outlook
 from fairlead.domain.candidate_figures import FORECAST, METRICS, OBSERVED, RACKS, candidate_of
-from fairlead.domain.judgement.forecast import Outlook
 from fairlead.domain.looks.questions import capacities_of
 from fairlead.domain.policy import Policy, policy_for
 from fairlead.domain.prospect import Prospect
@@ -68,7 +68,7 @@ def decisions(
 
     Yields
     ------
-    PlanDraft where the judgement says so, else NoPlan with the reason. A group that
+    PlanDraft where the analysis says so, else NoPlan with the reason. A group that
     could not be read or planned is a NoPlan with the outcome `failed`.
     """
     assignments = _Assignments(candidates)
@@ -111,24 +111,24 @@ def _decide(
     candidates = {assignor: candidate_of(row) for assignor, row in rows.items()}
     observed = candidates.pop(OBSERVED, None)
     if observed is None:
-        return NoPlan(**common, outcome="failed", reason="the group was not judged")
+        return NoPlan(**common, outcome="failed", reason="the group was not analysed")
     if observed.metrics is None:
         return NoPlan(**common, outcome="failed", reason=observed.error or "no observed balance")
-    judged = rows[OBSERVED]
+    analysed = rows[OBSERVED]
     known = {**common, "observed": observed.metrics, "candidates": tuple(candidates.values())}
-    if judged["decision"] is None:
+    if analysed["decision"] is None:
         return NoPlan(**known, reason=f"{observed.outcome or 'nothing'}: there is nothing to plan")
-    known |= {"reason": judged["decision_reason"], "findings": _findings(judged, described)}
-    if judged["decision"] != "plan":
+    known |= {"reason": analysed["decision_reason"], "findings": _findings(analysed, described)}
+    if analysed["decision"] != "plan":
         return NoPlan(**known)
-    place, chosen = judged["place"], rows[judged["chosen"]]["place"]
+    place, chosen = analysed["place"], rows[analysed["chosen"]]["place"]
     layout, owner = _Layout.of(assignments, place), assignments.numbers("owner", chosen)
     prospect = layout.prospect(assignments, place, policy.horizon.total_seconds())
     reasons = {reason["index"]: reason["reason"] for reason in assignments.of("reasons", chosen)}
     return PlanDraft(
         **known,
-        assignor=judged["chosen"],
-        predicted=candidates[judged["chosen"]].metrics or {},
+        assignor=analysed["chosen"],
+        predicted=candidates[analysed["chosen"]].metrics or {},
         moves=layout.moves(owner, reasons),
         expires_at=None if policy.expires_after is None else now + policy.expires_after,
         partition_counts=dict(zip(layout.topics, layout.counts.tolist(), strict=True)),
@@ -142,26 +142,26 @@ def _decide(
         four_eyes=policy.four_eyes,
         observed_only=policy.observe,
         prospect=prospect,
-        statuses=frozenset(judged["statuses"] or ()),
-        loads={} if prospect is None else layout.loads(prospect, owner, judged["capacities"]),
+        statuses=frozenset(analysed["statuses"] or ()),
+        loads={} if prospect is None else layout.loads(prospect, owner, analysed["capacities"]),
     )
 
 
-def _findings(judged: Mapping[str, Any], described: Mapping[str, Any]) -> Findings:
+def _findings(analysed: Mapping[str, Any], described: Mapping[str, Any]) -> Findings:
     return Findings(
-        diagnosis=judged["diagnosis"],
-        names=tuple(judged["names"]),
-        evidence=with_advice(judged["evidence"], described),
-        late_s=judged["late_s"],
-        utilisation=judged["utilisation"],
-        loss_s=judged["loss_s"],
-        caught_up_s=judged["caught_up_s"],
-        consumers_wanted=judged["consumers_wanted"],
-        consumers_why=judged["consumers_why"],
-        costs=json.loads(judged["costs"]),
-        remembered_costs=json.loads(judged["remembered_costs"]),
-        reported=json.loads(judged["reported"]),
-        capacities=capacities_of(judged["capacities"]),
+        diagnosis=analysed["diagnosis"],
+        names=tuple(analysed["names"]),
+        evidence=with_advice(analysed["evidence"], described),
+        late_s=analysed["late_s"],
+        utilisation=analysed["utilisation"],
+        loss_s=analysed["loss_s"],
+        caught_up_s=analysed["caught_up_s"],
+        consumers_wanted=analysed["consumers_wanted"],
+        consumers_why=analysed["consumers_why"],
+        costs=json.loads(analysed["costs"]),
+        remembered_costs=json.loads(analysed["remembered_costs"]),
+        reported=json.loads(analysed["reported"]),
+        capacities=capacities_of(analysed["capacities"]),
     )
 
 
@@ -272,7 +272,7 @@ class _Layout:
         }
 
     def prospect(self, assignments: _Assignments, row: int, horizon_s: float) -> Prospect | None:
-        """Return what the judgement expects of the group; None: it does not say."""
+        """Return what the analysis expects of the group; None: it does not say."""
         arrivals, backlog, behind_s = (
             assignments.numbers(name, row).astype(np.float64)
             for name in ("arrival_rates", "backlog", "behind_s")
@@ -295,7 +295,7 @@ class _Layout:
         owner: npt.NDArray[np.int32],
         known: Iterable[Mapping[str, Any]],
     ) -> dict[str, MemberLoad]:
-        """Return what the judgement counts on for each member, before and under new owners."""
+        """Return what the analysis counts on for each member, before and under new owners."""
         outlook, seen = prospect.outlook, {capacity["member"]: capacity for capacity in known}
         before, after = (
             outlook.by_member(outlook.arrivals, owner_of) for owner_of in (self.owner, owner)

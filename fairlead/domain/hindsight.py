@@ -1,7 +1,7 @@
 """Whether a plan has made a group worse: what came, replayed under the owners before the plan.
 
 Belongs here: the verdict with its evidence, and for how long a group rests after it. Does not:
-going back (`fairlead.workflows.taking_back`), nor judging what is (`judgement`).
+going back (`fairlead.workflows.taking_back`), nor analysing what is (`analysis`).
 
 The arrivals that came are replayed with the owners before the plan and the speeds that were
 measured before it, a fluid for each member. A plan is worse where the replay became less late
@@ -33,15 +33,15 @@ from typing import Final
 import numpy as np
 
 from fairlead.common.words import length, plural
-from fairlead.domain.judgement.analysis import Analysis, analyse
-from fairlead.domain.judgement.capacities import shown
-from fairlead.domain.judgement.commits import Commits, read_commits
-from fairlead.domain.judgement.diagnosis import LOOKS_NEEDED
-from fairlead.domain.judgement.forecast import Outlook
-from fairlead.domain.judgement.looks import Float64, Int32, Looks, Mask
-from fairlead.domain.judgement.question import Question
-from fairlead.domain.judgement.read import HISTORY_S, LEAST_LOOKS
-from fairlead.domain.judgement.weighing import BETTER
+from fairlead.domain.analysis.capacities import shown
+from fairlead.domain.analysis.commits import Commits, read_commits
+from fairlead.domain.analysis.diagnosis import LOOKS_NEEDED
+from fairlead.domain.analysis.forecast import Outlook
+from fairlead.domain.analysis.looks import Float64, Int32, Looks, Mask
+from fairlead.domain.analysis.question import Question
+from fairlead.domain.analysis.read import HISTORY_S, LEAST_LOOKS
+from fairlead.domain.analysis.steps import Analysis, analyse
+from fairlead.domain.analysis.weighing import BETTER
 
 #: Looks one after the other that have to say the same.
 IN_A_ROW: Final = 2
@@ -87,7 +87,7 @@ def made_worse(question: Question) -> Hindsight | None:
     Parameters
     ----------
     question
-        As it is judged now; its looks begin well before `changed_at`.
+        As it is analysed now; its looks begin well before `changed_at`.
 
     Notes
     -----

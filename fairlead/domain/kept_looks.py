@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from assignors.problem import kafka_order
-from fairlead.domain.judgement.looks import Float64, Int32, Mask
+from fairlead.domain.analysis.looks import Float64, Int32, Mask
 from fairlead.domain.looks import KEPT_EVERY
 
 #: What nobody owns is under this name.

@@ -10,8 +10,8 @@ from typing import Any, Final
 import numpy as np
 
 from fairlead.common.words import percent, plural
-from fairlead.domain.judgement.forecast import Outlook
-from fairlead.domain.judgement.sizing import missing_members
+from fairlead.domain.analysis.forecast import Outlook
+from fairlead.domain.analysis.sizing import missing_members
 from fairlead.domain.key_shares import KeyShares
 from fairlead.domain.record_sample import Float64
 

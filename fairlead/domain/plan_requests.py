@@ -1,7 +1,7 @@
 """Which groups need a plan by what a look found, and why.
 
 Belongs here: what a look leaves for whoever starts runs, and what of it still holds beside the last
-decisions. Does not: taking looks and judging them (`fairlead.workflows`), what is due by its
+decisions. Does not: taking looks and analysing them (`fairlead.workflows`), what is due by its
 cadence (`cohorts`), starting runs.
 """
 

@@ -25,8 +25,8 @@ from fairlead.common.hours import parse_hours, time_zone
 from fairlead.common.nearest import WrongAt, no_such
 from fairlead.common.words import length
 from fairlead.common.wrong_values import what_is_wrong
+from fairlead.domain.analysis.rules import Rules
 from fairlead.domain.identity import FourEyes
-from fairlead.domain.judgement.rules import Rules
 
 #: What stands for any characters in a shell pattern; [!]] is a set too.
 _WILDCARDS = re.compile(r"[*?]|\[!?.[^]]*\]", re.DOTALL)
@@ -249,7 +249,7 @@ class Policy(_Rule):
         return self
 
     def rules(self) -> Rules:
-        """Return what this policy asks of the judgement.
+        """Return what this policy asks of the analysis.
 
         Examples
         --------

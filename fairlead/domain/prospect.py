@@ -1,7 +1,7 @@
-"""How late a group will be under any assignment, as its judgement saw it.
+"""How late a group will be under any assignment, as its analysis saw it.
 
-Belongs here: the judgement's figures in the terms of plans, so that one which was made before can
-be held against what is known now. Does not: the forecast (`fairlead.domain.judgement.forecast`).
+Belongs here: the analysis's figures in the terms of plans, so that one which was made before can
+be held against what is known now. Does not: the forecast (`fairlead.domain.analysis.forecast`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fairlead.domain.analysis.forecast import Forecast, Outlook
 from fairlead.domain.as_problem import Shares
-from fairlead.domain.judgement.forecast import Forecast, Outlook
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,11 +14,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from fairlead.domain.analysis.capacities import Capacity
+from fairlead.domain.analysis.costs import CostRows
 from fairlead.domain.candidate_figures import Outcome, SnapshotCandidate
 from fairlead.domain.figures import adherence
 from fairlead.domain.identity import FourEyes
-from fairlead.domain.judgement.capacities import Capacity
-from fairlead.domain.judgement.costs import CostRows
 from fairlead.domain.kept_looks import Kept
 from fairlead.domain.prospect import Prospect
 from fairlead.errors import TamperedPlanError
@@ -27,12 +27,12 @@ from fairlead.wire.document import MemberShare, PlanDocument, content_hash
 
 @dataclass(frozen=True, kw_only=True)
 class Findings:
-    """What a judgement says of a group as it is.
+    """What an analysis says of a group as it is.
 
     Parameters
     ----------
     diagnosis, names, evidence
-        As in `fairlead.domain.judgement.diagnosis.Diagnosis`.
+        As in `fairlead.domain.analysis.diagnosis.Diagnosis`.
     late_s, utilisation, loss_s, caught_up_s
         The forecast of what is; `loss_s` None where retention takes nothing, `caught_up_s` where
         the group will never be within its objective.
@@ -48,7 +48,7 @@ class Findings:
     capacities
         Member to what is known of its speed now; replaces what was known before.
     seen
-        What the look saw, which replaces what the look before saw; None: a planning run judged.
+        What the look saw, which replaces what the look before saw; None: a planning run analysed.
     kept
         What is kept of the look; None: it is like the one that is kept already.
     """
@@ -72,7 +72,7 @@ class Findings:
 
 @dataclass(frozen=True, kw_only=True)
 class MemberLoad:
-    """What a judgement counts on for one member, in records of the group's usual kind a second.
+    """What an analysis counts on for one member, in records of the group's usual kind a second.
 
     People read shares of these values, and no values in this unit.
 
@@ -106,8 +106,8 @@ class MemberLoad:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Judged:
-    """What the judgement behind a plan counted with; stored with the plan.
+class Analysed:
+    """What the analysis behind a plan counted with; stored with the plan.
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ class NoPlan:
     candidates
         What the assignors of the policy would have done.
     findings
-        What the judgement says; None where there was none, as of a group that cannot be read.
+        What the analysis says; None where there was none, as of a group that cannot be read.
     """
 
     group: str
@@ -180,11 +180,11 @@ class PlanDraft(NoPlan):
     request_id
         What a person asked for on a page, where that is why.
     prospect
-        What holds this plan against another one; None where nothing was judged.
+        What holds this plan against another one; None where nothing was analysed.
     statuses
         Those that the group's partitions have in the snapshot, as approval asks for them.
     loads
-        What the judgement counts on for each member; empty where nothing was judged.
+        What the analysis counts on for each member; empty where nothing was analysed.
     """
 
     outcome: Literal["plan"] = field(default="plan", init=False)
@@ -205,12 +205,12 @@ class PlanDraft(NoPlan):
     loads: Mapping[str, MemberLoad] = field(default_factory=dict)
 
     @property
-    def judged(self) -> Judged | None:
-        """What the judgement counted with; None where nothing was judged."""
+    def analysed(self) -> Analysed | None:
+        """What the analysis counted with; None where nothing was analysed."""
         if not self.loads or self.findings is None:
             return None
         found = self.findings
-        return Judged(
+        return Analysed(
             members=self.loads, costs=found.costs, reported=found.reported, statuses=self.statuses
         )
 

@@ -2,7 +2,7 @@
 
 Belongs here: the columns, filling them from what brokers answered, and reading them partition by
 partition. Does not: asking brokers (`fairlead.kafka.gateway`), keeping samples
-(`fairlead.archive`), nor what they mean (`fairlead.domain.judgement`).
+(`fairlead.archive`), nor what they mean (`fairlead.domain.analysis`).
 
 A row has lists for the group's topics, partitions and members, so that a fleet's sample is
 thousands of rows, not millions. Example: topic a has two partitions, topic b has three::

@@ -1,8 +1,8 @@
 """Reported work as people read it: the time per record, and how busy consumers are.
 
 Belongs here: the text for one partition and for a group. Does not: computing the figures
-(`fairlead.domain.judgement.reported_work`), nor the sentences of a diagnosis
-(`fairlead.domain.judgement.work_words`).
+(`fairlead.domain.analysis.reported_work`), nor the sentences of a diagnosis
+(`fairlead.domain.analysis.work_words`).
 """
 
 from collections.abc import Mapping, Sequence

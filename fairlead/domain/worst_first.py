@@ -1,7 +1,7 @@
 """Which group is worse off than which: the order of lists of groups.
 
 Belongs here: the one order of pages, tables and surveys. Does not: what is the matter with a group
-(`fairlead.domain.judgement.diagnosis`). Lists wait for no arrays: nothing here imports any.
+(`fairlead.domain.analysis.diagnosis`). Lists wait for no arrays: nothing here imports any.
 """
 
 from collections.abc import Iterable, Mapping

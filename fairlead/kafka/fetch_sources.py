@@ -1,7 +1,7 @@
 """Where consumers fetch partitions from: brokers' racks, replicas, and how large logs are.
 
 Belongs here: asking brokers, and what their configuration means for who is fetched from. Does not:
-what traffic between racks comes to (`fairlead.domain.judgement.racks`).
+what traffic between racks comes to (`fairlead.domain.analysis.racks`).
 
 A broker whose `replica.selector.class` is Kafka's RackAwareReplicaSelector sends a consumer to the
 replica in its rack (KIP-392), if there is one; any other has all consumers fetch from the leader.

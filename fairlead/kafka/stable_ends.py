@@ -1,7 +1,7 @@
 """The last stable offset of partitions whose commit does not advance.
 
 Belongs here: finding these partitions, and asking for their last stable offset. Does not: where
-logs begin and end (`offsets`), nor what a stable end means (`fairlead.domain.judgement.looks`).
+logs begin and end (`offsets`), nor what a stable end means (`fairlead.domain.analysis.looks`).
 """
 
 import numpy as np

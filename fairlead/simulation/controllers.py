@@ -14,8 +14,8 @@ import numpy as np
 from assignors.assignment import Assignment
 from assignors.problem import Problem
 from assignors.registry import assign
+from fairlead.domain.analysis.looks import Looks
 from fairlead.domain.as_problem import assignment_of
-from fairlead.domain.judgement.looks import Looks
 from fairlead.simulation.world import Int32
 from fairlead.wire.document import MemberShare, PlanDocument
 from fairlead.wire.fit import fit

@@ -1,11 +1,11 @@
 """Looks as a planner keeps them: all of the last hour, one in a quarter of an hour before that.
 
-Belongs here: which looks are kept. Does not: judging by them (`fairlead.domain.judgement`).
+Belongs here: which looks are kept. Does not: analysing by them (`fairlead.domain.analysis`).
 """
 
 import numpy as np
 
-from fairlead.domain.judgement.looks import NONE, Looks
+from fairlead.domain.analysis.looks import NONE, Looks
 from fairlead.domain.looks import EVERY_LOOK, KEPT_EVERY
 from fairlead.simulation.membership import PresentMembers
 from fairlead.simulation.world import Int32, Int64, World

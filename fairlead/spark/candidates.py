@@ -1,7 +1,7 @@
-"""Candidate plans: every group of a snapshot judged, and its policy's assignors run where needed.
+"""Candidate plans: every group of a snapshot analysed, and its policy's assignors run where needed.
 
 Belongs here: what tasks have to know. Does not: dealing groups out to them (`dealing`), what a task
-does (`planning`), the judgement (`fairlead.domain.judgement`), storing what it came to
+does (`planning`), the analysis (`fairlead.domain.analysis`), storing what it came to
 (`fairlead.workflows`).
 
 Executors need this package and numpy, no settings.
@@ -15,8 +15,8 @@ from functools import partial
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from fairlead.domain.judgement.capacities import Capacity
-from fairlead.domain.judgement.costs import CostRows
+from fairlead.domain.analysis.capacities import Capacity
+from fairlead.domain.analysis.costs import CostRows
 from fairlead.domain.looks.questions import PlanningOptions, capacity_rows
 from fairlead.domain.policy import Policy
 from fairlead.spark.dealing import deal_snapshot, in_tasks
@@ -39,7 +39,7 @@ def write_candidates(
     changes: Mapping[str, Sequence[datetime]] | None = None,
     costs: Mapping[str, CostRows] | None = None,
 ) -> None:
-    """Judge every group of a snapshot, and compute the candidates of its policy's assignors.
+    """Analyse every group of a snapshot, and compute the candidates of its policy's assignors.
 
     They are the snapshot's table `candidates`, of the schema `fairlead.spark.planning.CANDIDATES`:
     one row a group and assignor, and one for its current assignment, under the name `observed`. A
@@ -61,7 +61,7 @@ def write_candidates(
     Notes
     -----
     A group with an error in the snapshot yields one row, `observed`, with that error. So does a
-    group whose judgement raises; the others are not affected. A group without members, or whose
+    group whose analysis raises; the others are not affected. A group without members, or whose
     members read no partition, yields one row, `observed`, whose outcome says so. In a snapshot of
     more than `COMPARED` groups, those that are to stay as they are have no candidates beside them.
 

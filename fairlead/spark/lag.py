@@ -14,7 +14,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from fairlead.common.tables import named
-from fairlead.domain.judgement.looks import Looks
+from fairlead.domain.analysis.looks import Looks
 from fairlead.domain.looks import HISTORY
 from fairlead.domain.looks.arrays import MICROSECONDS, alike, all_topics
 from fairlead.domain.looks.lag import LEAST, LOOKED_BACK, STATUSES, left_topics, partition_lag

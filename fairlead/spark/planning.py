@@ -2,7 +2,7 @@
 
 Belongs here: the columns of candidates, and what of the tables a task reads: groups stand in them
 in the order of their names, so that a task reads its stretch and nothing is shuffled. Does not:
-Spark (`candidates`), judging a group (`fairlead.domain.candidate_rows`).
+Spark (`candidates`), analysing a group (`fairlead.domain.candidate_rows`).
 """
 
 import json
@@ -14,7 +14,7 @@ from typing import Final
 import pyarrow as pa
 
 from assignors.metrics import Metrics
-from fairlead.domain.candidate_rows import Row, judge_groups
+from fairlead.domain.candidate_rows import Row, analyse_groups
 from fairlead.domain.looks import looked_back
 from fairlead.domain.looks.questions import Group, PlanningOptions, capacities_of
 from fairlead.spark.dealing import samples_until
@@ -57,7 +57,7 @@ _CAPACITIES: Final = pa.list_(
         }
     )
 )
-_JUDGED: Final = {
+_ANALYSED: Final = {
     "diagnosis": pa.string(),
     "names": pa.list_(pa.string()),
     "evidence": pa.string(),
@@ -77,7 +77,7 @@ _JUDGED: Final = {
     "capacity_used": pa.list_(pa.float64()),
     "statuses": pa.list_(pa.string()),
 }
-CANDIDATES: Final = pa.schema(_KEY | _SUMMARY | _FRONTIER | _LAYOUT | _ASSIGNMENT | _JUDGED)
+CANDIDATES: Final = pa.schema(_KEY | _SUMMARY | _FRONTIER | _LAYOUT | _ASSIGNMENT | _ANALYSED)
 """One row a candidate, and one for the observed assignment, with assignments as flat arrays.
 
 `late_s` and `utilisation` are the forecast: the worst partition's lateness at the policy's horizon,
@@ -88,7 +88,7 @@ known or do not count. The row `observed` lays the group out: `topics` and their
 `weights`, the lag of each partition in records. `owner` has one index into `members` a partition,
 -1 for nobody. `reasons` are the assignor's own, by the partition's place in the arrays.
 
-What was judged stands in the row `observed` as well: the diagnosis with its names and evidence;
+What was analysed stands in the row `observed` as well: the diagnosis with its names and evidence;
 `loss_s`, seconds until retention overtakes the group, null where it does not; `caught_up_s`,
 seconds until it is within its objective, null where it never is; how many consumers are wanted,
 and why; what records cost, as JSON; the decision (`plan` or `no change`) with its reason and the
@@ -116,7 +116,7 @@ _AT_ONCE: Final = 200
 def plan_task(
     path: str, snapshot_id: str, options: Mapping[str, PlanningOptions], task: int
 ) -> Iterator[pa.RecordBatch]:
-    """Judge the groups of one task.
+    """Analyse the groups of one task.
 
     Parameters
     ----------
@@ -130,8 +130,8 @@ def plan_task(
     Rows of the schema `CANDIDATES`, by the groups' names.
     """
     groups = _groups(path, snapshot_id, task)
-    judged = judge_groups((group, options[group.name]) for group in groups)
-    while portion := list(islice(judged, _AT_ONCE)):
+    analysed = analyse_groups((group, options[group.name]) for group in groups)
+    while portion := list(islice(analysed, _AT_ONCE)):
         yield as_batch([row for rows in portion for row in rows])
 
 

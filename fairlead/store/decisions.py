@@ -20,8 +20,8 @@ from fairlead.common.words import shortened
 from fairlead.domain.candidate_figures import FORECAST, METRICS, RACKS
 from fairlead.domain.figures import imbalance
 from fairlead.domain.records import NoPlan, PlanDraft, StoredDecision
+from fairlead.store.analysis_memory import record_findings
 from fairlead.store.bulk import copy_rows
-from fairlead.store.judgement_memory import record_findings
 from fairlead.store.models import (
     Balance,
     CandidatePlan,
@@ -84,7 +84,7 @@ def propose(connection: Connection, drafts: Sequence[PlanDraft]) -> dict[str, in
                 "observed_only": draft.observed_only,
                 "rolled_back_from": draft.rolled_back_from,
                 "request_id": draft.request_id,
-                "judged": _judged(draft),
+                "analysed": _analysed(draft),
             }
         )
     connection.execute(insert(Plan), rows)
@@ -98,9 +98,9 @@ def propose(connection: Connection, drafts: Sequence[PlanDraft]) -> dict[str, in
     return versions
 
 
-def _judged(draft: PlanDraft) -> Any:
-    """Return what the judgement counted with, as JSON; NULL where nothing was judged."""
-    known = draft.judged
+def _analysed(draft: PlanDraft) -> Any:
+    """Return what the analysis counted with, as JSON; NULL where nothing was analysed."""
+    known = draft.analysed
     if known is None:
         return null()
     return {

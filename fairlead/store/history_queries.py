@@ -19,7 +19,7 @@ from fairlead.store.engine import transaction
 
 if TYPE_CHECKING:
     from fairlead.domain.candidate_figures import SnapshotCandidate
-    from fairlead.domain.records import Judged
+    from fairlead.domain.records import Analysed
 
 Row = dict[str, Any]
 
@@ -251,7 +251,9 @@ SELECT status, count(*) AS partitions,
 FROM ({_LAG_OF_RUN}) measured WHERE status IS NOT NULL
 GROUP BY status ORDER BY partitions DESC, status
 """  # noqa: S608 - no values: the statement above
-_JUDGED: Final = "SELECT judged FROM fairlead.plan WHERE group_id = :group AND version = :version"
+_ANALYSED: Final = (
+    "SELECT analysed FROM fairlead.plan WHERE group_id = :group AND version = :version"
+)
 _STEPS: Final = """
 WITH step AS (
     SELECT group_id AS "group", version, state, at, actor, reason, transaction_id,
@@ -475,19 +477,19 @@ def read_statuses(engine: Engine, group: str, *, at: datetime) -> list[Row]:
     return read_rows(engine, _STATUSES, group=group, at=at)
 
 
-def read_judged(engine: Engine, group: str, version: int) -> "Judged | None":
-    """Return what the judgement behind a version counted with; None: nothing was judged."""
-    from fairlead.domain.records import Judged, MemberLoad  # noqa: PLC0415 - arrays, as above
+def read_analysed(engine: Engine, group: str, version: int) -> "Analysed | None":
+    """Return what the analysis behind a version counted with; None: nothing was analysed."""
+    from fairlead.domain.records import Analysed, MemberLoad  # noqa: PLC0415 - arrays, as above
 
-    found = [row["judged"] for row in read_rows(engine, _JUDGED, group=group, version=version)]
+    found = [row["analysed"] for row in read_rows(engine, _ANALYSED, group=group, version=version)]
     if not found or found[0] is None:
         return None
-    (judged,) = found
-    return Judged(
-        members={name: MemberLoad(**load) for name, load in judged["members"].items()},
-        costs=judged["costs"],
-        reported=judged["reported"],
-        statuses=frozenset(judged["statuses"]),
+    (analysed,) = found
+    return Analysed(
+        members={name: MemberLoad(**load) for name, load in analysed["members"].items()},
+        costs=analysed["costs"],
+        reported=analysed["reported"],
+        statuses=frozenset(analysed["statuses"]),
     )
 
 

@@ -29,9 +29,9 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import insert
 
+from fairlead.domain.analysis.capacities import Capacity
+from fairlead.domain.analysis.costs import CostRows
 from fairlead.domain.candidate_figures import FORECAST, METRICS, RACKS
-from fairlead.domain.judgement.capacities import Capacity
-from fairlead.domain.judgement.costs import CostRows
 from fairlead.domain.kept_looks import Last
 from fairlead.domain.plan_requests import PlanRequest, StandingRequest
 from fairlead.domain.records import (
@@ -44,6 +44,13 @@ from fairlead.domain.records import (
     StoredPlan,
 )
 from fairlead.errors import PlanStateError, UnstorableError
+from fairlead.store.analysis_memory import (
+    known_capacities,
+    known_costs,
+    last_changes,
+    record_findings,
+    standing_requests,
+)
 from fairlead.store.attempts import Attempt, last_attempts, record_attempts
 from fairlead.store.brakes import Brake, read_brakes
 from fairlead.store.decisions import (
@@ -55,13 +62,6 @@ from fairlead.store.decisions import (
 )
 from fairlead.store.engine import store_errors, transaction
 from fairlead.store.group_history import keep_looks, last_looks, replace_last_looks
-from fairlead.store.judgement_memory import (
-    known_capacities,
-    known_costs,
-    last_changes,
-    record_findings,
-    standing_requests,
-)
 from fairlead.store.lag import insert_lag
 from fairlead.store.models import (
     ConsumerGroup,

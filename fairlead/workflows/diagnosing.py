@@ -1,7 +1,7 @@
 """What is the matter with the groups that were just looked at, and which of them need a plan.
 
-Belongs here: judging groups between planning runs, by what a look has seen. Does not: definitions
-(`fairlead.domain.judgement`), storing what was found (`fairlead.store`), starting runs.
+Belongs here: analysing groups between planning runs, by what a look has seen. Does not: definitions
+(`fairlead.domain.analysis`), storing what was found (`fairlead.store`), starting runs.
 """
 
 import logging
@@ -21,14 +21,14 @@ import pyarrow.compute as pc
 from assignors.problem import Problem
 from fairlead.archive import LookArchive, with_history
 from fairlead.domain.advice import with_advice
+from fairlead.domain.analysis.capacities import Capacity
+from fairlead.domain.analysis.costs import CostRows
+from fairlead.domain.analysis.decide import PlanDecision
+from fairlead.domain.analysis.question import Question
 from fairlead.domain.basis import differences
 from fairlead.domain.candidate_rows import ask, questions_about
 from fairlead.domain.diagnoses import NO_MEMBERS
 from fairlead.domain.hindsight import Hindsight, made_worse
-from fairlead.domain.judgement.capacities import Capacity
-from fairlead.domain.judgement.costs import CostRows
-from fairlead.domain.judgement.decide import Judgement
-from fairlead.domain.judgement.question import Question
 from fairlead.domain.kept_looks import Kept, Last, digest_of, is_kept
 from fairlead.domain.looks import EVERY_LOOK, HISTORY
 from fairlead.domain.looks.questions import Group, PlanningOptions
@@ -113,7 +113,7 @@ def diagnose(
     policies: Sequence[Policy],
     memory: GroupMemories,
 ) -> Diagnosed:
-    """Judge groups by the looks of the last hour.
+    """Analyse groups by the looks of the last hour.
 
     Parameters
     ----------
@@ -157,13 +157,13 @@ def diagnose(
 def _diagnose(
     archive: LookArchive, policies: Sequence[Policy], seen: pa.Table, memory: GroupMemories
 ) -> Diagnosed:
-    diagnosed = _judged(archive, seen, policies, memory, EVERY_LOOK)
-    # What nothing is remembered of is judged by the whole day before it gets a plan.
+    diagnosed = _analysed(archive, seen, policies, memory, EVERY_LOOK)
+    # What nothing is remembered of is analysed by the whole day before it gets a plan.
     unknown = [name for name in diagnosed.requests if not memory.capacities.get(name)]
     if not unknown:
         return diagnosed
     few = seen.filter(pc.is_in(seen["group"], pa.array(unknown, pa.string())))
-    again = _judged(archive, few, policies, memory, HISTORY)
+    again = _analysed(archive, few, policies, memory, HISTORY)
     known = {
         name: request for name, request in diagnosed.requests.items() if name not in again.found
     }
@@ -171,14 +171,14 @@ def _diagnose(
     return Diagnosed(found, known | again.requests, worse)
 
 
-def _judged(
+def _analysed(
     archive: LookArchive,
     seen: pa.Table,
     policies: Sequence[Policy],
     memory: GroupMemories,
     history: timedelta,
 ) -> Diagnosed:
-    """Judge groups by so much of their past.
+    """Analyse groups by so much of their past.
 
     What is wrong with a group is said in the log, and concerns no other.
     """
@@ -201,7 +201,7 @@ def _judged(
         with _apart(group.name):
             if isinstance(question, Exception):
                 raise question
-            _judge(group, question, planning, diagnosed, last=memory.kept.get(group.name))
+            _analyse(group, question, planning, diagnosed, last=memory.kept.get(group.name))
     return diagnosed
 
 
@@ -216,7 +216,7 @@ def _apart(name: str) -> Iterator[None]:
         _log.exception("group %s: not diagnosed", name)
 
 
-def _judge(
+def _analyse(
     group: Group,
     question: Question,
     planning: PlanningOptions,
@@ -224,22 +224,22 @@ def _judge(
     *,
     last: Last | None,
 ) -> None:
-    """Judge a group whose members read something, and add what came of it."""
+    """Analyse a group whose members read something, and add what came of it."""
     if not question.problem.partition_total:
         return
-    judgement = ask(question, planning)
+    decision = ask(question, planning)
     name, at = group.name, group.now["at"]
-    findings = _findings(group, question.problem, judgement)
-    saw = _seen(group, question, judgement)
-    known = judgement.diagnosis.name != "unknown"
+    findings = _findings(group, question.problem, decision)
+    saw = _seen(group, question, decision)
+    known = decision.diagnosis.name != "unknown"
     kept = saw if is_kept(at, saw.digest, last, known=known) else None
     findings = replace(findings, seen=saw, kept=kept)
-    late = judgement.kept.late_s > question.rules.objective_s
+    late = decision.kept.late_s > question.rules.objective_s
     worse = made_worse(question) if late and question.changes else None
     if worse is not None:
         diagnosed.worse[name] = worse
-    if judgement.outcome == "plan":
-        diagnosed.requests[name] = _request(judgement)
+    if decision.outcome == "plan":
+        diagnosed.requests[name] = _request(decision)
     diagnosed.found[name] = (at, findings)
 
 
@@ -287,28 +287,28 @@ def _changes(plan: StoredPlan, row: Mapping[str, Any]) -> list[str]:
     return differences(document, read, dict(zip(row["topics"], row["counts"], strict=True)))
 
 
-def _findings(group: Group, problem: Problem, judgement: Judgement) -> Findings:
+def _findings(group: Group, problem: Problem, decision: PlanDecision) -> Findings:
     return Findings(
-        diagnosis=judgement.diagnosis.name,
-        names=judgement.diagnosis.names,
-        evidence=with_advice(judgement.diagnosis.evidence, group.now),
-        late_s=judgement.kept.late_s,
-        utilisation=judgement.kept.utilisation,
-        loss_s=judgement.kept.loss_s,
-        caught_up_s=judgement.kept.caught_up_s,
-        consumers_wanted=judgement.size.wanted,
-        consumers_why=judgement.size.why,
-        costs=judgement.costs.told(problem),
-        remembered_costs=judgement.costs.rows(problem),
-        reported=judgement.reported(problem),
-        capacities=judgement.capacities,
+        diagnosis=decision.diagnosis.name,
+        names=decision.diagnosis.names,
+        evidence=with_advice(decision.diagnosis.evidence, group.now),
+        late_s=decision.kept.late_s,
+        utilisation=decision.kept.utilisation,
+        loss_s=decision.kept.loss_s,
+        caught_up_s=decision.kept.caught_up_s,
+        consumers_wanted=decision.size.wanted,
+        consumers_why=decision.size.why,
+        costs=decision.costs.told(problem),
+        remembered_costs=decision.costs.rows(problem),
+        reported=decision.reported(problem),
+        capacities=decision.capacities,
     )
 
 
-def _seen(group: Group, question: Question, judgement: Judgement) -> Kept:
+def _seen(group: Group, question: Question, decision: PlanDecision) -> Kept:
     """Return what a look saw of a group."""
-    problem, outlook = question.problem, judgement.outlook
-    known = judgement.diagnosis.name != "unknown"
+    problem, outlook = question.problem, decision.outlook
+    known = decision.diagnosis.name != "unknown"
     laid_out = {
         "topics": list(problem.topics),
         "counts": problem.partition_counts.tolist(),
@@ -318,8 +318,8 @@ def _seen(group: Group, question: Question, judgement: Judgement) -> Kept:
     return Kept(
         at=group.now["at"],
         digest=digest_of(**laid_out),
-        late_s=judgement.kept.late_s if known else None,
-        utilisation=judgement.kept.utilisation if known else None,
+        late_s=decision.kept.late_s if known else None,
+        utilisation=decision.kept.utilisation if known else None,
         group_type=group.now["group_type"],
         protocol=group.now["protocol"],
         **laid_out,
@@ -330,9 +330,9 @@ def _seen(group: Group, question: Question, judgement: Judgement) -> Kept:
     )
 
 
-def _request(judgement: Judgement) -> PlanRequest:
-    diagnosis = judgement.diagnosis
-    if judgement.for_racks:
-        return PlanRequest("traffic between racks", judgement.reason)
+def _request(decision: PlanDecision) -> PlanRequest:
+    diagnosis = decision.diagnosis
+    if decision.for_racks:
+        return PlanRequest("traffic between racks", decision.reason)
     what = ": ".join(filter(None, (diagnosis.name, ", ".join(diagnosis.names))))
     return PlanRequest(what, f"{diagnosis.name}: {diagnosis.evidence}")

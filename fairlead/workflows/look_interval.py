@@ -11,8 +11,8 @@ from fairlead.settings import LooksSettings
 
 #: Whoever asks three times a look, by a clock of its own, is nearer to it than by a tick later.
 _EARLY: Final = 1 / 6
-#: Of the time, judging may take so much.
-_JUDGING: Final = 0.5
+#: Of the time, analysing may take so much.
+_ANALYSING: Final = 0.5
 
 
 def now() -> datetime:
@@ -23,7 +23,7 @@ def now() -> datetime:
 def interval(taken: Taken, settings: LooksSettings) -> timedelta:
     """Return the time from the beginning of one look to that of the next.
 
-    Looking asks brokers, and has its share; judging has half of the time of this machine.
+    Looking asks brokers, and has its share; analysing has half of the time of this machine.
 
     Examples
     --------
@@ -35,7 +35,7 @@ def interval(taken: Taken, settings: LooksSettings) -> timedelta:
     >>> interval(taken, LooksSettings()).total_seconds()
     200.0
     """
-    asking, working = taken.took_s / settings.share, taken.judged_s / _JUDGING
+    asking, working = taken.took_s / settings.share, taken.analysed_s / _ANALYSING
     return max(settings.every, timedelta(seconds=max(asking, working)))
 
 
@@ -66,16 +66,16 @@ def told(taken: Taken, settings: LooksSettings) -> str:
     not 60 s: looking may take 15 % of the time (looks.share)'
     """
     apart = interval(taken, settings)
-    judged = f", judged them in {taken.judged_s:.1f} s" if taken.judged_s else ""
+    analysed = f", analysed them in {taken.analysed_s:.1f} s" if taken.analysed_s else ""
     said = (
         f"Looked at {taken.groups:,} groups, {taken.partitions:,} partitions, in "
-        f"{taken.took_s:.1f} s{judged}; the next look is due after {apart.total_seconds():.0f} s"
+        f"{taken.took_s:.1f} s{analysed}; the next look is due after {apart.total_seconds():.0f} s"
     )
     if apart == settings.every:
         return said
     wanted = f"{settings.every.total_seconds():.0f} s"
-    if taken.judged_s / _JUDGING > taken.took_s / settings.share:
-        return f"{said}, not {wanted}: judging may take {100 * _JUDGING:.0f} % of the time"
+    if taken.analysed_s / _ANALYSING > taken.took_s / settings.share:
+        return f"{said}, not {wanted}: analysing may take {100 * _ANALYSING:.0f} % of the time"
     return (
         f"{said}, not {wanted}: looking may take {100 * settings.share:.0f} % of the time "
         "(looks.share)"

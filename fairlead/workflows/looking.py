@@ -72,7 +72,7 @@ def take(
     """Look at groups, write it down, tidy the archive, say what is the matter, and tell brokers.
 
     Nobody is waited for: of a group that is in a rebalance the next look knows more. A look that
-    cannot be written, on a full disk say, is judged all the same.
+    cannot be written, on a full disk say, is analysed all the same.
 
     Parameters
     ----------
@@ -116,8 +116,8 @@ def take(
             now = datetime.now(UTC)
             take_back(store, worse, settings.policies, live=gateway.live_group, now=now)
     finally:  # the look was taken, whatever became of the diagnoses
-        judged_s = time.monotonic() - clock - took_s
-        taken = Taken(began, took_s, look.num_rows, partitions_in(look), judged_s)
+        analysed_s = time.monotonic() - clock - took_s
+        taken = Taken(began, took_s, look.num_rows, partitions_in(look), analysed_s)
         archive.note(taken)
     if store is not None:
         store.record_look(began, interval(taken, settings.looks))
@@ -142,7 +142,7 @@ def _write(archive: LookArchive, look: pa.Table, look_id: str, settings: Setting
         archive.append(look, look_id)
     except FileSystemError as error:
         unkept = str(error)
-        _log.warning("this look is judged, but not kept: %s", error)
+        _log.warning("this look is analysed, but not kept: %s", error)
     try:
         snapshots = Warehouse(archive.warehouse).snapshot_ids()
         archive.tidy(datetime.now(UTC), settings.looks.retention, keep=snapshots)
@@ -184,7 +184,7 @@ def _diagnosed(
     groups: Sequence[str],
     store: PlanStore,
 ) -> tuple[Mapping[str, PlanRequest], Mapping[str, Hindsight]]:
-    """Judge what was seen, and store it; return plan requests, and which plans made it worse.
+    """Analyse what was seen, and store it; return plan requests, and which plans made it worse.
 
     A group gets no request while its plan is in doubt. A rollback is not doubted: nothing better
     is known to go back to.

@@ -1,7 +1,7 @@
-"""One group planned straight from Kafka: a look, the judgement, a draft. Without Spark.
+"""One group planned straight from Kafka: a look, the analysis, a draft. Without Spark.
 
 Belongs here: putting together, for one group in this process, what tasks do for many
-(`fairlead.spark.planning`). Does not: the judgement (`fairlead.domain.judgement`), storing what it
+(`fairlead.spark.planning`). Does not: the analysis (`fairlead.domain.analysis`), storing what it
 came to (`fairlead.workflows.proposal`).
 """
 
@@ -12,7 +12,7 @@ from datetime import datetime
 import pyarrow as pa
 
 from fairlead.archive import LookArchive, with_history
-from fairlead.domain.candidate_rows import judge_group
+from fairlead.domain.candidate_rows import analyse_group
 from fairlead.domain.drafting import decisions
 from fairlead.domain.looks import looked_back
 from fairlead.domain.looks.questions import Group, PlanningOptions
@@ -36,7 +36,7 @@ class Planned:
     look
         What is to be stored, as a planning run would.
     looks
-        How many looks the judgement has had, the last one included.
+        How many looks the analysis has had, the last one included.
     """
 
     snapshot: GroupSnapshot
@@ -84,7 +84,7 @@ def plan_group(
     known = memory.capacities.get(group, {})
     length = looked_back(remembered=bool(known))
     samples = with_history(archive, snapshot.samples, length)[group]
-    rows = judge_group(
+    rows = analyse_group(
         Group(
             samples,
             known,

@@ -11,11 +11,11 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 from fairlead.common.words import percent
-from fairlead.domain.approval import ApprovalDecision, PlanFacts, decide
+from fairlead.domain.analysis.weighing import BETTER
+from fairlead.domain.approval import ApprovalDecision, PlanFacts, decide_approval
 from fairlead.domain.as_problem import Shares, planned
 from fairlead.domain.basis import differences
 from fairlead.domain.candidate_figures import improvement
-from fairlead.domain.judgement.weighing import BETTER
 from fairlead.domain.policy import Policy
 from fairlead.domain.records import NoPlan, PlanDraft, StoredDecision, StoredPlan
 from fairlead.errors import InvalidPlanError, TamperedPlanError
@@ -148,7 +148,7 @@ def weigh(
         improvement=improvement(draft.observed or {}, draft.predicted),
         statuses=statuses,
     )
-    return decide(policy, facts, now)
+    return decide_approval(policy, facts, now)
 
 
 def propose(store: "PlanStore", weighed: Sequence[Weighed]) -> list[Outcome]:
@@ -205,7 +205,7 @@ def _left_alone(
 def _needless(published: StoredPlan, draft: PlanDraft, policy: Policy) -> str:
     """Say why nothing new is published while a group does not follow its plan; empty: it is.
 
-    What the group follows wholly, the judgement has weighed: the draft is better than that.
+    What the group follows wholly, the analysis has weighed: the draft is better than that.
     """
     plan = _document_that_fits(published, draft)
     if plan is None:

@@ -1,7 +1,7 @@
-"""Deciding on the groups of a snapshot: from the judgement's table to versions in the store.
+"""Deciding on the groups of a snapshot: from the analysis's table to versions in the store.
 
-Belongs here: gathering what decisions need from the tables of one snapshot. Does not: the judgement
-(`fairlead.domain.judgement`), what a row comes to (`fairlead.domain.drafting`), storing and
+Belongs here: gathering what decisions need from the tables of one snapshot. Does not: the analysis
+(`fairlead.domain.analysis`), what a row comes to (`fairlead.domain.drafting`), storing and
 approving it (`proposal`).
 """
 

@@ -50,13 +50,16 @@ def take_back(
     -------
     The new versions. First plans have none: the publication pass retires them.
     """
-    sure = {group: judged for group, judged in found.items() if judged.sure}
+    sure = {group: analysed for group, analysed in found.items() if analysed.sure}
     for plan in store.in_state("published", groups=sure) if sure else ():
         automatic = _by_itself(policy_for(plan.group, policies))
-        judged = sure[plan.group]
-        if say_made_worse(store.engine, plan.group, plan.version, judged, automatic=automatic):
+        analysed = sure[plan.group]
+        if say_made_worse(store.engine, plan.group, plan.version, analysed, automatic=automatic):
             _log.warning(
-                "group %s: version %d made it worse: %s", plan.group, plan.version, judged.evidence
+                "group %s: version %d made it worse: %s",
+                plan.group,
+                plan.version,
+                analysed.evidence,
             )
     made = []
     for regret in regrets(store.engine):

@@ -13,7 +13,7 @@ GRANT SELECT ON ALL TABLES IN SCHEMA fairlead, fairlead_raw
 -- By column: state, times and the database's users are not the planner's to say.
 GRANT INSERT (group_id) ON fairlead_raw.consumer_group TO fairlead_planner;
 GRANT INSERT (group_id, version, plan_id, assignor, reason, snapshot_id, snapshot_at, created_at,
-              expires_at, document, sha256, four_eyes, observed_only, rolled_back_from, judged,
+              expires_at, document, sha256, four_eyes, observed_only, rolled_back_from, analysed,
               request_id)
     ON fairlead_raw.plan TO fairlead_planner;
 GRANT INSERT (group_id, version, state, actor, reason, sha256, topic, partition, record_offset)

@@ -1,6 +1,6 @@
-"""How the benchmark judges a plan that was taken back: the same world with the plan, and without.
+"""How the benchmark analyses a plan that was taken back: the same world with the plan, and without.
 
-Belongs here: the benchmark's judge. Does not: taking back (`tests/benchmarks/simulation`).
+Belongs here: the benchmark's analyse. Does not: taking back (`tests/benchmarks/simulation`).
 """
 
 from dataclasses import replace
@@ -14,7 +14,7 @@ from benchmarks.simulation.loop import ScenarioRun, TakenBack
 from benchmarks.simulation.registry import PLANNER, simulate
 from benchmarks.simulation.scenario import Scenario
 from benchmarks.simulation.world import ScenarioWorld
-from benchmarks.taken_back import judge
+from benchmarks.taken_back import analyse
 
 pytestmark = pytest.mark.long
 SEED = 1
@@ -31,7 +31,7 @@ def test_plan_that_did_harm_was_taken_back_rightly() -> None:
     plan, back = done.handovers[:2]
     assert plan.planned
     assert isinstance(back, TakenBack)
-    at_s, with_it, without = judge(done, 1)
+    at_s, with_it, without = analyse(done, 1)
     assert at_s == back.at_s
     assert with_it > without
 
@@ -42,5 +42,5 @@ def test_plan_that_cured_was_taken_back_wrongly() -> None:
     done = planned(what, hours=2.0)
     plan = done.handovers[0]
     back = TakenBack(plan.at_s + 900, planned=False, moved=plan.moved, paused=0)
-    _, with_it, without = judge(replace(done, handovers=(plan, back)), 1)
+    _, with_it, without = analyse(replace(done, handovers=(plan, back)), 1)
     assert with_it < without

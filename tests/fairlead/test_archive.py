@@ -130,7 +130,7 @@ def test_files_that_cover_other_groups_are_read_together(tmp_path: Path) -> None
 
 
 def test_tidying_keeps_a_sample_a_quarter_of_what_is_older_than_an_hour(tmp_path: Path) -> None:
-    """And all of the hour before, with the quarter that the judgement may still look back on."""
+    """And all of the hour before, with the quarter that the analysis may still look back on."""
     archive = filled(tmp_path, range(1, 181))
     for _ in range(2):
         archive.tidy(NOON, KEPT)
@@ -226,7 +226,7 @@ def test_old_samples_are_looked_through_once(
     ),
     tidied=st.lists(st.integers(-120, 0)),
 )
-def test_whatever_is_tidied_the_judgement_reads_the_same(
+def test_whatever_is_tidied_the_analysis_reads_the_same(
     tmp_path_factory: pytest.TempPathFactory,
     taken: dict[int, tuple[set[str], bool]],
     tidied: list[int],

@@ -24,7 +24,7 @@ import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 
 /**
- * A Java consumer that reads at a fixed rate, as tests/fairlead/domain/judgement/reader.py does with the clients of
+ * A Java consumer that reads at a fixed rate, as tests/fairlead/domain/analysis/reader.py does with the clients of
  * Python: the same options, orders and reports. With `--desks` each partition has a worker, and is paused meanwhile.
  */
 final class Reader {

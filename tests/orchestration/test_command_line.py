@@ -26,7 +26,7 @@ from tests.waiting import eventually
 #: What the log of a planning run says, each before it is done.
 STEPS = [
     "Reading the offsets and members of 1 group",
-    f"Judging 1 group, with up to {plural(len(Policy().assignors), 'candidate')}",
+    f"Analysing 1 group, with up to {plural(len(Policy().assignors), 'candidate')}",
     "Measuring the lag of 1 group",
     "Deciding on 1 group",
     "Reconciling the plan topic with the database: 1 group",

@@ -55,7 +55,7 @@ def jobs() -> Iterator[dg.JobDefinition]:
 
 
 def test_asset_graph() -> None:
-    """Six steps in three groups, the lag beside the judgement, each with the systems it touches."""
+    """Six steps in three groups, the lag beside the analysis, each with the systems it touches."""
     graph = repository().asset_graph
     found = {
         key.to_user_string(): (

@@ -192,7 +192,7 @@ def database_away(pipeline: Pipeline) -> Iterator[None]:
 def test_database_that_is_away_for_ten_minutes(
     pipeline: Pipeline, kafka_topic: KafkaTopic, commit: Commit, join: Join, unique_name: str
 ) -> None:
-    """Looks go on and are written down; the first one after it judges by them and calls."""
+    """Looks go on and are written down; the first one after it analyses by them and calls."""
     pipeline.configure(f'[discovery]\ninclude = ["{unique_name}"]\n')
     pipeline.know(unique_name)
     topic, reads, arrives = kafka_topic(partitions=4), (BUSY, BUSY, IDLE, IDLE), (35, 34, 6, 6)
@@ -278,7 +278,7 @@ def test_group_that_crashes_again_and_again_among_many(
     unique_name: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Nobody waits for it: who needs a plan gets one at once, and it is judged when it settles."""
+    """Nobody waits for it: who needs a plan gets one at once; it is analysed when it settles."""
     monkeypatch.setattr(looking, "GROUPS_AT_ONCE", PORTION)
     trouble, crashing = make_group("a", trouble=True), f"{unique_name}-crashing"
     pipeline.know(trouble, crashing)
@@ -317,7 +317,7 @@ def test_group_that_crashes_again_and_again_among_many(
 def test_damaged_files_of_looks_stop_nothing(
     pipeline: Pipeline, make_group: MakeGroup, tmp_path: Path
 ) -> None:
-    """Groups are looked at, judged and planned by the other files; none of these is lost."""
+    """Groups are looked at, analysed and planned by the other files; none of these is lost."""
     trouble, fine = make_group("a", trouble=True), make_group("b", trouble=False)
     pipeline.know(trouble, fine)
     for group in (trouble, fine):
@@ -342,12 +342,12 @@ def test_damaged_files_of_looks_stop_nothing(
     assert told(pipeline, fine)["diagnosis"] == "healthy"
 
 
-def test_full_disk_for_looks_stops_no_judgement(pipeline: Pipeline, make_group: MakeGroup) -> None:
+def test_full_disk_for_looks_stops_no_analysis(pipeline: Pipeline, make_group: MakeGroup) -> None:
     """The tick says that the look is not kept, and which group needs a plan."""
     trouble = make_group("a", trouble=True)
     pipeline.recall(trouble)
     with no_room():
         tick = str(pipeline.sensor("group_looks").skip_message)
         assert "The next look is due in" in str(pipeline.sensor("group_looks").skip_message)
-    assert f"1 group needs a plan: {trouble}. It is judged, but not kept: cannot write" in tick
+    assert f"1 group needs a plan: {trouble}. It is analysed, but not kept: cannot write" in tick
     assert told(pipeline, trouble)["diagnosis"] == "unbalanced"

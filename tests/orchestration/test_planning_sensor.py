@@ -169,7 +169,7 @@ def test_run_is_about_the_groups_that_were_asked_for(
 def test_from_look_to_publication_nothing_is_done_needlessly(
     pipeline: Pipeline, start_consumers: StartConsumers, unique_name: str
 ) -> None:
-    """Look and run each take a sample and judge it; then publication describes the group."""
+    """Look and run each take a sample and analyse it; then publication describes the group."""
     start_consumers(unique_name)
     pipeline.configure(f'[discovery]\ninclude = ["{unique_name}"]\n{APPROVED_BY_POLICY}')
     pipeline.know(unique_name)
@@ -180,7 +180,7 @@ def test_from_look_to_publication_nothing_is_done_needlessly(
     with (
         counted(LookArchive, "append") as written,
         counted(KafkaGateway, "_describe") as described,
-        counted(diagnosing, "ask") as judged,
+        counted(diagnosing, "ask") as analysed,
         counted(SparkResource, "compute") as spark,
     ):
         pipeline.sensor("group_looks")
@@ -190,5 +190,5 @@ def test_from_look_to_publication_nothing_is_done_needlessly(
         run = pipeline.run("planning", unique_name, asset_selection=to_publication, **arguments)
     assert run.success
     assert pipeline.only_version(unique_name).state == "published"
-    counts = [len(calls) for calls in (written, described, judged, spark)]
-    assert counts == [2, 3, 1, 2]  # Spark measures the lag, and judges for the run
+    counts = [len(calls) for calls in (written, described, analysed, spark)]
+    assert counts == [2, 3, 1, 2]  # Spark measures the lag, and analyses for the run

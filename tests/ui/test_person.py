@@ -160,7 +160,7 @@ def test_daemon_plans_what_is_new_and_forgets_what_is_gone(
 
         page.goto(f"{around.url}/automation")
         switch(page, "planning_schedule", on=True)
-        eventually(lambda: around.outcomes(late) == ["no change"], "a tick judges")
+        eventually(lambda: around.outcomes(late) == ["no change"], "a tick analyses")
         keep(page, "automation")
         switch(page, "planning_schedule", on=False)
         eventually(lambda: not around.runs_under_way(), "the run's end")

@@ -1,7 +1,7 @@
 """Samples of groups as arrays, for the analysis.
 
 `arrays` makes arrays of a group's samples, `lag` computes how far behind partitions are, and
-`questions` makes the input of the judgement.
+`questions` makes the input of the analysis.
 """
 
 from datetime import timedelta
@@ -10,7 +10,7 @@ from typing import Final
 #: For so long every look is kept; of what lies before, a look each `KEPT_EVERY`.
 EVERY_LOOK: Final = timedelta(hours=1)
 KEPT_EVERY: Final = timedelta(minutes=15)
-#: How far back the judgement looks.
+#: How far back the analysis looks.
 HISTORY: Final = timedelta(days=1)
 
 

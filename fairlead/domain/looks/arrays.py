@@ -1,8 +1,8 @@
-"""A group's looks as the judgement takes them: from rows of the archive to arrays.
+"""A group's looks as the analysis takes them: from rows of the archive to arrays.
 
 Belongs here: putting looks in order, choosing those that count, laying them out over the partitions
-that exist now. Does not: keeping looks (`archive`), nor judging by them
-(`fairlead.domain.judgement`).
+that exist now. Does not: keeping looks (`archive`), nor analysing by them
+(`fairlead.domain.analysis`).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,8 +14,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from fairlead.common.tables import as_array
-from fairlead.domain.judgement.looks import Looks
-from fairlead.domain.judgement.reported_work import ReportSeries
+from fairlead.domain.analysis.looks import Looks
+from fairlead.domain.analysis.reported_work import ReportSeries
 from fairlead.domain.looks import EVERY_LOOK, HISTORY, KEPT_EVERY
 from fairlead.domain.samples import NONE, flat, list_starts
 from fairlead.domain.work_columns import OF_PARTITIONS

@@ -1,7 +1,7 @@
 """Where a group's partitions are fetched from, as its looks know: from rows to arrays.
 
 Belongs here: laying racks and sizes of logs out over the partitions that exist now. Does not: what
-traffic between racks comes to (`fairlead.domain.judgement.racks`).
+traffic between racks comes to (`fairlead.domain.analysis.racks`).
 """
 
 from collections.abc import Mapping, Sequence

@@ -2,7 +2,7 @@
 
 Belongs here: lag, rates, time lag and status from a group's looks. Does not: reading looks
 (`archive`), doing this for many groups (`fairlead.spark.lag`), nor planning
-(`fairlead.domain.judgement`).
+(`fairlead.domain.analysis`).
 
 This module is the one definition of a group's lag. Lag is KAFKA-5337's, of the records that are
 still there: with a commit, end - committed; without one and reset policy `latest`, 0; without one
@@ -26,7 +26,7 @@ Status follows Burrow's rules, with looks for commits; the first that holds:
 - DATA_LOSS: a look of the last half hour (`LOST_WITHIN_S`) saw that records were lost, more than
   the partition's lag at rest.
 - REWIND: the committed offset went back since the look before.
-- OK: there is no more lag than at rest (`fairlead.domain.judgement.commits`).
+- OK: there is no more lag than at rest (`fairlead.domain.analysis.commits`).
 - STOP: nobody in the group committed anything for the group's patience, and there was lag
   meanwhile.
 - STALL: the same of this partition, for its own patience, while others of the group were committed.
@@ -45,9 +45,9 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from fairlead.domain.judgement.arrivals import arrival_rates
-from fairlead.domain.judgement.commits import STUCK_INTERVALS, at_rest
-from fairlead.domain.judgement.looks import Float64, Int64, Looks, Mask
+from fairlead.domain.analysis.arrivals import arrival_rates
+from fairlead.domain.analysis.commits import STUCK_INTERVALS, at_rest
+from fairlead.domain.analysis.looks import Float64, Int64, Looks, Mask
 
 STALLED_AFTER_S: Final = 60.0
 """The least time without a commit that is a stall, where every step between looks has a commit."""
@@ -136,7 +136,7 @@ def partition_lag(
 
     Notes
     -----
-    The arrival rate is the judgement's. The consumption rate is a time-aware exponentially weighted
+    The arrival rate is the analysis's. The consumption rate is a time-aware exponentially weighted
     mean over the steps between looks: a step weighs as much as the decay covers it, whatever its
     length. Steps in which an offset went back are left out.
 

@@ -1,7 +1,7 @@
 """The question about a group, from its samples.
 
-Belongs here: what the judgement is told of a group. Does not: the judgement
-(`fairlead.domain.judgement`).
+Belongs here: what the analysis is told of a group. Does not: the analysis
+(`fairlead.domain.analysis`).
 """
 
 import re
@@ -16,12 +16,12 @@ import pyarrow as pa
 
 from assignors.problem import Member, Problem, kafka_order
 from fairlead.domain.advice import CLASSIC
-from fairlead.domain.judgement.capacities import Capacity
-from fairlead.domain.judgement.costs import CostRows
-from fairlead.domain.judgement.decide import Choose
-from fairlead.domain.judgement.question import Question
-from fairlead.domain.judgement.racks import average_bytes
-from fairlead.domain.judgement.rules import Rules
+from fairlead.domain.analysis.capacities import Capacity
+from fairlead.domain.analysis.costs import CostRows
+from fairlead.domain.analysis.decide import Choose
+from fairlead.domain.analysis.question import Question
+from fairlead.domain.analysis.racks import average_bytes
+from fairlead.domain.analysis.rules import Rules
 from fairlead.domain.looks.arrays import looks_of, reports_of
 from fairlead.domain.looks.fetch_sources import sources_of
 from fairlead.domain.policy import Policy
@@ -45,14 +45,14 @@ _MEMBER_ID: Final = re.compile(
 
 @dataclass(frozen=True)
 class PlanningOptions:
-    """How groups of one policy are judged.
+    """How groups of one policy are analysed.
 
     Parameters
     ----------
     rules
         The policy's.
     assignors, options, choose
-        As for `judge`.
+        As for `analyse`.
     latest
         Whether consumers without a commit start at the log's end.
     compare

@@ -3,6 +3,7 @@
 Triggers, functions and views are SQL: `migrations/sql`.
 """
 
+from fairlead.store.models.analysis import GroupDiagnosis, MemberCapacity
 from fairlead.store.models.base import RAW, SCHEMA, Base
 from fairlead.store.models.history import (
     Balance,
@@ -14,7 +15,6 @@ from fairlead.store.models.history import (
     PlanAdoption,
     PlanBalance,
 )
-from fairlead.store.models.judgement import GroupDiagnosis, MemberCapacity
 from fairlead.store.models.plan import (
     STATES,
     BrakeEvent,

@@ -127,10 +127,10 @@ class Plan(Base):
     rolled_back_from: Mapped[int | None] = mapped_column(
         Integer, comment="The version whose assignment this is again; null: it is a new one."
     )
-    judged: Mapped[Any | None] = mapped_column(
+    analysed: Mapped[Any | None] = mapped_column(
         JSONB,
-        comment="What the judgement counted with: each member's load before and under the plan, and"
-        " what it can do; costs of records; reported work; statuses. Null: nothing was judged.",
+        comment="What the analysis counted with: each member's load before and under the plan, and"
+        " what it can do; costs of records; reported work; statuses. Null: nothing was analysed.",
     )
     request_id: Mapped[UUID | None] = mapped_column(
         unique=True, comment="The rollback that a person asked for on a page; null: nobody did."

@@ -16,9 +16,9 @@ import numpy as np
 import pyarrow as pa
 
 from assignors.problem import kafka_order
-from fairlead.domain.judgement.commits import read_commits
-from fairlead.domain.judgement.looks import NONE, Looks
-from fairlead.domain.judgement.read import HISTORY_S, LEAST_LOOKS
+from fairlead.domain.analysis.commits import read_commits
+from fairlead.domain.analysis.looks import NONE, Looks
+from fairlead.domain.analysis.read import HISTORY_S, LEAST_LOOKS
 from fairlead.domain.looks.arrays import looks_of
 from fairlead.domain.looks.lag import LEAST, LOOKED_BACK, partition_statuses
 from fairlead.simulation.world import Float64, Int64, Mask, Roster, World

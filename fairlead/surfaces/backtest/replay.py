@@ -13,12 +13,12 @@ from typing import Any, Final
 import numpy as np
 
 from assignors.registry import LAG_BLIND, assign
-from fairlead.domain.approval import PlanFacts, decide
+from fairlead.domain.analysis.capacities import Capacity
+from fairlead.domain.analysis.costs import CostRows
+from fairlead.domain.analysis.decide import PlanDecision, decide
+from fairlead.domain.analysis.question import Question
+from fairlead.domain.approval import PlanFacts, decide_approval
 from fairlead.domain.candidate_figures import OBSERVED, improvement
-from fairlead.domain.judgement.capacities import Capacity
-from fairlead.domain.judgement.costs import CostRows
-from fairlead.domain.judgement.decide import Judgement, judge
-from fairlead.domain.judgement.question import Question
 from fairlead.domain.policy import Policy
 from fairlead.simulation.controllers import START, ByPlans, Controller, Moment
 from fairlead.simulation.loop import Cadence, Run, run
@@ -159,8 +159,8 @@ class _ByPolicy(ByPlans):
         return super().rebalance(moment)
 
     def plan(self, moment: Moment) -> Int32 | None:
-        """Judge as the planner does, and approve as the policy does."""
-        judgement = judge(
+        """Analyse as the planner does, and approve as the policy does."""
+        decision = decide(
             Question(
                 problem=moment.problem,
                 looks=moment.looks(),
@@ -172,25 +172,25 @@ class _ByPolicy(ByPlans):
             assignors=(self._assignor,),
             options=self._options,
         )
-        self._capacities, self._costs = judgement.capacities, judgement.costs.rows(moment.problem)
-        owner = judgement.owner
-        if owner is None or self._by_hand or self._approves(moment, judgement, owner):
+        self._capacities, self._costs = decision.capacities, decision.costs.rows(moment.problem)
+        owner = decision.owner
+        if owner is None or self._by_hand or self._approves(moment, decision, owner):
             return owner
         self.held_back.append(moment.at - START.timestamp())
         return None
 
-    def _approves(self, moment: Moment, judgement: Judgement, owner: Int32) -> bool:
+    def _approves(self, moment: Moment, decision: PlanDecision, owner: Int32) -> bool:
         passed = moment.at - START.timestamp()
         sample = self._recording.latest(round(passed / self._recording.step_s))
-        planned = judgement.planned or judgement.kept
+        planned = decision.planned or decision.kept
         facts = PlanFacts(
-            moved=judgement.moved,
+            moved=decision.moved,
             placed=int(((moment.problem.owner < 0) & (owner >= 0)).sum()),
-            improvement=improvement({"late_s": judgement.kept.late_s}, {"late_s": planned.late_s}),
+            improvement=improvement({"late_s": decision.kept.late_s}, {"late_s": planned.late_s}),
             statuses=self._recording.statuses(sample),
         )
         when = self._recording.start + timedelta(seconds=passed)
-        return decide(self._policy, facts, when).approved
+        return decide_approval(self._policy, facts, when).approved
 
 
 def owners_at(recording: Recording, moment: Moment) -> Int32:

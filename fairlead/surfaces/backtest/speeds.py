@@ -1,17 +1,17 @@
 """How fast the members of a recorded group were.
 
 Belongs here: measuring them hour by hour, and what to assume where nothing was measured. Does not:
-the estimator itself (`fairlead.domain.judgement.capacities`).
+the estimator itself (`fairlead.domain.analysis.capacities`).
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from fairlead.domain.judgement.capacities import FASTER, shown
-from fairlead.domain.judgement.commits import read_commits
-from fairlead.domain.judgement.looks import Looks
-from fairlead.domain.judgement.read import HISTORY_S, LEAST_LOOKS
+from fairlead.domain.analysis.capacities import FASTER, shown
+from fairlead.domain.analysis.commits import read_commits
+from fairlead.domain.analysis.looks import Looks
+from fairlead.domain.analysis.read import HISTORY_S, LEAST_LOOKS
 from fairlead.simulation.world import Float64, Int64, Mask
 
 

@@ -451,7 +451,7 @@ def _why(row: dict[str, Any], found: list[dict[str, Any]]) -> list[str]:
     name = row["group"]
     lines = []
     if not found:
-        lines.append(f"{name}: no look has judged it yet")
+        lines.append(f"{name}: no look has analysed it yet")
     else:
         before = f"; before: {found[1]['diagnosis']}" if len(found) > 1 else ""
         since, seen = as_text(row["since"]), as_text(row["last_seen"])

@@ -1,4 +1,4 @@
-"""`fairlead plan`: a group looked at, judged and planned in seconds, without Dagster and Spark.
+"""`fairlead plan`: a group looked at, analysed and planned in seconds, without Dagster and Spark.
 
 Belongs here: what is asked and what is shown. Does not: planning
 (`fairlead.workflows.planning_one_group`).
@@ -55,7 +55,7 @@ def plan(
 ) -> None:
     """Look at a group now, say what is the matter, and propose what would help.
 
-    The same judgement as in planning runs, with the looks that have been taken so far, in this
+    The same analysis as in planning runs, with the looks that have been taken so far, in this
     process. What it came to is stored, as a run does, unless it is a dry run.
     """
     from fairlead.settings import load_settings
@@ -122,8 +122,8 @@ def _remembered(group: str) -> "GroupMemories":
     """Return what the database knows of a group; nothing where it does not answer."""
     from fairlead.errors import ConfigurationError, StoreUnavailableError
     from fairlead.settings import load_settings
+    from fairlead.store.analysis_memory import known_capacities, known_costs, last_changes
     from fairlead.store.engine import create_store_engine, transaction
-    from fairlead.store.judgement_memory import known_capacities, known_costs, last_changes
     from fairlead.workflows.diagnosing import GroupMemories
 
     try:

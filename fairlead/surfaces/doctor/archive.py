@@ -16,7 +16,7 @@ from fairlead.surfaces.doctor.finding import Finding
 
 
 def examine_archive(settings: Settings) -> Iterator[Finding]:
-    """Look at the archive of looks; groups are judged without it, too, but by less.
+    """Look at the archive of looks; groups are analysed without it, too, but by less.
 
     Raises
     ------

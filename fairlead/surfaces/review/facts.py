@@ -1,7 +1,7 @@
 """What is known of a version that is reviewed, gathered from the store and verified.
 
-Belongs here: reading, and reconstructing what the group had before. Does not: judging it (`risks`),
-wording it (`page`).
+Belongs here: reading, and reconstructing what the group had before. Does not: assessing
+it (`risks`), wording it (`page`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,14 +14,14 @@ from sqlalchemy import Engine
 from fairlead.domain.as_problem import Ownership, planned
 from fairlead.domain.candidate_figures import SnapshotCandidate
 from fairlead.domain.consumers import ConsumerChange, changes
-from fairlead.domain.records import Judged, MemberLoad, StoredPlan
+from fairlead.domain.records import Analysed, MemberLoad, StoredPlan
 from fairlead.domain.work_text import times_by_partition
 from fairlead.errors import InvalidPlanError, TamperedPlanError
 from fairlead.store import PlanStore
 from fairlead.store.history_queries import (
     Row,
+    read_analysed,
     read_candidates,
-    read_judged,
     read_plan,
     read_statuses,
 )
@@ -46,8 +46,8 @@ class Facts:
         Metrics of the plan, on its snapshot.
     consumers
         Every consumer before and after, the heaviest first; none where the bytes do not verify.
-    judged
-        What the judgement counted with when the plan was made; None: nothing was judged.
+    analysed
+        What the analysis counted with when the plan was made; None: nothing was analysed.
     candidates
         What every assignor would have done, the lightest first; none for a rollback or a renewal.
     statuses
@@ -62,7 +62,7 @@ class Facts:
     broken: str | None
     predicted: Mapping[str, Any]
     consumers: Sequence[ConsumerChange]
-    judged: Judged | None
+    analysed: Analysed | None
     candidates: Sequence[SnapshotCandidate]
     statuses: Sequence[Row]
     now: datetime
@@ -81,19 +81,19 @@ class Facts:
     @property
     def loads(self) -> list[tuple[str, MemberLoad]]:
         """Every member's load, the one at which most arrives under the plan first."""
-        members = {} if self.judged is None else self.judged.members
+        members = {} if self.analysed is None else self.analysed.members
         return sorted(members.items(), key=lambda item: (-item[1].after, item[0]))
 
     @property
     def times(self) -> list[tuple[str, str]]:
         """Partitions and how long their records take, the most expensive first."""
-        judged = self.judged
-        return times_by_partition(judged.reported, judged.costs) if judged else []
+        analysed = self.analysed
+        return times_by_partition(analysed.reported, analysed.costs) if analysed else []
 
     @property
     def busy(self) -> Mapping[str, float | None]:
         """Reported busy share by consumer; empty if none reports."""
-        return {} if self.judged is None else self.judged.reported.get("consumers", {})
+        return {} if self.analysed is None else self.analysed.reported.get("consumers", {})
 
     @property
     def partitions(self) -> int | None:
@@ -133,7 +133,7 @@ def gather(engine: Engine, group: str, version: int | None, now: datetime) -> Fa
         consumers=[]
         if document is None
         else changes(document, before(document, plan["moves"]), planned(document)),
-        judged=read_judged(engine, group, stored.version),
+        analysed=read_analysed(engine, group, stored.version),
         candidates=read_candidates(engine, group, stored.snapshot_id),
         statuses=read_statuses(engine, group, at=stored.snapshot_at),
         now=now,

@@ -1,4 +1,4 @@
-"""The page: facts, risks and ways to decide, in one HTML document that needs no network.
+"""The page: facts, risks and ways to decide_approval, in one HTML document that needs no network.
 
 Belongs here: which of it is shown, and how much. Does not: what is known (`facts`), what it means
 (`risks`), the layout (`templates/review.html`).
@@ -20,7 +20,7 @@ from fairlead.common.words import (
     plural,
     span,
 )
-from fairlead.domain.approval import PlanFacts, decide
+from fairlead.domain.approval import PlanFacts, decide_approval
 from fairlead.domain.candidate_figures import improvement, lightening
 from fairlead.domain.cohorts import cohort_of
 from fairlead.domain.policy import Policy, policy_for
@@ -159,7 +159,7 @@ def _policy(facts: Facts, policies: Sequence[Policy] | None) -> str | None:
     plan = facts.plan
     if policies is None or not facts.waits or plan["lag_max_predicted"] is None:
         return None
-    answer = decide(
+    answer = decide_approval(
         policy_for(plan["group"], policies),
         PlanFacts(
             moved=plan["moved"],
@@ -168,8 +168,8 @@ def _policy(facts: Facts, policies: Sequence[Policy] | None) -> str | None:
                 {"late_s": plan["late_before"]}, {"late_s": plan["late_predicted"]}
             ),
             statuses={row["status"] for row in facts.statuses}
-            if facts.judged is None
-            else facts.judged.statuses,
+            if facts.analysed is None
+            else facts.analysed.statuses,
         ),
         facts.now,
     )

@@ -1,6 +1,6 @@
 """What a survey finds: looks in, a row a group out, worst first, and the rights that are missing.
 
-Belongs here: looking again and again, and putting answers into words. Does not: judging
+Belongs here: looking again and again, and putting answers into words. Does not: analysing
 (`fairlead.domain.candidate_rows`), nor what Kafka is asked (`fairlead.kafka.gateway`).
 """
 
@@ -17,7 +17,7 @@ from fairlead.common.tables import slices
 from fairlead.common.words import caught_up, length
 from fairlead.domain.advice import CLASSIC, PINNED, not_followed
 from fairlead.domain.candidate_figures import OBSERVED
-from fairlead.domain.candidate_rows import judge_group
+from fairlead.domain.candidate_rows import analyse_group
 from fairlead.domain.groups import ListedGroups
 from fairlead.domain.looks.questions import Group, PlanningOptions
 from fairlead.domain.policy import Policy, policy_for, ranked
@@ -29,7 +29,7 @@ from fairlead.surfaces.survey.lag import group_lags
 
 Row = dict[str, Any]
 
-#: Looks until the judgement says more than "unknown".
+#: Looks until the analysis says more than "unknown".
 ENOUGH: Final = 6
 #: Commits are read before ends; with few groups at a time, seconds lie between the two at most.
 _AT_ONCE: Final = 500
@@ -55,7 +55,7 @@ class Survey:
     gateway
         Of the cluster; rights to DESCRIBE are enough.
     policies
-        By which groups are judged; without one for a group, the default.
+        By which groups are analysed; without one for a group, the default.
     """
 
     def __init__(self, gateway: KafkaGateway, policies: Sequence[Policy] = ()) -> None:
@@ -108,7 +108,7 @@ class Survey:
         )
         rows = []
         for name, group in groups.items():
-            row = _row(group, self._judged(group))
+            row = _row(group, self._analysed(group))
             rows.append(
                 {
                     **row,
@@ -125,11 +125,11 @@ class Survey:
         rows: list[Row] = self._looks[-1].select(columns).to_pylist() if self._looks else []
         return rows
 
-    def _judged(self, group: Group) -> list[Row]:
+    def _analysed(self, group: Group) -> list[Row]:
         name = group.name
         if self.looks < ENOUGH or name in self._listed.memberless:
             return []
-        return judge_group(group, judged_by(name, self._policies))
+        return analyse_group(group, analysed_by(name, self._policies))
 
     def missing(self) -> list[Row]:
         """Return the rights that were missing in the newest look.
@@ -174,8 +174,8 @@ def _options(group: str, policies: Sequence[Policy]) -> PlanningOptions:
     return PlanningOptions.of(policy_for(group, policies), compare=False)
 
 
-def judged_by(group: str, policies: Sequence[Policy]) -> PlanningOptions:
-    """Return the options that a survey judges a group by.
+def analysed_by(group: str, policies: Sequence[Policy]) -> PlanningOptions:
+    """Return the options that a survey analyses a group by.
 
     Without a policy nobody has said where consumers without a commit begin. Then only what arrived
     since the first look is certain to wait for them, as with `auto_offset_reset = "latest"`.
@@ -188,17 +188,17 @@ def _refused(error: str | None) -> bool:
     return "authorization" in (error or "").casefold()
 
 
-def _row(group: Group, judged: Sequence[Row]) -> Row:
+def _row(group: Group, analysed: Sequence[Row]) -> Row:
     """Return what is known of a group, without its lag.
 
     Keys: group; looked_at, a time; state, protocol and group_type as Kafka tells; members, a count;
     owners, member to number of partitions; clients, ids; error; follow and kafka_5_6, sentences;
-    diagnosis, evidence, late_s, caught_up_s, loss_s, gain, consumers: of the judgement, null
+    diagnosis, evidence, late_s, caught_up_s, loss_s, gain, consumers: of the analysis, null
     without one; reported, the reported work. `Survey.found` adds not_planned, why the group cannot
     be planned for, and the figures of `fairlead.surfaces.survey.lag.group_lags`.
     """
     now, looked_at = group.now, group.now["at"]
-    by_assignor = {row["assignor"]: row for row in judged}
+    by_assignor = {row["assignor"]: row for row in analysed}
     observed = by_assignor.get(OBSERVED, {})
     known = observed.get("diagnosis")
     return {
@@ -225,7 +225,7 @@ def _row(group: Group, judged: Sequence[Row]) -> Row:
 
 
 def _gain(observed: Row, chosen: Row | None, at: datetime) -> str | None:
-    """Say what a plan would do; None: nothing was judged."""
+    """Say what a plan would do; None: nothing was analysed."""
     if chosen is None:
         return observed.get("decision_reason")
     return (

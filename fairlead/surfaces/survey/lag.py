@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from fairlead.domain.judgement.looks import Int64, Looks
+from fairlead.domain.analysis.looks import Int64, Looks
 from fairlead.domain.looks.arrays import alike, all_topics
 from fairlead.domain.looks.lag import left_topics, partition_lag
 

@@ -21,7 +21,7 @@ _WIDTH: Final = 80
 def facts(row: Row) -> list[tuple[str, str]]:
     """Return what is said of a group: a heading and its text, those that are known."""
     owners = [f"{shortened(name)} ({count})" for name, count in row["owners"].items()]
-    judged = row["diagnosis"] not in {None, "unknown"}
+    analysed = row["diagnosis"] not in {None, "unknown"}
     work = work_of_group(row["reported"])
     told = {
         "wrong": row["error"],
@@ -29,9 +29,9 @@ def facts(row: Row) -> list[tuple[str, str]]:
         figure("late_s").label.lower(): _late(row),
         figure("caught_up_s").label.lower(): _caught_up(row),
         "not planned": row["not_planned"],
-        figure("loss_s").label.lower(): _lost(row, judged=judged),
+        figure("loss_s").label.lower(): _lost(row, analysed=analysed),
         "a plan": row["gain"] if (row["evidence"] or "") not in (row["gain"] or "") else None,
-        "consumers": row["consumers"] if judged else None,
+        "consumers": row["consumers"] if analysed else None,
         "per record": work.get(figure("seconds_per_record").label),
         "busy": work.get(figure("busy").label),
         "lag": _lag(row),
@@ -61,10 +61,10 @@ def _lag(row: Row) -> str:
     )
 
 
-def _lost(row: Row, *, judged: bool) -> str:
+def _lost(row: Row, *, analysed: bool) -> str:
     """Return what is lost, then in how long more is."""
     lost = f"{row['lost']:,}, first seen at {moment(row['lost_at'])}" if row["lost"] else ""
-    if not judged:
+    if not analysed:
         return lost
     if row["loss_s"] is None:
         return lost or "no"

@@ -12,8 +12,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from fairlead.domain.analysis.looks import Float64
 from fairlead.domain.figures import Figure, figure
-from fairlead.domain.judgement.looks import Float64
 from fairlead.domain.kept_looks import NOBODY, Change, Course, Kept, most_of
 from fairlead.surfaces import plots
 

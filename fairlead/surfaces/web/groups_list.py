@@ -25,7 +25,7 @@ from fairlead.surfaces.web.layout import TEMPLATES, ages
 
 #: A page is for reading; whoever has more groups filters, or looks for a part of a name.
 SHOWN: Final = 200
-#: The diagnosis of groups that no look has judged.
+#: The diagnosis of groups that no look has analysed.
 NOT_LOOKED_AT: Final = "no look yet"
 
 
@@ -117,6 +117,6 @@ def groups_page(
 
 
 def _is_old(row: Row, now: datetime) -> bool:
-    """Whether a group's diagnosis is old; a group without members is not judged again."""
+    """Whether a group's diagnosis is old; a group without members is not analysed again."""
     seen = row["last_seen"]
     return seen is not None and now - seen > LOOKED_WITHIN and row["evidence"] != NO_MEMBERS

@@ -9,7 +9,7 @@ from typing import Final
 from urllib.parse import quote, urlencode
 
 from fairlead.common.words import span
-from fairlead.domain.judgement.diagnosis import LOOKS_NEEDED, a_few
+from fairlead.domain.analysis.diagnosis import LOOKS_NEEDED, a_few
 from fairlead.surfaces import next_step
 from fairlead.surfaces.offers import of_brake
 from fairlead.surfaces.templates import environment

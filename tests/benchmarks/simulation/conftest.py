@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fairlead.domain.judgement.looks import Looks
+from fairlead.domain.analysis.looks import Looks
 from fairlead.simulation.controllers import Moment
 from fairlead.simulation.world import Int32
 

@@ -9,7 +9,7 @@ from benchmarks.simulation.loop import run
 from benchmarks.simulation.misses import Misses
 from benchmarks.simulation.scenario import Scenario
 from benchmarks.simulation.world import ScenarioWorld
-from fairlead.domain.judgement.looks import NONE
+from fairlead.domain.analysis.looks import NONE
 
 
 def test_looks_miss_as_often_as_is_said() -> None:

@@ -15,8 +15,8 @@ from benchmarks.simulation.scenario import Scenario
 from benchmarks.simulation.sharing.clients import CLIENTS
 from benchmarks.simulation.traffic import Traffic
 from benchmarks.simulation.world import ScenarioWorld
-from fairlead.domain.judgement.looks import Looks
-from fairlead.domain.judgement.reported_work import MeasuredWork, ReportSeries, reported_work
+from fairlead.domain.analysis.looks import Looks
+from fairlead.domain.analysis.reported_work import MeasuredWork, ReportSeries, reported_work
 from fairlead.simulation.controllers import Moment
 from fairlead.simulation.world import Int32
 

@@ -36,7 +36,7 @@ def test_plan_that_makes_it_worse_is_taken_back(name: str) -> None:
 
 
 def test_plan_that_makes_it_worse_is_taken_back_with_reports() -> None:
-    """The looks before the plan are judged by the reports in these."""
+    """The looks before the plan are analysed by the reports in these."""
     plan, back, *_ = handovers(MISLED["crowded-skew"](SEED), hours=0.8, planner=PLANNER_REPORTS)
     assert plan.planned
     assert isinstance(back, TakenBack)
@@ -67,7 +67,7 @@ def test_rest_doubles() -> None:
 
 
 @pytest.mark.parametrize("name", ["crowded-skew", "dear-abroad-70"])
-def test_plan_behind_a_short_rest_is_judged_as_soon_as_the_first(name: str) -> None:
+def test_plan_behind_a_short_rest_is_analysed_as_soon_as_the_first(name: str) -> None:
     """The first plan and its way back are in the hour before the second, and prove nothing."""
     _, _, plan, back = handovers(MISLED[name](SEED), hours=1.5)
     assert plan.planned

@@ -1,4 +1,4 @@
-"""One thread for linear algebra, in everything that judges."""
+"""One thread for linear algebra, in everything that analyses."""
 
 import os
 import subprocess

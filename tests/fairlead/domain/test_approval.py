@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from fairlead.domain.approval import ApprovalDecision, PlanFacts, decide, requirements
+from fairlead.domain.approval import ApprovalDecision, PlanFacts, decide_approval, requirements
 from fairlead.domain.policy import Approval, Policy
 from tests.fairlead.workflows.plans import DAY
 
@@ -15,7 +15,7 @@ def facts(**given: Any) -> PlanFacts:
 
 
 def decided(rules: Approval, given: PlanFacts) -> ApprovalDecision:
-    return decide(Policy(approval=rules), given, DAY)
+    return decide_approval(Policy(approval=rules), given, DAY)
 
 
 def test_by_default_a_plan_waits_for_a_person() -> None:
@@ -83,7 +83,7 @@ def test_hours_are_those_of_the_time_zone(zone: str, *, approved: bool) -> None:
 def test_four_eyes_are_never_the_policys() -> None:
     """Whatever the rules say."""
     policy = Policy(four_eyes="database").model_copy(update={"approval": Approval(automatic=True)})
-    decision = decide(policy, facts(), DAY)
+    decision = decide_approval(policy, facts(), DAY)
     assert not decision.approved
     assert "four eyes" in decision.reason
 

@@ -10,7 +10,7 @@ import pytest
 
 from fairlead.domain.advice import advice_in
 from fairlead.domain.candidate_figures import OBSERVED
-from fairlead.domain.candidate_rows import judge_group
+from fairlead.domain.candidate_rows import analyse_group
 from fairlead.domain.drafting import MOVED, PLACED, decisions
 from fairlead.domain.looks.questions import Group, PlanningOptions
 from fairlead.domain.policy import Policy
@@ -36,7 +36,7 @@ def snapshot(
     commits_every: int = 1,
     **described: Any,
 ) -> Tables:
-    """Return a sample of one group and its candidates, judged by what `tests.recalled` makes of it.
+    """Return a sample of one group and its candidates, analysed as `tests.recalled` is.
 
     Its members commit once in so many looks.
     """
@@ -64,8 +64,8 @@ def snapshot(
         | described
     )
     group = Group(_held_back(recalled(row), commits_every))
-    judged = as_batch(judge_group(group, PlanningOptions(assignors=assignors)))
-    return samples(row), pa.Table.from_batches([judged])
+    analysed = as_batch(analyse_group(group, PlanningOptions(assignors=assignors)))
+    return samples(row), pa.Table.from_batches([analysed])
 
 
 def _held_back(looks: pa.Table, every: int) -> pa.Table:
@@ -217,7 +217,7 @@ def test_expiry_counts_from_the_decision() -> None:
 
 
 def test_group_that_is_to_stay_as_it_is_is_no_plan() -> None:
-    """What the judgement says is the reason, and the candidates are kept."""
+    """What the analysis says is the reason, and the candidates are kept."""
     decision = decide(snapshot(TWO, [0, 0, 0]))
     assert not isinstance(decision, PlanDraft)
     assert decision.outcome == "no change"

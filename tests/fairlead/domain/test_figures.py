@@ -14,9 +14,9 @@ ROOT: Final = Path(__file__).parents[3]
 PRODUCT: Final = ("fairlead", "assets", "assignors", "orchestration", "fairlead_planner")
 
 _METRICS: Final = "assignors/metrics.py"
-_FORECAST: Final = "fairlead/domain/judgement/forecast.py"
+_FORECAST: Final = "fairlead/domain/analysis/forecast.py"
 _LAG: Final = "fairlead/domain/looks/lag.py"
-_RACKS: Final = "fairlead/domain/judgement/racks.py"
+_RACKS: Final = "fairlead/domain/analysis/racks.py"
 _FIGURES: Final = "fairlead/domain/figures.py"
 _VIEWS: Final = "migrations/sql/views.sql"
 #: The file that computes each figure, and the functions there that return it under another name.
@@ -24,7 +24,7 @@ HOMES: Final[dict[str, tuple[str, ...]]] = {
     **dict.fromkeys(
         ("late_s", "utilisation", "caught_up_s", "loss_s", "capacity_share"), (_FORECAST,)
     ),
-    "consumers_wanted": ("fairlead/domain/judgement/sizing.py", "size"),
+    "consumers_wanted": ("fairlead/domain/analysis/sizing.py", "size"),
     **dict.fromkeys(
         ("count_min", "count_max", "balance_score", "lag_max", "lag_mean"), (_METRICS,)
     ),
@@ -35,14 +35,12 @@ HOMES: Final[dict[str, tuple[str, ...]]] = {
     "rack_cost_per_day": (_RACKS, "cost_per_day"),
     "imbalance": (_FIGURES,),
     "adherence": (_FIGURES,),
-    "lag": ("fairlead/domain/judgement/looks.py",),
+    "lag": ("fairlead/domain/analysis/looks.py",),
     **dict.fromkeys(("time_lag_s", "arrival_rate", "consumption_rate", "lost"), (_LAG,)),
-    "cost": ("fairlead/domain/judgement/costs.py",),
-    "records_per_s": ("fairlead/domain/judgement/capacities.py",),
+    "cost": ("fairlead/domain/analysis/costs.py",),
+    "records_per_s": ("fairlead/domain/analysis/capacities.py",),
     "time_share": (_VIEWS,),
-    **dict.fromkeys(
-        ("seconds_per_record", "busy"), ("fairlead/domain/judgement/reported_work.py",)
-    ),
+    **dict.fromkeys(("seconds_per_record", "busy"), ("fairlead/domain/analysis/reported_work.py",)),
     # Sums and largest values of a look's rows, in the query that shows them.
     **dict.fromkeys(
         ("behind_now_s", "lag_now", "lag_max_now"), ("fairlead/store/history_queries.py",)
@@ -52,13 +50,13 @@ HOMES: Final[dict[str, tuple[str, ...]]] = {
 _REPLAYED: Final = "partition-seconds beyond the objective, of a replay"
 #: Where a name does not stand for the figure, and what it is there.
 OTHERS: Final = {
-    ("fairlead/domain/judgement/estimate.py", "records_per_s"): "in work, and back in records",
-    ("fairlead/domain/judgement/analysis.py", "kept"): "the forecast of the present owners",
+    ("fairlead/domain/analysis/estimate.py", "records_per_s"): "in work, and back in records",
+    ("fairlead/domain/analysis/steps.py", "kept"): "the forecast of the present owners",
     **{
-        (f"fairlead/domain/judgement/{module}.py", "busy"): "members that had something to read"
+        (f"fairlead/domain/analysis/{module}.py", "busy"): "members that had something to read"
         for module in ("capacities", "commits")
     },
-    ("fairlead/domain/judgement/lines.py", "seconds_per_record"): "the figure of all partitions",
+    ("fairlead/domain/analysis/lines.py", "seconds_per_record"): "the figure of all partitions",
     (
         "fairlead/store/history_queries.py",
         "seconds_per_record",
@@ -134,7 +132,7 @@ def test_a_second_computation_is_found(source: str, name: str) -> None:
 @pytest.mark.parametrize(
     "source",
     [
-        'row = {"late_s": judgement.kept.late_s}',
+        'row = {"late_s": analysis.kept.late_s}',
         'Findings(late_s=float(row["late_s"]), moved=draft.moved or 0)',
         "late_s = sum(day.late_s for day in days)",
         "adherence = adherence(owned, planned)",

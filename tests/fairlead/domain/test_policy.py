@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from fairlead.domain.judgement.rules import Rules
+from fairlead.domain.analysis.rules import Rules
 from fairlead.domain.policy import Approval, Discovery, Policy, policy_for
 
 group_ids = st.text(st.characters(exclude_characters="*?[]"), min_size=1, max_size=20)
@@ -126,15 +126,15 @@ def test_keys_of_the_policy_reach_the_assignors_that_know_them() -> None:
     assert policy.assignor_options("lag-aware") == {}
 
 
-def test_judgement_is_told_the_rules_in_seconds() -> None:
-    """Durations of the file; what it leaves out is the judgement's own default."""
+def test_analysis_is_told_the_rules_in_seconds() -> None:
+    """Durations of the file; what it leaves out is the analysis's own default."""
     rules = Policy(objective="PT2M", pause=timedelta(seconds=3), cooldown="PT1H").rules()  # type: ignore[arg-type]
     assert (rules.objective_s, rules.pause_s, rules.cooldown_s) == (120, 3, 3600)
     assert (rules.horizon_s, rules.headroom) == (Rules().horizon_s, Rules().headroom)
 
 
 def test_racks_are_preferred_ignored_or_priced() -> None:
-    """What the judgement makes of each; preferred where nothing is said."""
+    """What the analysis makes of each; preferred where nothing is said."""
     told = [Policy.model_validate(given).rules() for given in ({}, {"racks": "ignore"})]
     assert [(policy.racks, policy.price_per_gb) for policy in told] == [(True, None), (False, None)]
     priced = Policy.model_validate({"racks": {"price_per_gb": 0.02}}).rules()

@@ -1,4 +1,4 @@
-"""One judgement: a look, a command and a task come to the same of the same group."""
+"""One analysis: a look, a command and a task come to the same of the same group."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -14,8 +14,8 @@ import pytest
 from benchmarks import recorded
 from benchmarks.recorded import Size
 from fairlead.archive import LookArchive
+from fairlead.domain.analysis.capacities import Capacity
 from fairlead.domain.candidate_figures import OBSERVED
-from fairlead.domain.judgement.capacities import Capacity
 from fairlead.domain.looks.questions import PlanningOptions, capacity_rows
 from fairlead.domain.policy import Policy
 from fairlead.domain.records import PlanDraft
@@ -77,12 +77,12 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Fleet:
 
 @pytest.fixture(scope="module")
 def by_task(fleet: Fleet) -> dict[str, dict[str, Row]]:
-    """Return group to its rows of candidates by assignor, as one task judges all groups."""
-    return judged_in(fleet, [fleet.names])
+    """Return group to its rows of candidates by assignor, as one task analyses all groups."""
+    return analysed_in(fleet, [fleet.names])
 
 
-def judged_in(fleet: Fleet, batches: Sequence[Sequence[str]]) -> dict[str, dict[str, Row]]:
-    """Judge the groups in tasks, as executors do."""
+def analysed_in(fleet: Fleet, batches: Sequence[Sequence[str]]) -> dict[str, dict[str, Row]]:
+    """Analyse the groups in tasks, as executors do."""
     questions = [
         {
             "group": name,
@@ -119,13 +119,13 @@ def test_scenarios_are_of_both_kinds(by_task: dict[str, dict[str, Row]]) -> None
     assert len(decisions) == GROUPS
 
 
-def test_tasks_agree_whatever_is_judged_beside_a_group(
+def test_tasks_agree_whatever_is_analysed_beside_a_group(
     fleet: Fleet, by_task: dict[str, dict[str, Row]]
 ) -> None:
     """In batches of other sizes, in another order: each row is the same."""
     names = list(np.random.default_rng(1).permutation(fleet.names))
     batches = [names[first : first + 7] for first in range(0, len(names), 7)]
-    again = judged_in(fleet, batches)
+    again = analysed_in(fleet, batches)
     assert again.keys() == by_task.keys()
     for group, rows in by_task.items():
         for assignor, row in rows.items():

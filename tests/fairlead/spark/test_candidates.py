@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from fairlead.archive import LookArchive
-from fairlead.domain.judgement.capacities import Capacity
+from fairlead.domain.analysis.capacities import Capacity
 from fairlead.domain.policy import Policy
 from fairlead.domain.samples import GroupSnapshot, new_snapshot_id
 from fairlead.spark.candidates import write_candidates
@@ -64,7 +64,7 @@ def remember(warehouse: Warehouse, taken: GroupSnapshot) -> None:
 SKEWED: list[int | None] = [100, 80, 5, 5]
 
 
-def test_each_group_is_judged_by_its_policy_and_fails_alone(
+def test_each_group_is_analysed_by_its_policy_and_fails_alone(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     """Every listed group has a row; what is wrong with one does not reach another, nor the job."""
@@ -100,7 +100,7 @@ def test_each_group_is_judged_by_its_policy_and_fails_alone(
     assert found == {"good-1": ("unbalanced", "plan"), "good-2": ("healthy", "no change")}
 
 
-def test_what_is_remembered_reaches_the_judgement(spark: SparkSession, tmp_path: Path) -> None:
+def test_what_is_remembered_reaches_the_analysis(spark: SparkSession, tmp_path: Path) -> None:
     """Speeds, and when a plan took effect, as Postgres has them, to each group its own."""
     warehouse, taken = Warehouse(str(tmp_path)), snapshot({"g": SKEWED, "h": SKEWED})
     warehouse.write_snapshot(taken, {})

@@ -1,4 +1,4 @@
-"""Judging one group, without Spark."""
+"""Analysing one group, without Spark."""
 
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -10,9 +10,9 @@ import pytest
 
 from assignors import registry
 from assignors.assignment import Assignment
+from fairlead.domain.analysis.capacities import Capacity
 from fairlead.domain.candidate_figures import OBSERVED
-from fairlead.domain.candidate_rows import judge_group
-from fairlead.domain.judgement.capacities import Capacity
+from fairlead.domain.candidate_rows import analyse_group
 from fairlead.domain.looks.questions import Group, PlanningOptions, question_about
 from fairlead.spark.planning import CANDIDATES, as_batch
 from tests.recalled import CONSUMED, recalled
@@ -61,9 +61,9 @@ def look(members: Members, lags: dict[str, list[int]], **columns: Any) -> dict[s
     }
 
 
-def judged(group: Group, planning: PlanningOptions = PLANNING) -> dict[str, dict[str, Any]]:
+def analysed(group: Group, planning: PlanningOptions = PLANNING) -> dict[str, dict[str, Any]]:
     """Return assignor to its row, as it is written."""
-    batch = as_batch(judge_group(group, planning))
+    batch = as_batch(analyse_group(group, planning))
     assert batch.schema == CANDIDATES
     rows = batch.to_pylist()
     assert {(row["snapshot_id"], row["group"]) for row in rows} <= {("s", "g")}
@@ -82,7 +82,7 @@ def fallen_behind(**more: Any) -> Group:
 
 def test_every_assignor_is_measured_beside_the_observed_assignment() -> None:
     """The example of KAFKA-5337: what is now, and what each assignor would make of it."""
-    found = judged(group(ONE_OWNS_ALL, {"t": [100, 60, 50]}))
+    found = analysed(group(ONE_OWNS_ALL, {"t": [100, 60, 50]}))
     assert list(found) == [OBSERVED, "lag-aware", "range"]
     assert [row["lag_max"] for row in found.values()] == [160, 110, 160]
     assert [row["owner"] for row in found.values()] == [[0, 0, -1], [0, 1, 1], [0, 0, 1]]
@@ -93,7 +93,7 @@ def test_every_assignor_is_measured_beside_the_observed_assignment() -> None:
 
 def test_group_that_falls_behind_is_planned_with_its_diagnosis() -> None:
     """What is the matter, how late it gets, and how late under the plan, from its looks."""
-    found = judged(fallen_behind(), replace(PLANNING, assignors=("sticky-lag-aware", "range")))
+    found = analysed(fallen_behind(), replace(PLANNING, assignors=("sticky-lag-aware", "range")))
     observed, plan = found[OBSERVED], found["sticky-lag-aware"]
     assert (observed["decision"], observed["chosen"]) == ("plan", "sticky-lag-aware")
     assert (observed["diagnosis"], observed["names"]) == ("unbalanced", ["a"])
@@ -113,7 +113,7 @@ def test_group_that_falls_behind_is_planned_with_its_diagnosis() -> None:
 
 def test_what_fewer_moves_would_buy_is_told() -> None:
     """From the group as it is to the plan, in seconds late; of who moves step by step alone."""
-    found = judged(fallen_behind(), replace(PLANNING, assignors=("sticky-lag-aware", "range")))
+    found = analysed(fallen_behind(), replace(PLANNING, assignors=("sticky-lag-aware", "range")))
     observed, plan = found[OBSERVED], found["sticky-lag-aware"]
     first, *_, last = ((point["moves"], point["late_s"]) for point in plan["frontier"])
     assert first == (0, observed["late_s"])
@@ -123,7 +123,7 @@ def test_what_fewer_moves_would_buy_is_told() -> None:
 
 def test_without_looks_it_says_what_it_does_not_know() -> None:
     """One moment tells no backlog from a late commit: no plan, and why."""
-    observed = judged(group(SKEWED, BACKLOG))[OBSERVED]
+    observed = analysed(group(SKEWED, BACKLOG))[OBSERVED]
     assert (observed["diagnosis"], observed["decision"]) == ("unknown", "no change")
     assert "There is 1 look" in observed["decision_reason"]
 
@@ -133,7 +133,7 @@ def test_what_was_known_before_is_remembered() -> None:
     gone = "client-2f1b7a3c-1111-2222-3333-0123456789ab"
     slow = Capacity(7.5, measured=True, at=NOON.timestamp() - 60)
     known = dict.fromkeys(("b", "left", gone), slow)
-    observed = judged(fallen_behind(capacities=known))[OBSERVED]
+    observed = analysed(fallen_behind(capacities=known))[OBSERVED]
     found = {capacity["member"]: capacity["records_per_s"] for capacity in observed["capacities"]}
     assert found["left"] == 7.5
     assert found["b"] == 7.5
@@ -141,8 +141,8 @@ def test_what_was_known_before_is_remembered() -> None:
 
 
 def test_a_plan_that_just_took_effect_is_waited_for() -> None:
-    """Nothing is judged by looks from before it."""
-    observed = judged(fallen_behind(changes=[NOON.timestamp() - 60]))[OBSERVED]
+    """Nothing is analysed by looks from before it."""
+    observed = analysed(fallen_behind(changes=[NOON.timestamp() - 60]))[OBSERVED]
     assert observed["decision"] == "no change"
     assert "took effect 60 s ago" in observed["decision_reason"]
 
@@ -151,8 +151,8 @@ def test_where_no_plan_is_called_for_nothing_need_be_compared() -> None:
     """In a fleet, candidates of groups that stay as they are would be most of the work."""
     calm = {"t": [0, 0, 0, 0]}
     healthy = group(SKEWED, calm, looks=recalled(filled(look(SKEWED, calm))))
-    assert list(judged(healthy)) == [OBSERVED, "lag-aware", "range"]
-    found = judged(healthy, replace(PLANNING, compare=False))
+    assert list(analysed(healthy)) == [OBSERVED, "lag-aware", "range"]
+    found = analysed(healthy, replace(PLANNING, compare=False))
     assert list(found) == [OBSERVED]
     assert found[OBSERVED]["diagnosis"] == "healthy"
 
@@ -179,14 +179,14 @@ def test_eager_groups_stand_still_as_a_whole(
 
 def test_only_what_members_read_is_planned() -> None:
     """Topics with commits but without subscribers do not enter the problem."""
-    found = judged(group({"a": (["t"], [])}, {"t": [1], "left": [5, 5]}))
+    found = analysed(group({"a": (["t"], [])}, {"t": [1], "left": [5, 5]}))
     assert found[OBSERVED]["topics"] == ["t"]
 
 
 def test_claims_on_what_is_gone_are_dropped() -> None:
     """A member that still owns a deleted topic or a vanished partition can be planned."""
     members: Members = {"a": (["t", "gone"], [("t", 0), ("t", 9), ("gone", 0)])}
-    found = judged(group(members, {"t": [1]}))
+    found = analysed(group(members, {"t": [1]}))
     assert found["range"]["kept"] == 1
     assert found[OBSERVED]["owner"] == [0]
 
@@ -201,7 +201,7 @@ def test_claims_on_what_is_gone_are_dropped() -> None:
 )
 def test_nothing_to_plan_is_an_outcome(members: Members, outcome: str) -> None:
     """Without members or partitions there are no candidates, and that is no error."""
-    found = judged(group(members, {"t": [1]}))
+    found = analysed(group(members, {"t": [1]}))
     assert list(found) == [OBSERVED]
     assert (found[OBSERVED]["outcome"], found[OBSERVED]["error"]) == (outcome, None)
     assert found[OBSERVED]["lag_max"] == 0
@@ -211,7 +211,7 @@ def test_nothing_to_plan_is_an_outcome(members: Members, outcome: str) -> None:
 
 def test_a_group_with_an_error_is_not_planned() -> None:
     """What the snapshot says is passed on, without figures."""
-    found = judged(group(ONE_OWNS_ALL, {"t": [1, 2]}, error="rebalancing"))
+    found = analysed(group(ONE_OWNS_ALL, {"t": [1, 2]}, error="rebalancing"))
     assert [(row["error"], row["lag_max"], row["owner"]) for row in found.values()] == [
         ("rebalancing", None, None)
     ]
@@ -221,14 +221,14 @@ def test_a_partition_that_could_not_be_read_is_an_error() -> None:
     """Where its lag is unknown, its topic is not planned as if it were shorter."""
     row = look(ONE_OWNS_ALL, {"t": [1, 2]})
     row["end"][1] = -1
-    found = judged(group(ONE_OWNS_ALL, {}, looks=samples(row)))
+    found = analysed(group(ONE_OWNS_ALL, {}, looks=samples(row)))
     assert "topic t: the lag of some partition is not known" in found[OBSERVED]["error"]
 
 
 def test_an_option_that_contradicts_itself_is_the_groups_error() -> None:
     """Policies are checked when they are read; what gets past that stays in its group."""
     wrong = replace(PLANNING, options={"range": {"x": 1}})
-    found = judged(group(ONE_OWNS_ALL, {"t": [1, 2]}), wrong)
+    found = analysed(group(ONE_OWNS_ALL, {"t": [1, 2]}), wrong)
     assert "options.x" in found[OBSERVED]["error"]
 
 
@@ -245,7 +245,7 @@ def test_an_assignor_that_raises_or_errs_fails_alone(monkeypatch: pytest.MonkeyP
         registry, "ASSIGNORS", {**registry.ASSIGNORS, "broken": broken, "careless": careless}
     )
     planning = PlanningOptions(assignors=("broken", "careless", "range"))
-    found = judged(group(ONE_OWNS_ALL, {"t": [1, 2, 3]}), planning)
+    found = analysed(group(ONE_OWNS_ALL, {"t": [1, 2, 3]}), planning)
     assert "RuntimeError('broken by t')" in found["broken"]["error"]
     assert "have no owner: t-2" in found["careless"]["error"]
     assert [name for name, row in found.items() if row["owner"]] == [OBSERVED, "range"]
@@ -260,7 +260,7 @@ def test_an_assignors_own_reasons_and_outcome_are_kept(monkeypatch: pytest.Monke
         return Assignment(problem, owner, outcome="done", reasons={0: "because", 1: "not moved"})
 
     monkeypatch.setattr(registry, "ASSIGNORS", {"talkative": talkative})
-    found = judged(group(ONE_OWNS_ALL, {"t": [1, 2]}), PlanningOptions(assignors=("talkative",)))
+    found = analysed(group(ONE_OWNS_ALL, {"t": [1, 2]}), PlanningOptions(assignors=("talkative",)))
     assert found["talkative"]["outcome"] == "done"
     assert found["talkative"]["reasons"] == [
         {"index": 0, "reason": "because"},

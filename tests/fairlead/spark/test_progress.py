@@ -23,11 +23,11 @@ def slowly(numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 def test_a_long_step_says_how_far_it_is(spark: SparkSession) -> None:
     """Its beginning first, then tasks done of all there are, never fewer; nothing afterwards."""
     said: list[str] = []
-    with spark_works(spark, "Judging 3 groups", said.append, every_s=0.1):
+    with spark_works(spark, "Analysing 3 groups", said.append, every_s=0.1):
         spark.range(0, TASKS, 1, TASKS).mapInArrow(slowly, "id long").collect()
     beginning, *lines = said
-    assert beginning == "Judging 3 groups"
-    done = [int(line.removeprefix("Judging 3 groups: ").split()[0]) for line in lines]
+    assert beginning == "Analysing 3 groups"
+    done = [int(line.removeprefix("Analysing 3 groups: ").split()[0]) for line in lines]
     assert {line.partition(" of ")[2] for line in lines} == {f"{TASKS} tasks done"}
     assert done == sorted(done)
     with spark_works(spark, "Nothing", said.append, every_s=60.0):

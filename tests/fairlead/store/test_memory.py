@@ -10,8 +10,8 @@ from sqlalchemy import Engine
 
 from fairlead.domain.records import StoredPlan
 from fairlead.store import PlanStore
+from fairlead.store.analysis_memory import known_capacities, last_changes
 from fairlead.store.engine import transaction
-from fairlead.store.judgement_memory import known_capacities, last_changes
 from tests.fairlead.store.conftest import SNAPSHOT_AT
 from tests.waiting import PATIENCE_S
 
@@ -43,7 +43,7 @@ def test_a_dry_run_imports_neither_models_nor_what_it_does_not_need() -> None:
     program = (
         "import sys; import fairlead.kafka.gateway, fairlead.archive,"
         "fairlead.workflows.planning_one_group,"
-        "fairlead.store.engine, fairlead.store.judgement_memory; print(*sys.modules)"
+        "fairlead.store.engine, fairlead.store.analysis_memory; print(*sys.modules)"
     )
     imported = subprocess.check_output(
         [sys.executable, "-c", program], text=True, timeout=PATIENCE_S

@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 from fairlead.common.words import shortened
-from fairlead.domain.judgement.capacities import Capacity
+from fairlead.domain.analysis.capacities import Capacity
 from fairlead.domain.records import Findings
 from fairlead.store import NoPlan, PlanStore, StoredPlan
 from fairlead.store.outbox import Outbox, PublishRequest

@@ -173,7 +173,7 @@ def test_database_that_answers_is_not_asked_whether_it_runs(
 
 
 def test_archive_that_keeps_no_looks_is_named(tmp_path: Path) -> None:
-    """So are files that were set aside: both warnings, since groups are judged all the same."""
+    """So are files that were set aside: both warnings, since groups are analysed all the same."""
     settings = Settings(state_dir=tmp_path)
     (found,) = examine_archive(settings)
     assert (found.state, found.said) == ("ok", f"looks are kept in {tmp_path}/warehouse/looks")

@@ -11,12 +11,12 @@ import pytest
 from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from fairlead.domain.candidate_rows import judge_group
+from fairlead.domain.candidate_rows import analyse_group
 from fairlead.domain.looks.questions import Group
 from fairlead.domain.policy import Policy
 from fairlead.domain.samples import SAMPLES
 from fairlead.settings import Settings
-from fairlead.surfaces.survey.finding import changes, follows, judged_by
+from fairlead.surfaces.survey.finding import analysed_by, changes, follows
 from fairlead.surfaces.survey.lag import group_lags
 from fairlead.surfaces.survey.page import as_lines, as_page
 from tests.conftest import KafkaTopic
@@ -248,7 +248,7 @@ def test_idle_partition_without_a_commit_is_not_stuck(policies: list[Policy]) ->
         )
         for minute in range(10)
     ]
-    observed, *_ = judge_group(Group(samples(*looks)), judged_by("orders", policies))
+    observed, *_ = analyse_group(Group(samples(*looks)), analysed_by("orders", policies))
     assert observed["diagnosis"] == "healthy", observed["evidence"]
 
 

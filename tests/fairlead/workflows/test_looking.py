@@ -15,10 +15,10 @@ from sqlalchemy import Engine, text
 
 from fairlead.archive import LookArchive
 from fairlead.domain import candidate_rows
+from fairlead.domain.analysis.capacities import Capacity
+from fairlead.domain.analysis.question import Question
 from fairlead.domain.groups import GroupDescription, LiveMember, LogOffsets, TopicCommits
 from fairlead.domain.hindsight import Hindsight
-from fairlead.domain.judgement.capacities import Capacity
-from fairlead.domain.judgement.question import Question
 from fairlead.domain.looks.questions import Group, PlanningOptions, question_about
 from fairlead.domain.policy import Discovery
 from fairlead.domain.records import StoredPlan

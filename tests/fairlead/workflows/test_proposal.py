@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from fairlead.domain.judgement.forecast import Outlook
+from fairlead.domain.analysis.forecast import Outlook
 from fairlead.domain.policy import Approval, Policy
 from fairlead.domain.prospect import Prospect
 from fairlead.errors import PlanStateError
@@ -59,7 +59,7 @@ def test_plan_is_approved_where_the_policy_allows(store: PlanStore, draft: MakeD
 def test_plan_of_a_group_whose_partitions_stand_still_waits_for_a_person(
     store: PlanStore, draft: MakeDraft
 ) -> None:
-    """The statuses are those of the judgement that the plan comes from."""
+    """The statuses are those of the analysis that the plan comes from."""
     stalled = look(store, draft("s1", statuses=frozenset({"OK", "STOP"})), policy=AT_NIGHT)
     assert not stalled.approval.approved
     assert "partitions are in STOP" in stalled.approval.reason
@@ -210,7 +210,7 @@ def test_unfollowed_plan_stays_until_a_new_one_is_better_by_what_the_policy_asks
         assert len(states(store)) == 2
 
 
-def test_plan_that_is_followed_is_replaced_by_what_the_judgement_finds_better(
+def test_plan_that_is_followed_is_replaced_by_what_the_analysis_finds_better(
     store: PlanStore, draft: MakeDraft, publish: Step
 ) -> None:
     """What is gained over what is has been weighed: nothing is asked of the draft besides."""

@@ -1,4 +1,4 @@
-"""What the judgement gets of the samples that were kept, group by group and side by side."""
+"""What the analysis gets of the samples that were kept, group by group and side by side."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

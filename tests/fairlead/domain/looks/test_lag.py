@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fairlead.domain.judgement.looks import NONE, Looks
+from fairlead.domain.analysis.looks import NONE, Looks
 from fairlead.domain.looks.lag import (
     LOST_WITHIN_S,
     STALLED_AFTER_S,
@@ -128,7 +128,7 @@ def test_what_cannot_be_read_has_no_row(measured: dict[str, dict[str, Any]]) -> 
     [
         ("committed", None, None),
         ("steady", 10.0, 10.0),
-        ("gap in history", None, 5.0),  # the judgement counts in no log that was not seen whole
+        ("gap in history", None, 5.0),  # the analysis counts in no log that was not seen whole
         ("re-created", 1.0, None),
         ("commits begin", 1.0, None),
     ],
@@ -144,7 +144,7 @@ def test_rates_are_per_second_or_unknown(
     assert measured[case]["consumption_rate"] == pytest.approx(consumption)
 
 
-def test_arrival_rate_is_what_the_judgement_goes_by(measured: dict[str, dict[str, Any]]) -> None:
+def test_arrival_rate_is_what_the_analysis_goes_by(measured: dict[str, dict[str, Any]]) -> None:
     """Where traffic has changed, it is the rate since then."""
     assert measured["faster lately"]["arrival_rate"] == pytest.approx(10)
 

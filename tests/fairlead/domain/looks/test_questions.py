@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from fairlead.domain.judgement.capacities import Capacity, remembered
+from fairlead.domain.analysis.capacities import Capacity, remembered
 from fairlead.domain.looks.questions import (
     Group,
     PlanningOptions,

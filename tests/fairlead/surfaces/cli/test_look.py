@@ -20,12 +20,12 @@ from tests.orchestration.conftest import MakeGroup, make_group, pipeline  # noqa
 from tests.pipeline import Pipeline
 
 FAIRLEAD = Path(sys.executable).with_name("fairlead")
-UNKEPT = "this look is judged, but not kept: cannot write "
+UNKEPT = "this look is analysed, but not kept: cannot write "
 
 
 @pytest.mark.kafka
 @pytest.mark.postgres
-def test_groups_are_judged_on_a_full_disk(
+def test_groups_are_analysed_on_a_full_disk(
     pipeline: Pipeline,  # noqa: F811
     make_group: MakeGroup,  # noqa: F811
     tmp_path: Path,

@@ -307,13 +307,15 @@ def test_forecast_comes_before_lag(engine: Engine) -> None:
 def test_more_than_anybody_ever_consumed_is_the_first_risk(engine: Engine, week: str) -> None:
     """Nobody knows whether it can: whoever approves reads that before anything else."""
     assert "More than ever" not in review_page(engine, "orders", 3, now=NOON)
-    less = "regexp_replace(judged::text, '\"seen\": [0-9.]+', '\"seen\": 80', 'g')::jsonb"
-    behind_its_back(week, f"UPDATE fairlead_raw.plan SET judged = {less} WHERE judged IS NOT NULL")
+    less = "regexp_replace(analysed::text, '\"seen\": [0-9.]+', '\"seen\": 80', 'g')::jsonb"
+    behind_its_back(
+        week, f"UPDATE fairlead_raw.plan SET analysed = {less} WHERE analysed IS NOT NULL"
+    )
     assert "More than ever" not in review_page(engine, "orders", 3, now=NOON)  # 100/s was measured
-    guess = "replace(judged::text, '\"measured\": true', '\"measured\": false')::jsonb"
+    guess = "replace(analysed::text, '\"measured\": true', '\"measured\": false')::jsonb"
     with psycopg.connect(week) as connection:
         connection.execute("SET session_replication_role = replica")
-        connection.execute(f"UPDATE fairlead_raw.plan SET judged = {guess}".encode())
+        connection.execute(f"UPDATE fairlead_raw.plan SET analysed = {guess}".encode())
     page = review_page(engine, "orders", 3, now=NOON)
     risks = re.findall(r"<li[^>]*><b>([^<]*)\.</b>", page)
     assert risks[0] == "More than ever"
@@ -321,7 +323,7 @@ def test_more_than_anybody_ever_consumed_is_the_first_risk(engine: Engine, week:
     assert more in Page(page).text
 
 
-def test_figures_are_those_of_the_judgement_whatever_was_measured_since(
+def test_figures_are_those_of_the_analysis_whatever_was_measured_since(
     week: str, engine: Engine
 ) -> None:
     """Neither newer speeds and costs, nor the lag history, change what a plan was made by."""
@@ -331,8 +333,8 @@ def test_figures_are_those_of_the_judgement_whatever_was_measured_since(
         connection.execute("UPDATE fairlead_raw.partition_lag SET arrival_rate = 7")
         connection.execute("UPDATE fairlead_raw.group_diagnosis SET costs = '{}'")
     assert review_page(engine, "orders", 3, now=NOON) == before
-    assert re.search(r"as judged [^.]* ago", before)
+    assert re.search(r"as analysed [^.]* ago", before)
     policies = [Policy(approval=Approval(automatic=True, forbidden_statuses=("STALL",)))]
-    stall = "jsonb_set(judged, '{statuses}', '[\"STALL\"]')"
-    behind_its_back(week, f"UPDATE fairlead_raw.plan SET judged = {stall}")
+    stall = "jsonb_set(analysed, '{statuses}', '[\"STALL\"]')"
+    behind_its_back(week, f"UPDATE fairlead_raw.plan SET analysed = {stall}")
     assert "partitions are in STALL" in review_page(engine, "billing", policies=policies, now=NOON)

@@ -1,0 +1,165 @@
+"""How fast partitions fill: steady where traffic is steady, quick where it really changed.
+
+Belongs here: arrival rates and their uncertainty, from end offsets. Does not: how fast anybody
+reads (`capacities`).
+
+A partition's rate is its mean over the longest stretch, up to an hour, that agrees with its newest
+part. Going back look by look, the stretch ends where what lies before differs from what lies within
+by more than chance: Lepski's method for choosing a bandwidth, on counts. Chance is told by the
+counts themselves: their variance is their mean (Poisson), times how much more the partition is seen
+to scatter from look to look (producers that send in batches, say).
+"""
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from fairlead.domain.analysis.looks import NONE, Float64, Looks, Mask
+
+#: A change is real beyond so many standard deviations.
+DEVIATIONS: Final = 4.0
+#: Stretches that are compared, in steps from now.
+STRETCHES: Final = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50, 60)
+#: The median of a squared standard normal deviate.
+_MEDIAN_CHI2: Final = 0.4549
+
+
+@dataclass(frozen=True, eq=False)
+class Rates:
+    """Arrivals of P partitions.
+
+    Parameters
+    ----------
+    per_s
+        Records a second, float64 of shape (P,); 0 where not known.
+    deviation
+        Its standard deviation, float64 of shape (P,).
+    known
+        Whether there was a step to count in, bool of shape (P,).
+    seconds
+        The stretch that was counted, float64 of shape (P,).
+    """
+
+    per_s: Float64
+    deviation: Float64
+    known: Mask
+    seconds: Float64
+
+    def of(self, mine: slice) -> "Rates":
+        """Return the arrivals of some of the partitions."""
+        return Rates(self.per_s[mine], self.deviation[mine], self.known[mine], self.seconds[mine])
+
+
+def arrival_rates(looks: Looks) -> Rates:
+    """Estimate how fast each partition fills now.
+
+    Parameters
+    ----------
+    looks
+        As far back as a rate may look: an hour is enough.
+
+    Notes
+    -----
+    O(L P). A change of half of a rate shows within the look after which 64 records are usual.
+
+    Examples
+    --------
+    >>> at = np.arange(0.0, 660.0, 60.0)
+    >>> end = np.where(at < 400, at, 400 + 10 * (at - 400)).astype(np.int64)[:, None]
+    >>> none, owner = np.full((11, 1), -1), np.zeros((11, 1), np.int32)
+    >>> rates = arrival_rates(Looks(at, none, end, none, ("a",), owner))
+    >>> rates.per_s.tolist(), rates.seconds.tolist()
+    ([10.0], [180.0])
+    """
+    partitions, steps = looks.partitions, len(looks) - 1
+    count, span = np.zeros(partitions), np.zeros(partitions)
+    known = looks.in_one_log
+    if steps < 1:
+        return Rates(count, count, np.zeros(partitions, np.bool_), span)
+    scatter = _scatter(looks)
+    growing = np.ones(partitions, dtype=bool)
+    stretches = np.array([0, *[length for length in STRETCHES if length < steps], steps])
+    starts, middles = steps - stretches[1:], steps - stretches[:-1]
+    rings = np.where(known[starts], looks.end[middles] - looks.end[starts], 0)
+    ring_spans = looks.at[middles] - looks.at[starts]
+    for place, (ring, ring_span) in enumerate(zip(rings, ring_spans.tolist(), strict=True)):
+        growing &= known[starts[place]]
+        if place:
+            growing &= ~_differs(count, span, ring, ring_span, scatter)
+        count = np.where(growing, count + ring, count)
+        span = np.where(growing, span + ring_span, span)
+        if not growing.any():
+            break
+    counted = span > 0
+    lasted = np.where(counted, span, 1.0)
+    return Rates(
+        per_s=count / lasted,
+        deviation=np.where(counted, np.sqrt(scatter * np.maximum(count, 1.0)) / lasted, 0.0),
+        known=counted,
+        seconds=span,
+    )
+
+
+def with_common_change(rates: Rates, looks: Looks, kind: npt.NDArray[np.integer]) -> Rates:
+    """Return rates in which slow changes count that single partitions are too noisy to show.
+
+    The partitions of a topic that are steady by their own counts may together be seen to grow, with
+    the time of day for instance.
+
+    Parameters
+    ----------
+    rates, looks
+        As of `arrival_rates`.
+    kind
+        Topic of each partition, an integer of shape (P,).
+    """
+    steady = rates.known & (rates.seconds >= looks.now - looks.at[0])
+    if not steady.any():
+        return rates
+    sums = np.zeros((len(looks), int(kind.max()) + 1), np.int64)
+    np.add.at(sums.T, kind[steady], (looks.end - looks.end[0])[:, steady].T)
+    none = np.full_like(sums, NONE)
+    common = arrival_rates(Looks(looks.at, none, sums, none, (), none.astype(np.int32)))
+    usual = sums[-1] / (looks.now - looks.at[0])
+    factor = np.where(usual > 0, common.per_s / np.maximum(usual, 1e-9), 1.0)
+    return replace(rates, per_s=np.where(steady, rates.per_s * factor[kind], rates.per_s))
+
+
+def _differs(
+    count: Float64, span: Float64, ring: Float64, ring_span: float, scatter: Float64
+) -> Mask:
+    """Whether what came before differs from what came since by more than chance."""
+    inner = np.maximum(span, 1e-9)
+    difference = np.abs(count / inner - ring / ring_span)
+    # Both under one rate, which is what is in question; one record more keeps rare ones sober.
+    together = (count + ring + 1.0) / (inner + ring_span)
+    variance = scatter * together * (1.0 / inner + 1.0 / ring_span)
+    return difference > DEVIATIONS * np.sqrt(variance)
+
+
+def _scatter(looks: Looks) -> Float64:
+    """Return how many times more than by Poisson's law counts vary from step to step; 1 at least.
+
+    From differences of neighbours, so that slow changes are none; by their median, so that a few
+    quick ones do not count either. And never more than what goes back and forth: where counts
+    wander, one difference says nothing of the next, where they scatter, it is undone by it.
+    """
+    ones = np.ones(looks.partitions)
+    least = 8
+    if len(looks) <= least:
+        return ones
+    per_s = looks.arrived / looks.seconds[:, None]
+    change = np.diff(per_s, axis=0)
+    spans = 1.0 / looks.seconds[1:] + 1.0 / looks.seconds[:-1]
+    expected = (per_s[1:] + per_s[:-1]) / 2 * spans[:, None]
+    usable = expected > 0
+    ratio = np.divide(change**2, expected, out=np.full_like(change, np.inf), where=usable)
+    # Steps in which nothing ever comes say nothing: producers may send a batch once in ten of them.
+    middle = np.maximum(usable.sum(axis=0) - 1, 0) // 2
+    by_size = np.sort(ratio, axis=0)[middle, np.arange(looks.partitions)] / _MEDIAN_CHI2
+    undone = -2.0 * (change[1:] * change[:-1]).sum(axis=0)
+    by_return = undone / np.maximum(expected[1:].sum(axis=0), 1e-12)
+    scatter: Float64 = np.maximum(np.minimum(by_size, by_return), 1.0)
+    return scatter

@@ -1,0 +1,422 @@
+"""What each assignor would do with a group, on the same forecast.
+
+Belongs here: what assignors are told of the forecast, how far the flagship goes, and each
+candidate's figures. Does not: choosing between candidates (`decision`).
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+
+from assignors.assignment import Assignment
+from assignors.metrics import moved_partitions
+from assignors.problem import InvalidProblemError, Problem
+from assignors.rack_traffic import Bounds, far_partitions, reduce_rack_traffic
+from assignors.registry import assign, check_options
+from assignors.verifier import violations
+from fairlead.domain.analysis.forecast import Forecast, Outlook
+from fairlead.domain.analysis.looks import Float64, Int32, Int64, Mask
+from fairlead.domain.analysis.rules import Rules
+from fairlead.domain.analysis.weighing import CandidateInputs, behind, gain
+
+#: The assignor that plans by the forecast; the others follow their own rule.
+FLAGSHIP: Final = "sticky-lag-aware"
+#: How much of the room between what is used in all and everything a plan may use of a member.
+ROOM: Final = 0.25
+#: The flagship leaves members that are only so much fuller than need be.
+BAND: Final = 0.05
+#: A partition that carries less than this share of what is usual is not moved for its rack.
+WORTHWHILE: Final = 0.1
+#: At so many numbers of moves is told what they buy.
+POINTS: Final = 50
+#: Who does so much of what the fastest member does is about the fastest.
+_ABOUT: Final = 0.9
+#: Of so many sets of readers is told how far they are relieved.
+_TOLD: Final = 3
+#: Owners after several numbers of moves are looked at side by side, so many at once.
+_CELLS: Final = 100_000
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """What one assignor would do.
+
+    Parameters
+    ----------
+    assignor
+        Its name.
+    assignment
+        None where it failed.
+    forecast
+        Of the assignment; None where it failed.
+    moved
+        Partitions taken from an owner that is present.
+    error
+        Why it failed; None where it did not.
+    frontier
+        What fewer moves would have bought: moves, and lateness at the horizon in seconds; of
+        assignors that move step by step, and say so by a frontier of their own.
+    rack_gb_per_day
+        Gigabytes a day that come from other racks; None: not known, or it does not count.
+    """
+
+    assignor: str
+    assignment: Assignment | None = None
+    forecast: Forecast | None = None
+    moved: int = 0
+    error: str | None = None
+    frontier: tuple[tuple[int, float], ...] = ()
+    rack_gb_per_day: float | None = None
+
+
+def candidates(
+    inputs: CandidateInputs, names: Sequence[str], options: Mapping[str, Mapping[str, Any]]
+) -> tuple[Candidate, ...]:
+    """Run assignors.
+
+    Raises
+    ------
+    InvalidProblemError
+        An assignor or option is unknown.
+    """
+    for name in names:
+        check_options(name, options.get(name, {}))
+    found = [_assigned(inputs, name, options.get(name, {})) for name in names]
+    made = [assignment for assignment in found if isinstance(assignment, Assignment)]
+    owners = np.array([assignment.owner for assignment in made], np.int32)
+    owners = owners.reshape(len(made), inputs.problem.partition_total)
+    forecasts = iter(inputs.outlook.told_of_each(owners, inputs.rules.horizon_s))
+    return tuple(
+        with_figures(inputs, name, assignment, next(forecasts))
+        if isinstance(assignment, Assignment)
+        else Candidate(name, error=assignment)
+        for name, assignment in zip(names, found, strict=True)
+    )
+
+
+def _assigned(inputs: CandidateInputs, name: str, options: Mapping[str, Any]) -> Assignment | str:
+    """Return what an assignor would do, or why it failed."""
+    try:
+        assignment = _run(inputs, name, options)
+    except InvalidProblemError as error:
+        return str(error)
+    except Exception as error:  # noqa: BLE001 - one assignor must not take the others with it
+        return f"The assignor failed: {error!r}"
+    if broken := violations(inputs.problem, assignment):
+        return f"The assignment is invalid: {'; '.join(broken)}"
+    return assignment
+
+
+def with_figures(
+    inputs: CandidateInputs, name: str, assignment: Assignment, forecast: Forecast
+) -> Candidate:
+    """Return an assignor's assignment as a candidate, with its forecast and what is told beside."""
+    before, after = inputs.problem.owner, assignment.owner
+    return Candidate(
+        assignor=name,
+        assignment=assignment,
+        forecast=forecast,
+        moved=moved_partitions(before, after),
+        frontier=_frontier(inputs, assignment) if assignment.frontier else (),
+        rack_gb_per_day=None if inputs.traffic is None else inputs.traffic.gb_per_day(after),
+    )
+
+
+def _run(inputs: CandidateInputs, name: str, options: Mapping[str, Any]) -> Assignment:
+    options = _within_budget(inputs.rules, name, options)
+    if name != FLAGSHIP:
+        return assign(name, inputs.problem, **options)
+    if inputs.calm:
+        found = Assignment(inputs.problem, inputs.problem.owner, "no change: nobody is late")
+    else:
+        found = _relieved(inputs, options)
+    horizon_s = inputs.horizon_s
+    return _brought_near(inputs, found, _work(inputs, horizon_s), horizon_s, options)
+
+
+def _relieved(inputs: CandidateInputs, options: Mapping[str, Any]) -> Assignment:
+    """Plan each set of members that share topics by itself, the latest first.
+
+    What one of them has too much of is no measure for the others. Where it is not worth its moves
+    in some sets, these stay as they are.
+    """
+    problem, left = inputs.problem, options.get("max_moves")
+    worth, needless = list[Assignment](), list[Assignment]()
+    for part, mine in _parts(inputs):
+        found = _relieved_part(part, {**options, "max_moves": left})
+        found = replace(
+            found,
+            problem=problem,
+            owner=np.where(mine, found.owner, problem.owner),
+            reasons={index: why for index, why in found.reasons.items() if mine[index]},
+        )
+        if not _pays(part, found.owner):
+            needless.append(found)
+            continue
+        worth.append(found)
+        left = None if left is None else left - moved_partitions(problem.owner, found.owner)
+    owner, reasons = problem.owner.copy(), dict[int, str]()
+    told = worth or needless[:1]
+    for found in told:
+        owner = np.where(found.owner == problem.owner, owner, found.owner)
+        reasons |= found.reasons
+    outcome = "; ".join(dict.fromkeys(found.outcome or "" for found in told[:_TOLD]))
+    if len(told) > _TOLD:
+        outcome += f"; and {len(told) - _TOLD:,} more sets of readers"
+    return Assignment(problem, owner, outcome, reasons, told[0].frontier)
+
+
+def _pays(inputs: CandidateInputs, owner: Int32) -> bool:
+    """Whether a plan gives partitions an owner that have none, or is worth its moves."""
+    before, rules = inputs.problem.owner, inputs.rules
+    if ((before < 0) & (owner >= 0)).any():
+        return True
+    found = gain(inputs, owner)
+    return not found.slight and found.avoided_s > moved_partitions(before, owner) * rules.pause_s
+
+
+def _parts(inputs: CandidateInputs) -> list[tuple[CandidateInputs, Mask]]:
+    """Return the sets of members that share topics, and which partitions are theirs.
+
+    Those that are behind, or with a partition that nobody owns; everything where none is so. The
+    others have no arrivals, no backlog and no capacity.
+    """
+    problem, peers = inputs.problem, inputs.peers
+    set_of = peers.topics[problem.topic_of]
+    numbers = np.union1d(
+        peers.linked[behind(inputs)], set_of[problem.assignable & (problem.owner < 0)]
+    )
+    if peers.linked is peers.alike or not numbers.size:
+        return [(inputs, np.ones(problem.partition_total, dtype=bool))]
+    lateness = inputs.outlook.lateness(problem.owner, inputs.rules.horizon_s)
+    latest = [lateness[peers.linked == number].max() for number in numbers]
+    return [
+        (_part(inputs, set_of == number, peers.linked == number), set_of == number)
+        for number in numbers[np.argsort(latest, kind="stable")[::-1]].tolist()
+    ]
+
+
+def _part(inputs: CandidateInputs, mine: Mask, members: Mask) -> CandidateInputs:
+    outlook = inputs.outlook
+    return replace(
+        inputs,
+        outlook=replace(
+            outlook,
+            arrivals=np.where(mine, outlook.arrivals, 0.0),
+            backlog=np.where(mine, outlook.backlog, 0.0),
+            late_s=np.where(mine, outlook.late_s, 0.0),
+            capacities=np.where(members, outlook.capacities, 0.0),
+        ),
+        at_most=None if inputs.at_most is None else np.where(members, inputs.at_most, 0.0),
+    )
+
+
+def _relieved_part(inputs: CandidateInputs, options: Mapping[str, Any]) -> Assignment:
+    horizon_s = inputs.horizon_s
+    work = _work(inputs, horizon_s)
+    limits = {"horizon": horizon_s, "enough": _enough(inputs, work, horizon_s)}
+    found = assign(FLAGSHIP, work, **{**limits, **options})
+    if (band := _band(work)) is not None and _overfull(inputs, found):
+        closer = assign(FLAGSHIP, work, **{**limits, "band": band, **options})
+        found = found if _overfull(inputs, closer) else closer
+    spared = _sparing(inputs, found, horizon_s)
+    if spared is not None:
+        found = assign(FLAGSHIP, work, **{**limits, **options, "max_moves": spared})
+    return found
+
+
+def _within_budget(rules: Rules, name: str, options: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return an assignor's options, with no more moves than the rules allow."""
+    asked = options.get("max_moves")
+    if rules.max_moves is None or (name != FLAGSHIP and asked is None):
+        return options
+    if isinstance(asked, int) and asked < rules.max_moves:
+        return options
+    return {**options, "max_moves": rules.max_moves}
+
+
+def _brought_near(
+    inputs: CandidateInputs,
+    found: Assignment,
+    work: Problem,
+    horizon_s: float,
+    options: Mapping[str, Any],
+) -> Assignment:
+    """Return an assignment with less traffic between racks, and nobody later for it.
+
+    A group within its objective pays for that with moves; a late one with none beyond those that
+    there are: they would hold up what it needs.
+    """
+    traffic, before = inputs.traffic, inputs.problem.owner
+    if traffic is None or not work.members:
+        return found
+    load: Float64 = work.weights.astype(np.float64)
+    if work.arrival_rates is not None:
+        load += work.arrival_rates * horizon_s
+    bounds = Bounds(
+        load=_enough(inputs, work, horizon_s),
+        moves=options.get("max_moves") if inputs.calm else moved_partitions(before, found.owner),
+        least=WORTHWHILE * float(traffic.per_s.mean()),
+        fixed=inputs.held,
+        counts=options.get("max_count_skew") is not None,
+    )
+    owner = reduce_rack_traffic(work, found.owner, load, traffic.per_s, bounds)
+    late_s = max(inputs.rules.objective_s, _late(inputs, found.owner))
+    if (owner == found.owner).all() or _late(inputs, owner) > late_s:
+        return found
+    moves = moved_partitions(before, owner)
+    outcome = f"{moves:,} move{'' if moves == 1 else 's'}: for racks" if inputs.calm else None
+    return replace(
+        found,
+        owner=owner,
+        outcome=outcome or found.outcome,
+        reasons=_reasons(inputs.problem, found, owner),
+    )
+
+
+def _late(inputs: CandidateInputs, owner: Int32) -> float:
+    return inputs.outlook.forecast(owner, inputs.rules.horizon_s).late_s
+
+
+def _reasons(problem: Problem, found: Assignment, owner: Int32) -> dict[int, str]:
+    """Return why partitions move: those of before that still do, then those for racks."""
+    moves = (problem.owner >= 0) & (owner != problem.owner)
+    reasons = {index: why for index, why in found.reasons.items() if moves[index]}
+    far_before, far = (far_partitions(problem, owners) for owners in (found.owner, owner))
+    for index in np.flatnonzero(moves & (owner != found.owner)).tolist():
+        rack = problem.racks[owner[index]]
+        near = far_before[index] and not far[index]
+        reasons[index] = f"is read in {rack}" if near else "makes room for one that is read there"
+    return reasons
+
+
+def _sparing(inputs: CandidateInputs, found: Assignment, horizon_s: float) -> int | None:
+    """Return how many moves make nobody late who is not, where there is too much for all.
+
+    None: as many as there are. Whoever has room is filled up, and no more: to have everybody late
+    is no better than to have some. A guess about members that were never at their limit forbids
+    nothing: only more than what they could turn out to do makes them late.
+    """
+    outlook, objective_s = inputs.outlook, inputs.rules.objective_s
+    if inputs.at_most is not None:
+        outlook = replace(outlook, capacities=inputs.at_most)
+    if outlook.arrivals.sum() <= outlook.capacities.sum():
+        return None
+    before = inputs.problem.owner
+    late = outlook.lateness(before, horizon_s) > objective_s
+
+    def spoils(owner: Int32) -> bool:
+        after = outlook.lateness(owner, horizon_s) > objective_s
+        return bool((after & ~late).any())
+
+    if not spoils(found.owner):
+        return None
+    moves = _moves(inputs, found)
+    counts = np.arange(1, moves.size + 1)
+    after = _lateness_after(inputs, outlook, found, counts, horizon_s)
+    spoilt = ((lateness > objective_s) & ~late for lateness in after)
+    return next((count for count, members in enumerate(spoilt) if members.any()), moves.size)
+
+
+def _moves(inputs: CandidateInputs, found: Assignment) -> Int64:
+    """Return the owned partitions that an assignment moves, in the order in which it does."""
+    moved = np.fromiter(found.reasons, np.int64, len(found.reasons))
+    return moved[inputs.problem.owner[moved] >= 0]
+
+
+def _lateness_after(
+    inputs: CandidateInputs,
+    outlook: Outlook,
+    found: Assignment,
+    counts: Int64,
+    horizon_s: float,
+) -> Iterator[Float64]:
+    """Yield each member's lateness after so many of the moves, and with everything placed."""
+    moves, before = _moves(inputs, found), inputs.problem.owner
+    number = np.full(before.size, moves.size)
+    number[moves] = np.arange(moves.size)
+    placed = np.where(before < 0, found.owner, before)
+    at_once = max(_CELLS // max(before.size, 1), 1)
+    for first in range(0, counts.size, at_once):
+        done = number < counts[first : first + at_once, None]
+        yield from outlook.lateness_of_each(np.where(done, found.owner, placed), horizon_s)
+
+
+def _frontier(inputs: CandidateInputs, found: Assignment) -> tuple[tuple[int, float], ...]:
+    """Return how late the group is forecast after how many of the moves."""
+    moves = _moves(inputs, found)
+    counts = np.unique(np.linspace(0, moves.size, POINTS).round().astype(np.int64))
+    after = _lateness_after(inputs, inputs.outlook, found, counts, inputs.rules.horizon_s)
+    return tuple(
+        (count, float(lateness.max(initial=0.0)))
+        for count, lateness in zip(counts.tolist(), after, strict=True)
+    )
+
+
+def _work(inputs: CandidateInputs, horizon_s: float) -> Problem:
+    """Return the problem in the forecast's weights: backlog and arrivals, over capacities.
+
+    A partition that is held has no weight, so that it stays; what arrives at it counts as taken
+    from its owner's capacity. So does a partition that fills any member alone, whatever members
+    turn out to do, where its owner is about the fastest: everything else is to leave that owner.
+    Another that fills members as far as is known weighs just that much: else nothing would be done
+    for the others.
+    """
+    problem, outlook, owner = inputs.problem, inputs.outlook, inputs.problem.owner
+    capacities: Float64 = np.maximum(outlook.capacities, _least(outlook.capacities))
+    most = inputs.rules.headroom * float(capacities.max(initial=0.0))
+    at_most = capacities if inputs.at_most is None else np.maximum(capacities, inputs.at_most)
+    fills = outlook.arrivals > float(at_most.max(initial=0.0))
+    fastest = capacities >= _ABOUT * capacities.max(initial=0.0)
+    stays = fills & np.append(fastest, False)[owner]  # nobody, -1, is the last
+    held = (inputs.held | stays) & (owner >= 0)
+    reserved = np.bincount(owner[held], outlook.arrivals[held], capacities.size)
+    arrivals = np.where(held, 0.0, np.minimum(outlook.arrivals, most))
+    backlog = np.where(held, 0.0, outlook.backlog)
+    room = np.maximum(most - arrivals, 0.0) * horizon_s
+    return replace(
+        problem,
+        weights=np.minimum(backlog, room).round().astype(np.int64),
+        arrival_rates=arrivals,
+        capacities=np.maximum(capacities - reserved, 0.01 * capacities),
+    )
+
+
+def _least(capacities: Float64) -> float:
+    """Return the smallest capacity that can be divided by."""
+    return max(1e-6, 1e-6 * float(capacities.max(initial=0.0)))
+
+
+def _enough(inputs: CandidateInputs, work: Problem, horizon_s: float) -> float:
+    """Return the load at which the heaviest member is relieved enough, in seconds of work.
+
+    Between what would be even and what would be full: the next change of the load must not call for
+    the next plan at once, and nothing is moved that need not be. Where there is too much for all,
+    whoever has room is filled, and nobody is made late who is not.
+    """
+    rates = work.arrival_rates if work.arrival_rates is not None else np.zeros(0)
+    total = float(work.weights.sum() + rates.sum() * horizon_s)
+    even = total / (float(work.capacities.sum()) * horizon_s)
+    roomy = even + ROOM * max(1.0 - even, 0.0)
+    if even < 1.0 and horizon_s > inputs.rules.horizon_s:
+        # What fills members is backlog, and will be gone.
+        return roomy * horizon_s
+    return min(roomy, inputs.rules.headroom) * horizon_s
+
+
+def _overfull(inputs: CandidateInputs, found: Assignment) -> bool:
+    return bool(inputs.outlook.utilisation(found.owner).max(initial=0.0) > 1.0)
+
+
+def _band(work: Problem) -> float | None:
+    """Return how much fuller than need be a member may stay and not fall behind, as a share.
+
+    None: as much as it may stay anyway (`BAND`), or nothing, since there is too much for all.
+    """
+    assert work.arrival_rates is not None  # noqa: S101 - as `_work` has it
+    arrivals, capacity = float(work.arrival_rates.sum()), float(work.capacities.sum())
+    if not capacity / (1.0 + BAND) < arrivals < capacity:
+        return None
+    return 0.5 * (capacity / arrivals - 1.0)  # half of it for what waits

@@ -1,0 +1,265 @@
+"""Costs of records: how much longer a record of a partition takes than a usual record of the group.
+
+Belongs here: telling slow consumers from expensive partitions, from reported seconds per record.
+Does not: the seconds themselves (`reported_work`), nor speeds (`capacities`).
+
+The logarithm of the seconds per record is a usual value plus deviations of the topic, the partition
+and the consumer. Most deviations are small and a few are large: Student's t priors, which are
+normal priors whose variance grows with the deviation, solved by reweighting.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from assignors.problem import Problem
+from fairlead.domain.analysis.looks import Float64
+from fairlead.domain.analysis.reported_work import MeasuredWork
+
+Places = npt.NDArray[np.intp]
+CostRows = Mapping[str, Mapping[str, Sequence[float]]]
+"""Topic to partition to estimate, standard deviation of its logarithm, and time: see `Costs`."""
+
+#: Ratio to the usual cost, and standard errors, from which decisions use a cost.
+DEVIATES: Final = 1.5
+SURE: Final = 3.0
+#: Standard deviation of a logarithm: a cost within a quarter of its value is known, nine in ten.
+KNOWN: Final = 0.135
+#: Standard errors on each side of a 90 % interval.
+NINE_IN_TEN: Final = 1.645
+#: Prior standard deviations, in logarithms: of partitions, topics and consumers.
+COST: Final = 0.25
+TOPIC: Final = 0.5
+SPEED: Final = 0.12
+#: Degrees of freedom of the priors: one deviation in a dozen is larger than four times usual.
+FREEDOM: Final = 1.5
+#: Seconds. A cost is remembered for a week.
+LASTS_S: Final = 7 * 86_400.0
+#: Rounds of reweighting, and the change in a logarithm that ends them.
+ROUNDS: Final = 30
+NEAR: Final = 1e-3
+#: Share of all arrivals: of two usual costs whose arrivals differ by less, the lower one is usual.
+_EQUAL: Final = 0.003
+
+
+@dataclass(frozen=True, eq=False)
+class Costs:
+    """Costs of P partitions, in records of the usual kind.
+
+    Parameters
+    ----------
+    value
+        The cost that decisions use, float64 of shape (P,): 1 unless it surely deviates.
+    estimate
+        The most likely cost, float64 of shape (P,).
+    deviation
+        Standard deviation of its logarithm, float64 of shape (P,); infinite: unknown.
+    at
+        Time of the newest sample that it was estimated from, seconds since the epoch, float64 of
+        shape (P,).
+    """
+
+    value: Float64
+    estimate: Float64
+    deviation: Float64
+    at: Float64
+
+    @classmethod
+    def usual(cls, partitions: int) -> "Costs":
+        """Return the costs of partitions of which nothing is known."""
+        usual = np.ones(partitions)
+        return cls(usual, usual, np.full(partitions, np.inf), np.zeros(partitions))
+
+    @classmethod
+    def of(cls, estimate: Float64, deviation: Float64, at: Float64) -> "Costs":
+        """Return estimated costs: arrays of shape (P,), as above."""
+        apart = np.abs(np.log(estimate))
+        surely = (apart > np.log(DEVIATES)) & (apart > SURE * deviation)
+        return cls(np.where(surely, estimate, 1.0), estimate, deviation, at)
+
+    def remembered(self, now: float) -> "Costs":
+        """Return the costs that are known, or surely unusual, and not too old."""
+        lasts = (self.deviation <= KNOWN) | (self.value != 1.0)
+        lasts &= self.at >= now - LASTS_S
+        return Costs.of(
+            np.where(lasts, self.estimate, 1.0), np.where(lasts, self.deviation, np.inf), self.at
+        )
+
+    def with_estimates(
+        self,
+        partitions: Places,
+        logarithm: Float64,
+        deviation: Float64,
+        *,
+        since: float,
+        now: float,
+    ) -> "Costs":
+        """Return these remembered costs with estimates from the samples since a time.
+
+        A cost from earlier samples is kept unless the estimate, which it is part of, contradicts
+        it; any other is replaced unless the estimate is unknown.
+
+        Parameters
+        ----------
+        partitions, logarithm, deviation
+            Estimates of N partitions, shapes (N,).
+        since, now
+            Times of the first and the last of the samples, seconds since the epoch.
+        """
+        old = self.deviation[partitions]
+        apart = np.abs(logarithm - np.log(self.estimate[partitions]))
+        settled = (self.at[partitions] < since) & (apart <= SURE * old)
+        better = ~np.isfinite(old) | (~settled & (deviation <= np.maximum(old, KNOWN)))
+        chosen = partitions[better]
+        estimate, error, at = self.estimate.copy(), self.deviation.copy(), self.at.copy()
+        estimate[chosen], error[chosen] = np.exp(logarithm[better]), deviation[better]
+        at[chosen] = now
+        return Costs.of(estimate, error, at)
+
+    def known(self) -> Float64:
+        """Return lower end, estimate and upper end of the known costs, float64 of shape (P, 3).
+
+        The interval holds the truth nine times in ten. NaN: unknown.
+        """
+        width = np.exp(NINE_IN_TEN * self.deviation)
+        rows = np.stack((self.estimate / width, self.estimate, self.estimate * width), axis=1)
+        rows[self.deviation > KNOWN] = np.nan
+        return rows
+
+    def told(self, problem: Problem) -> dict[str, dict[str, list[float]]]:
+        """Return the known costs by topic and partition: lower end, estimate and upper end."""
+        told: dict[str, dict[str, list[float]]] = {}
+        rows = self.known().round(4)
+        for place in np.flatnonzero(self.deviation <= KNOWN).tolist():
+            topic, partition = problem.partition_name(place)
+            told.setdefault(topic, {})[str(partition)] = rows[place].tolist()
+        return told
+
+    def rows(self, problem: Problem) -> CostRows:
+        """Return what the next analysis needs; it expects it back in `of_rows`."""
+        rows: dict[str, dict[str, list[float]]] = {}
+        known = (self.deviation <= KNOWN) | (self.value != 1.0)
+        values = np.stack((self.estimate, self.deviation, self.at), axis=1).round(4)
+        for place in np.flatnonzero(known).tolist():
+            topic, partition = problem.partition_name(place)
+            rows.setdefault(topic, {})[str(partition)] = values[place].tolist()
+        return rows
+
+    @classmethod
+    def of_rows(cls, rows: CostRows, problem: Problem, now: float) -> "Costs":
+        """Return remembered costs: those of partitions that still exist, none later than now.
+
+        Raises
+        ------
+        ValueError, TypeError
+            A value is no cost.
+        """
+        usual = cls.usual(problem.partition_total)
+        estimate, deviation, at = usual.estimate.copy(), usual.deviation.copy(), usual.at.copy()
+        places = {topic: number for number, topic in enumerate(problem.topics)}
+        for topic, partitions in rows.items():
+            if topic in places:
+                first, end = problem.topic_offsets[places[topic] :][:2]
+                for partition, (cost, error, seen) in partitions.items():
+                    if 0 <= int(partition) < end - first:
+                        place = first + int(partition)
+                        estimate[place], deviation[place], at[place] = cost, error, min(seen, now)
+        if not (np.isfinite(estimate).all() and (estimate > 0).all() and (deviation > 0).all()):
+            raise ValueError("a cost is a positive number")
+        return cls.of(estimate, deviation, at)
+
+    @property
+    def equal(self) -> bool:
+        """Whether decisions use the same cost for all partitions."""
+        return bool((self.value == 1.0).all())
+
+
+def reported_costs(
+    work: MeasuredWork,
+    topic_of: npt.NDArray[np.integer],
+    rates: Float64,
+    before: Costs,
+    *,
+    since: float,
+    now: float,
+) -> Costs:
+    """Return the costs of P partitions.
+
+    Parameters
+    ----------
+    work
+        Reported work, of K pairs of a partition and a consumer.
+    topic_of
+        Topic of each partition, an integer of shape (P,).
+    rates
+        Arrivals in records a second, float64 of shape (P,); weights of the usual cost.
+    before
+        Remembered costs.
+    since, now
+        Times of the first and the last sample of `work`, seconds since the epoch.
+
+    Notes
+    -----
+    The deviations of topics and consumers are the solution of one linear system a round; those of
+    partitions are eliminated from it. O(P (T + M)²) for T topics and M consumers.
+    """
+    known = work.known
+    if not known.any():
+        return before
+    read, pair = np.unique(work.partition[known], return_inverse=True)
+    topics, topic = np.unique(topic_of[read], return_inverse=True)
+    members, member = np.unique(work.member[known], return_inverse=True)
+    logarithm, error = np.log(work.mean_s[known]), work.error[known]
+    per_s = np.maximum(rates[read], 1e-9)
+    logarithm -= weighted_median(logarithm, per_s[pair])
+    # A remembered cost is what a consumer of the usual speed has reported.
+    settled = np.flatnonzero(np.isfinite(before.deviation[read]) & (before.at[read] < since))
+    pair = np.concatenate((pair, settled))
+    member = np.concatenate((member, np.full(settled.size, members.size)))
+    logarithm = np.concatenate((logarithm, np.log(before.estimate[read[settled]])))
+    weight = np.concatenate((error, before.deviation[read[settled]])) ** -2.0
+    # Unknown are the deviations of topics, then of consumers.
+    kinds, count = topics.size, topics.size + members.size + 1
+    columns = np.stack((topic[pair], kinds + member))
+    sums, square = np.zeros((read.size, count)), np.zeros((count, count))
+    np.add.at(sums, (pair, columns), weight)
+    np.add.at(square, (columns[:, None], columns[None]), weight)
+    total, spread = (
+        np.bincount(pair, weight),
+        np.repeat((TOPIC, SPEED, NEAR), (kinds, members.size, 1)) ** 2,
+    )
+    data = np.bincount(pair, weight * logarithm)
+    side = np.bincount(columns.ravel(), np.tile(weight * logarithm, 2), count)
+    own, common = np.zeros(read.size), np.zeros(count)
+    for _ in range(ROUNDS):
+        last, prior = common, 1.0 / (spread + common**2 / FREEDOM)
+        # A partition's own deviation is what its prior and its pairs leave of it.
+        share = 1.0 / (total + 1.0 / (COST**2 + own**2 / FREEDOM))
+        told = square - sums.T @ (sums * share[:, None])
+        common = np.linalg.solve(told + np.diag(prior), side - sums.T @ (share * data))
+        own = share * (data - sums @ common)
+        if np.abs(common - last).max() < NEAR:
+            break
+    speed = common[kinds:]
+    found = (data - np.bincount(pair, weight * speed[member])) / total
+    found -= weighted_median(found, per_s)
+    # How well speeds are known over the usual one, without their prior.
+    free = np.repeat((False, True, False), (kinds, members.size, 1))
+    covariance = np.linalg.inv(told + np.diag(np.where(free, NEAR, prior)))
+    covariance = covariance[kinds:, kinds:]
+    work_of = np.bincount(member, per_s[pair] * (member < members.size), members.size + 1)
+    usual = covariance @ (work_of / work_of.sum())
+    variance = covariance.diagonal() - 2.0 * usual + float(usual @ (work_of / work_of.sum()))
+    variance[-1] = 0.0
+    deviation = np.sqrt((1.0 + np.bincount(pair, weight * variance[member])) / total)
+    return before.with_estimates(read, found, deviation, since=since, now=now)
+
+
+def weighted_median(values: Float64, weights: Float64) -> float:
+    """Return the value of which half the weight is no larger."""
+    order = values.argsort(kind="stable")
+    place = weights[order].cumsum().searchsorted((0.5 - _EQUAL) * weights.sum())
+    return float(values[order][min(int(place), values.size - 1)])

@@ -1,0 +1,471 @@
+"""Last step of the analysis: whether a group gets a plan, and which.
+
+Belongs here: reasons for no plan, and comparing candidates by what they avoid and what they cost.
+Does not: the steps before (`analysis`), nor the rules of assignment (`assignors`).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Final, Literal
+
+import numpy as np
+
+from assignors.problem import Problem
+from fairlead.common.words import length
+from fairlead.domain.analysis.candidates import FLAGSHIP, Candidate, candidates
+from fairlead.domain.analysis.capacities import INTERVALS, Capacity
+from fairlead.domain.analysis.costs import Costs
+from fairlead.domain.analysis.diagnosis import LOOKS_NEEDED, Diagnosis, a_few
+from fairlead.domain.analysis.forecast import Forecast, Outlook
+from fairlead.domain.analysis.looks import Int32
+from fairlead.domain.analysis.question import Question
+from fairlead.domain.analysis.racks import RackTraffic, cost_per_day
+from fairlead.domain.analysis.reported_work import MeasuredWork
+from fairlead.domain.analysis.sizing import Size
+from fairlead.domain.analysis.steps import Analysis, analyse
+from fairlead.domain.analysis.weighing import BETTER, behind, gain
+
+#: Arrivals that have changed matter where they are more than this share of a member's capacity.
+CHANGED: Final = 0.1
+#: Who comes or goes with no more than this share of all arrivals, and nothing late, is passed over.
+MINOR: Final = 0.1
+#: Commits of the median member that it takes to see what a plan did, where commits are rare.
+COMMITS_NEEDED: Final = 2
+
+#: After so many plans lately a group rests for so long, and after each further one twice as long.
+AT_ONCE: Final = 20
+FIRST_REST_S: Final = 3600.0
+LONGEST_REST_S: Final = 7 * 86_400.0
+#: Plans that took effect before that count no more.
+LATELY_S: Final = 2 * 86_400.0
+
+Outcome = Literal["plan", "no change"]
+Choose = Literal["first", "best"]
+
+
+@dataclass(frozen=True, eq=False)
+class PlanDecision:
+    """The answer.
+
+    Parameters
+    ----------
+    outcome, reason
+        Whether there is to be a plan, and why or why not, in words.
+    diagnosis
+        What is the matter.
+    kept
+        What becomes of the group as it is.
+    candidates
+        What each assignor would do, with its forecast; empty where none was asked.
+    chosen
+        The candidate that is the plan; None without a plan.
+    capacities
+        What is known now, for the next question.
+    costs
+        What records take.
+    outlook
+        The figures of each partition and member that everything rests on.
+    size
+        How many consumers there are, and how many would do.
+    traffic
+        Between racks; None: there can be none, or it does not count.
+    work
+        Reported work of the last hour; None: there is none.
+    """
+
+    outcome: Outcome
+    reason: str
+    diagnosis: Diagnosis
+    kept: Forecast
+    candidates: tuple[Candidate, ...]
+    chosen: Candidate | None
+    capacities: Mapping[str, Capacity]
+    costs: Costs
+    outlook: Outlook
+    size: Size
+    traffic: RackTraffic | None = None
+    work: MeasuredWork | None = None
+
+    @property
+    def owner(self) -> Int32 | None:
+        """Who owns what as planned, int32 of shape (P,); None without a plan."""
+        assignment = None if self.chosen is None else self.chosen.assignment
+        return None if assignment is None else assignment.owner
+
+    @property
+    def planned(self) -> Forecast | None:
+        """What becomes of the plan; None without one."""
+        return None if self.chosen is None else self.chosen.forecast
+
+    @property
+    def moved(self) -> int:
+        """Owned partitions that the plan moves."""
+        return 0 if self.chosen is None else self.chosen.moved
+
+    def reported(self, problem: Problem) -> dict[str, Any]:
+        """Return the reported work as JSON, by `MeasuredWork.row`; empty if there is none."""
+        return {} if self.work is None else self.work.row(problem)
+
+    @property
+    def for_racks(self) -> bool:
+        """Whether the plan is for traffic between racks alone: nobody is late."""
+        return self.traffic is not None and self.diagnosis.name == "healthy" and self.moved > 0
+
+
+def decide(
+    question: Question,
+    *,
+    assignors: Sequence[str] = (FLAGSHIP,),
+    options: Mapping[str, Mapping[str, Any]] | None = None,
+    choose: Choose = "first",
+    compare: bool = False,
+) -> PlanDecision:
+    """Analyse a group: what is the matter, and whether a plan is worth its price.
+
+    Parameters
+    ----------
+    question
+        What is known.
+    assignors
+        Whose candidates may become the plan, in order of preference.
+    options
+        Assignor name to its options.
+    choose
+        `first`: the first assignor's candidate, the next one's where that failed; the others are
+        for comparison. `best`: the least lateness at the horizon, then the fewest moves, then the
+        order of `assignors`.
+    compare
+        Compute candidates where no plan is called for, too.
+
+    Raises
+    ------
+    assignors.problem.InvalidProblemError
+        An assignor or option is unknown.
+
+    Notes
+    -----
+    Deterministic. The reasons for no plan are those of `_hold`: nothing can be decided now (nobody
+    reads, the group is unknown, it cools down or settles), the group stays within its objective,
+    or it catches up as fast as any assignment could.
+
+    ==================  =============  ============  ==========================  ==================
+    reason for no plan  lacks owners   racks only    candidates                  a plan, if
+    ==================  =============  ============  ==========================  ==================
+    no                                               all                         worth it
+    yes                 yes                          those that only place; all  it gives an owner
+                                                     where there are none        to each partition
+    yes                 no             yes           that make nobody late       it saves enough
+    yes                 no             no            none                        never
+    ==================  =============  ============  ==========================  ==================
+
+    The columns are `_hold`, `Analysis.places` and `_nears`. Worth it (`_worth`) is a candidate
+    that brings the forecast within the objective, or makes it better by `BETTER`, if it makes
+    partitions less late, in all, than they stand still for it.
+
+    Examples
+    --------
+    Two members that nobody knows yet, by a single look: there is a reason for no plan. A partition
+    without an owner gets one all the same.
+
+    >>> from assignors.problem import Member
+    >>> def ask(owned_by_b):
+    ...     owner = np.array([[0, 1 if owned_by_b else -1]], np.int32)
+    ...     members = {
+    ...         "a": Member(["t"], owned={"t": [0]}),
+    ...         "b": Member(["t"], owned={"t": owned_by_b}),
+    ...     }
+    ...     none = np.zeros((1, 2), np.int64)
+    ...     looks = Looks(np.zeros(1), none, none, none, ("a", "b"), owner)
+    ...     return decide(Question(Problem.of({"t": 2}, members, {"t": [0, 0]}), looks))
+    >>> answer = ask([1])
+    >>> answer.outcome, answer.reason[:35]
+    ('no change', 'unknown: There is 1 look at the gro')
+    >>> answer = ask([])
+    >>> answer.outcome, answer.owner.tolist(), answer.moved
+    ('plan', [0, 1], 0)
+    """
+    analysis = analyse(question)
+    hold = _hold(analysis)
+    offered: tuple[Candidate, ...] = ()
+    if hold is not None and analysis.places:
+        # Whoever lacks an owner gets one; all else stays as it is, for the reason there is.
+        placing = replace(analysis.inputs, rules=replace(question.rules, max_moves=0))
+        offered = candidates(placing, assignors, options or {})
+        if any(candidate.forecast is not None and not candidate.moved for candidate in offered):
+            return _decision(analysis, offered, *_choice(analysis, offered, choose, limit=0))
+    calm = hold is not None and not analysis.places and _nears(analysis)
+    if hold is None or compare or analysis.places or calm:
+        offered = candidates(replace(analysis.inputs, calm=calm), assignors, options or {})
+    if calm:
+        nearer, why = _nearer(analysis, offered, choose)
+        return _decision(analysis, offered, nearer, why if nearer else f"{hold}; {why}")
+    free = hold is None or analysis.places
+    chosen, reason = _choice(analysis, offered, choose) if free else (None, hold)
+    return _decision(analysis, offered, chosen, reason or "")
+
+
+def _decision(
+    analysis: Analysis, offered: tuple[Candidate, ...], chosen: Candidate | None, reason: str
+) -> PlanDecision:
+    return PlanDecision(
+        outcome="no change" if chosen is None else "plan",
+        reason=reason,
+        diagnosis=analysis.diagnosis,
+        kept=analysis.kept,
+        candidates=offered,
+        chosen=chosen,
+        capacities=analysis.estimates.known,
+        costs=analysis.estimates.costs,
+        outlook=analysis.outlook,
+        size=analysis.size,
+        traffic=analysis.inputs.traffic,
+        work=analysis.observations.work,
+    )
+
+
+def _hold(analysis: Analysis) -> str | None:
+    """Say why there is to be no plan, whatever candidates there are; None: there may be one."""
+    diagnosis, blocked = analysis.diagnosis, _blocked(analysis)
+    if blocked is not None:
+        return blocked
+    if not analysis.late.any() or not behind(analysis.inputs).any():
+        return f"{diagnosis.name}: {diagnosis.evidence}"
+    return None
+
+
+def _blocked(analysis: Analysis) -> str | None:
+    """Say why nothing can be decided now, however the group is; None: something can."""
+    problem, diagnosis = analysis.problem, analysis.diagnosis
+    if not problem.members or not problem.assignable.any():
+        return diagnosis.evidence
+    if diagnosis.name == "unknown":
+        return f"unknown: {diagnosis.evidence}"
+    return _waits(analysis) or _settles(analysis)
+
+
+def _waits(analysis: Analysis) -> str | None:
+    """Say that the last plan's effect cannot be seen yet; None: it can."""
+    changed_at, rules = analysis.question.changed_at, analysis.rules
+    if changed_at is None:
+        return None
+    now = analysis.question.looks.now
+    if rules.cooldown_s is not None and now < changed_at + rules.cooldown_s:
+        left = length(changed_at + rules.cooldown_s - now)
+        return f"the last plan took effect {length(now - changed_at)} ago: cooldown for {left} more"
+    plans = [at for at in analysis.question.changes if at > now - LATELY_S]
+    # The rest that so many plans call for ends early where the first of them are too old by then.
+    rests_until = min(
+        max(changed_at + doubled_s(FIRST_REST_S, len(plans) - gone - AT_ONCE + 1), since)
+        for gone, since in enumerate([changed_at, *(at + LATELY_S for at in plans)])
+    )
+    since = int((analysis.observations.recent.at > changed_at + rules.pause_s).sum())
+    shows_at = changed_at + rules.pause_s + _commits_s(analysis)
+    seen = since >= LOOKS_NEEDED and now >= max(rests_until, shows_at)
+    if seen or _changed_since(analysis, changed_at):
+        return None
+    if now < rests_until:
+        return (
+            f"{len(plans)} plans took effect within {length(now - plans[0])}: the group rests for "
+            f"{length(rests_until - now)} more"
+        )
+    if since >= LOOKS_NEEDED:
+        return (
+            f"the last plan took effect {length(now - changed_at)} ago: members commit so seldom "
+            f"that it takes {length(shows_at - now)} more to see what it did"
+        )
+    return (
+        f"the last plan took effect {length(max(now - changed_at, 0.0))} ago: {since} of the "
+        f"{LOOKS_NEEDED} looks are there that it takes to see what it did"
+    )
+
+
+def _commits_s(analysis: Analysis) -> float:
+    """Return how long commits of the median member take to show what a plan did, in seconds.
+
+    `COMMITS_NEEDED`, or as many stretches as tell how fast it is. Not of `usual_interval_s`, the
+    longest: a member that commits seldom would hold up all others.
+    """
+    commits = analysis.estimates.commits
+    known = np.isfinite(commits.interval_s)
+    if not known.any():
+        return 0.0
+    interval_s, held_s = np.median(
+        [commits.interval_s[known], commits.held_back_s[known]], axis=1
+    ).tolist()
+    return COMMITS_NEEDED * float(max(interval_s, INTERVALS * held_s))
+
+
+def doubled_s(first_s: float, times: int) -> float:
+    """Return a rest that is doubled each time, `LONGEST_REST_S` at most; none before the first.
+
+    Examples
+    --------
+    >>> [doubled_s(3600.0, times) / 3600 for times in (0, 1, 2, 3, 20)]
+    [0.0, 1.0, 2.0, 4.0, 168.0]
+    """
+    return min(first_s * 2.0 ** (times - 1), LONGEST_REST_S) if times > 0 else 0.0
+
+
+def _changed_since(analysis: Analysis, changed_at: float) -> bool:
+    """Whether what makes members late is what arrives since the last plan, not what it did.
+
+    Then there is nothing to wait for: that rate is another one already.
+    """
+    problem, rules = analysis.problem, analysis.rules
+    late = analysis.outlook.lateness(problem.owner, rules.horizon_s) > rules.objective_s
+    theirs = (problem.owner >= 0) & late[problem.owner]
+    rates, looks = analysis.estimates.rates, analysis.observations.recent
+    changed = theirs & (rates.seconds <= looks.now - changed_at)
+    changed &= rates.seconds < looks.now - looks.at[0]
+    count = late.size
+    owner = problem.owner[changed]
+    raised = np.bincount(owner, rates.per_s[changed], count)
+    return bool((raised > CHANGED * analysis.outlook.capacities)[late].any())
+
+
+def _settles(analysis: Analysis) -> str | None:
+    """Say that members have come or gone too recently to see what that did; None: they have not.
+
+    Who owns something now and did not, or the other way round. Where that was a plan's doing it
+    says nothing of who is there. Nor does it matter who owns little, and nothing that is late: in a
+    large group somebody comes or goes all the time.
+    """
+    looks, changed_at = analysis.observations.recent, analysis.question.changed_at
+    members = len(analysis.problem.members)
+    for back in range(2, min(LOOKS_NEEDED, len(looks)) + 1):
+        before = looks.owner[-back]
+        if (before < 0).all():
+            continue  # the coordinator did not say who owned what
+        changed = _owners(looks.owner[-1]) ^ _owners(before)
+        if changed_at is not None and changed_at >= looks.at[-back]:
+            changed = {member for member in changed if member >= members}
+        if changed and _matters(analysis, before, sorted(changed)):
+            names = [looks.members[member] for member in sorted(changed)]
+            ago = length(looks.now - looks.at[-back])
+            return (
+                f"{a_few(names)} came or went within {ago}: it takes {LOOKS_NEEDED} looks to see "
+                "what that did"
+            )
+    return None
+
+
+def _matters(analysis: Analysis, before: Int32, changed: Sequence[int]) -> bool:
+    """Whether members that came or went own, or owned, much of what arrives, or what is late."""
+    owner, rules = analysis.problem.owner, analysis.rules
+    touched = np.isin(before, changed) | np.isin(owner, changed)
+    arrivals = analysis.estimates.rates.per_s
+    if arrivals[touched].sum() > MINOR * arrivals.sum() or not arrivals.any():
+        return True
+    late = analysis.outlook.lateness(owner, rules.horizon_s) > rules.objective_s
+    return bool(late[owner[touched & (owner >= 0)]].any())
+
+
+def _owners(owner: Int32) -> set[int]:
+    return set(owner[owner >= 0].tolist())
+
+
+def _choice(
+    analysis: Analysis, offered: Sequence[Candidate], choose: Choose, limit: int | None = None
+) -> tuple[Candidate | None, str]:
+    """Choose between candidates, and hold the one against what is."""
+    usable = [candidate for candidate in offered if candidate.forecast is not None]
+    if not usable:
+        errors = "; ".join(f"{candidate.assignor}: {candidate.error}" for candidate in offered)
+        return None, f"every assignor failed: {errors or 'none was asked'}"
+    limit = analysis.rules.max_moves if limit is None else limit
+    usable = [candidate for candidate in usable if limit is None or candidate.moved <= limit]
+    if not usable:
+        return None, f"every candidate moves more than the {limit:,} partitions that a plan may"
+    best = min(usable, key=partial(_burden, analysis)) if choose == "best" else usable[0]
+    worth, reason = _worth(analysis, best)
+    return (best if worth else None), f"{best.assignor}: {reason}"
+
+
+def _burden(analysis: Analysis, candidate: Candidate) -> tuple[float, float, float, int]:
+    """Return what is the less the better; where racks count, objectives that are met are equal."""
+    forecast, assignment = candidate.forecast, candidate.assignment
+    assert forecast is not None  # noqa: S101 - candidates without one have been passed over
+    assert assignment is not None  # noqa: S101 - as above
+    late_s, far = forecast.late_s, 0.0
+    if analysis.inputs.traffic is not None:
+        late_s = max(late_s, analysis.rules.objective_s)
+        far = round(analysis.inputs.traffic.share(assignment.owner), 2)
+    return late_s, far, round(forecast.utilisation, 2), candidate.moved
+
+
+def _nearer(
+    analysis: Analysis, offered: Sequence[Candidate], choose: Choose
+) -> tuple[Candidate | None, str]:
+    """Choose a plan that keeps a healthy group's traffic in racks, and say what it saves."""
+    usable = [candidate for candidate in offered if candidate.assignment is not None]
+    mine = usable[:1] if choose == "first" else usable
+    nearer = next((candidate for candidate in mine if candidate.assignor == FLAGSHIP), None)
+    traffic, rules = analysis.inputs.traffic, analysis.rules
+    if nearer is None or nearer.assignment is None or traffic is None:
+        return None, f"only {FLAGSHIP} plans for racks alone"
+    before, after = analysis.problem.owner, nearer.assignment.owner
+    what = traffic.said(before, after, rules.price_per_gb)
+    if not nearer.moved:
+        return None, f"no assignment keeps more in its rack, and nobody late; {what}"
+    if rules.max_moves is not None and nearer.moved > rules.max_moves:
+        return None, f"a plan may move {rules.max_moves:,} partitions; {what}"
+    if not _saves_enough(analysis, traffic, traffic.between(before) - traffic.between(after)):
+        return None, f"not worth {nearer.moved:,} moves; {what}"
+    return nearer, f"{nearer.assignor}: {what}"
+
+
+def _nears(analysis: Analysis) -> bool:
+    """Whether a healthy group may get a plan for its traffic between racks alone."""
+    traffic = analysis.inputs.traffic
+    if traffic is None or analysis.diagnosis.name != "healthy" or analysis.orphans:
+        return False
+    if analysis.kept.late_s > analysis.rules.objective_s or _blocked(analysis) is not None:
+        return False
+    return _saves_enough(analysis, traffic, traffic.between(analysis.problem.owner))
+
+
+def _saves_enough(analysis: Analysis, traffic: RackTraffic, per_s: float) -> bool:
+    """Whether so much less between racks is worth a plan: by its price, else by its share."""
+    rules, total = analysis.rules, float(traffic.per_s.sum())
+    saved = cost_per_day(traffic.daily_gb(per_s), rules.price_per_gb)
+    if saved is not None:
+        return saved > 0 and saved >= rules.least_saving_per_day
+    return total > 0 and per_s >= BETTER * total
+
+
+def _worth(analysis: Analysis, candidate: Candidate) -> tuple[bool, str]:
+    """Whether a candidate is worth its price, and what it comes to in words."""
+    rules, kept = analysis.rules, analysis.kept
+    problem, planned = analysis.problem, candidate.forecast
+    if planned is None or candidate.assignment is None:
+        return False, candidate.error or "failed"
+    owner = candidate.assignment.owner
+    what = (
+        f"late in {length(rules.horizon_s)}: {length(kept.late_s)} as it is, "
+        f"{length(planned.late_s)} as planned; fullest member {kept.utilisation:.0%}, then "
+        f"{planned.utilisation:.0%}"
+    )
+    if analysis.inputs.traffic is not None:
+        what += f"; {analysis.inputs.traffic.said(problem.owner, owner, rules.price_per_gb)}"
+    if analysis.orphans:
+        placed = "1 partition" if analysis.orphans == 1 else f"{analysis.orphans:,} partitions"
+        return True, f"{placed} without an owner get one; {what}"
+    if not candidate.moved:
+        known = "" if analysis.estimates.speeds.measured.all() else " as far as is known"
+        return False, f"no assignment is better{known} ({analysis.diagnosis.name}); {what}"
+    found = gain(analysis.inputs, owner)
+    if planned.late_s > (1.0 - BETTER) * kept.late_s:
+        # The latest is not whom the plan helps.
+        then, now = length(found.late_s), length(found.planned_s)
+        what += f"; the {found.members} members that it changes: {then} as it is, {now} as planned"
+    if found.slight:
+        return False, f"hardly better ({analysis.diagnosis.name}); {what}"
+    still = int((owner >= 0).sum()) if analysis.question.eager else candidate.moved
+    price = still * rules.pause_s
+    if found.avoided_s <= price:
+        return False, (
+            f"not worth it: {length(found.avoided_s)} of lateness avoided, {length(price)} of "
+            f"standing still, summed over partitions; {what}"
+        )
+    return True, what

@@ -1,0 +1,196 @@
+"""Second step of the analysis: what partitions and consumers do, from what the samples show.
+
+Belongs here: one frozen result of arrival rates, costs, speeds and backlogs. Does not: what is read
+from samples (`read`), the estimates themselves (`arrivals`, `costs`, `capacities`), nor what will
+happen (`forecast`).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from fairlead.domain.analysis.arrivals import Rates, with_common_change
+from fairlead.domain.analysis.capacities import (
+    STEPS,
+    Capacity,
+    Speeds,
+    remembered,
+    shown,
+    speeds,
+)
+from fairlead.domain.analysis.commits import Commits, read_commits
+from fairlead.domain.analysis.costs import Costs, reported_costs
+from fairlead.domain.analysis.inferred_costs import inferred_costs
+from fairlead.domain.analysis.looks import Float64, Mask
+from fairlead.domain.analysis.peers import Peers
+from fairlead.domain.analysis.question import Question
+from fairlead.domain.analysis.read import Observations
+
+
+@dataclass(frozen=True, eq=False)
+class Estimates:
+    """What is known of P partitions and M members now.
+
+    Parameters
+    ----------
+    rates
+        Arrivals in records a second. A new partition gets the mean of its topic.
+    costs
+        Cost of a record of each partition, in usual records.
+    commits
+        What commits show; `consumed` is in usual records.
+    known
+        Member name to capacity in records a second of what it reads, for the next analysis.
+    speeds
+        Assumed capacity of each member, in usual records a second.
+    backlog
+        Records that wait to be read, float64 of shape (P,); 0 if the partition itself is the
+        reason (`held`), or nobody subscribes to its topic.
+    silent
+        Members that commit nothing, bool of shape (M,): nobody knows what they read.
+    held
+        Partitions that no plan moves, bool of shape (P,): stuck ones, throttled ones, and those of
+        silent members.
+    peers
+        Which members read the same topics.
+    """
+
+    rates: Rates
+    costs: Costs
+    commits: Commits
+    known: Mapping[str, Capacity]
+    speeds: Speeds
+    backlog: Float64
+    silent: Mask
+    held: Mask
+    peers: Peers
+
+    @property
+    def work_per_s(self) -> Float64:
+        """Arrivals in usual records a second, float64 of shape (P,)."""
+        return self.rates.per_s * self.costs.value
+
+
+def estimate(question: Question, observations: Observations) -> Estimates:
+    """Estimate rates, costs, speeds and backlogs."""
+    problem = question.problem
+    unread = ~problem.assignable & problem.assignable.any()
+    rates = _rates(question, observations, unread)
+    commits = observations.commits
+    looks, before = (
+        observations.recent,
+        Costs.of_rows(question.costs, problem, observations.looks.now),
+    )
+    before = before.remembered(looks.now)
+    if observations.work is None:
+        costs = inferred_costs(looks, commits, problem.topic_of, rates.per_s, before)
+    else:
+        since, work = float(looks.at[0]), observations.work
+        costs = reported_costs(
+            work, problem.topic_of, rates.per_s, before, since=since, now=looks.now
+        )
+    if not costs.equal:
+        commits = commits.in_work(observations.recent, costs.value)
+    silent = commits.silent[: len(problem.members)]
+    # -1, nobody, is the last.
+    held = commits.stuck | commits.crawling | np.append(silent, False)[problem.owner]
+    peers = Peers.of(problem)
+    # Capacities are remembered in records of what each member reads.
+    mine = _cost_by_member(question, rates, costs)
+    remember = {
+        name: replace(capacity, records_per_s=capacity.records_per_s * mine.get(name, 1.0))
+        for name, capacity in question.capacities.items()
+    }
+    capacities = _capacities(observations, commits, costs, remember)
+    return Estimates(
+        rates=rates,
+        costs=costs,
+        commits=commits,
+        known={
+            name: replace(capacity, records_per_s=capacity.records_per_s / mine.get(name, 1.0))
+            for name, capacity in capacities.items()
+        },
+        speeds=_speeds(
+            question,
+            capacities,
+            commits,
+            rates.per_s * costs.value,
+            peers,
+        ),
+        backlog=np.where(held | unread, 0.0, commits.backlog),
+        silent=silent,
+        held=held,
+        peers=peers,
+    )
+
+
+def _rates(question: Question, observations: Observations, unread: Mask) -> Rates:
+    """Return arrivals; a partition without samples gets the mean of its topic's others.
+
+    Topics that nobody reads do not count, unless nothing is read at all.
+    """
+    found, topic_of = observations.rates, question.problem.topic_of
+    if observations.work is not None:
+        found = with_common_change(found, observations.recent, topic_of)
+    per_s = np.where(unread, 0.0, found.per_s)
+    if found.known.any() and not found.known.all():
+        topics, known = len(question.problem.topics), found.known
+        total = np.bincount(topic_of[known], per_s[known], topics)
+        counted = np.bincount(topic_of[known], minlength=topics)
+        per_s = np.where(known, per_s, (total / np.maximum(counted, 1))[topic_of])
+    return replace(found, per_s=per_s)
+
+
+def _cost_by_member(question: Question, rates: Rates, costs: Costs) -> dict[str, float]:
+    """Return the mean cost of what each member reads, by name, if that is not 1."""
+    problem, count = question.problem, len(question.problem.members)
+    if costs.equal:
+        return {}
+    owned = problem.owner >= 0
+    owner, per_s = problem.owner[owned], rates.per_s[owned]
+    work = np.bincount(owner, per_s * costs.value[owned], count)
+    total = np.bincount(owner, per_s, count)
+    mean = np.where(total > 0, work / np.maximum(total, 1e-9), 1.0)
+    return dict(zip(problem.members, mean.tolist(), strict=True))
+
+
+def _capacities(
+    observations: Observations, commits: Commits, costs: Costs, before: Mapping[str, Capacity]
+) -> dict[str, Capacity]:
+    """Return what is known of members' capacities now, in usual records a second."""
+    found, looks = shown(observations.recent, commits), observations.looks
+    if observations.work is not None:
+        per_s = observations.work.speeds(costs.value)
+        found |= {
+            looks.members[place]: Capacity(float(per_s[place]), measured=True, at=looks.now)
+            for place in np.flatnonzero(np.isfinite(per_s)).tolist()
+        }
+    if len(looks) > len(observations.recent) + STEPS and not before:
+        # Nothing is remembered: what was seen before the last hour is all there is.
+        earlier = shown(looks, read_commits(looks).in_work(looks, costs.value))
+        found = remembered(earlier, found, looks.now)
+    return remembered(before, found, looks.now)
+
+
+def _speeds(
+    question: Question,
+    known: Mapping[str, Capacity],
+    commits: Commits,
+    work_per_s: Float64,
+    peers: Peers,
+) -> Speeds:
+    """Return the assumed capacity of each member; a silent one is given nothing."""
+    problem, count = question.problem, len(question.problem.members)
+    owned = problem.owner >= 0
+    owner = problem.owner[owned]
+    arrivals: Float64 = np.bincount(owner, work_per_s[owned], count).astype(np.float64)
+    at_rest = np.bincount(owner, commits.backlog[owned] > 0, count) == 0
+    found = speeds(problem.members, known, arrivals, at_rest, question.looks.now, peers=peers)
+    silent = commits.silent[:count]
+    return Speeds(
+        np.where(silent, 0.0, found.per_s),
+        found.measured & ~silent,
+        np.where(silent, 0.0, found.at_most),
+        np.where(silent, 0.0, found.surely_at_most),
+    )

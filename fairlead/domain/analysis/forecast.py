@@ -1,0 +1,312 @@
+"""Third step of the analysis: how late an assignment will be.
+
+Belongs here: the figures by which assignments are compared, in seconds and shares. Does not:
+estimating what goes into them (`arrivals`, `commits`, `capacities`).
+
+A member to whose partitions `a` records arrive a second, who can do `c` and has a backlog of `B`,
+has one of max(0, B + (a - c) H) at the horizon H, which is as many seconds late as it takes to
+arrive.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from fairlead.domain.analysis.estimate import Estimates
+from fairlead.domain.analysis.log_retention import Retention, retention_of
+from fairlead.domain.analysis.looks import Float64, Int32, Mask
+from fairlead.domain.analysis.question import Question
+from fairlead.domain.analysis.read import Observations
+
+#: Arrivals may be this many standard deviations fewer than they are estimated.
+CHANCE: Final = 2.0
+#: But arrivals that are known as well as this, as a share of them, are taken as they are.
+CERTAIN: Final = 0.03
+#: Who is within the objective for so long has caught up, seconds.
+STAYS_S: Final = 600.0
+#: Speeds are known as well as this, as a share of them.
+DOUBT: Final = 0.13
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What becomes of an assignment.
+
+    Parameters
+    ----------
+    late_s
+        The worst partition's time lag at the horizon, seconds.
+    utilisation
+        The fullest member's arrivals over its capacity: above 1 it falls behind.
+    loss_s
+        Seconds until retention overtakes the first partition; None: it does not.
+    caught_up_s
+        Seconds until every partition is within the objective, and stays so for ten minutes; 0: it
+        is; None: it never will be. Partitions that crawl or are stuck are left out.
+    caught_up_between_s
+        Holds `caught_up_s` nine times in ten; None as its end: perhaps never.
+    """
+
+    late_s: float
+    utilisation: float
+    loss_s: float | None = None
+    caught_up_s: float | None = 0.0
+    caught_up_between_s: tuple[float | None, float | None] = (0.0, 0.0)
+
+
+class _Loads(NamedTuple):
+    """What each of M members has by N assignments, shapes (N, M): records a second, records, s."""
+
+    arrivals: Float64
+    waiting: Float64
+    oldest: Float64
+
+
+@dataclass(frozen=True, eq=False)
+class Outlook:
+    """What is expected of P partitions and M members.
+
+    Parameters
+    ----------
+    arrivals
+        Records a second, float64 of shape (P,).
+    deviation
+        Their standard deviations, float64 of shape (P,).
+    backlog
+        Records that wait now, float64 of shape (P,).
+    late_s
+        Time lag now, seconds, float64 of shape (P,).
+    capacities
+        Records a second, float64 of shape (M,).
+    costs
+        What a record of each partition takes, in those in which all else is counted, float64 of
+        shape (P,). None: all take the same.
+    unread
+        Partitions of which nobody knows whether they are read, bool of shape (P,): to be safe, they
+        are lost as if they were not. None: there are none.
+    retention
+        How far retention is from the group; None: it takes nothing.
+    objective_s
+        Later than this is late.
+    """
+
+    arrivals: Float64
+    deviation: Float64
+    backlog: Float64
+    late_s: Float64
+    capacities: Float64
+    costs: Float64 | None = None
+    unread: Mask | None = None
+    retention: Retention | None = None
+    objective_s: float = 60.0
+
+    @property
+    def records(self) -> Float64:
+        """Arrivals in true records a second, float64 of shape (P,)."""
+        return self.arrivals if self.costs is None else self.arrivals / self.costs
+
+    def in_records(self, per_s: float, partitions: Mask) -> float:
+        """Convert a rate into true records of the mix that arrives at partitions, bool (P,)."""
+        total = float(self.arrivals[partitions].sum())
+        return per_s * float(self.records[partitions].sum()) / total if total > 0 else per_s
+
+    def by_member(self, values: Float64, owner: Int32) -> Float64:
+        """Sum values of shape (P,) over each member's partitions, float64 of shape (M,)."""
+        owned = owner >= 0
+        count = self.capacities.size
+        return np.bincount(owner[owned], weights=values[owned], minlength=count).astype(np.float64)
+
+    def utilisation(self, owner: Int32) -> Float64:
+        """Return arrivals over capacity of each member, float64 of shape (M,); 0 where idle."""
+        return self._utilisation(self.by_member(self.arrivals, owner))
+
+    def capacity_share(self, owner: Int32) -> Float64:
+        """Return arrivals over the owner's capacity, float64 of shape (P,); NaN: unknown."""
+        can = np.append(self.capacities, 0.0)[owner]  # nobody, -1, is the last
+        return np.where(can > 0, _over(self.arrivals, can), np.nan)
+
+    def _utilisation(self, arrivals: Float64) -> Float64:
+        return np.where(self.capacities > 0, _over(arrivals, self.capacities), 0.0)
+
+    def lateness(self, owner: Int32, horizon_s: float | Float64) -> Float64:
+        """Return each member's lateness at the horizon, or its own, seconds, float64 of shape (M,).
+
+        Never more than what is late now and the horizon together: nothing grows older faster. What
+        is late now for a member of whose speed nothing is known.
+        """
+        lateness: Float64 = self.lateness_of_each(owner[None], horizon_s)[0]
+        return lateness
+
+    def lateness_of_each(self, owners: Int32, horizon_s: float | Float64) -> Float64:
+        """Return the same of N assignments, int32 of shape (N, P): float64 of shape (N, M)."""
+        return self._lateness(self._loads(owners), horizon_s)
+
+    def sure_lateness(self, owner: Int32, horizon_s: float) -> Float64:
+        """Return each member's lateness if less arrives than is estimated, as may be by chance.
+
+        Where a few records come an hour, a member that is used to nine tenths looks overloaded now
+        and then. Float64 of shape (M,), never above `lateness`.
+        """
+        loads = self._loads(owner[None])
+        arrivals = loads.arrivals
+        chance = CHANCE * np.sqrt(self.by_member(self.deviation**2, owner))
+        fewest = np.where(chance > CERTAIN * arrivals, np.maximum(arrivals - chance, 0.0), arrivals)
+        sure = self._lateness(loads._replace(arrivals=fewest), horizon_s)
+        least: Float64 = np.minimum(sure, self._lateness(loads, horizon_s))[0]
+        return least
+
+    def _loads(self, owners: Int32) -> _Loads:
+        number, mine = (owners >= 0).nonzero()
+        shape = len(owners), self.capacities.size
+        size = shape[0] * shape[1]
+        cell = number * shape[1] + owners[number, mine]
+        oldest = np.zeros(size)
+        np.maximum.at(oldest, cell, self.late_s[mine])
+        return _Loads(
+            np.bincount(cell, self.arrivals[mine], size).astype(np.float64).reshape(shape),
+            np.bincount(cell, self.backlog[mine], size).astype(np.float64).reshape(shape),
+            oldest.reshape(shape),
+        )
+
+    def _lateness(self, loads: _Loads, horizon_s: float | Float64) -> Float64:
+        # What is furthest behind stays so until all that waits has been read.
+        left = self._left(loads, horizon_s) / np.maximum(loads.waiting, 1e-9)
+        stays = loads.oldest * np.minimum(left, 1.0)
+        return np.maximum(self._usual_lateness(loads, horizon_s), stays)
+
+    def _usual_lateness(self, loads: _Loads, horizon_s: float | Float64) -> Float64:
+        """Return how late each member is with what it reads on average; seconds, (N, M)."""
+        grown = _over(self._left(loads, horizon_s), loads.arrivals)
+        grown = np.minimum(grown, loads.oldest + horizon_s)
+        return np.where(self.capacities > 0, grown, loads.oldest)
+
+    def _left(self, loads: _Loads, horizon_s: float | Float64) -> Float64:
+        """Return what waits at the horizon, records."""
+        more = (loads.arrivals - self.capacities) * horizon_s
+        return np.maximum(loads.waiting + more, 0.0)
+
+    def forecast(self, owner: Int32, horizon_s: float) -> Forecast:
+        """Return the figures that decide.
+
+        Examples
+        --------
+        >>> none, speeds = np.zeros(2), np.array([100.0, 100.0])
+        >>> outlook = Outlook(np.array([60.0, 50.0]), none, none, none, speeds)
+        >>> both, one_each = np.array([0, 0], np.int32), np.array([0, 1], np.int32)
+        >>> outlook.forecast(both, 1800.0).late_s, outlook.forecast(both, 1800.0).utilisation
+        (163.63636363636363, 1.1)
+        >>> outlook.forecast(one_each, 1800.0).late_s
+        0.0
+        """
+        return self._forecasts(self._loads(owner[None]), owner[None], horizon_s)[0]
+
+    def _forecasts(self, loads: _Loads, owners: Int32, horizon_s: float) -> list[Forecast]:
+        late_s = self._lateness(loads, horizon_s).max(axis=1, initial=0.0)
+        used = self._utilisation(loads.arrivals).max(axis=1, initial=0.0)
+        return [
+            Forecast(late_s=late, utilisation=share, loss_s=self.loss_s(owner))
+            for late, share, owner in zip(late_s.tolist(), used.tolist(), owners, strict=True)
+        ]
+
+    def told(self, owner: Int32, horizon_s: float) -> Forecast:
+        """Return the forecast, and when all that is late has been read.
+
+        Examples
+        --------
+        >>> none, hour = np.zeros(1), np.array([3600.0])
+        >>> outlook = Outlook(np.array([60.0]), none, 60 * hour, hour, np.array([100.0]))
+        >>> outlook.told(np.array([0], np.int32), 1800.0).caught_up_s
+        5310.0
+        """
+        return self.told_of_each(owner[None], horizon_s)[0]
+
+    def told_of_each(self, owners: Int32, horizon_s: float) -> list[Forecast]:
+        """Return the same of N assignments, int32 of shape (N, P)."""
+        loads = self._loads(owners)
+        return [
+            replace(forecast, caught_up_s=likely, caught_up_between_s=(soonest, latest))
+            for forecast, (likely, soonest, latest) in zip(
+                self._forecasts(loads, owners, horizon_s), self._caught_up_s(loads), strict=True
+            )
+        ]
+
+    def _caught_up_s(self, loads: _Loads) -> list[list[float | None]]:
+        """Return in how many seconds all are within the objective: likely, soonest, latest."""
+        arrivals, waiting, oldest = loads
+        faster = np.array([1.0, 1.0 + DOUBT, 1.0 - DOUBT])[:, None, None]
+        spare = faster * self.capacities - arrivals
+        stays = waiting - spare * STAYS_S <= self.objective_s * arrivals
+        late = (oldest > self.objective_s) | ~stays
+        # Who reads in the order of arrival is within the objective before all is read; who reads
+        # one partition after the other, so that some are further behind than others, is not.
+        alike = np.minimum(_over(waiting, arrivals) / np.maximum(oldest, 1e-9), 1.0)
+        left = np.maximum(waiting - alike**4 * arrivals * self.objective_s, 0.0)
+        through = np.where(spare > 0, left / np.where(spare > 0, spare, 1.0), np.inf)
+        longest = np.where(late, through, 0.0).max(axis=2, initial=0.0)
+        return [
+            [seconds if np.isfinite(seconds) else None for seconds in each]
+            for each in longest.T.tolist()
+        ]
+
+    def loss_s(self, owner: Int32) -> float | None:
+        """Return in how many seconds the first records are lost that were not read; None: never."""
+        if self.retention is None:
+            return None
+        soonest = float(self.losses_s(owner).min(initial=np.inf))
+        return soonest if np.isfinite(soonest) else None
+
+    def losses_s(self, owner: Int32) -> Float64:
+        """Return in how many seconds records of each partition are lost, float64 of shape (P,).
+
+        Infinite: never. A member that catches up is through with all of its partitions at once; one
+        that falls behind reads the same share of what arrives at each.
+        """
+        if self.retention is None:
+            return np.full(owner.size, np.inf)
+        arrivals = self.by_member(self.arrivals, owner)
+        waiting, spare = self.by_member(self.backlog, owner), self.capacities - arrivals
+        through = np.where(spare > 0, waiting / np.where(spare > 0, spare, 1.0), np.inf)
+        share = np.minimum(_over(self.capacities, arrivals), 1.0)
+        mine = np.append(np.where(np.isfinite(through), through, 0.0), 0.0)[owner]  # nobody is last
+        catches_up = np.append(np.isfinite(through), False)[owner]
+        more = np.where(mine > 0, self.backlog / np.where(mine > 0, mine, 1.0), 0.0)
+        read = self.arrivals * np.append(share, 0.0)[owner] + more
+        until = np.where(catches_up, mine, np.inf)
+        waits = (self.backlog > 0) | (owner < 0)
+        if self.unread is not None:
+            read, until = np.where(self.unread, 0.0, read), np.where(self.unread, np.inf, until)
+            waits |= self.unread
+        records = read if self.costs is None else read / self.costs
+        return self.retention.seconds(waits, records, until)
+
+    def lateness_in_all(self, owner: Int32, horizon_s: float | Float64) -> Float64:
+        """Return `lateness`, but for what is far behind, summed over partitions; seconds, (M,)."""
+        partitions = self.by_member(np.ones_like(self.arrivals), owner)
+        late_s: Float64 = self._usual_lateness(self._loads(owner[None]), horizon_s)[0]
+        return late_s * partitions
+
+
+def expect(question: Question, observations: Observations, estimates: Estimates) -> Outlook:
+    """Return what is expected of a group, in usual records."""
+    costs, held, commits = estimates.costs.value, estimates.held, estimates.commits
+    # A throttled partition takes of its owner what is read of it, and no more.
+    arrivals = np.where(commits.crawling, commits.read, estimates.rates.per_s)
+    return Outlook(
+        arrivals=arrivals * costs,
+        deviation=estimates.rates.deviation * costs,
+        backlog=estimates.backlog * costs,
+        late_s=observations.looks.time_lag(estimates.backlog, estimates.rates.per_s),
+        capacities=estimates.speeds.per_s,
+        costs=None if estimates.costs.equal else costs,
+        unread=held if held.any() else None,
+        retention=retention_of(observations.looks, estimates.rates.per_s),
+        objective_s=question.rules.objective_s,
+    )
+
+
+def _over(amounts: Float64, per_s: Float64) -> Float64:
+    """Divide; nothing over nothing is 0, something over nothing a day."""
+    nothing = per_s <= 0
+    quotient = amounts / np.where(nothing, 1.0, per_s)
+    return np.where(nothing, np.where(amounts > 0, 86_400.0, 0.0), quotient)

@@ -1,0 +1,164 @@
+"""Costs of records in a group whose consumers report nothing, from consumers at their limit.
+
+Belongs here: distinguishing slow consumers from expensive partitions by what consumers read while
+records waited for them. Does not: who was at a limit (`commits`), nor reported work (`costs`).
+
+A consumer at its limit spends all its time on what it reads. Let c be the cost of a partition's
+record and v the speed of the consumer, in usual records a second: in a stretch of t seconds in
+which it reads n records of each partition, sum(c n) = v t. Clients read partitions in turns and
+plans move them, so stretches have different shares, and each is one equation. The prior is that of
+`costs`: most deviations are small, and a few are large.
+"""
+
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from fairlead.domain.analysis.commits import Commits
+from fairlead.domain.analysis.costs import (
+    COST,
+    FREEDOM,
+    NEAR,
+    ROUNDS,
+    SPEED,
+    TOPIC,
+    Costs,
+    weighted_median,
+)
+from fairlead.domain.analysis.looks import Float64, Looks
+
+#: Seconds. The length of a stretch; the shortest one is half as long.
+STRETCH_S: Final = 180.0
+#: Maximum number of equations: with more the newest of each consumer are used.
+_MOST: Final = 300
+#: Standard deviation of an equation: as a share, and in seconds that commits come early or late.
+_OFF: Final = 0.03
+_BLUR_S: Final = 5.0
+#: Prior standard deviation of the logarithm of the usual speed: nothing is known of it.
+_ANY: Final = 10.0
+#: Maximum change of a logarithm in a round.
+_STEP: Final = 1.0
+
+
+def inferred_costs(
+    looks: Looks,
+    commits: Commits,
+    topic_of: npt.NDArray[np.integer],
+    rates: Float64,
+    before: Costs,
+) -> Costs:
+    """Return the costs of P partitions.
+
+    Parameters
+    ----------
+    looks, commits
+        Samples, and what their commits show.
+    topic_of
+        Topic of each partition, an integer of shape (P,).
+    rates
+        Arrivals in records a second, float64 of shape (P,); weights of the usual cost.
+    before
+        Remembered costs.
+
+    Notes
+    -----
+    Linear in the deviations from the usual cost and speed, whose Student's t priors are solved for
+    by reweighting. O(E² (P + M)) for E equations and M consumers.
+    """
+    member, seconds, records = _stretches(looks, commits)
+    if not member.size:
+        return before
+    read = np.flatnonzero(records.any(axis=0))
+    members, member = np.unique(member, return_inverse=True)
+    topics, topic = np.unique(topic_of[read], return_inverse=True)
+    records = records[:, read]
+    # Unknown are deviations of partitions, topics and consumers, and the usual speed.
+    columns = read.size + np.arange(topics.size + members.size)
+    kind_of = (read.size, topics.size, members.size, 1)
+    spread = np.repeat((COST, TOPIC, SPEED, _ANY), kind_of) ** 2
+    noise, wider = _OFF**2 + (_BLUR_S / seconds) ** 2, 1.0
+    own = np.zeros((read.size, spread.size))
+    own[np.arange(read.size), np.arange(read.size)] = 1.0
+    own[np.arange(read.size), columns[topic]] = 1.0
+    speed = -np.hstack((np.eye(members.size)[member], np.ones((member.size, 1))))
+    # A remembered cost is an equation of its own.
+    settled = np.isfinite(before.deviation[read]) & (before.at[read] < looks.at[0])
+    known, error = np.log(before.estimate[read[settled]]), before.deviation[read[settled]]
+    found = np.zeros(spread.size)
+    found[: read.size][settled] = known
+    found[-1] = np.median(np.log(records.sum(axis=1) / seconds))
+    for _ in range(ROUNDS):
+        last, free = found, spread + found**2 / FREEDOM
+        work = records * np.exp(own @ found)
+        shares = work / work.sum(axis=1)[:, None]
+        kinds = np.zeros((member.size, topics.size))
+        np.add.at(kinds.T, topic, shares.T)
+        matrix = np.vstack((np.hstack((shares, kinds, speed)), own[settled]))
+        off = np.log(work.sum(axis=1) / seconds) + speed @ found[read.size + topics.size :]
+        apart = own[settled] @ found - known
+        wider = max(1.0, float(np.mean(off**2 / noise)))
+        variance = np.concatenate((noise * wider, error**2 + apart**2 / FREEDOM))
+        square = (matrix * free) @ matrix.T + np.diag(variance)
+        side = matrix @ found - np.concatenate((off, apart))
+        step = free * (matrix.T @ np.linalg.solve(square, side)) - found
+        found = found + np.clip(step, -_STEP, _STEP)
+        if np.abs(found - last).max() < NEAR:
+            break
+    # Costs are relative to the usual one, also that of partitions which no equation has.
+    weights = np.maximum(rates, 1e-9) / np.maximum(rates, 1e-9).sum()
+    logarithm, usual = own @ found, np.zeros(rates.size)
+    usual[read] = logarithm
+    logarithm -= weighted_median(usual, weights)
+    own -= weights[read] @ own
+    # How well they are known whatever the speeds of consumers are.
+    free[read.size + topics.size :] = _ANY**2
+    square = (matrix * free) @ matrix.T + np.diag(variance)
+    told = np.linalg.solve(square, matrix * free)
+    variance = own**2 @ free - ((own * free) @ matrix.T * (own @ told.T)).sum(axis=1)
+    deviation = np.sqrt(np.maximum(variance, 0.0))
+    return before.with_estimates(
+        read, logarithm, deviation, since=float(looks.at[0]), now=looks.now
+    )
+
+
+def _stretches(looks: Looks, commits: Commits) -> tuple[npt.NDArray[np.intp], Float64, Float64]:
+    """Return stretches of time in which a consumer was at its limit.
+
+    Returns
+    -------
+    The consumer, intp of shape (E,); the seconds, float64 of shape (E,); the records of each
+    partition, float64 of shape (E, P).
+    """
+    broken = np.vstack((np.zeros((1, commits.steady.shape[1])), (~commits.steady).cumsum(axis=0)))
+    total = np.vstack((np.zeros((1, looks.partitions)), commits.taken.cumsum(axis=0)))
+    found: list[tuple[int, float, Float64]] = []
+    for member in np.flatnonzero((commits.marked & commits.busy).any(axis=0)).tolist():
+        # Samples behind a commit, of which two with a backlog in a row enclose work at the limit.
+        ends = np.flatnonzero(commits.marked[:, member]) + 1
+        left = commits.busy[ends - 1, member]
+        limited = left[1:] & left[:-1] & (np.diff(broken[ends, member]) == 0)
+        start = -1
+        for place in np.flatnonzero(limited).tolist():
+            if start < 0 or not limited[place - 1]:
+                start = place
+            first, last = ends[start], ends[place + 1]
+            seconds = float(looks.at[last] - looks.at[first])
+            if seconds >= STRETCH_S:
+                mine = looks.owner[last] == member
+                records = np.where(mine, total[last] - total[first], 0.0)
+                if records.any():
+                    found.append((member, seconds, records))
+                start = place + 1
+    members = len({member for member, *_ in found})
+    if len(found) > _MOST:
+        each = _MOST // members
+        found = [
+            its
+            for member in sorted({its[0] for its in found})
+            for its in [its for its in found if its[0] == member][-max(each, 1) :]
+        ]
+    if not found:
+        return np.zeros(0, np.intp), np.zeros(0), np.zeros((0, looks.partitions))
+    member_of, seconds_of, records_of = zip(*found, strict=True)
+    return np.array(member_of, np.intp), np.array(seconds_of), np.stack(records_of)

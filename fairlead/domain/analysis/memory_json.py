@@ -1,0 +1,162 @@
+"""What an answer wants remembered, as JSON that comes back with the next question.
+
+Belongs here: writing it within its bounds, and reading it without believing it. Does not: the rest
+of a line (`lines`).
+"""
+
+import json
+import zlib
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import numpy as np
+
+from assignors.problem import InvalidProblemError, Problem
+from fairlead.common.json_lines import an_object, check_keys, shown
+from fairlead.domain.analysis.capacities import LARGEST_RATE, Capacity
+from fairlead.domain.analysis.costs import CostRows, Costs
+from fairlead.domain.analysis.looks import Looks
+from fairlead.domain.analysis.rules import MOST_PLANS
+
+_FORMAT: Final = 2
+_CAPACITY_KEYS: Final = frozenset({"records_per_s", "measured", "at"})
+#: A memory has at most so many characters, and so many for each partition and member.
+_LENGTH: Final = 4096
+_BY_PARTITION: Final = 100
+_BY_MEMBER: Final = 500
+#: By the ends of so many topics a group is known again.
+_TOPICS: Final = 50
+
+
+def written(
+    capacities: Mapping[str, Capacity],
+    costs: CostRows,
+    looks: Looks,
+    problem: Problem,
+    plans: Sequence[float] = (),
+) -> dict[str, Any]:
+    """Write down what is known of members and costs, and when plans took effect lately.
+
+    Present members come first, then those seen last, as long as there is room.
+    """
+    memory: dict[str, Any] = {"format": _FORMAT, "look": _look(looks, problem), "members": {}}
+    memory["plans"] = list(plans[-MOST_PLANS:])
+    room = _LENGTH + _BY_PARTITION * problem.partition_total + _BY_MEMBER * len(problem.members)
+    room -= len(json.dumps(memory))
+    there = capacities.keys() & set(problem.members)
+    for names in (there, capacities.keys() - there):
+        for name in sorted(names, key=lambda name: (-capacities[name].at, name)):
+            row = as_row(capacities[name])
+            room -= len(json.dumps({name: row}))
+            if room < 0:
+                return memory
+            memory["members"][name] = row
+    for topic, rows in costs.items():
+        room -= len(json.dumps({"costs": {topic: rows}}))
+        if room >= 0:
+            memory.setdefault("costs", {})[topic] = rows
+    return memory
+
+
+def recalled(
+    memory: Any, looks: Looks, problem: Problem
+) -> tuple[dict[str, Capacity], tuple[float, ...], CostRows]:
+    """Read a memory: what is known of members, when plans took effect, ascending, and costs.
+
+    Raises
+    ------
+    InvalidProblemError
+        It is none of this group's.
+    """
+    try:
+        if memory["format"] != _FORMAT:
+            raise InvalidProblemError("memory.format: another one")
+        known = capacities_of(memory["members"], looks)
+        foreign = known and known.keys().isdisjoint(looks.members)
+        costs = memory.get("costs", {})
+        Costs.of_rows(costs, problem, looks.now)
+        plans = tuple(sorted(min(float(at), looks.now) for at in memory.get("plans", ())))
+        if len(plans) > MOST_PLANS or not np.isfinite(plans).all():
+            raise InvalidProblemError("memory.plans: no times")
+        if foreign or not _seen(memory.get("look"), looks, problem):
+            raise InvalidProblemError("memory: of another group")
+    except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError) as error:
+        raise InvalidProblemError("memory: makes no sense") from error
+    return known, plans, costs
+
+
+def capacities_of(given: Any, looks: Looks) -> dict[str, Capacity]:
+    """Read what is known from before; what a fast clock dated later is older than the looks.
+
+    Raises
+    ------
+    InvalidProblemError
+        The message says which value is wrong.
+    """
+    known = {}
+    for name, value in ({} if given is None else an_object(given, "capacities")).items():
+        where = f"capacities.{name}"
+        check_keys(
+            an_object(value, where), _CAPACITY_KEYS, required=_CAPACITY_KEYS, where=f"{where}."
+        )
+        speed, measured = value["records_per_s"], value["measured"]
+        if type(speed) not in (int, float) or not 0 <= speed <= LARGEST_RATE:
+            raise InvalidProblemError(f"{where}.records_per_s: {shown(speed)} is no rate")
+        if not isinstance(measured, bool):
+            raise InvalidProblemError(f"{where}.measured: {shown(measured)} is not true or false")
+        at = moment(value["at"], f"{where}.at")
+        at = at if at <= looks.now else float(looks.at[0])
+        known[name] = Capacity(float(speed), measured, at)
+    return known
+
+
+def as_row(capacity: Capacity) -> dict[str, Any]:
+    """Return what is known of a member as people read it."""
+    at = datetime.fromtimestamp(capacity.at, UTC).isoformat()
+    return {"records_per_s": capacity.records_per_s, "measured": capacity.measured, "at": at}
+
+
+def moment(text: Any, where: str) -> float:
+    """Return a time as seconds since the epoch.
+
+    Raises
+    ------
+    InvalidProblemError
+        It is no time.
+    """
+    try:
+        found = datetime.fromisoformat(text)
+    except (TypeError, ValueError):
+        raise InvalidProblemError(
+            f"{where}: {shown(text)} is no time, such as 2026-03-02T00:00:00+00:00"
+        ) from None
+    if found.tzinfo is None:
+        raise InvalidProblemError(f"{where}: {shown(text)} has no time zone, such as +00:00")
+    return found.timestamp()
+
+
+def _look(looks: Looks, problem: Problem) -> dict[str, Any]:
+    """Return when the last look was taken, and where the logs of topics ended at it, in all."""
+    return {"at": looks.now, "ends": _ends(looks, len(looks) - 1, problem)}
+
+
+def _ends(looks: Looks, look: int, problem: Problem) -> dict[str, int]:
+    ends = np.maximum(looks.end[look], 0)
+    first = problem.topic_offsets
+    return {
+        f"{zlib.crc32(topic.encode()):x}": int(ends[first[number] : first[number + 1]].sum())
+        for number, topic in enumerate(problem.topics[:_TOPICS])
+    }
+
+
+def _seen(remembered: Any, looks: Looks, problem: Problem) -> bool:
+    """Whether the look that a memory ends with is among these, where one of that time is."""
+    if remembered is None:
+        return True
+    at, before = float(remembered["at"]), dict(remembered["ends"])
+    same = np.flatnonzero(looks.at == at)
+    if not same.size:
+        return True
+    ends = _ends(looks, int(same[0]), problem)
+    return all(before[topic] == end for topic, end in ends.items() if topic in before)

@@ -1,0 +1,95 @@
+"""Which members are peers: those that read the same topics.
+
+Belongs here: classes of members by their subscriptions, and what is the matter of each class. Does
+not: speeds (`capacities`), nor the diagnosis (`diagnosis`).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from assignors.problem import Problem
+from fairlead.domain.analysis.looks import Int32, Mask
+
+Places = npt.NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class Peers:
+    """The classes of M members: T topics.
+
+    Parameters
+    ----------
+    alike
+        Members of one number have the same subscription, int32 of shape (M,).
+    linked
+        Members of one number share topics, directly or by others, int32 of shape (M,).
+    topics
+        Which `linked` number reads a topic, -1: nobody; int32 of shape (T,).
+    """
+
+    alike: Int32
+    linked: Int32
+    topics: Int32
+
+    @classmethod
+    def of(cls, problem: Problem) -> "Peers":
+        """Read the classes from subscriptions; topics without a partition do not count.
+
+        Examples
+        --------
+        >>> members = {"a": ["A"], "b": ["A", "B"], "c": ["C"], "d": ["C"]}
+        >>> peers = Peers.of(Problem.of({"A": 2, "B": 2, "C": 2}, members))
+        >>> peers.alike.tolist(), peers.linked.tolist(), peers.topics.tolist()
+        ([0, 1, 2, 2], [0, 0, 2, 2], [0, 0, 2])
+        """
+        count = len(problem.members)
+        if problem.equal_subscriptions:
+            none = np.zeros(count, np.int32)
+            return cls(none, none, np.where(problem.subscriber_counts > 0, 0, -1).astype(np.int32))
+        member = np.repeat(np.arange(count), np.diff(problem.subscription_offsets))
+        topic = problem.subscription_topics
+        used = (problem.partition_counts > 0)[topic]
+        return cls(
+            _alike(count, member[used], topic[used]),
+            *linked(count, member[used], topic[used], len(problem.topics)),
+        )
+
+    def of_member(self, member: int, among: Mask) -> Places:
+        """Return a member's peers: those of its subscription, else those that share topics.
+
+        Parameters
+        ----------
+        among
+            Who may be a peer, bool of shape (M,).
+        """
+        others = among.copy()
+        others[member] = False
+        alike = np.flatnonzero(others & (self.alike == self.alike[member]))
+        return (
+            alike if alike.size else np.flatnonzero(others & (self.linked == self.linked[member]))
+        )
+
+
+def _alike(count: int, member: Places, topic: Int32) -> Int32:
+    """Give members of one set of topics one number: the first of them."""
+    first: dict[bytes, int] = {}
+    ordered = np.lexsort((topic, member))
+    rows = np.split(topic[ordered], np.cumsum(np.bincount(member, minlength=count))[:-1])
+    return np.array([first.setdefault(row.tobytes(), at) for at, row in enumerate(rows)], np.int32)
+
+
+def linked(
+    count: int, member: Places, topic: npt.NDArray[np.integer], topics: int
+) -> tuple[Int32, Int32]:
+    """Give members that share topics one number, and topics that of their readers, -1: nobody."""
+    of_member = np.arange(count, dtype=np.int32)
+    while True:
+        of_topic = np.full(topics, count, np.int32)
+        np.minimum.at(of_topic, topic, of_member[member])
+        reached = of_member.copy()
+        np.minimum.at(reached, member, of_topic[topic])
+        if (reached == of_member).all():
+            return of_member, np.where(of_topic < count, of_topic, -1).astype(np.int32)
+        of_member = reached

@@ -1,0 +1,70 @@
+"""What an analysis is asked: a group's samples, its policy's rules, and what is remembered."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from assignors.problem import Problem
+from fairlead.domain.analysis.capacities import Capacity
+from fairlead.domain.analysis.costs import CostRows
+from fairlead.domain.analysis.looks import Float64, Looks
+from fairlead.domain.analysis.read import Observations
+from fairlead.domain.analysis.reported_work import ReportSeries
+from fairlead.domain.analysis.rules import Rules
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """All that an analysis may know.
+
+    Parameters
+    ----------
+    problem
+        Partition counts, members with subscriptions, and present owners (`Problem.of`): P
+        partitions, M members. `weights` are the lags that lag-based assignors look at; its
+        capacities and rates are ignored.
+    looks
+        At least one sample, of the same partitions; `looks.members` begins with `problem.members`.
+    rules
+        Of the policy.
+    capacities
+        Member name to capacity: `PlanDecision.capacities` of the last analysis.
+    costs
+        Remembered costs: `Costs.rows` of the last analysis.
+    forgotten
+        Whether there was a memory that made no sense: the evidence mentions it.
+    changes
+        When plans took effect, seconds since the epoch, ascending: the last `MOST_PLANS`.
+    eager
+        Whether all partitions stand still at each rebalance, not only those that move.
+    record_bytes
+        Average bytes of a record, float64 of shape (P,); NaN, or None: unknown.
+    reports
+        Reports of work in `looks`; None: there are none.
+    observations
+        What `read_together` returned for `looks`; None: they are read when the question is asked.
+    """
+
+    problem: Problem
+    looks: Looks
+    rules: Rules = field(default_factory=Rules)
+    capacities: Mapping[str, Capacity] = field(default_factory=dict)
+    costs: CostRows = field(default_factory=dict)
+    forgotten: bool = False
+    changes: Sequence[float] = ()
+    eager: bool = False
+    record_bytes: Float64 | None = None
+    reports: ReportSeries | None = None
+    observations: Observations | None = None
+
+    def with_looks(self, looks: Looks) -> "Question":
+        """Return the question with only some of its samples, and their reports."""
+        rows = np.searchsorted(self.looks.at, looks.at)
+        reports = None if self.reports is None else self.reports.of(rows)
+        return replace(self, looks=looks, reports=reports, observations=None)
+
+    @property
+    def changed_at(self) -> float | None:
+        """When a plan last took effect; None: never."""
+        return self.changes[-1] if self.changes else None

@@ -1,0 +1,128 @@
+"""First step of the analysis: what the samples of a group show, as one frozen result.
+
+Belongs here: cleaning samples, and reading arrivals, commits and reported work from them; of many
+groups side by side. Does not: how each is read (`arrivals`, `commits`, `reported_work`).
+
+Figures of a group are the same alone and side by side with others, which takes a tenth of the time:
+a small array takes numpy as long as a large one.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate, pairwise
+from typing import Final
+
+import numpy as np
+
+from fairlead.domain.analysis.arrivals import Rates, arrival_rates
+from fairlead.domain.analysis.capacities import INTERVALS, STEPS
+from fairlead.domain.analysis.commits import Commits, read_commits, usually_brought
+from fairlead.domain.analysis.looks import Float64, Looks
+from fairlead.domain.analysis.reported_work import MeasuredWork, ReportSeries, reported_work
+
+#: Seconds of samples from which rates and commits are read, and minimum number of samples.
+HISTORY_S: Final = 3600.0
+LEAST_LOOKS: Final = STEPS + 4
+#: Partitions that are read side by side, or few more: arrays stay in the processor's cache.
+_AT_ONCE: Final = 2_000
+
+
+@dataclass(frozen=True, eq=False)
+class Observations:
+    """What the samples of a group show.
+
+    Parameters
+    ----------
+    looks, recent
+        All samples, and those of the last hour, without gaps and close neighbours.
+    rates
+        Arrivals in records a second.
+    commits
+        What the commits of the last hour show, in records.
+    work
+        Reported work of the last hour; None: nothing is reported.
+    """
+
+    looks: Looks
+    recent: Looks
+    rates: Rates
+    commits: Commits
+    work: MeasuredWork | None = None
+
+
+def read(
+    looks: Looks, reports: ReportSeries | None, observations: Observations | None = None
+) -> Observations:
+    """Read the samples of one group; `observations`: what `read_together` returned for them."""
+    found = observations or read_together([looks])[0]
+    work = None
+    if reports is not None and len(looks) > 1:
+        recent = looks.last(HISTORY_S, LEAST_LOOKS)
+        work = reported_work(reports.of(slice(len(looks) - len(recent), None)), recent)
+    return replace(found, work=work)
+
+
+def read_together(groups: Sequence[Looks]) -> list[Observations]:
+    """Read arrivals and commits of groups; those with samples at the same times side by side.
+
+    Examples
+    --------
+    >>> at, owner = np.arange(0.0, 600.0, 60.0), np.zeros((10, 1), np.int32)
+    >>> groups = [Looks(at, *(3 * [n * at.astype(int)[:, None]]), ("a",), owner) for n in (1, 2)]
+    >>> [observations.rates.per_s.tolist() for observations in read_together(groups)]
+    [[1.0], [2.0]]
+    """
+    whole = [looks.bridged().spaced() for looks in groups]
+    recent = [looks.last(HISTORY_S, LEAST_LOOKS) for looks in whole]
+    together: dict[tuple[bytes, bool], list[list[int]]] = {}
+    for place, looks in enumerate(recent):
+        portions = together.setdefault((looks.at.tobytes(), looks.latest), [[]])
+        if sum(recent[chosen].partitions for chosen in portions[-1]) >= _AT_ONCE:
+            portions.append([])
+        portions[-1].append(place)
+    found: dict[int, Observations] = {}
+    for portion in (part for portions in together.values() for part in portions):
+        found |= zip(
+            portion, _beside([(whole[chosen], recent[chosen]) for chosen in portion]), strict=True
+        )
+    return [found[place] for place in range(len(groups))]
+
+
+def _beside(groups: Sequence[tuple[Looks, Looks]]) -> list[Observations]:
+    """Read groups whose recent samples are at the same times."""
+    everything = Looks.beside([recent for _, recent in groups])
+    counts = [max(len(recent.members), 1) for _, recent in groups]
+    rates = arrival_rates(everything)
+    brought = np.concatenate([_brought(looks, recent) for looks, recent in groups])
+    team_of = np.repeat(np.arange(len(counts)), counts)
+    commits = read_commits(everything, team_of=team_of, brought=brought)
+    members = pairwise(accumulate(counts, initial=0))
+    partitions = pairwise(accumulate((recent.partitions for _, recent in groups), initial=0))
+    return [
+        _lengthened(
+            looks,
+            Observations(
+                looks,
+                everything.part(recent, mine := slice(*of)),
+                rates.of(mine),
+                commits.of(mine, slice(*by)),
+            ),
+        )
+        for (looks, recent), of, by in zip(groups, partitions, members, strict=True)
+    ]
+
+
+def _lengthened(looks: Looks, found: Observations) -> Observations:
+    """Return observations of all samples if the last hour has too few commits of some member."""
+    few = found.commits.marked.sum(axis=0) <= INTERVALS
+    waits = ~np.isfinite(found.commits.interval_s)
+    if len(looks) == len(found.recent) or not (few & (found.commits.late | waits)).any():
+        return found
+    commits = read_commits(looks)
+    return replace(found, recent=looks, commits=commits)
+
+
+def _brought(looks: Looks, recent: Looks) -> Float64:
+    """Return the usual records of a commit in the last hour; without one, in all samples."""
+    lately = usually_brought(recent)
+    return lately if lately.all() else np.where(lately > 0, lately, usually_brought(looks))

@@ -1,0 +1,79 @@
+"""Sentences about the reported work of a group.
+
+Belongs here: naming expensive partitions and slow consumers. Does not: computing the figures
+(`reported_work`, `costs`).
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from assignors.problem import Problem
+from fairlead.common.words import milliseconds, plural
+from fairlead.domain.analysis.costs import Costs
+from fairlead.domain.analysis.reported_work import MeasuredWork
+
+#: Minimum ratio to the usual seconds per usual record that makes a consumer slow.
+SLOW: Final = 1.25
+#: Minimum number of usual partitions that shows a consumer, and not its records, to be slow.
+_USUAL: Final = 6
+#: Maximum number of partitions listed in a sentence.
+_NAMED: Final = 3
+
+
+def work_sentences(
+    work: MeasuredWork, costs: Costs, problem: Problem, doubted: Sequence[str] = ()
+) -> list[str]:
+    """Return the sentences, most important first; empty if everything is as usual.
+
+    `doubted` has the consumers of which the diagnosis says already that they may be slow.
+    """
+    said = []
+    if work.slower > 1.0:
+        said.append(
+            f"Records take {work.slower:.2g} times as long as before on all consumers: something "
+            "that they share has become slower, such as a database."
+        )
+    per_record = work.seconds_per_usual_record(costs.value)
+    known = np.isfinite(per_record)
+    if not known.any():
+        return said
+    usual_s = float(np.median(per_record[known]))
+    seconds = work.seconds_per_record(problem.owner)[:, 1]
+    furthest = np.argsort(-np.abs(np.log(costs.value)), kind="stable")
+    named = [
+        place
+        for place in furthest.tolist()
+        if costs.value[place] != 1.0 and np.isfinite(seconds[place])
+    ]
+    for place in named[:_NAMED]:
+        owner = int(problem.owner[place])
+        share = work.share(place, owner)
+        of_time = f": {share:.0%} of {problem.members[owner]}'s time" if np.isfinite(share) else ""
+        said.append(
+            f"A record of {'{}-{}'.format(*problem.partition_name(place))} takes "
+            f"{milliseconds(seconds[place])}, {costs.value[place]:.2g} times as long as usual"
+            f"{of_time}."
+        )
+    if len(named) > _NAMED:
+        more = plural(len(named) - _NAMED, "more partition")
+        said.append(f"Records of {more} take another time than usual.")
+    for member in np.flatnonzero(known & (per_record > SLOW * usual_s)).tolist():
+        if member >= len(problem.members):
+            continue
+        name, ratio = problem.members[member], per_record[member] / usual_s
+        mine = work.partition[work.known & (work.member == member)]
+        alike = mine[costs.value[mine] == 1.0]
+        record = "a record" if alike.size == mine.size else "another record"
+        doubt = ""
+        if name not in doubted and alike.size < _USUAL:
+            names = ", ".join(
+                "{}-{}".format(*problem.partition_name(place)) for place in alike[:_NAMED].tolist()
+            )
+            doubt = f": either it is slow, or records of {names} are expensive"
+        said.append(
+            f"{name} takes {milliseconds(per_record[member])} for {record}, {ratio:.2g} times as "
+            f"long as the others{doubt}."
+        )
+    return said

@@ -1,0 +1,155 @@
+"""What the analysis remembers of groups: speeds of members, diagnoses, when a plan took effect.
+
+Belongs here: reading what `fairlead plan --dry-run` asks as runs do, which must not wait for the
+models' import, and handing findings to the database's functions. Does not: transactions (`plans`),
+nor what becomes of a diagnosis that holds (`migrations/sql`).
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+from sqlalchemy import Connection, Text, cast, func, literal, select, text
+from sqlalchemy.dialects.postgresql import JSONB
+
+from fairlead.domain.analysis.capacities import Capacity
+from fairlead.domain.analysis.costs import CostRows
+from fairlead.domain.analysis.rules import MOST_PLANS
+from fairlead.domain.plan_requests import PlanRequest, StandingRequest
+from fairlead.domain.records import Findings
+
+#: What a capacity was seen by.
+_EVIDENCE: Final = {
+    True: "it stayed behind throughout, and consumed so much",
+    False: "it consumed so much without being behind throughout: it can do more",
+}
+
+_CAPACITIES: Final = text("""
+    SELECT group_id, member, records_per_s, measured, measured_at
+    FROM fairlead_raw.member_capacity WHERE group_id = ANY(:groups)
+""")
+_COSTS: Final = text("""
+    SELECT group_id, remembered_costs FROM fairlead_raw.group_diagnosis
+    WHERE group_id = ANY(:groups) AND until IS NULL AND remembered_costs <> '{}'
+""")
+_CALLS: Final = text("""
+    SELECT group_id, called_for, call_reason, called_since, called_at
+    FROM fairlead_raw.group_diagnosis
+    WHERE until IS NULL AND called_for IS NOT NULL AND called_at >= now() - :age
+    ORDER BY late_s DESC NULLS LAST, group_id
+""")
+# Of the highest versions, and there a retirement comes after the publication.
+_CHANGES: Final = text("""
+    SELECT consumer_group.group_id, newest.at
+    FROM fairlead_raw.consumer_group,
+        LATERAL (
+            SELECT at, version, state FROM fairlead_raw.plan_event
+            WHERE plan_event.group_id = consumer_group.group_id
+                AND state IN ('published', 'retired')
+            ORDER BY version DESC, state DESC LIMIT :most
+        ) AS newest
+    WHERE consumer_group.group_id = ANY(:groups)
+    ORDER BY newest.version, newest.state
+""")
+
+#: Of findings, what other tables keep.
+_ELSEWHERE: Final = {"capacities", "seen", "kept"}
+
+
+def known_capacities(
+    connection: Connection, groups: Iterable[str]
+) -> dict[str, dict[str, Capacity]]:
+    """Return what is known of the members of groups, by group and member."""
+    found: dict[str, dict[str, Capacity]] = {}
+    for row in connection.execute(_CAPACITIES, {"groups": list(groups)}):
+        at = row.measured_at.timestamp()
+        known = Capacity(row.records_per_s, row.measured, at)
+        found.setdefault(row.group_id, {})[row.member] = known
+    return found
+
+
+def known_costs(connection: Connection, groups: Iterable[str]) -> dict[str, CostRows]:
+    """Return the remembered costs of groups; those without any are missing."""
+    rows = connection.execute(_COSTS, {"groups": list(groups)})
+    return {row.group_id: row.remembered_costs for row in rows}
+
+
+def last_changes(connection: Connection, groups: Iterable[str]) -> dict[str, list[datetime]]:
+    """Return when plans of each group were last published or retired; never: it is missing.
+
+    Ascending by version, and `MOST_PLANS` at most.
+    """
+    changes: dict[str, list[datetime]] = {}
+    for row in connection.execute(_CHANGES, {"groups": list(groups), "most": MOST_PLANS}):
+        changes.setdefault(row.group_id, []).append(row.at)
+    return changes
+
+
+def standing_requests(connection: Connection, age: timedelta) -> dict[str, StandingRequest]:
+    """Return what looks of that age at most request, by group; the database's clock tells."""
+    return {
+        row.group_id: StandingRequest(
+            PlanRequest(row.called_for, row.call_reason),
+            row.called_since,
+            row.called_at,
+        )
+        for row in connection.execute(_CALLS, {"age": age})
+    }
+
+
+def record_findings(
+    connection: Connection,
+    found: Mapping[str, tuple[datetime, Findings]],
+    *,
+    requests: Mapping[str, PlanRequest] | None = None,
+) -> None:
+    """Store what analyses say of groups, which are registered.
+
+    Parameters
+    ----------
+    found
+        Group to when it was looked at, and what was found.
+    requests
+        What a look requests, and nothing for the other groups of `found`. None: a planning run
+        found it, which replaces what is known of members, too, and leaves requests as they are.
+    """
+    if not found:
+        return
+    seen = [
+        _diagnosis(group, at, findings)
+        | _request(None if requests is None else requests.get(group))
+        | {"looked": requests is not None}
+        for group, (at, findings) in found.items()
+    ]
+    connection.execute(select(func.fairlead_raw.record_diagnoses(_json(seen))))
+    if requests is None:
+        known = {
+            group: {name: _capacity(capacity) for name, capacity in findings.capacities.items()}
+            for group, (_, findings) in found.items()
+        }
+        connection.execute(select(func.fairlead_raw.record_capacities(_json(known))))
+
+
+def _diagnosis(group: str, at: datetime, findings: Findings) -> dict[str, Any]:
+    said = {name: value for name, value in vars(findings).items() if name not in _ELSEWHERE}
+    return {"group_id": group, "at": at.isoformat(), **said}
+
+
+def _request(request: PlanRequest | None) -> dict[str, Any]:
+    if request is None:
+        return {}
+    return {"called_for": request.what, "call_reason": request.why}
+
+
+def _capacity(capacity: Capacity) -> dict[str, Any]:
+    return {
+        "records_per_s": capacity.records_per_s,
+        "measured": capacity.measured,
+        "measured_at": datetime.fromtimestamp(capacity.at, UTC).isoformat(),
+        "evidence": _EVIDENCE[capacity.measured],
+    }
+
+
+def _json(value: Any) -> Any:
+    return cast(literal(json.dumps(value), Text), JSONB)

@@ -1,0 +1,77 @@
+-- What the analysis knows of groups: how fast members are, and what is the matter with each group.
+-- Planners write by functions; they rewrite and delete nothing else.
+
+CREATE FUNCTION fairlead_raw.record_capacities(known jsonb) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    DELETE FROM fairlead_raw.member_capacity kept USING jsonb_each(known) of_group
+    WHERE kept.group_id = of_group.key AND NOT of_group.value ? kept.member;
+    INSERT INTO fairlead_raw.member_capacity AS kept
+        (group_id, member, records_per_s, measured, measured_at, evidence)
+    SELECT of_group.key, of_member.key, found.records_per_s, found.measured, found.measured_at,
+           found.evidence
+    FROM jsonb_each(known) of_group
+    CROSS JOIN LATERAL jsonb_each(of_group.value) of_member
+    CROSS JOIN LATERAL jsonb_to_record(of_member.value) AS found
+        (records_per_s double precision, measured boolean, measured_at timestamptz, evidence text)
+    ON CONFLICT (group_id, member) DO UPDATE SET
+        records_per_s = excluded.records_per_s, measured = excluded.measured,
+        measured_at = excluded.measured_at, evidence = excluded.evidence
+    WHERE (kept.records_per_s, kept.measured, kept.measured_at)
+        IS DISTINCT FROM (excluded.records_per_s, excluded.measured, excluded.measured_at);
+END $$;
+COMMENT ON FUNCTION fairlead_raw.record_capacities IS
+    'Replaces what is known of the members of groups: group to member to what is known of it.';
+
+
+-- Turns are taken by a lock of the table: history.sql says why.
+CREATE FUNCTION fairlead_raw.record_diagnoses(seen jsonb) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    latest fairlead_raw.group_diagnosis[];
+BEGIN
+    -- Looks and planning runs take turns, or both would begin a new diagnosis.
+    LOCK TABLE fairlead_raw.group_diagnosis IN SHARE UPDATE EXCLUSIVE MODE;
+    -- A clock that is ahead dates nothing ahead. The same call goes on from one diagnosis to the
+    -- next; a planning run calls for nothing, and leaves what was called for as it is.
+    SELECT array_agg(jsonb_populate_record(NULL::fairlead_raw.group_diagnosis,
+        given || jsonb_build_object('since', at, 'last_seen', at) ||
+        CASE WHEN looked AND told.called_for IS NOT NULL THEN jsonb_build_object('called_at', at,
+            'called_since', CASE WHEN kept.called_for = told.called_for
+                THEN kept.called_since ELSE at END)
+        WHEN looked OR kept.called_for IS NULL THEN '{}' ELSE jsonb_build_object(
+            'called_for', kept.called_for, 'call_reason', kept.call_reason,
+            'called_since', kept.called_since, 'called_at', kept.called_at) END))
+    INTO latest
+    FROM jsonb_array_elements(seen) given
+    CROSS JOIN LATERAL (
+        SELECT least((given ->> 'at')::timestamptz, now()) AS at,
+               (given ->> 'looked')::boolean AS looked, given ->> 'called_for' AS called_for
+    ) told
+    LEFT JOIN fairlead_raw.group_diagnosis kept
+        ON kept.group_id = given ->> 'group_id' AND kept.until IS NULL;
+    WITH same AS (
+        UPDATE fairlead_raw.group_diagnosis kept
+        SET last_seen = new.last_seen, evidence = new.evidence, late_s = new.late_s,
+            utilisation = new.utilisation, loss_s = new.loss_s, caught_up_s = new.caught_up_s,
+            consumers_wanted = new.consumers_wanted, consumers_why = new.consumers_why,
+            costs = new.costs,
+            remembered_costs = new.remembered_costs, reported = new.reported, called_for = new.called_for, call_reason = new.call_reason,
+            called_since = new.called_since, called_at = new.called_at
+        FROM unnest(latest) new
+        WHERE kept.group_id = new.group_id AND kept.until IS NULL AND kept.last_seen < new.last_seen
+            AND kept.diagnosis = new.diagnosis AND kept.names = new.names
+    )
+    UPDATE fairlead_raw.group_diagnosis kept SET until = new.last_seen
+    FROM unnest(latest) new
+    WHERE kept.group_id = new.group_id AND kept.until IS NULL AND kept.last_seen < new.last_seen
+        AND (kept.diagnosis <> new.diagnosis OR kept.names <> new.names);
+    INSERT INTO fairlead_raw.group_diagnosis
+    SELECT new.* FROM unnest(latest) new
+    WHERE NOT EXISTS (
+        SELECT FROM fairlead_raw.group_diagnosis kept
+        WHERE kept.group_id = new.group_id AND (kept.until IS NULL OR kept.until > new.since)
+    );
+END $$;
+COMMENT ON FUNCTION fairlead_raw.record_diagnoses IS
+    'Stores what is the matter with groups: a row where that has changed, else when it was last seen.';

@@ -1,0 +1,407 @@
+"""A consumer group as an outside checker models it, asked through `fairlead decide` lines alone.
+
+Belongs here: a fluid queue a partition, members that share their speed over what waits, commits of
+several kinds, looks, and the closed loop in which answers are carried out. Does not: anything of
+`benchmarks.simulation`, on purpose: this is another model of the same thing, written from what is
+asked for, so that one mistake is not made twice.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fairlead.domain.analysis.lines import answer_question
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+HOUR = 3600.0
+START = datetime(2026, 3, 2, tzinfo=UTC).timestamp()
+#: A partition further behind than this is late, seconds.
+LATE_S = 60.0
+
+
+@dataclass(frozen=True)
+class Group:
+    """What happens: P partitions of topics in their order, M members by name.
+
+    Parameters
+    ----------
+    rates
+        Second to records a second, of shape (P,).
+    speeds
+        Second to records a second, of shape (M,); 0: the member reads nothing.
+    topics
+        Topic to partitions.
+    reads
+        Member to the topics it subscribes to; None: ten members of all topics.
+    commit_s
+        Seconds between commits, or those of each member, of shape (M,).
+    by_count
+        Commit each partition after so many records instead; 0: by time.
+    in_all
+        Commit all of a member's partitions after so many records of them together.
+    uncommitted
+        Second to partitions that their owner reads and never commits.
+    silent
+        Second to members that commit nothing.
+    present
+        Second to which members are there, of shape (M,); None: all, always.
+    grown
+        When partitions come to be, seconds, of shape (P,); None: they always were.
+    backlog
+        Records that wait at the start, of shape (P,).
+    batch_s
+        Producers send what has come together in so many seconds at once; 0: as it comes.
+    markers
+        Whether a transaction marker stands behind what was read last.
+    offsets_set
+        Second at which an operator sets offsets, to partitions and records by which it does.
+    owner
+        Who owns what at the start, of shape (P,); None: what `range` deals.
+    """
+
+    rates: Callable[[float], Floats]
+    speeds: Callable[[float], Floats]
+    topics: Mapping[str, int] = field(default_factory=lambda: {"t": 100})
+    reads: Mapping[str, tuple[str, ...]] | None = None
+    commit_s: float | Floats = 5.0
+    by_count: int = 0
+    in_all: bool = False
+    uncommitted: Callable[[float], tuple[int, ...]] = lambda _: ()
+    silent: Callable[[float], tuple[int, ...]] = lambda _: ()
+    present: Callable[[float], npt.NDArray[np.bool_]] | None = None
+    grown: Floats | None = None
+    backlog: Floats | None = None
+    batch_s: float = 0.0
+    markers: bool = False
+    offsets_set: Mapping[float, tuple[tuple[int, ...], float]] = field(default_factory=dict)
+    owner: npt.NDArray[np.int64] | None = None
+
+    def subscriptions(self) -> dict[str, tuple[str, ...]]:
+        """Return member to topics."""
+        return dict(self.reads or {f"m{n:02d}": tuple(self.topics) for n in range(10)})
+
+
+@dataclass
+class Course:
+    """How a loop went.
+
+    Parameters
+    ----------
+    late
+        Partition-minutes later than `LATE_S` after `since_h` hours.
+    plans
+        Hour, moves, diagnosis and reason of each plan.
+    said
+        How often each diagnosis was made, after `since_h` hours, with its names.
+    answers
+        Hour and answer of each decision.
+    lines
+        Hour and question of each decision, where they are kept.
+    """
+
+    late: int = 0
+    plans: list[tuple[float, int, str, str]] = field(default_factory=list)
+    said: Counter[tuple[str, tuple[str, ...]]] = field(default_factory=Counter)
+    answers: list[tuple[float, dict[str, Any]]] = field(default_factory=list)
+    lines: list[tuple[float, dict[str, Any]]] = field(default_factory=list)
+
+    @property
+    def moves(self) -> int:
+        """Partitions moved by plans."""
+        return sum(moved for _, moved, _, _ in self.plans)
+
+
+class Loop:
+    """The closed loop: time passes in steps, somebody looks, asks, and does what is answered."""
+
+    def __init__(
+        self,
+        group: Group,
+        *,
+        seed: int = 1,
+        step_s: float = 10.0,
+        look_s: float = 60.0,
+        decide_s: float = 900.0,
+        policy: Mapping[str, Any] | None = None,
+        planned: bool = True,
+        keep: bool = False,
+        since_h: float = 6.0,
+        pause_s: float = 10.0,
+    ) -> None:
+        self.group, self.rng = group, np.random.default_rng(seed)
+        self.step_s, self.look_s, self.decide_s = step_s, look_s, decide_s
+        self.policy, self.planned, self.keep = policy, planned, keep
+        self.since_s, self.pause_s = since_h * HOUR, pause_s
+        self.topics = dict(group.topics)
+        self.reads = group.subscriptions()
+        self.names = list(self.reads)
+        self.topic_of = np.repeat(np.arange(len(self.topics)), list(self.topics.values()))
+        size = self.topic_of.size
+        self.may = np.array(
+            [[topic in self.reads[name] for topic in self.topics] for name in self.names]
+        )[:, self.topic_of]
+        self.end = np.zeros(size) + (0 if group.backlog is None else group.backlog)
+        self.base = np.full(size, 1000.0)
+        self.position, self.committed = np.zeros(size), np.zeros(size)
+        self.sent = np.zeros(size)
+        self.still_until = np.zeros(size)
+        self.phase = self.rng.uniform(0, group.commit_s, len(self.names))
+        self.there = self._present(0.0)
+        self.exists = self._exists(0.0)
+        self.owner = self._range() if group.owner is None else group.owner.copy()
+        self.looks: list[tuple[float, dict[str, Any]]] = []
+        self.capacities: dict[str, Any] | None = None
+        self.changed_at: float | None = None
+        self.history: list[tuple[float, Floats]] = []
+        self.course = Course()
+
+    # What happens -------------------------------------------------------------------------------
+
+    def run(self, hours: float) -> Course:
+        """Let so many hours pass."""
+        ends = round(hours * HOUR / self.step_s)
+        look_every = round(self.look_s / self.step_s)
+        decide_every = round(self.decide_s / self.step_s)
+        for step in range(ends + 1):
+            now = step * self.step_s
+            self._change(now)
+            if step:
+                self._pass(now)
+            if step % round(60 / self.step_s) == 0 and now > self.since_s:
+                self.course.late += self._late(now)
+            if step % look_every == 0:
+                self._look(now)
+            if step and step % decide_every == 0:
+                self._decide(now)
+        return self.course
+
+    def _present(self, now: float) -> npt.NDArray[np.bool_]:
+        if self.group.present is None:
+            return np.ones(len(self.names), dtype=bool)
+        return np.asarray(self.group.present(now), dtype=bool)
+
+    def _exists(self, now: float) -> npt.NDArray[np.bool_]:
+        if self.group.grown is None:
+            return np.ones(self.topic_of.size, dtype=bool)
+        return self.group.grown <= now
+
+    def _range(self) -> npt.NDArray[np.int64]:
+        owner = np.full(self.topic_of.size, -1)
+        for topic in range(len(self.topics)):
+            places = np.flatnonzero((self.topic_of == topic) & self.exists)
+            if not places.size:
+                continue
+            readers = np.flatnonzero(self.may[:, places[0]] & self.there)
+            if readers.size:
+                for reader, part in zip(readers, np.array_split(places, readers.size), strict=True):
+                    owner[part] = reader
+        return owner
+
+    def _change(self, now: float) -> None:
+        """Members come and go, topics grow, offsets are set."""
+        there, exists = self._present(now), self._exists(now)
+        if (there != self.there).any() or (exists != self.exists).any():
+            self.end[exists & ~self.exists] = 0
+            self.there, self.exists = there, exists
+            self._rebalance(now)
+        for at, (places, by) in self.group.offsets_set.items():
+            if at <= now < at + self.step_s:
+                where = list(places)
+                self.position[where] = np.clip(self.position[where] + by, 0, self.end[where])
+                self.committed[where] = self.position[where]
+
+    def _rebalance(self, now: float) -> None:
+        """Deal as cooperative-sticky does: keep what can be kept, and counts within one."""
+        owner = np.where((self.owner >= 0) & self.there[self.owner] & self.exists, self.owner, -1)
+        counts = np.bincount(owner[owner >= 0], minlength=len(self.names))
+        for place in np.flatnonzero((owner < 0) & self.exists):
+            readers = np.flatnonzero(self.may[:, place] & self.there)
+            if readers.size:
+                owner[place] = readers[counts[readers].argmin()]
+                counts[owner[place]] += 1
+        while True:
+            readers = np.flatnonzero(self.there & self.may.any(axis=1))
+            most, least = readers[counts[readers].argmax()], readers[counts[readers].argmin()]
+            gives = np.flatnonzero((owner == most) & self.may[least])
+            if counts[most] - counts[least] < 2 or not gives.size:
+                break
+            owner[gives[-1]] = least
+            counts[most] -= 1
+            counts[least] += 1
+        self._adopt(owner, now)
+
+    def _adopt(self, owner: npt.NDArray[np.int64], now: float) -> None:
+        """Hand partitions over: what was read is committed, where it is committed at all."""
+        moved = owner != self.owner
+        commits = moved.copy()
+        commits[list(self.group.uncommitted(now))] = False
+        commits[np.isin(self.owner, self.group.silent(now))] = False
+        self.committed[commits] = self.position[commits]
+        self.position[moved] = self.committed[moved]
+        self.still_until[moved] = now + self.pause_s
+        self.owner = owner
+
+    def _pass(self, now: float) -> None:
+        step = self.step_s
+        rates = np.where(self.exists, self.group.rates(now), 0.0)
+        arrived = self.rng.poisson(rates * step).astype(float)
+        if self.group.batch_s:
+            self.sent += arrived
+            due = ((now + np.arange(rates.size) * 7) % self.group.batch_s) < step
+            arrived = np.where(due, self.sent, 0.0)
+            self.sent = np.where(due, 0.0, self.sent)
+        before = self.position.copy()
+        self.end += arrived
+        waits = np.where(
+            (self.owner >= 0) & (now > self.still_until), self.end - self.position, 0.0
+        )
+        total = np.bincount(np.maximum(self.owner, 0), waits, len(self.names))
+        can = np.where(self.there, self.group.speeds(now), 0.0) * step
+        share = np.minimum(1.0, can / np.maximum(total, 1e-9))
+        self.position += waits * share[np.maximum(self.owner, 0)]
+        self._commit(now, before)
+
+    def _commit(self, now: float, before: Floats) -> None:
+        if self.group.by_count and self.group.in_all:
+            new = self._committed_together(before)
+        elif self.group.by_count:
+            count = self.group.by_count
+            new = np.where(
+                self.position - self.committed >= count,
+                self.committed + np.floor((self.position - self.committed) / count) * count,
+                self.committed,
+            )
+        else:
+            # When each member last committed within this step, if it did.
+            age = (now - self.phase) % self.group.commit_s
+            reached = (
+                self.position
+                - (self.position - before)
+                * (np.minimum(age, self.step_s) / self.step_s)[np.maximum(self.owner, 0)]
+            )
+            did = (age < self.step_s)[np.maximum(self.owner, 0)] & (self.owner >= 0)
+            new = np.where(did, np.maximum(reached, self.committed), self.committed)
+        held = np.isin(self.owner, self.group.silent(now))
+        held[list(self.group.uncommitted(now))] = True
+        self.committed = np.where(held, self.committed, new)
+
+    def _committed_together(self, before: Floats) -> Floats:
+        owner, members = np.maximum(self.owner, 0), len(self.names)
+        mine, read = self.owner >= 0, self.position - before
+        counted = np.bincount(owner, (self.position - self.committed) * mine, members)
+        since = counted % self.group.by_count
+        share = np.minimum(since / np.maximum(np.bincount(owner, read * mine, members), 1e-9), 1.0)
+        reached = np.maximum(np.floor(self.position - read * share[owner]), self.committed)
+        due = (counted >= self.group.by_count)[owner] & mine
+        return np.where(due, reached, self.committed)
+
+    def _late(self, now: float) -> int:
+        while len(self.history) > 1 and self.history[1][0] <= now - LATE_S:
+            self.history.pop(0)
+        old = self.history[0][1] if self.history and self.history[0][0] <= now - LATE_S else None
+        return 0 if old is None else int((self.position < np.floor(old) - 1e-6).sum())
+
+    # What is seen and said ----------------------------------------------------------------------
+
+    def _by_topic(self, values: list[Any]) -> dict[str, list[Any]]:
+        found = {}
+        for number, topic in enumerate(self.topics):
+            places = np.flatnonzero((self.topic_of == number) & self.exists)
+            if places.size:
+                found[topic] = [values[place] for place in places]
+        return found
+
+    def _look(self, now: float) -> None:
+        self.history.append((now, self.end.copy()))
+        marker = 1.0 if self.group.markers else 0.0
+        end = (self.base + np.floor(self.end) + marker).astype(int).tolist()
+        committed = (self.base + np.floor(self.committed)).astype(int).tolist()
+        owners = [self.names[owner] if owner >= 0 else None for owner in self.owner]
+        look = {
+            "at": written(now),
+            "begin": self._by_topic(self.base.astype(int).tolist()),
+            "end": self._by_topic(end),
+            "committed": self._by_topic(committed),
+            "owners": self._by_topic(owners),
+        }
+        self.looks.append((now, look))
+        # Every look of the last hour, quarters of an hour before that.
+        self.looks = [
+            (at, taken)
+            for at, taken in self.looks
+            if at >= now - HOUR or (at % 900 == 0 and at >= now - 6 * HOUR)
+        ]
+
+    def question(self) -> dict[str, Any]:
+        """Return the line."""
+        topics = self._by_topic(list(range(self.topic_of.size)))
+        line: dict[str, Any] = {
+            "topics": {topic: len(places) for topic, places in topics.items()},
+            "members": {
+                name: {"topics": list(self.reads[name])}
+                for name, there in zip(self.names, self.there, strict=True)
+                if there
+            },
+            "snapshots": [look for _, look in self.looks],
+            "changed_at": None if self.changed_at is None else written(self.changed_at),
+        }
+        if self.policy is not None:
+            line["policy"] = dict(self.policy)
+        if self.capacities is not None:
+            line["capacities"] = self.capacities
+        return line
+
+    def _decide(self, now: float) -> None:
+        line = self.question()
+        answer = answer_question(line)
+        hour = now / HOUR
+        if self.keep:
+            self.course.lines.append((hour, line))
+        self.course.answers.append((hour, answer))
+        self.capacities = answer["capacities"]
+        if now > self.since_s:
+            self.course.said[answer["diagnosis"], tuple(answer["names"])] += 1
+        if answer["outcome"] == "plan" and self.planned:
+            self.course.plans.append((hour, answer["moved"], answer["diagnosis"], answer["reason"]))
+            self._adopt(self._planned(answer["assignment"]), now)
+            self.changed_at = now
+
+    def _planned(self, assignment: Mapping[str, Mapping[str, list[int]]]) -> Any:
+        owner = np.full(self.topic_of.size, -1)
+        first = dict(zip(self.topics, np.searchsorted(self.topic_of, range(99)), strict=False))
+        for name, topics in assignment.items():
+            for topic, partitions in topics.items():
+                owner[int(first[topic]) + np.array(partitions, int)] = self.names.index(name)
+        return owner
+
+
+def written(now: float) -> str:
+    """Write seconds from the start as a time."""
+    return datetime.fromtimestamp(START + now, UTC).isoformat()
+
+
+def zipf(count: int, exponent: float, used: float, capacity: float, seed: int = 0) -> Floats:
+    """Return rates by Zipf's law, shuffled, that use so much of a capacity in all."""
+    shares = np.arange(1, count + 1, dtype=float) ** -exponent
+    shuffled = np.random.default_rng(seed).permutation(shares)
+    rates: Floats = shuffled / shuffled.sum() * used * capacity
+    return rates
+
+
+def steady(values: Floats) -> Callable[[float], Floats]:
+    """Return what is always the same."""
+    return lambda _: values
+
+
+def by_day(values: Floats, low: float, high: float) -> Callable[[float], Floats]:
+    """Return values that go from a low share at midnight to a high one at noon."""
+    return lambda now: (
+        values * (low + (high - low) * 0.5 * (1 - np.cos(2 * np.pi * now / (24 * HOUR))))
+    )

@@ -1,0 +1,135 @@
+"""Questions for `fairlead decide`, small enough to see what is in them.
+
+Belongs here: lines made of a few numbers. Does not: a course of events (`outside`).
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from assignors.problem import Problem
+from fairlead.domain.analysis.looks import Looks
+from tests.fairlead.domain.analysis.outside import written
+
+Offset = Callable[[int, int], int | None]
+Owner = Callable[[int, int], str | None]
+
+#: Records that arrive at each partition of `question` between looks, and that wait at a look.
+PER_STEP, FRESH = 60, 3
+
+
+def arriving(partition: int, look: int) -> int:
+    """Say where the log ends: at a record a second."""
+    return 1000 * (partition + 1) + PER_STEP * look
+
+
+def prompt(partition: int, look: int) -> int:
+    """Say what is committed by somebody who is at rest."""
+    return arriving(partition, look) - FRESH
+
+
+def halves(partition: int, _: int) -> str:
+    """Say who owns what: `a` the first half of eight."""
+    return "a" if partition < 4 else "b"
+
+
+def question(
+    looks: int = 20,
+    *,
+    end: Offset = arriving,
+    committed: Offset = prompt,
+    owner: Owner = halves,
+    stable_end: Offset = lambda *_: None,
+    partitions: int = 8,
+    **more: Any,
+) -> dict[str, Any]:
+    """Return a line about members a and b that read the topic t; a look a minute."""
+    places = range(partitions)
+    return {
+        "topics": {"t": partitions},
+        "members": {"a": {"topics": ["t"]}, "b": {"topics": ["t"]}},
+        "snapshots": [
+            {
+                "at": written(60.0 * look),
+                "begin": {"t": [0 for _ in places]},
+                "end": {"t": [end(place, look) for place in places]},
+                "committed": {"t": [committed(place, look) for place in places]},
+                "owners": {"t": [owner(place, look) for place in places]},
+                "stable_end": {"t": [stable_end(place, look) for place in places]},
+            }
+            for look in range(looks)
+        ],
+        **more,
+    }
+
+
+def skewed(partition: int, look: int) -> int:
+    """Say where the log ends: the first four fill twenty times as fast as the others."""
+    return 1000 + PER_STEP * look * (20 if partition < 4 else 1)
+
+
+def behind(partition: int, look: int) -> int:
+    """Say what is committed: of the first four, half of what arrives."""
+    return 1000 + (10 * PER_STEP * look if partition < 4 else PER_STEP * look - FRESH * (look > 0))
+
+
+def looks_at(
+    end: Sequence[Sequence[int]],
+    committed: Sequence[Sequence[int]],
+    owner: Sequence[Sequence[int]] | Sequence[int],
+    *,
+    step_s: float = 60.0,
+    members: tuple[str, ...] = ("a", "b"),
+) -> Looks:
+    """Return looks at regular moments; one row of owners stands for all."""
+    ends = np.array(end, np.int64)
+    owners = np.array(owner, np.int32)
+    return Looks(
+        at=np.arange(len(ends), dtype=np.float64) * np.float64(step_s),
+        begin=np.zeros_like(ends),
+        end=ends,
+        committed=np.array(committed, np.int64),
+        members=members,
+        owner=np.broadcast_to(owners, ends.shape),
+    )
+
+
+def line_of(
+    problem: Problem, looks: Looks, memory: Any = None, changed_at: float | None = None
+) -> dict[str, Any]:
+    """Write down looks at a group whose members all read everything, or topics of their own."""
+
+    def by_topic(values: Sequence[Any]) -> dict[str, list[Any]]:
+        ends = problem.topic_offsets[1:]
+        rows = np.split(np.asarray(values, dtype=object), ends[:-1])
+        return {topic: row.tolist() for topic, row in zip(problem.topics, rows, strict=True)}
+
+    def offsets(values: Any) -> dict[str, list[Any]]:
+        return by_topic([None if value < 0 else value for value in values.tolist()])
+
+    reads = np.split(problem.subscription_topics, problem.subscription_offsets[1:-1])
+    return {
+        "topics": dict(zip(problem.topics, problem.partition_counts.tolist(), strict=True)),
+        "members": {
+            name: {"topics": [problem.topics[topic_of] for topic_of in topics.tolist()]}
+            for name, topics in zip(problem.members, reads, strict=True)
+        },
+        "snapshots": [
+            {
+                "at": written(float(looks.at[look])),
+                "begin": offsets(looks.begin[look]),
+                "end": offsets(looks.end[look]),
+                "committed": offsets(looks.committed[look]),
+                "owners": by_topic(
+                    [
+                        None if member < 0 else looks.members[member]
+                        for member in looks.owner[look].tolist()
+                    ]
+                ),
+            }
+            for look in range(len(looks))
+        ],
+        "changed_at": None if changed_at is None else written(changed_at),
+        **({} if memory is None else {"memory": memory}),
+    }

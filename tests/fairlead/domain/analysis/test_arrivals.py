@@ -1,0 +1,85 @@
+"""Arrival rates: steady where traffic is, quick where it changed."""
+
+import numpy as np
+import pytest
+
+from fairlead.domain.analysis.arrivals import Rates, arrival_rates, with_common_change
+from fairlead.domain.analysis.looks import Float64
+from tests.fairlead.domain.analysis.questions import looks_at
+
+
+def rates_of(per_step: Float64, step_s: float = 60.0) -> Rates:
+    """Return the rates where so many records arrive in each step, shape (S, P)."""
+    end = np.concatenate((np.zeros((1, per_step.shape[1])), per_step.cumsum(axis=0))) + 500
+    whole = end.astype(int).tolist()
+    return arrival_rates(looks_at(whole, whole, [0] * per_step.shape[1], step_s=step_s))
+
+
+def test_steady_traffic_is_averaged_over_the_hour() -> None:
+    """All sixty steps count, and the estimate is within its own uncertainty."""
+    found = rates_of(np.random.default_rng(1).poisson(300.0, (60, 200)).astype(float))
+    assert np.median(found.seconds) == 3600
+    assert np.abs(found.per_s - 5.0).max() < 5 * found.deviation.max()
+    assert found.deviation.max() < 0.06
+
+
+def test_slow_growth_of_a_topic_counts_where_single_partitions_are_too_noisy() -> None:
+    """A fifth more in an hour, of one of two topics; one partition of it gets ten times as much."""
+    per_step = np.full((60, 200), 60.0) * np.linspace(1.0, 1.2, 60)[:, None]
+    per_step[:, 100:] = 60.0
+    per_step[-5:, 0] *= 10
+    counts = np.random.default_rng(1).poisson(per_step).astype(float)
+    end = np.concatenate((np.zeros((1, 200)), counts.cumsum(axis=0))).astype(int).tolist()
+    looks = looks_at(end, end, [0] * 200, step_s=60.0)
+    kind = np.repeat([0, 1], 100)
+    alone = arrival_rates(looks)
+    found = with_common_change(alone, looks, kind)
+    assert alone.per_s[1:100].mean() == pytest.approx(1.1, rel=0.03)
+    assert found.per_s[1:100].mean() == pytest.approx(1.19, rel=0.02)
+    assert found.per_s[0] == alone.per_s[0]
+    assert found.per_s[100:] == pytest.approx(alone.per_s[100:])
+
+
+def test_a_change_is_followed_within_a_look() -> None:
+    """Five times as much for one step: the hour before says nothing any more."""
+    per_step = np.full((60, 1), 300.0)
+    per_step[-1] = 1500.0
+    assert rates_of(per_step).per_s[0] == pytest.approx(25.0)
+
+
+@pytest.mark.parametrize("every", [3, 5, 10])
+def test_batches_are_no_changes(every: int) -> None:
+    """What comes at once in one step of some is as much as what comes all the time."""
+    per_step = np.zeros((60, every))
+    for phase in range(every):
+        per_step[phase::every, phase] = 60.0 * every
+    found = rates_of(per_step)
+    assert found.per_s == pytest.approx(np.ones(every), rel=0.1)
+
+
+def test_traffic_that_begins_is_believed_within_three_looks() -> None:
+    """Nothing for most of the hour, and then five a second."""
+    per_step = np.zeros((60, 50))
+    per_step[-3:] = np.random.default_rng(2).poisson(300.0, (3, 50))
+    assert np.median(rates_of(per_step).per_s) == pytest.approx(5.0, rel=0.1)
+
+
+def test_rare_records_have_a_rate_and_much_uncertainty() -> None:
+    """Some ten records an hour: known to a third."""
+    found = rates_of(np.random.default_rng(3).poisson(0.2, (60, 400)).astype(float))
+    assert found.per_s.mean() == pytest.approx(0.2 / 60, rel=0.1)
+    assert (found.deviation[found.per_s > 0] > 0.2 * found.per_s[found.per_s > 0]).all()
+
+
+def test_a_log_that_is_made_anew_counts_from_there() -> None:
+    """The end goes back: what came before is of another log."""
+    end = [[10_000 + 600 * look] for look in range(10)] + [[60 * look] for look in range(10)]
+    found = arrival_rates(looks_at(end, end, [0]))
+    assert found.per_s[0] == pytest.approx(1.0)
+    assert 300 < found.seconds[0] <= 540
+
+
+def test_one_look_knows_no_rate() -> None:
+    """It takes two to count."""
+    found = arrival_rates(looks_at([[5, 7]], [[5, 7]], [0, 1]))
+    assert not found.known.any()

@@ -1,0 +1,81 @@
+"""What assignors are told of the forecast, and what becomes of it."""
+
+import numpy as np
+
+from assignors.problem import Member, Problem
+from fairlead.domain.analysis.candidates import FLAGSHIP, Candidate, candidates
+from fairlead.domain.analysis.forecast import Outlook
+from fairlead.domain.analysis.peers import Peers
+from fairlead.domain.analysis.rules import Rules
+from fairlead.domain.analysis.weighing import CandidateInputs
+
+
+def planned(
+    owned: dict[str, dict[str, list[float]]], speeds: list[float], rules: Rules | None = None
+) -> Candidate:
+    """Plan for members, given what arrives at each partition of each topic that they own."""
+    counts: dict[str, int] = {}
+    members, arrivals = {}, dict[str, list[float]]()
+    for name, topics in owned.items():
+        mine = {}
+        for topic, rates in topics.items():
+            first = counts.get(topic, 0)
+            mine[topic] = list(range(first, first + len(rates)))
+            counts[topic] = first + len(rates)
+            arrivals.setdefault(topic, []).extend(rates)
+        members[name] = Member(list(topics), owned=mine)
+    problem = Problem.of(counts, members)
+    per_s = np.concatenate([arrivals[topic] for topic in problem.topics])
+    none = np.zeros(per_s.size)
+    outlook = Outlook(per_s, none, none, none, np.array(speeds))
+    inputs = CandidateInputs(problem, outlook, none > 0, rules or Rules(), Peers.of(problem))
+    (found,) = candidates(inputs, [FLAGSHIP], {})
+    return found
+
+
+UNEVEN = {"a0": {"a": [60.0, 60.0]}, "a1": {"a": [10.0]}}
+FULL = {"b0": {"b": [75.0, 75.0]}, "b1": {"b": [75.0, 75.0]}}
+
+
+def owners(found: Candidate) -> dict[str, dict[str, list[int]]]:
+    """Return who is to read what."""
+    assert found.assignment is not None
+    return found.assignment.by_member()
+
+
+def test_members_that_share_no_topics_are_planned_apart() -> None:
+    """There is too much for all who read b, which is no measure for those who read a."""
+    found = planned(UNEVEN | FULL, [100.0] * 4)
+    assert owners(found)["a0"] == {"a": [1]}
+    assert owners(found)["a1"] == {"a": [0, 2]}
+    assert found.moved == 1
+    assert found.assignment is not None
+    assert "1 move" in (found.assignment.outcome or "")
+
+
+def test_moves_are_counted_over_all_parts() -> None:
+    """Two of three parts would take a move each; the later one is planned first."""
+    later = {"c0": {"c": [90.0, 90.0]}, "c1": {"c": [10.0]}}
+    found = planned(UNEVEN | FULL | later, [100.0] * 6, Rules(max_moves=1))
+    assert found.moved == 1
+    assert owners(found)["c1"] == {"c": [0, 2]}
+    assert planned(UNEVEN | FULL | later, [100.0] * 6).moved == 2
+
+
+def test_what_is_hardly_better_in_one_set_takes_no_move_of_another() -> None:
+    """What moves of b make less late is next to nothing: the only move there is goes to a."""
+    hardly = {"b0": {"b": [200.0, 40.0, 3.0]}, "b1": {"b": [236.0]}}
+    assert planned(hardly, [100.0] * 2).moved == 1
+    found = planned(UNEVEN | hardly, [100.0] * 4, Rules(max_moves=1))
+    assert owners(found)["a1"] == {"a": [0, 2]}
+    assert owners(planned(UNEVEN | hardly, [100.0] * 4)) == owners(found)
+
+
+def test_nobody_is_left_too_full_where_all_are_nearly_full() -> None:
+    """98 % is used: 101 % for one of them is too much, though hardly more than even."""
+    nearly = {"a": {"t": [60.0, 41.0]}, "b": {"t": [57.0, 38.0]}}
+    found = planned(nearly, [100.0] * 2)
+    assert found.forecast is not None
+    assert found.forecast.utilisation == 0.98
+    roomy = {"a": {"t": [50.0, 43.0]}, "b": {"t": [51.0, 40.0]}}
+    assert planned(roomy, [100.0] * 2).moved == 0

@@ -1,0 +1,127 @@
+"""Capacities: what the estimator says of members whose true speeds are known."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fairlead.domain.analysis.capacities import (
+    DAY_S,
+    LARGEST_RATE,
+    Capacity,
+    remembered,
+    speeds,
+)
+from fairlead.domain.analysis.lines import answer_question
+from tests.fairlead.domain.analysis.outside import HOUR, Group, Loop, steady
+
+#: Of six members with five partitions each, two get more than their 50 records a second.
+SPEED = 50.0
+RATES = np.repeat([14.0, 12.0, 5.0, 6.0, 4.0, 3.0], 5)
+READS = {f"m{n}": ("t",) for n in range(6)}
+GROUP = Group(steady(RATES), steady(np.full(6, SPEED)), topics={"t": 30}, reads=READS)
+HOT = np.where(np.arange(30) % 5 == 0, RATES * 5 - 4 * 0.2, 0.2)
+
+
+def known_after(group: Group, *, hours: float = 1.0, look_s: float = 60.0) -> dict[str, Any]:
+    """Return what an answer says of capacities after so long without a plan."""
+    loop = Loop(group, step_s=5.0, look_s=look_s, decide_s=1e9)
+    loop.run(hours)
+    known: dict[str, Any] = answer_question(loop.question())["capacities"]
+    return known
+
+
+@pytest.mark.parametrize("look_s", [15.0, 60.0, 300.0])
+@pytest.mark.parametrize("commit_s", [5.0, 30.0, 75.0, 420.0, 600.0])
+def test_saturated_members_are_measured_within_a_tenth(commit_s: float, look_s: float) -> None:
+    """After one saturated hour; what others consumed is never more than their bound."""
+    found = known_after(replace(GROUP, commit_s=commit_s), look_s=look_s, hours=1.05)
+    for number, name in enumerate(READS):
+        consumed = min(5 * RATES[5 * number], SPEED)
+        if consumed == SPEED:
+            assert found[name]["measured"]
+            # A commit that comes somewhere within five minutes is counted to the minutes.
+            near = 0.1 if look_s < commit_s / 2 or commit_s < look_s else 0.15
+            assert found[name]["records_per_s"] == pytest.approx(SPEED, rel=near)
+        else:
+            assert not found[name]["measured"]
+            assert found[name]["records_per_s"] > 0.97 * consumed
+
+
+def test_one_hot_partition_measures_as_well() -> None:
+    """Nearly all of a member's load is on one of its partitions."""
+    found = known_after(replace(GROUP, rates=steady(HOT)))
+    assert found["m0"]["records_per_s"] == pytest.approx(SPEED, rel=0.1)
+    assert found["m1"]["records_per_s"] == pytest.approx(SPEED, rel=0.1)
+    assert not found["m3"]["measured"]
+
+
+def test_pauses_are_not_taken_for_slowness() -> None:
+    """Everybody stands still for half a minute every ten."""
+
+    def paused(now: float) -> Any:
+        return np.full(6, SPEED if now % 600 >= 30 else 0.0)
+
+    found = known_after(replace(GROUP, speeds=paused))
+    assert found["m0"]["records_per_s"] == pytest.approx(SPEED, rel=0.1)
+
+
+def test_a_member_that_slows_down_is_measured_anew() -> None:
+    """The newest stretch at the limit counts, not the mean of the hour."""
+
+    def slowing(now: float) -> Any:
+        return np.where((np.arange(6) == 0) & (now > HOUR), 0.4 * SPEED, SPEED)
+
+    found = known_after(replace(GROUP, speeds=slowing), hours=1.5)
+    assert found["m0"]["records_per_s"] == pytest.approx(0.4 * SPEED, rel=0.1)
+    assert found["m1"]["records_per_s"] == pytest.approx(SPEED, rel=0.1)
+
+
+def test_a_rolling_restart_measures_nobody_too_slow() -> None:
+    """Members are away for two minutes each, one after the other, and partitions go round."""
+
+    def present(now: float) -> Any:
+        return np.array([not 240 <= now - 400 * n < 360 for n in range(6)])
+
+    found = known_after(replace(GROUP, present=present), hours=1.2)
+    measured = [capacity["records_per_s"] for capacity in found.values() if capacity["measured"]]
+    assert all(0.9 * SPEED < speed < 1.1 * SPEED for speed in measured)
+
+
+def test_a_newer_measurement_beats_any_bound() -> None:
+    """Also one that is far below it; an older one does not."""
+    bound = Capacity(90.0, measured=False, at=100.0)
+    slow = Capacity(30.0, measured=True, at=200.0)
+    assert remembered({"a": bound}, {"a": slow}, 200.0)["a"] == slow
+    faster = Capacity(70.0, measured=True, at=300.0)
+    assert remembered({"a": faster}, {"a": slow}, 300.0)["a"] == faster
+
+
+def test_bounds_fade_within_a_day() -> None:
+    """Half a day later half of it counts, and after a day it is forgotten."""
+    bound = Capacity(80.0, measured=False, at=0.0)
+    none, idle = np.zeros(1), np.zeros(1, np.bool_)
+    half = speeds(["a"], {"a": bound}, none, idle, DAY_S / 2).per_s[0]
+    assert half == pytest.approx(speeds(["a"], {"a": bound}, none, idle, 0.0).per_s[0] / 2)
+    assert remembered({"a": bound}, {}, DAY_S + 1) == {}
+
+
+def test_who_was_never_at_the_limit_counts_like_measured_peers() -> None:
+    """Or somewhat faster than what it has shown, where it has outdone them."""
+    known = {
+        "a": Capacity(50.0, measured=True, at=0.0),
+        "b": Capacity(20.0, measured=False, at=0.0),
+        "c": Capacity(80.0, measured=False, at=0.0),
+    }
+    found = speeds(list("abcd"), known, np.zeros(4), np.zeros(4, np.bool_), 0.0)
+    assert found.per_s[:2].tolist() == [50.0, 50.0]
+    assert found.per_s[2] == pytest.approx(104.0)
+    assert found.per_s[3] > 0
+    assert found.measured.tolist() == [True, False, False, False]
+
+
+def test_speed_beyond_every_rate_is_bounded() -> None:
+    """Looks that are no time apart make one of any two offsets; what is answered can be asked."""
+    found = remembered({}, {"a": Capacity(5.4e20, measured=False, at=0.0)}, 0.0)
+    assert found["a"].records_per_s == LARGEST_RATE

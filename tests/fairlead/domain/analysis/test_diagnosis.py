@@ -1,0 +1,136 @@
+"""What is said to be the matter, where it is known: one course for each."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fairlead.domain.analysis.lines import answer_question
+from tests.fairlead.domain.analysis.outside import Group, Loop, steady, zipf
+from tests.fairlead.domain.analysis.questions import halves, question
+
+EVEN = Group(
+    steady(np.full(30, 10.0)),
+    steady(np.full(6, 100.0)),
+    topics={"t": 30},
+    reads={f"m{n}": ("t",) for n in range(6)},
+)
+SLOW = np.array([100.0, 100.0, 30.0, 100.0, 100.0, 100.0])
+HOT = np.where(np.arange(30) == 11, 130.0, 8.0)
+
+
+def said_of(group: Group, hours: float = 1.5) -> dict[str, Any]:
+    """Return the answer after so long."""
+    loop = Loop(group, decide_s=1e9)
+    loop.run(hours)
+    return answer_question(loop.question())
+
+
+@pytest.mark.parametrize(
+    ("group", "name", "names"),
+    [
+        (EVEN, "healthy", []),
+        (replace(EVEN, commit_s=600.0), "healthy", []),
+        (replace(EVEN, commit_s=75.0), "healthy", []),
+        (replace(EVEN, by_count=2000), "healthy", []),
+        (replace(EVEN, batch_s=60.0), "healthy", []),
+        (replace(EVEN, markers=True, rates=steady(np.full(30, 0.05))), "healthy", []),
+        (replace(EVEN, rates=steady(np.full(30, 0.0))), "healthy", []),
+        (replace(EVEN, speeds=steady(SLOW)), "slow member", ["m2"]),
+        (replace(EVEN, rates=steady(np.full(30, 24.0))), "overloaded", []),
+        (replace(EVEN, rates=steady(HOT)), "hot partition", ["t-11"]),
+        (replace(EVEN, uncommitted=lambda _: (7,)), "stuck partition", ["t-7"]),
+        (replace(EVEN, silent=lambda _: (4,)), "unknown", ["m4"]),
+        (
+            replace(EVEN, rates=steady(np.sort(zipf(30, 0.8, 0.6, 600.0))[::-1])),
+            "unbalanced",
+            ["m0"],
+        ),
+    ],
+)
+def test_the_right_name_after_an_hour(group: Group, name: str, names: list[str]) -> None:
+    """And of the right member or partition."""
+    answer = said_of(group)
+    assert answer["diagnosis"] == name, answer["evidence"]
+    told = answer["names"]
+    if name == "slow member":  # or one of what it reads, which nothing has told apart yet
+        told = [word for word in told if "-" not in word]
+    assert told == names, answer["evidence"]
+
+
+def test_one_look_says_what_it_does_not_know() -> None:
+    """It takes six."""
+    loop = Loop(EVEN)
+    loop.run(0.0)
+    answer = answer_question(loop.question())
+    assert answer["diagnosis"] == "unknown"
+    assert "1 look" in answer["evidence"]
+
+
+@pytest.mark.parametrize(
+    ("group", "behind", "name"),
+    [
+        (replace(EVEN, rates=steady(np.full(30, 28.0))), np.arange(30) >= 0, "overloaded"),
+        (replace(EVEN, speeds=steady(SLOW)), np.arange(30) // 5 == 2, "slow member"),
+        (replace(EVEN, rates=steady(HOT)), np.arange(30) // 5 == 2, "hot partition"),
+    ],
+)
+def test_six_looks_name_what_was_there_before_them(
+    group: Group, behind: np.ndarray[Any, np.dtype[np.bool_]], name: str
+) -> None:
+    """A backlog older than a look shows that the first step was spent at the limit, too."""
+    answer = said_of(replace(group, backlog=2000.0 * behind.astype(np.float64)), hours=5 / 60)
+    assert answer["diagnosis"] == name, answer["evidence"]
+
+
+def test_who_has_no_room_is_not_unbalanced() -> None:
+    """All fall behind from the first look on; what they can do shows later."""
+    late = replace(EVEN, rates=steady(np.full(30, 28.0)))
+    answer = said_of(late, hours=5 / 60)
+    assert (answer["outcome"], answer["diagnosis"]) == ("no change", "unknown")
+    assert "every member falls behind" in answer["evidence"]
+    assert said_of(late, hours=0.25)["diagnosis"] == "overloaded"
+
+
+def test_a_silent_member_is_one_whatever_single_looks_did_not_see() -> None:
+    """The coordinator did not say who owns what, at two looks."""
+    line = question(
+        40,
+        end=lambda _, look: 1000 + 600 * look,
+        committed=lambda p, look: 1000 + 600 * (min(look, 20) if p < 4 else look) - 3 * (look > 0),
+        owner=lambda partition, look: None if look in {30, 36} else halves(partition, look),
+    )
+    answer = answer_question(line)
+    assert (answer["outcome"], answer["diagnosis"], answer["names"]) == (
+        "no change",
+        "unknown",
+        ["a"],
+    )
+
+
+def test_members_never_at_their_limit_are_given_what_a_slow_one_cannot_do() -> None:
+    """Nobody knows how fast they are; the only one that was measured is slow."""
+    rates = np.repeat([18.0, 11.0, 11.0, 11.0], 5)
+    speeds = steady(np.array([60.0, 100.0, 100.0, 100.0]))
+    reads = {f"m{n}": ("t",) for n in range(4)}
+    group = Group(steady(rates), speeds, topics={"t": 20}, reads=reads)
+    course = Loop(group, step_s=20.0, since_h=2.0).run(4)
+    assert 1 <= len(course.plans) <= 3
+    assert course.late == 0
+
+
+@pytest.mark.parametrize(("young", "name"), [(1, "healthy"), (3, "unknown")])
+def test_few_young_members_that_commit_rarely_leave_a_group_known(young: int, name: str) -> None:
+    """They commit every four minutes, and have done so twice; it takes three to know a member."""
+    members = [f"m{number}" for number in range(5)]
+    line = question(
+        30,
+        partitions=5,
+        committed=lambda p, look: 1000 * (p + 1) + 60 * (look // 4 * 4) - 3,
+        owner=lambda p, look: "old" if p < young and look < 20 else members[p],
+    )
+    line["members"] = {member: {"topics": ["t"]} for member in members}
+    answer = answer_question(line)
+    assert answer["diagnosis"] == name, answer["evidence"]
+    assert answer["names"] == ([] if name == "healthy" else members[:young])

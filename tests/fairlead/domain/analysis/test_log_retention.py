@@ -1,0 +1,107 @@
+"""When retention overtakes a group."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fairlead.domain.analysis.lines import answer_question
+from fairlead.domain.analysis.log_retention import retention_of
+from tests.fairlead.domain.analysis.outside import written
+from tests.fairlead.domain.analysis.questions import looks_at, question
+
+#: Records a look that come and that are read, of the partitions that fall behind.
+COME, READ = 1200, 600
+#: Records in a segment, and how many of the newest are kept.
+SEGMENT, KEPT = 6_000, 60_000
+
+
+def filling(partition: int, look: int) -> int:
+    """Say where the log ends: the first four fill with 20/s, the others with 1/s."""
+    return 1_000_000 + look * (COME if partition < 4 else 60)
+
+
+def falling_behind(partition: int, look: int) -> int:
+    """Say what is committed: of the first four half of what comes."""
+    return 1_000_000 + look * (READ if partition < 4 else 60) - 3 * (look > 0)
+
+
+def kept_from(partition: int, look: int) -> int:
+    """Say where the log begins: whole segments go."""
+    return (filling(partition, look) - KEPT) // SEGMENT * SEGMENT
+
+
+def losing(looks: int, **more: Any) -> dict[str, Any]:
+    """Return a line about a group that falls behind in logs that are kept for 50 minutes."""
+    line = question(looks, end=filling, committed=falling_behind, **more)
+    for look, snapshot in enumerate(line["snapshots"]):
+        snapshot["begin"]["t"] = [kept_from(partition, look) for partition in range(8)]
+    return line
+
+
+def overtaken_at() -> int:
+    """Return the look at which retention overtakes the first partition."""
+    return next(look for look in range(1000) if kept_from(0, look) > falling_behind(0, look))
+
+
+@pytest.mark.parametrize("looks", [30, 50, 80, 95])
+def test_forecast_says_when_records_are_lost(looks: int) -> None:
+    """Within two segments of when they are, as members go on reading at the same rate."""
+    answer = answer_question(losing(looks))
+    kept = answer["forecast"]["kept"]
+    left_s = 60.0 * (overtaken_at() - (looks - 1))
+    segments_s = 2 * 60.0 * SEGMENT / COME
+    # The time between two commits, and what is assumed of members, are within it.
+    assert kept["loss_s"] == pytest.approx(left_s, abs=segments_s + 0.1 * left_s)
+    assert "loses records in" in answer["evidence"]
+    assert "retention overtakes the group" in answer["evidence"]
+
+
+def test_a_plan_that_cures_loses_nothing() -> None:
+    """One of two members gets all that is heavy; the other can do more than all of it."""
+    fast = {"records_per_s": 200.0, "measured": True, "at": written(0.0)}
+    answer = answer_question(losing(60, capacities={"b": fast}))
+    assert answer["outcome"] == "plan"
+    planned, kept = answer["forecast"]["planned"], answer["forecast"]["kept"]
+    assert planned["loss_s"] is None
+    assert kept["loss_s"] > 0
+
+
+def test_what_is_taken_already_is_said() -> None:
+    """Its begin stands where the group stands."""
+    answer = answer_question(losing(overtaken_at() + 5))
+    assert answer["forecast"]["kept"]["loss_s"] == 0.0
+    assert "loses records now" in answer["evidence"]
+
+
+def test_a_stuck_partition_loses_as_nothing_is_read() -> None:
+    """It stands; retention comes nearer with every look."""
+
+    def still(partition: int, look: int) -> int:
+        return 1_000_000 + (60 * look - 3 if partition else 0)
+
+    line = question(61, end=lambda _, look: 1_000_000 + 60 * look, committed=still)
+    for look, snapshot in enumerate(line["snapshots"]):
+        snapshot["begin"]["t"] = [992_000 + 60 * look] * 8
+    answer = answer_question(line)
+    assert answer["diagnosis"] == "stuck partition"
+    # 8,000 records less the hour's 3,600 are left, at 1/s.
+    assert answer["forecast"]["kept"]["loss_s"] == pytest.approx(4_400, abs=60)
+
+
+def test_a_group_that_keeps_up_loses_nothing() -> None:
+    """However near the begin is; and however far the group is behind, where nothing is deleted."""
+    near = question(60)
+    for snapshot in near["snapshots"]:
+        snapshot["begin"]["t"] = [committed - 1 for committed in snapshot["committed"]["t"]]
+    assert answer_question(near)["forecast"]["kept"]["loss_s"] is None
+    kept = answer_question(question(60, end=filling, committed=falling_behind))
+    assert kept["forecast"]["kept"]["loss_s"] is None
+    assert "loses" not in kept["evidence"]
+
+
+def test_a_log_that_is_made_anew_is_not_overtaken() -> None:
+    """What it lost before it was made anew was another one's."""
+    looks = looks_at([[100], [200], [10], [20]], [[100], [200], [0], [5]], [0])
+    looks.begin[:2] = [[0], [90]]
+    assert retention_of(looks, np.ones(1)) is None

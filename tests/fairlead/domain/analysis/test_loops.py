@@ -1,0 +1,136 @@
+"""Closed loops of another model of a group than the simulation's: short forms of long runs."""
+
+import numpy as np
+import pytest
+
+from tests.fairlead.domain.analysis.outside import HOUR, Group, Loop, by_day, steady, written, zipf
+
+READS = {f"m{n}": ("t",) for n in range(6)}
+TOPICS = {"t": 36}
+SPEEDS = steady(np.full(6, 100.0))
+EVEN = np.full(36, 10.0)
+SKEWED = np.sort(zipf(36, 0.6, 0.8, 600.0))[::-1]
+
+
+def group(rates: object = EVEN, **more: object) -> Group:
+    """Return six members of 100 records a second at 36 partitions."""
+    given = {"rates": rates if callable(rates) else steady(np.asarray(rates)), "speeds": SPEEDS}
+    return Group(topics=TOPICS, reads=READS, **(given | more))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "healthy",
+    [
+        group(),
+        group(commit_s=420.0),
+        group(by_count=1000),
+        group(batch_s=60.0),
+        group(0.1 * EVEN),
+        group(0.005 * EVEN, markers=True),
+        group(by_day(2 * EVEN, 0.4, 0.8)),
+        group(lambda now: EVEN if now < 3 * HOUR else 0 * EVEN),
+    ],
+)
+def test_a_healthy_group_is_left_alone(healthy: Group) -> None:
+    """No plan, nothing late, and no diagnosis but that, from the second hour on."""
+    course = Loop(healthy, step_s=20.0, since_h=1.5).run(6)
+    assert (course.plans, course.late) == ([], 0)
+    assert {name for name, _ in course.said} <= {"healthy", "unknown"}
+
+
+@pytest.mark.parametrize("batch_s", [80.0, 120.0])
+def test_a_batch_that_has_just_come_is_no_backlog(batch_s: float) -> None:
+    """Producers send less often than somebody looks: nobody is said to be at its limit."""
+    rates = np.random.default_rng(5).lognormal(0.0, 0.3, 224)
+    batches = Group(
+        rates=steady(rates / rates.sum() * 28 * 36.0),
+        speeds=steady(np.full(28, 60.0)),
+        topics={"t": 224},
+        reads={f"m{number:02d}": ("t",) for number in range(28)},
+        commit_s=30.0,
+        batch_s=batch_s,
+    )
+    course = Loop(batches, since_h=0.0).run(6)
+    assert course.plans == []
+    assert {name for name, _ in course.said} <= {"healthy", "recovering", "unknown"}
+
+
+def test_what_a_plan_did_is_awaited_for_two_commits() -> None:
+    """Members commit every seven minutes, and somebody asks every two."""
+    slow = group(1.3 * EVEN, speeds=steady(np.array([60.0, 140.0] * 3)), commit_s=420.0)
+    course = Loop(slow, step_s=20.0, decide_s=120.0, since_h=2.0).run(4)
+    hours = [hour for hour, *_ in course.plans]
+    assert min(np.diff([*hours, 4.0])) > 13 / 60
+    reasons = [answer["reason"] for _, answer in course.answers]
+    assert any("members commit so seldom that it takes " in reason for reason in reasons)
+    assert course.late == 0
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    "sick",
+    [
+        group(SKEWED),
+        group(SKEWED, commit_s=120.0),
+        group(SKEWED, by_count=500),
+        group(SKEWED, markers=True),
+        group(1.3 * EVEN, speeds=steady(np.array([60.0, 140.0] * 3))),
+        group(speeds=steady(np.array([100.0] * 4 + [35.0, 45.0]))),
+    ],
+)
+def test_a_sick_group_is_cured_by_few_plans(sick: Group) -> None:
+    """Hardly anything late from the third hour on, four plans at most."""
+    course = Loop(sick, step_s=20.0, since_h=3.0).run(8)
+    never = Loop(sick, step_s=20.0, since_h=3.0, decide_s=1e9).run(8)
+    assert 1 <= len(course.plans) <= 4
+    assert course.late <= 0.01 * never.late
+
+
+def hot_partition(*speeds: float, hot: float = 90.0) -> Loop:
+    """Return a loop of members, each with six partitions, and so many records a second at one."""
+    count = len(speeds)
+    uneven = Group(
+        rates=steady(np.array([hot] + [4.0] * (6 * count - 1))),
+        speeds=steady(np.array(speeds)),
+        topics={"t": 6 * count},
+        reads={f"m{number}": ("t",) for number in range(count)},
+        owner=np.repeat(np.arange(count), 6),
+    )
+    return Loop(uneven, step_s=20.0, since_h=1.5)
+
+
+def test_who_can_be_helped_does_not_wait_for_who_cannot() -> None:
+    """Members of b have twice of what they can do, and no plan helps them: one move helps a."""
+    shares = np.random.default_rng(1).uniform(2.0, 30.0, 96)
+    both = Group(
+        rates=steady(np.concatenate(([60.0] * 2 + [5.0] * 10, 2400.0 * shares / shares.sum()))),
+        speeds=steady(np.full(16, 100.0)),
+        topics={"a": 12, "b": 96},
+        reads={f"m{number:02d}": ("a" if number < 4 else "b",) for number in range(16)},
+        owner=np.concatenate((np.repeat(np.arange(4), 3), np.repeat(np.arange(4, 16), 8))),
+    )
+    loop = Loop(both, step_s=20.0)
+    loop.run(1)
+    assert loop.owner[0] != loop.owner[1]
+
+
+def test_members_are_not_tried_one_after_the_other() -> None:
+    """Three that were at their limit say enough of all; only the hot partition is late."""
+    course = hot_partition(*[60.0] * 8).run(30)
+    assert len(course.plans) <= 6
+    assert course.late <= 28.5 * 60 + 30
+    assert course.answers[-1][1]["names"] == ["t-0"]
+
+
+def test_a_hot_partition_goes_to_the_fastest_member() -> None:
+    """No member can read it in time, but it is read twice as fast."""
+    speeds = (70.0, 100.0, 140.0, 70.0)
+    loop = hot_partition(*speeds, hot=190.0)
+    loop.capacities = {
+        name: {"records_per_s": speed, "measured": True, "at": written(0.0)}
+        for name, speed in zip(loop.names, speeds, strict=True)
+    }
+    course = loop.run(4)
+    assert loop.names[loop.owner[0]] == "m2"
+    assert len(course.plans) <= 2
+    assert course.answers[-1][1]["names"] == ["t-0"]

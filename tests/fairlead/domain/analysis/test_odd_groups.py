@@ -1,0 +1,653 @@
+"""Groups that are not equal members with equal records, fully read at every look.
+
+Belongs here: what an analysis makes of each such oddity, through `fairlead decide` lines. Does not:
+how the odd figures are read (`test_commits`, `test_capacities`).
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fairlead.domain.analysis.lines import answer_question
+from tests.fairlead.domain.analysis.outside import Group, Loop, steady, written
+from tests.fairlead.domain.analysis.questions import (
+    FRESH,
+    PER_STEP,
+    Owner,
+    arriving,
+    behind,
+    halves,
+    prompt,
+    question,
+    skewed,
+)
+
+
+def names(count: int) -> Mapping[str, tuple[str, ...]]:
+    """Return so many members of the topic t."""
+    return {f"m{number}": ("t",) for number in range(count)}
+
+
+def catching_up() -> dict[str, Any]:
+    """Return a line about three equal members, an hour into reading a backlog."""
+    group = Group(
+        steady(np.full(9, 80.0 / 3)),
+        steady(np.full(3, 100.0)),
+        topics={"t": 9},
+        reads=names(3),
+        backlog=np.full(9, 80_000.0),
+    )
+    loop = Loop(group, decide_s=1e9)
+    loop.run(1.0)
+    return loop.question()
+
+
+@pytest.mark.parametrize("ago", [1, 2, 3, 4, 7])
+def test_a_partition_that_a_look_did_not_see_makes_nobody_slow(ago: int) -> None:
+    """Whether the last look or one of those before it missed two partitions of a member."""
+    line = catching_up()
+    whole = answer_question(line)
+    assert whole["diagnosis"] == "recovering"
+    for partition in (0, 1):
+        line["snapshots"][-ago]["end"]["t"][partition] = None
+    answer = answer_question(line)
+    assert (answer["outcome"], answer["diagnosis"]) == ("no change", "recovering")
+    speed = answer["capacities"]["m0"]["records_per_s"]
+    assert speed == pytest.approx(whole["capacities"]["m0"]["records_per_s"], rel=0.05)
+
+
+@pytest.mark.parametrize("members", [2, 3])
+def test_an_ill_machine_among_idle_ones_is_relieved(members: int) -> None:
+    """It does 15 of 40/s; its peers are at 40 % of what they can, and were never at their limit."""
+    speeds = np.full(members, 100.0)
+    speeds[0] = 15.0
+    topics = {"t": 2 * members}
+    rates = steady(np.full(2 * members, 20.0))
+    group = Group(rates, steady(speeds), topics=topics, reads=names(members))
+    loop = Loop(group, decide_s=900.0, since_h=2.0)
+    course = loop.run(3.0)
+    assert course.plans
+    assert course.late == 0
+
+
+def test_of_two_budgets_of_moves_the_smaller_counts() -> None:
+    """Whether the policy's own or its assignor's option is the smaller."""
+    for rules, option in ((1, 3), (3, 1)):
+        policy = {"max_moves": rules, "options": {"sticky-lag-aware": {"max_moves": option}}}
+        answer = answer_question(question(end=skewed, committed=behind, policy=policy))
+        assert (answer["outcome"], answer["moved"]) == ("plan", 1)
+
+
+def test_a_budget_of_moves_lifts_no_cooldown() -> None:
+    """A partition without an owner gets one meanwhile; all else stays."""
+    policy = {"cooldown": "PT2H", "options": {"sticky-lag-aware": {"max_moves": 3}}}
+
+    def nobodys(partition: int, look: int) -> str | None:
+        return None if partition == 7 else halves(partition, look)
+
+    answer = answer_question(
+        question(
+            end=skewed,
+            committed=behind,
+            owner=nobodys,
+            policy=policy,
+            changed_at=written(-900.0),
+        )
+    )
+    assert (answer["outcome"], answer["moved"]) == ("plan", 0)
+
+
+def test_who_reads_other_topics_is_no_peer() -> None:
+    """Three read heavy records, 50/s; three others read light ones, 5,000/s, and had a backlog."""
+    heavy, light = {f"a{n}": ("heavy",) for n in range(3)}, {f"b{n}": ("light",) for n in range(3)}
+    rates = np.concatenate((np.full(8, 15.0), np.full(6, 1500.0)))
+    backlog = np.concatenate((np.zeros(8), np.full(6, 1_500_000.0)))
+    group = Group(
+        steady(rates),
+        steady(np.array([50.0] * 3 + [5_000.0] * 3)),
+        topics={"heavy": 8, "light": 6},
+        reads={**heavy, **light},
+        backlog=backlog,
+        owner=np.array([0, 0, 0, 0, 1, 1, 1, 2, 3, 3, 4, 4, 5, 5]),
+    )
+    loop = Loop(group, decide_s=1e9)
+    loop.run(1.0)
+    answer = answer_question(loop.question())
+    assert answer["outcome"] == "plan"
+    assert answer["diagnosis"] == "unbalanced"
+    assert all(len(answer["assignment"][name]["heavy"]) <= 3 for name in heavy)
+
+
+@pytest.mark.parametrize(
+    ("rates", "diagnosis", "words"),
+    [
+        ([60.0, 20.0], "hot partition", "the fastest member can drain 50/s"),
+        ([30.0] * 4, "overloaded", "the 2 members that read them can do 100/s"),
+    ],
+)
+def test_who_reads_other_topics_has_no_room_for_this(
+    rates: list[float], diagnosis: str, words: str
+) -> None:
+    """Two members of 50/s get too much; two of 500/s with room read another topic."""
+    count = len(rates)
+    group = Group(
+        steady(np.array([*rates, *[20.0] * 4])),
+        steady(np.array([50.0, 50.0, 500.0, 500.0])),
+        topics={"a": count, "b": 4},
+        reads={"a1": ("a",), "a2": ("a",), "b1": ("b",), "b2": ("b",)},
+    )
+    loop = Loop(group, decide_s=1e9)
+    loop.run(1.0)
+    answer = answer_question(loop.question())
+    assert answer["diagnosis"] == diagnosis
+    assert words in answer["evidence"]
+
+
+@pytest.mark.parametrize("committed", [None, 0])
+def test_a_topic_that_nobody_reads_is_nobodys_work(committed: int | None) -> None:
+    """Ten times what the group can do arrives in it: the answer is as it would be without it."""
+    alone, beside = (question(end=skewed, committed=behind) for _ in range(2))
+    beside["topics"]["u"] = 2
+    for look, snapshot in enumerate(beside["snapshots"]):
+        snapshot["end"]["u"] = [100_000 * look] * 2
+        snapshot["committed"]["u"] = [committed] * 2
+    expected, answer = answer_question(alone), answer_question(beside)
+    assert expected["outcome"] == "plan"
+    for figure in ("costs", "seconds_per_record"):
+        assert answer.pop(figure) == expected.pop(figure) | {"u": [None, None]}
+    assert answer.pop("memory")["members"] == expected.pop("memory")["members"]
+    assert answer == expected
+
+
+def test_owners_of_several_hot_partitions_read_nothing_else() -> None:
+    """Two members of 60/s own a partition of 200/s each; whoever has room takes all else."""
+    rates, speeds = np.full(30, 4.0), np.array([60.0, 60.0, 60.0, 160.0, 160.0])
+    rates[[0, 6]] = 200.0
+    reads = {f"m{number}": ("t",) for number in range(5)}
+    owner = np.repeat(np.arange(5), 6)
+    group = Group(steady(rates), steady(speeds), topics={"t": 30}, reads=reads, owner=owner)
+    loop = Loop(group, decide_s=1e9)
+    loop.run(1.0)
+    answer = answer_question(loop.question())
+    assert (answer["outcome"], answer["diagnosis"]) == ("plan", "hot partition")
+    assert [answer["assignment"][name]["t"] for name in ("m0", "m1")] == [[0], [6]]
+
+
+def test_large_partitions_that_fit_into_a_member_each_are_told_apart() -> None:
+    """Two of 97/s are with a member of 100/s: more than is planned with, and no more than it does.
+
+    Four others have room for one of them.
+    """
+    rates = np.full(30, 4.0)
+    rates[:2] = 97.0
+    owner = np.repeat(np.arange(5), 6)
+    group = Group(
+        steady(rates), steady(np.full(5, 100.0)), topics={"t": 30}, reads=names(5), owner=owner
+    )
+    loop = Loop(group, decide_s=1e9)
+    loop.run(1.0)
+    answer = answer_question(loop.question())
+    assert (answer["outcome"], answer["diagnosis"]) == ("plan", "unbalanced")
+    assert all(not {0, 1} <= set(reads["t"]) for reads in answer["assignment"].values())
+
+
+def test_missing_consumers_have_room_for_whole_partitions() -> None:
+    """Two of 40/s fit into a member of 99/s, so that nine of them need five members."""
+    group = Group(
+        steady(np.full(9, 40.0)), steady(np.full(3, 99.0)), topics={"t": 9}, reads=names(3)
+    )
+    loop = Loop(group, decide_s=1e9)
+    loop.run(1.0)
+    answer = answer_question(loop.question())
+    assert answer["diagnosis"] == "overloaded"
+    assert "2 more would do, of 99/s each" in answer["consumers"]["why"]
+
+
+def test_a_single_overloaded_member_is_named_as_one() -> None:
+    """120/s arrive at a member of 100/s; nobody reads what another reads."""
+    group = Group(
+        steady(np.array([60.0, 60.0, 20.0, 20.0])),
+        steady(np.array([100.0, 500.0])),
+        topics={"a": 2, "b": 2},
+        reads={"a1": ("a",), "b1": ("b",)},
+    )
+    loop = Loop(group, decide_s=1e9)
+    loop.run(1.0)
+    evidence = answer_question(loop.question())["evidence"]
+    assert "and the 1 member that reads them can do 100/s: no assignment" in evidence
+
+
+def test_two_measured_members_do_not_say_that_a_group_is_overloaded() -> None:
+    """They say that what arrives leaves no room; the other two were never at their limit."""
+    speeds, rates = np.array([249.0, 249.0, 249.0, 107.0]), np.full(34, 25.0)
+    owner = np.array([0] * 10 + [1] * 9 + [2] * 9 + [3] * 6)
+    group = Group(steady(rates), steady(speeds), topics={"t": 34}, reads=names(4), owner=owner)
+    loop = Loop(group, decide_s=1e9)
+    loop.run(1.0)
+    answer = answer_question(loop.question())
+    assert (answer["diagnosis"], answer["names"]) == ("slow member", ["m3"])
+    assert "1 more would do, of 249/s each" in answer["consumers"]["why"]
+
+
+def test_one_silent_member_keeps_its_partitions_and_holds_nobody_up() -> None:
+    """The last of ten hangs at a record; the first gets 144/s of 100."""
+    owner = np.array([0] * 8 + [member for member in range(1, 9) for _ in range(2)] + [9])
+    rates = np.array([18.0] * 24 + [5.0])
+    speeds = np.array([100.0] * 9 + [0.0])
+    reads = {f"m{number}": ("t",) for number in range(10)}
+    group = Group(steady(rates), steady(speeds), topics={"t": 25}, reads=reads, owner=owner)
+    loop = Loop(group, decide_s=1e9)
+    loop.run(1.0)
+    answer = answer_question(loop.question())
+    assert (answer["outcome"], answer["diagnosis"]) == ("plan", "unbalanced")
+    assert "m9 has committed nothing" in answer["evidence"]
+    assert answer["assignment"]["m9"] == {"t": [24]}
+    assert len(answer["assignment"]["m0"]["t"]) <= 5
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("count", "seed"), [(500, 29), (1000, 29), (1300, 2)])
+def test_a_healthy_group_that_commits_after_so_many_records_in_all_gets_no_plan(
+    count: int, seed: int
+) -> None:
+    """Whoever has less to read commits less often, or nearly as often as looks are taken."""
+    rng = np.random.default_rng(seed)
+    members = 12
+    rates = np.exp(rng.normal(np.log(5.0), 0.5, 4 * members))
+    used = rates.reshape(4, members).sum(axis=0).max() / 0.7
+    group = Group(
+        steady(rates),
+        steady(np.full(members, used)),
+        topics={"t": rates.size},
+        reads=names(members),
+        by_count=count,
+        in_all=True,
+    )
+    course = Loop(group, seed=seed, since_h=0.0).run(4.0)
+    assert not course.plans
+    assert {name for name, _ in course.said} == {"healthy"}
+
+
+@pytest.mark.parametrize("seldom_s", [120.0, 420.0])
+def test_a_member_that_commits_less_often_than_others_is_no_reason_for_a_plan(
+    seldom_s: float,
+) -> None:
+    """Its timer moves everything at once, as the batches do that some clients commit ahead."""
+    rates = np.exp(np.random.default_rng(1).normal(np.log(5.0), 0.3, 24))
+    group = Group(
+        steady(rates),
+        steady(np.full(6, 50.0)),
+        topics={"t": 24},
+        reads=names(6),
+        commit_s=np.array([seldom_s] + [5.0] * 5),
+    )
+    course = Loop(group, since_h=1.0).run(5.0)
+    assert not course.plans
+    assert {name for name, _ in course.said} == {"healthy"}
+
+
+def test_what_gathers_at_night_for_a_commit_is_not_stuck() -> None:
+    """Partitions that are committed each two minutes by day, and each hour and a half by night."""
+    busy, night_s = 12, 3 * 3600.0
+    quiet = np.array([100.0] * busy + [0.1] * busy)
+
+    def rates(now: float) -> np.ndarray[Any, np.dtype[np.float64]]:
+        return np.where(np.arange(2 * busy) < busy, 100.0, 5.0) if now < night_s else quiet
+
+    group = Group(
+        rates,
+        steady(np.full(4, 700.0)),
+        topics={"busy": busy, "slow": busy},
+        reads={f"m{number}": ("busy", "slow") for number in range(4)},
+        by_count=500,
+    )
+    course = Loop(group, since_h=1.0).run(8.0)
+    assert not course.plans
+    assert "stuck partition" not in {name for name, _ in course.said}
+
+
+def test_a_group_of_which_somebody_is_always_replaced_is_planned() -> None:
+    """One member in sixty, every other look, gives its partitions to a new one."""
+    members, step_s = 60, 120.0
+    spare = 40
+
+    def present(now: float) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        gone = int(now // step_s) % spare
+        there = np.ones(members + spare, dtype=bool)
+        there[10 : 10 + gone] = False
+        there[members + gone :] = False
+        return there
+
+    rates = np.where(np.arange(2 * members) < 8, 80.0, 20.0)
+    group = Group(
+        steady(rates),
+        steady(np.full(members + spare, 100.0)),
+        topics={"t": 2 * members},
+        reads={f"m{number:03d}": ("t",) for number in range(members + spare)},
+        present=present,
+        owner=np.repeat(np.arange(members), 2),
+    )
+    loop = Loop(group, decide_s=1e9)
+    loop.run(1.0)
+    answer = answer_question(loop.question())
+    assert answer["outcome"] == "plan"
+    assert answer["diagnosis"] == "unbalanced"
+
+
+def test_a_look_without_owners_says_nothing_of_who_came_or_went() -> None:
+    """The coordinator did not answer at one look two minutes ago."""
+    line = question(end=skewed, committed=behind)
+    whole = answer_question(line)
+    line["snapshots"][-3]["owners"]["t"] = [None] * 8
+    answer = answer_question(line)
+    assert (answer["outcome"], answer["moved"]) == (whole["outcome"], whole["moved"])
+
+
+def of_both(_: int, look: int) -> int:
+    """Say where the log ends: at two records a second."""
+    return 100_000 + 2 * PER_STEP * look
+
+
+def test_who_reads_what_retention_takes_away_is_not_silent() -> None:
+    """Retention is a minute ahead of each commit of a's; a commits at every look."""
+    line = question(61, end=of_both, committed=lambda p, look: of_both(p, look) - 600 * (p < 4))
+    for look, snapshot in enumerate(line["snapshots"]):
+        snapshot["begin"]["t"] = [of_both(p, look) - 500 for p in range(8)]
+    answer = answer_question(line)
+    assert answer["diagnosis"] != "unknown", answer["evidence"]
+
+
+def test_what_retention_took_away_does_not_count_as_read() -> None:
+    """Positions of a move by 4/s, of which retention takes 2/s; it is behind all the time."""
+
+    def left(partition: int, look: int) -> int:
+        return of_both(partition, look) - (900 if partition < 4 else FRESH)
+
+    line = question(61, end=of_both, committed=left)
+    for look, snapshot in enumerate(line["snapshots"]):
+        begin = [left(p, look) - PER_STEP // 2 if p < 4 else 0 for p in range(8)]
+        snapshot["begin"]["t"] = begin
+    answer = answer_question(line)
+    assert answer["capacities"]["a"]["records_per_s"] == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize("beyond", [300, 1_000_000])
+def test_commits_of_another_log_say_nothing(beyond: int) -> None:
+    """A mirror copied the commits of a's partitions; further than a look takes to read them."""
+
+    def copied(partition: int, look: int) -> int:
+        return arriving(partition, 20) + beyond if partition < 4 else prompt(partition, look)
+
+    answer = answer_question(question(committed=copied))
+    assert (answer["diagnosis"], answer["names"]) == ("unknown", ["a"])
+    assert "of another log" in answer["evidence"]
+
+
+def test_commits_that_are_read_behind_the_ends_are_their_logs_own() -> None:
+    """Some seconds lie between the two, in which records come and are committed."""
+    answer = answer_question(question(committed=lambda p, look: arriving(p, look) + 10))
+    assert answer["diagnosis"] == "healthy"
+
+
+def test_who_begins_at_the_end_and_commits_nowhere_is_unknown() -> None:
+    """Its offsets are kept elsewhere: there is no lag to see, and none is there for certain."""
+    line = question(20, committed=lambda _, __: None, policy={"auto_offset_reset": "latest"})
+    answer = answer_question(line)
+    assert (answer["diagnosis"], answer["names"]) == ("unknown", ["a", "b"])
+    quiet = question(20, end=lambda p, _: p, committed=lambda _, __: None, policy=line["policy"])
+    assert answer_question(quiet)["diagnosis"] == "healthy"
+
+
+@pytest.mark.parametrize("reset", ["none", "by_duration:P1DT6H", "by_duration:PT0.5S"])
+def test_without_a_commit_all_may_be_unread_unless_consumers_begin_at_the_end(reset: str) -> None:
+    """Consumers that fail have read nothing; where a duration begins is not known: the most."""
+
+    def asked(policy: str) -> dict[str, Any]:
+        def committed(partition: int, look: int) -> int | None:
+            return None if partition == 1 else prompt(partition, look)
+
+        line = question(committed=committed, policy={"auto_offset_reset": policy})
+        return answer_question(line)
+
+    assert asked(reset) == asked("earliest") != asked("latest")
+
+
+@pytest.mark.parametrize("late", [1, 2, 5])
+def test_steps_of_seconds_weigh_as_seconds(late: int) -> None:
+    """A planning run looks some seconds behind each look; clients commit every 5 s."""
+    group = Group(
+        steady(np.full(6, 10.0)), steady(np.full(2, 100.0)), topics={"t": 6}, reads=names(2)
+    )
+    every = [60.0 * look + after for look in range(61) for after in (0.0, late)]
+
+    def read(now: float, partition: int) -> int:
+        """Say what had been committed at its last commit, 5 s apart."""
+        return int(10 * 5 * ((now + partition) // 5))
+
+    line = Loop(group, decide_s=1e9)
+    line.run(0.1)
+    asked = line.question()
+    owners = {"t": [f"m{partition % 2}" for partition in range(6)]}
+    asked["snapshots"] = [
+        {
+            "at": written(now),
+            "begin": {"t": [0] * 6},
+            "end": {"t": [int(10 * now) + 100] * 6},
+            "committed": {"t": [read(now, partition) for partition in range(6)]},
+            "owners": owners,
+        }
+        for now in every
+    ]
+    answer = answer_question(asked)
+    for name in ("m0", "m1"):
+        assert answer["capacities"][name]["records_per_s"] == pytest.approx(30.0, rel=0.05)
+        assert not answer["capacities"][name]["measured"]
+
+
+@pytest.mark.parametrize("minutes", range(57, 64))
+def test_a_stuck_partition_stays_stuck_as_the_hour_passes(minutes: int) -> None:
+    """It was committed until so many minutes ago; its owner goes on with its others."""
+    looks = 90
+
+    def still(partition: int, look: int) -> int:
+        return prompt(partition, min(look, looks - 1 - minutes) if partition == 1 else look)
+
+    answer = answer_question(question(looks, committed=still))
+    assert (answer["diagnosis"], answer["names"]) == ("stuck partition", ["t-1"])
+
+
+@pytest.mark.parametrize(
+    ("read", "diagnosis"), [(0.0, "stuck partition"), (0.5, "throttled partition")]
+)
+def test_what_is_the_matter_with_a_partition_goes_with_it(read: float, diagnosis: str) -> None:
+    """Its owner changes every four looks, too soon to tell by one alone; or it has changed once."""
+
+    def throttled(partition: int, look: int) -> int:
+        if partition == 0:
+            return arriving(0, 0) + int(read * PER_STEP * look)
+        return prompt(partition, look)
+
+    def in_turns(since: int) -> Owner:
+        def owner(partition: int, look: int) -> str:
+            if partition == 0 and look >= since:
+                return "ab"[look // 4 % 2]
+            return halves(partition, look)
+
+        return owner
+
+    for looks in (30, 31, 32, 33):
+        for since in (28,) if diagnosis == "stuck partition" else (0, 28):
+            line = question(looks, committed=throttled, owner=in_turns(since))
+            answer = answer_question(line)
+            assert (answer["diagnosis"], answer["names"]) == (diagnosis, ["t-0"])
+
+
+def test_a_partition_that_waits_for_its_turn_is_not_stuck() -> None:
+    """After an outage members work off one fetched chunk after the other, six minutes each."""
+    minutes, backlog = 6, 50_000
+
+    def filling(partition: int, look: int) -> int:
+        return backlog + arriving(partition, look)
+
+    def in_turn(partition: int, look: int) -> int:
+        done = np.clip(look - partition % 4 * minutes, 0, minutes) / minutes
+        return int(filling(partition, 0) - backlog * (1 - done))
+
+    for looks in range(4, 4 * minutes + 1):
+        answer = answer_question(question(looks, end=filling, committed=in_turn))
+        assert answer["diagnosis"] != "stuck partition", (looks, answer["evidence"])
+
+
+def replaying(share: float) -> dict[str, Any]:
+    """Return a line about members that read old records so many times faster than new ones come."""
+    looks, old = 30, 10_000_000
+
+    def filling(partition: int, look: int) -> int:
+        return old + arriving(partition, look)
+
+    def replayed(partition: int, look: int) -> int:
+        return int(filling(partition, 0) - (looks + 20 - look) * share * PER_STEP)
+
+    return question(looks, end=filling, committed=replayed)
+
+
+def test_a_backlog_that_is_older_than_all_looks_measures_members_all_the_same() -> None:
+    """They read it as fast as members do that catch up."""
+    capacities = answer_question(replaying(2.0))["capacities"]
+    assert [capacity["measured"] for capacity in capacities.values()] == [True, True]
+    assert capacities["a"]["records_per_s"] == pytest.approx(8.0, rel=0.05)
+
+
+def slowly(share: float, others: int = 3) -> dict[str, Any]:
+    """Return a line about a partition that is read at a share of what comes; a's others rest."""
+    looks = 30
+
+    def throttled(partition: int, look: int) -> int:
+        if partition == 0:
+            return arriving(0, 0) + int(share * PER_STEP * look)
+        return prompt(partition, look) - (5 * PER_STEP if others < partition < 4 else 0)
+
+    return question(looks, committed=throttled)
+
+
+def test_a_partition_that_crawls_blames_nobody_and_gets_no_plan() -> None:
+    """Half of what comes is read, while its owner reads as much of three others at once."""
+    answer = answer_question(slowly(0.5))
+    assert (answer["outcome"], answer["diagnosis"]) == ("no change", "throttled partition")
+    assert answer["names"] == ["t-0"]
+    assert "500/ks" in answer["evidence"] or "0.5/s of its 1/s" in answer["evidence"]
+    assert answer["forecast"]["kept"]["time_lag_s"] < 60.0
+    assert answer["capacities"]["a"]["records_per_s"] < 4.0
+    assert not answer["capacities"]["a"]["measured"]
+
+
+@pytest.mark.parametrize(("share", "others"), [(0.5, 1), (0.9, 3)])
+def test_a_partition_does_not_crawl_for_certain(share: float, others: int) -> None:
+    """One other at rest is too few; and others to which hardly more comes may be easier to read."""
+    assert answer_question(slowly(share, others))["diagnosis"] != "throttled partition"
+
+
+def test_what_else_its_owner_does_not_do_is_planned() -> None:
+    """A partition of b's crawls; a gets too much and is relieved."""
+
+    def both(partition: int, look: int) -> int:
+        if partition == 7:
+            return 1000 + PER_STEP * look // 3
+        return behind(partition, look)
+
+    answer = answer_question(question(30, end=skewed, committed=both))
+    assert (answer["outcome"], answer["diagnosis"]) == ("plan", "throttled partition")
+    assert 7 in answer["assignment"]["b"]["t"]
+    assert answer["moved"] > 0
+
+
+#: The look at which `held` has its transaction open, and records read of it until then.
+OPEN = 8
+
+
+def held(
+    partitions: int = 1, *, until: int = 99, short: int = 0, marker: int = 0, looks: int = 20
+) -> dict[str, Any]:
+    """Return a line about partitions that stand because a transaction is open on them.
+
+    Parameters
+    ----------
+    partitions
+        How many of eight.
+    until
+        The look by which the transaction has ended.
+    short
+        How many records that can be read have not been committed.
+    marker
+        How many offsets the marker of the transaction before takes.
+    """
+
+    def stands(partition: int, look: int) -> bool:
+        return partition < partitions and look > OPEN
+
+    def committed(partition: int, look: int) -> int:
+        stood = arriving(partition, OPEN) - short - marker
+        return stood if stands(partition, look) else prompt(partition, look)
+
+    def stable_end(partition: int, look: int) -> int | None:
+        if not stands(partition, look):
+            return None
+        return arriving(partition, look if look >= until else OPEN)
+
+    return question(looks, committed=committed, stable_end=stable_end)
+
+
+@pytest.mark.parametrize("partitions", [1, 4, 8])
+@pytest.mark.parametrize("marker", [0, 1])
+def test_what_an_open_transaction_holds_back_is_not_stuck(partitions: int, marker: int) -> None:
+    """The evidence says since when; nobody is silent, slow or overloaded; no plan is made."""
+    answer = answer_question(held(partitions, marker=marker))
+    assert (answer["outcome"], answer["diagnosis"]) == ("no change", "healthy")
+    assert (
+        "A transaction has been open on t-0 since 2026-03-02 00:08 UTC (11 min)"
+        in (answer["evidence"])
+    )
+    assert answer["forecast"]["kept"]["time_lag_s"] == 0.0
+
+
+def test_a_transaction_may_be_older_than_what_was_seen() -> None:
+    """It was open at the first look already."""
+    line = held()
+    line["snapshots"] = line["snapshots"][OPEN + 3 :]
+    since = "on t-0 since before 2026-03-02 00:11 UTC (8 min)"
+    assert since in answer_question(line)["evidence"]
+
+
+def test_what_can_be_read_in_front_of_a_transaction_may_be_stuck() -> None:
+    """Thirty records wait that consumers may read whatever their isolation level."""
+    answer = answer_question(held(short=30))
+    assert (answer["diagnosis"], answer["names"]) == ("stuck partition", ["t-0"])
+    assert "transaction" not in answer["evidence"]
+
+
+@pytest.mark.parametrize("looks", [20, 21, 24])
+def test_a_transaction_that_has_ended_says_nothing(looks: int) -> None:
+    """What it held back waits since its end: until then nobody could read it."""
+    answer = answer_question(held(until=19, looks=looks))
+    assert answer["diagnosis"] != "stuck partition"
+    assert "transaction" not in answer["evidence"]
+
+
+def test_one_look_at_a_stable_end_does_not_tell_a_transaction_from_the_next() -> None:
+    """Producers that commit transactions all the time always have an open one."""
+    line = held()
+    for snapshot in line["snapshots"][:-1]:
+        snapshot["stable_end"]["t"][0] = None
+    assert answer_question(line)["diagnosis"] == "stuck partition"
+
+
+def test_who_reads_beyond_the_stable_end_reads_uncommitted() -> None:
+    """Its lag is all that it has not read, as if nothing were open."""
+
+    def committed(partition: int, look: int) -> int:
+        return min(arriving(partition, look), 2000) if partition == 0 else prompt(partition, look)
+
+    stable = question(committed=committed, stable_end=lambda p, _: 1500 if p == 0 else None)
+    assert answer_question(stable) == answer_question(question(committed=committed))

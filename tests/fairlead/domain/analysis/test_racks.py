@@ -1,0 +1,196 @@
+"""Traffic between racks: what counts, what a healthy group gets for it, and what it never costs."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from assignors.problem import Member, Problem
+from fairlead.domain.analysis.capacities import Capacity
+from fairlead.domain.analysis.decide import PlanDecision, decide
+from fairlead.domain.analysis.question import Question
+from fairlead.domain.analysis.racks import RackTraffic
+from fairlead.domain.analysis.rules import Rules
+from tests.fairlead.domain.analysis.questions import looks_at
+
+LOOKS, STEP_S = 20, 60.0
+#: Ten bytes a record and 100 records a second of each of eight partitions: 8 kB/s, 0.69 GB a day.
+PER_S, RECORD_BYTES, PARTITIONS = 100, 10.0, 8
+ALL_GB = PER_S * RECORD_BYTES * PARTITIONS * 86_400 / 1e9
+#: The first half is read in rack 2, and the second in rack 1.
+CROSSED = [["2"]] * 4 + [["1"]] * 4
+
+
+def question(
+    *,
+    owned: dict[str, list[int]] | None = None,
+    racks: tuple[str | None, ...] = ("1", "2"),
+    near: list[list[str]] | None = None,
+    committed: Any = None,
+    per_s: Any = PER_S,
+    count: bool = True,
+    **rules: Any,
+) -> Question:
+    """Return a question about members a and b with four partitions each, at rest."""
+    owned = owned or {"a": [0, 1, 2, 3], "b": [4, 5, 6, 7]}
+    members = {
+        name: Member(["t"], {"t": owned[name]}, rack=rack)
+        for name, rack in zip(("a", "b"), racks, strict=True)
+    }
+    problem = Problem.of(
+        {"t": PARTITIONS}, members, replica_racks={"t": CROSSED if near is None else near}
+    )
+    steps = np.arange(1, LOOKS + 1)[:, None]
+    end = (steps * STEP_S * np.broadcast_to(per_s, PARTITIONS)).astype(np.int64)
+    read = end - 3 if committed is None else committed(end)
+    return Question(
+        problem,
+        looks_at(end.tolist(), read.tolist(), problem.owner.tolist()),
+        Rules(racks=count, **rules),
+        record_bytes=np.full(PARTITIONS, RECORD_BYTES),
+    )
+
+
+def far_after(decision: PlanDecision) -> float:
+    """Return the share of what is read that comes from other racks as planned."""
+    assert decision.traffic is not None
+    assert decision.owner is not None
+    return decision.traffic.share(decision.owner)
+
+
+def test_a_healthy_group_gets_a_plan_for_its_traffic_alone() -> None:
+    """All is read from the other rack; once members have changed places, nothing is."""
+    decision = decide(question())
+    assert (decision.outcome, decision.diagnosis.name) == ("plan", "healthy")
+    assert decision.for_racks
+    assert far_after(decision) == 0.0
+    assert decision.moved == PARTITIONS
+    assert decision.traffic is not None
+    before = decision.traffic.gb_per_day(question().problem.owner)
+    assert before == pytest.approx(ALL_GB, rel=0.02)
+    assert decision.reason.endswith("between racks: 0.691 GB a day, then 0 GB")
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        question(racks=(None, None)),
+        question(near=[[]] * PARTITIONS),
+        question(near=[["1", "2"]] * PARTITIONS),
+        question(count=False),
+    ],
+    ids=["members name none", "brokers have none", "a replica in each", "policy ignores them"],
+)
+def test_where_nothing_can_or_is_to_cross_there_is_nothing_to_do(asked: Question) -> None:
+    """The same group, but nobody is far from anything, or it does not matter."""
+    decision = decide(asked)
+    assert (decision.outcome, decision.moved) == ("no change", 0)
+    assert "between racks" not in decision.reason
+
+
+def test_with_a_price_money_decides() -> None:
+    """0.69 GB a day: at 2 a gigabyte that is 1.38 a day."""
+    dear = decide(question(price_per_gb=2.0, least_saving_per_day=1.0))
+    assert dear.reason.endswith("between racks: 0.691 GB a day, then 0 GB, 1.38 a day, then 0.00")
+    cheap = decide(question(price_per_gb=0.02, least_saving_per_day=1.0))
+    assert cheap.outcome == "no change"
+
+
+def test_little_traffic_is_not_worth_a_rebalance() -> None:
+    """Only a twentieth of what the group reads crosses."""
+    per_s = [100, 100, 100, 100, 100, 100, 100, 40]
+    near = [["1"]] * 4 + [["2"]] * 3 + [["1"]]
+    assert decide(question(per_s=per_s, near=near)).outcome == "no change"
+
+
+def test_nobody_becomes_late_for_it() -> None:
+    """All of it is read in rack 1, whose only member cannot do it all."""
+    asked = question(near=[["1"]] * PARTITIONS)
+    speeds = {name: Capacity(500.0, measured=True, at=asked.looks.now) for name in ("a", "b")}
+    decision = decide(replace(asked, capacities=speeds))
+    assert decision.planned is None or decision.planned.late_s <= asked.rules.objective_s
+    assert decision.moved <= 1
+
+
+def test_one_that_is_late_pays_no_move_for_it() -> None:
+    """Relief alone decides how many partitions move; racks, at most which."""
+    per_s = [400, 400, 400, 400, 20, 20, 20, 20]
+
+    def behind(end: np.ndarray) -> np.ndarray:
+        """Leave half of what arrives at the first four unread."""
+        return np.where(np.arange(PARTITIONS) < 4, end // 2, end - 3)
+
+    late = question(per_s=per_s, committed=behind)
+    with_racks, without = (
+        decide(late),
+        decide(replace(late, rules=replace(late.rules, racks=False))),
+    )
+    assert without.moved > 0
+    assert with_racks.moved == without.moved
+    assert not with_racks.for_racks
+    assert with_racks.planned is not None
+    assert without.planned is not None
+    assert with_racks.planned.late_s <= max(late.rules.objective_s, without.planned.late_s)
+
+
+def test_where_sizes_are_not_known_shares_are_told() -> None:
+    """No gigabytes are made up."""
+    decision = decide(replace(question(), record_bytes=None))
+    assert decision.reason.endswith("read from other racks: 100%, then 0%")
+    assert decision.chosen is not None
+    assert decision.chosen.rack_gb_per_day is None
+
+
+def test_partitions_of_unknown_size_are_like_their_topics_others() -> None:
+    """A partition without records has no average of its own."""
+    asked = question()
+    sizes = np.array([10.0, np.nan, 30.0, 20.0, 20.0, 20.0, 20.0, 20.0])
+    traffic = RackTraffic.of(asked.problem, np.ones(PARTITIONS), sizes)
+    assert traffic is not None
+    assert traffic.per_s.tolist() == [10.0, 20.0, 30.0, 20.0, 20.0, 20.0, 20.0, 20.0]
+
+
+def test_two_days_of_wandering_traffic_take_one_plan() -> None:
+    """Rates go up and down by day and by chance; once near, what crosses stays little.
+
+    Sixty partitions on six members in three racks, each read in one rack; analysed every hour.
+    """
+    drawn = np.random.default_rng(3)
+    partitions, count = 60, 6
+    near = [[f"r{drawn.integers(3)}"] for _ in range(partitions)]
+    base = drawn.zipf(1.8, partitions).clip(1, 40) * 20.0
+    owner = drawn.permutation(np.arange(partitions) % count)
+    shares, moves = [], []
+    for hour in range(48):
+        by_day = 1 + 0.3 * np.sin(hour / 24 * 2 * np.pi)
+        per_s = base * np.exp(0.1 * drawn.standard_normal(partitions)) * by_day
+        members = {
+            f"m{number}": Member(
+                ["t"], {"t": np.flatnonzero(owner == number)}, rack=f"r{number % 3}"
+            )
+            for number in range(count)
+        }
+        problem = Problem.of({"t": partitions}, members, replica_racks={"t": near})
+        end = (np.arange(1, LOOKS + 1)[:, None] * STEP_S * per_s).astype(np.int64)
+        looks = looks_at(
+            end.tolist(), (end - 3).tolist(), problem.owner.tolist(), members=problem.members
+        )
+        speed = Capacity(base.sum() / count * 1.625, measured=True, at=looks.now)
+        decision = decide(
+            Question(
+                problem,
+                looks,
+                Rules(racks=True),
+                capacities=dict.fromkeys(members, speed),
+                record_bytes=np.full(partitions, RECORD_BYTES),
+            )
+        )
+        assert decision.traffic is not None
+        shares.append(decision.traffic.share(problem.owner))
+        if decision.owner is not None:
+            moves.append(decision.moved)
+            owner = decision.owner
+    assert len(moves) == 1
+    assert shares[0] > 0.7
+    assert max(shares[1:]) < 0.06

@@ -1,0 +1,346 @@
+"""Reports of work in `fairlead decide`: what is known from them, and what is not believed."""
+
+import random
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from fairlead.domain.analysis.decide import decide
+from fairlead.domain.analysis.lines import _question, answer_question
+from fairlead.domain.policy import Policy
+
+Float64 = npt.NDArray[np.float64]
+Line = dict[str, Any]
+NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
+
+
+@dataclass
+class Team:
+    """Consumers with six partitions each that report, all partitions with the same arrivals.
+
+    Parameters
+    ----------
+    seconds
+        What a usual record takes a usual consumer.
+    times
+        Partition to how many times as long its records take.
+    slow
+        Consumer to how many times as long it takes.
+    utilisation
+        Of the most utilised consumer.
+    spread
+        Coefficient of variation of the times of records.
+    """
+
+    seed: int = 0
+    consumers: int = 3
+    partitions: int = 18
+    seconds: float = 0.004
+    times: Mapping[int, float] = field(default_factory=dict)
+    slow: Mapping[int, float] = field(default_factory=dict)
+    utilisation: float = 0.3
+    spread: float = 0.3
+
+    def __post_init__(self) -> None:
+        self.owner = np.arange(self.partitions) * self.consumers // self.partitions
+        by_record = self.seconds * np.array(
+            [self.times.get(p, 1.0) for p in range(self.partitions)]
+        )
+        self.truth: Float64 = by_record * [self.slow.get(int(c), 1.0) for c in self.owner]
+        busiest = np.bincount(self.owner, self.truth, self.consumers).max()
+        self.rate = self.utilisation / busiest
+
+    def line(self, samples: int, factor: Callable[[int], float] = lambda _: 1.0) -> Line:
+        """Return a question with so many samples, a minute apart, after ten minutes of work."""
+        rng, size = np.random.default_rng(self.seed), self.partitions
+        records, busy, squares = np.zeros((3, size))
+        elapsed, snapshots = 0.0, []
+        names = [f"c{number}" for number in range(self.consumers)]
+        for number in range(samples):
+            seconds = 60.0 if number else 600.0
+            arrived = rng.poisson(self.rate * seconds, size)
+            for place, count in enumerate(arrived.tolist()):
+                mean = self.truth[place] * factor(number)
+                took = rng.gamma(self.spread**-2, mean * self.spread**2, count)
+                busy[place] += took.sum()
+                squares[place] += np.square(took).sum()
+            records += arrived
+            elapsed += seconds
+            offsets = (1000 + records).astype(int).tolist()
+            handled = np.bincount(self.owner, busy, self.consumers)
+            at = NOON + timedelta(minutes=number)
+            snapshots.append(
+                {
+                    "at": at.isoformat(),
+                    "end": {"t": offsets},
+                    "committed": {"t": offsets},
+                    "owners": {"t": [names[owner] for owner in self.owner]},
+                    "reports": {
+                        "partitions": {
+                            "t": [
+                                {
+                                    "consumer": names[owner],
+                                    "records": int(records[place]),
+                                    "busy_s": round(busy[place], 3),
+                                    "busy_squares_s2": round(squares[place], 6),
+                                }
+                                for place, owner in enumerate(self.owner)
+                            ]
+                        },
+                        "consumers": {
+                            name: {
+                                "token": "a",
+                                "elapsed_s": elapsed,
+                                "waiting_s": elapsed - handled[place],
+                                "handler_s": handled[place],
+                                "calls": int(records[self.owner == place].sum()),
+                                "at": at.isoformat(),
+                            }
+                            for place, name in enumerate(names)
+                        },
+                    },
+                }
+            )
+        members = {name: {"topics": ["t"]} for name in names}
+        return {"topics": {"t": size}, "members": members, "snapshots": snapshots}
+
+
+UNEVEN = {"times": {5: 10.0, 9: 3.0}, "slow": {2: 1.5}}
+
+
+def busy_shares(line: Line) -> Mapping[str, float | None]:
+    """Return the share of time that each consumer is busy; None: unknown."""
+    question = _question(line, Policy())
+    shares: Mapping[str, float | None] = decide(question).reported(question.problem)["consumers"]
+    return shares
+
+
+def reports(line: Line, number: int) -> Any:
+    return line["snapshots"][number]["reports"]
+
+
+@pytest.mark.parametrize("spread", [0.3, 2.0])
+def test_intervals_hold_the_mean_nine_times_in_ten(spread: float) -> None:
+    """After two samples; times of records that differ much need more records to be known."""
+    held = []
+    for seed in range(60):
+        team = Team(seed=seed, utilisation=0.5, spread=spread, **UNEVEN)  # type: ignore[arg-type]
+        known = answer_question(team.line(2))["seconds_per_record"]["t"]
+        held += [
+            low <= truth <= high
+            for truth, (low, _, high) in (
+                (truth, its) for truth, its in zip(team.truth, known, strict=True) if its
+            )
+        ]
+    assert len(held) > 200
+    assert 0.85 <= np.mean(held) <= 0.95
+
+
+def test_expensive_partitions_and_a_slow_consumer_are_named_before_anybody_is_late() -> None:
+    """After two samples, at 30 % utilisation: no plan."""
+    answer = answer_question(Team(**UNEVEN).line(2))  # type: ignore[arg-type]
+    assert answer["outcome"] == "no change"
+    assert re.search(r"of t-5 takes (39|40|41) ms, (9\.\d|10) times", answer["evidence"])
+    assert re.search(r"of t-9 takes (11|12|13) ms, (2\.[89]|3|3\.[12]) times", answer["evidence"])
+    assert "1.5 times as long as the others" in answer["evidence"]
+    assert "c0 takes" not in answer["evidence"]
+
+
+def test_with_few_usual_partitions_both_explanations_are_named() -> None:
+    """A slow consumer of two partitions, or two expensive partitions."""
+    team = Team(consumers=4, partitions=8, slow={3: 1.5})
+    assert (
+        "either it is slow, or records of t-6, t-7 are expensive"
+        in (answer_question(team.line(4))["evidence"])
+    )
+
+
+def test_a_consumer_that_is_faster_than_its_load_gets_no_plan_and_its_speed_is_known() -> None:
+    """What it can do is told from 60 % utilisation on, without anybody behind."""
+    answer = answer_question(Team(utilisation=0.6).line(10))
+    speeds = {name: row["records_per_s"] for name, row in answer["capacities"].items()}
+    assert speeds == pytest.approx(dict.fromkeys(["c0", "c1", "c2"], 250.0), rel=0.05)
+    assert (answer["outcome"], answer["diagnosis"]) == ("no change", "healthy")
+    assert answer["forecast"]["kept"]["utilisation"] == pytest.approx(0.6, rel=0.1)
+
+
+def test_all_consumers_slower_at_once_is_a_shared_cause() -> None:
+    """A database, or a deploy: it is said, and there is no plan."""
+    team = Team(utilisation=0.45)
+    answer = answer_question(team.line(20, lambda sample: 2.0 if sample >= 14 else 1.0))
+    assert "times as long as before on all consumers" in answer["evidence"]
+    assert answer["outcome"] == "no change"
+
+
+def test_a_mean_is_that_since_its_last_change() -> None:
+    """Records of all partitions became three times as quick ten minutes ago."""
+    team = Team(utilisation=0.6)
+    known = answer_question(team.line(30, lambda number: 1.0 if number < 20 else 0.3))
+    values = [value for _, value, _ in known["seconds_per_record"]["t"]]
+    assert values == pytest.approx([0.0012] * 18, rel=0.1)
+
+
+def spoil_records(line: Line) -> None:
+    """More records than the committed offset advanced."""
+    for number in range(5, len(line["snapshots"])):
+        reports(line, number)["partitions"]["t"][5]["records"] += 1_000_000
+
+
+def spoil_time(line: Line) -> None:
+    """More seconds than went by."""
+    for number in range(5, len(line["snapshots"])):
+        reports(line, number)["partitions"]["t"][5]["busy_s"] += 600.0
+
+
+def spoil_counter(line: Line) -> None:
+    """Let a counter fall under the same token."""
+    reports(line, 5)["partitions"]["t"][5]["busy_s"] = 0.0
+
+
+def spoil_numbers(line: Line) -> None:
+    """Neither finite nor positive."""
+    row = reports(line, 5)["partitions"]["t"][5]
+    row.update(records=-1, busy_s=float("nan"), busy_squares_s2=float("inf"))
+
+
+@pytest.mark.parametrize("spoil", [spoil_records, spoil_time, spoil_counter, spoil_numbers])
+def test_impossible_reports_are_left_out_and_mentioned(spoil: Callable[[Line], None]) -> None:
+    """Those alone: what the others say, of that partition and of all others, stays known."""
+    team = Team(utilisation=0.6, **UNEVEN)  # type: ignore[arg-type]
+    line = team.line(12)
+    spoil(line)
+    answer = answer_question(line)
+    assert answer["evidence"].count("impossible report") == 1
+    known = answer["seconds_per_record"]["t"]
+    assert [value for _, value, _ in known] == pytest.approx(team.truth, rel=0.1)
+    assert answer["outcome"] == "no change"
+
+
+def test_the_first_report_may_have_been_written_long_before_its_sample() -> None:
+    """Consumers commit every few seconds, or only after a long batch."""
+    line = Team().line(samples=2)
+    for its in line["snapshots"][0]["reports"]["consumers"].values():
+        its["elapsed_s"] -= 20.0
+        its["waiting_s"] -= 20.0
+    answer = answer_question(line)
+    assert "ignored" not in answer["evidence"]
+    assert None not in answer["seconds_per_record"]["t"]
+
+
+def test_whatever_reports_say_there_is_an_answer() -> None:
+    """A tenth of all numbers, tokens and consumers are others: no plan, as without reports."""
+    rng = random.Random(0)
+    odd = (0, -1, 1, 1e-9, 1e300, 2**70, float("nan"), float("inf"))
+    for seed in range(150):
+        team = Team(seed=seed, utilisation=0.6, **UNEVEN)  # type: ignore[arg-type]
+        line = team.line(rng.randint(2, 12))
+        for number in range(len(line["snapshots"])):
+            said = reports(line, number)
+            for row in (*said["partitions"]["t"], *said["consumers"].values()):
+                for key in row:
+                    if rng.random() < 0.1:
+                        row[key] = {"consumer": "c1", "token": "b", "at": NOON.isoformat()}.get(
+                            key, rng.choice(odd)
+                        )
+            if rng.random() < 0.1:
+                del line["snapshots"][number]["reports"]["consumers"]["c0"]
+        assert answer_question(line)["outcome"] == "no change"
+
+
+def test_records_that_take_no_time_at_all_are_not_known() -> None:
+    """Milliseconds of all are 0: an application that hands its records on."""
+    line = Team(utilisation=0.6).line(20)
+    for number in range(20):
+        for row in reports(line, number)["partitions"]["t"]:
+            row["busy_s"] = row["busy_squares_s2"] = 0.0
+    assert answer_question(line)["seconds_per_record"]["t"] == [None] * 18
+
+
+def test_a_restart_and_a_former_owner_say_nothing_of_the_present() -> None:
+    """Other tokens, and reports of others than the owner, are no differences of its counters."""
+    line = Team(utilisation=0.6).line(2)
+    for row in reports(line, 1)["consumers"].values():
+        row["token"] = "b"  # noqa: S105 - of a restart
+    assert answer_question(line)["seconds_per_record"]["t"] == [None] * 18
+    line = Team(utilisation=0.6).line(2)
+    line["snapshots"][-1]["owners"]["t"] = ["c1"] * 18
+    known = answer_question(line)["seconds_per_record"]["t"]
+    assert [value is not None for value in known] == [6 <= place < 12 for place in range(18)]
+    assert "impossible" not in answer_question(line)["evidence"]
+
+
+def test_how_busy_a_consumer_with_paused_partitions_is_nobody_knows() -> None:
+    """It works beside its calls: what records take it is said, and no share of its time."""
+    line = Team(**UNEVEN).line(4)  # type: ignore[arg-type]
+    for number in range(4):
+        for row in reports(line, number)["consumers"].values():
+            row["paused"] = 2
+    evidence = answer_question(line)["evidence"]
+    assert "of t-9 takes 12 ms" in evidence
+    assert "%" not in evidence
+
+
+def test_a_group_without_members_has_reports_of_nobody() -> None:
+    """Reports stay with the offsets when all consumers have left."""
+    line = Team().line(4) | {"members": {}}
+    for snapshot in line["snapshots"]:
+        snapshot["owners"] = {}
+    answer = answer_question(line)
+    assert answer["seconds_per_record"]["t"] == [None] * 18
+    assert answer["outcome"] == "no change"
+
+
+def test_records_of_strangers_are_left_out() -> None:
+    """Reports of consumers that are no members: of none of them is anything known."""
+    line = Team(utilisation=0.6).line(4)
+    for number in range(4):
+        for row in reports(line, number)["partitions"]["t"]:
+            row["consumer"] = "stranger"
+    answer = answer_question(line)
+    assert answer["seconds_per_record"]["t"] == [None] * 18
+    assert "impossible" not in answer["evidence"]
+
+
+def test_records_that_are_only_handed_on_cost_nothing_that_is_known() -> None:
+    """An application that puts records into a queue is as quick with each of them."""
+    line = Team(seconds=4e-6, utilisation=0.01).line(8)
+    answer = answer_question(line)
+    assert answer["seconds_per_record"]["t"] == [None] * 18
+    assert answer["costs"]["t"] == [None] * 18
+    assert busy_shares(line) == {"c0": None, "c1": None, "c2": None}
+
+
+def test_consumers_that_flush_are_as_busy_as_they_report() -> None:
+    """Most records only go into a list; the time of flushes is no record's, and still theirs."""
+    line = Team(seconds=4e-6, utilisation=0.01).line(8)
+    for number in range(8):
+        for its in reports(line, number)["consumers"].values():
+            its["handler_s"] += 0.3 * its["elapsed_s"]
+            its["waiting_s"] -= 0.3 * its["elapsed_s"]
+    assert list(busy_shares(line).values()) == pytest.approx([0.3] * 3, abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda its: its.update(partitions=[1]), r"reports\.partitions: "),
+        (lambda its: its["partitions"].update(t=7), r"reports\.partitions\.t: 7 is not a list"),
+        (lambda its: its["partitions"]["t"].insert(0, {"records": 1}), r"t\[0\]\.?.*consumer"),
+        (lambda its: its["consumers"]["c0"].update(token=7), r"consumers\.c0\.token: 7"),
+        (lambda its: its["consumers"]["c0"].update(elapsed_s="x"), r"c0\.elapsed_s: .* no number"),
+        (lambda its: its["consumers"]["c0"].update(at="noon"), r"consumers\.c0\.at"),
+        (lambda its: its.update(more={}), r"more"),
+    ],
+)
+def test_what_is_no_report_is_an_error(change: Callable[[Any], None], message: str) -> None:
+    """It names the value; what is impossible is no error, and left out."""
+    line = Team().line(2)
+    change(reports(line, 1))
+    with pytest.raises(ValueError, match=message):
+        answer_question(line)

@@ -1,0 +1,125 @@
+"""How many consumers a group needs."""
+
+import numpy as np
+import pytest
+
+from assignors.problem import Problem
+from fairlead.domain.analysis.forecast import Outlook
+from fairlead.domain.analysis.lines import answer_question
+from fairlead.domain.analysis.peers import Peers
+from fairlead.domain.analysis.sizing import Size, missing_members, size, surely_too_much
+from tests.fairlead.domain.analysis.questions import behind, question, skewed
+
+
+def sized(
+    arrivals: list[float], speeds: list[float], *, late: bool = False, known: bool = True
+) -> Size:
+    """Size a group of one topic."""
+    members = {f"m{number}": ["t"] for number in range(len(speeds))}
+    problem, loads = Problem.of({"t": len(arrivals)}, members), np.array(arrivals)
+    none = np.zeros(loads.size)
+    outlook = Outlook(loads, none, none, none, np.array(speeds))
+    return size(problem, outlook, Peers.of(problem), 0.95, late=late, known=known)
+
+
+def test_the_fewest_are_told_partitions_being_whole() -> None:
+    """9 partitions of 40/s: two to a consumer of 100/s, so that it takes five."""
+    assert sized([40.0] * 9, [100.0] * 7).wanted == 5
+    assert sized([40.0] * 9, [100.0] * 4, late=True).wanted == 5
+    assert sized([10.0] * 36, [100.0] * 7).wanted == 4
+
+
+def test_the_sentence_holds_by_the_figures_that_it_names() -> None:
+    """One fast consumer among slow ones: of a late group, what all can do together is named."""
+    unequal = [85.6, 170.0, 85.6]
+    found = sized([40.0] * 8, unequal, late=True)
+    assert found.why == (
+        "320/s arrive in 8 partitions, and 3 consumers can do 341/s, of which 95% is planned: "
+        "no more are needed."
+    )
+    assert sized([40.0] * 8, [85.6] * 3, late=True).why == (
+        "320/s arrive in 8 partitions, and 3 consumers can do 257/s, of which 95% is planned: "
+        "1 more would do, of 85.6/s each."
+    )
+    assert sized([40.0] * 8, [116.0] * 3, late=True).why == (
+        "320/s arrive in 8 partitions, and 3 consumers can do 348/s, of which 95% is planned: "
+        "1 more would do, of 116/s each (a partition is not split)."
+    )
+    assert "a consumer does 85.6/s, of which 95% is planned: 4 consumers would do, and" in (
+        sized([40.0] * 8, unequal).why
+    )
+    assert "5 consumers would do (a partition is not split)" in sized([40.0] * 9, [100.0] * 7).why
+
+
+def test_a_partition_that_takes_more_than_is_planned_is_told() -> None:
+    """29.4/s are more than 95 % of 30/s, and yet three consumers do, since nothing is split."""
+    found = sized([9.8] * 3, [10.0] * 3, late=True)
+    assert found.wanted == 3
+    assert found.why == (
+        "29.4/s arrive in 3 partitions, and 3 consumers can do 30/s, of which 95% is planned, "
+        "except for a partition that needs more: no more are needed."
+    )
+
+
+def test_records_of_topics_that_nobody_reads_are_not_counted() -> None:
+    """The figures of the sentence are those that consumers are counted by."""
+    problem = Problem.of({"t": 2, "u": 1}, {"a": ["t"]})
+    loads, none = np.array([10.0, 10.0, 900.0]), np.zeros(3)
+    outlook = Outlook(loads, none, none, none, np.array([100.0]))
+    found = size(problem, outlook, Peers.of(problem), 0.95, late=False, known=True)
+    assert found.why.startswith("20/s arrive in 2 partitions")
+
+
+def test_consumers_of_a_topic_whose_speed_nobody_knows_are_not_counted() -> None:
+    """That of another topic's says nothing of them."""
+    problem = Problem.of({"t": 1, "u": 1}, {"a": ["t"], "b": ["u"]})
+    loads, none = np.array([10.0, 10.0]), np.zeros(2)
+    outlook = Outlook(loads, none, none, none, np.array([100.0, 0.0]))
+    found = size(problem, outlook, Peers.of(problem), 0.95, late=False, known=True)
+    assert (found.wanted, found.why) == (None, "What members can do is not known yet.")
+
+
+def test_a_late_group_needs_no_fewer_than_there_are() -> None:
+    """Whatever would do if it were not late."""
+    assert sized([10.0] * 9, [100.0] * 4).wanted == 1
+    assert sized([10.0] * 9, [100.0] * 4, late=True).wanted == 4
+
+
+def test_more_consumers_do_not_help_a_partition_that_is_too_large() -> None:
+    """More partitions would, and how many is said."""
+    found = sized([150.0, 10.0, 10.0], [100.0] * 3, late=True)
+    assert found.wanted is None
+    assert "t-0" in found.why
+    assert "6 partitions of t instead of 3" in found.why
+
+
+def test_nothing_is_said_where_nothing_is_known() -> None:
+    """Of nobody's speed, or of too few looks."""
+    assert sized([10.0] * 3, [0.0] * 3).wanted is None
+    assert sized([10.0] * 3, [100.0] * 3, known=False).wanted is None
+
+
+def test_nobody_with_work_needs_nobody() -> None:
+    """One at least."""
+    assert sized([0.001] * 3, [100.0] * 3).wanted == 1
+
+
+@pytest.mark.parametrize("seed", range(50))
+def test_packing_is_never_below_the_bound_and_seldom_far_above(seed: int) -> None:
+    """Best fit, decreasing, takes at most 11/9 of the fewest, and one."""
+    rng = np.random.default_rng(seed)
+    loads = rng.uniform(0.1, 60.0, int(rng.integers(1, 200)))
+    least = int(np.ceil(loads.sum() / 95.0))
+    found = missing_members(loads, np.zeros(0), 95.0)
+    assert least <= found <= 11 / 9 * max(least, int((loads > 47.5).sum())) + 1
+    assert not surely_too_much(loads, np.full(found, 95.0))
+
+
+def test_an_answer_says_how_many() -> None:
+    """And never fewer than there are for a group that is late."""
+    answer = answer_question(question(end=skewed, committed=behind))
+    assert answer["consumers"]["now"] == 2
+    assert answer["consumers"]["wanted"] >= 2
+    assert "partitions" in answer["consumers"]["why"]
+    unknown = answer_question(question(2))["consumers"]
+    assert (unknown["now"], unknown["wanted"]) == (2, None)

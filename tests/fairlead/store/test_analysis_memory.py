@@ -1,0 +1,238 @@
+"""What the analysis remembers: speeds of members, and diagnoses from when to when."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine, text
+
+from fairlead.domain.analysis.capacities import Capacity
+from fairlead.domain.candidate_figures import Outcome
+from fairlead.domain.plan_requests import PlanRequest, StandingRequest
+from fairlead.domain.records import Findings
+from fairlead.store import NoPlan, PlanStore, StoredPlan
+from fairlead.store.engine import transaction
+from tests.fairlead.store.conftest import SNAPSHOT_AT, MakeDraft, StoreAs, make_metrics
+from tests.logins import Login
+from tests.stored import record_decision
+
+pytestmark = pytest.mark.postgres
+#: Of looks of any age.
+EVER = timedelta(days=10_000)
+
+SICK = Findings(
+    diagnosis="slow member",
+    names=("orders-2",),
+    evidence="orders-2 can do 40/s where its peers do 100/s.",
+    late_s=321.5,
+    utilisation=1.25,
+    loss_s=2400.0,
+    capacities={
+        "orders-1": Capacity(100.0, measured=False, at=SNAPSHOT_AT.timestamp() - 60),
+        "orders-2": Capacity(40.0, measured=True, at=SNAPSHOT_AT.timestamp()),
+    },
+)
+WELL = replace(SICK, diagnosis="healthy", names=(), evidence="All is well.", late_s=0.0)
+MINUTE = timedelta(minutes=1)
+
+
+@pytest.fixture
+def rows(engine: Engine) -> Callable[[str], list[dict[str, Any]]]:
+    """Return a function that asks the database."""
+
+    def ask(query: str) -> list[dict[str, Any]]:
+        with transaction(engine) as connection:
+            return [dict(row) for row in connection.execute(text(query)).mappings()]
+
+    return ask
+
+
+def test_speeds_are_stored_with_the_decision_and_read_again(
+    store: PlanStore, draft: MakeDraft, rows: Callable[[str], list[dict[str, Any]]]
+) -> None:
+    """As they were, for the groups asked for; with what they were seen by."""
+    record_decision(store, draft(findings=SICK))
+    assert store.capacities(["orders", "billing"]) == {"orders": SICK.capacities}
+    assert store.capacities(["billing"]) == {}
+    evidence = rows("SELECT member, evidence FROM fairlead.member_capacity ORDER BY member")
+    assert "stayed behind" in evidence[1]["evidence"]
+    assert "can do more" in evidence[0]["evidence"]
+
+
+def test_newer_speeds_replace_what_was_known(store: PlanStore, no_plan: NoPlan) -> None:
+    """Who is not among them any more is forgotten; other groups are left alone."""
+    other = replace(no_plan, group="billing", findings=SICK)
+    store.record_decisions([replace(no_plan, findings=SICK), other])
+    now = {"orders-2": Capacity(99.0, measured=True, at=SNAPSHOT_AT.timestamp() + 60)}
+    later = replace(SICK, capacities=now)
+    record_decision(store, replace(no_plan, snapshot_id="s2", findings=later))
+    assert store.capacities(["orders", "billing"]) == {
+        "orders": now,
+        "billing": SICK.capacities,
+    }
+
+
+def test_decision_without_findings_forgets_nothing(store: PlanStore, no_plan: NoPlan) -> None:
+    """A group that could not be read for once has the speeds that it had."""
+    record_decision(store, replace(no_plan, findings=SICK))
+    record_decision(store, replace(no_plan, snapshot_id="s2", outcome="failed"))
+    assert store.capacities(["orders"]) == {"orders": SICK.capacities}
+
+
+def test_changes_of_the_diagnosis_are_rows(
+    store: PlanStore, rows: Callable[[str], list[dict[str, Any]]]
+) -> None:
+    """The same again is one row that was seen later; another one ends it."""
+    seen = [WELL, WELL, SICK, replace(SICK, evidence="Slower still.", late_s=400.0), WELL]
+    for minute, findings in enumerate(seen):
+        store.record_findings({"orders": (SNAPSHOT_AT + minute * MINUTE, findings)}, {})
+    history = rows("SELECT * FROM fairlead.diagnosis_history WHERE group_id = 'orders'")
+    after = [SNAPSHOT_AT + minute * MINUTE for minute in range(5)]
+    assert [
+        (row["diagnosis"], row["since"], row["until"], row["last_seen"]) for row in history
+    ] == [
+        ("healthy", after[0], after[2], after[1]),
+        ("slow member", after[2], after[4], after[3]),
+        ("healthy", after[4], None, after[4]),
+    ]
+    assert (history[1]["evidence"], history[1]["late_s"]) == ("Slower still.", 400.0)
+    assert [row["loss_s"] for row in history[:2]] == [2400.0, 2400.0]
+    assert history[1]["names"] == ["orders-2"]
+    (now,) = rows("SELECT * FROM fairlead.diagnosis")
+    assert (now["diagnosis"], now["since"], now["utilisation"]) == ("healthy", after[4], 1.25)
+    assert store.capacities(["orders"]) == {}
+
+
+def test_another_name_is_another_diagnosis(
+    store: PlanStore, rows: Callable[[str], list[dict[str, Any]]]
+) -> None:
+    """The slow member is now somebody else."""
+    store.record_findings({"orders": (SNAPSHOT_AT, SICK)}, {})
+    store.record_findings(
+        {"orders": (SNAPSHOT_AT + MINUTE, replace(SICK, names=("orders-1",)))}, {}
+    )
+    history = rows("SELECT names, until FROM fairlead.diagnosis_history")
+    assert [(row["names"], row["until"]) for row in history] == [
+        (["orders-2"], SNAPSHOT_AT + MINUTE),
+        (["orders-1"], None),
+    ]
+
+
+def test_nothing_found_is_nothing_stored(
+    store: PlanStore, rows: Callable[[str], list[dict[str, Any]]]
+) -> None:
+    """The first look at groups that nobody can analyse yet."""
+    store.record_findings({}, {})
+    assert rows("SELECT * FROM fairlead_raw.consumer_group") == []
+
+
+def test_what_was_seen_earlier_changes_nothing(
+    store: PlanStore, rows: Callable[[str], list[dict[str, Any]]]
+) -> None:
+    """A planning run that is late, or the same look a second time."""
+    store.record_findings({"orders": (SNAPSHOT_AT, SICK)}, {})
+    before = rows("SELECT * FROM fairlead.diagnosis_history")
+    store.record_findings({"orders": (SNAPSHOT_AT - MINUTE, WELL)}, {})
+    store.record_findings({"orders": (SNAPSHOT_AT, WELL)}, {})
+    assert rows("SELECT * FROM fairlead.diagnosis_history") == before
+
+
+def test_what_looks_call_for_lasts_from_look_to_look(store: PlanStore) -> None:
+    """The same again began earlier; a look without the request ends it; another is new."""
+    slow, hot = (PlanRequest(what, "late") for what in ("slow", "hot"))
+    for minute, request in enumerate([slow, slow, hot, None, hot]):
+        requests = {} if request is None else {"orders": request}
+        store.record_findings({"orders": (SNAPSHOT_AT + minute * MINUTE, SICK)}, requests)
+        expected = {0: (slow, 0, 0), 1: (slow, 0, 1), 2: (hot, 2, 2), 4: (hot, 4, 4)}.get(minute)
+        if expected is None:
+            assert store.plan_requests(EVER) == {}
+        else:
+            said, *minutes = expected
+            since, at = (SNAPSHOT_AT + number * MINUTE for number in minutes)
+            assert store.plan_requests(EVER) == {"orders": StandingRequest(said, since, at)}
+
+
+def test_what_an_old_look_calls_for_asks_for_nothing(store: PlanStore) -> None:
+    """By the database's clock, whatever the planner's says."""
+    store.record_findings({"orders": (SNAPSHOT_AT, SICK)}, {"orders": PlanRequest("slow", "late")})
+    assert [*store.plan_requests(EVER)] == ["orders"]
+    assert store.plan_requests(timedelta(minutes=3)) == {}
+
+
+def test_planning_run_leaves_what_looks_call_for(store: PlanStore, draft: MakeDraft) -> None:
+    """Whether it finds the same as the look or not, its decision answers the request."""
+    request = PlanRequest("slow", "late")
+    store.record_findings({"orders": (SNAPSHOT_AT - MINUTE, SICK)}, {"orders": request})
+    for number, findings in enumerate((SICK, WELL)):
+        at = SNAPSHOT_AT + number * MINUTE
+        record_decision(store, draft(f"s{number}", snapshot_at=at, findings=findings))
+        since = SNAPSHOT_AT - MINUTE
+        assert store.plan_requests(EVER) == {"orders": StandingRequest(request, since, since)}
+
+
+def test_look_of_a_clock_that_is_ahead_wins_over_none_after_it(
+    store: PlanStore, rows: Callable[[str], list[dict[str, Any]]]
+) -> None:
+    """It is dated by the database's clock: the next look is newer."""
+    ahead = datetime.now(UTC) + timedelta(hours=1)
+    store.record_findings({"orders": (ahead, SICK)}, {"orders": PlanRequest("slow", "late")})
+    assert [*store.plan_requests(timedelta(minutes=1))] == ["orders"]
+    store.record_findings({"orders": (datetime.now(UTC), WELL)}, {})
+    (now,) = rows("SELECT * FROM fairlead.diagnosis")
+    assert now["diagnosis"] == "healthy"
+    assert store.plan_requests(EVER) == {}
+
+
+def test_last_decision_is_none_that_failed_and_no_clock_hides_it(store: PlanStore) -> None:
+    """Neither a failed one, nor one on a snapshot of a clock that was an hour ahead."""
+
+    def decide(number: int, at: datetime, outcome: Outcome = "no change") -> datetime:
+        decision = NoPlan(
+            group="orders", snapshot_id=f"s{number}", snapshot_at=at, reason="", outcome=outcome
+        )
+        record_decision(store, decision)
+        return store.last_decisions()["orders"]
+
+    now = datetime.now(UTC)
+    first = decide(1, now - 3 * MINUTE)
+    assert decide(2, now - 2 * MINUTE, "failed") == first
+    ahead = decide(3, now + 60 * MINUTE)
+    assert ahead > first
+    assert decide(4, now - MINUTE) > ahead
+
+
+def test_forecast_stands_with_decision_candidates_and_plan(
+    store: PlanStore, rows: Callable[[str], list[dict[str, Any]]], draft: MakeDraft
+) -> None:
+    """Seconds late and the fullest member's share: as it is, and as planned."""
+    plan: StoredPlan | None = record_decision(
+        store,
+        draft(
+            findings=SICK,
+            observed=make_metrics(late_s=321.5, utilisation=1.25),
+            predicted=make_metrics(late_s=12.0, utilisation=0.8, moved=1),
+        ),
+    ).plan
+    assert plan is not None
+    (version,) = store.history("orders")
+    assert (version["late_before"], version["late_predicted"]) == (321.5, 12.0)
+    assert (version["utilisation_before"], version["utilisation_predicted"]) == (1.25, 0.8)
+    balance = rows("SELECT kind, late_s, utilisation FROM fairlead.balance_history ORDER BY kind")
+    assert [tuple(row.values()) for row in balance] == [
+        ("observed", 321.5, 1.25),
+        ("predicted", 12.0, 0.8),
+    ]
+    assert store.predicted([plan])["orders", 1]["late_s"] == 12.0
+
+
+def test_planner_writes_them_by_functions_alone(
+    login: Login, store_as: StoreAs, rows: Callable[[str], list[dict[str, Any]]], draft: MakeDraft
+) -> None:
+    """As a member of its role, which may not change a row of either table."""
+    planner = store_as(login("fairlead_planner", name="planner"))
+    record_decision(planner, draft(findings=SICK))
+    planner.record_findings({"orders": (SNAPSHOT_AT + MINUTE, WELL)}, {})
+    assert [row["diagnosis"] for row in rows("SELECT * FROM fairlead.diagnosis")] == ["healthy"]
+    assert planner.capacities(["orders"]) == {"orders": SICK.capacities}
