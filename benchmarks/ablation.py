@@ -174,20 +174,21 @@ def measure(variant: Variant, *, quick: bool) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Measure all changes, or those whose names begin so."""
+    """Measure all changes, or those whose names begin so; results of the others are kept."""
     options = harness.parser(__doc__)
     options.add_argument("names", nargs="*", metavar="NAME", help="beginnings of names")
     options.add_argument("--stories", action="store_true", help="ask only the stories")
     with harness.measuring(options, RESULTS) as bench:
         begins = tuple(bench.options.names)
         chosen = [each for each in variants() if each.name.startswith(begins or "")]
-        rows = []
+        before = json.loads(RESULTS.read_text())["rows"] if RESULTS.exists() else []
+        rows = {row["variant"]: row for row in before}
         with ProcessPoolExecutor(2, max_tasks_per_child=1) as pool:
             for row in pool.map(partial(measure, quick=bench.options.stories), chosen):
-                rows.append(row)
+                rows[row["variant"]] = rows.get(row["variant"], {}) | row
                 print(json.dumps(row), flush=True)
-        if not begins and not bench.options.stories:
-            bench.write({"rows": rows})
+        there = {variant.name for variant in variants()}
+        bench.write({"rows": [row for name, row in rows.items() if name in there]})
 
 
 if __name__ == "__main__":
