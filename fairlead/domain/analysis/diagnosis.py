@@ -130,7 +130,7 @@ def diagnose(found: Basis) -> Diagnosis:
     if (losses_s < SOON_S).any():
         sentences.append(f"{found.partition(int(losses_s.argmin()))}{_loss(found, losses_s)}")
     if work is not None:
-        sentences += work_sentences(work, found.estimates.costs, found.problem, diagnosis.names)
+        sentences += work_sentences(work, found.estimates.costs, found.problem)
         if work.ignored:
             sentences.append(f"{plural(work.ignored, 'impossible report')} ignored.")
     if found.question.forgotten:
@@ -494,11 +494,14 @@ def _slow(found: Basis, late: Mask) -> Diagnosis | None:
         rate(found.outlook.in_records(float(per_s), found.owner == slowest))
         for per_s in (speeds.per_s[slowest], usual[slowest], arrivals[slowest])
     )
+    doubt = ""
+    if found.observations.work is None:
+        doubt = " Or its records take longer: consumers that report their work would tell."
     return Diagnosis(
         "slow member",
         members,
         f"{found.problem.members[slowest]} can do {does} where its peers do {peers_do}; {arrive} "
-        "arrive at its partitions.",
+        f"arrive at its partitions.{doubt}",
     )
 
 

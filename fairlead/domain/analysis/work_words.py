@@ -4,7 +4,6 @@ Belongs here: naming expensive partitions and slow consumers. Does not: computin
 (`reported_work`, `costs`).
 """
 
-from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -22,13 +21,8 @@ _USUAL: Final = 6
 _NAMED: Final = 3
 
 
-def work_sentences(
-    work: MeasuredWork, costs: Costs, problem: Problem, doubted: Sequence[str] = ()
-) -> list[str]:
-    """Return the sentences, most important first; empty if everything is as usual.
-
-    `doubted` has the consumers of which the diagnosis says already that they may be slow.
-    """
+def work_sentences(work: MeasuredWork, costs: Costs, problem: Problem) -> list[str]:
+    """Return the sentences, most important first; empty if everything is as usual."""
     said = []
     if work.slower > 1.0:
         said.append(
@@ -67,7 +61,7 @@ def work_sentences(
         alike = mine[costs.value[mine] == 1.0]
         record = "a record" if alike.size == mine.size else "another record"
         doubt = ""
-        if name not in doubted and alike.size < _USUAL:
+        if alike.size < _USUAL:
             names = ", ".join(
                 "{}-{}".format(*problem.partition_name(place)) for place in alike[:_NAMED].tolist()
             )
