@@ -1,7 +1,7 @@
 """What each assignor would do with a group, on the same forecast.
 
 Belongs here: what assignors are told of the forecast, how far the flagship goes, and each
-candidate's figures. Does not: choosing between candidates (`decision`).
+candidate's figures. Does not: choosing between candidates (`decide`).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,17 +23,17 @@ from fairlead.domain.analysis.weighing import CandidateInputs, behind, gain
 
 #: The assignor that plans by the forecast; the others follow their own rule.
 FLAGSHIP: Final = "sticky-lag-aware"
-#: How much of the room between what is used in all and everything a plan may use of a member.
+#: A plan may use a member's average share and this much of the rest.
 ROOM: Final = 0.25
 #: The flagship leaves members that are only so much fuller than need be.
 BAND: Final = 0.05
 #: A partition that carries less than this share of what is usual is not moved for its rack.
 WORTHWHILE: Final = 0.1
-#: At so many numbers of moves is told what they buy.
+#: Points of the curve of time lag by moves.
 POINTS: Final = 50
 #: Who does so much of what the fastest member does is about the fastest.
 _ABOUT: Final = 0.9
-#: Of so many sets of readers is told how far they are relieved.
+#: Sets of readers that the outcome names.
 _TOLD: Final = 3
 #: Owners after several numbers of moves are looked at side by side, so many at once.
 _CELLS: Final = 100_000
@@ -295,9 +295,8 @@ def _reasons(problem: Problem, found: Assignment, owner: Int32) -> dict[int, str
 def _sparing(inputs: CandidateInputs, found: Assignment, horizon_s: float) -> int | None:
     """Return how many moves make nobody late who is not, where there is too much for all.
 
-    None: as many as there are. Whoever has room is filled up, and no more: to have everybody late
-    is no better than to have some. A guess about members that were never at their limit forbids
-    nothing: only more than what they could turn out to do makes them late.
+    None: all of them. Members with room are filled up, and no more: everybody behind is no better
+    than some. Members that were not measured are taken to be as fast as they could be.
     """
     outlook, objective_s = inputs.outlook, inputs.rules.objective_s
     if inputs.at_most is not None:
@@ -361,7 +360,7 @@ def _work(inputs: CandidateInputs, horizon_s: float) -> Problem:
     A partition that is held has no weight, so that it stays; what arrives at it counts as taken
     from its owner's capacity. So does a partition that fills any member alone, whatever members
     turn out to do, where its owner is about the fastest: everything else is to leave that owner.
-    Another that fills members as far as is known weighs just that much: else nothing would be done
+    A partition that may fill a member is capped at one member's load: else nothing would be done
     for the others.
     """
     problem, outlook, owner = inputs.problem, inputs.outlook, inputs.problem.owner

@@ -65,15 +65,15 @@ _PEERS: Final = 3.0
 #: Where commits are older than auto-commit's, the upper quartile counts, but no more than so many
 #: times the lower: ages wander for long where commits come nearly as often as looks.
 _APART: Final = 2.0
-#: The cap does not hold where so many of its looks, or all if there are fewer, show the least age:
-#: at most so many times that, and so many standard deviations of chance. A backlog would change.
+#: There is no cap for a member whose last samples, at most so many, show nearly the same age:
+#: within this factor and so many standard deviations. A backlog would change.
 _SAME_STEPS: Final = 20
 _SAME: Final = 1.2
 _DEVIATIONS: Final = 4.0
 #: Records a step, below which an age is chance.
 _FEW: Final = 10
-#: A partition crawls while two others of its owner are at rest, to which so many times more comes
-#: than is read of it, at nearly every look.
+#: A partition is throttled while at least two others of its owner, which each get so many times
+#: what is read of it, keep up, in this share of the samples.
 FASTER_THAN_CRAWLING: Final = 1.5
 AT_REST: Final = 0.9
 _OTHERS: Final = 2
@@ -411,9 +411,8 @@ def _intervals(looks: Looks, marked: Mask, due: Mask) -> tuple[Float64, Mask]:
 def _held_back(looks: Looks, taken: Int64, consumed: Float64) -> Float64:
     """Return for how long each member reads what commits of some partitions hold back, seconds.
 
-    At any moment that is nothing of a partition, or all that its next commit brings, or anything
-    between: chance adds up the squares of what commits bring. Of a member that has read nothing
-    yet, nobody knows how long it takes: 0.
+    Partitions are committed independently of each other: the root of the sum of the squares of what
+    their commits bring. 0 for a member that has read nothing yet.
     """
     members, owner = len(looks.members), looks.owner[-1]
     if not taken.any():
@@ -492,9 +491,8 @@ def _left_behind(
 ) -> tuple[Mask, Float64]:
     """Return the partitions that crawl or stand, and how fast they are read, records a second.
 
-    Whoever owned them: the newest steps count in which they did not change hands. Who is behind is
-    told by those of them in which the owner committed anything, for which all looks may be needed:
-    by fewer commits where these come late.
+    The newest steps count in which a partition did not change hands and its owner committed
+    something. Where commits are rare, fewer of them count, from all samples.
     """
     nothing = np.zeros(looks.partitions)
     first = int(np.searchsorted(looks.at, looks.now - STUCK_S + 1e-6))
@@ -547,8 +545,8 @@ def _own_interval(looks: Looks, moved: Mask, due: Mask, waiting_s: Float64) -> F
 def _left_by_commits(free: Mask, proven: Int64, advance: Int64, rarely: Mask) -> Mask:
     """Return where a backlog was left at the end of a step, for certain: bool of shape (S, P).
 
-    By the partition's commit in it. Of partitions that are committed `rarely`, in other steps,
-    too, if the commit before left more than the next brings, or than it brought where none is next.
+    By the partition's commit in it. If it is committed `rarely`, also in the steps after a commit
+    that left more than the next commit took.
     """
     left: Mask = free & (proven > 0)
     if not rarely.any() or not left.any():
@@ -628,12 +626,11 @@ def _foreign(looks: Looks) -> Mask:
 def _ages(looks: Looks, arrived: Float64, lag: Float64, late: Mask, team_of: Places) -> Float64:
     """Return how old a lag each member's commits explain, in seconds, float64 of shape (M,).
 
-    A look sees a commit at an age between none and the commit interval: half of it in the median.
-    That of the member at the lower quartile counts for all of a group: behind are hardly ever three
-    quarters of it; where they are, backlogs show later. Where looks and commits keep step, a member
-    shows the same age at every look: the least it has shown is explained, too, and where it stays
-    at that, whatever others show. Where a member shows ages by chance, the largest is explained.
-    Never more than a step, within which these members commit: what is older all the time is behind.
+    A sample sees a commit at an age between 0 and the commit interval; the median is half of it.
+    The lower quartile of the members' medians is used for the whole group: three quarters of a
+    group are rarely behind. If samples and commits keep step, a member shows the same age at every
+    sample, which is explained as well. If its ages vary by chance, the largest is. Never more than
+    a step: these members commit within every step.
     """
     usable = (arrived >= _FEW) & ~late
     enough = usable.sum(axis=0) > STUCK_STEPS // 2

@@ -41,7 +41,7 @@ LASTS_S: Final = 7 * 86_400.0
 #: Rounds of reweighting, and the change in a logarithm that ends them.
 ROUNDS: Final = 30
 NEAR: Final = 1e-3
-#: Share of all arrivals: of two usual costs whose arrivals differ by less, the lower one is usual.
+#: Share of all arrivals. If two costs are this close to being the median, the lower one is.
 _EQUAL: Final = 0.003
 
 
@@ -99,8 +99,8 @@ class Costs:
     ) -> "Costs":
         """Return these remembered costs with estimates from the samples since a time.
 
-        A cost from earlier samples is kept unless the estimate, which it is part of, contradicts
-        it; any other is replaced unless the estimate is unknown.
+        A cost from earlier samples is kept unless the new estimate, which includes it, contradicts
+        it. Any other is replaced if the new estimate is precise enough.
 
         Parameters
         ----------

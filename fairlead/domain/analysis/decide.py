@@ -1,7 +1,7 @@
 """Last step of the analysis: whether a group gets a plan, and which.
 
 Belongs here: reasons for no plan, and comparing candidates by what they avoid and what they cost.
-Does not: the steps before (`analysis`), nor the rules of assignment (`assignors`).
+Does not: the steps before (`steps`), nor the rules of assignment (`assignors`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -133,8 +133,8 @@ def decide(
         Assignor name to its options.
     choose
         `first`: the first assignor's candidate, the next one's where that failed; the others are
-        for comparison. `best`: the least lateness at the horizon, then the fewest moves, then the
-        order of `assignors`.
+        for comparison. `best`: the least time lag at the horizon, then the least rack traffic, the
+        lowest utilisation and the fewest moves.
     compare
         Compute candidates where no plan is called for, too.
 
@@ -254,7 +254,7 @@ def _waits(analysis: Analysis) -> str | None:
         left = length(changed_at + rules.cooldown_s - now)
         return f"the last plan took effect {length(now - changed_at)} ago: cooldown for {left} more"
     plans = [at for at in analysis.question.changes if at > now - LATELY_S]
-    # The rest that so many plans call for ends early where the first of them are too old by then.
+    # The rest becomes shorter as plans become older than two days.
     rests_until = min(
         max(changed_at + doubled_s(FIRST_REST_S, len(plans) - gone - AT_ONCE + 1), since)
         for gone, since in enumerate([changed_at, *(at + LATELY_S for at in plans)])
@@ -308,9 +308,9 @@ def doubled_s(first_s: float, times: int) -> float:
 
 
 def _changed_since(analysis: Analysis, changed_at: float) -> bool:
-    """Whether what makes members late is what arrives since the last plan, not what it did.
+    """Whether members are behind because arrivals have changed since the last plan.
 
-    Then there is nothing to wait for: that rate is another one already.
+    Then nobody waits to see what it did, nor rests.
     """
     problem, rules = analysis.problem, analysis.rules
     late = analysis.outlook.lateness(problem.owner, rules.horizon_s) > rules.objective_s
@@ -383,7 +383,10 @@ def _choice(
 
 
 def _burden(analysis: Analysis, candidate: Candidate) -> tuple[float, float, float, int]:
-    """Return what is the less the better; where racks count, objectives that are met are equal."""
+    """Return the sort key of candidates, the smaller the better.
+
+    If racks count, all time lags within the objective are equal.
+    """
     forecast, assignment = candidate.forecast, candidate.assignment
     assert forecast is not None  # noqa: S101 - candidates without one have been passed over
     assert assignment is not None  # noqa: S101 - as above

@@ -1,21 +1,25 @@
 """Fourth step of the analysis: what is wrong with a group, in a word, with names and evidence.
 
-Belongs here: the definitions and their order; the first that holds is the diagnosis. Does not: the
-figures they rest on (`estimate`, `forecast`), nor what is done about it (`decide`).
+Belongs here: the definitions and their order. Does not: the figures they rest on (`estimate`,
+`forecast`), nor what is done about it (`decide`).
 
-- unknown: too little was seen, nobody knows who owns what, or a member commits nothing at all;
-  where that is a few members, and others are late, the diagnosis is about the others. Or all fall
-  behind, and nobody was at its limit for long enough to tell what they can do.
-- stuck partition: it waits while its owner commits others.
-- throttled partition: it falls behind while its owner reads others as soon as they come.
-- hot partition: it fills faster than the fastest known member can drain.
-- overloaded: all that arrives exceeds all that the members that read it can do, with headroom.
-- slow member: measured below `SLOW` of what is typical of its peers.
-- unbalanced: some member gets more than it can do in time, and others have room.
-- recovering: late now, and in time again at the horizon.
-- healthy: nothing is late, nor will be.
+`_unknown` and `_matter` ask in this order, and the first that holds is the diagnosis:
 
-All but the first two name a cause of lateness that is there or forecast beyond the objective.
+1. unknown: too few samples, owners are not known, or a member commits nothing at all. If that is a
+   few members, and others are behind, the diagnosis is about the others.
+2. stuck partition: it waits while its owner commits others.
+3. throttled partition: it falls behind while its owner keeps up with others.
+4. unbalanced: a partition without an owner is behind.
+5. hot partition: more arrives than the fastest member can process.
+6. overloaded: more arrives than all members that read it can process.
+7. slow member: its measured speed is below `SLOW` of its peers' median.
+8. recovering: every member catches up, about as soon as with any assignment.
+9. unknown: every member gets more than it has shown, so nobody is known to have room.
+10. unbalanced: a member gets more than it can process, and others have room.
+11. recovering: behind now, and in time at the horizon.
+12. healthy: nothing is behind, nor will be.
+
+4 to 10 are asked only if a partition is forecast over the objective.
 """
 
 from collections.abc import Sequence
@@ -41,8 +45,8 @@ from fairlead.domain.analysis.work_words import work_sentences
 from fairlead.domain.diagnoses import NO_MEMBERS, DiagnosisName
 from fairlead.domain.worst_first import SOON_S
 
-#: Looks that it takes to tell a cause from noise, after the first one, a plan or a change of
-#: members: as many as have the steps between them that measuring a speed takes.
+#: Samples needed after the first one, a plan or a change of members: a speed is measured in `STEPS`
+#: steps, which is one sample more.
 LOOKS_NEEDED: Final = STEPS + 1
 #: A member is slow that does less than this share of what is typical of its peers.
 SLOW: Final = 0.7
@@ -525,7 +529,7 @@ def _catching_up(found: Basis, late: Mask) -> Diagnosis | None:
 
 
 def _unmeasured(found: Basis) -> Diagnosis | None:
-    """Say that all get more than they have shown: who could take anything nobody knows yet."""
+    """Say that every member gets more than it has shown, so that nobody is known to have room."""
     readers = _readers(found) & ~found.commits.silent[: len(found.problem.members)]
     used = found.outlook.utilisation(found.owner)[readers]
     if not used.size or used.min() < 1.0:

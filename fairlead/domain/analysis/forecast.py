@@ -3,9 +3,8 @@
 Belongs here: the figures by which assignments are compared, in seconds and shares. Does not:
 estimating what goes into them (`arrivals`, `commits`, `capacities`).
 
-A member to whose partitions `a` records arrive a second, who can do `c` and has a backlog of `B`,
-has one of max(0, B + (a - c) H) at the horizon H, which is as many seconds late as it takes to
-arrive.
+A member gets `a` records a second, can process `c`, and has a backlog of `B`: its backlog at the
+horizon H is max(0, B + (a - c) H), and its time lag is that divided by `a`.
 """
 
 from dataclasses import dataclass, replace
@@ -83,8 +82,8 @@ class Outlook:
         What a record of each partition takes, in those in which all else is counted, float64 of
         shape (P,). None: all take the same.
     unread
-        Partitions of which nobody knows whether they are read, bool of shape (P,): to be safe, they
-        are lost as if they were not. None: there are none.
+        Partitions that may not be read at all, bool of shape (P,): loss is predicted as if they
+        were not. None: there are none.
     retention
         How far retention is from the group; None: it takes nothing.
     objective_s
@@ -281,7 +280,10 @@ class Outlook:
         return self.retention.seconds(waits, records, until)
 
     def lateness_in_all(self, owner: Int32, horizon_s: float | Float64) -> Float64:
-        """Return `lateness`, but for what is far behind, summed over partitions; seconds, (M,)."""
+        """Return the usual time lag times the number of partitions, seconds, float64 of shape (M,).
+
+        Unlike in `lateness`, the oldest partition does not count.
+        """
         partitions = self.by_member(np.ones_like(self.arrivals), owner)
         late_s: Float64 = self._usual_lateness(self._loads(owner[None]), horizon_s)[0]
         return late_s * partitions

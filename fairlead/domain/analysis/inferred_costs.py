@@ -28,11 +28,12 @@ from fairlead.domain.analysis.costs import (
 )
 from fairlead.domain.analysis.looks import Float64, Looks
 
-#: Seconds. The length of a stretch; the shortest one is half as long.
+#: Seconds. The length of a stretch: several commits, so that their moments matter little.
 STRETCH_S: Final = 180.0
 #: Maximum number of equations: with more the newest of each consumer are used.
 _MOST: Final = 300
-#: Standard deviation of an equation: as a share, and in seconds that commits come early or late.
+#: Standard deviation of an equation: as a share, and the seconds by which commits come early or
+#: late (`auto.commit.interval.ms` is 5 s).
 _OFF: Final = 0.03
 _BLUR_S: Final = 5.0
 #: Prior standard deviation of the logarithm of the usual speed: nothing is known of it.
