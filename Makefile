@@ -91,6 +91,7 @@ bench-fleet: install
 bench-reaction: install
 	$(BIN)/python -m benchmarks.reaction
 	$(BIN)/python -m benchmarks.reaction_chain --rounds 5
+	$(BIN)/python -m benchmarks.approval
 
 bench-store: install
 	$(BIN)/python -m benchmarks.store
