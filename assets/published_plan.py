@@ -57,7 +57,9 @@ def published_plan(
         groups = scope_of(context).of(plans.known_groups(), settings)
         done = publish(plans, groups, current, context.log)
         in_force = plans.in_state("proposed", "published", groups=groups)
-    first = [result.group for result in sorted(done, key=lambda one: one.position is not None)]
+    first = [
+        result.group for result in sorted(done, key=lambda result: result.position is not None)
+    ]
     return materialized(
         context,
         dict.fromkeys([*first, *(plan.group for plan in in_force)]),

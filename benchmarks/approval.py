@@ -172,7 +172,7 @@ def show(bench: Bench, found: dict[str, list[float]]) -> None:
         door: {
             "median_s": harness.median(seconds, 1),
             "longest_s": round(max(seconds), 1),
-            "rounds": [round(one, 1) for one in seconds],
+            "rounds": [round(took_s, 1) for took_s in seconds],
         }
         for door, seconds in found.items()
     }

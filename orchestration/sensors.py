@@ -92,7 +92,10 @@ def approved_plans(
         groups = covered[:AT_ONCE]
         done = publish(plans, groups, current, context.log, at_most_s=PATIENCE_S)
         in_force = plans.in_state("proposed", "published", groups=groups)
-    known, told = known_cohorts(context.instance), [f"{one.group}: {one.reason}" for one in done]
+    known, told = (
+        known_cohorts(context.instance),
+        [f"{result.group}: {result.reason}" for result in done],
+    )
     members: dict[str, list[str]] = {}
     for group in dict.fromkeys(result.group for result in done):
         members.setdefault(cohort_of(group, current.policies), []).append(group)

@@ -121,7 +121,7 @@ class Situation:
 
 
 @dataclass(frozen=True)
-class Step:
+class NextStep:
     """What to do for a group, and why; the reason is empty if the state says it."""
 
     action: Action
@@ -165,7 +165,7 @@ TABLE: Final[Sequence[tuple[Callable[[Situation], object], Action, Callable[[Sit
 )
 
 
-def decide(group: Situation) -> Step:
+def decide(group: Situation) -> NextStep:
     """Return the next step of a group, by `TABLE`.
 
     Examples
@@ -175,7 +175,9 @@ def decide(group: Situation) -> Step:
     >>> decide(Situation(followed="plan", lease=Lease.OVER, exists=False)).reason
     'the group does not exist, and its lease is over'
     """
-    return next(Step(action, reason(group)) for applies, action, reason in TABLE if applies(group))
+    return next(
+        NextStep(action, reason(group)) for applies, action, reason in TABLE if applies(group)
+    )
 
 
 def renewed_after(lease: timedelta) -> timedelta:

@@ -282,9 +282,9 @@ def differences(
     """
     known = [group for group in plans.outbox().standing(groups) if group.entry is None]
     found = []
-    for _, here, newest in _by_partition(topic, known):
+    for _, gathered, newest in _by_partition(topic, known):
         origin = topic.origin
-        found += [_compare(group, newest.get(group.group), origin, verifier) for group in here]
+        found += [_compare(group, newest.get(group.group), origin, verifier) for group in gathered]
     return [difference for difference in found if difference is not None]
 
 
@@ -303,9 +303,9 @@ class _Pass:
         """Carry out the next step of each group."""
         standing = self.plans.outbox().standing(groups)
         brakes = self.plans.brakes() if any(group.approved for group in standing) else []
-        for partition, here, newest in _by_partition(self.topic, standing):
-            for first in range(0, len(here), AT_ONCE):
-                batch = here[first : first + AT_ONCE]
+        for partition, gathered, newest in _by_partition(self.topic, standing):
+            for first in range(0, len(gathered), AT_ONCE):
+                batch = gathered[first : first + AT_ONCE]
                 yield from self._carry_out(partition, batch, newest, brakes)
 
     def _carry_out(
@@ -523,9 +523,9 @@ def _by_partition(
     found: dict[int, list[Standing]] = {}
     for group in groups:
         found.setdefault(topic.partition_for_key(group.group), []).append(group)
-    for partition, here in sorted(found.items()):
-        names = [group.group for group in here if group.followed is not None]
-        yield partition, here, topic.newest(partition, names) if names else {}
+    for partition, gathered in sorted(found.items()):
+        names = [group.group for group in gathered if group.followed is not None]
+        yield partition, gathered, topic.newest(partition, names) if names else {}
 
 
 def _compare(

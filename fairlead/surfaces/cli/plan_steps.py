@@ -292,7 +292,8 @@ def reconcile(
         else:
             _, done = publish_groups(store, store.known_groups(), settings)
             rows = [
-                _row(one, f"{one.action.name.lower()}: {one.why or one.reason}") for one in done
+                _row(result, f"{result.action.name.lower()}: {result.why or result.reason}")
+                for result in done
             ]
     if as_json:
         print_json(rows)

@@ -104,6 +104,6 @@ def as_document(report: Row, *, show_keys: bool) -> Row:
 
 def as_page(report: Row, *, show_keys: bool) -> str:
     """Return the report as an HTML document, which loads nothing."""
-    shown = tables(report, show_keys=show_keys)
+    by_name = tables(report, show_keys=show_keys)
     template = environment("keys").get_template("keys.html")
-    return template.render(report=report, tables=shown, notes=notes(report))
+    return template.render(report=report, tables=by_name, notes=notes(report))

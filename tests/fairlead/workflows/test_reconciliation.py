@@ -51,7 +51,7 @@ def found_and_mended(store: PlanStore, topic: PlanTopic) -> list[str]:
     """Return what differs; afterwards nothing does."""
     found = differences(store, None, topic=topic, verifier=OPTIONS.verifier())
     sent = run(store, topic, options=OPTIONS, now=datetime.now(UTC))
-    assert [done.why for done in sent if done.position] == [one.what for one in found]
+    assert [done.why for done in sent if done.position] == [difference.what for difference in found]
     assert differences(store, None, topic=topic, verifier=OPTIONS.verifier()) == []
     return [difference.what for difference in found]
 
