@@ -35,7 +35,7 @@ def test_example_is_what_the_command_prints(
             producer.produce(topic, b"an order", key=key, timestamp=later)
         producer.poll(0)
     assert producer.flush(PATIENCE_S) == 0
-    command, printed = list(blocks(PAGE.read_text()))[:2]
+    command, output = list(blocks(PAGE.read_text()))[:2]
     result = CliRunner().invoke(
         app,
         command.code.split()[1:],
@@ -49,9 +49,9 @@ def test_example_is_what_the_command_prints(
     printed = "".join(f"{line.rstrip()}\n" for line in result.stdout.splitlines())
     if os.environ.get("WRITE_KEYS_PAGE"):
         page = PAGE.read_text()
-        PAGE.write_text(page.replace(f"```text\n{printed.code}```", f"```text\n{printed}```"))
+        PAGE.write_text(page.replace(f"```text\n{output.code}```", f"```text\n{printed}```"))
     else:
-        assert _without_cost(printed) == _without_cost(printed.code)
+        assert _without_cost(printed) == _without_cost(output.code)
 
 
 def _without_cost(text: str) -> str:

@@ -54,7 +54,7 @@ OTHERS: Final = {
     ("fairlead/domain/analysis/steps.py", "kept"): "the forecast of the present owners",
     **{
         (f"fairlead/domain/analysis/{module}.py", "busy"): "members that had something to read"
-        for module in ("capacities", "commits")
+        for module in ("commits",)
     },
     ("fairlead/domain/analysis/lines.py", "seconds_per_record"): "the figure of all partitions",
     (
