@@ -16,7 +16,7 @@ import numpy as np
 
 from fairlead.domain.analysis.arrivals import Rates, arrival_rates
 from fairlead.domain.analysis.capacities import INTERVALS, STEPS
-from fairlead.domain.analysis.commits import Commits, read_commits, usually_brought
+from fairlead.domain.analysis.commits import LATE, Commits, read_commits, usually_brought
 from fairlead.domain.analysis.looks import Float64, Looks
 from fairlead.domain.analysis.reported_work import MeasuredWork, ReportSeries, reported_work
 
@@ -113,12 +113,19 @@ def _beside(groups: Sequence[tuple[Looks, Looks]]) -> list[Observations]:
 
 
 def _lengthened(looks: Looks, found: Observations) -> Observations:
-    """Return observations of all samples if the last hour has too few commits of some member."""
+    """Return observations of all samples if some member commits too rarely for the last hour.
+
+    Not if it committed in nearly every step until its last commit: it has stopped.
+    """
     few = found.commits.marked.sum(axis=0) <= INTERVALS
     waits = ~np.isfinite(found.commits.interval_s)
     if len(looks) == len(found.recent) or not (few & (found.commits.late | waits)).any():
         return found
     commits = read_commits(looks)
+    until_last = np.logical_or.accumulate(commits.marked[::-1], axis=0)[::-1] & commits.steady
+    rare = commits.marked.sum(axis=0) < (1.0 - LATE) * until_last.sum(axis=0)
+    if not (rare & few & (found.commits.late | waits)).any():
+        return found
     return replace(found, recent=looks, commits=commits)
 
 
