@@ -183,7 +183,7 @@ def _analysed(decision: PlanDecision, problem: Problem) -> Row:
         "caught_up_s": decision.kept.caught_up_s,
         "consumers_wanted": decision.size.wanted,
         "consumers_why": decision.size.why,
-        "costs": json.dumps(decision.costs.told(problem)),
+        "costs": json.dumps(decision.costs.intervals(problem)),
         "remembered_costs": json.dumps(decision.costs.rows(problem)),
         "reported": json.dumps(decision.reported(problem)),
         "diagnosis": diagnosis.name,

@@ -63,7 +63,7 @@ class Findings:
     caught_up_s: float | None = None
     consumers_wanted: int | None = None
     consumers_why: str = ""
-    costs: Mapping[str, Mapping[str, list[float]]] = field(default_factory=dict)
+    costs: CostRows = field(default_factory=dict)
     remembered_costs: CostRows = field(default_factory=dict)
     reported: Mapping[str, Any] = field(default_factory=dict)
     seen: Kept | None = None

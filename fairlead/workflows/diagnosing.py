@@ -196,7 +196,8 @@ def _analysed(
             policy = policy_for(name, policies)
             groups.append((group, PlanningOptions.of(policy, compare=False)))
         elif group.now["state"] == _EMPTY and name in memory.capacities:
-            diagnosed.found[name] = (at, _NOBODY)
+            costs = memory.costs.get(name, {})
+            diagnosed.found[name] = (at, replace(_NOBODY, remembered_costs=costs))
     for group, planning, question in questions_about(groups):
         with _apart(group.name):
             if isinstance(question, Exception):
@@ -298,7 +299,7 @@ def _findings(group: Group, problem: Problem, decision: PlanDecision) -> Finding
         caught_up_s=decision.kept.caught_up_s,
         consumers_wanted=decision.size.wanted,
         consumers_why=decision.size.why,
-        costs=decision.costs.told(problem),
+        costs=decision.costs.intervals(problem),
         remembered_costs=decision.costs.rows(problem),
         reported=decision.reported(problem),
         capacities=decision.capacities,

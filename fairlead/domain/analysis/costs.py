@@ -1,7 +1,7 @@
 """Costs of records: how much longer a record of a partition takes than a usual record of the group.
 
-Belongs here: telling slow consumers from expensive partitions, from reported seconds per record.
-Does not: the seconds themselves (`reported_work`), nor speeds (`capacities`).
+Belongs here: distinguishing slow consumers from expensive partitions by reported seconds per
+record. Does not: the seconds themselves (`reported_work`), nor speeds (`capacities`).
 
 The logarithm of the seconds per record is a usual value plus deviations of the topic, the partition
 and the consumer. Most deviations are small and a few are large: Student's t priors, which are
@@ -16,12 +16,12 @@ import numpy as np
 import numpy.typing as npt
 
 from assignors.problem import Problem
-from fairlead.domain.analysis.looks import Float64
+from fairlead.domain.analysis.looks import Float64, Looks, Mask
 from fairlead.domain.analysis.reported_work import MeasuredWork
 
 Places = npt.NDArray[np.intp]
 CostRows = Mapping[str, Mapping[str, Sequence[float]]]
-"""Topic to partition to estimate, standard deviation of its logarithm, and time: see `Costs`."""
+"""Topic to partition to three numbers."""
 
 #: Ratio to the usual cost, and standard errors, from which decisions use a cost.
 DEVIATES: Final = 1.5
@@ -38,6 +38,9 @@ SPEED: Final = 0.12
 FREEDOM: Final = 1.5
 #: Seconds. A cost is remembered for a week.
 LASTS_S: Final = 7 * 86_400.0
+#: Bounds of a cost, and of its deviation: a remembered cost beyond them is invalid.
+_LEAST: Final = 1e-6
+_MOST: Final = 1e6
 #: Rounds of reweighting, and the change in a logarithm that ends them.
 ROUNDS: Final = 30
 NEAR: Final = 1e-3
@@ -80,14 +83,6 @@ class Costs:
         surely = (apart > np.log(DEVIATES)) & (apart > SURE * deviation)
         return cls(np.where(surely, estimate, 1.0), estimate, deviation, at)
 
-    def remembered(self, now: float) -> "Costs":
-        """Return the costs that are known, or surely unusual, and not too old."""
-        lasts = (self.deviation <= KNOWN) | (self.value != 1.0)
-        lasts &= self.at >= now - LASTS_S
-        return Costs.of(
-            np.where(lasts, self.estimate, 1.0), np.where(lasts, self.deviation, np.inf), self.at
-        )
-
     def with_estimates(
         self,
         partitions: Places,
@@ -115,7 +110,8 @@ class Costs:
         better = ~np.isfinite(old) | (~settled & (deviation <= np.maximum(old, KNOWN)))
         chosen = partitions[better]
         estimate, error, at = self.estimate.copy(), self.deviation.copy(), self.at.copy()
-        estimate[chosen], error[chosen] = np.exp(logarithm[better]), deviation[better]
+        estimate[chosen] = np.exp(logarithm[better]).clip(_LEAST, _MOST)
+        error[chosen] = deviation[better].clip(_LEAST, _MOST)
         at[chosen] = now
         return Costs.of(estimate, error, at)
 
@@ -129,46 +125,35 @@ class Costs:
         rows[self.deviation > KNOWN] = np.nan
         return rows
 
-    def told(self, problem: Problem) -> dict[str, dict[str, list[float]]]:
+    def intervals(self, problem: Problem) -> CostRows:
         """Return the known costs by topic and partition: lower end, estimate and upper end."""
-        told: dict[str, dict[str, list[float]]] = {}
-        rows = self.known().round(4)
-        for place in np.flatnonzero(self.deviation <= KNOWN).tolist():
-            topic, partition = problem.partition_name(place)
-            told.setdefault(topic, {})[str(partition)] = rows[place].tolist()
-        return told
+        return _by_topic(problem, self.deviation <= KNOWN, self.known())
 
     def rows(self, problem: Problem) -> CostRows:
-        """Return what the next analysis needs; it expects it back in `of_rows`."""
-        rows: dict[str, dict[str, list[float]]] = {}
-        known = (self.deviation <= KNOWN) | (self.value != 1.0)
-        values = np.stack((self.estimate, self.deviation, self.at), axis=1).round(4)
-        for place in np.flatnonzero(known).tolist():
-            topic, partition = problem.partition_name(place)
-            rows.setdefault(topic, {})[str(partition)] = values[place].tolist()
-        return rows
+        """Return the known and the surely unusual costs for the next analysis, see `of_rows`."""
+        values = np.stack((self.estimate, self.deviation, self.at), axis=1)
+        return _by_topic(problem, (self.deviation <= KNOWN) | (self.value != 1.0), values)
 
     @classmethod
     def of_rows(cls, rows: CostRows, problem: Problem, now: float) -> "Costs":
-        """Return remembered costs: those of partitions that still exist, none later than now.
+        """Return remembered costs: those of partitions that exist, and not older than a week.
 
         Raises
         ------
-        ValueError, TypeError
+        ValueError, TypeError, AttributeError
             A value is no cost.
         """
         usual = cls.usual(problem.partition_total)
         estimate, deviation, at = usual.estimate.copy(), usual.deviation.copy(), usual.at.copy()
         places = {topic: number for number, topic in enumerate(problem.topics)}
         for topic, partitions in rows.items():
-            if topic in places:
-                first, end = problem.topic_offsets[places[topic] :][:2]
-                for partition, (cost, error, seen) in partitions.items():
-                    if 0 <= int(partition) < end - first:
-                        place = first + int(partition)
-                        estimate[place], deviation[place], at[place] = cost, error, min(seen, now)
-        if not (np.isfinite(estimate).all() and (estimate > 0).all() and (deviation > 0).all()):
-            raise ValueError("a cost is a positive number")
+            first, end = problem.topic_offsets[places[topic] :][:2] if topic in places else (0, 0)
+            for partition, (cost, error, seen) in partitions.items():
+                if not (_LEAST <= cost <= _MOST and _LEAST <= error <= _MOST):
+                    raise ValueError(f"costs.{topic}.{partition}: {cost} within {error}")
+                if 0 <= int(partition) < end - first and now - LASTS_S <= seen:
+                    place = first + int(partition)
+                    estimate[place], deviation[place], at[place] = cost, error, min(seen, now)
         return cls.of(estimate, deviation, at)
 
     @property
@@ -177,38 +162,44 @@ class Costs:
         return bool((self.value == 1.0).all())
 
 
+def _by_topic(problem: Problem, chosen: Mask, values: Float64) -> CostRows:
+    """Return some rows of values, float64 of shape (P, 3), to five digits."""
+    found: dict[str, dict[str, list[float]]] = {}
+    for place in np.flatnonzero(chosen).tolist():
+        topic, partition = problem.partition_name(place)
+        digits = [float(f"{value:.5g}") for value in values[place, :2].tolist()]
+        found.setdefault(topic, {})[str(partition)] = [*digits, round(float(values[place, 2]), 4)]
+    return found
+
+
 def reported_costs(
     work: MeasuredWork,
+    looks: Looks,
     topic_of: npt.NDArray[np.integer],
     rates: Float64,
     before: Costs,
-    *,
-    since: float,
-    now: float,
 ) -> Costs:
     """Return the costs of P partitions.
 
     Parameters
     ----------
     work
-        Reported work, of K pairs of a partition and a consumer.
+        Reported work, of K pairs of a partition and a consumer, some of them known.
+    looks
+        The samples of `work`.
     topic_of
         Topic of each partition, an integer of shape (P,).
     rates
         Arrivals in records a second, float64 of shape (P,); weights of the usual cost.
     before
         Remembered costs.
-    since, now
-        Times of the first and the last sample of `work`, seconds since the epoch.
 
     Notes
     -----
     The deviations of topics and consumers are the solution of one linear system a round; those of
     partitions are eliminated from it. O(P (T + M)²) for T topics and M consumers.
     """
-    known = work.known
-    if not known.any():
-        return before
+    known, since = work.known, float(looks.at[0])
     read, pair = np.unique(work.partition[known], return_inverse=True)
     topics, topic = np.unique(topic_of[read], return_inverse=True)
     members, member = np.unique(work.member[known], return_inverse=True)
@@ -227,10 +218,8 @@ def reported_costs(
     sums, square = np.zeros((read.size, count)), np.zeros((count, count))
     np.add.at(sums, (pair, columns), weight)
     np.add.at(square, (columns[:, None], columns[None]), weight)
-    total, spread = (
-        np.bincount(pair, weight),
-        np.repeat((TOPIC, SPEED, NEAR), (kinds, members.size, 1)) ** 2,
-    )
+    total = np.bincount(pair, weight)
+    spread = np.repeat((TOPIC, SPEED, NEAR), (kinds, members.size, 1)) ** 2
     data = np.bincount(pair, weight * logarithm)
     side = np.bincount(columns.ravel(), np.tile(weight * logarithm, 2), count)
     own, common = np.zeros(read.size), np.zeros(count)
@@ -238,8 +227,8 @@ def reported_costs(
         last, prior = common, 1.0 / (spread + common**2 / FREEDOM)
         # A partition's own deviation is what its prior and its pairs leave of it.
         share = 1.0 / (total + 1.0 / (COST**2 + own**2 / FREEDOM))
-        told = square - sums.T @ (sums * share[:, None])
-        common = np.linalg.solve(told + np.diag(prior), side - sums.T @ (share * data))
+        reduced = square - sums.T @ (sums * share[:, None])
+        common = np.linalg.solve(reduced + np.diag(prior), side - sums.T @ (share * data))
         own = share * (data - sums @ common)
         if np.abs(common - last).max() < NEAR:
             break
@@ -248,18 +237,18 @@ def reported_costs(
     found -= weighted_median(found, per_s)
     # How well speeds are known over the usual one, without their prior.
     free = np.repeat((False, True, False), (kinds, members.size, 1))
-    covariance = np.linalg.inv(told + np.diag(np.where(free, NEAR, prior)))
+    covariance = np.linalg.inv(reduced + np.diag(np.where(free, NEAR, prior)))
     covariance = covariance[kinds:, kinds:]
     work_of = np.bincount(member, per_s[pair] * (member < members.size), members.size + 1)
     usual = covariance @ (work_of / work_of.sum())
     variance = covariance.diagonal() - 2.0 * usual + float(usual @ (work_of / work_of.sum()))
     variance[-1] = 0.0
     deviation = np.sqrt((1.0 + np.bincount(pair, weight * variance[member])) / total)
-    return before.with_estimates(read, found, deviation, since=since, now=now)
+    return before.with_estimates(read, found, deviation, since=since, now=looks.now)
 
 
 def weighted_median(values: Float64, weights: Float64) -> float:
-    """Return the value of which half the weight is no larger."""
+    """Return the lowest value up to which half of the weight lies."""
     order = values.argsort(kind="stable")
     place = weights[order].cumsum().searchsorted((0.5 - _EQUAL) * weights.sum())
     return float(values[order][min(int(place), values.size - 1)])

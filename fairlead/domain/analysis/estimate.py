@@ -46,9 +46,9 @@ class Estimates:
         Assumed capacity of each member, in usual records a second.
     backlog
         Records that wait to be read, float64 of shape (P,); 0 if the partition itself is the
-        reason (`held`), or nobody subscribes to its topic.
+        reason (`held`), or its topic has no subscriber.
     silent
-        Members that commit nothing, bool of shape (M,): nobody knows what they read.
+        Members that commit nothing, bool of shape (M,): what they read is not known.
     held
         Partitions that no plan moves, bool of shape (P,): stuck ones, throttled ones, and those of
         silent members.
@@ -78,22 +78,16 @@ def estimate(question: Question, observations: Observations) -> Estimates:
     unread = ~problem.assignable & problem.assignable.any()
     rates = _rates(question, observations, unread)
     commits = observations.commits
-    looks, before = (
-        observations.recent,
-        Costs.of_rows(question.costs, problem, observations.looks.now),
-    )
-    before = before.remembered(looks.now)
-    if observations.work is None:
-        costs = inferred_costs(looks, commits, problem.topic_of, rates.per_s, before)
+    looks, work, topic_of = observations.recent, observations.work, problem.topic_of
+    before = Costs.of_rows(question.costs, problem, looks.now)
+    if work is not None and work.known.any():
+        costs = reported_costs(work, looks, topic_of, rates.per_s, before)
     else:
-        since, work = float(looks.at[0]), observations.work
-        costs = reported_costs(
-            work, problem.topic_of, rates.per_s, before, since=since, now=looks.now
-        )
+        costs = inferred_costs(looks, commits, topic_of, rates.per_s, before)
     if not costs.equal:
         commits = commits.in_work(observations.recent, costs.value)
     silent = commits.silent[: len(problem.members)]
-    # -1, nobody, is the last.
+    # -1, no owner, is the last.
     held = commits.stuck | commits.crawling | np.append(silent, False)[problem.owner]
     peers = Peers.of(problem)
     # Capacities are remembered in records of what each member reads.
@@ -111,13 +105,7 @@ def estimate(question: Question, observations: Observations) -> Estimates:
             name: replace(capacity, records_per_s=capacity.records_per_s / mine.get(name, 1.0))
             for name, capacity in capacities.items()
         },
-        speeds=_speeds(
-            question,
-            capacities,
-            commits,
-            rates.per_s * costs.value,
-            peers,
-        ),
+        speeds=_speeds(question, capacities, commits, rates.per_s * costs.value, peers),
         backlog=np.where(held | unread, 0.0, commits.backlog),
         silent=silent,
         held=held,
@@ -128,7 +116,7 @@ def estimate(question: Question, observations: Observations) -> Estimates:
 def _rates(question: Question, observations: Observations, unread: Mask) -> Rates:
     """Return arrivals; a partition without samples gets the mean of its topic's others.
 
-    Topics that nobody reads do not count, unless nothing is read at all.
+    Topics without a subscriber do not count, unless no topic has one.
     """
     found, topic_of = observations.rates, question.problem.topic_of
     if observations.work is not None:

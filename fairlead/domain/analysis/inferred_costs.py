@@ -30,7 +30,7 @@ from fairlead.domain.analysis.looks import Float64, Looks
 
 #: Seconds. The length of a stretch: several commits, so that their moments matter little.
 STRETCH_S: Final = 180.0
-#: Maximum number of equations: with more the newest of each consumer are used.
+#: Maximum number of equations: the newest of each consumer are used, one at least.
 _MOST: Final = 300
 #: Standard deviation of an equation: as a share, and the seconds by which commits come early or
 #: late (`auto.commit.interval.ms` is 5 s).
@@ -64,8 +64,8 @@ def inferred_costs(
 
     Notes
     -----
-    Linear in the deviations from the usual cost and speed, whose Student's t priors are solved for
-    by reweighting. O(E² (P + M)) for E equations and M consumers.
+    The unknowns are logarithms: Newton's method, with Student's t priors by reweighting.
+    O(E² (P + M)) a round, for E equations and M consumers.
     """
     member, seconds, records = _stretches(looks, commits)
     if not member.size:
@@ -115,8 +115,8 @@ def inferred_costs(
     # How well they are known whatever the speeds of consumers are.
     free[read.size + topics.size :] = _ANY**2
     square = (matrix * free) @ matrix.T + np.diag(variance)
-    told = np.linalg.solve(square, matrix * free)
-    variance = own**2 @ free - ((own * free) @ matrix.T * (own @ told.T)).sum(axis=1)
+    gain = np.linalg.solve(square, matrix * free)
+    variance = own**2 @ free - ((own * free) @ matrix.T * (own @ gain.T)).sum(axis=1)
     deviation = np.sqrt(np.maximum(variance, 0.0))
     return before.with_estimates(
         read, logarithm, deviation, since=float(looks.at[0]), now=looks.now
@@ -133,8 +133,10 @@ def _stretches(looks: Looks, commits: Commits) -> tuple[npt.NDArray[np.intp], Fl
     """
     broken = np.vstack((np.zeros((1, commits.steady.shape[1])), (~commits.steady).cumsum(axis=0)))
     total = np.vstack((np.zeros((1, looks.partitions)), commits.taken.cumsum(axis=0)))
+    members = np.flatnonzero((commits.marked & commits.busy).any(axis=0)).tolist()
     found: list[tuple[int, float, Float64]] = []
-    for member in np.flatnonzero((commits.marked & commits.busy).any(axis=0)).tolist():
+    for member in members:
+        mine: list[tuple[int, float, Float64]] = []
         # Samples behind a commit, of which two with a backlog in a row enclose work at the limit.
         ends = np.flatnonzero(commits.marked[:, member]) + 1
         left = commits.busy[ends - 1, member]
@@ -146,19 +148,12 @@ def _stretches(looks: Looks, commits: Commits) -> tuple[npt.NDArray[np.intp], Fl
             first, last = ends[start], ends[place + 1]
             seconds = float(looks.at[last] - looks.at[first])
             if seconds >= STRETCH_S:
-                mine = looks.owner[last] == member
-                records = np.where(mine, total[last] - total[first], 0.0)
+                owned = looks.owner[last] == member
+                records = np.where(owned, total[last] - total[first], 0.0)
                 if records.any():
-                    found.append((member, seconds, records))
+                    mine.append((member, seconds, records))
                 start = place + 1
-    members = len({member for member, *_ in found})
-    if len(found) > _MOST:
-        each = _MOST // members
-        found = [
-            its
-            for member in sorted({its[0] for its in found})
-            for its in [its for its in found if its[0] == member][-max(each, 1) :]
-        ]
+        found += mine[-max(_MOST // len(members), 1) :]
     if not found:
         return np.zeros(0, np.intp), np.zeros(0), np.zeros((0, looks.partitions))
     member_of, seconds_of, records_of = zip(*found, strict=True)

@@ -350,12 +350,16 @@ def test_group_whose_members_have_left_is_not_ill(tmp_path: Path) -> None:
     """Its last diagnosis ends: it is unknown, and asks for consumers instead of a plan."""
     at = datetime.now(UTC)
     seen = three_groups(at, without_members=("a", "b"))
-    remembered = GroupMemories({"a": {"one": Capacity(9.0, measured=True, at=at.timestamp())}})
+    costs = {"t": {"0": [8.0, 0.1, at.timestamp()]}}
+    remembered = GroupMemories(
+        {"a": {"one": Capacity(9.0, measured=True, at=at.timestamp())}}, costs={"a": costs}
+    )
     archive = LookArchive(str(tmp_path))
     found = diagnosing.diagnose(archive, [seen], [], remembered).found
     assert sorted(found) == ["a", "c"]
     _, findings = found["a"]
     assert (findings.diagnosis, findings.evidence) == ("unknown", "The group has no members.")
+    assert findings.remembered_costs == costs
     row = {"group": "a", "waiting_state": None, "braked": None, "published": 1, "adherence": 0.0}
     row |= {"diagnosis": findings.diagnosis, "evidence": findings.evidence}
     assert (follows(row), next_step(row, (), ())) == ("no members", "start its consumers")

@@ -1,0 +1,94 @@
+"""Costs of records: from reports, from consumers at their limit, and remembered."""
+
+import json
+
+import numpy as np
+import pytest
+
+from assignors.problem import Problem
+from fairlead.domain.analysis.commits import read_commits
+from fairlead.domain.analysis.costs import LASTS_S, Costs
+from fairlead.domain.analysis.inferred_costs import inferred_costs
+from fairlead.domain.analysis.looks import Float64, Int64, Looks
+
+#: Records a second of a usual consumer.
+USUAL = 100.0
+PARTITIONS = 12
+
+
+def at_their_limit(costs: Float64, speeds: tuple[float, ...], *, moved: bool) -> Looks:
+    """Return an hour of samples: consumers read their partitions in varying shares.
+
+    If `moved`, each partition changes its consumer after half an hour.
+    """
+    at, rng = np.arange(0.0, 3601.0, 60.0), np.random.default_rng(3)
+    owner = np.tile(np.arange(PARTITIONS, dtype=np.int32) % len(speeds), (at.size, 1))
+    if moved:
+        owner[31:] = (owner[31:] + 1) % len(speeds)
+    read = np.zeros((at.size, PARTITIONS))
+    for step in range(1, at.size):
+        shares = rng.uniform(0.5, 1.5, PARTITIONS)
+        for member, speed in enumerate(speeds):
+            mine = owner[step] == member
+            seconds = 60.0 * shares * mine / (shares * mine).sum()
+            read[step] += seconds * speed / costs
+    committed: Int64 = 1000 + read.cumsum(axis=0).astype(np.int64)
+    end = committed + 50_000 + (2 * USUAL * at[:, None]).astype(np.int64)
+    names = tuple("abcdef"[: len(speeds)])
+    return Looks(at, 0 * end, end, committed, names, owner)
+
+
+def costs_of(looks: Looks, before: Costs | None = None) -> Costs:
+    """Return the costs that samples show."""
+    rates = np.ones(PARTITIONS)
+    topic_of = np.zeros(PARTITIONS, np.int32)
+    before = before or Costs.usual(PARTITIONS)
+    return inferred_costs(looks, read_commits(looks), topic_of, rates, before)
+
+
+def test_expensive_partition_is_found_after_it_moved() -> None:
+    """Its records take eight times as long, whoever reads them; the others are usual."""
+    truth = np.ones(PARTITIONS)
+    truth[4] = 8.0
+    found = costs_of(at_their_limit(truth, (USUAL,) * 3, moved=True))
+    assert found.value[4] == pytest.approx(8.0, rel=0.15)
+    assert (np.delete(found.value, 4) == 1.0).all()
+
+
+def test_slow_consumer_has_no_expensive_partitions() -> None:
+    """All that one consumer reads takes twice as long."""
+    found = costs_of(at_their_limit(np.ones(PARTITIONS), (USUAL, USUAL, USUAL / 2), moved=False))
+    assert found.equal
+
+
+def test_remembered_cost_stays_when_its_partition_is_the_only_one() -> None:
+    """Samples alone could not distinguish it from a slow consumer."""
+    at = np.arange(0.0, 3601.0, 60.0)
+    owner = np.tile(np.array([0] + [1] * (PARTITIONS - 1), np.int32), (at.size, 1))
+    end = np.repeat((10 * at)[:, None], PARTITIONS, axis=1).astype(np.int64)
+    committed = end.copy()
+    committed[:, 0] = 5 * at
+    looks = Looks(at, 0 * end, end, committed, ("a", "b"), owner)
+    problem = Problem.of({"t": PARTITIONS}, {"a": ["t"], "b": ["t"]})
+    before = Costs.of_rows({"t": {"0": [8.0, 0.1, -60.0]}}, problem, looks.now)
+    assert costs_of(looks).equal
+    assert costs_of(looks, before).value[0] == pytest.approx(8.0)
+
+
+def test_costs_of_any_size_come_back_from_their_rows() -> None:
+    """Tiny ones and sure ones, too: a row is never invalid to the analysis that wrote it."""
+    problem = Problem.of({"t": 3}, {"a": ["t"]})
+    places, logs = np.arange(3), np.log([1e-9, 1.0, 1e9])
+    costs = Costs.usual(3).with_estimates(places, logs, np.full(3, 1e-12), since=0.0, now=9.0)
+    rows = json.loads(json.dumps(costs.rows(problem)))
+    again = Costs.of_rows(rows, problem, 10.0)
+    assert again.rows(problem) == rows
+    assert Costs.of_rows(rows, problem, 10.0 + LASTS_S).equal
+
+
+@pytest.mark.parametrize("row", [[-1, 0.1, 0], [1e300, 0.1, 0], [2, 0, 0], [2, float("nan"), 0]])
+def test_invalid_cost_is_refused(row: list[float]) -> None:
+    """The message names the partition."""
+    problem = Problem.of({"t": 1}, {"a": ["t"]})
+    with pytest.raises(ValueError, match=r"costs\.t\.0"):
+        Costs.of_rows({"t": {"0": row}}, problem, 1.0)
