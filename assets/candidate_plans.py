@@ -32,7 +32,7 @@ def candidate_plans(
     spark: SparkResource,
     store: StoreResource,
 ) -> dg.MaterializeResult[None]:
-    """Analyse the groups of the newest snapshots of the run's cohorts."""
+    """Analyse the groups of the run's cohorts, from their newest snapshots."""
     from fairlead.spark.candidates import write_candidates  # noqa: PLC0415 - Spark, for who needs it
 
     warehouse = spark.warehouse()

@@ -1,4 +1,4 @@
-"""The job `keys`: which keys make a partition hot, for people who work in Dagster.
+"""The Dagster job `keys`, which reports the keys of a hot partition.
 
 Belongs here: its configuration, and the observation that has its result. Does not: sampling
 (`fairlead.workflows.key_sampling`).

@@ -1,4 +1,4 @@
-"""Plans as assignment problems, so that the assignors' metrics and verifier analyse them too.
+"""Plans as assignment problems, for the metrics and the verifier of assignors.
 
 Belongs here: documents to arrays. Does not: the analysis (`assignors`).
 """

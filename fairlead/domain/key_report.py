@@ -1,4 +1,4 @@
-"""What to do about a hot partition: its keys, and what more partitions would give.
+"""The keys of a hot partition, and the effect of more partitions.
 
 Belongs here: choosing a number of partitions, what consumers make of it, the verdict. Does not:
 estimating shares and loads (`key_shares`), showing the report (`fairlead.surfaces.keys`). Pure.
@@ -17,9 +17,9 @@ from fairlead.domain.record_sample import Float64
 
 Row = dict[str, Any]
 
-#: Heavy keys in a report.
+#: Maximum number of keys in a report.
 SHOWN: Final = 10
-#: Numbers of partitions that are tried, in multiples of the present one.
+#: Numbers of partitions to try, as multiples of the present one.
 _MULTIPLES: Final = (2, 3, 4, 6, 8, 12, 16)
 #: Without a group, more partitions help if the largest one gets at most this share of today's
 #: largest: half, and what a sample errs.
@@ -39,17 +39,17 @@ class Readers:
     group
         The consumer group.
     capacities
-        What each of M consumers can take, in records of the usual kind a second, shape (M,).
+        Capacity of each of M consumers, usual records a second, shape (M,).
     costs
-        Usual records that one of each partition takes, shape (P,).
+        Cost of a record of each partition, in usual records, shape (P,).
     seconds
         Reported seconds per record, shape (P,); None: not all are known.
     backlog, behind_s
-        Records that wait in each partition, and how far behind it is, shape (P,).
+        Lag of each partition in records and in seconds, shape (P,).
     others
-        What each partition of the group's other topics gets, in usual records a second.
+        Arrivals of each partition of the group's other topics, usual records a second.
     target, horizon_s
-        Share of a consumer's capacity that is planned with; how far ahead lag is forecast.
+        Target utilisation; horizon of the forecast.
     """
 
     group: str

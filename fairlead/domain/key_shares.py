@@ -1,4 +1,4 @@
-"""Which keys make partitions hot, and what more partitions would change, from a sample.
+"""Shares of keys and loads of partitions, estimated from a sample of records.
 
 Belongs here: shares with intervals, the producers' partitioner, and the load of N partitions. Does
 not: sampling (`record_sample`), consumers (`key_report`). Pure.
@@ -68,7 +68,7 @@ class KeyShares:
         self.records: Float64 = np.where(
             known, self.read / np.where(known, self._covered, 1.0), density * spans
         )
-        #: How many records each sampled one stands for.
+        #: Records of the window for each sampled record.
         self._scale: Float64 = self.records / np.maximum(self.read, 1.0)
         # Key, partition and number of sampled records, once for each key and partition.
         pairs, back = np.unique(
@@ -96,8 +96,8 @@ class KeyShares:
 
         Returns
         -------
-        key, its bytes; share, low and high, of the window's records, with a 90 % interval;
-        time_share, of the consumers' time, null if it is not reported; partitions, where it is.
+        key: its bytes; share, low, high: of the window's records, with a 90 % interval; time_share:
+        of the consumers' time, None if not reported; partitions: those that have the key.
         """
         shares = self._shares(np.ones(self.partitions))[:-1]
         ranked = shares
@@ -119,8 +119,7 @@ class KeyShares:
     def _variance(self, key: int) -> float:
         """Return the variance of a key's share: that between runs, or of single records if larger.
 
-        Records that are written together often have the same key, so that a run of them tells less
-        than as many records from anywhere. Runs are drawn as clusters of a ratio estimate.
+        Runs are the clusters of a ratio estimate: neighbouring records often have the same key.
         """
         mine, partition = self._key == key, self.sample.runs.partition
         hits = _sums(self._run[mine], self._count[mine], self._in_run.size)
@@ -161,9 +160,9 @@ class KeyShares:
     def load_of(self, count: int, worth: Float64) -> Float64:
         """Return the records of the window, each worth so much, in each of N partitions.
 
-        Sampled keys are placed by their hash. A key that was seen once or twice stands for others
-        like it, by Good and Turing's estimate of what was not seen; these are spread evenly over
-        the partitions that can have them. Records without a key are spread evenly over all.
+        Sampled keys are placed by their hash. Keys that the sample missed (Good and Turing's
+        estimate) are spread evenly over the partitions that can have them, and records without a
+        key over all partitions.
 
         Parameters
         ----------
@@ -184,7 +183,7 @@ class KeyShares:
         scale = self._scale * worth
         mass = np.where(keyed, self._discounted(seen, partition), seen) * scale[partition]
         placed = _sums(self._hashes(name)[key[keyed]] % count, mass[keyed], count)
-        # A partition's other keys go where its number and their hash agree.
+        # Missed keys of a partition can go to the partitions congruent to it modulo `common`.
         unseen = self.read * scale - _sums(partition, mass, self.partitions)
         unseen += np.where(self.read > 0, 0.0, self.records * worth)
         common = gcd(self.partitions, count)
@@ -194,7 +193,7 @@ class KeyShares:
         return load
 
     def _discounted(self, seen: Float64, partition: Int64) -> Float64:
-        """Return how often keys that were seen so often would be seen on average."""
+        """Return the expected counts of keys in a sample, from their counts in this one."""
         size = self.partitions * (_RARE + 2)
         rare = seen <= _RARE + 1
         cell = partition * (_RARE + 2) + np.where(rare, seen, 0).astype(np.int64)

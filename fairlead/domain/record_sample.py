@@ -1,4 +1,4 @@
-"""A sample of a topic's records: which to read, and what was read.
+"""A sample of a topic's records: its plan and its result.
 
 Belongs here: choosing runs of offsets that are spread evenly over time and partitions. Does not:
 reading them (`fairlead.kafka.record_sample`, `fairlead.spark.record_sample`), nor what follows from
@@ -17,7 +17,7 @@ Int64 = npt.NDArray[np.int64]
 
 #: How often each key occurs in each run; null: records without a key.
 CELLS: Final = pa.schema({"run": pa.int64(), "key": pa.binary(), "count": pa.int64()})
-#: Runs of one partition at least, as far as it has records: fewer do not show how they differ.
+#: Minimum number of runs of a partition: fewer do not show how much runs differ.
 _FEWEST: Final = 8
 
 
@@ -49,7 +49,7 @@ class LogWindow:
 class Runs(NamedTuple):
     """Runs of offsets, int64 of shape (R,), in the order in which they are read.
 
-    The first so many are spread evenly, too, if reading stops early.
+    The first ones are spread evenly as well, in case reading stops early.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The keys in a partition's fetched bytes.
+"""Decode the record keys in a fetch response.
 
 Belongs here: record batches as Kafka writes them (KIP-98), compressed or not, and which of them a
 consumer that reads committed skips. Does not: fetching (`record_sample`).
@@ -32,7 +32,7 @@ _MORE, _BITS, _SHIFT = 0x80, 0x7F, 7
 
 
 class Batch(NamedTuple):
-    """The batch's visible records and the offset after its last one.
+    """The keys of a batch of records.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ def batches(
 
 
 def _keys(data: bytes, base: int, count: int, skipped: int) -> Iterator[tuple[int, bytes | None]]:
-    """Yield offset and key of each record of a batch, without the first so many."""
+    """Yield offset and key of each record of a batch after the first `skipped` ones."""
     at = 0
     for _ in range(skipped):
         length, at = _varint(data, at)

@@ -48,7 +48,7 @@ _WAIT_MS: Final = 500
 
 
 def window_of(gateway: KafkaGateway, topic: str, seconds: float) -> LogWindow:
-    """Return the part of a topic's log that was written in the last so many seconds.
+    """Return the part of a topic's log that was written in the last `seconds`.
 
     It ends before the first record of an open transaction.
 
@@ -101,11 +101,11 @@ def sample_records(
     Parameters
     ----------
     records
-        How many, about.
+        Approximate number.
     partition
-        Half of the records are read of it; None: of all in proportion.
+        Partition to read half of the records from; None: all partitions in proportion.
     seed
-        Of the places that are read.
+        Of the random places.
 
     Raises
     ------
@@ -192,7 +192,7 @@ async def _ask(
     leaders: Mapping[int, int],
     room: Mapping[int, int],
 ) -> list[Any]:
-    """Fetch from each leader what fits into a response; it has a batch of the first partition."""
+    """Fetch from each leader as many partitions as fit into a response, at least one."""
     from kafka import IsolationLevel  # noqa: PLC0415 - as above
     from kafka.protocol.consumer import FetchRequest  # noqa: PLC0415 - the same
 

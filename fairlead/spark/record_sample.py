@@ -1,6 +1,6 @@
-"""Large samples of a topic's records, by Spark's Kafka source.
+"""Large samples of a topic's records, read with Spark's Kafka source.
 
-Belongs here: reading planned runs in Spark, and what Java's client calls the settings. Does not:
+Belongs here: reading planned runs in Spark, with the settings under their Java names. Does not:
 where the source's jars come from (`fairlead.sandbox.jars`), small samples
 (`fairlead.kafka.record_sample`).
 """
@@ -47,7 +47,7 @@ def source_session(settings: SparkSettings, jars: Sequence[Path]) -> SparkSessio
 def sample_by_spark(
     spark: SparkSession, kafka: KafkaSettings, window: LogWindow, runs: Runs, record_bytes: float
 ) -> RecordSample:
-    """Read runs of a window in Spark, which counts their keys where it reads them.
+    """Read runs of a window in Spark, and count their keys in its tasks.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ def _frame(
 
 
 def _options(kafka: KafkaSettings) -> dict[str, str]:
-    """Return the settings of Java's client. It has no equal for a client's certificate in PEM."""
+    """Return the settings of Java's client; client certificates are not supported."""
     given = {name: str(value) for name, value in kafka.librdkafka().items()}
     found: dict[str, str] = {name: given[name] for name in _SAME if name in given}
     found["isolation.level"] = "read_committed"

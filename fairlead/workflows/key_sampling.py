@@ -1,6 +1,6 @@
 """From a topic to a report on its keys: sampling by the client or by Spark, and the consumers.
 
-Belongs here: which of the two reads, and what is taken from the store. Does not: the report
+Belongs here: the choice between the two, and reading consumers from the store. Does not: the report
 (`fairlead.domain.key_report`).
 """
 
@@ -24,11 +24,11 @@ if TYPE_CHECKING:  # as Spark and the store: for who asks for consumers, or for 
 
 #: Records that the client samples, in a few seconds; Spark samples more.
 BY_CLIENT: Final = 1_000_000
-#: Records in a sample at most.
+#: Maximum number of records in a sample.
 MOST_RECORDS: Final = 20_000_000
-#: More partitions than a topic has.
+#: Maximum of `--to`: no topic has as many partitions.
 MOST_PARTITIONS: Final = 100_000
-#: Runs that Spark reads, a task each.
+#: Number of runs that Spark reads; each is a task.
 _SPARK_RUNS: Final = 96
 
 
@@ -50,9 +50,9 @@ def report_on_keys(
     Parameters
     ----------
     engine, group
-        Fairlead's database, and whose consumers it is asked for; None: nothing is forecast.
+        Fairlead's database, and the group whose consumers are forecast; None: no forecast.
     jars
-        Returns those of Spark's Kafka source, for more records than `BY_CLIENT`.
+        Returns the jars of Spark's Kafka source; called for more records than `BY_CLIENT`.
 
     Raises
     ------

@@ -26,18 +26,19 @@ from fairlead.domain.analysis.sizing import Size
 from fairlead.domain.analysis.steps import Analysis, analyse
 from fairlead.domain.analysis.weighing import BETTER, behind, gain
 
-#: Arrivals that have changed matter where they are more than this share of a member's capacity.
+#: Share of a member's capacity above which changed arrivals end the wait for a plan's effect.
 CHANGED: Final = 0.1
-#: Who comes or goes with no more than this share of all arrivals, and nothing late, is passed over.
+#: Share of all arrivals up to which a member may come or go without a wait, if it is not behind.
 MINOR: Final = 0.1
-#: Commits of the median member that it takes to see what a plan did, where commits are rare.
+#: Commits of the median member that show the effect of a plan.
 COMMITS_NEEDED: Final = 2
 
-#: After so many plans lately a group rests for so long, and after each further one twice as long.
+#: Back-off: from this number of recent plans on, seconds after a plan, doubled with each further
+#: plan.
 AT_ONCE: Final = 20
 FIRST_REST_S: Final = 3600.0
 LONGEST_REST_S: Final = 7 * 86_400.0
-#: Plans that took effect before that count no more.
+#: Seconds. Plans that took effect earlier are not recent.
 LATELY_S: Final = 2 * 86_400.0
 
 Outcome = Literal["plan", "no change"]
@@ -46,7 +47,7 @@ Choose = Literal["first", "best"]
 
 @dataclass(frozen=True, eq=False)
 class PlanDecision:
-    """The answer.
+    """Whether a group gets a plan, with the analysis that it rests on.
 
     Parameters
     ----------
@@ -89,13 +90,13 @@ class PlanDecision:
 
     @property
     def owner(self) -> Int32 | None:
-        """Who owns what as planned, int32 of shape (P,); None without a plan."""
+        """Planned owners, int32 of shape (P,); None without a plan."""
         assignment = None if self.chosen is None else self.chosen.assignment
         return None if assignment is None else assignment.owner
 
     @property
     def planned(self) -> Forecast | None:
-        """What becomes of the plan; None without one."""
+        """Forecast of the plan; None without a plan."""
         return None if self.chosen is None else self.chosen.forecast
 
     @property
@@ -109,7 +110,7 @@ class PlanDecision:
 
     @property
     def for_racks(self) -> bool:
-        """Whether the plan is for traffic between racks alone: nobody is late."""
+        """Whether the plan only reduces traffic between racks, in a healthy group."""
         return self.traffic is not None and self.diagnosis.name == "healthy" and self.moved > 0
 
 
@@ -121,22 +122,22 @@ def decide(
     choose: Choose = "first",
     compare: bool = False,
 ) -> PlanDecision:
-    """Analyse a group: what is the matter, and whether a plan is worth its price.
+    """Analyse a group, and decide whether it gets a plan.
 
     Parameters
     ----------
     question
-        What is known.
+        The group.
     assignors
-        Whose candidates may become the plan, in order of preference.
+        Assignors whose candidates may become the plan, in order of preference.
     options
         Assignor name to its options.
     choose
-        `first`: the first assignor's candidate, the next one's where that failed; the others are
-        for comparison. `best`: the least time lag at the horizon, then the least rack traffic, the
-        lowest utilisation and the fewest moves.
+        `first`: the first assignor's candidate, or the next one's if the first assignor fails.
+        `best`: the least time lag at the horizon, then the least rack traffic, the lowest
+        utilisation and the fewest moves.
     compare
-        Compute candidates where no plan is called for, too.
+        Whether candidates are computed even if no plan is needed.
 
     Raises
     ------
@@ -145,30 +146,30 @@ def decide(
 
     Notes
     -----
-    Deterministic. The reasons for no plan are those of `_hold`: nothing can be decided now (nobody
-    reads, the group is unknown, it cools down or settles), the group stays within its objective,
-    or it catches up as fast as any assignment could.
+    Deterministic. `_hold` returns a reason for no plan: nothing can be decided now (there are no
+    members, too little is known, or the effect of the last change cannot be seen yet), the group
+    stays within its objective, or it catches up as fast as any assignment could.
 
     ==================  =============  ============  ==========================  ==================
     reason for no plan  lacks owners   racks only    candidates                  a plan, if
     ==================  =============  ============  ==========================  ==================
     no                                               all                         worth it
-    yes                 yes                          those that only place; all  it gives an owner
-                                                     where there are none        to each partition
-    yes                 no             yes           that make nobody late       it saves enough
+    yes                 yes                          those without moves, or     it gives an owner
+                                                     all if there are none       to each partition
+    yes                 no             yes           those within the objective  it saves enough
     yes                 no             no            none                        never
     ==================  =============  ============  ==========================  ==================
 
-    The columns are `_hold`, `Analysis.places` and `_nears`. Worth it (`_worth`) is a candidate
-    that brings the forecast within the objective, or makes it better by `BETTER`, if it makes
-    partitions less late, in all, than they stand still for it.
+    The columns are `_hold`, `Analysis.places` and `_nears`. A candidate is worth it (`_worth`) if
+    it brings the forecast within the objective, or improves it by `BETTER`, and saves more time
+    lag, summed over partitions, than the moves cost.
 
     Examples
     --------
-    Two members that nobody knows yet, by a single look: there is a reason for no plan. A partition
-    without an owner gets one all the same.
+    One sample of two members is too little for a plan, but a partition without an owner gets one.
 
     >>> from assignors.problem import Member
+    >>> from fairlead.domain.analysis.looks import Looks
     >>> def ask(owned_by_b):
     ...     owner = np.array([[0, 1 if owned_by_b else -1]], np.int32)
     ...     members = {
@@ -189,7 +190,7 @@ def decide(
     hold = _hold(analysis)
     offered: tuple[Candidate, ...] = ()
     if hold is not None and analysis.places:
-        # Whoever lacks an owner gets one; all else stays as it is, for the reason there is.
+        # Partitions without an owner get one; no other partition moves.
         placing = replace(analysis.inputs, rules=replace(question.rules, max_moves=0))
         offered = candidates(placing, assignors, options or {})
         if any(candidate.forecast is not None and not candidate.moved for candidate in offered):
@@ -225,7 +226,7 @@ def _decision(
 
 
 def _hold(analysis: Analysis) -> str | None:
-    """Say why there is to be no plan, whatever candidates there are; None: there may be one."""
+    """Return why no candidate can become a plan; None: one may."""
     diagnosis, blocked = analysis.diagnosis, _blocked(analysis)
     if blocked is not None:
         return blocked
@@ -235,7 +236,7 @@ def _hold(analysis: Analysis) -> str | None:
 
 
 def _blocked(analysis: Analysis) -> str | None:
-    """Say why nothing can be decided now, however the group is; None: something can."""
+    """Return why nothing can be decided now; None: a decision is possible."""
     problem, diagnosis = analysis.problem, analysis.diagnosis
     if not problem.members or not problem.assignable.any():
         return diagnosis.evidence
@@ -245,7 +246,7 @@ def _blocked(analysis: Analysis) -> str | None:
 
 
 def _waits(analysis: Analysis) -> str | None:
-    """Say that the last plan's effect cannot be seen yet; None: it can."""
+    """Return why the last plan's effect cannot be seen yet; None: it can."""
     changed_at, rules = analysis.question.changed_at, analysis.rules
     if changed_at is None:
         return None
@@ -281,7 +282,7 @@ def _waits(analysis: Analysis) -> str | None:
 
 
 def _commits_s(analysis: Analysis) -> float:
-    """Return how long commits of the median member take to show what a plan did, in seconds.
+    """Return the seconds in which commits of the median member show the effect of a plan.
 
     `COMMITS_NEEDED`, or as many stretches as tell how fast it is. Not of `usual_interval_s`, the
     longest: a member that commits seldom would hold up all others.
@@ -297,7 +298,7 @@ def _commits_s(analysis: Analysis) -> float:
 
 
 def doubled_s(first_s: float, times: int) -> float:
-    """Return a rest that is doubled each time, `LONGEST_REST_S` at most; none before the first.
+    """Return a back-off in seconds, doubled each time, at most `LONGEST_REST_S`; 0 for no times.
 
     Examples
     --------
@@ -310,7 +311,7 @@ def doubled_s(first_s: float, times: int) -> float:
 def _changed_since(analysis: Analysis, changed_at: float) -> bool:
     """Whether members are behind because arrivals have changed since the last plan.
 
-    Then nobody waits to see what it did, nor rests.
+    Then the group neither waits for the plan's effect nor backs off.
     """
     problem, rules = analysis.problem, analysis.rules
     late = analysis.outlook.lateness(problem.owner, rules.horizon_s) > rules.objective_s
@@ -325,18 +326,18 @@ def _changed_since(analysis: Analysis, changed_at: float) -> bool:
 
 
 def _settles(analysis: Analysis) -> str | None:
-    """Say that members have come or gone too recently to see what that did; None: they have not.
+    """Return which members came or went too recently to see the effect; None: no member did.
 
-    Who owns something now and did not, or the other way round. Where that was a plan's doing it
-    says nothing of who is there. Nor does it matter who owns little, and nothing that is late: in a
-    large group somebody comes or goes all the time.
+    A member came if it owns partitions now and did not before, and went in the opposite case,
+    unless a plan did that. Members with few arrivals that are not behind do not count: in a large
+    group some member comes or goes all the time.
     """
     looks, changed_at = analysis.observations.recent, analysis.question.changed_at
     members = len(analysis.problem.members)
     for back in range(2, min(LOOKS_NEEDED, len(looks)) + 1):
         before = looks.owner[-back]
         if (before < 0).all():
-            continue  # the coordinator did not say who owned what
+            continue  # the coordinator returned no owners
         changed = _owners(looks.owner[-1]) ^ _owners(before)
         if changed_at is not None and changed_at >= looks.at[-back]:
             changed = {member for member in changed if member >= members}
@@ -351,7 +352,7 @@ def _settles(analysis: Analysis) -> str | None:
 
 
 def _matters(analysis: Analysis, before: Int32, changed: Sequence[int]) -> bool:
-    """Whether members that came or went own, or owned, much of what arrives, or what is late."""
+    """Whether members that came or went own, or owned, many arrivals or a partition behind."""
     owner, rules = analysis.problem.owner, analysis.rules
     touched = np.isin(before, changed) | np.isin(owner, changed)
     arrivals = analysis.estimates.rates.per_s
@@ -368,7 +369,7 @@ def _owners(owner: Int32) -> set[int]:
 def _choice(
     analysis: Analysis, offered: Sequence[Candidate], choose: Choose, limit: int | None = None
 ) -> tuple[Candidate | None, str]:
-    """Choose between candidates, and hold the one against what is."""
+    """Choose a candidate, and compare it with the present owners."""
     usable = [candidate for candidate in offered if candidate.forecast is not None]
     if not usable:
         errors = "; ".join(f"{candidate.assignor}: {candidate.error}" for candidate in offered)
@@ -400,7 +401,7 @@ def _burden(analysis: Analysis, candidate: Candidate) -> tuple[float, float, flo
 def _nearer(
     analysis: Analysis, offered: Sequence[Candidate], choose: Choose
 ) -> tuple[Candidate | None, str]:
-    """Choose a plan that keeps a healthy group's traffic in racks, and say what it saves."""
+    """Return a plan that reduces a healthy group's traffic between racks, and what it saves."""
     usable = [candidate for candidate in offered if candidate.assignment is not None]
     mine = usable[:1] if choose == "first" else usable
     nearer = next((candidate for candidate in mine if candidate.assignor == FLAGSHIP), None)
@@ -419,7 +420,7 @@ def _nearer(
 
 
 def _nears(analysis: Analysis) -> bool:
-    """Whether a healthy group may get a plan for its traffic between racks alone."""
+    """Whether a healthy group may get a plan that only reduces its traffic between racks."""
     traffic = analysis.inputs.traffic
     if traffic is None or analysis.diagnosis.name != "healthy" or analysis.orphans:
         return False
@@ -429,7 +430,7 @@ def _nears(analysis: Analysis) -> bool:
 
 
 def _saves_enough(analysis: Analysis, traffic: RackTraffic, per_s: float) -> bool:
-    """Whether so much less between racks is worth a plan: by its price, else by its share."""
+    """Whether a reduction of rack traffic is worth a plan: by its price, else by its share."""
     rules, total = analysis.rules, float(traffic.per_s.sum())
     saved = cost_per_day(traffic.daily_gb(per_s), rules.price_per_gb)
     if saved is not None:
@@ -438,7 +439,7 @@ def _saves_enough(analysis: Analysis, traffic: RackTraffic, per_s: float) -> boo
 
 
 def _worth(analysis: Analysis, candidate: Candidate) -> tuple[bool, str]:
-    """Whether a candidate is worth its price, and what it comes to in words."""
+    """Return whether a candidate is worth its moves, and why."""
     rules, kept = analysis.rules, analysis.kept
     problem, planned = analysis.problem, candidate.forecast
     if planned is None or candidate.assignment is None:
@@ -459,7 +460,7 @@ def _worth(analysis: Analysis, candidate: Candidate) -> tuple[bool, str]:
         return False, f"no assignment is better{known} ({analysis.diagnosis.name}); {what}"
     found = gain(analysis.inputs, owner)
     if planned.late_s > (1.0 - BETTER) * kept.late_s:
-        # The latest is not whom the plan helps.
+        # The plan helps other members than the one that is most behind.
         then, now = length(found.late_s), length(found.planned_s)
         what += f"; the {found.members} members that it changes: {then} as it is, {now} as planned"
     if found.slight:

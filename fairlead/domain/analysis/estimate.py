@@ -48,7 +48,7 @@ class Estimates:
         Records that wait to be read, float64 of shape (P,); 0 if the partition itself is the
         reason (`held`), or its topic has no subscriber.
     silent
-        Members that commit nothing, bool of shape (M,): what they read is not known.
+        Members that commit nothing, bool of shape (M,).
     held
         Partitions that no plan moves, bool of shape (P,): stuck ones, throttled ones, and those of
         silent members.

@@ -1,4 +1,4 @@
-"""What an analysis is asked: a group's samples, its policy's rules, and what is remembered."""
+"""Input of an analysis: a group's samples, its policy's rules, and remembered estimates."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,7 +16,7 @@ from fairlead.domain.analysis.rules import Rules
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """All that an analysis may know.
+    """All input of an analysis.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
 """The report on a topic's keys: tables, sentences, a JSON document, and a page.
 
-Belongs here: what is shown of a report, and how. Does not: the figures
+Belongs here: the formats of a report. Does not: its figures
 (`fairlead.domain.key_report`).
 """
 
@@ -26,7 +26,7 @@ _PARTITIONERS: Final = {
 
 
 def _name(key: bytes, *, show_keys: bool) -> str:
-    r"""Return a key as text, in hexadecimal if it is no UTF-8; else the start of its SHA-256.
+    r"""Return the start of a key's SHA-256, or the key: as text, or as hexadecimal if not UTF-8.
 
     Examples
     --------
@@ -44,7 +44,7 @@ def _name(key: bytes, *, show_keys: bool) -> str:
 
 
 def tables(report: Row, *, show_keys: bool) -> list[list[Row]]:
-    """Return the keys, and the numbers of partitions; each row maps headings to texts."""
+    """Return the table of keys and that of partition counts; rows map headings to texts."""
     keys = [_key(key, show_keys=show_keys) for key in report["keys"] if key["share"] >= _LEAST]
     if report["without_key"]:
         keys.append({"key": "(no key)", "share": percent(report["without_key"])})
@@ -85,7 +85,7 @@ def _consumers(found: Mapping[str, Any] | None) -> str:
 
 
 def notes(report: Row) -> list[str]:
-    """Return how the figures came about, in sentences."""
+    """Return sentences about the sample."""
     read = (
         f"Sampled {report['sampled']:,} of {plural(report['records'], 'record')} of the last "
         f"{length(report['seconds'])}, with {plural(report['different'], 'key')}: "

@@ -25,7 +25,7 @@ from fairlead.surfaces.web.layout import TEMPLATES, ages
 
 #: A page is for reading; whoever has more groups filters, or looks for a part of a name.
 SHOWN: Final = 200
-#: The diagnosis of groups that no look has analysed.
+#: Diagnosis of groups that were not analysed yet.
 NOT_LOOKED_AT: Final = "no look yet"
 
 
