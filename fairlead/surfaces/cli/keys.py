@@ -1,7 +1,7 @@
 """`fairlead keys`: which keys make a partition hot, and what more partitions would give.
 
-Belongs here: arguments. Does not: sampling (`fairlead.workflows.key_sampling`), nor what is shown
-(`fairlead.surfaces.keys`).
+Belongs here: arguments. Does not: sampling (`fairlead.workflows.key_sampling`), nor the formats of
+the report (`fairlead.surfaces.keys`).
 """
 
 from contextlib import nullcontext
@@ -15,31 +15,37 @@ from fairlead.surfaces.cli.arguments import complete_group, known_text, opened_e
 from fairlead.surfaces.cli.output import print_json, print_table, say
 
 _WIDTH: Final = 80
-_GROUP: Final = "Its consumers: forecast their lag with more partitions."
-_TO: Final = "Number of partitions to compare with. Default: the smallest that helps."
-_SHOW: Final = "Show keys, not the start of their SHA-256."
+_GROUP: Final = "Consumer group whose lag is forecast for more partitions."
+_TO: Final = "Number of partitions to compare with. Default: the smallest one that helps."
+_SHOW: Final = "Show the keys instead of the start of their SHA-256."
 
 
 def keys(
-    topic: Annotated[str, typer.Argument(help="The topic.", callback=known_text)],
+    topic: Annotated[str, typer.Argument(help="Topic to sample.", callback=known_text)],
     *,
     group: Annotated[
         str | None, typer.Option(help=_GROUP, autocompletion=complete_group, callback=known_text)
     ] = None,
-    partition: Annotated[int | None, typer.Option(help="List its keys.", min=0)] = None,
+    partition: Annotated[
+        int | None, typer.Option(help="Partition whose keys are listed.", min=0)
+    ] = None,
     to: Annotated[int | None, typer.Option(help=_TO, min=2, max=100_000)] = None,
-    records: Annotated[int, typer.Option(help="Sample size.", min=1_000, max=20_000_000)] = 100_000,
-    minutes: Annotated[float, typer.Option(help="Of the log to sample.", min=1, max=1e6)] = 60.0,
+    records: Annotated[
+        int, typer.Option(help="Number of records to sample.", min=1_000, max=20_000_000)
+    ] = 100_000,
+    minutes: Annotated[
+        float, typer.Option(help="Sample the last minutes of the log.", min=1, max=1e6)
+    ] = 60.0,
     show_keys: Annotated[bool, typer.Option("--show-keys", help=_SHOW)] = False,
     form: Annotated[
-        Literal["text", "json", "html"], typer.Option("--format", help="Of the answer.")
+        Literal["text", "json", "html"], typer.Option("--format", help="Output format.")
     ] = "text",
 ) -> None:
     """Report which keys make a partition hot, and what more partitions would give.
 
-    Records are sampled evenly over time and partitions: 100 MB and 60 s at most. More than
-    1,000,000 records are read by Spark: 1 GB and ten minutes at most. No group is joined, and
-    nothing is committed or stored.
+    Records are sampled evenly over time and partitions: at most 100 MB in 60 s. Spark reads more
+    than 1,000,000 records: at most 1 GB in ten minutes. The command joins no group, commits nothing
+    and stores nothing.
     """
     import pyarrow as pa
 
