@@ -110,11 +110,11 @@ class Surroundings:
         )
         return len(set(_column(self.store, statement, self.group))) > 1
 
-    def observed(self, text: str) -> bool:
-        """Whether something has been observed of an asset in such words."""
+    def recorded(self, text: str) -> bool:
+        """Whether Dagster has recorded an event of an asset with this text."""
         statement = (
-            "SELECT id FROM event_logs "
-            "WHERE dagster_event_type = 'ASSET_OBSERVATION' AND strpos(event, %s) > 0"
+            "SELECT id FROM event_logs WHERE strpos(event, %s) > 0"
+            " AND dagster_event_type IN ('ASSET_OBSERVATION', 'ASSET_MATERIALIZATION')"
         )
         return bool(_column(self.dagster, statement, text))
 

@@ -31,7 +31,7 @@ def test_broker_that_died_costs_one_attempt(
             raise KafkaUnavailableError("the coordinator does not answer")
 
     monkeypatch.setattr(publication, "_pass", one_pass)
-    settings = Settings(kafka=KafkaSettings(request_timeout_s=60.0))
+    settings = Settings(kafka=KafkaSettings(request_timeout_s=60.0))  # clock: nothing waits
     _, done = publish_groups(store, [], settings, at_most_s=20.0)
     assert patience == [FIRST_ATTEMPT_S, 20.0]
     assert [result.group for result in done] == ["g1", "g2"]
