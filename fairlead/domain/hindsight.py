@@ -35,12 +35,12 @@ import numpy as np
 from fairlead.common.words import length, plural
 from fairlead.domain.analysis.capacities import shown
 from fairlead.domain.analysis.commits import Commits, read_commits
-from fairlead.domain.analysis.diagnosis import LOOKS_NEEDED
 from fairlead.domain.analysis.forecast import Outlook
 from fairlead.domain.analysis.looks import Float64, Int32, Looks, Mask
 from fairlead.domain.analysis.question import Question
 from fairlead.domain.analysis.read import HISTORY_S, LEAST_LOOKS
 from fairlead.domain.analysis.steps import Analysis, analyse
+from fairlead.domain.analysis.thresholds import SAMPLES_NEEDED
 from fairlead.domain.analysis.weighing import BETTER
 
 #: Looks one after the other that have to say the same.
@@ -91,7 +91,7 @@ def made_worse(question: Question) -> Hindsight | None:
 
     Notes
     -----
-    Pure. Nothing is said before the group has followed the plan for `LOOKS_NEEDED` looks, or where
+    Pure. Nothing is said before the group has followed the plan for `SAMPLES_NEEDED` samples, or if
     the owners before cannot come back.
     """
     found = _at_last_look(question)
@@ -178,13 +178,13 @@ def _handover(  # noqa: PLR0911 - each is a reason for no verdict
     known: Mask = np.asarray((looks.owner >= 0).any(axis=1))
     first = int(np.searchsorted(looks.at, changed_at, side="right"))
     behind = np.flatnonzero(known[:first])
-    if behind.size < LOOKS_NEEDED or not problem.assignable.any():
+    if behind.size < SAMPLES_NEEDED or not problem.assignable.any():
         return None
     old, new = looks.owner[behind[-1]], problem.owner
     owned = problem.assignable & ~((old >= 0) & (old < len(problem.members)) & (new >= 0))
     if owned.any() or np.array_equal(old, new):
         return None
-    if (looks.owner[behind[-LOOKS_NEEDED:]] != old).any():
+    if (looks.owner[behind[-SAMPLES_NEEDED:]] != old).any():
         return None  # they had hardly begun
     rows = looks.owner[first:]
     if ((rows >= 0) & (rows != old) & (rows != new)).any():
@@ -192,7 +192,7 @@ def _handover(  # noqa: PLR0911 - each is a reason for no verdict
     other = np.flatnonzero((known[first:, None] & (rows != new)).any(axis=1))
     followed = first + (int(other[-1]) + 1 if other.size else 0)
     stood_still = float(looks.at[followed - 1]) + question.rules.pause_s
-    if int((looks.at[followed:] > stood_still).sum()) < LOOKS_NEEDED:
+    if int((looks.at[followed:] > stood_still).sum()) < SAMPLES_NEEDED:
         return None
     cut = int(behind[-1])
     return looks.until(cut), looks.last(looks.now - float(looks.at[cut]), 1)

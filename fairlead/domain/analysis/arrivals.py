@@ -17,9 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from fairlead.domain.analysis.looks import NONE, Float64, Looks, Mask
+from fairlead.domain.analysis.thresholds import DEVIATIONS
 
-#: A change is real beyond so many standard deviations.
-DEVIATIONS: Final = 4.0
 #: Stretches that are compared, in steps from now.
 STRETCHES: Final = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50, 60)
 #: The median of a squared standard normal deviate.

@@ -19,6 +19,7 @@ from assignors.verifier import violations
 from fairlead.domain.analysis.forecast import Forecast, Outlook
 from fairlead.domain.analysis.looks import Float64, Int32, Int64, Mask
 from fairlead.domain.analysis.rules import Rules
+from fairlead.domain.analysis.thresholds import MOSTLY, NAMED, NEGLIGIBLE
 from fairlead.domain.analysis.weighing import CandidateInputs, behind, gain
 
 #: The assignor that plans by the forecast; the others follow their own rule.
@@ -27,14 +28,8 @@ FLAGSHIP: Final = "sticky-lag-aware"
 ROOM: Final = 0.25
 #: The flagship leaves members that are only so much fuller than need be.
 BAND: Final = 0.05
-#: A partition that carries less than this share of what is usual is not moved for its rack.
-WORTHWHILE: Final = 0.1
 #: Points of the curve of time lag by moves.
 POINTS: Final = 50
-#: Who does so much of what the fastest member does is about the fastest.
-_ABOUT: Final = 0.9
-#: Sets of readers that the outcome names.
-_TOLD: Final = 3
 #: Owners after several numbers of moves are looked at side by side, so many at once.
 _CELLS: Final = 100_000
 
@@ -162,9 +157,9 @@ def _relieved(inputs: CandidateInputs, options: Mapping[str, Any]) -> Assignment
     for found in told:
         owner = np.where(found.owner == problem.owner, owner, found.owner)
         reasons |= found.reasons
-    outcome = "; ".join(dict.fromkeys(found.outcome or "" for found in told[:_TOLD]))
-    if len(told) > _TOLD:
-        outcome += f"; and {len(told) - _TOLD:,} more sets of readers"
+    outcome = "; ".join(dict.fromkeys(found.outcome or "" for found in told[:NAMED]))
+    if len(told) > NAMED:
+        outcome += f"; and {len(told) - NAMED:,} more sets of readers"
     return Assignment(problem, owner, outcome, reasons, told[0].frontier)
 
 
@@ -258,7 +253,7 @@ def _brought_near(
     bounds = Bounds(
         load=_enough(inputs, work, horizon_s),
         moves=options.get("max_moves") if inputs.calm else moved_partitions(before, found.owner),
-        least=WORTHWHILE * float(traffic.per_s.mean()),
+        least=NEGLIGIBLE * float(traffic.per_s.mean()),
         fixed=inputs.held,
         counts=options.get("max_count_skew") is not None,
     )
@@ -368,7 +363,7 @@ def _work(inputs: CandidateInputs, horizon_s: float) -> Problem:
     most = inputs.rules.headroom * float(capacities.max(initial=0.0))
     at_most = capacities if inputs.at_most is None else np.maximum(capacities, inputs.at_most)
     fills = outlook.arrivals > float(at_most.max(initial=0.0))
-    fastest = capacities >= _ABOUT * capacities.max(initial=0.0)
+    fastest = capacities >= MOSTLY * capacities.max(initial=0.0)
     stays = fills & np.append(fastest, False)[owner]  # nobody, -1, is the last
     held = (inputs.held | stays) & (owner >= 0)
     reserved = np.bincount(owner[held], outlook.arrivals[held], capacities.size)

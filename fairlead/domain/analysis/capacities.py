@@ -25,36 +25,29 @@ from numpy.lib.stride_tricks import sliding_window_view
 from fairlead.domain.analysis.commits import Commits
 from fairlead.domain.analysis.looks import Float64, Looks, Mask, median
 from fairlead.domain.analysis.peers import Peers
+from fairlead.domain.analysis.thresholds import (
+    DAY_S,
+    NEGLIGIBLE,
+    RECENT_STEPS,
+    SAMPLES_NEEDED,
+    SEVERAL,
+    STEPS,
+    WEEK_S,
+)
 
 Places = npt.NDArray[np.intp]
 
-#: Steps with a backlog that it takes to measure, where commits come within every look.
-STEPS: Final = 5
-#: Steps of the newest stretch that are averaged at most.
-LONGEST: Final = 20
-#: Commit intervals with a backlog that it takes where they come later; and times what commits hold
-#: back.
-INTERVALS: Final = 3
-#: And steps that these take in all, where commits come hardly less often than looks.
-STRETCH: Final = 6
 #: How much more than it has shown a member can do that was never at its limit, it is assumed.
 FASTER: Final = 1.3
 #: It may turn out to do so many times what it has shown, or, if fewer peers were measured, what is
 #: assumed of it.
 MORE: Final = 2.0
-SEVERAL: Final = 3
-DAY_S: Final = 86_400.0
-#: Whoever has shown more than is typical of the measured members, by so much, is faster.
-OUTDONE: Final = 1.1
 #: A measurement is exact for so long, and forgotten after so long.
 FRESH_S: Final = 6 * 3600.0
-FORGOTTEN_S: Final = 7 * DAY_S
 #: What members do varies by so much from one stretch to the next.
 _NOISE: Final = 1.03
 #: Nobody reads more records a second; beyond it arithmetic ends in infinities.
 LARGEST_RATE: Final = 1e18
-#: And this is more than that: the member has become faster or slower.
-_CHANGED: Final = 0.1
 
 
 @dataclass(frozen=True)
@@ -111,7 +104,7 @@ def shown(looks: Looks, commits: Commits) -> dict[str, Capacity]:
     """
     found: dict[str, Capacity] = {}
     prompt = ~commits.late
-    steps = np.ceil(INTERVALS * commits.held_back_s / max(looks.step, 1e-9))
+    steps = np.ceil(SEVERAL * commits.held_back_s / max(looks.step, 1e-9))
     needed = np.clip(steps, STEPS, max(len(looks) - 1, STEPS)).astype(np.intp)
     whole = prompt & commits.steady.all(axis=0) & (needed == STEPS)
     found |= _by_steps(looks, commits, np.flatnonzero(whole), np.arange(len(looks) - 1), STEPS)
@@ -179,10 +172,10 @@ def _newest_run(busy: Mask, throughout: Mask, count: int) -> tuple[int, int] | N
 
 def _measured(stretch: Float64, count: int) -> float:
     """Return the speed in a stretch of steps at the limit: of the newest `count` if it changed."""
-    stretch = stretch[-max(LONGEST, count) :]
+    stretch = stretch[-max(RECENT_STEPS, count) :]
     newest = stretch[-count:]
     usual, now = _trimmed(stretch), _trimmed(newest)
-    if abs(now - usual) > _CHANGED * usual:
+    if abs(now - usual) > NEGLIGIBLE * usual:
         stretch, usual = newest, now
     return max(usual, float(_without_fastest(stretch)))
 
@@ -207,11 +200,11 @@ def _by_intervals(
     In stretches that last for so many steps at least.
     """
     marks = np.flatnonzero(commits.marked[:, member])
-    if marks.size <= INTERVALS:
+    if marks.size <= SEVERAL:
         return {}
     # When in its step a commit came nobody knows: a stretch is so long that this matters little.
-    least = round(max(STRETCH, least_steps) * looks.step / commits.interval_s[member])
-    count = min(max(INTERVALS, least), marks.size - 1)
+    least = round(max(SAMPLES_NEEDED, least_steps) * looks.step / commits.interval_s[member])
+    count = min(max(SEVERAL, least), marks.size - 1)
     total = np.concatenate(([0.0], commits.consumed[:, member].cumsum()))
     ends = marks + 1
     busy = commits.busy[marks, member]
@@ -261,7 +254,7 @@ def remembered(
 
 
 def _lasts(capacity: Capacity, now: float) -> bool:
-    return now - capacity.at <= (FORGOTTEN_S if capacity.measured else DAY_S)
+    return now - capacity.at <= (WEEK_S if capacity.measured else DAY_S)
 
 
 def _better(old: Capacity, new: Capacity, now: float) -> Capacity:
@@ -326,11 +319,11 @@ def speeds(
     # Of whom nothing is known, the same is expected as of the others.
     usual = _by_peers(value, seen, peers, median)
     values = np.where(seen, value, np.where(usual > 0, usual, _of(value, seen, median)))
-    outdone = ~measured & (values > OUTDONE * typical)
+    outdone = ~measured & (values > (1.0 + NEGLIGIBLE) * typical)
     assumed = np.where(outdone, FASTER * values, np.maximum(typical, _NOISE * values))
     per_s = np.where(measured, value, assumed)
     # Whose measured peers are hardly faster than what it has shown may be faster than they are.
-    open_ = ~measured & (typical < OUTDONE * values)
+    open_ = ~measured & (typical < (1.0 + NEGLIGIBLE) * values)
     at_most = np.where(open_, np.maximum(per_s, MORE * value), per_s)
     # Nor do a few peers say what a member can do.
     few = ~measured & (_by_peers(np.ones(count), measured, peers, np.size) < SEVERAL)

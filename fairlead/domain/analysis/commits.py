@@ -43,54 +43,31 @@ import numpy as np
 import numpy.typing as npt
 
 from fairlead.domain.analysis.looks import Float64, Int64, Looks, Mask
+from fairlead.domain.analysis.thresholds import (
+    CLEARLY,
+    DEVIATIONS,
+    FEW_RECORDS,
+    MOSTLY,
+    NEGLIGIBLE,
+    RECENT_STEPS,
+    SEVERAL,
+    STEPS,
+)
 
 Places = npt.NDArray[np.intp]
 
-#: What at most counts as a lag at rest, in records.
-MOST_AT_REST: Final = 10
-#: Steps, and seconds, that a partition must wait before it can be called stuck.
-STUCK_STEPS: Final = 5
 STUCK_S: Final = 120.0
-#: And so many of its owner's usual commit intervals, and turns at its other partitions.
-STUCK_INTERVALS: Final = 3.0
-STUCK_TURNS: Final = 3
-#: And more than so many times what its commits usually bring.
-_GATHERS: Final = 1.25
 #: What Kafka's clients commit by themselves is so old at most, and some time for a poll.
 _AUTO_COMMIT_S: Final = 5.5
-#: A member's own least age, and some noise, is what its commits explain.
-_OWN: Final = 1.25
-#: But not so many times what is usual in the group: that is a backlog that stays as it is.
-_PEERS: Final = 3.0
 #: Where commits are older than auto-commit's, the upper quartile counts, but no more than so many
 #: times the lower: ages wander for long where commits come nearly as often as looks.
 _APART: Final = 2.0
-#: There is no cap for a member whose last samples, at most so many, show nearly the same age:
-#: within this factor and so many standard deviations. A backlog would change.
-_SAME_STEPS: Final = 20
-_SAME: Final = 1.2
-_DEVIATIONS: Final = 4.0
-#: Records a step, below which an age is chance.
-_FEW: Final = 10
 #: A partition is throttled while at least two others of its owner, which each get so many times
 #: what is read of it, keep up, in this share of the samples.
 FASTER_THAN_CRAWLING: Final = 1.5
-AT_REST: Final = 0.9
 _OTHERS: Final = 2
-#: The steps in which a partition did not change hands are sought in so many times as many.
-_TENURES: Final = 3
 #: So many seconds lie at most between the ends and the commits that a look reads.
 LOOK_S: Final = 15.0
-#: A partition gets batches where at least so many steps, and this share of all, bring a batch and
-#: follow a step that brings nothing.
-_BATCHES: Final = 2
-_BATCH_SHARE: Final = 0.1
-#: A batch is at least this share of what a step brings on average: a rate near zero brings less.
-_BATCH: Final = 0.9
-#: Late commits whoever misses more than this share of the steps that should end in a commit, and
-#: not once only, as in a pause.
-LATE: Final = 0.1
-_ONCE: Final = 1
 #: Of `Commits`, what is told of partitions; all else is told of members.
 _OF_PARTITIONS: Final = frozenset(
     ("taken", "foreign", "stuck", "begun", "crawling", "read", "backlog", "waiting_s")
@@ -263,13 +240,13 @@ def read_commits(
     silent = _silent(looks, per_member, waiting_s, interval_s) | _any_owned(looks, foreign)
     patience_s = _patience(looks, interval_s)
     stuck = _stuck(looks, moved, marked, waiting_s, patience_s)
-    stuck &= waiting_s >= STUCK_INTERVALS * _own_interval(looks, moved, due, waiting_s)
+    stuck &= waiting_s >= SEVERAL * _own_interval(looks, moved, due, waiting_s)
     behind = looks.position[1:] < looks.readable_end[:-1]
     left, read = _left_behind(looks, held, behind, marked=marked, late=late)
     waited_s = patience_s[np.maximum(looks.owner[-1], 0)]
     stuck |= _stands(looks, moved, due, uncommitted, chosen=left & (read == 0), patience_s=waited_s)
     # What gathers before a commit, by day or night, waits for it.
-    stuck &= looks.lag[-1] > np.maximum(rest, _GATHERS * brought)
+    stuck &= looks.lag[-1] > np.maximum(rest, CLEARLY * brought)
     begun = (looks.last_committed[-1] >= 0) | (looks.arrived > 0).any(axis=0)
     stuck &= begun
     crawling = left & (read > 0)
@@ -355,9 +332,9 @@ class _PerMember:
 def at_rest(looks: Looks) -> Int64:
     """Return the largest lag that each partition showed while nothing happened, int64 (P,)."""
     quiet = (looks.arrived == 0) & (looks.advanced == 0) & looks.in_one_log[:-1]
-    small = np.where(quiet & (looks.lag[1:] <= MOST_AT_REST), looks.lag[1:], 0)
+    small = np.where(quiet & (looks.lag[1:] <= FEW_RECORDS), looks.lag[1:], 0)
     # Where there is no quiet step, a record behind at every look is a transaction's marker.
-    marker = np.minimum(looks.lag.min(axis=0), 1) if len(looks) > STUCK_STEPS else 0
+    marker = np.minimum(looks.lag.min(axis=0), 1) if len(looks) > STEPS else 0
     largest: Int64 = np.maximum(small.max(axis=0, initial=0), marker).astype(np.int64)
     return largest
 
@@ -404,7 +381,7 @@ def _intervals(looks: Looks, marked: Mask, due: Mask) -> tuple[Float64, Mask]:
     missed = steps_due - marks
     never = np.where(steps_due > 0, np.inf, 0.0)
     interval: Float64 = np.where(marks > 0, due_s / np.maximum(marks, 1), never)
-    late = (marks > 0) & (missed > np.maximum(LATE * steps_due, _ONCE))
+    late = (marks > 0) & (missed > np.maximum(NEGLIGIBLE * steps_due, 1))
     return np.maximum(interval, looks.step), late
 
 
@@ -434,7 +411,7 @@ def _any_owned(looks: Looks, chosen: Mask) -> Mask:
 
 def _silent(looks: Looks, per_member: _PerMember, waiting_s: Float64, interval_s: Float64) -> Mask:
     """Return the members that have waited for long, of whose partitions none was committed."""
-    if len(looks) <= STUCK_STEPS:
+    if len(looks) <= STEPS:
         return np.zeros(per_member.members, dtype=bool)
     waits = (waiting_s > 0) & (looks.owner[-1] >= 0)
     longest = np.full(per_member.members, -1.0)
@@ -447,7 +424,7 @@ def _silent(looks: Looks, per_member: _PerMember, waiting_s: Float64, interval_s
 def _patience(looks: Looks, interval_s: Float64) -> Float64:
     """Return for how long a commit may stay out before something is the matter, seconds, (M,)."""
     usual = np.where(np.isfinite(interval_s), interval_s, looks.step)
-    return np.maximum(np.maximum(STUCK_INTERVALS * usual, STUCK_STEPS * looks.step), STUCK_S)
+    return np.maximum(np.maximum(SEVERAL * usual, STEPS * looks.step), STUCK_S)
 
 
 def _last_mark(looks: Looks, per_member: _PerMember) -> Float64:
@@ -463,7 +440,7 @@ def _stuck(
 ) -> Mask:
     """Return the partitions that wait while their owner commits others, turn after turn."""
     stuck = np.zeros(looks.partitions, dtype=bool)
-    if len(looks) <= STUCK_STEPS:
+    if len(looks) <= STEPS:
         return stuck
     owner = looks.owner[-1]
     place = np.maximum(owner, 0)
@@ -482,7 +459,7 @@ def _stuck(
         mine = (owner == owner[partition]) & (waiting_s < waiting_s[partition])
         taken = (turns[-1] - turns[since[partition]])[mine]
         usual = np.median(taken[taken > 0]) if taken.any() else 0.0
-        stuck[partition] = usual >= STUCK_TURNS
+        stuck[partition] = usual >= SEVERAL
     return stuck
 
 
@@ -496,10 +473,10 @@ def _left_behind(
     """
     nothing = np.zeros(looks.partitions)
     first = int(np.searchsorted(looks.at, looks.now - STUCK_S + 1e-6))
-    count = max(len(looks) - 1 - first, STUCK_STEPS)
+    count = max(len(looks) - 1 - first, STEPS)
     if len(looks) <= count:
         return nothing > 0, nothing
-    newest = max(len(looks) - 1 - _TENURES * count, 0)
+    newest = max(len(looks) - 1 - SEVERAL * count, 0)
     steps = slice(0 if late.any() else newest, None)
     held, owner = held[steps], looks.owner[1:][steps]
     if late.any():
@@ -507,7 +484,7 @@ def _left_behind(
         held = held & (recent[:, None] | late[np.maximum(owner, 0)])
     tells = held & np.take_along_axis(marked[steps], np.maximum(owner, 0), axis=1)
     following = tells[::-1].cumsum(axis=0)[::-1]
-    wanted = np.where(late[np.maximum(looks.owner[-1], 0)], STUCK_INTERVALS, count)
+    wanted = np.where(late[np.maximum(looks.owner[-1], 0)], SEVERAL, count)
     counts = held & (following >= 1) & (following <= wanted)
     tells &= counts
     behind = behind[steps]
@@ -525,10 +502,10 @@ def _left_behind(
     for partition in np.flatnonzero(left).tolist():
         mine = tells[:, partition]
         beside = held[mine] & (owner[mine] == owner[mine, partition, None])
-        rests = (beside & ~behind[mine]).sum(axis=0) >= AT_REST * beside.sum(axis=0)
+        rests = (beside & ~behind[mine]).sum(axis=0) >= MOSTLY * beside.sum(axis=0)
         faster = (come > 0) & (come >= FASTER_THAN_CRAWLING * read[partition])
         others = (beside & rests & faster).sum(axis=1) >= _OTHERS
-        left[partition] = others.mean() >= AT_REST
+        left[partition] = others.mean() >= MOSTLY
     return left, read
 
 
@@ -567,7 +544,7 @@ def _stands(
         return chosen
     waiting_s = _waiting(looks, moved, uncommitted, same_owner=False)
     usual_s = _own_interval(looks, moved, due, waiting_s)
-    stands: Mask = chosen & (waiting_s >= np.maximum(patience_s, STUCK_INTERVALS * usual_s))
+    stands: Mask = chosen & (waiting_s >= np.maximum(patience_s, SEVERAL * usual_s))
     return stands
 
 
@@ -610,9 +587,9 @@ def _foreign(looks: Looks) -> Mask:
 
     At every newest look, and further than what arrives while a look reads first ends, then commits.
     """
-    if len(looks) <= STUCK_STEPS:
+    if len(looks) <= STEPS:
         return np.zeros(looks.partitions, dtype=bool)
-    newest = slice(-STUCK_STEPS, None)
+    newest = slice(-STEPS, None)
     # Nothing is unread in an empty log.
     filled = looks.end[newest] > np.maximum(looks.begin[newest], 0)
     beyond = np.where(filled, (looks.committed - looks.end)[newest], 0)
@@ -632,8 +609,8 @@ def _ages(looks: Looks, arrived: Float64, lag: Float64, late: Mask, team_of: Pla
     sample, which is explained as well. If its ages vary by chance, the largest is. Never more than
     a step: these members commit within every step.
     """
-    usable = (arrived >= _FEW) & ~late
-    enough = usable.sum(axis=0) > STUCK_STEPS // 2
+    usable = (arrived >= FEW_RECORDS) & ~late
+    enough = usable.sum(axis=0) > STEPS // 2
     if not enough.any():
         return np.full(late.size, looks.step)
     usable, per_s = usable[:, enough], np.maximum(arrived, 1.0) / looks.seconds[:, None]
@@ -645,12 +622,12 @@ def _ages(looks: Looks, arrived: Float64, lag: Float64, late: Mask, team_of: Pla
     auto = min(_AUTO_COMMIT_S, looks.step)
     explained = np.maximum(np.minimum(auto, 2.0 * high), 2.0 * low)
     explained = np.where(low > auto, 2.0 * np.minimum(high, _APART * low), explained)
-    looked = np.minimum(count, _SAME_STEPS)
+    looked = np.minimum(count, RECENT_STEPS)
     chance = np.sqrt(ages[0] / np.median(per_s[:, enough], axis=0))
-    same = ages[looked - 1, columns] <= _SAME * ages[0] + _DEVIATIONS * chance
-    same &= looked >= STUCK_STEPS
-    own = _OWN * ages[0]
-    own = np.where(same, own, np.minimum(own, _PEERS * usual[enough]))
+    same = ages[looked - 1, columns] <= CLEARLY * ages[0] + DEVIATIONS * chance
+    same &= looked >= STEPS
+    own = CLEARLY * ages[0]
+    own = np.where(same, own, np.minimum(own, SEVERAL * usual[enough]))
     own = np.where(_by_chance(shows, ages, usable), ages[count - 1, columns], own)
     explained[enough] = np.maximum(explained[enough], np.where(ages[0] > looks.step, 0.0, own))
     capped: Float64 = np.minimum(explained, looks.step)
@@ -679,7 +656,7 @@ def _by_chance(shows: Float64, ages: Float64, usable: Mask) -> Mask:
     differ = np.abs(np.diff(np.where(usable, shows, 0.0), axis=0)) * both
     apart = differ.sum(axis=0) / np.maximum(both.sum(axis=0), 1)
     alike = (least <= 0.3 * median) & (low <= 0.75 * median) & (most <= 2.6 * median)
-    chance: Mask = alike & (apart >= 0.5 * median) & (count >= STUCK_STEPS)
+    chance: Mask = alike & (apart >= 0.5 * median) & (count >= STEPS)
     return chance
 
 
@@ -709,9 +686,9 @@ def _in_batches(looks: Looks, held: Mask) -> Mask:
     """
     steps = len(held)
     usual = looks.arrived.sum(axis=0) / max(steps, 1)
-    again = (looks.arrived[1:] >= _BATCH * usual) & (looks.arrived[:-1] == 0) & held[1:]
-    enough = again.sum(axis=0) >= max(_BATCHES, _BATCH_SHARE * steps)
-    batches: Mask = enough & (usual >= _FEW)
+    again = (looks.arrived[1:] >= MOSTLY * usual) & (looks.arrived[:-1] == 0) & held[1:]
+    enough = again.sum(axis=0) >= max(2, NEGLIGIBLE * steps)
+    batches: Mask = enough & (usual >= FEW_RECORDS)
     return batches
 
 
@@ -749,7 +726,7 @@ def _common_divisor(brought: Int64) -> Float64:
     later = commits > 1
     divisor = np.gcd.reduce(np.where(later, brought, 0), axis=0)
     differ = (later & (brought != divisor)).any(axis=0)
-    enough = (commits[-1] > STUCK_STEPS) & (divisor >= _FEW) & differ
+    enough = (commits[-1] > STEPS) & (divisor >= FEW_RECORDS) & differ
     return np.where(enough, divisor, 0.0)
 
 

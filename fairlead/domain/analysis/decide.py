@@ -14,9 +14,9 @@ import numpy as np
 from assignors.problem import Problem
 from fairlead.common.words import length
 from fairlead.domain.analysis.candidates import FLAGSHIP, Candidate, candidates
-from fairlead.domain.analysis.capacities import INTERVALS, Capacity
+from fairlead.domain.analysis.capacities import Capacity
 from fairlead.domain.analysis.costs import Costs
-from fairlead.domain.analysis.diagnosis import LOOKS_NEEDED, Diagnosis, a_few
+from fairlead.domain.analysis.diagnosis import Diagnosis, a_few
 from fairlead.domain.analysis.forecast import Forecast, Outlook
 from fairlead.domain.analysis.looks import Int32
 from fairlead.domain.analysis.question import Question
@@ -24,12 +24,9 @@ from fairlead.domain.analysis.racks import RackTraffic, cost_per_day
 from fairlead.domain.analysis.reported_work import MeasuredWork
 from fairlead.domain.analysis.sizing import Size
 from fairlead.domain.analysis.steps import Analysis, analyse
+from fairlead.domain.analysis.thresholds import NEGLIGIBLE, SAMPLES_NEEDED, SEVERAL, WEEK_S
 from fairlead.domain.analysis.weighing import BETTER, behind, gain
 
-#: Share of a member's capacity above which changed arrivals end the wait for a plan's effect.
-CHANGED: Final = 0.1
-#: Share of all arrivals up to which a member may come or go without a wait, if it is not behind.
-MINOR: Final = 0.1
 #: Commits of the median member that show the effect of a plan.
 COMMITS_NEEDED: Final = 2
 
@@ -37,7 +34,6 @@ COMMITS_NEEDED: Final = 2
 #: plan.
 AT_ONCE: Final = 20
 FIRST_REST_S: Final = 3600.0
-LONGEST_REST_S: Final = 7 * 86_400.0
 #: Seconds. Plans that took effect earlier are not recent.
 LATELY_S: Final = 2 * 86_400.0
 
@@ -262,7 +258,7 @@ def _waits(analysis: Analysis) -> str | None:
     )
     since = int((analysis.observations.recent.at > changed_at + rules.pause_s).sum())
     shows_at = changed_at + rules.pause_s + _commits_s(analysis)
-    seen = since >= LOOKS_NEEDED and now >= max(rests_until, shows_at)
+    seen = since >= SAMPLES_NEEDED and now >= max(rests_until, shows_at)
     if seen or _changed_since(analysis, changed_at):
         return None
     if now < rests_until:
@@ -270,14 +266,14 @@ def _waits(analysis: Analysis) -> str | None:
             f"{len(plans)} plans took effect within {length(now - plans[0])}: the group rests for "
             f"{length(rests_until - now)} more"
         )
-    if since >= LOOKS_NEEDED:
+    if since >= SAMPLES_NEEDED:
         return (
             f"the last plan took effect {length(now - changed_at)} ago: members commit so seldom "
             f"that it takes {length(shows_at - now)} more to see what it did"
         )
     return (
         f"the last plan took effect {length(max(now - changed_at, 0.0))} ago: {since} of the "
-        f"{LOOKS_NEEDED} looks are there that it takes to see what it did"
+        f"{SAMPLES_NEEDED} looks are there that it takes to see what it did"
     )
 
 
@@ -294,18 +290,18 @@ def _commits_s(analysis: Analysis) -> float:
     interval_s, held_s = np.median(
         [commits.interval_s[known], commits.held_back_s[known]], axis=1
     ).tolist()
-    return COMMITS_NEEDED * float(max(interval_s, INTERVALS * held_s))
+    return COMMITS_NEEDED * float(max(interval_s, SEVERAL * held_s))
 
 
 def doubled_s(first_s: float, times: int) -> float:
-    """Return a back-off in seconds, doubled each time, at most `LONGEST_REST_S`; 0 for no times.
+    """Return a back-off in seconds, doubled each time, at most `WEEK_S`; 0 for no times.
 
     Examples
     --------
     >>> [doubled_s(3600.0, times) / 3600 for times in (0, 1, 2, 3, 20)]
     [0.0, 1.0, 2.0, 4.0, 168.0]
     """
-    return min(first_s * 2.0 ** (times - 1), LONGEST_REST_S) if times > 0 else 0.0
+    return min(first_s * 2.0 ** (times - 1), WEEK_S) if times > 0 else 0.0
 
 
 def _changed_since(analysis: Analysis, changed_at: float) -> bool:
@@ -322,7 +318,7 @@ def _changed_since(analysis: Analysis, changed_at: float) -> bool:
     count = late.size
     owner = problem.owner[changed]
     raised = np.bincount(owner, rates.per_s[changed], count)
-    return bool((raised > CHANGED * analysis.outlook.capacities)[late].any())
+    return bool((raised > NEGLIGIBLE * analysis.outlook.capacities)[late].any())
 
 
 def _settles(analysis: Analysis) -> str | None:
@@ -334,7 +330,7 @@ def _settles(analysis: Analysis) -> str | None:
     """
     looks, changed_at = analysis.observations.recent, analysis.question.changed_at
     members = len(analysis.problem.members)
-    for back in range(2, min(LOOKS_NEEDED, len(looks)) + 1):
+    for back in range(2, min(SAMPLES_NEEDED, len(looks)) + 1):
         before = looks.owner[-back]
         if (before < 0).all():
             continue  # the coordinator returned no owners
@@ -345,7 +341,7 @@ def _settles(analysis: Analysis) -> str | None:
             names = [looks.members[member] for member in sorted(changed)]
             ago = length(looks.now - looks.at[-back])
             return (
-                f"{a_few(names)} came or went within {ago}: it takes {LOOKS_NEEDED} looks to see "
+                f"{a_few(names)} came or went within {ago}: it takes {SAMPLES_NEEDED} looks to see "
                 "what that did"
             )
     return None
@@ -356,7 +352,7 @@ def _matters(analysis: Analysis, before: Int32, changed: Sequence[int]) -> bool:
     owner, rules = analysis.problem.owner, analysis.rules
     touched = np.isin(before, changed) | np.isin(owner, changed)
     arrivals = analysis.estimates.rates.per_s
-    if arrivals[touched].sum() > MINOR * arrivals.sum() or not arrivals.any():
+    if arrivals[touched].sum() > NEGLIGIBLE * arrivals.sum() or not arrivals.any():
         return True
     late = analysis.outlook.lateness(owner, rules.horizon_s) > rules.objective_s
     return bool(late[owner[touched & (owner >= 0)]].any())

@@ -32,7 +32,7 @@ import numpy as np
 
 from assignors.problem import Problem
 from fairlead.common.words import length, listed, plural, rate
-from fairlead.domain.analysis.capacities import INTERVALS, STEPS, Speeds
+from fairlead.domain.analysis.capacities import Speeds
 from fairlead.domain.analysis.commits import Commits
 from fairlead.domain.analysis.estimate import Estimates
 from fairlead.domain.analysis.forecast import Outlook
@@ -41,13 +41,11 @@ from fairlead.domain.analysis.question import Question
 from fairlead.domain.analysis.read import Observations
 from fairlead.domain.analysis.rules import Rules
 from fairlead.domain.analysis.sizing import fastest_readers, partitions_wanted, surely_too_much
+from fairlead.domain.analysis.thresholds import SAMPLES_NEEDED, SEVERAL, STEPS
 from fairlead.domain.analysis.work_words import work_sentences
 from fairlead.domain.diagnoses import NO_MEMBERS, DiagnosisName
 from fairlead.domain.worst_first import SOON_S
 
-#: Samples needed after the first one, a plan or a change of members: a speed is measured in `STEPS`
-#: steps, which is one sample more.
-LOOKS_NEEDED: Final = STEPS + 1
 #: A member is slow that does less than this share of what is typical of its peers.
 SLOW: Final = 0.7
 #: A backlog is spread well where it is read within so many times the least time that it takes.
@@ -262,27 +260,27 @@ def _unowned(found: Basis) -> Diagnosis | None:
 
 def _unseen(found: Basis) -> Diagnosis | None:
     count = len(found.looks)
-    if count >= LOOKS_NEEDED:
+    if count >= SAMPLES_NEEDED:
         return _unlike(found)
     return Diagnosis(
         "unknown",
         (),
         f"There {'is 1 look' if count == 1 else f'are {count} looks'} at the group; it takes "
-        f"{LOOKS_NEEDED} to tell a backlog from a commit that has not come yet.",
+        f"{SAMPLES_NEEDED} to tell a backlog from a commit that has not come yet.",
     )
 
 
 def _unlike(found: Basis) -> Diagnosis | None:
     """Say that most logs have been made anew, or cannot be seen: there is nothing to count in."""
     assignable = found.problem.assignable
-    few = assignable & (found.looks.in_one_log.sum(axis=0) < LOOKS_NEEDED)
+    few = assignable & (found.looks.in_one_log.sum(axis=0) < SAMPLES_NEEDED)
     if few.sum() * 2 <= assignable.sum():
         return None
     return Diagnosis(
         "unknown",
         (),
         f"The logs of {int(few.sum()):,} of {int(assignable.sum()):,} partitions are new, were "
-        f"made anew or were not seen at the last look: it takes {LOOKS_NEEDED} looks at them.",
+        f"made anew or were not seen at the last look: it takes {SAMPLES_NEEDED} looks at them.",
     )
 
 
@@ -309,7 +307,7 @@ def _uncommitted(found: Basis) -> Diagnosis | None:
             "nobody can tell.",
         )
     owns = np.bincount(found.owner[found.owner >= 0], minlength=len(problem.members)) > 0
-    few = commits.marked.sum(axis=0) <= INTERVALS
+    few = commits.marked.sum(axis=0) <= SEVERAL
     young = (commits.late & few)[: len(problem.members)] & owns
     if 2 * young.sum() < owns.sum():  # few leave it open only if they seem late themselves
         late_s = found.outlook.lateness(found.owner, found.rules.horizon_s)
@@ -321,7 +319,7 @@ def _uncommitted(found: Basis) -> Diagnosis | None:
             "unknown",
             early,
             f"{a_few(early)} {_verb(early, 'commits', 'commit')} every {length(usual)} or so: it "
-            f"takes {INTERVALS} of these intervals to tell a backlog from a commit that has not "
+            f"takes {SEVERAL} of these intervals to tell a backlog from a commit that has not "
             "come yet.",
         )
     return None

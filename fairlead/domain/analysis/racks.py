@@ -17,9 +17,9 @@ from assignors.problem import Problem
 from assignors.rack_traffic import far_partitions
 from fairlead.common.words import gigabytes
 from fairlead.domain.analysis.looks import Float64, Int32, Int64
+from fairlead.domain.analysis.thresholds import DAY_S
 
 _GIGABYTE: Final = 1e9
-_DAY_S: Final = 86_400.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +76,7 @@ class RackTraffic:
 
     def daily_gb(self, per_s: float) -> float | None:
         """Convert bytes a second to gigabytes a day; None if sizes are not known."""
-        return per_s * _DAY_S / _GIGABYTE if self.in_bytes else None
+        return per_s * DAY_S / _GIGABYTE if self.in_bytes else None
 
     def said(self, before: Int32, after: Int32, price_per_gb: float | None = None) -> str:
         """Say what comes from other racks under two assignments, and what it costs."""

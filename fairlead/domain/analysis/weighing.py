@@ -16,13 +16,10 @@ from fairlead.domain.analysis.looks import Float64, Int32, Mask
 from fairlead.domain.analysis.peers import Peers
 from fairlead.domain.analysis.racks import RackTraffic
 from fairlead.domain.analysis.rules import Rules
+from fairlead.domain.analysis.thresholds import CLEARLY, NEGLIGIBLE
 
 #: A plan that cannot bring members within their objective must make them less late by this share.
 BETTER: Final = 0.1
-#: While a backlog of hours is read, no plan is made for being through so much of that time earlier.
-CLOSE: Final = 0.1
-#: Where a backlog takes longer than the horizon to be read, the horizon is so much of that time.
-DRAINED: Final = 1.25
 #: Further than so many horizons nobody looks.
 FURTHEST: Final = 20.0
 
@@ -80,7 +77,7 @@ class CandidateInputs:
         spare = np.bincount(peers.linked, outlook.capacities, count) - arrives
         drained = np.where(spare > 0, waits / np.where(spare > 0, spare, 1.0), 0.0)
         longest = FURTHEST * rules.horizon_s
-        found: Float64 = np.clip(DRAINED * drained, rules.horizon_s, longest)[peers.linked]
+        found: Float64 = np.clip(CLEARLY * drained, rules.horizon_s, longest)[peers.linked]
         return found
 
     @property
@@ -136,7 +133,7 @@ def behind(inputs: CandidateInputs) -> Mask:
     """
     outlook, rules, linked = inputs.outlook, inputs.rules, inputs.peers.linked
     owner, spans = inputs.problem.owner, inputs.horizons_s
-    close_s = np.maximum(rules.objective_s, CLOSE * (spans - rules.horizon_s))
+    close_s = np.maximum(rules.objective_s, NEGLIGIBLE * (spans - rules.horizon_s))
     late = outlook.lateness(owner, rules.horizon_s) > rules.objective_s
     slow = outlook.lateness(owner, spans) > close_s
     found: Mask = np.isin(linked, np.intersect1d(linked[late], linked[slow]))

@@ -46,8 +46,9 @@ import numpy as np
 import numpy.typing as npt
 
 from fairlead.domain.analysis.arrivals import arrival_rates
-from fairlead.domain.analysis.commits import STUCK_INTERVALS, at_rest
+from fairlead.domain.analysis.commits import at_rest
 from fairlead.domain.analysis.looks import Float64, Int64, Looks, Mask
+from fairlead.domain.analysis.thresholds import SEVERAL
 
 STALLED_AFTER_S: Final = 60.0
 """The least time without a commit that is a stall, where every step between looks has a commit."""
@@ -202,7 +203,7 @@ def _median_by_group(values: Float64, group_of: Int64, groups: int) -> Float64:
 
 def _patience(interval_s: Float64) -> Float64:
     """Return for how long commits with a usual interval may stay out, seconds."""
-    return np.maximum(STUCK_INTERVALS * interval_s, STALLED_AFTER_S)
+    return np.maximum(SEVERAL * interval_s, STALLED_AFTER_S)
 
 
 class _LookedAt:

@@ -13,7 +13,7 @@ from fairlead.domain.analysis.capacities import (
     remembered,
     speeds,
 )
-from fairlead.domain.analysis.lines import answer_question
+from fairlead.domain.decide_json.lines import answer_question
 from tests.fairlead.domain.analysis.outside import HOUR, Group, Loop, steady
 
 #: Of six members with five partitions each, two get more than their 50 records a second.

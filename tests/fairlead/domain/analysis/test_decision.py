@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from fairlead.domain.analysis.lines import answer_question
+from fairlead.domain.decide_json.lines import answer_question
 from tests.cost import costs_at_most
 from tests.fairlead.domain.analysis.outside import START, Group, Loop, steady, written, zipf
 from tests.fairlead.domain.analysis.questions import behind, halves, question, skewed

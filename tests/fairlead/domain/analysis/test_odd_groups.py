@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fairlead.domain.analysis.lines import answer_question
+from fairlead.domain.decide_json.lines import answer_question
 from tests.fairlead.domain.analysis.outside import Group, Loop, steady, written
 from tests.fairlead.domain.analysis.questions import (
     FRESH,

@@ -5,9 +5,9 @@ import pytest
 
 from assignors.problem import Problem
 from fairlead.domain.analysis.forecast import Outlook
-from fairlead.domain.analysis.lines import answer_question
 from fairlead.domain.analysis.peers import Peers
 from fairlead.domain.analysis.sizing import Size, missing_members, size, surely_too_much
+from fairlead.domain.decide_json.lines import answer_question
 from tests.fairlead.domain.analysis.questions import behind, question, skewed
 
 

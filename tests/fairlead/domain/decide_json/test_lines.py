@@ -14,7 +14,7 @@ from assignors.assignment import Assignment
 from assignors.problem import InvalidProblemError, Problem
 from assignors.verifier import violations
 from fairlead.common.json_lines import answer_lines
-from fairlead.domain.analysis.lines import answer_question
+from fairlead.domain.decide_json.lines import answer_question
 from tests.fairlead.domain.analysis.outside import written
 from tests.fairlead.domain.analysis.questions import arriving, behind, prompt, question, skewed
 from tests.lengths import form

@@ -12,8 +12,8 @@ import numpy as np
 from assignors.problem import InvalidProblemError, Problem
 from fairlead.common.json_lines import an_object, check_keys, shown
 from fairlead.domain.analysis.looks import NONE
-from fairlead.domain.analysis.memory_json import moment
 from fairlead.domain.analysis.reported_work import ReportSeries
+from fairlead.domain.decide_json.memory import moment
 
 _OF_PARTITION: Final = {"records": "records", "busy_s": "busy_s", "busy_squares_s2": "squares_s2"}
 _OF_CONSUMER: Final = ("elapsed_s", "waiting_s", "handler_s")

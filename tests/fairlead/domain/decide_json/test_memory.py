@@ -11,8 +11,8 @@ import pytest
 from assignors.problem import Problem
 from fairlead.common.json_lines import answer_lines
 from fairlead.domain.analysis.capacities import Capacity
-from fairlead.domain.analysis.lines import answer_question
-from fairlead.domain.analysis.memory_json import recalled, written
+from fairlead.domain.decide_json.lines import answer_question
+from fairlead.domain.decide_json.memory import recalled, written
 from tests.fairlead.domain.analysis.questions import behind, looks_at, question, skewed
 from tests.lengths import form
 

@@ -1,7 +1,7 @@
 """A question and its answer as JSON objects: what `fairlead decide` reads and writes.
 
 Belongs here: checking what a line says, and laying it out as arrays. Does not: the analysis
-(`decide`), its memory (`memory_json`), nor lines and their errors (`fairlead.common.json_lines`).
+(`decide`), its memory (`memory`), nor lines and their errors (`fairlead.common.json_lines`).
 The format is fixed: all that a decision knows is in the line, and the `memory` of an answer goes
 into the next question.
 """
@@ -22,9 +22,9 @@ from fairlead.domain.analysis.costs import CostRows
 from fairlead.domain.analysis.decide import PlanDecision, decide
 from fairlead.domain.analysis.forecast import Forecast
 from fairlead.domain.analysis.looks import NONE, Float64, Int32, Int64, Looks
-from fairlead.domain.analysis.memory_json import as_row, capacities_of, moment, recalled, written
 from fairlead.domain.analysis.question import Question
-from fairlead.domain.analysis.report_lines import reports_of
+from fairlead.domain.decide_json.memory import as_row, capacities_of, moment, recalled, written
+from fairlead.domain.decide_json.reports import reports_of
 from fairlead.domain.policy import Policy
 
 _KEYS: Final = frozenset(
