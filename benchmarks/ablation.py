@@ -60,19 +60,27 @@ def _no_partition(looks: Any, *_: Any, **__: Any) -> Any:
 
 #: Rules by name: module, function, and the function that takes its place.
 RULES: Final[dict[str, tuple[str, str, Callable[..., Any]]]] = {
-    "ages by chance": ("commits", "_by_chance", lambda shows, *_: np.zeros(shows.shape[1], bool)),
-    "producers' batches": ("commits", "_in_batches", _no_partition),
-    "counted records": ("commits", "_counted", lambda _, __, asked: np.zeros(asked.size)),
+    "ages by chance": (
+        "commit_age",
+        "_by_chance",
+        lambda shows, *_: np.zeros(shows.shape[1], bool),
+    ),
+    "producers' batches": ("commits", "in_batches", _no_partition),
+    "counted records": ("commits", "counted_records", lambda _, __, chosen: np.zeros(chosen.size)),
     "throttled partitions": (
         "commits",
-        "_left_behind",
+        "left_behind",
         lambda looks, *_, **__: (np.zeros(looks.partitions, bool), np.zeros(looks.partitions)),
     ),
-    "stands, whoever owned it": ("commits", "_stands", _no_partition),
-    "stuck partitions": ("commits", "_stuck", _no_partition),
-    "records of a commit": ("commits", "_gathered", lambda looks, _: np.zeros(looks.partitions)),
-    "silent members": ("commits", "_silent", lambda looks, *_: np.zeros(len(looks.members), bool)),
-    "foreign commits": ("commits", "_foreign", _no_partition),
+    "stands, whoever owned it": ("commits", "waits_under_any_owner", _no_partition),
+    "stuck partitions": ("commits", "stuck_partitions", _no_partition),
+    "records of a commit": ("commits", "_with_usual", lambda looks, _: np.zeros(looks.partitions)),
+    "silent members": (
+        "commits",
+        "silent_members",
+        lambda looks, *_: np.zeros(len(looks.members), bool),
+    ),
+    "foreign commits": ("commits", "foreign_partitions", _no_partition),
     "lag at rest": ("commits", "at_rest", lambda looks: np.zeros(looks.partitions, np.int64)),
     "a day for rare commits": ("read", "_lengthened", lambda _, found: found),
     "changed arrivals": ("decide", "_changed_since", lambda *_: False),

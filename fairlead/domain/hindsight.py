@@ -246,7 +246,7 @@ class _Replay:
         recent = before.last(HISTORY_S, LEAST_LOOKS)
         commits = read_commits(recent).in_work(recent, costs)
         speeds = _speeds(members, recent, commits, analysis)
-        free = ~(analysis.estimates.held | commits.stuck | commits.crawling)
+        free = ~(analysis.estimates.held | commits.stuck | commits.throttled)
         theirs = np.bincount(old[free], since.arrived[:, free].sum(axis=0), len(members)) > 0
         if (theirs & (speeds <= 0)).any():
             return None

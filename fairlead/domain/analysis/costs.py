@@ -24,12 +24,14 @@ Places = npt.NDArray[np.intp]
 CostRows = Mapping[str, Mapping[str, Sequence[float]]]
 """Topic to partition to three numbers."""
 
-#: Ratio to the usual cost, and standard errors, from which decisions use a cost.
+#: Ratio to the usual cost, and standard errors, from which decisions use a cost: a smaller
+#: difference changes no plan.
 DEVIATES: Final = 1.5
 SURE: Final = 3.0
 #: Standard deviation of a logarithm: a cost within a quarter of its value is known, nine in ten.
 KNOWN: Final = 0.135
-#: Prior standard deviations, in logarithms: of partitions, topics and consumers.
+#: Prior standard deviations of logarithms, of partitions, topics and consumers: records of one
+#: topic are alike, and consumers on equal machines even more so.
 COST: Final = 0.25
 TOPIC: Final = 0.5
 SPEED: Final = 0.12

@@ -82,7 +82,7 @@ def estimate(question: Question, observations: Observations) -> Estimates:
         commits = commits.in_work(observations.recent, costs.value)
     silent = commits.silent[: len(problem.members)]
     # -1, no owner, is the last.
-    held = commits.stuck | commits.crawling | np.append(silent, False)[problem.owner]
+    held = commits.stuck | commits.throttled | np.append(silent, False)[problem.owner]
     peers = Peers.of(problem)
     # Capacities are remembered in records of what each member reads.
     mine = _cost_by_member(question, rates, costs)

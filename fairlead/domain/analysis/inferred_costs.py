@@ -33,8 +33,7 @@ from fairlead.domain.analysis.thresholds import AUTO_COMMIT_S
 STRETCH_S: Final = 180.0
 #: Maximum number of equations: the newest of each consumer are used, one at least.
 _MOST: Final = 300
-#: Standard deviation of an equation: as a share, and the seconds by which commits come early or
-#: late (`auto.commit.interval.ms` is 5 s).
+#: Standard deviation of an equation, as a share; the time of a commit adds `AUTO_COMMIT_S`.
 _OFF: Final = 0.03
 #: Prior standard deviation of the logarithm of the usual speed: nothing is known of it.
 _ANY: Final = 10.0

@@ -119,12 +119,12 @@ def _lengthened(looks: Looks, found: Observations) -> Observations:
     """
     few = found.commits.marked.sum(axis=0) <= SEVERAL
     waits = ~np.isfinite(found.commits.interval_s)
-    if len(looks) == len(found.recent) or not (few & (found.commits.late | waits)).any():
+    if len(looks) == len(found.recent) or not (few & (found.commits.rare | waits)).any():
         return found
     commits = read_commits(looks)
     until_last = np.logical_or.accumulate(commits.marked[::-1], axis=0)[::-1] & commits.steady
     rare = commits.marked.sum(axis=0) < (1.0 - NEGLIGIBLE) * until_last.sum(axis=0)
-    if not (rare & few & (found.commits.late | waits)).any():
+    if not (rare & few & (found.commits.rare | waits)).any():
         return found
     return replace(found, recent=looks, commits=commits)
 

@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from assignors.problem import Problem
-from fairlead.domain.analysis.commits import LOOK_S
 from fairlead.domain.analysis.looks import Float64, Int32, Int64, Looks, Mask
+from fairlead.domain.analysis.stalled import LOOK_S
 from fairlead.domain.analysis.thresholds import CLEARLY, DEVIATIONS, NINE_IN_TEN
 
 Mean = tuple[Float64, Float64, Float64]

@@ -110,11 +110,11 @@ def test_draft_says_what_was_found() -> None:
     found = draft.findings
     assert found is not None
     assert (found.diagnosis, found.names) == ("unbalanced", ("a",))
-    assert found.evidence.startswith("a gets ")
+    assert found.evidence.startswith("a is at ")
     assert found.capacities["a"].measured
     assert draft.observed is not None
     assert draft.observed["late_s"] == found.late_s > draft.predicted["late_s"]
-    assert draft.reason.startswith("lag-aware: late in 30 min: ")
+    assert draft.reason.startswith("lag-aware: time lag in 30 min: ")
     assert [candidate.metrics["late_s"] for candidate in draft.candidates if candidate.metrics] == [
         draft.predicted["late_s"],
         found.late_s,

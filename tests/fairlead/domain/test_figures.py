@@ -56,7 +56,7 @@ OTHERS: Final = {
         (f"fairlead/domain/analysis/{module}.py", "busy"): "members that had something to read"
         for module in ("commits",)
     },
-    ("fairlead/domain/analysis/lines.py", "seconds_per_record"): "the figure of all partitions",
+    ("fairlead/domain/decide_json/lines.py", "seconds_per_record"): "the figure of all partitions",
     (
         "fairlead/store/history_queries.py",
         "seconds_per_record",
