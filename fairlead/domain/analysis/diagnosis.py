@@ -369,8 +369,8 @@ def _throttled(found: Basis) -> Diagnosis | None:
         names,
         f"{found.partition(worst)} is {length(late_s[worst])} behind: "
         f"{rate(commits.read_per_s[worst])} of its {rate(come[worst])} are read, while its owner "
-        f"{owner} keeps up with its other partitions. Another consumer would not read it faster: find out what its records "
-        f"wait for{_and_more(len(names))}.",
+        f"{owner} keeps up with its other partitions. Another consumer would not read it faster: "
+        f"find out what its records wait for{_and_more(len(names))}.",
     )
 
 

@@ -137,7 +137,7 @@ def _why(problem: Problem, outlook: Outlook, part: _Part, headroom: float, *, la
     arrive, can, each = (
         rate(outlook.in_records(per_s, mine)) for per_s in (total, part.can, part.usual)
     )
-    of, planned = "", f" with a target utilisation of {headroom:.0%}"
+    of, planned = "", f" (target utilisation {headroom:.0%})"
     if not (part.mine | ~problem.assignable).all():
         topics = [problem.topics[number] for number in np.unique(problem.topic_of[mine]).tolist()]
         of = f" of {listed(topics, at_most=3)}"

@@ -34,19 +34,19 @@ def test_the_sentence_holds_by_the_figures_that_it_names() -> None:
     unequal = [85.6, 170.0, 85.6]
     found = sized([40.0] * 8, unequal, late=True)
     assert found.why == (
-        "320/s arrive in 8 partitions, and 3 consumers can process 341/s with a target utilisation of 95%: "
+        "320/s arrive in 8 partitions, and 3 consumers can process 341/s (target utilisation 95%): "
         "no more are needed."
     )
     assert sized([40.0] * 8, [85.6] * 3, late=True).why == (
-        "320/s arrive in 8 partitions, and 3 consumers can process 257/s with a target utilisation of 95%: "
+        "320/s arrive in 8 partitions, and 3 consumers can process 257/s (target utilisation 95%): "
         "1 more would do, of 85.6/s each."
     )
     assert sized([40.0] * 8, [116.0] * 3, late=True).why == (
-        "320/s arrive in 8 partitions, and 3 consumers can process 348/s with a target utilisation of 95%: "
+        "320/s arrive in 8 partitions, and 3 consumers can process 348/s (target utilisation 95%): "
         "1 more would do, of 116/s each (partitions are not split)."
     )
     assert (
-        "a consumer can process 85.6/s with a target utilisation of 95%: 4 consumers would do; there"
+        "a consumer can process 85.6/s (target utilisation 95%): 4 consumers would do; there"
         in (sized([40.0] * 8, unequal).why)
     )
     assert "5 consumers would do (partitions are not split)" in sized([40.0] * 9, [100.0] * 7).why
@@ -57,8 +57,8 @@ def test_a_partition_that_takes_more_than_is_planned_is_told() -> None:
     found = sized([9.8] * 3, [10.0] * 3, late=True)
     assert found.wanted == 3
     assert found.why == (
-        "29.4/s arrive in 3 partitions, and 3 consumers can process 30/s with a target utilisation of 95%, "
-        "except for a partition that needs more: no more are needed."
+        "29.4/s arrive in 3 partitions, and 3 consumers can process 30/s (target utilisation "
+        "95%), except for a partition that needs more: no more are needed."
     )
 
 
