@@ -20,7 +20,7 @@ from fairlead.domain.analysis.decide import PlanDecision, decide
 from fairlead.domain.analysis.looks import Int32
 from fairlead.domain.analysis.question import Question
 from fairlead.domain.analysis.rules import Rules
-from fairlead.domain.looks.questions import Group, PlanningOptions, question_about
+from fairlead.domain.samples.questions import Group, PlanningOptions, question_about
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.kafka.plan_topic import PlanTopic
 from fairlead.sandbox import Services
