@@ -1,6 +1,6 @@
 """Looks at the planned groups between planning runs: a sensor, and a job where looking takes long.
 
-Belongs here: who takes a look when. Does not: what a look is (`fairlead.domain.looks`).
+Belongs here: who takes a look when. Does not: what a look is (`fairlead.domain.samples`).
 """
 
 from collections.abc import Collection

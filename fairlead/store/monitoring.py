@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, Engine, RowMapping, text
 
-from fairlead.domain.looks import KEPT_EVERY
+from fairlead.domain.history import THINNED_TO
 from fairlead.store.engine import transaction
 
 Rows = Sequence[RowMapping]
@@ -268,7 +268,7 @@ def read_all_groups(
         snapshots = _rows(connection, _LAG, gone_before=gone_before)
         totals = [row for row in snapshots if row["total"]]
         looked_after = now - looked_within
-        kept_since = looked_after - KEPT_EVERY
+        kept_since = looked_after - THINNED_TO
         looked = _rows(connection, _LAG_OF_LOOKS, kept_since=kept_since)
         by_time = sorted((*totals, *looked), key=itemgetter("snapshot_at"))
         ever = _rows(connection, _DECISIONS)

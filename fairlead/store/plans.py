@@ -32,7 +32,6 @@ from sqlalchemy.dialects.postgresql import insert
 from fairlead.domain.analysis.capacities import Capacity
 from fairlead.domain.analysis.costs import CostRows
 from fairlead.domain.candidate_figures import FORECAST, METRICS, RACKS
-from fairlead.domain.kept_looks import Last
 from fairlead.domain.plan_requests import PlanRequest, StandingRequest
 from fairlead.domain.records import (
     Findings,
@@ -43,6 +42,7 @@ from fairlead.domain.records import (
     StoredDecision,
     StoredPlan,
 )
+from fairlead.domain.stored_samples import LastStored
 from fairlead.errors import PlanStateError, UnstorableError
 from fairlead.store.analysis_memory import (
     known_capacities,
@@ -407,7 +407,7 @@ class PlanStore:
         with transaction(self._engine) as connection:
             return known_costs(connection, groups)
 
-    def last_looks(self, groups: Iterable[str]) -> dict[str, Last]:
+    def last_looks(self, groups: Iterable[str]) -> dict[str, LastStored]:
         """Return the newest look that is kept of each group; those without one are missing."""
         with transaction(self._engine) as connection:
             return last_looks(connection, groups)

@@ -17,8 +17,8 @@ import pyarrow.compute as pc
 
 from fairlead.archive import LookArchive, Taken
 from fairlead.domain.advice import CLASSIC
-from fairlead.domain.hindsight import Hindsight
 from fairlead.domain.plan_requests import PlanRequest
+from fairlead.domain.regression import Regression
 from fairlead.domain.samples import HISTORY, SAMPLES, new_snapshot_id
 from fairlead.errors import FileSystemError, StoreUnavailableError
 from fairlead.kafka.gateway import KafkaGateway
@@ -183,7 +183,7 @@ def _diagnosed(
     settings: Settings,
     groups: Sequence[str],
     store: PlanStore,
-) -> tuple[Mapping[str, PlanRequest], Mapping[str, Hindsight]]:
+) -> tuple[Mapping[str, PlanRequest], Mapping[str, Regression]]:
     """Analyse what was seen, and store it; return plan requests, and which plans made it worse.
 
     A group gets no request while its plan is in doubt. A rollback is not doubted: nothing better

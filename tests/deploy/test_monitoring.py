@@ -15,7 +15,7 @@ from markdown.extensions.toc import slugify
 from prometheus_client import Metric
 from prometheus_client.core import GaugeMetricFamily
 
-from fairlead.domain.hindsight import Hindsight
+from fairlead.domain.regression import Regression
 from fairlead.store.brakes import put_on
 from fairlead.store.engine import create_store_engine
 from fairlead.store.hindsight import say_made_worse
@@ -62,7 +62,7 @@ def exposed(week: str) -> list[Metric]:
     engine = create_store_engine(week)
     put_on(engine, "orders", reason="incident")
     published = next(plan for plan in PlanStore(engine).in_state("published"))
-    found = Hindsight(
+    found = Regression(
         900.0, 60.0, 30.0, 1, 0, "later than before", np.zeros(1, np.int32), sure=True
     )
     assert say_made_worse(engine, published.group, published.version, found, automatic=False)

@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairlead.archive import LookArchive, Taken, with_history
-from fairlead.domain.looks import EVERY_LOOK, KEPT_EVERY
+from fairlead.domain.history import EVERY_SAMPLE, THINNED_TO
 from fairlead.domain.samples import SAMPLES, new_snapshot_id, snapshot_id_at, taken_at
 from fairlead.errors import ConfigurationError, FileSystemError
 from tests.full_disk import no_room
@@ -239,12 +239,12 @@ def test_whatever_is_tidied_the_analysis_reads_the_same(
     for minute in sorted(tidied):
         archive.tidy(NOON + minute * MINUTE, KEPT, keep=snapshots)
     archive.tidy(NOON, KEPT, keep=snapshots)
-    old = NOON - EVERY_LOOK - KEPT_EVERY
+    old = NOON - EVERY_SAMPLE - THINNED_TO
     needed, known = set(snapshots), set[tuple[float, str]]()
     for sample_id in sorted(ids.values(), reverse=True):
         at = taken_at(sample_id)
         groups = taken[int((NOON - at) / MINUTE)][0]
-        seen = {(at.timestamp() // KEPT_EVERY.total_seconds(), group) for group in groups}
+        seen = {(at.timestamp() // THINNED_TO.total_seconds(), group) for group in groups}
         if at >= old or not seen <= known:
             needed.add(sample_id)
         known |= seen

@@ -1,7 +1,7 @@
 """Seconds per record and busy shares of consumers, from their reports of work.
 
 Belongs here: checking and adding up differences between samples of reported counters. Does not:
-reading reports (`fairlead.domain.work_columns`), nor comparing partitions (`costs`).
+reading reports (`fairlead.domain.samples.work_columns`), nor comparing partitions (`costs`).
 
 A difference counts if the same consumer, with the same token, wrote both reports. Every client that
 may commit for a group may also write false reports. So an impossible difference is ignored: a

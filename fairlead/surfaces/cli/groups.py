@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fairlead.domain.figures import figure
-from fairlead.domain.looks import KEPT_EVERY
+from fairlead.domain.history import THINNED_TO
 from fairlead.surfaces.cli.arguments import (
     At,
     Group,
@@ -54,7 +54,7 @@ _OFTEN = 48
 _WITH_EVIDENCE = 10
 #: A figure that is older is named as old: looks are taken every minute by default.
 _OLD = timedelta(minutes=5)
-_OLD_LAG = KEPT_EVERY + _OLD
+_OLD_LAG = THINNED_TO + _OLD
 #: From then on a date says how old something is.
 _DAY = timedelta(days=1)
 _LAG = {

@@ -1,6 +1,6 @@
 """`fairlead look`: looks at the planned groups without Dagster, once or as a service.
 
-Belongs here: the loop and what it says. Does not: what a look is (`fairlead.domain.looks`).
+Belongs here: the loop and what it says. Does not: what a look is (`fairlead.domain.samples`).
 """
 
 import logging

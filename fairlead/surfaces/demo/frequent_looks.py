@@ -1,7 +1,7 @@
 """Looks at the demo's groups, far more often than any real cluster needs: its planning is soon.
 
 Belongs here: taking them beside everything else. Does not: what a look is
-(`fairlead.domain.looks`).
+(`fairlead.domain.samples`).
 """
 
 import logging

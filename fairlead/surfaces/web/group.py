@@ -14,8 +14,8 @@ from sqlalchemy import Engine
 
 from fairlead.domain.advice import advice_in
 from fairlead.domain.cohorts import cohort_of
-from fairlead.domain.kept_looks import NOBODY, Change, Course, Kept
 from fairlead.domain.policy import Policy, policy_for
+from fairlead.domain.stored_samples import NOBODY, Change, GroupHistory, StoredSample
 from fairlead.domain.work_text import time_per_record
 from fairlead.errors import PlanStateError
 from fairlead.store import group_history, history_queries
@@ -100,7 +100,7 @@ def group_page(
     (row,) = history_queries.read_groups(engine, [group])
     policy = policy_for(group, policies)
     looks = group_history.read_looks(engine, group)
-    went = Course.of(looks)
+    went = GroupHistory.of(looks)
     changes = went.changes()
     brakes, resting = brakes_on(engine, group), rests(engine, [group])
     return TEMPLATES.get_template("group.html").render(
@@ -161,7 +161,7 @@ def _observed(engine: Engine, group: str, now: datetime) -> dict[str, Any] | Non
     return {"days": days, "said": would_have_saved(*sums)}
 
 
-def _can_follow(looks: Sequence[Kept]) -> str:
+def _can_follow(looks: Sequence[StoredSample]) -> str:
     """Say how the clients of a group follow plans, or could; empty: no look has seen them."""
     if not looks:
         return ""

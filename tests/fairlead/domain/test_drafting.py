@@ -12,9 +12,9 @@ from fairlead.domain.advice import advice_in
 from fairlead.domain.candidate_figures import OBSERVED
 from fairlead.domain.candidate_rows import analyse_group
 from fairlead.domain.drafting import MOVED, PLACED, decisions
-from fairlead.domain.looks.questions import Group, PlanningOptions
 from fairlead.domain.policy import Policy
 from fairlead.domain.records import NoPlan, PlanDraft
+from fairlead.domain.samples.questions import Group, PlanningOptions
 from fairlead.spark.planning import CANDIDATES, as_batch
 from tests.fairlead.workflows.plans import DAY
 from tests.recalled import CONSUMED, recalled

@@ -15,7 +15,7 @@ PRODUCT: Final = ("fairlead", "assets", "assignors", "orchestration", "fairlead_
 
 _METRICS: Final = "assignors/metrics.py"
 _FORECAST: Final = "fairlead/domain/analysis/forecast.py"
-_LAG: Final = "fairlead/domain/looks/lag.py"
+_LAG: Final = "fairlead/domain/samples/lag.py"
 _RACKS: Final = "fairlead/domain/analysis/racks.py"
 _FIGURES: Final = "fairlead/domain/figures.py"
 _VIEWS: Final = "migrations/sql/views.sql"

@@ -13,8 +13,8 @@ import pytest
 from confluent_kafka import IsolationLevel, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions, OffsetSpec
 
-from fairlead.domain.looks.arrays import looks_of
 from fairlead.domain.samples import SAMPLES, GroupSnapshot, by_partition, ownership
+from fairlead.domain.samples.arrays import arrays_of
 from fairlead.errors import ConfigurationError, GroupError, KafkaUnavailableError
 from fairlead.kafka.commits import fetch_commits
 from fairlead.kafka.gateway import KafkaGateway
@@ -103,7 +103,7 @@ def test_an_open_transaction_shows_on_partitions_that_stand_still(
     third = gateway.snapshot([unique_name], before=second.samples)
     assert stable_ends(third) == [3, -1, -1]
     samples = [snapshot.samples for snapshot in (first, second, third)]
-    seen = looks_of(pa.concat_tables(samples), [topic], [3], [])
+    seen = arrays_of(pa.concat_tables(samples), [topic], [3], [])
     assert seen.in_transaction[-1].tolist() == [True, False, False]
     assert seen.lag[-1].tolist() == [0, 1, 0]
     producer.abort_transaction(PATIENCE_S)

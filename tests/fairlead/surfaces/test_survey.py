@@ -12,9 +12,9 @@ from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from fairlead.domain.candidate_rows import analyse_group
-from fairlead.domain.looks.questions import Group
 from fairlead.domain.policy import Policy
 from fairlead.domain.samples import SAMPLES
+from fairlead.domain.samples.questions import Group
 from fairlead.settings import Settings
 from fairlead.surfaces.survey.finding import analysed_by, changes, follows
 from fairlead.surfaces.survey.lag import group_lags

@@ -17,7 +17,7 @@ from sqlalchemy import text
 from typer.testing import CliRunner, Result
 
 from fairlead.domain.diagnoses import NO_MEMBERS
-from fairlead.domain.hindsight import Hindsight
+from fairlead.domain.regression import Regression
 from fairlead.errors import ConfigurationError, GroupError, PlanStateError, TamperedPlanError
 from fairlead.store import PlanStore, create_store_engine
 from fairlead.store.attempts import Attempt
@@ -298,7 +298,7 @@ def test_group_that_a_plan_may_help_and_nobody_plans_says_how_to_turn_planning_o
 def test_a_group_that_rests_waits_and_no_other(week: str) -> None:
     """What to do next is to wait, until then and why; the page says it of that group."""
     engine, at = create_store_engine(week), datetime.now(UTC)
-    worse = Hindsight(900.0, 60.0, 30.0, 3, 1, "it is 14 min later", np.zeros(6, np.int32))
+    worse = Regression(900.0, 60.0, 30.0, 3, 1, "it is 14 min later", np.zeros(6, np.int32))
     assert say_made_worse(engine, "orders", 2, worse, automatic=True)
     with psycopg.connect(week) as connection:
         connection.execute("SET session_replication_role = replica")

@@ -16,9 +16,9 @@ import pyarrow as pa
 from fairlead.common.tables import as_array
 from fairlead.domain.analysis.looks import Looks
 from fairlead.domain.analysis.reported_work import ReportSeries
-from fairlead.domain.looks import EVERY_LOOK, HISTORY, KEPT_EVERY
+from fairlead.domain.history import EVERY_SAMPLE, HISTORY, THINNED_TO
 from fairlead.domain.samples import NONE, flat, list_starts
-from fairlead.domain.work_columns import OF_PARTITIONS
+from fairlead.domain.samples.work_columns import OF_PARTITIONS
 from fairlead.wire.work_report import SEVERAL_AT_A_TIME
 
 MICROSECONDS: Final = 1_000_000
@@ -32,7 +32,7 @@ Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 
 
-def looks_of(
+def arrays_of(
     rows: pa.Table,
     topics: Sequence[str],
     counts: Sequence[int],
@@ -83,12 +83,12 @@ def looks_of(
 def reports_of(
     rows: pa.Table, topics: Sequence[str], counts: Sequence[int], members: Sequence[str]
 ) -> ReportSeries | None:
-    """Return the reports in the samples that `looks_of` selects; None if there are none.
+    """Return the reports in the samples that `arrays_of` selects; None if there are none.
 
     Parameters
     ----------
     rows, topics, counts
-        As for `looks_of`.
+        As for `arrays_of`.
     members
         `Looks.members` of the same samples.
     """
@@ -153,9 +153,9 @@ def _laid_out(
 
 
 def all_topics(rows: pa.Table, *, latest: bool = False) -> Looks:
-    """Return `looks_of` a group's samples, by time, for all partitions of the newest one."""
+    """Return `arrays_of` a group's samples, by time, for all partitions of the newest one."""
     (now,) = rows.slice(rows.num_rows - 1).select(["topics", "counts", "members"]).to_pylist()
-    return looks_of(rows, now["topics"], now["counts"], now["members"], latest=latest)
+    return arrays_of(rows, now["topics"], now["counts"], now["members"], latest=latest)
 
 
 def alike(looks: Mapping[str, Looks]) -> Iterator[tuple[list[str], Looks]]:
@@ -204,9 +204,9 @@ def _chosen(at: Int64) -> Int64:
     order = np.argsort(at, kind="stable")
     at = at[order]
     age = at[-1] - at
-    last_of_interval = np.append(np.diff(at // _microseconds(KEPT_EVERY)) > 0, True)
+    last_of_interval = np.append(np.diff(at // _microseconds(THINNED_TO)) > 0, True)
     last_of_moment = np.append(np.diff(at) > 0, True)
-    counts = last_of_moment & (last_of_interval | (age <= _microseconds(EVERY_LOOK)))
+    counts = last_of_moment & (last_of_interval | (age <= _microseconds(EVERY_SAMPLE)))
     chosen: Int64 = order[counts & (age <= _microseconds(HISTORY))]
     return chosen
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairlead.domain.looks.arrays import alike, all_topics, looks_of
-from fairlead.domain.looks.lag import partition_lag
+from fairlead.domain.samples.arrays import alike, all_topics, arrays_of
+from fairlead.domain.samples.lag import partition_lag
 from tests.lengths import form
 from tests.samples import samples
 
@@ -39,16 +39,16 @@ def row(before: float, *, topics: dict[str, int] | None = None, **values: Any) -
 def test_stable_ends_are_those_of_the_looks_that_read_them() -> None:
     """A look that read none has no list; where the topics are others, columns stay in place."""
     rows = samples(row(3), row(2, stable_end=[-1, 7]), row(1, topics={"s": 1, "t": 2}))
-    found = looks_of(rows, ["t"], [2], ["a"])
+    found = arrays_of(rows, ["t"], [2], ["a"])
     assert found.stable_end is not None
     assert found.stable_end.tolist() == [[-1, -1], [-1, 7], [-1, -1]]
-    assert looks_of(rows.slice(0, 1), ["t"], [2], ["a"]).stable_end is None
+    assert arrays_of(rows.slice(0, 1), ["t"], [2], ["a"]).stable_end is None
 
 
 def test_looks_are_put_in_order_and_counted_once() -> None:
     """Out of order and repeated, they are what they are in order."""
     taken = samples(row(0), row(2), row(1), row(1), row(2))
-    looks = looks_of(taken, ["t"], [2], ["a"])
+    looks = arrays_of(taken, ["t"], [2], ["a"])
     assert ((looks.at - NOON.timestamp()) / 60).tolist() == [-2, -1, 0]
     assert looks.end.tolist() == [[980, 981], [990, 991], [1000, 1001]]
 
@@ -56,7 +56,7 @@ def test_looks_are_put_in_order_and_counted_once() -> None:
 def test_every_look_of_the_last_hour_counts_and_quarters_before() -> None:
     """Up to a day back from the newest look."""
     rows = [row(before) for before in range(0, 60 * 30, 5)]
-    looks = looks_of(samples(*rows), ["t"], [2], ["a"])
+    looks = arrays_of(samples(*rows), ["t"], [2], ["a"])
     ages = ((looks.at[-1] - looks.at) / 60).round().astype(int)[::-1]
     assert ages[:13].tolist() == list(range(0, 65, 5))
     assert np.unique(np.diff(ages[14:])).tolist() == [15]
@@ -65,7 +65,7 @@ def test_every_look_of_the_last_hour_counts_and_quarters_before() -> None:
 
 def test_topic_that_grew_was_unknown_before() -> None:
     """A partition that did not exist yet has no offsets, and no owner."""
-    looks = looks_of(samples(row(1, topics={"t": 1}), row(0, topics={"t": 3})), ["t"], [3], ["a"])
+    looks = arrays_of(samples(row(1, topics={"t": 1}), row(0, topics={"t": 3})), ["t"], [3], ["a"])
     assert looks.end.tolist() == [[990, -1, -1], [1000, 1001, 1002]]
     assert looks.owner.tolist() == [[0, -1, -1], [0, 0, 0]]
 
@@ -73,7 +73,7 @@ def test_topic_that_grew_was_unknown_before() -> None:
 def test_topics_that_nobody_reads_any_more_are_left_out() -> None:
     """And those that were made since stand where the problem has them."""
     old, new = row(1, topics={"gone": 2, "t": 2}), row(0, topics={"new": 1, "t": 2})
-    looks = looks_of(samples(old, new), ["new", "t"], [1, 2], ["a"])
+    looks = arrays_of(samples(old, new), ["new", "t"], [1, 2], ["a"])
     assert looks.end.tolist() == [[-1, 992, 993], [1000, 1001, 1002]]
 
 
@@ -81,27 +81,27 @@ def test_owners_are_named_across_looks() -> None:
     """Members of now come first, in their order; who left keeps a name of its own."""
     before = row(1, members=["gone", "b"], owner=[1, 0])
     now = row(0, members=["a", "b"], owner=[0, -1])
-    looks = looks_of(samples(before, now), ["t"], [2], ["a", "b"])
+    looks = arrays_of(samples(before, now), ["t"], [2], ["a", "b"])
     assert looks.members == ("a", "b", "gone")
     assert looks.owner.tolist() == [[1, 2], [0, -1]]
 
 
 def test_one_look_only() -> None:
     """It is what is now."""
-    looks = looks_of(samples(row(0)), ["t"], [2], ["a"])
+    looks = arrays_of(samples(row(0)), ["t"], [2], ["a"])
     assert (len(looks), looks.partitions) == (1, 2)
 
 
 def test_group_that_reads_nothing() -> None:
     """No partition, whatever it once committed."""
-    looks = looks_of(samples(row(0), row(1, topics={})), [], [], [])
+    looks = arrays_of(samples(row(0), row(1, topics={})), [], [], [])
     assert (len(looks), looks.partitions) == (2, 0)
 
 
 def test_every_sample_counts_where_asked_for() -> None:
     """A replay goes through all of them, however old."""
     rows = samples(*(row(before) for before in range(60 * 30, -1, -5)))
-    assert len(looks_of(rows, ["t"], [2], ["a"], every=True)) == rows.num_rows
+    assert len(arrays_of(rows, ["t"], [2], ["a"], every=True)) == rows.num_rows
 
 
 def test_all_topics_of_the_newest_sample_are_laid_out() -> None:

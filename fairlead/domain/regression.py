@@ -50,7 +50,7 @@ CLOSE: Final = 0.1
 
 
 @dataclass(frozen=True, eq=False)
-class Hindsight:
+class Regression:
     """What the owners before the plan would have come to.
 
     Parameters
@@ -81,7 +81,7 @@ class Hindsight:
     sure: bool = False
 
 
-def made_worse(question: Question) -> Hindsight | None:
+def find_regression(question: Question) -> Regression | None:
     """Say that the plan which a group follows has made it worse; None: nothing says so.
 
     Parameters
@@ -105,7 +105,7 @@ def made_worse(question: Question) -> Hindsight | None:
     return replace(found, sure=sure)
 
 
-def _at_last_look(question: Question) -> Hindsight | None:
+def _at_last_look(question: Question) -> Regression | None:
     looks = question.looks.bridged().spaced()
     if not (looks.lag[-1] > 0).any():
         return None
@@ -144,7 +144,7 @@ def _at_last_look(question: Question) -> Hindsight | None:
         f"owners before with the speeds measured then: {late_before:,} late, by {_more(before_s)}, "
         f"and by {_more(ahead_before)}; known to {length(error_s)}"
     )
-    return Hindsight(seen_s, before_s, error_s, late, late_before, evidence, old)
+    return Regression(seen_s, before_s, error_s, late, late_before, evidence, old)
 
 
 def _crowded(replay: "_Replay", seen_s: float, before_s: float, error_s: float) -> bool:

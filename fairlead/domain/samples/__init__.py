@@ -35,7 +35,7 @@ from fairlead.domain.groups import (
     LiveMember,
     LogOffsets,
 )
-from fairlead.domain.work_columns import OF_MEMBERS, OF_PARTITIONS, work_columns
+from fairlead.domain.samples.work_columns import OF_MEMBERS, OF_PARTITIONS, work_columns
 
 #: Stands for an unknown or missing offset, and for a missing or unknown owner.
 NONE: Final = -1

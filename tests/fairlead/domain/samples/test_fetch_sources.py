@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from fairlead.domain.looks.fetch_sources import STEADY, sources_of
+from fairlead.domain.samples.fetch_sources import STEADY, sources_of
 from tests.samples import samples
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)

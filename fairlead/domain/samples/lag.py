@@ -55,12 +55,12 @@ STALLED_AFTER_S: Final = 60.0
 SMOOTHING_S: Final = 900.0
 """Time constant of the rates: what happened so long ago counts 1/e of what happens now."""
 LOST_WITHIN_S: Final = 1800.0
-"""Seconds. How long a loss is reported after the first look that saw it: half of `LOOKED_BACK`, so
+"""Seconds. How long a loss is reported after the first look that saw it: half of `LAG_HISTORY`, so
 that the oldest look of an hour is not taken for the first one that saw a loss."""
 STATUSES: Final = ("OK", "WARN", "STALL", "STOP", "REWIND", "DATA_LOSS")
 
-LOOKED_BACK: Final = timedelta(hours=1)
-LEAST: Final = 2
+LAG_HISTORY: Final = timedelta(hours=1)
+LAG_SAMPLES: Final = 2
 """Rates and statuses look back so far, and at so many looks before it where there are fewer."""
 
 #: Partitions measured at once: what is computed on the way stays small beside the looks.

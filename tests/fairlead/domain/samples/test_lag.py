@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from fairlead.domain.analysis.looks import NONE, Looks
-from fairlead.domain.looks.lag import (
+from fairlead.domain.samples.lag import (
     LOST_WITHIN_S,
     STALLED_AFTER_S,
     STATUSES,
@@ -201,7 +201,7 @@ def test_many_partitions_are_one_group(monkeypatch: pytest.MonkeyPatch) -> None:
     """Measured some at a time, with what concerns the whole group known to all."""
     looks = looks_at([CASES["stall/0"], CASES["stall/1"], CASES["warn"]] * 3)
     whole = measure(looks)
-    monkeypatch.setattr("fairlead.domain.looks.lag._AT_ONCE", 2)
+    monkeypatch.setattr("fairlead.domain.samples.lag._AT_ONCE", 2)
     assert measure(looks) == whole
     assert whole[0]["status"] == "STALL"
 

@@ -29,7 +29,7 @@ from fairlead.domain.samples import (
     taken_at,
     with_stable_end,
 )
-from fairlead.domain.work_columns import OF_MEMBERS, OF_PARTITIONS
+from fairlead.domain.samples.work_columns import OF_MEMBERS, OF_PARTITIONS
 from fairlead.wire.work_report import WorkReport
 from tests.samples import samples
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fairlead.domain.analysis.capacities import Capacity, remembered
-from fairlead.domain.looks.questions import (
+from fairlead.domain.samples.questions import (
     Group,
     PlanningOptions,
     capacities_of,

@@ -22,10 +22,10 @@ from fairlead.domain.analysis.decide import Choose
 from fairlead.domain.analysis.question import Question
 from fairlead.domain.analysis.racks import average_bytes
 from fairlead.domain.analysis.rules import Rules
-from fairlead.domain.looks.arrays import looks_of, reports_of
-from fairlead.domain.looks.fetch_sources import sources_of
 from fairlead.domain.policy import Policy
 from fairlead.domain.samples import ownership
+from fairlead.domain.samples.arrays import arrays_of, reports_of
+from fairlead.domain.samples.fetch_sources import sources_of
 
 _COOPERATIVE: Final = "cooperative-sticky"
 _FOLLOWING: Final = "fairlead"
@@ -163,7 +163,7 @@ def question_about(group: Group, planning: PlanningOptions) -> Question:
         if topic in read
     }
     topics = sorted(counts, key=kafka_order)
-    looks = looks_of(
+    looks = arrays_of(
         group.samples,
         topics,
         [counts[topic] for topic in topics],
