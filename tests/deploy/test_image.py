@@ -27,7 +27,7 @@ SETTINGS = """
 [discovery]
 include = ["carts"]
 
-[looks]
+[sampling]
 every = "PT10S"
 
 [[policies]]

@@ -122,7 +122,7 @@ def groups(*, wide: Wide = False, as_json: Json = False) -> None:
     else:
         say(
             "No look has found a group yet, and none has been planned. `fairlead up` takes looks, "
-            "by the sensor group_looks; `fairlead plan GROUP` plans one group at once; "
+            "by the sensor group_samples; `fairlead plan GROUP` plans one group at once; "
             "`fairlead up --plan` turns on what plans by itself"
         )
 
@@ -268,7 +268,7 @@ def _not_looked_at(rows: list[dict[str, Any]], now: datetime, last: "LookAge | N
 def _why_no_look(last: "LookAge | None") -> str:
     """Return why a group has no new look: no looks are taken at all, or this group is not read."""
     if last is None or last.overdue:
-        return "The sensor group_looks takes looks: is the Dagster daemon running?"
+        return "The sensor group_samples takes looks: is the Dagster daemon running?"
     return (
         f"Other groups were looked at {as_text(last.began)} UTC: these read nothing, do not exist "
         "any more, or are excluded by discovery"

@@ -180,7 +180,7 @@ def test_archive_that_keeps_no_looks_is_named(tmp_path: Path) -> None:
     looks = tmp_path / "warehouse" / "looks"
     (looks / "2026-01-31").mkdir(parents=True)
     (looks / "2026-01-31" / "foreign.parquet").write_text("?")
-    LookArchive(settings.warehouse_path).tidy(datetime.now(UTC), settings.looks.retention)
+    LookArchive(settings.warehouse_path).tidy(datetime.now(UTC), settings.sampling.retention)
     (found,) = examine_archive(settings)
     assert (found.state, "has 1 damaged file, the newest" in found.said) == ("warning", True)
     assert "2026-01-31-foreign.parquet" in found.said
@@ -245,12 +245,12 @@ def test_what_is_away_is_failed_and_the_rest_is_looked_at() -> None:
     ("found", "states"),
     [
         (
-            {"on": ["planning_sensor"], "off": [], "dead": [], "ticked": ["group_looks"]},
-            {"dagster": "ok", "group_looks": "ok", "planning": "ok", "planning_sensor": "warning"},
+            {"on": ["planning_sensor"], "off": [], "dead": [], "ticked": ["group_samples"]},
+            {"dagster": "ok", "group_samples": "ok", "planning": "ok", "planning_sensor": "warning"},
         ),
         (
-            {"on": [], "off": ["group_looks"], "dead": ["SENSOR"], "ticked": []},
-            {"dagster": "failed", "group_looks": "warning", "planning": "warning"},
+            {"on": [], "off": ["group_samples"], "dead": ["SENSOR"], "ticked": []},
+            {"dagster": "failed", "group_samples": "warning", "planning": "warning"},
         ),
     ],
 )

@@ -179,7 +179,7 @@ def test_look_at_no_group_is_a_look(
     looked = take(gateway, LookArchive(str(tmp_path)), settings, [], store)
     last = last_look(engine)
     assert last is not None
-    assert (last.began, last.interval) == (looked.taken.began, settings.looks.every)
+    assert (last.began, last.interval) == (looked.taken.began, settings.sampling.every)
     assert not last.overdue
 
 

@@ -105,7 +105,7 @@ state_dir = "{tmp_path / "state"}"
 kafka.bootstrap_servers = "{settings.kafka.bootstrap_servers}"
 postgres.url = "{migrated}"
 discovery.include = ["nobody"]
-looks.every = "PT5S"
+sampling.every = "PT5S"
 """)
     return {**os.environ, "FAIRLEAD_CONFIG": str(config)}
 
