@@ -16,7 +16,7 @@ from prometheus_client import Metric
 from prometheus_client.core import GaugeMetricFamily
 
 from fairlead.domain.hindsight import Hindsight
-from fairlead.store.brakes import put_on
+from fairlead.store.freezes import freeze_plans
 from fairlead.store.engine import create_store_engine
 from fairlead.store.hindsight import say_made_worse
 from fairlead.store.plans import PlanStore
@@ -60,7 +60,7 @@ def exposed(week: str) -> list[Metric]:
     end_now(week)
     approve_for_another_group(week)
     engine = create_store_engine(week)
-    put_on(engine, "orders", reason="incident")
+    freeze_plans(engine, "orders", reason="incident")
     published = next(plan for plan in PlanStore(engine).in_state("published"))
     found = Hindsight(
         900.0, 60.0, 30.0, 1, 0, "later than before", np.zeros(1, np.int32), sure=True

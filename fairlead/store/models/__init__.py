@@ -17,7 +17,7 @@ from fairlead.store.models.history import (
 )
 from fairlead.store.models.plan import (
     STATES,
-    BrakeEvent,
+    FreezeEvent,
     CandidatePlan,
     ConsumerGroup,
     DecisionRow,
@@ -40,7 +40,7 @@ __all__ = [
     "STATES",
     "Balance",
     "Base",
-    "BrakeEvent",
+    "FreezeEvent",
     "CandidatePlan",
     "ConsumerGroup",
     "DecisionRow",

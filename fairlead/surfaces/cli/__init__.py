@@ -18,7 +18,7 @@ from fairlead.errors import FairleadError
 from fairlead.surfaces.cli import (
     assign,
     backtest,
-    brake,
+    freeze,
     db,
     doctor,
     groups,
@@ -107,16 +107,16 @@ for command, short_help, *examples in (
         "plan orders --json",
     ),
     (
-        brake.brake,
-        "Let no new plan go out.",
-        "brake orders --reason 'the team deploys until noon'",
-        "brake --all --reason 'incident 4711' --yes",
+        freeze.freeze,
+        "Stop new plans.",
+        "freeze orders --reason 'the team deploys until noon'",
+        "freeze --all --reason 'incident 4711' --yes",
     ),
     (
-        brake.release,
-        "Let plans go out again.",
-        "release orders --reason 'deployed'",
-        "release --all --reason 'incident 4711 is over' --yes",
+        freeze.unfreeze,
+        "Let plans be sent again.",
+        "unfreeze orders --reason 'deployed'",
+        "unfreeze --all --reason 'incident 4711 is over' --yes",
     ),
     (
         survey.survey,

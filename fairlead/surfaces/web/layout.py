@@ -11,7 +11,7 @@ from urllib.parse import quote, urlencode
 from fairlead.common.words import span
 from fairlead.domain.analysis.diagnosis import LOOKS_NEEDED, a_few
 from fairlead.surfaces import next_step
-from fairlead.surfaces.offers import of_brake
+from fairlead.surfaces.offers import of_freeze
 from fairlead.surfaces.templates import environment
 
 TEMPLATES: Final = environment("web", "review")
@@ -51,5 +51,5 @@ TEMPLATES.globals |= {
     "is_checked": next_step.is_checked,
     "kind": next_step.kind,
     "looks_needed": LOOKS_NEEDED,
-    "of_brake": of_brake,
+    "of_freeze": of_freeze,
 }

@@ -28,7 +28,7 @@ from typer.testing import CliRunner
 from fairlead.archive import LookArchive
 from fairlead.errors import StoreRefusesError
 from fairlead.settings import PostgresSettings, Settings
-from fairlead.store.brakes import put_on
+from fairlead.store.freezes import freeze_plans
 from fairlead.store.engine import create_store_engine
 from fairlead.surfaces.cli import app
 from fairlead.surfaces.doctor import Finding, examine
@@ -108,14 +108,14 @@ def test_topic_with_any_codec_is_told(
 
 @pytest.mark.kafka
 @pytest.mark.postgres
-def test_brake_is_named_with_what_releases_it(settings: Settings, migrated: str) -> None:
+def test_freeze_is_named_with_what_releases_it(settings: Settings, migrated: str) -> None:
     """Whoever asks why nothing goes out finds it here, too."""
     engine = create_store_engine(migrated)
-    put_on(engine, None, reason="incident", actor="kim")
+    freeze_plans(engine, None, reason="incident", actor="kim")
     engine.dispose()
-    brake = by_name(at(settings, migrated))["brake"]
-    assert "kim put it on" in brake.said
-    assert brake.remedy.startswith("fairlead release --all")
+    freeze = by_name(at(settings, migrated))["freeze"]
+    assert "kim put it on" in freeze.said
+    assert freeze.remedy.startswith("fairlead unfreeze --all")
 
 
 @pytest.mark.kafka
@@ -160,11 +160,11 @@ def test_database_that_answers_is_not_asked_whether_it_runs(
     """Read-only, or its disk full: the error says that, and what to do."""
     with psycopg.connect(migrated) as connection:
         connection.execute(
-            "CREATE OR REPLACE FUNCTION fairlead.brake(group_id text, reason text,"
-            " actor text DEFAULT NULL) RETURNS fairlead_raw.brake_event"
+            "CREATE OR REPLACE FUNCTION fairlead.freeze(group_id text, reason text,"
+            " actor text DEFAULT NULL) RETURNS fairlead_raw.freeze_event"
             f" LANGUAGE plpgsql AS $$ BEGIN RAISE SQLSTATE '{code}'; END $$".encode()
         )
-    command = ["brake", "--all", "--reason", "incident", "--yes"]
+    command = ["freeze", "--all", "--reason", "incident", "--yes"]
     done = CliRunner().invoke(app, command, env={"FAIRLEAD_POSTGRES__URL": migrated})
     assert done.exit_code == 1
     assert isinstance(done.exception, StoreRefusesError)

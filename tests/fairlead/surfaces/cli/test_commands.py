@@ -103,20 +103,20 @@ def test_help_names_every_value_that_an_option_takes() -> None:
 
 
 def test_question_without_a_terminal_names_the_option_that_answers_it(tmp_path: Path) -> None:
-    """A script that brakes is told to add --yes, before anything is done."""
-    result = fairlead("brake", "--all", "--reason", "incident", directory=tmp_path)
+    """A script that freezes is told to add --yes, before anything is done."""
+    result = fairlead("freeze", "--all", "--reason", "incident", directory=tmp_path)
     assert result.returncode == 2
     assert "there is no terminal to ask at; add --yes" in result.stderr
 
 
-def test_every_text_about_the_brake_names_its_exception() -> None:
-    """Approved rollbacks go out: whoever is told what the brake stops is told that, too."""
+def test_every_text_about_the_freeze_names_its_exception() -> None:
+    """Approved rollbacks go out: whoever is told what the freeze stops is told that, too."""
     texts = {
-        "README.md": r"`fairlead brake --all[^;]*",
-        "docs/operations.md": r"While the brake holds, the database[^|]*",
-        "docs/command-line.md": r"\| `fairlead brake orders .*",
+        "README.md": r"`fairlead freeze --all[^;]*",
+        "docs/operations.md": r"While the freeze holds, the database[^|]*",
+        "docs/command-line.md": r"\| `fairlead freeze orders .*",
         "deploy/prometheus/alerts.yml": r"No new plan goes out[^;]*",
-        "fairlead/surfaces/cli/brake.py": r"Until it is released.*",
+        "fairlead/surfaces/cli/freeze.py": r"Until it is released.*",
     }
     for path, pattern in texts.items():
         found = re.search(pattern, (ROOT / path).read_text())
@@ -202,7 +202,7 @@ def test_commands_start_without_loading_the_planner() -> None:
         (
             "fairlead.settings, fairlead.surfaces.next_step, fairlead.store.history_queries,"
             + ",".join(
-                f"fairlead.store.{name}" for name in ("brakes", "group_history", "hindsight")
+                f"fairlead.store.{name}" for name in ("freezes", "group_history", "hindsight")
             ),
             {"numpy", "pyarrow", "ortools", "sqlalchemy.orm", "kafka", "confluent_kafka"},
         ),

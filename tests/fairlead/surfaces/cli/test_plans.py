@@ -425,23 +425,23 @@ def test_a_shell_completes_groups_and_is_silent_without_a_database(
     assert complete_group("or") == []
 
 
-def test_brake_is_said_until_it_is_released(week: str) -> None:
+def test_freeze_is_said_until_it_is_released(week: str) -> None:
     """With a reason, of one group or of all; `groups` says who put it on, and since when."""
-    assert "name one group, or give --all" in run(week, "brake", "--reason", "why", "--yes").stderr
-    both = run(week, "brake", "orders", "--all", "--reason", "why", "--yes")
+    assert "name one group, or give --all" in run(week, "freeze", "--reason", "why", "--yes").stderr
+    both = run(week, "freeze", "orders", "--all", "--reason", "why", "--yes")
     assert "name one group, or give --all" in both.stderr
-    assert "there is no terminal" in run(week, "brake", "orders", "--reason", "why").stderr
+    assert "there is no terminal" in run(week, "freeze", "orders", "--reason", "why").stderr
     for scope in ("orders", "--all"):
-        braked = run(week, "brake", scope, "--reason", "incident 4711", "--yes")
-        assert braked.exit_code == 0
-        assert "no new plan goes out" in braked.stdout
+        frozen = run(week, "freeze", scope, "--reason", "incident 4711", "--yes")
+        assert frozen.exit_code == 0
+        assert "no new plan goes out" in frozen.stdout
         told = " ".join(run(week, "groups").output.split())
-        assert "incident 4711. No new plan goes out until `fairlead release " in told
-        assert f" {scope}" in told.partition("`fairlead release")[2]
-        assert document(week, "history", "orders", "--limit", "1")[0]["event"] == "brake"
-        released = run(week, "release", scope, "--reason", "over", "--yes", "--json")
-        assert json.loads(released.stdout)["braked"] is False
+        assert "incident 4711. No new plan goes out until `fairlead unfreeze " in told
+        assert f" {scope}" in told.partition("`fairlead unfreeze")[2]
+        assert document(week, "history", "orders", "--limit", "1")[0]["event"] == "freeze"
+        released = run(week, "unfreeze", scope, "--reason", "over", "--yes", "--json")
+        assert json.loads(released.stdout)["frozen"] is False
         assert "No new plan" not in run(week, "groups").output
     assert isinstance(
-        run(week, "release", "--all", "--reason", "x", "--yes").exception, PlanStateError
+        run(week, "unfreeze", "--all", "--reason", "x", "--yes").exception, PlanStateError
     )

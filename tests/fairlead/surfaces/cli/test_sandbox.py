@@ -77,11 +77,11 @@ def test_services_stay_between_commands(
         assert (found.returncode, found.stderr) == (0, "")
     terminal, theirs = os.openpty()
     os.write(terminal, b"n\n")
-    braking = ["brake", "--all", "--reason", "why"]
-    asked = in_directory(tmp_path, *braking, state_dir=state_dir, stdin=theirs)
+    freezing = ["freeze", "--all", "--reason", "why"]
+    asked = in_directory(tmp_path, *freezing, state_dir=state_dir, stdin=theirs)
     for end in (terminal, theirs):
         os.close(end)
-    assert asked.stderr.startswith(f"On the sandbox in {state_dir}: Put the brake on all groups?")
+    assert asked.stderr.startswith(f"On the sandbox in {state_dir}: Put the freeze on all groups?")
     assert fairlead("down").returncode == 0
     assert in_directory(tmp_path, "groups", state_dir=state_dir).returncode == 1
     status = fairlead("status")

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from fairlead.errors import ConfigurationError
 from fairlead.settings import Settings
-from fairlead.store.brakes import put_on, release
+from fairlead.store.freezes import freeze_plans, unfreeze_plans
 from fairlead.store.engine import create_store_engine
 from fairlead.surfaces.cli import app
 from fairlead.surfaces.web import build_app
@@ -85,41 +85,41 @@ def test_process_without_a_database_is_healthy_and_not_ready(week: str, served: 
     assert get(f"{served}/health")[0] == 200
 
 
-def test_brake_stands_above_the_groups(week: str, served: str) -> None:
+def test_freeze_stands_above_the_groups(week: str, served: str) -> None:
     """Who put it on and why, in the page and in the metrics, until it is released."""
     engine = create_store_engine(week)
     assert "No new plan goes out" not in get(served)[2]
-    put_on(engine, None, reason="<b>incident</b>", actor="kim")
-    put_on(engine, "orders", reason="deploy", actor="ann")
+    freeze_plans(engine, None, reason="<b>incident</b>", actor="kim")
+    freeze_plans(engine, "orders", reason="deploy", actor="ann")
     page, metrics = get(served)[2], get(f"{served}/metrics")[2]
-    assert "No new plan goes out: the brake of all groups holds: kim put it on" in page
+    assert "No new plan goes out: the freeze of all groups holds: kim put it on" in page
     assert "&lt;b&gt;incident" in page
     assert "No new plan goes out for orders" in page
     for path in ("group?group=orders", "review?group=orders"):
         own = get(f"{served}/{path}")[2]
         assert own.count("No new plan goes out") == 2, path
         assert "ann put it on" in own
-    assert 'fairlead_brake_timestamp_seconds{group=""} 1' in metrics
-    assert 'fairlead_brake_timestamp_seconds{group="orders"} 1' in metrics
-    release(engine, None, reason="over")
-    release(engine, "orders", reason="over")
-    assert "fairlead_brake_timestamp_seconds{" not in get(f"{served}/metrics")[2]
+    assert 'fairlead_freeze_timestamp_seconds{group=""} 1' in metrics
+    assert 'fairlead_freeze_timestamp_seconds{group="orders"} 1' in metrics
+    unfreeze_plans(engine, None, reason="over")
+    unfreeze_plans(engine, "orders", reason="over")
+    assert "fairlead_freeze_timestamp_seconds{" not in get(f"{served}/metrics")[2]
     engine.dispose()
 
 
 @pytest.mark.parametrize(
     ("group", "end"), [("orders", "orders"), ("--all", "-- --all"), ("o; reboot", "'o; reboot'")]
 )
-def test_what_releases_a_brake_can_be_copied(week: str, served: str, group: str, end: str) -> None:
-    """Whatever the group is called, the command releases that brake and does nothing else."""
+def test_what_releases_a_freeze_can_be_copied(week: str, served: str, group: str, end: str) -> None:
+    """Whatever the group is called, the command releases that freeze and does nothing else."""
     with psycopg.connect(week) as connection:
         connection.execute(
             "INSERT INTO fairlead_raw.consumer_group VALUES (%s) ON CONFLICT DO NOTHING", (group,)
         )
     engine = create_store_engine(week)
-    put_on(engine, group, reason="deploy")
+    freeze_plans(engine, group, reason="deploy")
     engine.dispose()
-    command = f"fairlead release --reason 'say why' {end}"
+    command = f"fairlead unfreeze --reason 'say why' {end}"
     assert f"<code>{command}</code> releases it" in unescape(get(served)[2])
     told = CliRunner().invoke(app, ["groups"], env={"FAIRLEAD_POSTGRES__URL": week})
     assert f"until `{command}`" in " ".join(told.output.split())

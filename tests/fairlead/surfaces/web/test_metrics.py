@@ -71,10 +71,10 @@ def test_figures_are_those_of_the_history(served: str) -> None:
     expected = {
         of("fairlead_database_up"): 1,
         of("fairlead_group_lag_records", group="orders"): 18_419,
-        of("fairlead_group_late_seconds", group="orders"): pytest.approx(388.0, abs=0.1),
+        of("fairlead_group_forecast_lag_seconds", group="orders"): pytest.approx(388.0, abs=0.1),
         of("fairlead_group_utilisation_ratio", group="orders"): pytest.approx(1.15, abs=0.001),
         of("fairlead_group_diagnosis", group="orders", diagnosis="overloaded"): 1,
-        of("fairlead_group_heaviest_member_records", group="orders"): 18_251,
+        of("fairlead_group_most_loaded_consumer_records", group="orders"): 18_251,
         of("fairlead_group_imbalance_ratio", group="orders"): 2.973,
         of("fairlead_group_topic_spread_ratio", group="orders"): 1.5,
         of("fairlead_group_adherence_ratio", group="orders"): 1,
@@ -188,10 +188,10 @@ def test_what_looks_found_ends_with_the_looks(
             "UPDATE fairlead_raw.group_diagnosis SET last_seen = %s WHERE until IS NULL", (at,)
         )
     found = samples(scrape(served)[1])
-    looked = {of("fairlead_group_late_seconds", group=group) for group in ("orders", "billing")}
+    looked = {of("fairlead_group_forecast_lag_seconds", group=group) for group in ("orders", "billing")}
     assert looked.isdisjoint(found) is not current
-    last = found[of("fairlead_last_look_timestamp_seconds")]
-    assert last == found[of("fairlead_group_last_look_timestamp_seconds", group="orders")]
+    last = found[of("fairlead_last_sample_timestamp_seconds")]
+    assert last == found[of("fairlead_group_last_sample_timestamp_seconds", group="orders")]
     assert last == pytest.approx(at.timestamp(), abs=1)
 
 
@@ -202,7 +202,7 @@ def test_planner_that_never_looked_has_no_last_look(migrated: str) -> None:
         found = samples(scrape(address)[1])
     engine.dispose()
     assert found[of("fairlead_database_up")] == 1
-    assert of("fairlead_last_look_timestamp_seconds") not in found
+    assert of("fairlead_last_sample_timestamp_seconds") not in found
 
 
 def test_database_that_is_away_is_a_metric() -> None:
