@@ -63,9 +63,9 @@ def look() -> None:
     job=look,
     minimum_interval_seconds=ask_every_s(),
     default_status=dg.DefaultSensorStatus.RUNNING,
-    description="Looks at the offsets and owners of all planned groups, as often as sampling.every "
-    "and sampling.share say: rates, capacities and diagnoses come from these looks. Where that takes "
-    "long, it starts the job look instead.",
+    description="Samples the offsets and owners of all planned groups, as often as sampling.every "
+    "and sampling.share say: rates, capacities and diagnoses come from these samples. If that "
+    "takes long, it starts the job look instead.",
     **about("history"),
 )
 @skip_while_away
@@ -80,7 +80,9 @@ def group_samples(
     current, archive = settings.get(), spark.looks()
     last = archive.taken()
     if not due(last, current.sampling, now()):
-        return dg.SkipReason(f"The next look is due in {wait_s(last, current.sampling, now()):.0f} s.")
+        return dg.SkipReason(
+            f"The next sample is due in {wait_s(last, current.sampling, now()):.0f} s."
+        )
     dead_after = PRESUMED_DEAD
     if last is not None:
         dead_after = min(dead_after, INTERVALS * interval(last, current.sampling))

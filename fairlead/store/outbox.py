@@ -20,8 +20,8 @@ from sqlalchemy.dialects.postgresql import insert
 
 from fairlead.domain.records import StoredPlan
 from fairlead.errors import StoreUnavailableError
-from fairlead.store.freezes import freeze_on, holding
 from fairlead.store.engine import transaction
+from fairlead.store.freezes import freeze_on, holding
 from fairlead.store.models import Plan, PlanIntent, PlanTold
 from fairlead.store.outbox_entries import (
     FOLLOWED,

@@ -52,7 +52,6 @@ from fairlead.store.analysis_memory import (
     standing_requests,
 )
 from fairlead.store.attempts import Attempt, last_attempts, record_attempts
-from fairlead.store.freezes import Freeze, read_freezes
 from fairlead.store.decisions import (
     insert_decisions,
     plain_number,
@@ -61,6 +60,7 @@ from fairlead.store.decisions import (
     stored_decisions,
 )
 from fairlead.store.engine import store_errors, transaction
+from fairlead.store.freezes import Freeze, read_freezes
 from fairlead.store.group_history import keep_looks, last_looks, replace_last_looks
 from fairlead.store.lag import insert_lag
 from fairlead.store.models import (

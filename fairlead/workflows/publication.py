@@ -43,7 +43,9 @@ def due_groups(plans: PlanStore, options: PublishOptions, now: datetime) -> tupl
     """
     freezes = plans.freezes()
     approved = {plan.group: plan for plan in plans.approved_unpublished()}
-    frozen = {group: freeze for group, plan in approved.items() if (freeze := freeze_on(plan, freezes))}
+    frozen = {
+        group: freeze for group, plan in approved.items() if (freeze := freeze_on(plan, freezes))
+    }
     due = approved.keys() - frozen.keys()
     due |= set(plans.told_before(now + options.lease - renewed_after(options.lease)))
     due |= {entry.group for entry in plans.outbox().outstanding()}

@@ -328,7 +328,9 @@ class PageAct(Base):
     at: Mapped[datetime] = mapped_column(comment="When.")
     actor: Mapped[str] = mapped_column(comment="Who, as the web server says.")
     proof: Mapped[str] = mapped_column(comment="What proved it to the web server.")
-    act: Mapped[str] = mapped_column(comment="approve, reject, rollback, retire, freeze or unfreeze.")
+    act: Mapped[str] = mapped_column(
+        comment="approve, reject, rollback, retire, freeze or unfreeze."
+    )
     group_id: Mapped[str | None] = mapped_column(
         ForeignKey(ConsumerGroup.group_id), comment="The consumer group; null: all groups."
     )

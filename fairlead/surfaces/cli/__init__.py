@@ -18,9 +18,9 @@ from fairlead.errors import FairleadError
 from fairlead.surfaces.cli import (
     assign,
     backtest,
-    freeze,
     db,
     doctor,
+    freeze,
     groups,
     keys,
     look,

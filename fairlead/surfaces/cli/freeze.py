@@ -42,7 +42,10 @@ def freeze(
     from fairlead.store.freezes import freeze_plans
 
     what = _what(group, every=every)
-    ask(f"Freeze {what}? Until it is unfrozen, no new plan is sent, except approved rollbacks.", yes=yes)
+    ask(
+        f"Freeze {what}? Until it is unfrozen, no new plan is sent, except approved rollbacks.",
+        yes=yes,
+    )
     with opened_engine() as engine:
         freeze_plans(engine, group, reason=reason)
     _report(group, f"Frozen: {what}. No new plan is sent", frozen=True, as_json=as_json)

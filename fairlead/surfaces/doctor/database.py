@@ -37,8 +37,8 @@ def examine_database(settings: Settings) -> Iterator[Finding]:
         It does not answer, its disk is full, it refuses the login, or is another build's.
     """
     from fairlead.store import migrate  # noqa: PLC0415 - Alembic takes half a second
-    from fairlead.store.freezes import read_freezes  # noqa: PLC0415 - for a schema that is right
     from fairlead.store.engine import create_store_engine, transaction  # noqa: PLC0415
+    from fairlead.store.freezes import read_freezes  # noqa: PLC0415 - for a schema that is right
 
     engine = create_store_engine(settings.postgres)
     try:

@@ -30,8 +30,8 @@ from fairlead.surfaces.web.step_pages import ROWS, Sheet, outcome, sheet
 
 _NO_PROOF: Final = "no setting says how a proxy proves who asks (web.token or web.header)"
 _LONGEST_REASON: Final = 500
-#: Maximum number of steps at once, and of freezes. A step may wait a minute for a lock on its group:
-#: pages do not wait for steps, and freezes not for other steps.
+#: Maximum number of steps at once, and of freezes. A step may wait a minute for the lock on its
+#: group: pages do not wait for steps, nor freezes for other steps.
 _STEPS_AT_ONCE: Final = 4
 #: What a form names; all others version and hash.
 _NAMES: Final[Mapping[str, set[str]]] = {"freeze": set(), "unfreeze": {"version"}}

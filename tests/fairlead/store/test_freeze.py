@@ -13,8 +13,8 @@ from sqlalchemy import Engine, func, insert, select, text
 from fairlead.errors import ConfigurationError, PlanStateError, StoreUnavailableError
 from fairlead.store import PlanStore, StoredPlan, create_store_engine
 from fairlead.store.attempts import Attempt
-from fairlead.store.freezes import Freeze, freeze_plans, read_freezes, unfreeze_plans
 from fairlead.store.engine import transaction
+from fairlead.store.freezes import Freeze, freeze_plans, read_freezes, unfreeze_plans
 from fairlead.store.history_queries import read_groups, read_history
 from fairlead.store.models import PlanIntent
 from fairlead.store.outbox import HANGS, Outbox, OutboxEntry

@@ -14,8 +14,8 @@ from sqlalchemy import Engine, text
 from fairlead.domain.records import Findings
 from fairlead.errors import PlanStateError, StoreUnavailableError
 from fairlead.store import NoPlan, PlanStore, StoredPlan, create_store_engine
-from fairlead.store.freezes import freeze_plans
 from fairlead.store.engine import transaction
+from fairlead.store.freezes import freeze_plans
 from fairlead.store.retention import history_days, prune
 from tests.fairlead.store.conftest import MakeDraft, make_metrics
 from tests.fairlead.store.test_history import lag_table, query

@@ -111,17 +111,3 @@ def test_psql_speaks_to_the_plan_history(state_dir: Path, tmp_path: Path) -> Non
     opened = in_directory(tmp_path, "db", "psql", state_dir=state_dir)  # ends with standard input
     assert opened.returncode == 0
     assert "plan_history     every version" in opened.stderr
-
-
-def test_psql_without_a_history_says_how_to_get_one(tmp_path: Path) -> None:
-    """One line on standard error, no traceback."""
-    answer = in_directory(tmp_path, "db", "psql", state_dir=tmp_path / "state")
-    assert answer.returncode == 1
-    assert answer.stderr.startswith("fairlead: No setting names a database, and there is no plan ")
-
-
-def test_down_without_a_sandbox_is_harmless(tmp_path: Path) -> None:
-    """Stopping what never ran succeeds and makes no directory."""
-    state_dir = tmp_path / "state"
-    assert in_directory(tmp_path, "sandbox", "down", state_dir=state_dir).returncode == 0
-    assert not state_dir.exists()

@@ -18,8 +18,8 @@ import pytest
 from psycopg import sql
 
 from fairlead.settings import Settings, WebSettings
-from fairlead.store.freezes import read_freezes
 from fairlead.store.engine import create_store_engine
+from fairlead.store.freezes import read_freezes
 from fairlead.surfaces.web import build_app
 from tests.fairlead.surfaces.web.conftest import KIM, SECRET, Desks, as_person
 from tests.fairlead.surfaces.web.proxies import (
@@ -208,7 +208,7 @@ MALFORMED = {
 #: By whoever reaches the server, or a header that the proxy lets through.
 UNPROVEN = {
     name: Forged(headers, without=("X-Forwarded-Email", "X-Fairlead-Secret"))
-    for name, (headers, _) in BAD_HEADERS.items()
+    for name, headers in BAD_HEADERS.items()
 } | {
     "nobody": Forged(without=("X-Forwarded-Email", "X-Fairlead-Secret")),
     "a token in its place": Forged(
@@ -336,7 +336,7 @@ def test_bad_tokens_write_nothing(by_token: tuple[Desks, Issuer], rows: Rows) ->
 
     good = ("Authorization", f"Bearer {issuer.token()}")
     bad: dict[str, Pairs] = {
-        name: [("Authorization", make(issuer))] for name, (make, _) in BAD_TOKENS.items()
+        name: [("Authorization", make(issuer))] for name, make in BAD_TOKENS.items()
     }
     bad |= {
         "none at all": [],
