@@ -52,7 +52,6 @@ from fairlead.store.analysis_memory import (
     standing_requests,
 )
 from fairlead.store.attempts import Attempt, last_attempts, record_attempts
-from fairlead.store.brakes import Brake, read_brakes
 from fairlead.store.decisions import (
     insert_decisions,
     plain_number,
@@ -61,6 +60,7 @@ from fairlead.store.decisions import (
     stored_decisions,
 )
 from fairlead.store.engine import store_errors, transaction
+from fairlead.store.freezes import Freeze, read_freezes
 from fairlead.store.group_history import keep_looks, last_looks, replace_last_looks
 from fairlead.store.lag import insert_lag
 from fairlead.store.models import (
@@ -319,9 +319,9 @@ class PlanStore:
         with transaction(self._engine) as connection:
             return find_plans(connection, Plan.state.in_(states), *wanted)
 
-    def brakes(self) -> list[Brake]:
-        """Return the brakes that hold: new versions that they hold are not sent."""
-        return read_brakes(self._engine)
+    def freezes(self) -> list[Freeze]:
+        """Return the freezes that hold: new versions that they hold are not sent."""
+        return read_freezes(self._engine)
 
     def known_groups(self) -> list[str]:
         """Return the groups that anything was ever stored about, ascending."""

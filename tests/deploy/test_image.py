@@ -27,7 +27,7 @@ SETTINGS = """
 [discovery]
 include = ["carts"]
 
-[looks]
+[sampling]
 every = "PT10S"
 
 [[policies]]
@@ -93,7 +93,7 @@ def test_from_empty_to_a_followed_plan(followed: Composed) -> None:
     """The pages show the group, and Prometheus has scraped them; an approver has a login."""
     fetched = followed.exec("serve", "python", "-c", PAGE.format("9464/group?group=carts"))
     assert "carts" in fetched
-    up = PAGE.format("9090/api/v1/query?query=fairlead_group_late_seconds")
+    up = PAGE.format("9090/api/v1/query?query=fairlead_group_forecast_lag_seconds")
     followed.wait(
         lambda: '"group":"carts"' in followed.exec("serve", "python", "-c", up),
         "Prometheus has scraped the pages",

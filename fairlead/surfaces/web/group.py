@@ -19,13 +19,13 @@ from fairlead.domain.stored_samples import NOBODY, Change, GroupHistory, StoredS
 from fairlead.domain.work_text import time_per_record
 from fairlead.errors import PlanStateError
 from fairlead.store import group_history, history_queries
-from fairlead.store.brakes import brakes_on
+from fairlead.store.freezes import freezes_on
 from fairlead.store.hindsight import rests
 from fairlead.store.observed_plans import observed_days
 from fairlead.surfaces.backtest.report import would_have_saved
 from fairlead.surfaces.links import asset_url
 from fairlead.surfaces.next_step import next_step
-from fairlead.surfaces.offers import Desk, of_brake, of_hot_partitions
+from fairlead.surfaces.offers import Desk, of_freeze, of_hot_partitions
 from fairlead.surfaces.survey.finding import follows as follow_how
 from fairlead.surfaces.web.group_plots import (
     STRIPS,
@@ -102,12 +102,12 @@ def group_page(
     looks = group_history.read_looks(engine, group)
     went = GroupHistory.of(looks)
     changes = went.changes()
-    brakes, resting = brakes_on(engine, group), rests(engine, [group])
+    freezes, resting = freezes_on(engine, group), rests(engine, [group])
     return TEMPLATES.get_template("group.html").render(
         row=row,
         desk=desk,
-        brakes=brakes,
-        steps=[of_brake(group, braked=any(brake.group == group for brake in brakes))],
+        freezes=freezes,
+        steps=[of_freeze(group, frozen=any(freeze.group == group for freeze in freezes))],
         before=diagnoses[1] if len(diagnoses) > 1 else None,
         diagnoses=diagnoses,
         advice=advice_in(row["evidence"]),

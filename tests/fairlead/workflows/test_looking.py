@@ -179,7 +179,7 @@ def test_look_at_no_group_is_a_look(
     looked = take(gateway, LookArchive(str(tmp_path)), settings, [], store)
     last = last_look(engine)
     assert last is not None
-    assert (last.began, last.interval) == (looked.taken.began, settings.looks.every)
+    assert (last.began, last.interval) == (looked.taken.began, settings.sampling.every)
     assert not last.overdue
 
 
@@ -360,6 +360,6 @@ def test_group_whose_members_have_left_is_not_ill(tmp_path: Path) -> None:
     _, findings = found["a"]
     assert (findings.diagnosis, findings.evidence) == ("unknown", "The group has no members.")
     assert findings.remembered_costs == costs
-    row = {"group": "a", "waiting_state": None, "braked": None, "published": 1, "adherence": 0.0}
+    row = {"group": "a", "waiting_state": None, "frozen": None, "published": 1, "adherence": 0.0}
     row |= {"diagnosis": findings.diagnosis, "evidence": findings.evidence}
     assert (follows(row), next_step(row, (), ())) == ("no members", "start its consumers")

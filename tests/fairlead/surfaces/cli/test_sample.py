@@ -47,7 +47,7 @@ def test_groups_are_analysed_on_a_full_disk(
     assert before is not None
 
     config = tmp_path / "fairlead.toml"
-    config.write_text(f'{config.read_text()}\n[looks]\nevery = "PT0.1S"\nshare = 1.0\n')
+    config.write_text(f'{config.read_text()}\n[sampling]\nevery = "PT0.1S"\nshare = 1.0\n')
     with subprocess.Popen(
         without_room(FAIRLEAD, "look"), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     ) as service:
@@ -85,7 +85,7 @@ def test_service_goes_on_after_an_error_of_one_look(
 
     monkeypatch.setattr(look, "_looked", looked)
     monkeypatch.setenv("FAIRLEAD_STATE_DIR", str(tmp_path))
-    monkeypatch.setenv("FAIRLEAD_LOOKS__EVERY", "PT0.01S")
+    monkeypatch.setenv("FAIRLEAD_SAMPLING__EVERY", "PT0.01S")
     result = CliRunner().invoke(app, ["look"])
     assert "Looked at 3 groups" in result.stdout
     assert errors == []

@@ -24,9 +24,9 @@ _log = logging.getLogger(__name__)
 def look(
     *, once: Annotated[bool, typer.Option("--once", help="Take one look and end.")] = False
 ) -> None:
-    """Look at the offsets and owners of all planned groups, every `looks.every`, until Ctrl-C.
+    """Look at the offsets and owners of all planned groups, every `sampling.every`, until Ctrl-C.
 
-    Dagster's sensor group_looks does the same. Where both run, each leaves the other its looks.
+    Dagster's sensor group_samples does the same. Where both run, each leaves the other its looks.
     As a service it goes on after any error; with --once an error, or a look that could not be
     written, is exit code 1.
     """
@@ -38,17 +38,17 @@ def look(
     archive = LookArchive(settings.warehouse_path)
     if once:
         looked = _looked(archive, settings)
-        say(told(looked.taken, settings.looks))
+        say(told(looked.taken, settings.sampling))
         raise typer.Exit(bool(looked.unkept))
     while True:
-        line, pause_s = "", settings.looks.every.total_seconds()
+        line, pause_s = "", settings.sampling.every.total_seconds()
         try:
             settings = reloaded(settings)
             last = archive.taken()
-            if due(last, settings.looks, now()):
-                line, pause_s = told(_looked(archive, settings).taken, settings.looks), 0.0
+            if due(last, settings.sampling, now()):
+                line, pause_s = told(_looked(archive, settings).taken, settings.sampling), 0.0
             else:
-                pause_s = max(1.0, wait_s(last, settings.looks, now()))
+                pause_s = max(1.0, wait_s(last, settings.sampling, now()))
         except FairleadError as error:
             say_error(error)
         except Exception:  # noqa: BLE001 - an error of one look must not end the service
