@@ -38,7 +38,7 @@ LOOK_EVERY_S = 60.0
 #: Records a second, by that clock, that a member of the usual kind does.
 RATE = 50
 CLIENTS = ("kafka-python", "aiokafka-for", "aiokafka-getmany", "confluent-kafka", "java")
-#: `getmany` commits ahead of the work: docs/limits.md says what that leaves uncertain.
+#: `getmany` commits ahead of the work: docs/compatibility.md names what that leaves uncertain.
 AHEAD = "aiokafka-getmany"
 #: How records come to twelve partitions; of three members in a range the first gets two thirds.
 SKEWED = (64, 32, 21, 16, 13, 11, 9, 8, 7, 6, 6, 5)
