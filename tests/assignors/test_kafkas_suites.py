@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from assignors.ledger import in_replica_rack
+from assignors.racks import in_replica_rack
 from assignors.problem import Int32, Member, Problem
 from assignors.registry import assign
 from fairlead.sandbox.java import BRIEF, find_java
