@@ -142,7 +142,7 @@ def test_kills_leave_database_and_topic_agreed(
         versions.append(agreed(followed, f"kill {kill}, of {killed}"))
         sys.stdout.write(f"kill {kill}, of {killed}: version {versions[-1]}, {amid} amid a step\n")
         sys.stdout.flush()
-    assert len(set(versions)) > len(versions) // 10  # plans go on being published
+    assert len(set(versions)) > len(versions) // 10  # clock: counts; plans go on being published
     assert amid
 
 

@@ -13,7 +13,8 @@ import numpy as np
 from assignors.assignment import Assignment
 from assignors.metrics import moved_partitions
 from assignors.problem import InvalidProblemError, Problem
-from assignors.rack_traffic import Bounds, far_partitions, reduce_rack_traffic
+from assignors.rack_traffic import Bounds, reduce_rack_traffic
+from assignors.racks import far_partitions
 from assignors.registry import assign, check_options
 from assignors.verifier import violations
 from fairlead.domain.analysis.forecast import Forecast, Outlook

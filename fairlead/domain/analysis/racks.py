@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 
 from assignors.problem import Problem
-from assignors.rack_traffic import far_partitions
+from assignors.racks import far_partitions
 from fairlead.common.words import gigabytes
 from fairlead.domain.analysis.looks import Float64, Int32, Int64
 from fairlead.domain.analysis.thresholds import DAY_S
