@@ -38,7 +38,7 @@ from fairlead.domain import analysis
 
 RESULTS: Final = Path(__file__).with_name("ablation.json")
 #: Random groups of plain consumers, and of those with the loops of real clients.
-GROUPS: Final = {"plain groups": (False, 24), "real groups": (True, 8)}
+GROUPS: Final = {"plain groups": (False, 16), "real groups": (True, 4)}
 #: Scenarios that take longest.
 _SLOW: Final = frozenset(("wander", "hundreds", "heavy-chunks"))
 _HOURS: Final = 48.0
