@@ -10,7 +10,6 @@ of squares that is too small for the seconds.
 """
 
 from dataclasses import dataclass, fields
-from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
@@ -127,14 +126,14 @@ class MeasuredWork:
             return np.nan
         return float(self.seconds[mine].sum() / self.busy_s[member] * self.busy[member])
 
-    @cached_property
+    @property
     def known(self) -> Mask:
         """Whether the mean of each pair is known well enough, bool of shape (K,)."""
         low, high = self.interval
         wide = high > _WIDE * low
         return (self.records >= _LEAST_RECORDS) & ~wide & (self.mean_s >= _LEAST_S)
 
-    @cached_property
+    @property
     def interval(self) -> tuple[Float64, Float64]:
         """Lower and upper end of the 90 % interval of each mean, each float64 of shape (K,).
 

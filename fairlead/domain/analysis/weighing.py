@@ -5,7 +5,6 @@ candidates (`candidates`), nor choosing one (`decide`).
 """
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -58,7 +57,7 @@ class CandidateInputs:
     traffic: RackTraffic | None = None
     calm: bool = False
 
-    @cached_property
+    @property
     def horizons_s(self) -> Float64:
         """Time over which each member's load is added up, seconds, float64 of shape (M,).
 
