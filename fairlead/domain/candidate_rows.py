@@ -4,7 +4,7 @@ Belongs here: asking the questions about groups, and laying the answer out. Does
 (`fairlead.domain.samples.questions`), where the tables come from (`fairlead.spark`).
 """
 
-import json
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -21,20 +21,25 @@ from fairlead.domain.analysis.question import Question
 from fairlead.domain.analysis.racks import cost_per_day
 from fairlead.domain.analysis.read import Observations, read_together
 from fairlead.domain.candidate_figures import OBSERVED
+from fairlead.domain.records import Findings
 from fairlead.domain.samples.lag import LAG_HISTORY, LAG_SAMPLES, partition_statuses
 from fairlead.domain.samples.questions import (
     Group,
     PlanningOptions,
-    capacity_rows,
-    lasting,
     question_about,
 )
 from fairlead.errors import GroupError
 
 Row = dict[str, Any]
 
-#: Offsets of partitions at looks that are laid out side by side at once, or few more.
+#: About the maximum number of cells, samples x partitions, that are analysed at once.
 _CELLS: Final = 1_000_000
+#: Names of members that do not return after a restart: a client id and a UUID or, if the broker
+#: assigns, a UUID in base64 (which rarely lacks capitals or small letters).
+_MEMBER_ID: Final = re.compile(
+    r"-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$"
+    r"|^(?=.*[a-z])(?=.*[A-Z])[A-Za-z0-9_+/-]{22}$"
+)
 
 
 def analyse_group(group: Group, planning: PlanningOptions) -> list[Row]:
@@ -175,24 +180,11 @@ def _candidate(candidate: Candidate) -> Row:
 
 def _analysed(decision: PlanDecision, problem: Problem) -> Row:
     """Return what the analysis says of the group as it is."""
-    diagnosis, chosen = decision.diagnosis, decision.chosen
     return {
-        "late_s": decision.kept.late_s,
-        "utilisation": decision.kept.utilisation,
-        "loss_s": decision.kept.loss_s,
-        "caught_up_s": decision.kept.caught_up_s,
-        "consumers_wanted": decision.size.wanted,
-        "consumers_why": decision.size.why,
-        "costs": json.dumps(decision.costs.intervals(problem)),
-        "remembered_costs": json.dumps(decision.costs.rows(problem)),
-        "reported": json.dumps(decision.reported(problem)),
-        "diagnosis": diagnosis.name,
-        "names": list(diagnosis.names),
-        "evidence": diagnosis.evidence,
+        **findings_of(decision, problem).columns(),
         "decision": decision.outcome,
         "decision_reason": decision.reason,
-        "chosen": None if chosen is None else chosen.assignor,
-        "capacities": capacity_rows(lasting(decision.capacities, problem.members)),
+        "chosen": None if decision.chosen is None else decision.chosen.assignor,
         "arrival_rates": decision.outlook.arrivals,
         "backlog": decision.outlook.backlog,
         "behind_s": decision.outlook.late_s,
@@ -200,6 +192,30 @@ def _analysed(decision: PlanDecision, problem: Problem) -> Row:
         "reasons": [],
         "owner": problem.owner,
     }
+
+
+def findings_of(decision: PlanDecision, problem: Problem) -> Findings:
+    """Return the findings of an analysis."""
+    diagnosis, forecast = decision.diagnosis, decision.kept
+    return Findings(
+        diagnosis=diagnosis.name,
+        names=diagnosis.names,
+        evidence=diagnosis.evidence,
+        late_s=forecast.late_s,
+        utilisation=forecast.utilisation,
+        loss_s=forecast.loss_s,
+        caught_up_s=forecast.caught_up_s,
+        consumers_wanted=decision.size.wanted,
+        consumers_why=decision.size.why,
+        costs=decision.costs.intervals(problem),
+        remembered_costs=decision.costs.rows(problem),
+        reported=decision.reported(problem),
+        capacities={
+            name: capacity
+            for name, capacity in decision.capacities.items()
+            if name in problem.members or not _MEMBER_ID.search(name)
+        },
+    )
 
 
 def _statuses(looks: Looks) -> list[str]:

@@ -4,10 +4,11 @@ Belongs here: drafts of decisions, and plans as stored, which can check their ow
 not: any SQL (`fairlead.store`), nor the document's format (`fairlead.wire.document`).
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Final, Literal
 from uuid import UUID
 
 import numpy as np
@@ -68,6 +69,41 @@ class Findings:
     reported: Mapping[str, Any] = field(default_factory=dict)
     seen: StoredSample | None = None
     kept: StoredSample | None = None
+
+    def columns(self) -> dict[str, Any]:
+        """Return the findings of an analysis as columns of the table of candidates."""
+        values = {name: getattr(self, name) for name in _COLUMNS}
+        return values | {
+            "names": list(self.names),
+            "capacities": capacity_rows(self.capacities),
+            **{name: json.dumps(values[name]) for name in _JSON},
+        }
+
+    @classmethod
+    def of_columns(cls, row: Mapping[str, Any]) -> "Findings":
+        """Return the findings in a row of the table of candidates."""
+        values = {name: row[name] for name in _COLUMNS}
+        return cls(
+            **values
+            | {"names": tuple(row["names"]), "capacities": capacities_of(row["capacities"])}
+            | {name: json.loads(row[name]) for name in _JSON}
+        )
+
+
+_COLUMNS: Final = [each.name for each in fields(Findings) if each.name not in {"seen", "kept"}]
+_JSON: Final = ("costs", "remembered_costs", "reported")
+
+
+def capacity_rows(capacities: Mapping[str, Capacity]) -> list[dict[str, Any]]:
+    """Return members' capacities as rows, one per member."""
+    return [{"member": name} | vars(capacity) for name, capacity in capacities.items()]
+
+
+def capacities_of(rows: Iterable[Mapping[str, Any]]) -> dict[str, Capacity]:
+    """Return the capacities by member; the inverse of `capacity_rows`."""
+    return {
+        row["member"]: Capacity(row["records_per_s"], row["measured"], row["at"]) for row in rows
+    }
 
 
 @dataclass(frozen=True, kw_only=True)

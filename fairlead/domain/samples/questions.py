@@ -4,8 +4,7 @@ Belongs here: what the analysis is told of a group. Does not: the analysis
 (`fairlead.domain.analysis`).
 """
 
-import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import accumulate
@@ -35,12 +34,6 @@ _NOW: Final = [
     *("topics", "topic_ids", "counts", "owner", "members", "client_ids", "instance_ids"),
     *("member_racks", "generations", "subscriptions"),
 ]
-#: A member id is the client's id and a UUID, or a UUID alone in base64, where the broker assigns
-#: (rarely without both cases): a name that no restart keeps.
-_MEMBER_ID: Final = re.compile(
-    r"-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$"
-    r"|^(?=.*[a-z])(?=.*[A-Z])[A-Za-z0-9_+/-]{22}$"
-)
 
 
 @dataclass(frozen=True)
@@ -112,26 +105,6 @@ class Group:
         """The group's id."""
         name: str = self.now["group"]
         return name
-
-
-def capacity_rows(capacities: Mapping[str, Capacity]) -> list[dict[str, Any]]:
-    """Return members' capacities as rows, one per member."""
-    return [
-        {
-            "member": name,
-            "records_per_s": capacity.records_per_s,
-            "measured": capacity.measured,
-            "at": capacity.at,
-        }
-        for name, capacity in capacities.items()
-    ]
-
-
-def capacities_of(rows: Iterable[Mapping[str, Any]]) -> dict[str, Capacity]:
-    """Return the capacities by member; the inverse of `capacity_rows`."""
-    return {
-        row["member"]: Capacity(row["records_per_s"], row["measured"], row["at"]) for row in rows
-    }
 
 
 def question_about(group: Group, planning: PlanningOptions) -> Question:
@@ -207,12 +180,3 @@ def _eager(now: Mapping[str, Any]) -> bool:
     if protocol == _FOLLOWING:  # cooperative followers say which generation they own from
         return None in now["generations"]
     return bool(protocol) and protocol != _COOPERATIVE
-
-
-def lasting(capacities: Mapping[str, Capacity], members: Collection[str]) -> dict[str, Capacity]:
-    """Leave out what is known of members that are gone and can never come back under their name."""
-    return {
-        name: capacity
-        for name, capacity in capacities.items()
-        if name in members or not _MEMBER_ID.search(name)
-    }
