@@ -16,13 +16,12 @@ from assignors.metrics import measure
 from assignors.problem import Problem
 from fairlead.domain.analysis.candidates import Candidate
 from fairlead.domain.analysis.decide import PlanDecision, decide
-from fairlead.domain.analysis.looks import Looks
 from fairlead.domain.analysis.question import Question
 from fairlead.domain.analysis.racks import cost_per_day
 from fairlead.domain.analysis.read import Observations, read_together
 from fairlead.domain.candidate_figures import OBSERVED
 from fairlead.domain.records import Findings
-from fairlead.domain.samples.lag import LAG_HISTORY, LAG_SAMPLES, partition_statuses
+from fairlead.domain.samples.lag import partition_statuses
 from fairlead.domain.samples.questions import (
     Group,
     PlanningOptions,
@@ -141,7 +140,7 @@ def rows_of(question: Question, decision: PlanDecision, planning: PlanningOption
     far = None if decision.traffic is None else decision.traffic.gb_per_day(problem.owner)
     observed = {
         "assignor": OBSERVED,
-        "statuses": _statuses(question.looks) if decision.outcome == "plan" else [],
+        "statuses": partition_statuses(question.looks) if decision.outcome == "plan" else [],
         **_figures(Assignment(problem, problem.owner)),
         **_laid_out(problem),
         **_analysed(decision, problem),
@@ -216,11 +215,6 @@ def findings_of(decision: PlanDecision, problem: Problem) -> Findings:
             if name in problem.members or not _MEMBER_ID.search(name)
         },
     )
-
-
-def _statuses(looks: Looks) -> list[str]:
-    """Return the statuses that the partitions have, which approval asks for."""
-    return partition_statuses(looks.last(LAG_HISTORY.total_seconds(), LAG_SAMPLES + 1))
 
 
 def _laid_out(problem: Problem) -> Row:
