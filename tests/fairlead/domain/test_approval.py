@@ -19,7 +19,7 @@ def decided(rules: Approval, given: PlanFacts) -> ApprovalDecision:
 
 
 def test_by_default_a_plan_waits_for_a_person() -> None:
-    """Automatic approval is something that one asks for."""
+    """Automatic approval is off unless the policy switches it on."""
     decision = decided(Approval(), facts())
     assert not decision.approved
     assert decision.reason == "waits for a person: the policy approves nothing by itself"
