@@ -1,7 +1,7 @@
-"""Analysing groups: samples and stored speeds in, rows of candidates out.
+"""Analysis of groups: from samples and remembered estimates to rows of candidates.
 
-Belongs here: asking the questions about groups, and laying the answer out. Does not: the question
-(`fairlead.domain.samples.questions`), where the tables come from (`fairlead.spark`).
+Belongs here: analysing many groups together, and the rows. Does not: the input of an analysis
+(`fairlead.domain.samples.questions`), reading and writing tables (`fairlead.spark`).
 """
 
 import re
@@ -46,14 +46,14 @@ def analyse_group(group: Group, planning: PlanningOptions) -> list[Row]:
 
     Returns
     -------
-    Rows of the schema `fairlead.spark.planning.CANDIDATES`, values by column; what is missing is
-    null. What is wrong with the group is the error of its only row, `observed`.
+    Rows of the schema `fairlead.spark.planning.CANDIDATES`, values by column; missing values are
+    null. A group that cannot be analysed has one row, `observed`, with the error.
     """
     return next(analyse_groups([(group, planning)]))
 
 
 def analyse_groups(groups: Iterable[tuple[Group, PlanningOptions]]) -> Iterator[list[Row]]:
-    """Analyse groups, as `analyse_group` does each of them."""
+    """Yield the rows of each group, as `analyse_group` returns them."""
     for group, planning, question in questions_about(groups):
         try:
             rows = _rows(group, planning, question)
@@ -66,42 +66,40 @@ def analyse_groups(groups: Iterable[tuple[Group, PlanningOptions]]) -> Iterator[
 def questions_about(
     groups: Iterable[tuple[Group, PlanningOptions]],
 ) -> Iterator[tuple[Group, PlanningOptions, Question | Exception]]:
-    """Ask about groups, whose looks are seen side by side as far as memory has room for them.
+    """Yield each group with its question, or with the error.
 
-    Yields
-    ------
-    Each group with its question, or with what is wrong with it.
+    Samples of several groups are read together, as far as `_CELLS` allows.
     """
-    asked: list[tuple[Group, PlanningOptions, Question | Exception]] = []
+    read: list[tuple[Group, PlanningOptions, Question | Exception]] = []
     cells = 0
     for group, planning in groups:
-        question = _asked(group, planning)
-        asked.append((group, planning, question))
+        question = _question(group, planning)
+        read.append((group, planning, question))
         cells += question.looks.end.size if isinstance(question, Question) else 0
         if cells >= _CELLS:
-            yield from _together(asked)
-            asked, cells = [], 0
-    yield from _together(asked)
+            yield from _together(read)
+            read, cells = [], 0
+    yield from _together(read)
 
 
-def _asked(group: Group, planning: PlanningOptions) -> Question | Exception:
+def _question(group: Group, planning: PlanningOptions) -> Question | Exception:
     if group.now["error"]:
         return GroupError(group.now["error"])
     try:
         return question_about(group, planning)
-    except Exception as error:  # noqa: BLE001 - as above
+    except Exception as error:  # noqa: BLE001 - the same
         return error
 
 
 def _together(
-    asked: Sequence[tuple[Group, PlanningOptions, Question | Exception]],
+    read: Sequence[tuple[Group, PlanningOptions, Question | Exception]],
 ) -> Iterator[tuple[Group, PlanningOptions, Question | Exception]]:
-    questions = [question for _, _, question in asked if isinstance(question, Question)]
-    # One group's data must not fail the others: each is read again, and fails, alone.
+    questions = [question for _, _, question in read if isinstance(question, Question)]
+    # If reading fails, each group is read again separately, so that only the faulty one fails.
     observed: Iterator[Observations | None] = repeat(None)
     with suppress(Exception):
         observed = iter(read_together([question.looks for question in questions]))
-    for group, planning, question in asked:
+    for group, planning, question in read:
         if isinstance(question, Question):
             yield group, planning, replace(question, observations=next(observed))
         else:
@@ -109,7 +107,7 @@ def _together(
 
 
 def _rows(group: Group, planning: PlanningOptions, question: Question | Exception) -> list[Row]:
-    """Return what is known of the observed assignment, then of each candidate."""
+    """Return the row of the present assignment, then those of the candidates."""
     if group.now["error"]:
         return [{"assignor": OBSERVED, "error": group.now["error"]}]
     if isinstance(question, Exception):
@@ -124,7 +122,7 @@ def _rows(group: Group, planning: PlanningOptions, question: Question | Exceptio
 
 
 def ask(question: Question, planning: PlanningOptions) -> PlanDecision:
-    """Return the analysis of a question, under planning options."""
+    """Return the decision on a question, by planning options."""
     return decide(
         question,
         assignors=planning.assignors,
@@ -135,7 +133,7 @@ def ask(question: Question, planning: PlanningOptions) -> PlanDecision:
 
 
 def rows_of(question: Question, decision: PlanDecision, planning: PlanningOptions) -> list[Row]:
-    """Lay an analysis out in rows, as `analyse_group` does, without the columns of its key."""
+    """Return the rows of a decision, without the columns of their key."""
     problem, price = question.problem, planning.rules.price_per_gb
     far = None if decision.traffic is None else decision.traffic.gb_per_day(problem.owner)
     observed = {
@@ -154,7 +152,7 @@ def rows_of(question: Question, decision: PlanDecision, planning: PlanningOption
 
 
 def _far(gb_per_day: float | None, price_per_gb: float | None) -> Row:
-    """Return what comes from other racks a day, and what it costs."""
+    """Return the columns for traffic from other racks."""
     cost = cost_per_day(gb_per_day, price_per_gb)
     return {"rack_gb_per_day": gb_per_day, "rack_cost_per_day": cost}
 
@@ -178,7 +176,7 @@ def _candidate(candidate: Candidate) -> Row:
 
 
 def _analysed(decision: PlanDecision, problem: Problem) -> Row:
-    """Return what the analysis says of the group as it is."""
+    """Return the columns for the analysis of the present assignment."""
     return {
         **findings_of(decision, problem).columns(),
         "decision": decision.outcome,
