@@ -152,7 +152,7 @@ def _differences(
     asset=published_plan,
     blocking=True,
     description="The newest record of each group in the plan topic is what the database says: the "
-    "published version, with its lease, or that it is retired.",
+    "published version, with its lease, or that it is withdrawn.",
     metadata=written_here(),
 )
 def the_topic_agrees(

@@ -130,7 +130,7 @@ def rollback_plan(
 
 @dg.op(retry_policy=RETRIES)
 @failing_at_once()
-def retire_plan(
+def withdraw_plan(
     context: dg.OpExecutionContext,
     config: GroupConfig,
     settings: SettingsResource,
@@ -211,9 +211,9 @@ def rollback() -> None:
     description="Withdraw a published plan: the group returns to its fallback.",
     **about("consumers"),
 )
-def retire() -> None:
-    """Retire."""
-    retire_plan()
+def withdraw() -> None:
+    """Withdraw."""
+    withdraw_plan()
 
 
 @dg.job(
@@ -226,7 +226,7 @@ def prune() -> None:
     prune_history()
 
 
-OPERATIONS: Final = [approve, reject, rollback, retire, prune]
+OPERATIONS: Final = [approve, reject, rollback, withdraw, prune]
 
 
 def _say(context: dg.OpExecutionContext, done: Mapping[str, Any]) -> None:

@@ -37,12 +37,12 @@ _COMPARED: Final = (
 #: What a state means for what happens next.
 _FOLLOWING: Final = {
     "approved": WHAT_FOLLOWS,
-    "published": "consumers follow it: plan_adoption shows how far; the job retire takes it back",
+    "published": "consumers follow it: plan_adoption shows how far; the job withdraw takes it back",
     "rejected": "consumers keep what they have; the next planning run looks again",
     "expired": "it came to nothing; the next planning run looks again",
     "stale": "the group was no longer what it was made for; the next planning run looks again",
     "superseded": "a newer version has taken its place",
-    "retired": "consumers are back at their fallback",
+    "withdrawn": "consumers are back at their fallback",
 }
 
 

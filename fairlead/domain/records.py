@@ -274,7 +274,7 @@ class StoredPlan:
     @property
     def was_followed(self) -> bool:
         """Whether consumers followed it and do not now: what a rollback can go back to."""
-        return self.state in {"superseded", "retired"}
+        return self.state in {"superseded", "withdrawn"}
 
     def expired(self, now: datetime) -> bool:
         """Whether it is too late to approve or publish the plan at `now` (time-zone-aware)."""

@@ -15,7 +15,7 @@ from sqlalchemy import ColumnElement, Engine, func, select
 from fairlead.store.engine import transaction
 from fairlead.store.models import PageAct
 
-Verb = Literal["approve", "reject", "rollback", "retire", "brake", "release"]
+Verb = Literal["approve", "reject", "rollback", "withdraw", "brake", "release"]
 
 
 @dataclass(frozen=True, kw_only=True)

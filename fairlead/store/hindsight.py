@@ -1,6 +1,6 @@
 """Plans that made their groups worse: saying so once, and what is to follow.
 
-Belongs here: the database's function, who rests, and what is to be retired. Does not: the verdict
+Belongs here: the database's function, who rests, and what is to be withdrawn. Does not: the verdict
 (`fairlead.domain.hindsight`), nor going back (`fairlead.workflows.taking_back`).
 """
 
@@ -70,7 +70,7 @@ class Regret:
     group, version
         The version.
     back_to
-        The version before; None: it is to be retired.
+        The version before; None: it is to be withdrawn.
     automatic
         Whether that takes no person.
     evidence

@@ -142,7 +142,7 @@ _RESTS: Final = "SELECT group_id, times FROM fairlead.rest"
 _TAKEN_BACK: Final = """
 SELECT group_id, max(ended.at) AS ended_at
 FROM fairlead.made_worse said JOIN fairlead.plan_event ended USING (group_id, version)
-WHERE ended.state IN ('superseded', 'retired') AND said.at > now() - interval '30 days'
+WHERE ended.state IN ('superseded', 'withdrawn') AND said.at > now() - interval '30 days'
 GROUP BY group_id
 """
 _HISTORIES: Final = """

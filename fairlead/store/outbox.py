@@ -196,8 +196,8 @@ class Outbox:
         """Return what the database says of groups, or of all; those without plans are left out."""
         names = None if groups is None else list(groups)
         wanted = [] if names is None else [among(Plan.group_id, names)]
-        last = select(PlanTold.group_id, PlanTold.version).where(PlanTold.kind == "retired")
-        withdrawn = and_(Plan.state == "retired", tuple_(Plan.group_id, Plan.version).in_(last))
+        last = select(PlanTold.group_id, PlanTold.version).where(PlanTold.kind == "withdrawn")
+        withdrawn = and_(Plan.state == "withdrawn", tuple_(Plan.group_id, Plan.version).in_(last))
         with transaction(self._engine) as connection:
             entries = {entry.group: entry for entry in _entries(connection, names)}
             plans = find_plans(

@@ -13,9 +13,9 @@ from fairlead.store.published_records import PublishedRecord
 from fairlead.wire.record import Kind
 
 #: The states in which a plan can be sent, and withdrawn; its state on the way, and afterwards.
-POSSIBLE: Final = {"plan": ("approved", "published"), "retired": ("published", "retired")}
-ON_ITS_WAY: Final[dict[Kind, str]] = {"plan": "sending", "retired": "published"}
-FOLLOWED: Final[dict[Kind, str]] = {"plan": "published", "retired": "retired"}
+POSSIBLE: Final = {"plan": ("approved", "published"), "withdrawn": ("published", "withdrawn")}
+ON_ITS_WAY: Final[dict[Kind, str]] = {"plan": "sending", "withdrawn": "published"}
+FOLLOWED: Final[dict[Kind, str]] = {"plan": "published", "withdrawn": "withdrawn"}
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class OutboxEntry:
     plan
         The version that is sent or withdrawn.
     kind
-        `plan`, or `retired` to withdraw it.
+        `plan`, or `withdrawn` to withdraw it.
     epoch, lease_until
         Of the record.
     again
@@ -64,7 +64,7 @@ class PublishRequest:
     group, version
         The plan.
     kind
-        `plan`: publish it if it is approved, send it again if it is published. `retired`: withdraw
+        `plan`: publish it if it is approved, send it again if it is published. `withdrawn`: withdraw
         it if it is published, send that again if it is withdrawn.
     lease_until
         When the plan expires, unless it is renewed.

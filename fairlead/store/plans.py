@@ -331,7 +331,7 @@ class PlanStore:
             )
 
     def last_changes(self, groups: Iterable[str]) -> dict[str, list[datetime]]:
-        """Return when what groups are to follow changed lately: plans were published or retired."""
+        """Return when what groups are to follow changed lately: plans were published or withdrawn."""
         with transaction(self._engine) as connection:
             return last_changes(connection, groups)
 

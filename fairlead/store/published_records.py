@@ -48,7 +48,7 @@ def last_records(connection: Connection, groups: Sequence[str]) -> dict[str, Pub
 
 
 def epochs_of(connection: Connection, beyond: Mapping[str, int | None]) -> dict[str, int]:
-    """Return the epoch of each group's next record; drawn where there was none, or a retirement.
+    """Return the epoch of each group's next record; drawn where there was none, or a withdrawal.
 
     Epochs are milliseconds: one that is drawn is later than any before, also than those that a
     database which was lost or restored knows nothing of.

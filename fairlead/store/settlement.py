@@ -53,14 +53,16 @@ def confirm(connection: Connection, ones: list[tuple[OutboxEntry, PublishedRecor
     """Record that intents were sent, and what that ends."""
     new = [(intent, sent) for intent, sent in ones if not intent.again]
     published = [(intent, sent) for intent, sent in new if intent.kind == "plan"]
-    retired = [(intent, sent) for intent, sent in new if intent.kind == "retired"]
+    withdrawn = [(intent, sent) for intent, sent in new if intent.kind == "withdrawn"]
     _supersede(connection, {intent.group: intent.plan.version for intent, _ in published})
     record_events(connection, [_publication(intent, sent) for intent, sent in published])
-    ended = {settled.group: f"version {settled.plan.version} was retired" for settled, _ in retired}
+    ended = {
+        settled.group: f"version {settled.plan.version} was withdrawn" for settled, _ in withdrawn
+    }
     close_open_plans(connection, ended)
-    for intent, sent in retired:
+    for intent, sent in withdrawn:
         where = f"said in {sent.topic}-{sent.partition} at offset {sent.offset}"
-        row = step(intent, "retired", f"{intent.reason} ({where})")
+        row = step(intent, "withdrawn", f"{intent.reason} ({where})")
         record_events(connection, [row | ({"actor": intent.actor} if intent.actor else {})])
     forget_attempts(connection, [intent.group for intent, _ in ones])
     record_sent(
@@ -108,7 +110,7 @@ def step(intent: OutboxEntry, state: str, reason: str) -> dict[str, object]:
 
 
 def end(connection: Connection, ones: list[tuple[OutboxEntry, str]], state: str) -> None:
-    """End intents that were not sent; a plan that was to be retired stays published."""
+    """End intents that were not sent; a plan that was to be withdrawn stays published."""
     new = [(intent, reason) for intent, reason in ones if not intent.again]
     plans = [step(intent, state, reason) for intent, reason in new if intent.kind == "plan"]
     record_events(connection, plans)

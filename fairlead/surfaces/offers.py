@@ -77,8 +77,8 @@ def of_version(plan: "StoredPlan", *, approvable: bool) -> list[Offer]:
         approve = Offer("Approve", address("approve") if by_page else None, "")
         return [approve, reject] if approvable else [reject]
     if plan.state == "published":
-        command = _command("plans retire", group)
-        return [Offer("Retire", address("retire") if by_page else None, command)]
+        command = _command("plans withdraw", group)
+        return [Offer("Withdraw", address("withdraw") if by_page else None, command)]
     if plan.was_followed:
         command = _command("plans rollback", group, str(version))
         label = f"Go back to version {version}"

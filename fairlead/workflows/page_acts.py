@@ -31,7 +31,7 @@ def take_up(
     """Do what people asked for on pages; returns by group what was answered.
 
     What a run that died has begun is gone on with: no second version is proposed, and what is
-    retired already is answered so.
+    withdrawn already is answered so.
 
     Parameters
     ----------
@@ -57,8 +57,8 @@ def take_up(
     for act in acts.asked(store.engine, groups):
         assert act.group is not None  # noqa: S101 - it is about a version
         try:
-            if act.act == "retire":
-                said = _retire(store, act, topic, options)
+            if act.act == "withdraw":
+                said = _withdraw(store, act, topic, options)
             else:
                 said = _roll_back(store, act, policy_for(act.group, policies), live, now)
         except (KafkaUnavailableError, StoreUnavailableError):
@@ -72,7 +72,9 @@ def take_up(
     return answers
 
 
-def _retire(store: PlanStore, asked: acts.Acted, topic: PlanTopic, options: PublishOptions) -> str:
+def _withdraw(
+    store: PlanStore, asked: acts.Acted, topic: PlanTopic, options: PublishOptions
+) -> str:
     group, version = _about(asked)
     if store.get(group, version).state == "published":
         withdraw(store, group, topic=topic, options=options, reason=asked.reason, actor=asked.actor)

@@ -138,7 +138,7 @@ def regretted(plans: PlanStore) -> Sequence[PublishRequest]:
     """Return the withdrawals of first plans that made their groups worse, and need no person."""
     return [
         PublishRequest(
-            regret.group, regret.version, "retired", reason=f"it made it worse: {regret.evidence}"
+            regret.group, regret.version, "withdrawn", reason=f"it made it worse: {regret.evidence}"
         )
         for regret in regrets(plans.engine)
         if regret.automatic and regret.back_to is None

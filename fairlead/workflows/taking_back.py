@@ -48,7 +48,7 @@ def take_back(
 
     Returns
     -------
-    The new versions. First plans have none: the publication pass retires them.
+    The new versions. First plans have none: the publication pass withdraws them.
     """
     sure = {group: analysed for group, analysed in found.items() if analysed.sure}
     for plan in store.in_state("published", groups=sure) if sure else ():
@@ -84,7 +84,7 @@ def _go_back(
     live: Callable[[str], LiveGroup],
     now: datetime,
 ) -> StoredPlan:
-    assert regret.back_to is not None  # noqa: S101 - first plans are retired
+    assert regret.back_to is not None  # noqa: S101 - first plans are withdrawn
     why = f"version {regret.version} made it worse: {regret.evidence}"
     done = rollback(
         store,

@@ -55,8 +55,8 @@ BEGIN
         SET last_seen = new.last_seen, evidence = new.evidence, late_s = new.late_s,
             utilisation = new.utilisation, loss_s = new.loss_s, caught_up_s = new.caught_up_s,
             consumers_wanted = new.consumers_wanted, consumers_why = new.consumers_why,
-            costs = new.costs,
-            remembered_costs = new.remembered_costs, reported = new.reported, called_for = new.called_for, call_reason = new.call_reason,
+            costs = new.costs, reported = new.reported,
+            called_for = new.called_for, call_reason = new.call_reason,
             called_since = new.called_since, called_at = new.called_at
         FROM unnest(latest) new
         WHERE kept.group_id = new.group_id AND kept.until IS NULL AND kept.last_seen < new.last_seen

@@ -1,5 +1,5 @@
 -- Plans that made it worse: what the planner says of the version in force, once, with its evidence, and for
--- how long the group rests after it. What follows is a rollback or a retirement, as a person's would be.
+-- how long the group rests after it. What follows is a rollback or a withdrawal, as a person's would be.
 
 CREATE TRIGGER append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON fairlead_raw.made_worse
     FOR EACH STATEMENT EXECUTE FUNCTION fairlead_raw.refuse_change();
@@ -44,10 +44,10 @@ BEGIN
     ) THEN
         RETURN NULL;
     END IF;
-    -- What was followed until this version came; nothing where that had been retired.
+    -- What was followed until this version came; nothing where that had been withdrawn.
     SELECT plan.version INTO back_to FROM fairlead_raw.plan
         WHERE plan.group_id = record_made_worse.group_id AND plan.version < record_made_worse.version
-            AND plan.state IN ('superseded', 'retired')
+            AND plan.state IN ('superseded', 'withdrawn')
         ORDER BY plan.version DESC LIMIT 1;
     SELECT plan.version INTO back_to FROM fairlead_raw.plan
         WHERE plan.group_id = record_made_worse.group_id AND plan.version = back_to

@@ -268,7 +268,7 @@ BEGIN
         ('proposed', 'approved'), ('proposed', 'rejected'), ('proposed', 'expired'),
         ('approved', 'sending'), ('approved', 'stale'),
         ('sending', 'published'), ('sending', 'stale'), ('sending', 'refused'),
-        ('published', 'superseded'), ('published', 'retired')
+        ('published', 'superseded'), ('published', 'withdrawn')
     ) THEN
         RAISE EXCEPTION 'group %: version % is %: it cannot become %',
             NEW.group_id, NEW.version, plan.state, NEW.state USING ERRCODE = 'FL001';

@@ -186,20 +186,20 @@ SELECT group_id, topic, partition::integer AS partition,
        (seconds ->> 1)::double precision AS seconds_per_record,
        (seconds ->> 0)::double precision AS seconds_low,
        (seconds ->> 2)::double precision AS seconds_high,
-       (times ->> 1)::double precision AS cost,
-       (times ->> 0)::double precision AS low,
-       (times ->> 2)::double precision AS high,
-       last_seen
+       cost, cost / width AS low, cost * width AS high, last_seen
 FROM fairlead_raw.group_diagnosis
 CROSS JOIN LATERAL (
-    SELECT topic, partition, seconds, times
+    SELECT topic, partition, seconds, cost, width
     FROM (
         SELECT topic.key AS topic, partition.key AS partition, partition.value AS seconds
         FROM jsonb_each(reported -> 'partitions') topic, jsonb_each(topic.value) partition
     ) measured
     FULL JOIN (
-        SELECT topic.key AS topic, partition.key AS partition, partition.value AS times
+        SELECT topic.key AS topic, partition.key AS partition,
+               (partition.value ->> 0)::double precision AS cost,
+               exp(1.645 * (partition.value ->> 1)::double precision) AS width
         FROM jsonb_each(costs) topic, jsonb_each(topic.value) partition
+        WHERE (partition.value ->> 1)::double precision <= 0.135  -- known, see analysis/costs.py
     ) compared USING (topic, partition)
 ) known
 WHERE until IS NULL;

@@ -75,7 +75,7 @@ BEGIN
         ELSIF seen.sha256 IS DISTINCT FROM act_as.sha256 THEN
             RAISE EXCEPTION '%: version % has the hash %, not %', what, version, seen.sha256, act_as.sha256
                 USING ERRCODE = 'FL003';
-        ELSIF act = 'retire' AND seen.state <> 'published' OR act = 'rollback' AND seen.state = 'published'
+        ELSIF act = 'withdraw' AND seen.state <> 'published' OR act = 'rollback' AND seen.state = 'published'
             OR act IN ('approve', 'reject') AND seen.state <> 'proposed'
         THEN
             RAISE EXCEPTION '%: version % is %: to % it is too late', what, version, seen.state, act
@@ -92,11 +92,11 @@ BEGIN
             USING ERRCODE = 'FL004';
     END IF;
     -- Else a new version would pass the brake by that name.
-    IF act = 'rollback' AND seen.state NOT IN ('superseded', 'retired') THEN
+    IF act = 'rollback' AND seen.state NOT IN ('superseded', 'withdrawn') THEN
         RAISE EXCEPTION '%: version % is %: nobody has followed it, so nobody goes back to it',
             what, version, seen.state USING ERRCODE = 'FL001';
     END IF;
-    IF act IN ('rollback', 'retire') AND EXISTS (
+    IF act IN ('rollback', 'withdraw') AND EXISTS (
         SELECT FROM fairlead_raw.page_act asked
         WHERE asked.group_id = act_as.group_id AND asked.outcome = 'asked'
     ) THEN
@@ -119,7 +119,7 @@ BEGIN
         (id, at, actor, proof, act, group_id, version, sha256, reason, database_user, outcome)
     VALUES (act_as.id, clock_timestamp(), act_as.actor, act_as.proof, act_as.act, act_as.group_id,
             act_as.version, act_as.sha256, act_as.reason, session_user,
-            CASE WHEN act_as.act IN ('rollback', 'retire') THEN 'asked' ELSE 'done' END)
+            CASE WHEN act_as.act IN ('rollback', 'withdraw') THEN 'asked' ELSE 'done' END)
     ON CONFLICT DO NOTHING RETURNING * INTO done;
     IF NOT FOUND THEN
         RAISE EXCEPTION '%: this form was sent before', what USING ERRCODE = 'FL001';
@@ -136,7 +136,7 @@ BEGIN
     RETURN done;
 END $$;
 COMMENT ON FUNCTION fairlead.act_as IS
-    'What a person does on a page: approve, reject, rollback, retire, brake or release. The web server '
+    'What a person does on a page: approve, reject, rollback, withdraw, brake or release. The web server '
     'alone may call it. id: of the form, which counts once. version: of a release, the brake''s number. '
     'Returns what is kept: an earlier agreement, if the person has agreed to the same within a day.';
 
@@ -147,4 +147,4 @@ SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
     SET outcome = answer_act.outcome, answer = answer_act.answer, answered_at = clock_timestamp()
     WHERE asked.id = answer_act.id AND asked.outcome = 'asked'
 $$;
-COMMENT ON FUNCTION fairlead_raw.answer_act IS 'Says what came of a rollback or a retirement that was asked for.';
+COMMENT ON FUNCTION fairlead_raw.answer_act IS 'Says what came of a rollback or a withdrawal that was asked for.';

@@ -1,6 +1,5 @@
 """Samples that were written are read, once and whole, whatever happened meanwhile."""
 
-import errno
 import os
 import threading
 from collections.abc import Callable, Collection
@@ -20,7 +19,7 @@ from hypothesis import strategies as st
 from fairlead.archive import LookArchive, Taken, with_history
 from fairlead.domain.looks import EVERY_LOOK, KEPT_EVERY
 from fairlead.domain.samples import SAMPLES, new_snapshot_id, snapshot_id_at, taken_at
-from fairlead.errors import ConfigurationError, FileSystemError
+from fairlead.errors import FileSystemError
 from tests.full_disk import no_room
 from tests.lengths import form
 from tests.samples import samples
@@ -118,17 +117,6 @@ def test_samples_of_chosen_groups_are_read(tmp_path: Path, count: int) -> None:
     assert archive.read(NOON, NOON, chosen)["group"].to_pylist() == chosen
 
 
-def test_files_that_cover_other_groups_are_read_together(tmp_path: Path) -> None:
-    """A sample of all groups, and one of a few that a planning run took."""
-    archive = LookArchive(str(tmp_path))
-    append(archive, 2, "a", "b")
-    append(archive, 1, "b", "c")
-    read = archive.read(NOON - KEPT, NOON)
-    assert read["group"].to_pylist() == ["a", "b", "b", "c"]
-    assert archive.read(NOON - KEPT, NOON, ["a", "c"])["group"].to_pylist() == ["a", "c"]
-    assert archive.groups(NOON - KEPT, NOON) == ["a", "b", "c"]
-
-
 def test_tidying_keeps_a_sample_a_quarter_of_what_is_older_than_an_hour(tmp_path: Path) -> None:
     """And all of the hour before, with the quarter that the analysis may still look back on."""
     archive = filled(tmp_path, range(1, 181))
@@ -136,38 +124,6 @@ def test_tidying_keeps_a_sample_a_quarter_of_what_is_older_than_an_hour(tmp_path
         archive.tidy(NOON, KEPT)
         assert minutes(archive) == [*range(1, 76), *range(76, 181, 15)]
         assert len(files(tmp_path)) == 75 + 7
-
-
-def test_newest_sample_of_each_group_is_kept(tmp_path: Path) -> None:
-    """Of a quarter in which groups were sampled together, apart, and for the last time."""
-    archive = LookArchive(str(tmp_path))
-    append(archive, 90, "a", "b", "gone")
-    append(archive, 89, "a", "b")
-    append(archive, 88, "a")
-    append(archive, 87, "a", "b")
-    append(archive, 86, "a")
-    archive.tidy(NOON, KEPT)
-    read = archive.read(NOON - KEPT, NOON)
-    found = zip(read["group"].to_pylist(), read["at"].to_pylist(), strict=True)
-    assert [(group, (NOON - at) // MINUTE) for group, at in found] == [
-        *(("a", 90), ("a", 87), ("a", 86)),
-        *(("b", 90), ("b", 87)),
-        ("gone", 90),
-    ]
-
-
-def test_snapshots_are_kept_beside_the_newest_samples(tmp_path: Path) -> None:
-    """What a plan was made of stays until the retention is over, and stands for no newer sample."""
-    archive = LookArchive(str(tmp_path))
-    snapshots = [append(archive, before) for before in (89, 88)]
-    for before in (90, 87, 86):
-        append(archive, before)
-    archive.tidy(NOON, KEPT, keep=snapshots)
-    assert minutes(archive) == [86, 88, 89]
-    archive.tidy(NOON, KEPT)
-    assert minutes(archive) == [86]
-    archive.tidy(NOON + KEPT, KEPT, keep=snapshots)
-    assert files(tmp_path) == []
 
 
 def test_sample_without_an_error_outlasts_a_newer_one_with_an_error(tmp_path: Path) -> None:
@@ -190,32 +146,6 @@ def test_sample_counts_in_the_quarter_in_which_its_ends_were_read(tmp_path: Path
     archive.append(sample_at(NOON - 90 * MINUTE), new_snapshot_id(began))
     archive.tidy(NOON, KEPT)
     assert minutes(archive) == [77, 90, 92]
-
-
-def test_old_samples_are_looked_through_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Until others join them, or are not kept any more."""
-    archive = filled(tmp_path, range(91, 151))
-    kept = [append(archive, before) for before in (98, 112)]
-    append(archive, 100, "gone")
-    archive.tidy(NOON, KEPT, keep=kept)
-    left = minutes(archive)
-    read: list[str] = []
-    rows = archive._rows  # noqa: SLF001 - what is read
-
-    def counted(path: str, *arguments: Any, **options: Any) -> Any:
-        read.append(path)
-        return rows(path, *arguments, **options)
-
-    monkeypatch.setattr(archive, "_rows", counted)
-    for minute in range(5):
-        archive.tidy(NOON + minute * MINUTE, KEPT, keep=kept)
-    assert read == []
-    archive.tidy(NOON, KEPT, keep=kept[:1])
-    assert len(read) == 2
-    monkeypatch.undo()
-    assert set(left) - set(minutes(archive)) == {112}
 
 
 @pytest.mark.long
@@ -258,25 +188,6 @@ def test_old_samples_go(tmp_path: Path) -> None:
     assert minutes(archive) == [*range(0, 12 * 60 + 1, 60)]
     folders = sorted(folder.name for folder in (tmp_path / "looks").iterdir())
     assert folders == ["2026-01-30", "2026-01-31"]
-
-
-def test_late_sample_joins_its_quarter(tmp_path: Path) -> None:
-    """A planning run writes down what it saw minutes ago."""
-    archive = filled(tmp_path, range(80, 90))
-    archive.tidy(NOON, KEPT)
-    append(archive, 79)
-    assert minutes(archive) == [79, 80]
-    archive.tidy(NOON, KEPT)
-    assert minutes(archive) == [79]
-
-
-def test_same_sample_written_again_counts_once(tmp_path: Path) -> None:
-    """A step that is repeated appends the same snapshot."""
-    archive, sample_id = LookArchive(str(tmp_path)), new_snapshot_id(NOON - 40 * MINUTE)
-    for _ in range(3):
-        archive.append(sample_at(NOON - 40 * MINUTE), sample_id)
-        archive.tidy(NOON, KEPT)
-    assert minutes(archive) == [40]
 
 
 def test_several_that_tidy_at_once_lose_nothing(tmp_path: Path) -> None:
@@ -378,14 +289,6 @@ def test_newest_sample_of_each_group_may_be_a_planning_runs(tmp_path: Path) -> N
     assert found["at"].to_pylist() == [NOON - MINUTE, NOON]
 
 
-def test_empty_sample_is_not_written(tmp_path: Path) -> None:
-    """A cluster without groups leaves no files."""
-    archive = LookArchive(str(tmp_path))
-    archive.append(SAMPLES.empty_table(), new_snapshot_id(NOON))
-    archive.tidy(NOON, KEPT)
-    assert archive.read(NOON - KEPT, NOON).num_rows == 0
-
-
 def _flipped(content: bytes) -> bytes:
     """Return a file with another byte among its data."""
     middle = content.index(b"\x28\xb5\x2f\xfd") + 8  # in the first page that zstd has compressed
@@ -398,16 +301,12 @@ def _written(sample: pa.Table) -> bytes:
     return bytes(sink.getvalue())
 
 
-_RENAMED = [*SAMPLES.names[:-1], "x"]
 #: What a file may hold in place of a sample, by what went wrong.
 DAMAGE: dict[str, tuple[Callable[[bytes], bytes], str]] = {
     "empty": (lambda _: b"", "Parquet file size is 0 bytes"),
     "cut": (lambda content: content[:300], "magic bytes not found in footer"),
     "flipped": (_flipped, "CRC checksum verification failed"),
-    "text": (lambda _: b"what is this?", "magic bytes not found in footer"),
     "less": (lambda _: _written(sample_at(NOON).drop_columns(["racks"])), "columns"),
-    "more": (lambda _: _written(sample_at(NOON).append_column("x", pa.array([1]))), "columns"),
-    "other": (lambda _: _written(sample_at(NOON).rename_columns(_RENAMED)), "columns"),
 }
 #: What does not read files of other intervals.
 USES: dict[str, Callable[[LookArchive], object]] = {
@@ -444,19 +343,6 @@ def test_damaged_file_is_set_aside_and_the_others_are_read(
     assert [name.partition("-")[2] for name in archive.damaged()] == [f"2026-01-31-{file.name}"]
     assert minutes(archive) == minutes(LookArchive(str(tmp_path / "sound")))
     assert len(caplog.records) == 1
-
-
-def test_file_of_a_foreign_name_is_set_aside(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    """A name that would colour a terminal is written with escapes."""
-    archive = filled(tmp_path, range(20))
-    for name in ("backup\x1b[31m", "20260131T1130Z-foreign"):
-        files(tmp_path)[0].with_name(f"{name}.parquet").write_bytes(b"something")
-    assert minutes(archive) == list(range(20))
-    assert damaged(tmp_path) == [b"something"] * 2
-    assert caplog.text.count("its name does not begin with a time") == 2
-    assert "\x1b" not in caplog.text
 
 
 def test_no_damage_is_taken_for_a_sample(tmp_path: Path) -> None:
@@ -558,15 +444,6 @@ def test_history_has_no_details_of_members(tmp_path: Path) -> None:
     assert with_history(archive, newest.slice(0, 0), timedelta(hours=1)) == {}
 
 
-def test_column_that_does_not_exist_is_no_damage(tmp_path: Path) -> None:
-    """It is the caller's mistake: no file is set aside for it."""
-    archive = filled(tmp_path, range(2))
-    with pytest.raises(KeyError, match="offset"):
-        archive.read(NOON - MINUTE, NOON, columns=["group", "at", "offset"])
-    assert minutes(archive) == [0, 1]
-    assert archive.damaged() == []
-
-
 def test_full_disk_is_said_in_a_line(tmp_path: Path) -> None:
     """Which file, why, and what to do; no part of it is left, what is there is read and tidied."""
     archive = filled(tmp_path, range(76, 106))
@@ -618,23 +495,3 @@ def test_file_is_on_the_disk_before_readers_see_it(
     monkeypatch.setattr(os, "fsync", fsync)
     filled(tmp_path, [0])
     assert synced == [(b"PAR1", []), (b"a folder", ["20260131"])]
-
-
-def test_file_that_the_disk_has_not_taken_is_not_moved_in(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Nothing is left of it."""
-
-    def fsync(_: int) -> None:
-        raise OSError(errno.EIO, "nothing was written")
-
-    monkeypatch.setattr(os, "fsync", fsync)
-    with pytest.raises(FileSystemError, match="Input/output error"):
-        filled(tmp_path, [0])
-    assert files(tmp_path) == []
-
-
-def test_warehouse_that_is_no_path_is_said(tmp_path: Path) -> None:
-    """In a line with what it is."""
-    with pytest.raises(ConfigurationError, match="warehouse: nowhere://"):
-        LookArchive(f"nowhere://{tmp_path}")

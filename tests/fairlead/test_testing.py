@@ -83,13 +83,13 @@ def test_lease_ends() -> None:
     assert "expired" in str(group.status("a").fallback_reason)
 
 
-def test_retired_plan_is_dropped() -> None:
+def test_withdrawn_plan_is_dropped() -> None:
     """The members ask for a rebalance, and return to range."""
     plans = MemoryPlanTopic()
     plans.publish(plan_of("g", SHARES))
     group = group_of("a", "b", plans=plans)
     group.rebalance()
-    plans.retire("g", 1)
+    plans.withdraw("g", 1)
     assert group.read() == ["a", "b"]
     assert group.rebalance() == BY_RANGE
     assert group.status("a").fallback_reason == "the plan was withdrawn"

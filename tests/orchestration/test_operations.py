@@ -32,7 +32,7 @@ def outcome(result: dg.ExecuteInProcessResult) -> dict[str, Any]:
     return {name: value.value for name, value in output.step_output_data.metadata.items()}
 
 
-def test_retired_plan_is_left_and_comes_back_by_rollback_and_approval(
+def test_withdrawn_plan_is_left_and_comes_back_by_rollback_and_approval(
     pipeline: Pipeline, start_consumers: StartConsumers, unique_name: str
 ) -> None:
     """The consumers return to their fallback, and follow version 1's shares again as version 2."""
@@ -43,7 +43,7 @@ def test_retired_plan_is_left_and_comes_back_by_rollback_and_approval(
     planned = consumers.owned
     assert planned != fallback
 
-    assert pipeline.operate("retire", actor="kim", group=unique_name, reason="too risky").success
+    assert pipeline.operate("withdraw", actor="kim", group=unique_name, reason="too risky").success
     eventually(lambda: consumers.owned == fallback, "the consumers fall back")
     pipeline.configure(APPROVED_BY_A_PERSON)
     assert pipeline.operate("rollback", group=unique_name, version=1, reason="it was fine").success
@@ -56,16 +56,16 @@ def test_retired_plan_is_left_and_comes_back_by_rollback_and_approval(
     assert pipeline.sensor("approved_plans").run_requests
     eventually(lambda: consumers.owned == planned, "the consumers follow the plan again")
     first, second = pipeline.history(unique_name)
-    assert (first["state"], second["state"]) == ("retired", "published")
+    assert (first["state"], second["state"]) == ("withdrawn", "published")
     assert second["decision"] == "agreed"
-    agreed, retired = pipeline.sql(
+    agreed, withdrawn = pipeline.sql(
         "SELECT actor, reason FROM fairlead.plan_event WHERE group_id = %s"
-        " AND (state = 'retired' OR (state, version) = ('approved', 2)) ORDER BY state",
+        " AND (state = 'withdrawn' OR (state, version) = ('approved', 2)) ORDER BY state",
         unique_name,
     )
     assert agreed["actor"] == "lee"
-    assert retired["actor"] == "kim"
-    assert retired["reason"].startswith("too risky (said in ")
+    assert withdrawn["actor"] == "kim"
+    assert withdrawn["reason"].startswith("too risky (said in ")
 
 
 def test_operation_that_is_refused_says_why_at_once(pipeline: Pipeline, unique_name: str) -> None:

@@ -61,14 +61,6 @@ def leave_run(pipeline: Pipeline, job: str, *, age: timedelta = timedelta(0)) ->
     pipeline.instance.run_storage.add_historical_run(run, datetime.now(UTC) - age)
 
 
-def test_discovery_adds_the_groups_that_are_included(
-    pipeline: Pipeline, make_groups: MakeGroups
-) -> None:
-    """Every included group becomes a partition, in order; an excluded one does not."""
-    a, b, _ = make_groups("a", "b", "test", exclude=["*-test"])
-    assert requested(pipeline) == {"add": [a, b]}
-
-
 def test_discovery_adds_one_partition_for_a_named_cohort(
     pipeline: Pipeline, make_groups: MakeGroups, unique_name: str
 ) -> None:
@@ -77,15 +69,6 @@ def test_discovery_adds_one_partition_for_a_named_cohort(
         "eu-1", "eu-2", "us", policies=f'[[policies]]\ngroups = "{unique_name}-eu-*"\ncohort = "eu"'
     )
     assert requested(pipeline) == {"add": ["eu", other]}
-
-
-def test_discovery_asks_for_nothing_when_all_is_known(
-    pipeline: Pipeline, make_groups: MakeGroups
-) -> None:
-    """No change is a skip with a reason."""
-    pipeline.know(*make_groups("a", "b"))
-    assert requested(pipeline) == {}
-    assert "2 known cohorts" in str(pipeline.sensor("group_discovery").skip_message)
 
 
 def test_discovery_removes_what_is_gone(pipeline: Pipeline, make_groups: MakeGroups) -> None:
@@ -175,7 +158,7 @@ def test_what_is_asked_for_on_a_page_is_done_at_once(pipeline: Pipeline, migrate
             actor="kim",
             proof="token 1",
             id=uuid4(),
-            act="retire",
+            act="withdraw",
             group="orders",
             version=plan.version,
             sha256=plan.sha256,
@@ -184,7 +167,7 @@ def test_what_is_asked_for_on_a_page_is_done_at_once(pipeline: Pipeline, migrate
         act(engine, wanted)
         engine.dispose()
     pipeline.sensor("approved_plans")
-    assert pipeline.store.get("orders", plan.version).state == "retired"
+    assert pipeline.store.get("orders", plan.version).state == "withdrawn"
 
 
 def test_looks_are_taken_by_a_sensor(pipeline: Pipeline, make_groups: MakeGroups) -> None:

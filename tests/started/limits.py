@@ -64,7 +64,6 @@ OWN_SERVICES: Final = {
     "tests/migrations/test_migrations.py": "a Postgres whose roles are not there yet",
     "tests/jvm/test_group_assignor.py": "the same broker",
     "tests/ui/test_person.py": "the run's only Dagster UI",
-    "tests/orchestration/test_crashes.py": "a planning run in a process that is killed",
     "tests/orchestration/test_installed.py": "plans by the installed wheel",
 }
 

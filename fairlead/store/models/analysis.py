@@ -72,14 +72,9 @@ class GroupDiagnosis(Base):
     consumers_why: Mapped[str] = mapped_column(comment="Why so many, in a sentence.")
     costs: Mapped[Any] = mapped_column(
         JSONB,
-        comment="How many times as long as usual a record takes, where that is known: topic to "
-        "partition to lower end, value and upper end of the 90 % interval.",
-    )
-    remembered_costs: Mapped[Any] = mapped_column(
-        JSONB,
-        server_default="{}",
-        comment="Costs for the next analysis: topic to partition to estimate, standard deviation of"
-        " its logarithm, and the time of the newest sample, seconds since the epoch.",
+        comment="How many times as long as usual a record takes: topic to partition to estimate,"
+        " standard deviation of its logarithm, and the time of the newest sample, seconds since the"
+        " epoch.",
     )
     reported: Mapped[Any] = mapped_column(
         JSONB,

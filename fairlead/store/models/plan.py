@@ -36,12 +36,12 @@ STATES: Final = (
     "expired",
     "stale",
     "refused",
-    "retired",
+    "withdrawn",
 )
 """The states of a plan. The trigger `plan_event_apply` holds the transitions between them."""
 
 
-VERBS: Final = ("approve", "reject", "rollback", "retire", "brake", "release")
+VERBS: Final = ("approve", "reject", "rollback", "withdraw", "brake", "release")
 """What people do on pages."""
 OUTCOMES: Final = ("done", "agreed", "asked", "refused")
 """What came of it."""
@@ -204,7 +204,7 @@ def _of_record() -> tuple[ForeignKeyConstraint | CheckConstraint, ...]:
     """Return what holds of every record of the plan topic."""
     return (
         of_plan(),
-        CheckConstraint(one_of("kind", ("plan", "retired")), name="kind"),
+        CheckConstraint(one_of("kind", ("plan", "withdrawn")), name="kind"),
         CheckConstraint("epoch > 0", name="epoch"),
     )
 
@@ -215,15 +215,16 @@ class TopicRecord:
     group_id: Mapped[str] = mapped_column(
         primary_key=True, sort_order=-1, comment="The consumer group."
     )
-    kind: Mapped[str] = mapped_column(sort_order=-1, comment="plan or retired.")
+    kind: Mapped[str] = mapped_column(sort_order=-1, comment="plan or withdrawn.")
     version: Mapped[int] = mapped_column(
-        Integer, sort_order=-1, comment="The version that is told or retired."
+        Integer, sort_order=-1, comment="The version that is told or withdrawn."
     )
     epoch: Mapped[int] = mapped_column(
         sort_order=-1, comment="Of the group's versions; followers ignore lower ones."
     )
     lease_until: Mapped[datetime | None] = mapped_column(
-        sort_order=-1, comment="When the plan lapses unless it is told again; null: it is retired."
+        sort_order=-1,
+        comment="When the plan lapses unless it is told again; null: it is withdrawn.",
     )
 
 
@@ -251,7 +252,7 @@ class PlanIntent(TopicRecord, Base):
     __table_args__ = _of_record()
 
     actor: Mapped[str | None] = mapped_column(comment="Who asks for it; null: the planner.")
-    reason: Mapped[str | None] = mapped_column(comment="Why it is retired.")
+    reason: Mapped[str | None] = mapped_column(comment="Why it is withdrawn.")
     at: Mapped[datetime] = mapped_column(
         server_default=func.now(), comment="Since when it is on its way, by the database's clock."
     )
@@ -328,7 +329,9 @@ class PageAct(Base):
     at: Mapped[datetime] = mapped_column(comment="When.")
     actor: Mapped[str] = mapped_column(comment="Who, as the web server says.")
     proof: Mapped[str] = mapped_column(comment="What proved it to the web server.")
-    act: Mapped[str] = mapped_column(comment="approve, reject, rollback, retire, brake or release.")
+    act: Mapped[str] = mapped_column(
+        comment="approve, reject, rollback, withdraw, brake or release."
+    )
     group_id: Mapped[str | None] = mapped_column(
         ForeignKey(ConsumerGroup.group_id), comment="The consumer group; null: all groups."
     )
@@ -453,6 +456,6 @@ class MadeWorse(Base):
         comment="Whether the planner goes back by itself; else it proposes to."
     )
     back_to: Mapped[int | None] = mapped_column(
-        Integer, comment="The version before; null: there was none, the plan is to be retired."
+        Integer, comment="The version before; null: there was none, the plan is to be withdrawn."
     )
     rests_until: Mapped[datetime] = mapped_column(comment="Until when the group gets no plan.")

@@ -36,7 +36,7 @@ def brake(
     """Let no new version go out, of a group or of all, until the brake is released.
 
     What is followed now is followed on, for weeks if need be. A rollback goes out all the same, and
-    `fairlead plans retire` gives a group back to its fallback.
+    `fairlead plans withdraw` gives a group back to its fallback.
     """
     from fairlead.store.brakes import put_on
 

@@ -33,7 +33,7 @@ group again, and may propose another version."""
 _ROLLED_BACK: Final = """\
 What version {version} gave is proposed again, as the group's next version. It is approved as any
 other: by the policy, or by a person on its own page. The brake lets it through."""
-_RETIRED: Final = """\
+_WITHDRAWN: Final = """\
 The plan is taken back: the consumers rebalance to their fallback, Kafka's range as a rule. Plans
 of the group that wait end as well."""
 _PLANNED_AGAIN: Final = """\
@@ -43,7 +43,7 @@ No new version goes out for {what} until somebody releases the brake. What is pr
 stays so; what is on its way arrives."""
 _FOLLOWED_ON: Final = """\
 The plan that consumers follow is followed on, and its lease is renewed. A rollback goes out, and
-a plan can be retired."""
+a plan can be withdrawn."""
 _SOON: Final = f"The sensor {SENSOR} does it within {PUBLISHED_WITHIN_S} s."
 
 
@@ -170,10 +170,10 @@ def _rollback(engine: Engine, plan: StoredPlan, _: datetime) -> Sheet:
     )
 
 
-def _retire(engine: Engine, plan: StoredPlan, _: datetime) -> Sheet:
+def _withdraw(engine: Engine, plan: StoredPlan, _: datetime) -> Sheet:
     _require(engine, plan, "published")
-    said = [_RETIRED, _PLANNED_AGAIN, _SOON, *_second(engine, "retire", plan)]
-    return _sheet(plan, "Retire", "Ask for it", said)
+    said = [_WITHDRAWN, _PLANNED_AGAIN, _SOON, *_second(engine, "withdraw", plan)]
+    return _sheet(plan, "Withdraw", "Ask for it", said)
 
 
 def _brake(engine: Engine, group: str | None) -> Sheet:
@@ -226,7 +226,7 @@ _STEPS: Final[Mapping[str, Callable[[Engine, StoredPlan, datetime], Sheet]]] = {
     "approve": _approve,
     "reject": _reject,
     "rollback": _rollback,
-    "retire": _retire,
+    "withdraw": _withdraw,
 }
 _BRAKES: Final[Mapping[str, Callable[[Engine, str | None], Sheet]]] = {
     "brake": _brake,

@@ -3,19 +3,17 @@
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from datetime import timedelta
 
-import psycopg
 import pytest
 from sqlalchemy import Engine, func, insert, select, text
 
-from fairlead.errors import ConfigurationError, PlanStateError, StoreUnavailableError
+from fairlead.errors import ConfigurationError, PlanStateError
 from fairlead.store import PlanStore, StoredPlan, create_store_engine
 from fairlead.store.attempts import Attempt
-from fairlead.store.brakes import Brake, put_on, read_brakes, release
+from fairlead.store.brakes import put_on, read_brakes, release
 from fairlead.store.engine import transaction
-from fairlead.store.history_queries import read_groups, read_history
+from fairlead.store.history_queries import read_groups
 from fairlead.store.models import PlanIntent
 from fairlead.store.outbox import HANGS, Outbox, OutboxEntry
 from fairlead.store.outbox_entries import PublishRequest
@@ -78,14 +76,6 @@ def test_both_brakes_are_to_be_released(store: PlanStore, approve: Plans) -> Non
     assert len(intend(store)) == 1
 
 
-def test_other_groups_go_on(store: PlanStore, approve: Plans, propose: Plans) -> None:
-    """A group's brake is about that group alone."""
-    propose(group="billing")
-    approve()
-    put_on(store.engine, "billing", reason="theirs")
-    assert len(intend(store)) == 1
-
-
 @EVERYTHING
 def test_next_step_of_a_group_is_what_its_brake_lets_through(
     store: PlanStore, propose: Plans, publish: Plans, approve: Plans, group: str | None
@@ -110,15 +100,6 @@ def test_next_step_of_a_group_is_what_its_brake_lets_through(
     assert len(intend(store, version=3)) == 1
 
 
-def test_brake_of_another_group_does_not_count(store: PlanStore, approve: Plans) -> None:
-    """What waits is sent, as it says."""
-    approve(group="billing")
-    approve()
-    put_on(store.engine, "billing", reason="theirs")
-    (row,) = read_groups(store.engine, ["orders"])
-    assert next_step(row, (), ()) == "wait: it is sent"
-
-
 @EVERYTHING
 def test_what_goes_on(store: PlanStore, publish: Plans, approve: Plans, group: str | None) -> None:
     """What is followed is told again, taken back or rolled back; what was on its way arrives."""
@@ -134,8 +115,8 @@ def test_what_goes_on(store: PlanStore, publish: Plans, approve: Plans, group: s
     (back,) = intend(store, version=3)
     Outbox(store.engine).confirm({"orders": (back, sent(3))})
     with Outbox(store.engine).turn("plans", 0) as turn:
-        (retired,) = turn.intend([PublishRequest("orders", 3, "retired", reason="enough")])
-    assert retired.kind == "retired"
+        (withdrawn,) = turn.intend([PublishRequest("orders", 3, "withdrawn", reason="enough")])
+    assert withdrawn.kind == "withdrawn"
 
 
 @EVERYTHING
@@ -157,15 +138,6 @@ def test_transaction_that_sees_the_past_sends_nothing(
         send()
 
 
-def test_default_of_the_database_changes_no_transaction(approve: Plans, migrated: str) -> None:
-    """An administrator may have set another isolation for everybody."""
-    approve()
-    serializable = "options=-cdefault_transaction_isolation%3Dserializable"
-    engine = create_store_engine(f"{migrated}&{serializable}")
-    assert [intent.plan.version for intent in intend(PlanStore(engine))] == [1]
-    engine.dispose()
-
-
 @EVERYTHING
 def test_brake_waits_for_what_is_being_recorded(
     store: PlanStore, approve: Plans, store_url: str, group: str | None
@@ -180,55 +152,6 @@ def test_brake_waits_for_what_is_being_recorded(
             assert not braking.done()
         braking.result(PATIENCE_S)
     assert store.get("orders", 1).state == "sending"
-
-
-@pytest.mark.parametrize("function", ["brake", "act_as"])
-def test_brake_outlasts_a_sender_that_hangs(store: PlanStore, function: str) -> None:
-    """Postgres ends who holds the lock and does nothing, before whoever brakes has given up."""
-    longer = text(
-        "SELECT split_part(setting, '=', 2)::interval > CAST(:hangs AS interval)"
-        " FROM pg_proc, unnest(proconfig) setting"
-        " WHERE oid = CAST(:function AS regproc) AND setting LIKE 'lock_timeout=%'"
-    )
-    given = {"hangs": HANGS, "function": f"fairlead.{function}"}
-    with transaction(store.engine) as connection:
-        assert connection.scalars(longer, given).all() == [True]
-
-
-def test_brake_outlasts_several_senders_that_hang_and_those_behind_them(
-    store: PlanStore, approve: Plans, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Three hang at once, two wait for them: the brake comes before whoever waits, and holds."""
-    monkeypatch.setattr("fairlead.store.outbox.HANGS", "2s")
-    partitions = (0, 1, 2, 0, 1)
-    groups = [approve(group=f"group-{number}").group for number in range(len(partitions))]
-    recorded = threading.Semaphore(0)
-    over = threading.Event()
-
-    def send(group: str, partition: int) -> bool:
-        """Record an intent and hang; whether it was committed."""
-        try:
-            with Outbox(store.engine).turn("plans", partition) as turn:
-                turn.intend([PublishRequest(group, 1, lease_until=LEASE_UNTIL)])
-                recorded.release()
-                over.wait(PATIENCE_S)
-        except StoreUnavailableError:
-            return False
-        return store.get(group, 1).state == "sending"
-
-    with ThreadPoolExecutor(6) as pool:
-        sending = [
-            pool.submit(send, *what) for what in zip(groups[:3], partitions[:3], strict=True)
-        ]
-        for _ in sending:
-            assert recorded.acquire(timeout=PATIENCE_S)
-        sending += [
-            pool.submit(send, *what) for what in zip(groups[3:], partitions[3:], strict=True)
-        ]
-        pool.submit(put_on, store.engine, None, reason="incident").result(PATIENCE_S)
-        over.set()
-        assert [future.result(PATIENCE_S) for future in sending] == [False] * len(partitions)
-    assert {store.get(group, 1).state for group in groups} == {"approved"}
 
 
 @EVERYTHING
@@ -332,20 +255,6 @@ def test_only_an_approver_releases_where_plans_need_four_eyes(
     release(planner, "billing", reason="a planner may release, too")
 
 
-def test_actor_of_a_service_is_recorded_beside_its_login(
-    store: PlanStore, propose: Plans, login: Login, store_as: StoreAs
-) -> None:
-    """Who may write events speaks for others; an approver speaks for himself alone."""
-    propose()
-    url = login("fairlead_approver")
-    put_on(store_as(url).engine, "orders", reason="mine", actor="somebody else")
-    (brake,) = read_brakes(store.engine)
-    assert brake.actor == psycopg.conninfo.conninfo_to_dict(url)["user"]
-    put_on(store.engine, "orders", reason="for kim", actor="kim")
-    (brake,) = read_brakes(store.engine)
-    assert (brake.actor, brake.reason) == ("kim", "for kim")
-
-
 def test_what_makes_no_sense_is_refused(store: PlanStore, propose: Plans) -> None:
     """A group that nobody knows, no reason, a release of nothing; nothing is rewritten."""
     propose()
@@ -365,27 +274,23 @@ def test_what_makes_no_sense_is_refused(store: PlanStore, propose: Plans) -> Non
         connection.exec_driver_sql("DELETE FROM fairlead_raw.brake_event")
 
 
-def test_history_tells_it(store: PlanStore, propose: Plans) -> None:
-    """Of the group, and of all groups, as events of the group."""
-    propose()
-    put_on(store.engine, "orders", reason="one", actor="kim")
-    put_on(store.engine, None, reason="two", actor="kim")
-    release(store.engine, "orders", reason="three", actor="ann")
-    told = [
-        (row["event"], row["actor"], row["reason"])
-        for row in read_history(store.engine, "orders", limit=3)
-    ]
-    assert told == [
-        ("release", "ann", "three"),
-        ("brake", "kim", "of all groups: two"),
-        ("brake", "kim", "one"),
-    ]
+def test_default_of_the_database_changes_no_transaction(approve: Plans, migrated: str) -> None:
+    """An administrator may have set another isolation for everybody."""
+    approve()
+    serializable = "options=-cdefault_transaction_isolation%3Dserializable"
+    engine = create_store_engine(f"{migrated}&{serializable}")
+    assert [intent.plan.version for intent in intend(PlanStore(engine))] == [1]
+    engine.dispose()
 
 
-def test_rollback_is_the_one_version_that_goes_through(propose: Plans) -> None:
-    """As the planner tells, before the database would refuse."""
-    plan = propose()
-    brake = Brake(None, plan.created_at, "why", "kim")
-    assert brake.holds(plan)
-    assert not brake.holds(replace(plan, rolled_back_from=1))
-    assert not replace(brake, group="billing").holds(plan)
+@pytest.mark.parametrize("function", ["brake", "act_as"])
+def test_brake_outlasts_a_sender_that_hangs(store: PlanStore, function: str) -> None:
+    """Postgres ends who holds the lock and does nothing, before whoever brakes has given up."""
+    longer = text(
+        "SELECT split_part(setting, '=', 2)::interval > CAST(:hangs AS interval)"
+        " FROM pg_proc, unnest(proconfig) setting"
+        " WHERE oid = CAST(:function AS regproc) AND setting LIKE 'lock_timeout=%'"
+    )
+    given = {"hangs": HANGS, "function": f"fairlead.{function}"}
+    with transaction(store.engine) as connection:
+        assert connection.scalars(longer, given).all() == [True]

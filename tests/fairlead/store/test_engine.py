@@ -52,12 +52,6 @@ def test_a_password_with_an_at_sign_is_refused_without_its_tail(secret: str) -> 
     assert "hunter2" not in str(error.value)
 
 
-def test_an_at_sign_that_is_written_as_it_should_be_is_taken() -> None:
-    """In the password, and in what the query says."""
-    engine = create_store_engine("postgresql://user:a%40b@host/db?application_name=me@here")
-    assert (engine.url.password, engine.url.host) == ("a@b", "host")
-
-
 def test_an_absent_database_is_unavailable_and_its_password_unspoken() -> None:
     """Nobody listens: an error worth a retry, which names the place but not the password."""
     with socket.socket() as unused:
@@ -203,45 +197,12 @@ def test_a_database_without_the_schema_says_what_to_run(database: str) -> None:
 
 
 @pytest.mark.postgres
-def test_sessions_are_bounded_and_in_utc(engine: Engine) -> None:
-    """No session waits for a lock, or holds one idly, for ever; none compiles its queries."""
-    with transaction(engine) as connection:
-        setting = {
-            name: connection.scalar(text("SELECT current_setting(:name)"), {"name": name})
-            for name in (
-                "application_name",
-                "timezone",
-                "lock_timeout",
-                "idle_in_transaction_session_timeout",
-                "jit",
-            )
-        }
-    assert setting == {
-        "application_name": "fairlead",
-        "timezone": "UTC",
-        "lock_timeout": "1min",
-        "idle_in_transaction_session_timeout": "5min",
-        "jit": "off",
-    }
-
-
-@pytest.mark.postgres
 def test_error_in_many_rows_is_one_error(engine: Engine, caplog: pytest.LogCaptureFixture) -> None:
     """The driver does not warn of the pipeline that the error has aborted."""
     rows = [{"number": 0}] * 1000
     with pytest.raises(DataError, match="division by zero"), transaction(engine) as connection:
         connection.execute(text("SELECT 1 / CAST(:number AS int)"), rows)
     assert caplog.messages == []
-
-
-@pytest.mark.postgres
-def test_options_of_the_url_win(database: str) -> None:
-    """Whoever sets a time-out in the URL means it."""
-    separator = "&" if "?" in database else "?"
-    engine = create_store_engine(f"{database}{separator}options=-c%20lock_timeout%3D7s")
-    with transaction(engine) as connection:
-        assert connection.scalar(text("SHOW lock_timeout")) == "7s"
-    engine.dispose()
 
 
 @pytest.mark.postgres

@@ -11,8 +11,6 @@ from confluent_kafka import Consumer, Producer
 from fairlead.domain.advice import CLASSIC
 from fairlead.domain.records import StoredPlan
 from fairlead.errors import GroupError
-from fairlead.followers import FollowOptions
-from fairlead.followers.confluent import PlanConsumer
 from fairlead.kafka.consumer_protocol import CONSUMER
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.kafka.plan_topic import PlanTopic
@@ -21,7 +19,7 @@ from fairlead.sandbox.java import find_java
 from fairlead.settings import Settings
 from fairlead.store import PlanStore
 from fairlead.workflows.following import follow
-from tests.fairlead.followers.helpers import ConfluentMember, Fleet
+from tests.fairlead.followers.helpers import Fleet
 from tests.fairlead.kafka.members import BrokerAssigned
 from tests.fairlead.workflows.test_following import draft_of, publish
 from tests.jvm.members import java_group
@@ -246,55 +244,3 @@ def refusal(group: Group) -> str:
         return error.str()
     finally:
         consumer.close()
-
-
-@pytest.mark.test_long(
-    guarded_by="tests/fairlead/workflows/test_conversion.py::test_java_and_python_follow_side_by_side_without_a_line_about_plans"
-)
-def test_roll_calls_end_where_a_group_is_converted_and_begin_again(
-    group: Group, members: BrokerAssigned, kafka_topic: Any
-) -> None:
-    """Who followed by a roll call takes what the broker gives, whatever it gives next."""
-    pins, options = kafka_topic(), FollowOptions(group.kafka.plan_topic, rejoin_jitter_s=0.2)
-
-    def join(name: str) -> ConfluentMember:
-        settings = {
-            "group.id": group.name,
-            "client.id": name,
-            "auto.offset.reset": "earliest",
-            "heartbeat.interval.ms": 300,
-        }
-        consumer = PlanConsumer(group.kafka.librdkafka(**settings), options=options, pin_topic=pins)
-        return ConfluentMember(consumer, [group.topic])
-
-    classic = {name: join(name) for name in "ab"}
-
-    def owned() -> Owned:
-        found = {**{name: consumer.owned for name, consumer in classic.items()}, **members.owned()}
-        return {name: share.get(group.topic, []) for name, share in found.items()}
-
-    try:
-        eventually(lambda: sorted(map(len, owned().values())) == [2, 2], "they share by range")
-        first = {"a": [0, 1], "b": [2], "c": [3]}
-        members.join(group.name, "c", [group.topic])
-        eventually(lambda: group.is_of(CONSUMER, 3), "the group is converted")
-        group.publish(first)
-        eventually(group.is_followed, "the broker's target is the plan's")
-        eventually(lambda: owned() == first, "each has what the broker gave it")
-        second = {"a": [0], "b": [2, 3], "c": [1]}
-        version = group.publish(second)
-        eventually(group.is_followed, "the broker's target is the newer plan's")
-        eventually(lambda: owned() == second, "what one gives up another gets, in one generation")
-        reasons = {consumer.status().fallback_reason or "" for consumer in classic.values()}
-        assert all("the broker assigns" in reason for reason in reasons)
-        members.leave("c")
-        eventually(lambda: group.is_of(CLASSIC, 2), "the group is converted back")
-        versions = {consumer.status().plan_version for consumer in classic.values()}
-        eventually(
-            lambda: {consumer.status().plan_version for consumer in classic.values()} == {version},
-            f"they follow by roll calls again: {versions}",
-        )
-        assert sorted(number for share in owned().values() for number in share) == [0, 1, 2, 3]
-    finally:
-        for follower in classic.values():
-            follower.stop()

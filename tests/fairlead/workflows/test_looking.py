@@ -23,14 +23,13 @@ from fairlead.domain.looks.questions import Group, PlanningOptions, question_abo
 from fairlead.domain.policy import Discovery
 from fairlead.domain.records import StoredPlan
 from fairlead.domain.samples import new_snapshot_id, samples_of
-from fairlead.errors import FileSystemError, StoreUnavailableError
+from fairlead.errors import StoreUnavailableError
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.sandbox import Services
 from fairlead.settings import PostgresSettings, Settings
 from fairlead.store import PlanStore
 from fairlead.store.engine import create_store_engine
 from fairlead.store.group_history import read_looks
-from fairlead.store.monitoring import last_look
 from fairlead.surfaces.next_step import follows, next_step
 from fairlead.workflows import diagnosing
 from fairlead.workflows import looking as taking
@@ -142,45 +141,6 @@ def test_groups_are_diagnosed_as_they_are_looked_at(
     assert (first.group_type, first.protocol, first.late_s) == ("classic", "range", None)
     digests = {look.digest for look in read_looks(engine, unique_name)}
     assert digests == {store.last_looks([unique_name])[unique_name].digest}
-
-
-def test_look_is_taken_where_the_samples_before_cannot_be_listed(
-    *,
-    gateway: KafkaGateway,  # noqa: F811
-    settings: Settings,
-    commit: Commit,  # noqa: F811
-    kafka_topic: KafkaTopic,
-    tmp_path: Path,
-    unique_name: str,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """What they are needed for, last stable offsets, is not read then."""
-
-    def unlisted(*_: object) -> None:
-        raise FileSystemError("cannot list")
-
-    commit(unique_name, {(kafka_topic(partitions=1), 0): 0})
-    archive = LookArchive(str(tmp_path))
-    monkeypatch.setattr(archive, "newest", unlisted)
-    assert take(gateway, archive, settings, [unique_name]).taken.groups == 1
-    assert archive.groups(datetime.now(UTC) - timedelta(minutes=5), datetime.now(UTC)) == [
-        unique_name
-    ]
-
-
-def test_look_at_no_group_is_a_look(
-    gateway: KafkaGateway,  # noqa: F811
-    settings: Settings,
-    tmp_path: Path,
-    store: PlanStore,  # noqa: F811
-    engine: Engine,  # noqa: F811
-) -> None:
-    """Whoever asks whether looks are taken is told so, with the time to the next."""
-    looked = take(gateway, LookArchive(str(tmp_path)), settings, [], store)
-    last = last_look(engine)
-    assert last is not None
-    assert (last.began, last.interval) == (looked.taken.began, settings.looks.every)
-    assert not last.overdue
 
 
 @pytest.mark.parametrize("lags", [(100, 80, 5, 5), (5, 5, 5, 5)])
