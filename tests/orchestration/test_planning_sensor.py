@@ -57,13 +57,6 @@ def test_groups_in_trouble_get_one_run_and_healthy_ones_none(
     assert f"2 groups: {first}, {second}." in str(tick.cursor)
 
 
-def test_what_nobody_can_plan_is_said(pipeline: Pipeline, make_group: MakeGroup) -> None:
-    """A group that Dagster does not know yet waits for discovery, by name."""
-    group = make_group("new", trouble=True)
-    look(pipeline, group)
-    assert f"in no partition that Dagster knows: {group}" in skipped(pipeline)
-
-
 def test_no_second_run_while_one_is_under_way(pipeline: Pipeline, make_group: MakeGroup) -> None:
     """Whether the job plans or a person has materialized the step; after a failure, not at once."""
     group = make_group("a", trouble=True)

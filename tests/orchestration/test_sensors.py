@@ -12,7 +12,6 @@ from fairlead.store import create_store_engine
 from fairlead.store.acts import Act, act
 from fairlead.store.attempts import Attempt
 from orchestration.looks import IN_A_TICK_S
-from orchestration.runs import PRESUMED_DEAD
 from tests.conftest import KafkaTopic
 from tests.docs.scenario import store_week
 from tests.fairlead.kafka.conftest import Join
@@ -71,13 +70,6 @@ def test_discovery_adds_one_partition_for_a_named_cohort(
     assert requested(pipeline) == {"add": ["eu", other]}
 
 
-def test_discovery_removes_what_is_gone(pipeline: Pipeline, make_groups: MakeGroups) -> None:
-    """A partition whose group the cluster no longer has goes, in the same tick as others come."""
-    (a,) = make_groups("a")
-    pipeline.know("vanished")
-    assert requested(pipeline) == {"add": [a], "remove": ["vanished"]}
-
-
 @pytest.mark.parametrize("job", ["planning", "publication"])
 def test_discovery_removes_nothing_while_a_run_is_under_way(
     pipeline: Pipeline, make_groups: MakeGroups, job: str
@@ -87,16 +79,6 @@ def test_discovery_removes_nothing_while_a_run_is_under_way(
     pipeline.know("vanished")
     leave_run(pipeline, job)
     assert requested(pipeline) == {"add": [a]}
-
-
-def test_run_that_was_killed_does_not_stop_discovery_for_good(
-    pipeline: Pipeline, make_groups: MakeGroups
-) -> None:
-    """A killed process leaves its run as started for ever; after a while it is taken for dead."""
-    make_groups()
-    pipeline.know("vanished")
-    leave_run(pipeline, "planning", age=PRESUMED_DEAD + timedelta(minutes=1))
-    assert requested(pipeline) == {"remove": ["vanished"]}
 
 
 def approve_billing(pipeline: Pipeline, database: str) -> None:
@@ -193,12 +175,6 @@ def test_look_that_takes_long_is_a_run(pipeline: Pipeline, make_groups: MakeGrou
     taken = archive.taken()
     assert taken is not None
     assert taken.groups == 2
-
-
-def test_looks_wait_for_a_look_that_is_under_way(pipeline: Pipeline) -> None:
-    """One at a time."""
-    leave_run(pipeline, "look")
-    assert "under way" in str(pipeline.sensor("group_looks").skip_message)
 
 
 def test_looks_do_not_wait_for_a_look_that_was_killed(pipeline: Pipeline) -> None:

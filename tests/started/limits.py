@@ -53,7 +53,6 @@ OWN_SERVICES: Final = {
     "tests/fairlead/surfaces/demo/test_demo.py": "the demo as a newcomer runs it",
     "tests/fairlead/surfaces/up/test_up.py": "all of the planner, started and ended",
     "tests/fairlead/surfaces/web/test_frozen_database.py": "the database is frozen",
-    "tests/fairlead/workflows/test_conversion.py": "Java consumers are in the group",
     "tests/fairlead/workflows/test_crashes.py": "the broker and the database crash",
     "tests/jvm/test_bombs.py": "the same in three brokers, which are to run out of memory",
     "tests/jvm/test_broker_reading.py": "the assignor in a broker, with rights of its own",

@@ -26,9 +26,9 @@ from tests.fairlead.store.life_model import (
     Operation,
     Propose,
     Publish,
-    Withdraw,
     Step,
     Tamper,
+    Withdraw,
 )
 from tests.stored import record_decision
 

@@ -1,10 +1,7 @@
 """The engine names its driver, keeps secrets, and says what went wrong in our words."""
 
 import socket
-import ssl
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psycopg
@@ -19,7 +16,6 @@ from fairlead.sandbox import Services
 from fairlead.settings import PostgresSettings
 from fairlead.store import PlanStore, create_store_engine
 from fairlead.store.engine import transaction
-from tests.fairlead.kafka.secured import certify
 from tests.waiting import eventually
 
 
@@ -131,60 +127,6 @@ def test_a_misspelt_option_of_the_url_is_named(migrated: str) -> None:
     error = refusal_of(f"{migrated}&aplication_name=x")
     assert isinstance(error, ConfigurationError)
     assert "aplication_name" in str(error)
-
-
-@contextmanager
-def encrypting(keys: Path) -> Iterator[int]:
-    """Do what a Postgres server does up to its certificate; the sandbox's has no TLS."""
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    context.load_cert_chain(keys)
-
-    def answer(connection: socket.socket) -> None:
-        # SSLRequest, which may come behind a GSSENCRequest: eight bytes each.
-        while (asked := connection.recv(8)) and asked[4:] != (80877103).to_bytes(4, "big"):
-            connection.sendall(b"N")
-        if asked:
-            connection.sendall(b"S")
-            context.wrap_socket(connection, server_side=True).close()
-
-    def serve() -> None:
-        with suppress(OSError):
-            while True:
-                connection, _ = listener.accept()
-                with connection, suppress(OSError):
-                    answer(connection)
-
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        thread = threading.Thread(target=serve)
-        thread.start()
-        try:
-            yield listener.getsockname()[1]
-        finally:
-            listener.shutdown(socket.SHUT_RDWR)
-            thread.join()
-
-
-def test_a_certificate_that_is_refused_says_why(tmp_path: Path) -> None:
-    """An unknown authority is told from another host's certificate."""
-    (tmp_path / "other").mkdir()
-    authority, keys = certify(tmp_path)
-    other, _ = certify(tmp_path / "other", "another")
-
-    def said(host: str, trusted: Path) -> str:
-        query = f"sslmode=verify-full&sslrootcert={trusted}"
-        error = refusal_of(f"postgresql://user@{host}:{port}/plans?{query}")
-        assert isinstance(error, ConfigurationError)
-        return str(error)
-
-    with encrypting(keys) as port:
-        untrusted = said("127.0.0.1", other)
-        elsewhere = said("localhost", authority)
-        absent = said("127.0.0.1", tmp_path / "absent.pem")
-    assert "certificate verify failed" in untrusted
-    assert "Is sslrootcert in postgres.url the authority" in untrusted
-    assert 'does not match host name "localhost"' in elsewhere
-    assert "Name the host in postgres.url as" in elsewhere
-    assert "absent.pem" in absent
 
 
 @pytest.mark.postgres

@@ -27,9 +27,9 @@ from tests.fairlead.store.life_model import (
     Operation,
     Propose,
     Publish,
-    Withdraw,
     Step,
     Tamper,
+    Withdraw,
 )
 from tests.lengths import form
 from tests.logins import Login

@@ -1,8 +1,6 @@
 """Groups under a plan go over to the consumer protocol and back, on the run's broker."""
 
-import subprocess
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,14 +13,12 @@ from fairlead.kafka.consumer_protocol import CONSUMER
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.kafka.plan_topic import PlanTopic
 from fairlead.sandbox import Services
-from fairlead.sandbox.java import find_java
 from fairlead.settings import Settings
 from fairlead.store import PlanStore
 from fairlead.workflows.following import follow
 from tests.fairlead.followers.helpers import Fleet
 from tests.fairlead.kafka.members import BrokerAssigned
 from tests.fairlead.workflows.test_following import draft_of, publish
-from tests.jvm.members import java_group
 from tests.waiting import PATIENCE_S, eventually
 
 pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
@@ -162,70 +158,6 @@ def test_a_followed_group_goes_over_member_by_member_and_back(
         lambda: {int(value) for read in values for value in read} == set(range(sent)),
         "all is read",
     )
-
-
-def test_java_and_python_follow_side_by_side_without_a_line_about_plans(
-    group: Group, members: BrokerAssigned, java_classpath: str, tmp_path: Path
-) -> None:
-    """Kafka's own console consumer and a plain confluent-kafka one, of the consumer protocol.
-
-    Beside them a Java follower of the classic one, which takes what the coordinator gives.
-    """
-    command = [
-        *(str(find_java()), "-Xmx96m", "-XX:TieredStopAtLevel=1", "-cp", java_classpath),
-        *("org.apache.kafka.tools.consumer.ConsoleConsumer", "--from-beginning"),
-        *("--bootstrap-server", group.kafka.bootstrap_servers),
-        *("--topic", group.topic, "--group", group.name),
-    ]
-    config = {
-        "group.protocol": CONSUMER,
-        "group.remote.assignor": "fairlead",
-        "client.id": "java",
-    }
-    for name, value in config.items():
-        command += ["--command-property", f"{name}={value}"]
-
-    def owned() -> Owned:
-        found = group.gateway.live_groups([group.name])[group.name]
-        own = getattr(found, "members", ())
-        return {member.name: list(member.partitions.get(group.topic, ())) for member in own}
-
-    of_the_classic = {
-        "bootstrap.servers": group.kafka.bootstrap_servers,
-        "group.id": group.name,
-        "auto.offset.reset": "earliest",
-        "heartbeat.interval.ms": 300,
-    }
-    with (
-        (tmp_path / "read").open("wb") as read,
-        subprocess.Popen(command, stdout=read) as java,
-        java_group(java_classpath, tmp_path, group.topic, of_the_classic) as followers,
-    ):
-        try:
-            members.join(group.name, "python", [group.topic])
-            eventually(lambda: len(owned()) == 2, "they are in one group")
-            follower = followers.join("follower")
-            eventually(lambda: all(owned().values()) and len(owned()) == 3, "they share")
-            for plan in (
-                {"java": [0], "python": [1], "follower": [2, 3]},
-                {"java": [0, 1, 2], "python": [3], "follower": []},
-            ):
-                group.publish(plan)
-                eventually(group.is_followed, "the broker's target is the plan's")
-                eventually(lambda plan=plan: owned() == plan, "both follow")  # type: ignore[misc]
-            eventually(
-                lambda: "the broker assigns" in (follower.state["reason"] or ""),
-                "it takes what comes",
-            )
-            group.produce(range(40))
-
-            def values() -> set[int]:
-                lines = [*members.values, *(tmp_path / "read").read_bytes().splitlines()]
-                return set(map(int, lines))
-
-            eventually(lambda: values() == set(range(40)), "all is read")
-        finally:
-            java.kill()  # a console consumer that hangs would hold the run up for good
 
 
 def refusal(group: Group) -> str:

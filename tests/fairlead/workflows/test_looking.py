@@ -1,15 +1,12 @@
 """Looks at groups of the run's broker."""
 
 from collections.abc import Callable, Sequence
-from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from confluent_kafka import Consumer
 from pydantic import SecretStr
 from sqlalchemy import Engine, text
 
@@ -25,7 +22,6 @@ from fairlead.domain.records import StoredPlan
 from fairlead.domain.samples import new_snapshot_id, samples_of
 from fairlead.errors import StoreUnavailableError
 from fairlead.kafka.gateway import KafkaGateway
-from fairlead.sandbox import Services
 from fairlead.settings import PostgresSettings, Settings
 from fairlead.store import PlanStore
 from fairlead.store.engine import create_store_engine
@@ -55,7 +51,6 @@ from tests.fairlead.store.conftest import (  # noqa: F401 - fixtures
     store_url,
 )
 from tests.recalled import CONSUMED, recall
-from tests.waiting import eventually
 
 pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
 
@@ -222,45 +217,6 @@ def test_nothing_is_planned_while_a_plan_is_doubted_but_what_went_back_is_not(
             text("UPDATE fairlead_raw.plan SET rolled_back_from = 1 WHERE version = 2")
         )
     assert list(take(gateway, archive, settings, [unique_name], store).requests) == [unique_name]
-
-
-def test_look_waits_for_no_group_that_rebalances(
-    *,
-    gateway: KafkaGateway,  # noqa: F811
-    settings: Settings,
-    tmp_path: Path,
-    unique_name: str,
-    kafka_topic: KafkaTopic,
-    services: Services,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """A member that never comes back holds its group up for minutes; the look asks once."""
-    config = {
-        "bootstrap.servers": services.bootstrap_servers,
-        "group.id": unique_name,
-        "max.poll.interval.ms": 300_000,
-    }
-    with closing(Consumer(config)) as stays, closing(Consumer(config)) as joins:
-        topic = kafka_topic()
-        stays.subscribe([topic])
-        eventually(lambda: stays.poll(0.2) is None and bool(stays.assignment()), "one has joined")
-        joins.subscribe([topic])
-
-        def rebalances() -> bool:
-            joins.poll(0.2)
-            (error,) = gateway.snapshot([unique_name], patience_s=0.0).samples["error"].to_pylist()
-            return "ebalanc" in (error or "")
-
-        eventually(rebalances, "the group is in a rebalance")
-        described, describe_each = list[Any](), KafkaGateway._describe_each  # noqa: SLF001 - asks
-
-        def noted(self: KafkaGateway, *asked: Any) -> Any:
-            described.append(asked)
-            return describe_each(self, *asked)
-
-        monkeypatch.setattr(KafkaGateway, "_describe_each", noted)
-        take(gateway, LookArchive(str(tmp_path)), settings, [unique_name])
-        assert len(described) == 1
 
 
 def three_groups(at: datetime, without_members: Sequence[str] = ()) -> pa.Table:

@@ -15,7 +15,8 @@ from fairlead.domain.prospect import Prospect
 from fairlead.errors import PlanStateError
 from fairlead.store import NoPlan, PlanStore, StoredPlan
 from fairlead.wire.document import MemberShare
-from fairlead.workflows.proposal import AT_ONCE, Look, Outcome, carry_out
+from fairlead.workflows import proposal
+from fairlead.workflows.proposal import Look, Outcome, carry_out
 from tests.fairlead.store.conftest import SNAPSHOT_AT, MakeDraft
 from tests.stored import record_decision
 
@@ -249,9 +250,12 @@ def test_a_rejection_at_the_same_moment_is_of_one_group(
     assert "version 1 is rejected" in answers["g3"].reason
 
 
-def test_fleet_is_carried_out_in_several_transactions(store: PlanStore, draft: MakeDraft) -> None:
+def test_fleet_is_carried_out_in_several_transactions(
+    store: PlanStore, draft: MakeDraft, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Every group has its decision, in the order of the looks, and drafts that may are approved."""
-    groups = [f"group-{number:04}" for number in range(AT_ONCE + 4)]
+    monkeypatch.setattr(proposal, "AT_ONCE", 5)
+    groups = [f"group-{number:04}" for number in range(14)]
     looks = [
         Look(
             draft("s1", group=group)
