@@ -63,6 +63,13 @@ GROUPS: Final[dict[str, dict[str, Any]]] = {
     "lag-aware, direct": {"follow": False, "direct": True},
     "plans": {"follow": True, "plan_topic": "drain-plans", "rejoin_jitter_s": 0.5},
 }
+#: Label and line style of each group in the plot.
+LINES: Final = {
+    "range": ("range", "-"),
+    "cooperative-sticky": ("cooperative-sticky", "--"),
+    "lag-aware, direct": ("lag-aware, without plans", "-."),
+    "plans": ("Fairlead", "-"),
+}
 Sample = Mapping[str, Any]
 """A row of the table of samples."""
 
@@ -232,22 +239,31 @@ def measure(servers: str, seconds: float) -> list[Course]:
 
 
 def draw(courses: list[Course]) -> None:
-    """Draw the heaviest consumer's lag over time."""
+    """Draw the lag of the most loaded consumer over time."""
     from matplotlib.figure import Figure  # noqa: PLC0415 - slow to import, and only needed here
 
-    from fairlead.surfaces.plots.style import GREY, drawing  # noqa: PLC0415 - the same
+    from fairlead.surfaces.plots.style import AFTER, GREY, drawing  # noqa: PLC0415 - the same
 
     with drawing():
-        figure = Figure(figsize=(9, 4.5), layout="constrained")
+        figure = Figure(figsize=(9, 4), layout="constrained")
         axis = figure.subplots()
         for course in courses:
             seconds = [heaviest / CONSUMER_RATE for heaviest in course.heaviest]
-            axis.plot(course.at_s, seconds, label=course.name)
+            label, style = LINES[course.name]
+            colour, width = (AFTER, 2.5) if label == "Fairlead" else (GREY, 1.5)
+            axis.plot(course.at_s, seconds, style, color=colour, linewidth=width)
+            axis.annotate(
+                label,
+                (course.at_s[-1], seconds[-1]),
+                xytext=(6, 0),
+                textcoords="offset points",
+                va="center",
+                color=colour,
+            )
         for at_s in RESTARTS:
             axis.axvline(at_s, color=GREY, linewidth=0.8, linestyle=":")
-        axis.set_xlabel("seconds; dotted: a consumer of each group is restarted")
-        axis.set_ylabel("heaviest consumer's lag, seconds of work")
-        axis.legend()
+        axis.set_xlabel("seconds since start (dotted line: a consumer of each group restarts)")
+        axis.set_ylabel("lag of the busiest consumer, in seconds of work")
         figure.savefig(PLOT, metadata={"Date": None})
 
 

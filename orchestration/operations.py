@@ -19,8 +19,8 @@ from fairlead.domain.policy import policy_for
 from fairlead.domain.reconciliation import WHAT_FOLLOWS
 from fairlead.store.retention import prune as prune_store
 from fairlead.surfaces import ways
+from fairlead.workflows import reconciling
 from fairlead.workflows.delivery import PublishOptions
-from fairlead.workflows.reconciling import withdraw
 from fairlead.workflows.rollback import rollback as roll_group_back
 from orchestration.proxy import ACTOR_TAG
 
@@ -139,7 +139,7 @@ def withdraw_plan(
 ) -> None:
     """Withdraw a group's published plan."""
     with store.open() as plans, kafka.plan_topic() as topic:
-        done = withdraw(
+        done = reconciling.withdraw(
             plans,
             config.group,
             topic=topic,

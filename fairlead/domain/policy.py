@@ -168,7 +168,7 @@ class Policy(_Rule):
     )
     cooldown: Duration | None = Field(
         default=None,
-        description="After a plan was published or withdrawn the answer is 'no change' for so long, "
+        description="Time without another plan after one was published or withdrawn, "
         "unless a partition lacks an owner.",
     )
     auto_offset_reset: Annotated[str, AfterValidator(_checked_reset)] = Field(

@@ -64,8 +64,8 @@ class PublishRequest:
     group, version
         The plan.
     kind
-        `plan`: publish it if it is approved, send it again if it is published. `withdrawn`: withdraw
-        it if it is published, send that again if it is withdrawn.
+        `plan`: publish an approved plan, or send a published one again. `withdrawn`: withdraw a
+        published plan, or send the withdrawal again.
     lease_until
         When the plan expires, unless it is renewed.
     beyond

@@ -4,8 +4,8 @@ Belongs here: headers, what followers know a record by, and the bytes that are s
 document (`document`), what of a record is to be believed (`record_reading`), nor signatures as such
 (`signing`).
 
-The value is a plan's document, or says that the group's plan is withdrawn. Beside it headers name the
-format and kind, the version, the value's hash, the cluster and the log that it was written for, the
+The value is a plan's document, or says that the group's plan is withdrawn. Headers name the format
+and kind, the version, the value's hash, the cluster and the log that it was written for, the
 epoch of the group's versions, and how long it holds.
 """
 
@@ -41,7 +41,7 @@ class Identity(NamedTuple):
     ----------
     epoch
         Of the group's versions, from 1: drawn by the planner with the group's first plan, after a
-        retirement, and where it had to begin anew.
+        withdrawal, and where it had to begin anew.
     version
         The plan's.
     retired

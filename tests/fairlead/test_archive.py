@@ -1,10 +1,7 @@
 """Samples that were written are read, once and whole, whatever happened meanwhile."""
 
 import os
-import threading
 from collections.abc import Callable, Collection
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -17,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairlead.archive import LookArchive, Taken, with_history
-from fairlead.domain.looks import EVERY_LOOK, KEPT_EVERY
+from fairlead.domain.history import EVERY_SAMPLE, THINNED_TO
 from fairlead.domain.samples import SAMPLES, new_snapshot_id, snapshot_id_at, taken_at
 from fairlead.errors import FileSystemError
 from tests.full_disk import no_room
@@ -117,13 +114,18 @@ def test_samples_of_chosen_groups_are_read(tmp_path: Path, count: int) -> None:
     assert archive.read(NOON, NOON, chosen)["group"].to_pylist() == chosen
 
 
-def test_tidying_keeps_a_sample_a_quarter_of_what_is_older_than_an_hour(tmp_path: Path) -> None:
-    """And all of the hour before, with the quarter that the analysis may still look back on."""
-    archive = filled(tmp_path, range(1, 181))
-    for _ in range(2):
-        archive.tidy(NOON, KEPT)
-        assert minutes(archive) == [*range(1, 76), *range(76, 181, 15)]
-        assert len(files(tmp_path)) == 75 + 7
+def test_snapshots_are_kept_beside_the_newest_samples(tmp_path: Path) -> None:
+    """What a plan was made of stays until the retention is over, and stands for no newer sample."""
+    archive = LookArchive(str(tmp_path))
+    snapshots = [append(archive, before) for before in (89, 88)]
+    for before in (90, 87, 86):
+        append(archive, before)
+    archive.tidy(NOON, KEPT, keep=snapshots)
+    assert minutes(archive) == [86, 88, 89]
+    archive.tidy(NOON, KEPT)
+    assert minutes(archive) == [86]
+    archive.tidy(NOON + KEPT, KEPT, keep=snapshots)
+    assert files(tmp_path) == []
 
 
 def test_sample_without_an_error_outlasts_a_newer_one_with_an_error(tmp_path: Path) -> None:
@@ -148,6 +150,32 @@ def test_sample_counts_in_the_quarter_in_which_its_ends_were_read(tmp_path: Path
     assert minutes(archive) == [77, 90, 92]
 
 
+def test_old_samples_are_looked_through_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Until others join them, or are not kept any more."""
+    archive = filled(tmp_path, range(91, 151))
+    kept = [append(archive, before) for before in (98, 112)]
+    append(archive, 100, "gone")
+    archive.tidy(NOON, KEPT, keep=kept)
+    left = minutes(archive)
+    read: list[str] = []
+    rows = archive._rows  # noqa: SLF001 - what is read
+
+    def counted(path: str, *arguments: Any, **options: Any) -> Any:
+        read.append(path)
+        return rows(path, *arguments, **options)
+
+    monkeypatch.setattr(archive, "_rows", counted)
+    for minute in range(5):
+        archive.tidy(NOON + minute * MINUTE, KEPT, keep=kept)
+    assert read == []
+    archive.tidy(NOON, KEPT, keep=kept[:1])
+    assert len(read) == 2
+    monkeypatch.undo()
+    assert set(left) - set(minutes(archive)) == {112}
+
+
 @pytest.mark.long
 @settings(max_examples=form(short=30, long=500))
 @given(
@@ -169,39 +197,16 @@ def test_whatever_is_tidied_the_analysis_reads_the_same(
     for minute in sorted(tidied):
         archive.tidy(NOON + minute * MINUTE, KEPT, keep=snapshots)
     archive.tidy(NOON, KEPT, keep=snapshots)
-    old = NOON - EVERY_LOOK - KEPT_EVERY
+    old = NOON - EVERY_SAMPLE - THINNED_TO
     needed, known = set(snapshots), set[tuple[float, str]]()
     for sample_id in sorted(ids.values(), reverse=True):
         at = taken_at(sample_id)
         groups = taken[int((NOON - at) / MINUTE)][0]
-        seen = {(at.timestamp() // KEPT_EVERY.total_seconds(), group) for group in groups}
+        seen = {(at.timestamp() // THINNED_TO.total_seconds(), group) for group in groups}
         if at >= old or not seen <= known:
             needed.add(sample_id)
         known |= seen
     assert {file.stem for file in files(path)} == needed
-
-
-def test_old_samples_go(tmp_path: Path) -> None:
-    """What lies before the retention is removed, and the folders of days that are empty."""
-    archive = filled(tmp_path, range(0, 3 * 24 * 60, 60))
-    archive.tidy(NOON, timedelta(hours=12))
-    assert minutes(archive) == [*range(0, 12 * 60 + 1, 60)]
-    folders = sorted(folder.name for folder in (tmp_path / "looks").iterdir())
-    assert folders == ["2026-01-30", "2026-01-31"]
-
-
-def test_several_that_tidy_at_once_lose_nothing(tmp_path: Path) -> None:
-    """Planner and daemon may; each finds files gone that it is about to read or remove."""
-    archive = filled(tmp_path, range(60, 240))
-    together = threading.Barrier(4)
-
-    def tidy(_: int) -> None:
-        together.wait()
-        LookArchive(str(tmp_path)).tidy(NOON, KEPT)
-
-    with ThreadPoolExecutor(4) as pool:
-        list(pool.map(tidy, range(4)))
-    assert minutes(archive) == [*range(60, 76), *range(76, 240, 15)]
 
 
 class Overtaken(LookArchive):
@@ -277,18 +282,6 @@ def test_cost_of_the_newest_look_is_remembered(tmp_path: Path) -> None:
     assert archive.newest(["g"]).num_rows == 0  # a time without a zone is one of this machine
 
 
-def test_newest_sample_of_each_group_may_be_a_planning_runs(tmp_path: Path) -> None:
-    """Groups that are gone since the sample before, or are not asked for, are left out."""
-    archive = LookArchive(str(tmp_path))
-    assert archive.newest(["a"]).num_rows == 0
-    for before, groups in ((2, "abcd"), (1, "abc"), (0, "b")):
-        append(archive, before, *groups)
-    archive.note(Taken(NOON - MINUTE, 1.5, 3, 12))
-    found = archive.newest(["a", "b", "d"])
-    assert found["group"].to_pylist() == ["a", "b"]
-    assert found["at"].to_pylist() == [NOON - MINUTE, NOON]
-
-
 def _flipped(content: bytes) -> bytes:
     """Return a file with another byte among its data."""
     middle = content.index(b"\x28\xb5\x2f\xfd") + 8  # in the first page that zstd has compressed
@@ -301,12 +294,16 @@ def _written(sample: pa.Table) -> bytes:
     return bytes(sink.getvalue())
 
 
+_RENAMED = [*SAMPLES.names[:-1], "x"]
 #: What a file may hold in place of a sample, by what went wrong.
 DAMAGE: dict[str, tuple[Callable[[bytes], bytes], str]] = {
     "empty": (lambda _: b"", "Parquet file size is 0 bytes"),
     "cut": (lambda content: content[:300], "magic bytes not found in footer"),
     "flipped": (_flipped, "CRC checksum verification failed"),
+    "text": (lambda _: b"what is this?", "magic bytes not found in footer"),
     "less": (lambda _: _written(sample_at(NOON).drop_columns(["racks"])), "columns"),
+    "more": (lambda _: _written(sample_at(NOON).append_column("x", pa.array([1]))), "columns"),
+    "other": (lambda _: _written(sample_at(NOON).rename_columns(_RENAMED)), "columns"),
 }
 #: What does not read files of other intervals.
 USES: dict[str, Callable[[LookArchive], object]] = {
@@ -345,6 +342,19 @@ def test_damaged_file_is_set_aside_and_the_others_are_read(
     assert len(caplog.records) == 1
 
 
+def test_file_of_a_foreign_name_is_set_aside(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A name that would colour a terminal is written with escapes."""
+    archive = filled(tmp_path, range(20))
+    for name in ("backup\x1b[31m", "20260131T1130Z-foreign"):
+        files(tmp_path)[0].with_name(f"{name}.parquet").write_bytes(b"something")
+    assert minutes(archive) == list(range(20))
+    assert damaged(tmp_path) == [b"something"] * 2
+    assert caplog.text.count("its name does not begin with a time") == 2
+    assert "\x1b" not in caplog.text
+
+
 def test_no_damage_is_taken_for_a_sample(tmp_path: Path) -> None:
     """Whichever byte of a file is another one: its rows are read as they were, or not at all."""
     archive = LookArchive(str(tmp_path))
@@ -359,26 +369,6 @@ def test_no_damage_is_taken_for_a_sample(tmp_path: Path) -> None:
         assert found.equals(whole) or not found.num_rows
         unharmed += found.num_rows > 0
     assert 0 < unharmed < len(content) // 23 / 2
-
-
-def test_readers_that_meet_a_damaged_file_at_once(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    """Each reads the others; the file is kept once, and told of once."""
-    filled(tmp_path, range(5))
-    file = files(tmp_path)[2]
-    file.write_bytes(b"damaged")
-    together = threading.Barrier(8)
-
-    def read(_: int) -> list[int]:
-        archive = LookArchive(str(tmp_path))
-        together.wait()
-        return minutes(archive)
-
-    with ThreadPoolExecutor(8) as pool:
-        assert list(pool.map(read, range(8))) == [[0, 1, 3, 4]] * 8
-    assert damaged(tmp_path) == [b"damaged"]
-    assert len(caplog.records) == 1
 
 
 def test_file_that_cannot_be_set_aside_is_passed_over(
@@ -458,27 +448,6 @@ def test_full_disk_is_said_in_a_line(tmp_path: Path) -> None:
     with no_room():
         archive.tidy(NOON, KEPT)  # which makes room, and needs none
     assert minutes(archive) == [76, 91]
-
-
-def test_pace_of_looks_is_kept_on_a_full_disk(tmp_path: Path) -> None:
-    """In this process: with nothing known of the last look the next one would be due at once."""
-    first, second = Taken(NOON, 1.5, 3, 12), Taken(NOON + MINUTE, 1.5, 3, 12)
-    LookArchive(str(tmp_path)).note(first)
-    with no_room():
-        LookArchive(str(tmp_path)).note(second)
-    assert LookArchive(str(tmp_path)).taken() == second
-    LookArchive(str(tmp_path)).note(third := replace(second, began=NOON + 2 * MINUTE))
-    assert LookArchive(str(tmp_path)).taken() == third
-
-
-def test_file_in_place_of_the_folder_is_said_in_a_line(tmp_path: Path) -> None:
-    """Reading finds no samples; writing says what is in the way."""
-    (tmp_path / "looks").write_text("a file")
-    archive = LookArchive(str(tmp_path))
-    assert archive.taken() is None
-    assert archive.read(NOON - MINUTE, NOON).num_rows == 0
-    with pytest.raises(FileSystemError, match=r"Not a directory\. Remove the file"):
-        append(archive, 0)
 
 
 def test_file_is_on_the_disk_before_readers_see_it(

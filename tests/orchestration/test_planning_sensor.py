@@ -113,9 +113,9 @@ def test_brokers_that_are_away_cost_a_tick_and_no_more(
         away.setattr("orchestration.looks.PATIENCE_S", 1.0)
         librdkafka = AdminClient({"bootstrap.servers": "localhost:1", "log_level": 0})
         by_itself: Any = librdkafka.list_consumer_groups()  # waits for a minute
-        assert "Kafka does not answer" in str(pipeline.sensor("group_looks").skip_message)
+        assert "Kafka does not answer" in str(pipeline.sensor("group_samples").skip_message)
         assert not by_itself.done()
-    assert "Looked at 1 groups" in str(pipeline.sensor("group_looks").skip_message)
+    assert "Looked at 1 groups" in str(pipeline.sensor("group_samples").skip_message)
 
 
 @pytest.mark.spark

@@ -58,7 +58,7 @@ class PlanCache:
     """Keeps the state of one group's plan.
 
     Of two records the one of the later epoch counts, within an epoch that of the higher version,
-    and a version's retirement after its plan; lower ones are ignored. The same version again
+    and a version's withdrawal after its plan; lower ones are ignored. The same version again
     extends the lease, and changes nothing else. A record that cannot be read, that is not signed as
     it must be, or that gives a known version other bytes, is skipped with a warning and the last
     good plan stays. A tombstone is heeded where no keys are configured.

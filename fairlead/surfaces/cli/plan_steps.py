@@ -1,4 +1,4 @@
-"""`fairlead plans approve | reject | publish | rollback | withdraw`: a plan's next step, by a person.
+"""`fairlead plans approve | reject | publish | rollback | withdraw`: a person's next step.
 
 Belongs here: showing what is about to happen, asking, and saying what came of it. Does not: the
 steps themselves (`fairlead.store`, `fairlead.workflows`).

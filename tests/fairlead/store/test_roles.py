@@ -55,16 +55,16 @@ CALLED = {
     | {
         "answer_act",
         "approve_plan",
-        "brake",
+        "freeze",
         "ensure_day",
-        "lock_brakes",
+        "lock_freezes",
         "lock_group",
         "lock_groups",
         "lock_partition",
     }
     | {"needs_four_eyes", "partition_turn"}
-    | {"record_capacities", "record_diagnoses", "record_made_worse", "reject_plan", "release"},
-    "fairlead_approver": READING | {"approve_plan", "brake", "reject_plan", "release"},
+    | {"record_capacities", "record_diagnoses", "record_made_worse", "reject_plan", "unfreeze"},
+    "fairlead_approver": READING | {"approve_plan", "freeze", "reject_plan", "unfreeze"},
     "fairlead_web": READING | {"act_as"},
     "fairlead_reader": READING,
     "public": set(),
@@ -273,6 +273,24 @@ def test_a_planner_has_all_rights_that_planning_takes(planner: PlanStore, draft:
     ]
 
 
+def test_an_approver_decides_as_themselves(
+    planner: PlanStore, draft: MakeDraft, login: Login, store_as: StoreAs
+) -> None:
+    """By the store or in SQL, whatever actor they name, whichever role they set."""
+    url = login("fairlead_approver")
+    approver = store_as(url)
+    plan = propose(planner, draft("s1"))
+    approver.approve("orders", 1, sha256=plan.sha256, reason="fine", actor="somebody")
+    propose(planner, draft("s2"))
+    with psycopg.connect(url) as person:
+        person.execute("SET ROLE fairlead_approver")
+        person.execute("SELECT fairlead.reject_plan('orders', 2, 'no', actor => 'somebody')")
+    assert [(row["state"], row["decided_by"]) for row in planner.history("orders")] == [
+        ("stale", user_of(url)),
+        ("rejected", user_of(url)),
+    ]
+
+
 @pytest.mark.parametrize(
     "roles", [("fairlead_planner",), ("fairlead_planner", "fairlead_approver")]
 )
@@ -350,21 +368,3 @@ def test_the_planner_cannot_talk_four_eyes_away(
     if needed:
         with pytest.raises(PlanStateError, match="needs four eyes"):
             planner.approve("orders", 1, sha256=plan.sha256, reason="mine", actor="kim")
-
-
-def test_an_approver_decides_as_themselves(
-    planner: PlanStore, draft: MakeDraft, login: Login, store_as: StoreAs
-) -> None:
-    """By the store or in SQL, whatever actor they name, whichever role they set."""
-    url = login("fairlead_approver")
-    approver = store_as(url)
-    plan = propose(planner, draft("s1"))
-    approver.approve("orders", 1, sha256=plan.sha256, reason="fine", actor="somebody")
-    propose(planner, draft("s2"))
-    with psycopg.connect(url) as person:
-        person.execute("SET ROLE fairlead_approver")
-        person.execute("SELECT fairlead.reject_plan('orders', 2, 'no', actor => 'somebody')")
-    assert [(row["state"], row["decided_by"]) for row in planner.history("orders")] == [
-        ("stale", user_of(url)),
-        ("rejected", user_of(url)),
-    ]
