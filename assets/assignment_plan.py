@@ -1,4 +1,4 @@
-"""`assignment_plan`: the policy's choice becomes the group's next version, or 'no change'."""
+"""`assignment_plan`: each decision is stored, as the group's next version or as 'no change'."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -25,9 +25,9 @@ from fairlead.workflows.snapshot_decisions import decide_on
     group_name="decide",
     kinds={"postgres"},
     changed="plans",
-    description="Stores what the analysis came to: the next version of each group's plan or 'no "
-    "change' with the reason, with diagnosis, speeds and balance history, in one transaction; "
-    "approves what the policy allows.",
+    description="Stores the decision on each group, the next version of its plan or 'no change' "
+    "with the reason, with diagnosis, speeds and balance history, in one transaction; approves "
+    "plans that the policy allows.",
 )
 def assignment_plan(
     context: dg.AssetExecutionContext,

@@ -1,8 +1,7 @@
-"""Asset checks: the invariants, computed again from what was stored.
+"""Asset checks: the invariants, computed again from stored rows and records.
 
-Belongs here: looking at the run's groups with the library's one verifier. Does not: what an
-invariant is (`assignors.verifier`). Publication verifies again by itself: a check that fails stops
-it only within its run.
+Belongs here: checking the run's groups with the library's verifier. Does not: the invariants
+(`assignors.verifier`). Publication verifies again: a failed check only stops it within its run.
 """
 
 from collections.abc import Iterator, Mapping
@@ -32,7 +31,7 @@ from fairlead.workflows.delivery import PublishOptions
 from fairlead.workflows.reconciling import differences
 
 _PARTITION: Final = ["group", "topic", "partition"]
-#: Figures that depend on nothing but the document; the others need what was owned before.
+#: Figures that depend only on the document; the others need the assignment before.
 RECOMPUTED: Final = (
     *("count_min", "count_max", "balance_score"),
     *("lag_max", "lag_lower_bound", "topic_spread"),
@@ -41,7 +40,8 @@ RECOMPUTED: Final = (
 
 @dg.asset_check(
     asset=group_offsets,
-    description="Every group of the snapshot could be read; the others are planned all the same.",
+    description="Every group of the snapshot could be read. One that could not does not stop the "
+    "others.",
     metadata=written_here(),
 )
 def every_group_was_read(
@@ -125,7 +125,7 @@ def stored_plans(
             for found in problems.values() if is_open else [problems[_OWNERS]]:
                 found.append(f"{name}: {error}")
             continue
-        problem = problem_of(document, {})  # who owned what is no matter of these figures
+        problem = problem_of(document, {})  # these figures do not depend on the owners before
         assignment = assignment_of(problem, planned(document))
         problems[_OWNERS] += [f"{name}: {what}" for what in violations(problem, assignment)]
         if is_open:
@@ -139,7 +139,7 @@ def stored_plans(
 def _differences(
     stored: Mapping[str, Any] | None, measured: Mapping[str, int | float]
 ) -> Iterator[str]:
-    """Say which figures of a plan are stored otherwise than they are measured."""
+    """Yield the figures of a plan whose stored value differs from the measured one."""
     if stored is None:
         yield "its balance is not stored"
         return
@@ -183,9 +183,9 @@ CHECKS: Final = [
 
 
 def _scope(context: dg.AssetCheckExecutionContext) -> Scope:
-    """Return what the run is about; all there is where a check is run by itself, in the UI say.
+    """Return the scope of the run; all cohorts, if a check is run on its own, from the UI.
 
-    A check has no partitions of its own: it would look at every group in every run.
+    A check has no partitions: without this, it would check every group in every run.
     """
     run = context.op_execution_context
     if run.has_partition_key or run.has_partition_key_range:

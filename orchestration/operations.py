@@ -1,6 +1,7 @@
-"""What a person does from the UI: one job an operation, filled in at the launchpad.
+"""What a person does from the UI: one job per operation, configured in the launchpad.
 
-Belongs here: configurations and who asks. Does not: any rule (`fairlead.workflows`, the database).
+Belongs here: configurations, and the person's name. Does not: any rule (`fairlead.workflows`, the
+database).
 """
 
 from collections.abc import Mapping
@@ -26,29 +27,29 @@ from orchestration.proxy import ACTOR_TAG
 
 
 class GroupConfig(dg.Config):
-    """Which group, and why."""
+    """A group, and a reason."""
 
     group: str = Field(description="The consumer group.")
-    reason: str = Field(pattern=r"\S", description="Why; stands in the plan's history.")
+    reason: str = Field(pattern=r"\S", description="Why; stored in the plan's history.")
 
 
 class VersionConfig(GroupConfig):
-    """Which version of which group's plan, and why."""
+    """A version of a group's plan, and a reason."""
 
     version: int = Field(description="The version of its plan.")
 
 
 class ApprovalConfig(VersionConfig):
-    """Which document is approved, and why."""
+    """A document to approve, and a reason."""
 
     sha256: str | None = Field(
         default=None,
-        description="The hash of the document that you have seen; none: of the one that is stored.",
+        description="The hash of the document that you have seen; none: the stored one.",
     )
 
 
 class RetentionConfig(dg.Config):
-    """How much history stays."""
+    """How much history is kept."""
 
     keep_days: int | None = Field(
         default=None, description="Days of history to keep; none: history_retention."
@@ -85,8 +86,8 @@ def reject_plan(
     with store.open() as plans:
         plans.reject(config.group, config.version, reason=config.reason, actor=_actor(context))
     following = (
-        "nothing is published: the consumers keep what they have, and the next planning run looks "
-        "at the group again"
+        "nothing is published: the consumers keep what they have, and the next planning run "
+        "decides on the group again"
     )
     _say(context, {"state": "rejected", "what happens next": following})
 
@@ -148,8 +149,7 @@ def withdraw_plan(
             actor=_actor(context),
         )
     following = (
-        "the consumers read that and rebalance to their fallback; the next planning run may "
-        "propose a new plan"
+        "the consumers rebalance to their fallback; the next planning run may propose a new plan"
     )
     where = {"version": done.version, "place": done.reason}
     _say(context, where | {"what happens next": following})
@@ -199,7 +199,7 @@ def reject() -> None:
 
 @dg.job(
     description="Go back to an old version: its assignment becomes a new version, which is "
-    "approved and published as any other.",
+    "approved and published like any other.",
     **about("consumers"),
 )
 def rollback() -> None:
@@ -218,7 +218,7 @@ def withdraw() -> None:
 
 @dg.job(
     description="Drop the history of days beyond history_retention, as the owner of the schema; "
-    "plans that were followed or rejected, and their events, are kept for good.",
+    "plans that were followed or rejected, and their events, are kept permanently.",
     **about("history"),
 )
 def prune() -> None:
@@ -230,10 +230,10 @@ OPERATIONS: Final = [approve, reject, rollback, withdraw, prune]
 
 
 def _say(context: dg.OpExecutionContext, done: Mapping[str, Any]) -> None:
-    """Show in the run and in its log what was done and what happens next."""
+    """Show the result and what happens next, in the run and in its log."""
     context.log.info("What happens next: %s", done["what happens next"])
     context.add_output_metadata(done)
 
 
 def _actor(context: dg.OpExecutionContext) -> str | None:
-    return context.run.tags.get(ACTOR_TAG) or None  # emptied: nobody is known
+    return context.run.tags.get(ACTOR_TAG) or None  # "" is an emptied tag

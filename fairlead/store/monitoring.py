@@ -92,12 +92,8 @@ SELECT group_id, diagnosis, since, late_s, utilisation, loss_s, caught_up_s,
 FROM fairlead.diagnosis
 """
 _PARTITION_WORK: Final = """
-SELECT group_id, topic.key AS topic, partition.key AS partition,
-       (partition.value ->> 1)::double precision AS seconds_per_record
-FROM fairlead_raw.group_diagnosis
-CROSS JOIN LATERAL jsonb_each(reported -> 'partitions') topic
-CROSS JOIN LATERAL jsonb_each(topic.value) partition
-WHERE until IS NULL AND last_seen >= :looked_after
+SELECT group_id, topic, partition, seconds_per_record FROM fairlead.partition_cost
+WHERE seconds_per_record IS NOT NULL AND last_seen >= :looked_after
 ORDER BY seconds_per_record DESC LIMIT :most
 """
 _CONSUMER_WORK: Final = """

@@ -287,23 +287,18 @@ class PlanStore:
 
     def get(self, group: str, version: int) -> StoredPlan:
         """Return a version; raises PlanStateError where there is none."""
-        with transaction(self._engine) as connection:
-            plans = find_plans(connection, Plan.group_id == group, Plan.version == version)
+        plans = self._find(Plan.group_id == group, Plan.version == version)
         if not plans:
             raise PlanStateError(f"group {group} has no version {version}")
         return plans[0]
 
     def requested(self, request_id: UUID) -> StoredPlan | None:
         """Return the version that was made because a person asked for it on a page."""
-        with transaction(self._engine) as connection:
-            plans = find_plans(connection, Plan.request_id == request_id)
-        return plans[0] if plans else None
+        return next(iter(self._find(Plan.request_id == request_id)), None)
 
     def published(self, group: str) -> StoredPlan | None:
         """Return the plan that the group is to follow now."""
-        with transaction(self._engine) as connection:
-            plans = find_plans(connection, Plan.group_id == group, Plan.state == "published")
-        return plans[0] if plans else None
+        return next(iter(self.in_state("published", groups=[group])), None)
 
     def waiting(self, groups: Iterable[str]) -> dict[str, StoredPlan]:
         """Return groups' plans that wait: for approval, or approved, for publication; by group."""
@@ -316,8 +311,11 @@ class PlanStore:
     def in_state(self, *states: str, groups: Iterable[str] | None = None) -> list[StoredPlan]:
         """Return the plans in any of these states: of these groups, or of all."""
         wanted = [] if groups is None else [among(Plan.group_id, groups)]
+        return self._find(Plan.state.in_(states), *wanted)
+
+    def _find(self, *conditions: ColumnElement[bool]) -> list[StoredPlan]:
         with transaction(self._engine) as connection:
-            return find_plans(connection, Plan.state.in_(states), *wanted)
+            return find_plans(connection, *conditions)
 
     def freezes(self) -> list[Freeze]:
         """Return the freezes that hold: new versions that they hold are not sent."""
@@ -491,15 +489,9 @@ class PlanStore:
         """Store how much of published plans consumers follow; once a plan and `observed_at`."""
         if not seen:
             return
+        names = ("version", "observed_at", "planned", "as_planned", "adherence")
         adoptions = [
-            {
-                "group_id": observed.group,
-                "version": observed.version,
-                "observed_at": observed.observed_at,
-                "planned": observed.planned,
-                "as_planned": observed.as_planned,
-                "adherence": observed.adherence,
-            }
+            {"group_id": observed.group} | {name: getattr(observed, name) for name in names}
             for observed in seen
         ]
         self._ensure_days(observed.observed_at for observed in seen)

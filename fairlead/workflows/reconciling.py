@@ -21,8 +21,8 @@ record in topic     sending              `PlanChannel.send`: Kafka commits   pub
 refuses the record)
 ==================  ===================  ==================================  =====================
 
-A withdrawal takes the same way: its plan stays `published` until it is `withdrawn`. A record that is
-sent again has no entry: nothing is lost if that fails.
+A withdrawal takes the same way: its plan stays `published` until it is `withdrawn`. A record that
+is sent again has no entry: nothing is lost if that fails.
 """
 
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence

@@ -1,6 +1,6 @@
 """Going back by itself: a plan that made its group worse gives way to the one before.
 
-Belongs here: which version comes back, and whether a person is asked. Does not: the verdict
+Belongs here: which version comes back, and whether a person decides. Does not: the verdict
 (`fairlead.domain.regression`), making the version (`rollback`), taking a first plan back, which the
 publication pass does.
 """

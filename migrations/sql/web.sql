@@ -1,11 +1,11 @@
--- What people do on pages. The web server says in whose name, by which proof; its own login is no planner
--- and no approver: it may call fairlead.act_as, and nothing else that writes.
+-- Web actions. The web server names the person and the proof of identity. Its login is neither planner nor
+-- approver: the only function by which it may write is fairlead.act_as.
 
 CREATE TRIGGER append_only BEFORE DELETE OR TRUNCATE ON fairlead_raw.page_act
     FOR EACH STATEMENT EXECUTE FUNCTION fairlead_raw.refuse_change();
 
--- How many people have asked for the same within a day: what somebody agreed to weeks ago, nobody counts on.
--- Who asked for a rollback has asked for its approval.
+-- How many people have asked for the same within a day. An agreement ends after that day. A person who asked
+-- for a rollback has asked for its approval, too.
 CREATE FUNCTION fairlead_raw.people_for(asked fairlead_raw.page_act) RETURNS bigint
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
     SELECT count(DISTINCT lower(actor)) FROM (
@@ -23,7 +23,7 @@ $$;
 COMMENT ON FUNCTION fairlead_raw.people_for IS 'How many people have asked for the same on pages within a day.';
 
 
--- A freeze on a page waits, as in fairlead.freeze, until a sender that hangs has been cut off.
+-- A freeze on a page waits, as in fairlead.freeze, until a publisher that hangs has lost its session.
 CREATE FUNCTION fairlead.act_as(
     actor text, proof text, id uuid, act text,
     group_id text, version integer, sha256 text, reason text
@@ -52,7 +52,7 @@ BEGIN
     IF act_as.group_id IS NULL AND act NOT IN ('freeze', 'unfreeze') THEN
         RAISE EXCEPTION 'to % takes a group', act USING ERRCODE = 'FL001';
     END IF;
-    -- Two people who ask at once are counted one after the other.
+    -- Two people who ask at the same time are counted one after the other.
     IF act_as.group_id IS NULL THEN
         LOCK TABLE fairlead_raw.freeze_event IN EXCLUSIVE MODE;
     ELSE
@@ -91,7 +91,7 @@ BEGIN
         RAISE EXCEPTION '%: to % needs four eyes that the database sees: do it as a database user', what, act
             USING ERRCODE = 'FL004';
     END IF;
-    -- Else a new version would be sent to a frozen group by that name.
+    -- Otherwise a new version could be sent to a frozen group as a rollback.
     IF act = 'rollback' AND seen.state NOT IN ('superseded', 'withdrawn') THEN
         RAISE EXCEPTION '%: version % is %: nobody has followed it, so nobody goes back to it',
             what, version, seen.state USING ERRCODE = 'FL001';
@@ -103,7 +103,7 @@ BEGIN
         RAISE EXCEPTION '%: the planner has not answered yet what was asked before', what
             USING ERRCODE = 'FL001';
     END IF;
-    -- Who agrees in several tabs agrees once.
+    -- A person who agrees in several tabs agrees once.
     IF needs = 'proxy' AND act <> 'rollback' THEN
         SELECT * INTO done FROM fairlead_raw.page_act agreed
             WHERE agreed.outcome = 'agreed' AND agreed.at > clock_timestamp() - interval '1 day'
@@ -140,7 +140,7 @@ COMMENT ON FUNCTION fairlead.act_as IS
     'alone may call it. id: of the form, which counts once. version: to unfreeze, the number of the freeze. '
     'Returns what is kept: an earlier agreement, if the person has agreed to the same within a day.';
 
--- The planner does what takes Kafka, and says what came of it.
+-- The planner carries out what needs Kafka, and answers.
 CREATE FUNCTION fairlead_raw.answer_act(id uuid, outcome text, answer text) RETURNS void LANGUAGE sql
 SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
     UPDATE fairlead_raw.page_act asked
