@@ -20,8 +20,8 @@ from fairlead.domain.policy import policy_for
 from fairlead.domain.reconciliation import WHAT_FOLLOWS
 from fairlead.store.retention import prune as prune_store
 from fairlead.surfaces import ways
-from fairlead.workflows import reconciling
 from fairlead.workflows.delivery import PublishOptions
+from fairlead.workflows.reconciling import withdraw
 from fairlead.workflows.rollback import rollback as roll_group_back
 from orchestration.proxy import ACTOR_TAG
 
@@ -140,7 +140,7 @@ def withdraw_plan(
 ) -> None:
     """Withdraw a group's published plan."""
     with store.open() as plans, kafka.plan_topic() as topic:
-        done = reconciling.withdraw(
+        done = withdraw(
             plans,
             config.group,
             topic=topic,
@@ -179,54 +179,52 @@ def prune_history(
     )
 
 
-@dg.job(
-    description=f"Approve a plan that waits; {WHAT_FOLLOWS}.",
-    **about("consumers"),
-)
-def approve() -> None:
-    """Approve."""
-    approve_plan()
+def _job(
+    name: str, op: dg.OpDefinition, description: str, about_it: dict[str, Any]
+) -> dg.JobDefinition:
+    """Return the job of one op."""
+
+    @dg.job(name=name, description=description, **about_it)
+    def job() -> None:
+        op()
+
+    return job
 
 
-@dg.job(
-    description="Reject a plan that waits: the consumers keep what they have.",
-    **about("plans"),
-)
-def reject() -> None:
-    """Reject."""
-    reject_plan()
-
-
-@dg.job(
-    description="Go back to an old version: its assignment becomes a new version, which is "
-    "approved and published like any other.",
-    **about("consumers"),
-)
-def rollback() -> None:
-    """Roll back."""
-    rollback_plan()
-
-
-@dg.job(
-    description="Withdraw a published plan: the group returns to its fallback.",
-    **about("consumers"),
-)
-def withdraw() -> None:
-    """Withdraw."""
-    withdraw_plan()
-
-
-@dg.job(
-    description="Drop the history of days beyond history_retention, as the owner of the schema; "
-    "plans that were followed or rejected, and their events, are kept permanently.",
-    **about("history"),
-)
-def prune() -> None:
-    """Prune."""
-    prune_history()
-
-
-OPERATIONS: Final = [approve, reject, rollback, withdraw, prune]
+OPERATIONS: Final = [
+    _job(
+        "approve",
+        approve_plan,
+        f"Approve a plan that waits; {WHAT_FOLLOWS}.",
+        about("consumers"),
+    ),
+    _job(
+        "reject",
+        reject_plan,
+        "Reject a plan that waits: the consumers keep what they have.",
+        about("plans"),
+    ),
+    _job(
+        "rollback",
+        rollback_plan,
+        "Go back to an old version: its assignment becomes a new version, which is approved and "
+        "published like any other.",
+        about("consumers"),
+    ),
+    _job(
+        "withdraw",
+        withdraw_plan,
+        "Withdraw a published plan: the group returns to its fallback.",
+        about("consumers"),
+    ),
+    _job(
+        "prune",
+        prune_history,
+        "Drop the history of days beyond history_retention, as the owner of the schema; plans that "
+        "were followed or rejected, and their events, are kept permanently.",
+        about("history"),
+    ),
+]
 
 
 def _say(context: dg.OpExecutionContext, done: Mapping[str, Any]) -> None:

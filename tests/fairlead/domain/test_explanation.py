@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from fairlead.domain.explanation import Explanation, Match, explain
-from fairlead.domain.policy import Approval, Discovery, Policy
+from fairlead.domain.policy import Approval, Policy
 
 RULES = [
     Policy(groups="*", assignors=("range",)),
@@ -64,16 +64,3 @@ def test_values_say_where_they_come_from() -> None:
     assert source(found, f"{of}.horizon") == (0.0, "default")
     assert source(found, f"{of}.max_moves") == (20, "[[policies]] 2: max_moves")
     assert source(found, f"{of}.band_floor") == (0.0, "default")
-
-
-def test_group_that_discovery_excludes_is_not_planned() -> None:
-    """Whatever the policies say."""
-    discovery = Discovery(exclude=("*-test",))
-    assert not explain("orders-test", RULES, discovery).planned
-    assert explain("orders-eu", RULES, discovery).planned
-
-
-def test_approval_says_what_it_would_take() -> None:
-    """The conditions of the policy that decides."""
-    assert "at most 10 partitions move" in explain("orders-us", RULES).approval
-    assert explain("billing", RULES).approval == ("a person approves",)
