@@ -95,7 +95,7 @@ def objection_to_pages(engine: Engine) -> str | None:
 
 
 def find_act(engine: Engine, act_id: UUID) -> Acted | None:
-    """Return what was done by a form; None: nothing."""
+    """Return the action of a form; None: there is none."""
     return next(iter(_read(engine, PageAct.id == act_id)), None)
 
 

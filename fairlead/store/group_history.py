@@ -1,4 +1,4 @@
-"""How one group went: what was the matter with it, who owned what, how far behind, what moved.
+"""History of one group: diagnoses, owners, lag and moves.
 
 Belongs here: what is kept of looks, and readings for a group's page, bounded however large the
 group and long its history. Does not: what people ask of all groups and of a plan
@@ -94,7 +94,7 @@ ORDER BY version DESC LIMIT :limit
 
 
 def read_diagnoses(engine: Engine, group: str, *, limit: int) -> list[Row]:
-    """Return what was the matter with a group from when to when, the newest first.
+    """Return the diagnoses of a group, the newest first.
 
     Raises
     ------

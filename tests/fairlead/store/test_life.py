@@ -74,7 +74,7 @@ def test_only_the_steps_of_its_life_are_possible(
 ) -> None:
     """From each state, every state is tried; those that are accepted are exactly the life's."""
     assert WAYS.keys() == set(STATES)
-    answers = {}
+    answers: dict[tuple[str, str], str | None] = {}
     for state, way in WAYS.items():
         propose(group=state)
         for step in way:
