@@ -123,7 +123,7 @@ class MemoryPlanTopic:
     def withdraw(
         self, group: str, version: int, *, epoch: int = 1, signer: Signer | None = None
     ) -> None:
-        """Take a version of a group's plan back, as the planner does."""
+        """Withdraw a version of a group's plan, as the planner does."""
         value = withdrawn_value(group, version)
         headers = partial(plan_headers, group=group, version=version, origin=self.origin)
         self.put(

@@ -63,7 +63,7 @@ class Rest:
 
 @dataclass(frozen=True)
 class Regret:
-    """A version in force that made its group worse, of which nothing has been taken back yet.
+    """A version in force that made its group worse, that is still in force.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ def say_made_worse(
 
 
 def regrets(engine: Engine) -> list[Regret]:
-    """Return what is to be taken back, by group."""
+    """Return the versions to roll back or withdraw, by group."""
     with transaction(engine) as connection:
         return [Regret(*row) for row in connection.execute(_OPEN)]
 

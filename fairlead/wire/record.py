@@ -45,7 +45,7 @@ class Identity(NamedTuple):
     version
         The plan's.
     retired
-        Whether the plan was taken back.
+        Whether the plan was withdrawn.
     sha256
         Of the value, in hexadecimal.
     """

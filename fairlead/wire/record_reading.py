@@ -171,7 +171,7 @@ def _check_signature(
 
 
 def _withdrawn_version(value: bytes, group: str) -> int:
-    """Return which version a record takes back."""
+    """Return the version that a record withdraws."""
     try:
         raw = json.loads(value.decode(), object_pairs_hook=unique_names)
         version = raw["version"] if raw["group"] == group and raw["kind"] == "withdrawn" else None

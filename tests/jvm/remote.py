@@ -142,7 +142,7 @@ class Cluster:
         return plan
 
     def withdraw(self, group: str, version: int) -> None:
-        """Take a plan back."""
+        """Withdraw a plan."""
         value = withdrawn_value(group, version)
         headers = plan_headers(
             value,

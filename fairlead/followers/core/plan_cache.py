@@ -36,7 +36,7 @@ class PlanState:
     Parameters
     ----------
     plan
-        The last good plan; None: there is none, or it was taken back.
+        The last good plan; None: there is none, or it was withdrawn.
     seen
         What the record that said so is known by; NOTHING: there was none.
     lease_until
@@ -135,7 +135,7 @@ class PlanCache:
             "Group %s: plan version %d %s (offset %d)",
             self._group,
             told.identity.version,
-            f"read, by {told.plan.assignor}" if told.plan else "was taken back",
+            f"read, by {told.plan.assignor}" if told.plan else "was withdrawn",
             record.offset,
         )
         self.state = PlanState(

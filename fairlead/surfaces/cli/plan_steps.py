@@ -130,7 +130,7 @@ def publish(group: Group, *, as_json: Json = False) -> None:
             "followed": followed.adherence if followed else None,
         },
         f"{group}: version {sent.version} is published: {sent.reason}. {_whether(followed)} "
-        f"`fairlead plans withdraw {shell_quote(group)}` takes it back",
+        f"`fairlead plans withdraw {shell_quote(group)}` withdraws it",
         as_json=as_json,
     )
     for reason in held_up:
@@ -218,7 +218,7 @@ def rollback(
 
 @app.command(epilog=epilog("plans withdraw orders --reason 'moves to another cluster' --yes"))
 def withdraw(group: Group, *, reason: Reason, yes: Yes = False, as_json: Json = False) -> None:
-    """Take the published plan back: the consumers return to their fallback."""
+    """Withdraw the published plan: the consumers return to their fallback."""
     from fairlead.errors import PlanStateError
     from fairlead.kafka.plan_topic import PlanTopic
     from fairlead.store import PlanStore
@@ -376,7 +376,7 @@ def _require_other_than_published(plan: Mapping[str, Any]) -> None:
     if plan["state"] == "published":
         raise PlanStateError(
             f"group {plan['group']}: version {plan['version']} is the one that is published; "
-            f"`fairlead plans withdraw {shell_quote(plan['group'])}` takes it back, and consumers "
+            f"`fairlead plans withdraw {shell_quote(plan['group'])}` withdraws it, and consumers "
             "return to their fallback"
         )
 

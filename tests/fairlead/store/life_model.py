@@ -66,7 +66,7 @@ class Publish(Operation):
 
 @dataclass(frozen=True)
 class Withdraw(Operation):
-    """Take the published plan back; or die before that is recorded."""
+    """Withdraw the published plan; or die before that is recorded."""
 
     how: str
 
