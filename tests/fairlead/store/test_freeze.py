@@ -246,8 +246,8 @@ def test_many_at_once_and_nobody_slips_past(store: PlanStore, approve: Plans) ->
         with transaction(store.engine) as connection:
             late = connection.exec_driver_sql(
                 "SELECT count(*) FROM fairlead_raw.plan_event sent JOIN fairlead_raw.freeze_event"
-                " freeze USING (group_id) WHERE sent.state = 'sending' AND group_id = %s"
-                " AND sent.at > freeze.at",
+                " frozen USING (group_id) WHERE sent.state = 'sending' AND group_id = %s"
+                " AND sent.at > frozen.at",
                 (group,),
             ).scalar_one()
         assert late == 0
@@ -282,7 +282,7 @@ def test_what_makes_no_sense_is_refused(store: PlanStore, propose: Plans) -> Non
     propose()
     with pytest.raises(PlanStateError, match="group ordrs is not known"):
         freeze_plans(store.engine, "ordrs", reason="mistyped")
-    with pytest.raises(PlanStateError, match="takes a reason"):
+    with pytest.raises(PlanStateError, match="a reason is required"):
         freeze_plans(store.engine, "orders", reason="\u200b ")
     with pytest.raises(PlanStateError, match="2,000 characters at most"):
         freeze_plans(store.engine, "orders", reason="x" * 2001)
