@@ -216,13 +216,12 @@ _STEPS: Final[Mapping[str, Callable[[Engine, StoredPlan, datetime], Sheet]]] = {
     "rollback": _rollback,
     "withdraw": _withdraw,
 }
-_WORDS: Final = {"rollback": "roll back", "withdraw": "withdraw"}
 
 
 def outcome(engine: Engine, done: Acted) -> list[str]:
     """Return the result of a step, in sentences."""
     what = _what(done.group) if done.sha256 is None else f"{done.group}, version {done.version}"
-    verb = _WORDS.get(done.act, done.act)
+    verb = "roll back" if done.act == "rollback" else done.act
     who = f"{done.actor} asked to {verb} ({what}): {done.reason}."
     if done.outcome == "agreed":
         return [who, "It takes two people: another person has to ask for the same."]
