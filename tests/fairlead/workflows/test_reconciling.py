@@ -1,7 +1,7 @@
 """A plan's way to the topic and back, on a real store and a real topic.
 
-What the table decides is in `tests/fairlead/domain/test_reconciliation.py`; any order of passes,
-crashes and foreign records in `model`.
+The table of steps is tested in `tests/fairlead/domain/test_reconciliation.py`, kills and freezes in
+`test_crashes`, foreign records in `test_reconciliation`.
 """
 
 from collections.abc import Callable, Iterable, Mapping
