@@ -137,7 +137,7 @@ _GOING: Final = (
 TABLE: Final[Sequence[tuple[Callable[[Situation], object], Action, Callable[[Situation], str]]]] = (
     # A record is on its way.
     (lambda of: of.on_its_way and of.arrived, Action.FINISH, lambda _: ""),
-    (lambda of: of.on_its_way == "retired", Action.WITHDRAW, lambda _: ""),
+    (lambda of: of.on_its_way == "withdrawn", Action.WITHDRAW, lambda _: ""),
     (lambda of: of.on_its_way and of.ends, Action.DISCARD, lambda of: of.why),
     (lambda of: of.on_its_way and of.objection, Action.ALARM, lambda of: of.why),
     (lambda of: of.on_its_way, Action.SEND, lambda _: ""),

@@ -309,7 +309,7 @@ class StoredPlan:
     @property
     def was_followed(self) -> bool:
         """Whether consumers followed it earlier, so that a rollback can return to it."""
-        return self.state in {"superseded", "retired"}
+        return self.state in {"superseded", "withdrawn"}
 
     def expired(self, now: datetime) -> bool:
         """Whether the plan can no longer be approved or published at `now` (time-zone-aware)."""

@@ -1,7 +1,7 @@
-"""What is the matter with the groups that were just looked at, and which of them need a plan.
+"""Diagnoses of the groups that were just sampled, and which of them need a plan.
 
-Belongs here: analysing groups between planning runs, by what a look has seen. Does not: definitions
-(`fairlead.domain.analysis`), storing what was found (`fairlead.store`), starting runs.
+Belongs here: analysing groups between planning runs, from samples. Does not: definitions
+(`fairlead.domain.analysis`), storing findings (`fairlead.store`), nor starting runs.
 """
 
 import logging
@@ -38,7 +38,7 @@ from fairlead.errors import InvalidPlanError, TamperedPlanError
 
 _log = logging.getLogger(__name__)
 
-#: So many groups are worth processes of their own: each takes seconds to start.
+#: Groups from which analysis is worth processes of its own: each takes seconds to start.
 MANY: Final = 1_000
 
 #: The state of a group that exists and has no members, in Kafka's words.
@@ -57,16 +57,16 @@ Found = dict[str, tuple[datetime, Findings]]
 
 @dataclass(frozen=True)
 class GroupMemories:
-    """What is remembered of groups; those of which nothing is are missing.
+    """What is remembered of groups; a group without any is missing.
 
     Parameters
     ----------
     capacities
         Group to what is known of its members' speeds.
     changes
-        Group to when plans of it took effect lately, ascending.
+        Group to when its plans took effect lately, ascending.
     kept
-        Group to the newest look that is kept for those who ask how it went.
+        Group to the newest sample that is kept for its page.
     costs
         Group to its costs, by `Costs.rows`.
     """
@@ -89,14 +89,14 @@ class GroupMemories:
 
 @dataclass(frozen=True)
 class Diagnosed:
-    """What groups came to.
+    """The diagnoses of groups.
 
     Parameters
     ----------
     found
-        Group to when it was looked at, and what was found.
+        Group to the time of its sample, and its findings.
     requests
-        The groups for which a plan is worth its price.
+        The groups for which a plan is worth its cost.
     worse
         Groups that seem to be worse off for the plan, or the rollback, that they follow.
     """
@@ -112,7 +112,7 @@ def diagnose(
     policies: Sequence[Policy],
     memory: GroupMemories,
 ) -> Diagnosed:
-    """Analyse groups by the looks of the last hour.
+    """Analyse groups by the samples of the last hour.
 
     Parameters
     ----------

@@ -18,13 +18,6 @@ def decided(rules: Approval, given: PlanFacts) -> ApprovalDecision:
     return decide_approval(Policy(approval=rules), given, DAY)
 
 
-def test_by_default_a_plan_waits_for_a_person() -> None:
-    """Automatic approval is off unless the policy switches it on."""
-    decision = decided(Approval(), facts())
-    assert not decision.approved
-    assert decision.reason == "waits for a person: the policy approves nothing automatically"
-
-
 def test_an_approval_says_what_was_approved() -> None:
     """The reason stands in the plan's event, years later."""
     decision = decided(Approval(automatic=True), facts(placed=2))

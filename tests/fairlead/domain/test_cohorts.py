@@ -29,11 +29,6 @@ def test_discovery_gathers_included_groups_in_order() -> None:
     ]
 
 
-def test_named_cohort_without_groups_has_none() -> None:
-    """The cohort's name is not taken for that of a group."""
-    assert groups_in(["orders"], ["audit"], Discovery(), [ORDERS]) == {}
-
-
 def test_excluded_group_is_not_planned_while_its_partition_is_still_known() -> None:
     """It is in the cluster, and does not stand for its cohort: nor does it where it vanished."""
     discovery = Discovery(exclude=("payments",))
