@@ -33,6 +33,7 @@ from benchmarks.simulation.registry import PLANNER, simulate
 from benchmarks.simulation.run_figures import RunFigures
 from benchmarks.simulation.world import ScenarioWorld
 from benchmarks.stories.__main__ import mark as mark_story
+from benchmarks.stories.collected import COLLECTED
 from benchmarks.stories.reported import REPORTED
 from benchmarks.stories.retold import RETOLD
 from fairlead.domain import analysis
@@ -144,7 +145,9 @@ def measure(variant: Variant, *, quick: bool) -> dict[str, Any]:
     row: dict[str, Any] = {
         "variant": variant.name,
         "module": variant.module,
-        "stories": [story.name for story in (*RETOLD, *REPORTED) if mark_story(story).faults],
+        "stories": [
+            story.name for story in (*RETOLD, *REPORTED, *COLLECTED) if mark_story(story).faults
+        ],
     }
     if quick:
         return row
