@@ -149,7 +149,8 @@ class Commits:
         Records that certainly or probably wait to be read, float64 of shape (P,); 0 for a stuck or
         throttled partition, whose owner does not hold it up.
     waiting_s
-        For how long a partition has had something to commit and no commit, float64 of shape (P,).
+        For how long a partition has had something to commit and no commit, whoever owned it,
+        float64 of shape (P,).
     explained_s
         How old a lag each member's commits explain, in seconds, float64 of shape (M,).
     """
@@ -253,7 +254,8 @@ def read_commits(
     moved = held & looks.committed_again
     rest = at_rest(looks)
     uncommitted = (looks.lag > rest) | _never_committed(looks)
-    waiting_s = _waiting(looks, moved, uncommitted)
+    waiting_s = _waiting(looks, moved, uncommitted, same_owner=False)
+    owned_s = _waiting(looks, moved, uncommitted)
     marked = per_member.any(moved)
     due = held & (uncommitted[:-1] | moved)
     interval_s, late = _intervals(looks, marked, per_member.any(due))
@@ -262,12 +264,15 @@ def read_commits(
     foreign = _foreign(looks)
     silent = _silent(looks, per_member, waiting_s, interval_s) | _any_owned(looks, foreign)
     patience_s = _patience(looks, interval_s)
-    stuck = _stuck(looks, moved, marked, waiting_s, patience_s)
-    stuck &= waiting_s >= STUCK_INTERVALS * _own_interval(looks, moved, due, waiting_s)
+    stuck = _stuck(looks, moved, marked, owned_s, patience_s)
+    stuck &= owned_s >= STUCK_INTERVALS * _own_interval(looks, moved, due, owned_s)
     behind = looks.position[1:] < looks.readable_end[:-1]
     left, read = _left_behind(looks, held, behind, marked=marked, late=late)
     waited_s = patience_s[np.maximum(looks.owner[-1], 0)]
-    stuck |= _stands(looks, moved, due, uncommitted, chosen=left & (read == 0), patience_s=waited_s)
+    usual_s = _own_interval(looks, moved, due, waiting_s)
+    # Whoever owned it.
+    stands = waiting_s >= np.maximum(waited_s, STUCK_INTERVALS * usual_s)
+    stuck |= left & (read == 0) & stands
     # What gathers before a commit, by day or night, waits for it.
     stuck &= looks.lag[-1] > np.maximum(rest, _GATHERS * brought)
     begun = (looks.last_committed[-1] >= 0) | (looks.arrived > 0).any(axis=0)
@@ -557,18 +562,6 @@ def _left_by_commits(free: Mask, proven: Int64, advance: Int64, rarely: Mask) ->
     following = np.where(following < len(free), following, last)
     between: Mask = (last >= 0) & (proven[last, columns] > advance[following, columns])
     return left | (between & rarely)
-
-
-def _stands(
-    looks: Looks, moved: Mask, due: Mask, uncommitted: Mask, *, chosen: Mask, patience_s: Float64
-) -> Mask:
-    """Return those of the chosen partitions that wait for too long, whoever owned them: (P,)."""
-    if not chosen.any():
-        return chosen
-    waiting_s = _waiting(looks, moved, uncommitted, same_owner=False)
-    usual_s = _own_interval(looks, moved, due, waiting_s)
-    stands: Mask = chosen & (waiting_s >= np.maximum(patience_s, STUCK_INTERVALS * usual_s))
-    return stands
 
 
 def _turns(looks: Looks, moved: Mask) -> Mask:
