@@ -650,5 +650,98 @@ def _counters_begin_anew() -> Scene:
 def _one_of_three_reports() -> Scene:
     scene = Scene({"t": 4}, dict.fromkeys("abc", "t")).own({"a": "t-[01]", "b": "t-2", "c": "t-3"})
     scene.set("t-[23]", arrives=300, reads=1_080)
-    scene.set("t-[01]", arrives=600, reads=540, seconds=0.054)
+    scene.set("t-[01]", arrives=600, reads=540, seconds=0.05)
     return scene.report("a").run(40)
+
+
+# A second collection, fixed after the first was answered
+
+
+@_story(
+    "zendesk/ruby-kafka/pull/595",
+    "A consumer that lost a partition goes on committing its old offset; the commit jumps between "
+    "that and the true one from look to look.",
+    Right(
+        "Every other look shows the partition at its end.",
+        "healthy|recovering|unknown",
+        never=("stuck",),
+    ),
+)
+def _two_commit_one_partition() -> Scene:
+    scene = Scene({"t": 4}, {"a": "t", "b": "t"}).own({"a": "t-[01]", "b": "t-[23]"})
+    scene.set("t-*", arrives=600, reads=3_000).run(12)
+    old = scene["t-1"].committed
+    for _ in range(10):
+        scene.set("t-1", commits=True).run(1)
+        scene.set("t-1", commits=False, committed=old).run(1)
+    return scene
+
+
+@_story(
+    "twmb/franz-go/issues/770",
+    "One of three brokers throttles fetches: of the three partitions of each consumer, the one "
+    "that this broker leads falls behind, the others are read at once.",
+    Right(
+        "Each of the three is read slower than it fills by a consumer that has time for others.",
+        "throttled partition",
+        names="t-0 t-3 t-6",
+        more=(None, 0),
+    ),
+)
+def _one_broker_throttles() -> Scene:
+    scene = Scene({"t": 9}, dict.fromkeys("abc", "t"))
+    scene.own({"a": "t-[012]", "b": "t-[345]", "c": "t-[678]"})
+    return scene.set("t-*", arrives=600, reads=6_000).set("t-[036]", reads=450).run(40)
+
+
+@_story(
+    "numaproj/numaflow/issues/1853",
+    "An autoscaler adds two consumers to two that have fallen behind for 40 minutes. Eight minutes "
+    "later a third of the backlog is read.",
+    Right(
+        "4,800 a minute are read of 3,200: the rest is gone in 12 minutes.",
+        "recovering",
+        never=("stuck",),
+    ),
+)
+def _scaled_out_in_time() -> Scene:
+    scene = Scene({"t": 8}, dict.fromkeys("abcd", "t")).own({"a": "t-[0123]", "b": "t-[4567]"})
+    scene.set("t-*", arrives=400, reads=300).run(40).own({"c": "t-[23]", "d": "t-[67]"})
+    return scene.set("t-*", reads=600).run(8)
+
+
+@_story(
+    "kedacore/keda/issues/7092",
+    "An autoscaler takes two of four consumers away, because there is no lag. The two that stay "
+    "read three quarters of what arrives, for 20 minutes.",
+    Right(
+        "3,200 a minute arrive, and two consumers read 2,400.",
+        "overloaded",
+        more=(1, 2),
+    ),
+)
+def _scaled_in_too_far() -> Scene:
+    scene = Scene({"t": 8}, {"a": "t", "b": "t"})
+    scene.own({"a": "t-[01]", "b": "t-[23]", "c": "t-[45]", "d": "t-[67]"})
+    scene.set("t-*", arrives=400, reads=600).run(30).own({"a": "t-[45]", "b": "t-[67]"})
+    return scene.set("t-*", reads=300).run(20)
+
+
+@_story(
+    "ArroyoSystems/arroyo/pull/218",
+    "A pipeline writes all between two checkpoints, ten minutes apart, in one transaction. Its "
+    "readers read committed: a transaction is open nearly all the time.",
+    Right(
+        "The group has read all that can be read.",
+        "healthy",
+        never=("stuck",),
+    ),
+)
+def _a_transaction_for_each_checkpoint() -> Scene:
+    scene = Scene({"t": 4}, {"a": "t", "b": "t"}).own({"a": "t-[01]", "b": "t-[23]"})
+    scene.set("t-*", arrives=300, reads=3_000)
+    for minutes in (10, 10, 10, 10, 6):
+        for partition in scene.matching("t-*"):
+            partition.stable = partition.end
+        scene.run(minutes)
+    return scene
