@@ -69,7 +69,6 @@ RULES: Final[dict[str, tuple[str, str, Callable[..., Any]]]] = {
         "_left_behind",
         lambda looks, *_, **__: (np.zeros(looks.partitions, bool), np.zeros(looks.partitions)),
     ),
-    "stands, whoever owned it": ("commits", "_stands", _no_partition),
     "stuck partitions": ("commits", "_stuck", _no_partition),
     "records of a commit": ("commits", "_gathered", lambda looks, _: np.zeros(looks.partitions)),
     "silent members": ("commits", "_silent", lambda looks, *_: np.zeros(len(looks.members), bool)),
