@@ -323,9 +323,13 @@ def speeds(
     seen = value > 0
     # Slow members reach their limit first: of few that were measured, the fast ones are typical.
     typical = _by_peers(value, measured, peers, _upper_quartile)
-    # Of whom nothing is known, the same is expected as of the others.
+    # Of whom nothing is known, the same is expected as of the others, or as of those who are gone:
+    # a deployment may replace all members.
     usual = _by_peers(value, seen, peers, median)
-    values = np.where(seen, value, np.where(usual > 0, usual, _of(value, seen, median)))
+    gone = known.keys() - set(members)
+    were = np.array([known[name].records_per_s for name in gone if _lasts(known[name], now)])
+    others = _of(value, seen, median) if seen.any() else _of(were, were > 0, median)
+    values = np.where(seen, value, np.where(usual > 0, usual, others))
     outdone = ~measured & (values > OUTDONE * typical)
     assumed = np.where(outdone, FASTER * values, np.maximum(typical, _NOISE * values))
     per_s = np.where(measured, value, assumed)
