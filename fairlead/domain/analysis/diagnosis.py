@@ -10,16 +10,17 @@ Belongs here: the definitions and their order. Does not: the figures they rest o
 2. stuck partition: it waits while its owner commits others.
 3. throttled partition: it falls behind while its owner keeps up with others.
 4. unbalanced: a partition without an owner is behind.
-5. hot partition: more arrives than the fastest member can process.
-6. overloaded: more arrives than all members that read it can process.
-7. slow member: its measured speed is below `SLOW` of its peers' median.
-8. recovering: every member catches up, about as soon as with any assignment.
-9. unknown: every member gets more than it has shown, so nobody is known to have room.
-10. unbalanced: a member gets more than it can process, and others have room.
-11. recovering: behind now, and in time at the horizon.
-12. healthy: nothing is behind, nor will be.
+5. unknown: nothing is known of how fast members are.
+6. hot partition: more arrives than the fastest member can process.
+7. overloaded: more arrives than all members that read it can process.
+8. slow member: its measured speed is below `SLOW` of its peers' median.
+9. recovering: every member catches up, about as soon as with any assignment.
+10. unknown: every member gets more than it has shown, so nobody is known to have room.
+11. unbalanced: a member gets more than it can process, and others have room.
+12. recovering: behind now, and in time at the horizon.
+13. healthy: nothing is behind, nor will be.
 
-4 to 10 are asked only if a partition is forecast over the objective.
+4 to 11 are asked only if a partition is forecast over the objective.
 """
 
 from collections.abc import Sequence
@@ -219,7 +220,8 @@ def _matter(found: Basis, late: Mask) -> Diagnosis:
         return aside
     if late.any():
         return (
-            _hot(found, late)
+            _unmeasurable(found, late)
+            or _hot(found, late)
             or _overloaded(found, late)
             or _slow(found, late)
             or _catching_up(found, late)
@@ -387,6 +389,19 @@ def _without_owner(found: Basis) -> Diagnosis | None:
         tuple(found.partition(index) for index in np.flatnonzero(late).tolist()),
         f"{found.partition(worst)} has no owner: nobody reads it, and "
         f"{plural(int(found.looks.lag[-1, worst]), 'record')} wait{_and_more(int(late.sum()))}.",
+    )
+
+
+def _unmeasurable(found: Basis, late: Mask) -> Diagnosis | None:
+    """Say that nothing is known of how fast anybody is."""
+    if found.speeds.per_s[late].any():
+        return None
+    names = _names(found.problem.members, late)
+    return Diagnosis(
+        "unknown",
+        names,
+        f"How fast {a_few(names)} {_verb(names, 'reads', 'read')} is not known yet: it takes "
+        f"{LOOKS_NEEDED} looks at the same owners.",
     )
 
 
