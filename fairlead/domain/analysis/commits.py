@@ -295,7 +295,7 @@ def read_commits(
     by_commits = unpunctual | ((counted > 0) & (waits[-1:].sum(axis=0) <= counted))
     most = np.where(
         in_batches | np.append(by_commits, False)[looks.owner[-1]],  # -1 is nobody
-        _left_by_last(looks, free, proven, brought),
+        _left_by_last(looks, looks.committed_again, proven, brought),
         np.inf,
     )
     return Commits(
