@@ -86,7 +86,6 @@ RULES: Final[dict[str, tuple[str, str, Callable[..., Any]]]] = {
         "left_behind",
         lambda looks, *_, **__: (np.zeros(looks.partitions, bool), np.zeros(looks.partitions)),
     ),
-    "stands, whoever owned it": ("commits", "waits_under_any_owner", _no_partition),
     "stuck partitions": ("commits", "stuck_partitions", _no_partition),
     "records of a commit": ("commits", "_with_usual", lambda looks, _: np.zeros(looks.partitions)),
     "silent members": (
