@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from assignors.filling import in_turns
 from fairlead.wire.document import PlanDocument
-from fairlead.wire.fit_spread import PAIRS, Held
 
 Shares = dict[str, dict[str, list[int]]]
 
@@ -29,8 +29,8 @@ def fit(
     the heaviest share first, to the newcomer with the fewest topics. What is left is placed one by
     one: topics with the fewest subscribers first, within equal subscribers the heaviest partition
     first, each to the subscriber with the fewest partitions, then with the least weight, then the
-    lowest name. Of partitions that weigh the same, who gets which is then exchanged so that topics
-    spread over members: nobody's count or weight changes by that.
+    lowest name. Partitions of the same weight go to the members that get them in turns, so that
+    topics spread: no member's count or weight changes by that.
 
     Parameters
     ----------
@@ -219,43 +219,28 @@ def _place(group: _Group, owner: npt.NDArray[np.int32]) -> None:
         # Beyond as many of the least loaded as there are partitions, nobody's turn comes.
         least = members[np.lexsort((loads[members], counts[members]))[: mine.size]]
         heap = [(int(counts[m]), float(loads[m]), int(m)) for m in least]
-        for index, weight in zip(mine.tolist(), group.weights[mine].tolist(), strict=True):
+        weights, placed = group.weights[mine], np.empty(mine.size, dtype=np.int32)
+        for number, weight in enumerate(weights.tolist()):
             count, load, member = heap[0]
-            owner[index] = member
+            placed[number] = member
             heapq.heapreplace(heap, (count + 1, load + weight, member))
         for count, load, member in heap:
             counts[member], loads[member] = count, load
-        _spread(group, mine, members, owner)
+        _in_turns(placed, weights)
+        owner[mine] = placed
 
 
-def _spread(
-    group: _Group,
-    placed: npt.NDArray[np.int64],
-    members: npt.NDArray[np.intp],
-    owner: npt.NDArray[np.int32],
-) -> None:
-    """Exchange what was placed among some members, the heaviest first, so that topics spread."""
-    weights = group.weights[placed]
-    topics, row = np.unique(
-        np.searchsorted(group.offsets, placed, side="right") - 1, return_inverse=True
-    )
-    bounds = np.flatnonzero(weights[1:] != weights[:-1]) + 1
-    starts, ends = np.append(0, bounds), np.append(bounds, placed.size)
-    several = row[starts] != row[ends - 1]
-    if not several.any() or topics.size * members.size > PAIRS:
-        return
-    counts = np.stack(
-        [
-            np.bincount(owner[start:end], minlength=len(group.members))[members]
-            for start, end in zip(group.offsets[topics], group.offsets[topics + 1], strict=True)
-        ]
-    )
-    even = -(-np.diff(group.offsets)[topics] // members.size)
-    held = Held(counts.astype(np.int32), even)
-    column = np.searchsorted(members, owner[placed])
-    for start, end in zip(starts[several].tolist(), ends[several].tolist(), strict=True):
-        alike = slice(start, end)
-        owner[placed[alike]] = members[held.exchange(row[alike], column[alike])]
+def _in_turns(placed: npt.NDArray[np.int32], weights: npt.NDArray[np.float64]) -> None:
+    """Deal partitions of one weight to the members that get them in turns, so that topics spread.
+
+    The members of the partitions, heaviest first, are changed in place. No member gets another
+    number or weight of partitions.
+    """
+    ends = np.flatnonzero(np.diff(weights, append=-1.0)) + 1
+    for first, last in zip([0, *ends[:-1].tolist()], ends.tolist(), strict=True):
+        received = np.bincount(placed[first:last])
+        if np.ptp(received[received > 0]) > 1:
+            placed[first:last] = in_turns(received)
 
 
 def _audiences(
