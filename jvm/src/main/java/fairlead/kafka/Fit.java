@@ -4,19 +4,14 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.BitSet;
 import java.util.Collection;
-import java.util.Comparator;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.IdentityHashMap;
-import java.util.IntSummaryStatistics;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
-import java.util.PriorityQueue;
-import java.util.Queue;
 import java.util.Set;
-import java.util.stream.IntStream;
 
 /**
  * Fits a plan to the members that are really there: the decision of {@code fairlead/wire/fit.py}, partition
@@ -67,7 +62,7 @@ final class Fit {
         Fit fit = new Fit(plan, subscriptions, partitionCounts);
         fit.keep();
         fit.takeOver();
-        fit.place();
+        Placement.place(fit.readers, fit.offsets, fit.weights, fit.owner, fit.members.length);
         return fit;
     }
 
@@ -175,7 +170,7 @@ final class Fit {
         }
 
         static int heaviestFirst(Gone one, Gone other) {
-            int by = compare(other.load, one.load);
+            int by = Placement.compare(other.load, one.load);
             by = by != 0 ? by : Integer.compare(other.size, one.size);
             return by != 0 ? by : PlanDocument.compareNames(one.name, other.name);
         }
@@ -227,109 +222,6 @@ final class Fit {
                 }
             }
         }
-    }
-
-    private void place() {
-        int[] counts = new int[members.length];
-        double[] loads = new double[members.length];
-        for (int index = 0; index < owner.length; index++) {
-            if (owner[index] >= 0) {
-                counts[owner[index]]++;
-                loads[owner[index]] += weights[index];
-            }
-        }
-        Map<BitSet, List<Integer>> same = new LinkedHashMap<>();
-        for (int topic = 0; topic < topics.length; topic++) {
-            if (hasOrphan(topic)) {
-                same.computeIfAbsent(readers[topic], audience -> new ArrayList<>()).add(topic);
-            }
-        }
-        List<BitSet> audiences = new ArrayList<>(same.keySet());
-        // The sort is stable: audiences of one size stay in the order of their first topics.
-        audiences.sort((one, other) -> Integer.compare(one.cardinality(), other.cardinality()));
-        for (BitSet audience : audiences) {
-            Integer[] orphans = orphans(same.get(audience));
-            Arrays.sort(orphans, (one, other) -> compare(weights[other], weights[one])); // stably
-            Queue<Integer> least = new PriorityQueue<>((one, other) -> {
-                int by = Integer.compare(counts[one], counts[other]);
-                by = by != 0 ? by : compare(loads[one], loads[other]);
-                return by != 0 ? by : Integer.compare(one, other);
-            });
-            audience.stream().forEach(least::add);
-            for (int index : orphans) {
-                int member = least.remove();
-                owner[index] = member;
-                counts[member]++;
-                loads[member] += weights[index];
-                least.add(member);
-            }
-            dealInTurns(orphans);
-        }
-    }
-
-    /**
-     * Deals partitions of one weight, which are sorted by weight, to the members that get them in turns, so that
-     * topics spread: no member gets another number or weight of partitions.
-     */
-    private void dealInTurns(Integer[] placed) {
-        for (int start = 0, end; start < placed.length; start = end) {
-            end = start + 1;
-            while (end < placed.length && weights[placed[end]] == weights[placed[start]]) {
-                end++;
-            }
-            int[] received = new int[members.length];
-            for (int at = start; at < end; at++) {
-                received[owner[placed[at]]]++;
-            }
-            int[] takers = IntStream.range(0, members.length).filter(member -> received[member] > 0).toArray();
-            IntSummaryStatistics sizes = Arrays.stream(takers).map(member -> received[member]).summaryStatistics();
-            if (sizes.getMax() - sizes.getMin() > 1) {
-                List<Turn> turns = new ArrayList<>();
-                for (int member : takers) {
-                    for (int nth = 0; nth < received[member]; nth++) {
-                        turns.add(new Turn((nth + 0.5) / received[member], member));
-                    }
-                }
-                turns.sort(Comparator.naturalOrder());
-                for (int at = start; at < end; at++) {
-                    owner[placed[at]] = turns.get(at - start).member;
-                }
-            }
-        }
-    }
-
-    /** A moment at which a member gets its next partition, when all get theirs in the same time. */
-    private static final class Turn implements Comparable<Turn> {
-        final double at;
-        final int member;
-
-        Turn(double at, int member) {
-            this.at = at;
-            this.member = member;
-        }
-
-        @Override
-        public int compareTo(Turn other) {
-            int by = Double.compare(at, other.at);
-            return by != 0 ? by : Integer.compare(member, other.member);
-        }
-    }
-
-    private boolean hasOrphan(int topic) {
-        return IntStream.range(offsets[topic], offsets[topic + 1]).anyMatch(index -> owner[index] < 0);
-    }
-
-    private Integer[] orphans(List<Integer> ofTopics) {
-        return ofTopics.stream()
-            .flatMapToInt(topic -> IntStream.range(offsets[topic], offsets[topic + 1]))
-            .filter(index -> owner[index] < 0)
-            .boxed()
-            .toArray(Integer[]::new);
-    }
-
-    /** Compares as Python does, to which both zeros are one. */
-    private static int compare(double one, double other) {
-        return one < other ? -1 : one > other ? 1 : 0;
     }
 
     private Map<String, Map<String, int[]>> byMember() {
