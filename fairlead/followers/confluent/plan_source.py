@@ -19,9 +19,8 @@ from confluent_kafka import (
 )
 from confluent_kafka.admin import AdminClient
 
-from fairlead.followers.confluent.clients import admin_client, key_of, shared
+from fairlead.followers.confluent.clients import TopicIdRequest, admin_client, key_of, shared
 from fairlead.followers.confluent.config import patience_of
-from fairlead.followers.confluent.topics import TopicIdRequest
 from fairlead.followers.core.follower import FollowOptions, new_cache
 from fairlead.followers.core.plan_cache import PlanRecord
 from fairlead.followers.core.plan_reader import PlanReader

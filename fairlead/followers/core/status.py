@@ -1,7 +1,7 @@
 """What a follower does at the moment: what it owns, by which rule, since when, and why no plan.
 
 Belongs here: the answer, and keeping since when it holds. Does not: how it comes about
-(`follower`, `fairlead.followers.confluent.participant`).
+(`follower`, `fairlead.followers.confluent.member`).
 """
 
 from collections.abc import Iterable, Mapping

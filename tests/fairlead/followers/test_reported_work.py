@@ -26,7 +26,7 @@ from kafka.structs import OffsetAndMetadata
 
 from fairlead.followers import FollowOptions, aiokafka, kafka_python
 from fairlead.followers.confluent import PlanConsumer
-from fairlead.followers.confluent.topics import cause_of
+from fairlead.followers.confluent.clients import cause_of
 from fairlead.kafka.commits import fetch_commits
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.sandbox import Services

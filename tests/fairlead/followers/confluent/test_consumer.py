@@ -16,14 +16,9 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, Topi
 
 from fairlead.errors import ConfigurationError
 from fairlead.followers import FollowOptions
-from fairlead.followers.confluent import PlanConsumer, plan_source
-from fairlead.followers.confluent.pin_listener import (
-    MOST_PATIENT,
-    REQUEST_S,
-    KafkaPinTopic,
-    PinListener,
-)
-from fairlead.followers.confluent.pin_log import PinLog
+from fairlead.followers.confluent import PlanConsumer, pin_listener, plan_source
+from fairlead.followers.confluent.pin_listener import MOST_PATIENT, REQUEST_S, PinListener
+from fairlead.followers.confluent.pin_log import KafkaPinTopic, PinLog
 from fairlead.followers.core import plan_reader
 from fairlead.followers.core.plan_reader import PlanReader
 from fairlead.sandbox import Services
@@ -162,19 +157,20 @@ def test_pattern_is_refused(new_consumer: NewConsumer) -> None:
 
 @pytest.mark.kafka
 def test_compacted_pin_topic_is_refused(
-    services: Services, unique_name: str, kafka_topic: Callable[..., str]
+    services: Services,
+    unique_name: str,
+    kafka_topic: Callable[..., str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Compaction would remove the record that decides."""
+    monkeypatch.setattr(pin_listener, "REQUEST_S", PATIENCE_S)
     pin_topic = kafka_topic(config={"cleanup.policy": "compact"})
     config = {"bootstrap.servers": services.bootstrap_servers, "group.id": unique_name}
-    with PlanConsumer(config, pin_topic=pin_topic) as consumer:
-
-        def join() -> None:
-            consumer.subscribe(["t"])  # raises it, or a later poll does: settings are read first
-            eventually(lambda: consumer.poll(1.0), "the topic's settings are read")
-
-        with pytest.raises(ConfigurationError, match="compaction"):
-            join()
+    with (
+        PlanConsumer(config, pin_topic=pin_topic) as consumer,
+        pytest.raises(ConfigurationError, match="compaction"),
+    ):
+        consumer.subscribe(["t"])
 
 
 @pytest.mark.kafka
@@ -424,13 +420,13 @@ for _ in range(3):
 @pytest.mark.kafka
 def test_poll_keeps_its_time_without_a_broker(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody answers: subscribe and poll ask once for a moment, and try again later."""
-    asked, open_log = list[float](), PinLog.open
+    asked, check = list[float](), KafkaPinTopic.check
 
-    def noted(*arguments: Any, timeout_s: float, **more: Any) -> PinLog:
+    def noted(self: KafkaPinTopic, timeout_s: float) -> None:
         asked.append(timeout_s)
-        return open_log(*arguments, timeout_s=timeout_s, **more)
+        check(self, timeout_s)
 
-    monkeypatch.setattr(PinLog, "open", noted)
+    monkeypatch.setattr(KafkaPinTopic, "check", noted)
     consumer = PlanConsumer({"bootstrap.servers": "127.0.0.1:1", "group.id": "g", "log_level": 0})
     calls: list[Callable[[], object]] = [lambda: consumer.subscribe(["t"])]
     for call in [*calls, *[lambda: consumer.poll(0.1)] * 3]:
@@ -462,12 +458,12 @@ def test_topics_are_taken_from_whatever_lists_them_and_there_must_be_some(
 ) -> None:
     """What is read once only is read once; nothing to subscribe to is a mistake, by its name."""
     alone.subscribe(topic for topic in ["u", "t", "u"])  # type: ignore[arg-type] # as above
-    assert alone._membership._topics == ("t", "u")  # noqa: SLF001 - nobody answers
+    assert alone._member._topics == ("t", "u")  # noqa: SLF001 - nobody answers
     with pytest.raises(ConfigurationError, match="no topics"):
         alone.subscribe([])
     with pytest.raises(TypeError, match="names"):
         alone.subscribe([7])  # type: ignore[list-item] # as above
-    assert alone._membership._topics == ("t", "u")  # noqa: SLF001 - as above
+    assert alone._member._topics == ("t", "u")  # noqa: SLF001 - as above
 
 
 def test_status_says_that_a_consumer_is_in_no_group(alone: PlanConsumer) -> None:
@@ -502,7 +498,7 @@ def test_closed_consumer_says_so_and_opens_nothing(
         with pytest.raises(RuntimeError):
             call()
     assert asked == []
-    assert alone._participant._listener.log is None  # noqa: SLF001 - what a leak would be
+    assert alone._member._listener.log is None  # noqa: SLF001 - what a leak would be
 
 
 @pytest.mark.kafka
@@ -542,7 +538,7 @@ def test_close_that_is_interrupted_lets_go_of_everything(
     assert closed == [True]
     alone.close()
     monkeypatch.undo()
-    alone._participant.close()  # noqa: SLF001 - which did not happen
+    alone._member.close()  # noqa: SLF001 - which did not happen
 
 
 def test_assigning_alone_needs_no_pin_topic(
@@ -615,20 +611,20 @@ def test_roll_call_after_a_rest_begins_with_the_connections_of_before(
     services: Services, new_consumer: NewConsumer, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """New ones take longer on a slow link than the others wait for an announcement."""
-    monkeypatch.setattr("fairlead.followers.confluent.pin_listener._LOOK_S", 0.1)
-    monkeypatch.setattr("fairlead.followers.confluent.membership._AT_REST_S", 0.2)
+    monkeypatch.setattr("fairlead.followers.confluent.pin_listener._CHECK_S", 0.1)
+    monkeypatch.setattr("fairlead.followers.confluent.member._AT_REST_S", 0.2)
     members = {"a": new_consumer("a")}
     publish(services, members["a"], topic, a=[3], b=[0, 1, 2])
     members["a"].subscribe([topic])
     settle(members, a=[0, 1, 2, 3])
-    log = members["a"]._participant._listener.log  # noqa: SLF001 - what is held
+    log = members["a"]._member._listener.log  # noqa: SLF001 - what is held
     assert isinstance(log, PinLog)
     before = log._tail, log._producer, log._admin  # noqa: SLF001
     members["a"].poll(2.0)  # it looks after its log, again and again
     members["b"] = new_consumer("b")
     members["b"].subscribe([topic])
     settle(members, a=[3], b=[0, 1, 2])
-    assert members["a"]._participant._listener.log is log  # noqa: SLF001
+    assert members["a"]._member._listener.log is log  # noqa: SLF001
     assert (log._tail, log._producer, log._admin) == before  # noqa: SLF001
 
 
@@ -678,7 +674,7 @@ def test_consumer_that_has_left_is_forgotten_with_its_connections(
     follower.subscribe([topic])
     settle({"a": follower}, a=[0, 1, 2, 3])
     follower.close()
-    left = weakref.ref(follower._participant)  # noqa: SLF001 - it holds the connections
+    left = weakref.ref(follower._member)  # noqa: SLF001 - it holds the connections
     made.clear()
     del follower
     gc.collect()

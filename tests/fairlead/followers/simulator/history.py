@@ -1,6 +1,6 @@
 """Histories: what happens to a simulated group, drawn from a seed and run.
 
-The code is the real one, from `Membership` and `PlanReader` down; the clock, the topics, the
+The code is the real one, from `Member` and `PlanReader` down; the clock, the topics, the
 coordinator and the client are models. `logs` models topics, `coordinator` the group's, `member` one
 consumer, `world` puts them together and checks what must hold at any moment. `led_history` and
 what it is made of are the same for groups whose leader decides; `simulate` runs both.

@@ -4,8 +4,8 @@ import random
 from datetime import datetime
 from functools import cache
 
-from fairlead.followers.confluent.membership import Pair
-from fairlead.followers.confluent.states import RangeShare
+from fairlead.followers.confluent.generation import RangeShare
+from fairlead.followers.confluent.member import Member, Pair
 from fairlead.wire.document import PlanDocument
 from fairlead.wire.fit import fit
 from fairlead.wire.pins import Partitions
@@ -117,8 +117,8 @@ class World(Timeline[SimulatedMember]):
             if self.safe and len(self._owned) < sum(map(len, shares)):
                 raise ViolationError(f"{self.time:.2f}: two own something: {self.state()}")
         owned = self._owned
-        if member.membership is not None and not member.interrupted:
-            self._check_status(member)
+        if member.plans is not None and not member.interrupted:
+            self._check_status(member, member.plans)
         acting = any(other.subscribed and not other.frozen for other in self.members.values())
         if owned == EVERYTHING or not acting:
             self.orphaned_since = None
@@ -128,11 +128,10 @@ class World(Timeline[SimulatedMember]):
             orphaned_s = self.time - self.orphaned_since
             self.longest_orphaned_s = max(self.longest_orphaned_s, orphaned_s)
 
-    def _check_status(self, member: SimulatedMember) -> None:
-        """Check that what a member says of itself is so."""
-        status = member.participant.status(member.client.share)
-        attendance = member.participant._attendance  # noqa: SLF001 - what it decided by
-        call = attendance.call if attendance else None
+    def _check_status(self, member: SimulatedMember, plans: Member) -> None:
+        """Check that a member's status is true."""
+        status, generation = plans.status(member.client.share), plans.generation
+        call = generation.call if generation else None
         pin = call.pin if call else None
         match status.rule:
             case "undecided":
@@ -141,9 +140,9 @@ class World(Timeline[SimulatedMember]):
                 says: Partitions = {}
             case "plan" if call and pin and pin.plan_version == status.plan_version:
                 says = pin.shares[call.me.member]
-            case "range" if attendance and call and status.plan_version is None:
+            case "range" if generation and call and status.plan_version is None:
                 # Who said nothing has ceded nothing, whatever somebody else deals out.
-                dealt = pin.shares if pin and attendance.share is not RangeShare.KEPT else {}
+                dealt = pin.shares if pin and generation.share is not RangeShare.KEPT else {}
                 says = dealt.get(call.me.member, call.me.given)
             case _:
                 raise ViolationError(f"{self.time:.2f}: {member.name} is mistaken: {status}")
@@ -160,9 +159,9 @@ class World(Timeline[SimulatedMember]):
         ]
         if sorted(shares) != sorted(EVERYTHING):
             return f"not everything is owned once: {self.state()}"
-        if any(member.membership is None for member in members):
+        if any(member.plans is None for member in members):
             return None
-        followed = {member.participant.plan_version for member in members}
+        followed = {member.plans.plan_version for member in members if member.plans}
         if followed != {self.version or None}:
             return f"version {self.version} is not followed by all: {self.state()}"
         if not self.version:
@@ -181,8 +180,8 @@ class World(Timeline[SimulatedMember]):
         for member in self.members.values():
             share = sorted(number for _, number in member.client.share)
             says = ""
-            if member.membership is not None:
-                status = member.participant.status(member.client.share)
+            if member.plans is not None:
+                status = member.plans.status(member.client.share)
                 says = f"plan {status.plan_version}, {status.fallback_reason}"
             lines.append(
                 f"{member.name}: {member.client.identity()} {member.client.phase} owns {share}; "
