@@ -15,7 +15,7 @@ pytestmark = pytest.mark.test_long(guarded_by="tests/deploy/test_compose.py")
 
 OURS = [name for name, service in COMPOSE["services"].items() if "build" in service]
 KILLED = ("postgres", "kafka", "code", "daemon", "webserver", "serve")
-RETIRE = "fairlead plans retire carts --reason again --yes"
+RETIRE = "fairlead plans withdraw carts --reason again --yes"
 PUBLISH = """
 version=$(fairlead plans rollback carts 1 --reason again --yes --json |
     python -c 'import json, sys; print(json.load(sys.stdin)["version"])')

@@ -26,7 +26,7 @@ from fairlead.store.group_history import read_diagnoses
 from fairlead.store.history_queries import read_groups
 from fairlead.store.plans import PlanStore
 from fairlead.surfaces.demo.environment import DemoEnvironment, demo_environment, reset
-from fairlead.surfaces.demo.frequent_looks import Looking
+from fairlead.surfaces.demo.frequent_samples import FrequentSamples
 from fairlead.surfaces.demo.load import Load
 from fairlead.surfaces.demo.report import Found, GroupReport, LeftAlone
 from fairlead.surfaces.demo.scenario import CURED, CURED_BY_BROKER, DEMO_GROUPS, DemoGroup
@@ -97,7 +97,7 @@ class _Demo:
         with Load(servers, self._groups) as load:
             for consumers in self._all():
                 consumers.start_work()
-            with Looking(self._around.settings, list(self._planned)) as looking:
+            with FrequentSamples(self._around.settings, list(self._planned)) as looking:
                 with self._step("Working, while records arrive and looks are taken"):
                     self._wait(lambda: looking.taken >= LOOKS, LOOK_TIMEOUT_S, "be looked at")
                 with self._step("Planning, through Dagster") as status:

@@ -301,8 +301,8 @@ def test_many_at_once_and_nobody_slips_past(store: PlanStore, approve: Plans) ->
         with transaction(store.engine) as connection:
             late = connection.exec_driver_sql(
                 "SELECT count(*) FROM fairlead_raw.plan_event sent JOIN fairlead_raw.freeze_event"
-                " freeze USING (group_id) WHERE sent.state = 'sending' AND group_id = %s"
-                " AND sent.at > freeze.at",
+                " froze USING (group_id) WHERE sent.state = 'sending' AND group_id = %s"
+                " AND sent.at > froze.at",
                 (group,),
             ).scalar_one()
         assert late == 0
