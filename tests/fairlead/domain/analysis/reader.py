@@ -49,7 +49,7 @@ class Pace:
 
     def wait_s(self, topic: str, partition: int) -> float:
         """Take a record on, and return how long to wait until its work is done."""
-        cost = self._orders.dear.get(f"{topic}-{partition}", 1.0)
+        cost = self._orders.expensive.get(f"{topic}-{partition}", 1.0)
         now = time.monotonic()
         self._free_at = max(self._free_at, now - CAUGHT_UP_S) + cost / self._orders.rate
         left = self._free_at - now
