@@ -316,7 +316,7 @@ def print_plan(plan: Mapping[str, Any], *, stderr: bool = False) -> None:
         + (f", a rollback to version {origin}" if origin else ""),
         f"  reason    {plan['reason']}",
         f"  moves     {moved}, places {as_text(plan['placed'])}",
-        f"  most load {_change(plan, 'lag_max', ' records')}",
+        f"  max lag   {_change(plan, 'lag_max', ' records')}",
         f"  sha256    {plan['sha256']}",
     ]
     lines.insert(-1, f"  topics    the worst {_change(plan, 'topic_spread', ' its even share')}")

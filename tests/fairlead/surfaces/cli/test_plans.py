@@ -281,11 +281,11 @@ def test_a_group_that_rests_waits_and_no_other(week: str) -> None:
     told = run(week, "why", "orders").stdout.splitlines()
     assert told[-2].startswith("  group orders rests until ")
     assert told[-2].endswith(" UTC: version 2 made it worse: it is 14 min later")
-    assert told[-1] == "  next: wait: it rests"
-    assert "wait: it rests" in run(week, "groups").stdout
+    assert told[-1] == "  next: wait: back-off"
+    assert "wait: back-off" in run(week, "groups").stdout
     for page in (groups_page(engine, now=at), group_page(engine, "orders", Asked(), now=at)):
         assert "No plan moves anything in group orders until " in page
-        assert "wait: it rests" in page
+        assert "wait: back-off" in page
     engine.dispose()
 
 
