@@ -245,7 +245,7 @@ def test_lag_and_why_show_what_reported_records_take(week: str) -> None:
     busy = {row["member"]: row["busy"] for row in document(week, "lag", "orders", "--by-member")}
     assert busy["orders-2"] == pytest.approx(0.8, rel=0.01)
     assert document(week, "lag", "orders", "--at", "2026-01-06")[0]["seconds_per_record"] is None
-    assert "No time per record is known" in run(week, "lag", "billing").output
+    assert "The time per record is unknown" in run(week, "lag", "billing").output
     told = run(week, "why", "orders").output
     assert "  time per record: orders 10 ms, orders-1 30 ms\n" in told
     assert "  busy: orders-2 80.0 %, orders-3 67.0 %, orders-1 53.3 %\n" in told
@@ -284,7 +284,7 @@ def test_a_group_that_rests_waits_and_no_other(week: str) -> None:
     assert told[-1] == "  next: wait: back-off"
     assert "wait: back-off" in run(week, "groups").stdout
     for page in (groups_page(engine, now=at), group_page(engine, "orders", Asked(), now=at)):
-        assert "No plan moves anything in group orders until " in page
+        assert "No plan changes group orders until " in page
         assert "wait: back-off" in page
     engine.dispose()
 
@@ -294,17 +294,17 @@ def test_policy_explanation_leaves_nothing_blank(week: str) -> None:
     found = document(week, "policy", "explain", "payments")
     values = {value["key"]: value["value"] for value in found["values"]}
     assert (values["objective"], values["horizon"]) == ("PT1M", "PT30M")
-    assert "No look has seen payments: `fairlead groups` lists" in (
+    assert "payments was never sampled: `fairlead groups` lists" in (
         run(week, "policy", "explain", "payments").stderr
     )
     away = run("postgresql://nobody@127.0.0.1:1/nothing", "policy", "explain", "payments")
-    assert "Whether there is a group payments is not known" in away.stderr
+    assert "Whether the group payments exists is unknown" in away.stderr
     rows = run(week, "policy", "explain", "orders").stdout.splitlines()
     cells = [row.split("│") for row in rows if row.startswith("│ ")]
     assert [row for row in cells if not row[2].strip()] == []
 
 
-def test_approval_names_the_hash_that_was_looked_at(week: str) -> None:
+def test_approval_of_another_hash_is_refused(week: str) -> None:
     """Another hash is refused; without a terminal nobody is asked; then it is approved."""
     assert run(week, *APPROVE).exit_code == 2
     refused = run(week, *APPROVE, "--yes", "--sha256", "0" * 64)
@@ -367,7 +367,7 @@ def test_a_shell_offers_groups_versions_and_states(
     assert (done.stdout.split(), done.stderr) == (offered, "")
 
 
-def test_freeze_is_said_until_it_is_released(week: str) -> None:
+def test_freeze_is_shown_until_it_ends(week: str) -> None:
     """With a reason, of one group or of all; `groups` says who put it on, and since when."""
     assert "name one group, or give --all" in run(week, "freeze", "--reason", "why", "--yes").stderr
     both = run(week, "freeze", "orders", "--all", "--reason", "why", "--yes")
@@ -376,9 +376,9 @@ def test_freeze_is_said_until_it_is_released(week: str) -> None:
     for scope in ("orders", "--all"):
         frozen = run(week, "freeze", scope, "--reason", "incident 4711", "--yes")
         assert frozen.exit_code == 0
-        assert "no new plan goes out" in frozen.stdout
+        assert "No new plan is sent" in frozen.stdout
         told = " ".join(run(week, "groups").output.split())
-        assert "incident 4711. No new plan goes out until `fairlead unfreeze " in told
+        assert "incident 4711. No new plan is sent until `fairlead unfreeze " in told
         assert f" {scope}" in told.partition("`fairlead unfreeze")[2]
         assert document(week, "history", "orders", "--limit", "1")[0]["event"] == "freeze"
         released = run(week, "unfreeze", scope, "--reason", "over", "--yes", "--json")
