@@ -3,9 +3,9 @@
 Belongs here: headers, a record's identity, and the bytes that are signed. Does not: the document
 (`document`), checking records (`record_reading`), nor cryptography (`signing`).
 
-The value is a plan's document, or states that the group's plan is withdrawn. Headers hold the format
-and kind, the version, the value's hash, the cluster and the log (topic id) that the record was
-written for, the epoch of the group's versions, and the lease.
+The value is a plan's document, or states that the group's plan is withdrawn. Headers hold the
+format and kind, the version, the value's hash, the cluster and the log (topic id) that the record
+was written for, the epoch of the group's versions, and the lease.
 """
 
 import base64
