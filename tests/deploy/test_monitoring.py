@@ -186,18 +186,16 @@ def test_panels_say_what_they_show() -> None:
 
 
 def test_page_lists_every_metric(exposed: list[Metric]) -> None:
-    """docs/monitoring.md says of each what the code says."""
+    """docs/monitoring.md names each with its labels; the metric itself has the explanation."""
     page = (DEPLOY.parent / "docs/monitoring.md").read_text()
     metrics = [
         (metric.name + {"counter": "_total", "info": "_info"}.get(metric.type, ""), metric)
         for metric in exposed
         if metric.name.startswith("fairlead")
     ]
-    rows = [
-        f"| `{name}` | {', '.join(sorted(labels_of(metric)))} | {metric.documentation} |"
-        for name, metric in metrics
-    ]
+    rows = [f"| `{name}` | {', '.join(sorted(labels_of(metric)))} |\n" for name, metric in metrics]
     assert [row for row in rows if row not in page] == []
+    assert all(metric.documentation for _, metric in metrics)
     assert len(re.findall(r"\n\| `fairlead_", page)) == len(rows)
 
 
