@@ -193,10 +193,13 @@ def test_page_lists_every_metric(exposed: list[Metric]) -> None:
         for metric in exposed
         if metric.name.startswith("fairlead")
     ]
-    rows = [f"| `{name}` | {', '.join(sorted(labels_of(metric)))} |\n" for name, metric in metrics]
+    rows = [
+        f"- `{name}`{': ' if labels_of(metric) else ''}{', '.join(sorted(labels_of(metric)))}\n"
+        for name, metric in metrics
+    ]
     assert [row for row in rows if row not in page] == []
     assert all(metric.documentation for _, metric in metrics)
-    assert len(re.findall(r"\n\| `fairlead_", page)) == len(rows)
+    assert len(re.findall(r"\n- `fairlead_", page)) == len(rows)
 
 
 def labels_of(metric: Metric) -> set[str]:
