@@ -30,6 +30,7 @@ import numpy.typing as npt
 
 from assignors import flow
 from assignors.assignment import Assignment
+from assignors.numbering import within_groups
 from assignors.problem import Int32, Int64, Problem
 from assignors.spread import Pairs, even_shares, pairs, worst
 
@@ -149,7 +150,7 @@ class _Graph:
             return self.problem.owner
         room = np.minimum(most, self.problem.partition_counts)[self.pair_topic] - self.pair_base
         pair = np.repeat(np.arange(room.size), room)
-        nth = np.arange(pair.size) - np.repeat(np.cumsum(room) - room, room) + self.pair_base[pair]
+        nth = within_groups(room) + self.pair_base[pair]
         moves = np.arange(network.arc_class.size) >= network.owned_arcs
         misses = self._missed_claims()
         classes, members = 2 * network.sizes.size, 2 * network.base.size

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from assignors.member import Int32, Int64
+from assignors.numbering import within_groups
 
 
 def effective_owner(
@@ -85,7 +86,7 @@ def earlier_owners(
         return None
     claimed = partitions[earlier]
     starts = np.flatnonzero(np.diff(claimed, prepend=-1))
-    nth = np.arange(claimed.size) - np.repeat(starts, np.diff(starts, append=claimed.size))
+    nth = within_groups(np.diff(starts, append=claimed.size))
     owners = np.full((int(nth.max()) + 1, partition_total), -1, dtype=np.int32)
     owners[nth, claimed] = members[earlier]
     return owners

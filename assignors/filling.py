@@ -6,6 +6,7 @@ Belongs here: the order in which a greedy dealer would pick its receivers. Does 
 
 import numpy as np
 
+from assignors.numbering import within_groups
 from assignors.problem import Int64
 
 
@@ -41,8 +42,7 @@ def fill(loads: Int64, items: int) -> Int64:
     sorted_loads = loads[order]
     received = _received(sorted_loads, items)
     receivers = np.repeat(np.arange(loads.size), received)
-    nth = np.arange(items) - np.repeat(np.cumsum(received) - received, received)
-    slots = (sorted_loads[receivers] + nth) * loads.size + receivers
+    slots = (sorted_loads[receivers] + within_groups(received)) * loads.size + receivers
     slots.sort()
     receiver: Int64 = order[slots % max(loads.size, 1)]
     return receiver
@@ -59,8 +59,8 @@ def in_turns(received: Int64) -> Int64:
     [1, 0, 1, 1]
     """
     receiver = np.repeat(np.arange(received.size), received)
-    nth = np.arange(receiver.size) - np.repeat(np.cumsum(received) - received, received)
-    return receiver[np.lexsort((receiver, (nth + 0.5) / received[receiver]))]
+    pace = (within_groups(received) + 0.5) / received[receiver]
+    return receiver[np.lexsort((receiver, pace))]
 
 
 def _received(loads: Int64, items: int) -> Int64:

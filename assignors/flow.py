@@ -28,6 +28,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from assignors.numbering import within_groups
 from assignors.problem import Int32, Int64, Problem
 
 _WINDOW = 4  # levels listed to each side of an expected load, at first
@@ -106,10 +107,8 @@ def build(problem: Problem, *, keep_all: bool = False, by_claims: bool = False) 
 
     degree = problem.subscriber_counts[class_topic]
     placing_class = np.repeat(np.arange(codes.size), degree)
-    nth = np.arange(placing_class.size) - np.repeat(np.cumsum(degree) - degree, degree)
-    placing_member = problem.subscribers[
-        problem.subscriber_offsets[class_topic[placing_class]] + nth
-    ].astype(np.int64)
+    first = problem.subscriber_offsets[class_topic[placing_class]]
+    placing_member = problem.subscribers[first + within_groups(degree)].astype(np.int64)
 
     owned = dealt & (problem.owner >= 0)
     pairs, owned_sizes = np.unique(
@@ -125,7 +124,7 @@ def build(problem: Problem, *, keep_all: bool = False, by_claims: bool = False) 
         arc_class=arc_class,
         arc_member=arc_member,
         arc_capacity=np.concatenate((owned_sizes, sizes[placing_class])),
-        arc_far=in_other_rack(problem, class_racks[arc_class], arc_member),
+        arc_far=problem.far[class_racks[arc_class], arc_member].astype(np.int64),
         owned_arcs=pairs.size,
         base=np.bincount(elsewhere, minlength=members).astype(np.int64),
     )
@@ -136,7 +135,7 @@ def _classes(
 ) -> tuple[Int64, Int64, Int64]:
     """Class of each partition; topic and rack set of each class, as one code; size of each."""
     code = problem.topic_of.astype(np.int64)
-    if _rack_kinds(problem) > 1 and problem.rack_set_of is not None:
+    if problem.rack_set_of is not None and _rack_kinds(problem) > 1:
         code = code * _rack_kinds(problem) + problem.rack_set_of
     kinds = 1
     if by_claims and problem.earlier is not None:
@@ -153,18 +152,7 @@ def _classes(
 
 def _rack_kinds(problem: Problem) -> int:
     """How many kinds of replica placement make a difference to somebody."""
-    return max(len(problem.rack_sets), 1) if any(problem.racks) else 1
-
-
-def in_other_rack(problem: Problem, rack_set: Int64 | Int32, member: Int64 | Int32) -> Int64:
-    """1 where replicas' racks and the member's are known, and the member is in none of them."""
-    if _rack_kinds(problem) == 1:
-        return np.zeros(member.size, dtype=np.int64)
-    far = [
-        [bool(rack and replicas and rack not in replicas) for rack in problem.racks]
-        for replicas in problem.rack_sets
-    ]
-    return np.array(far, dtype=np.int64)[rack_set, member]
+    return len(problem.far) if any(problem.racks) else 1
 
 
 def _longest_cycle(classes: int, members: int) -> int:
@@ -235,9 +223,7 @@ def list_windows(network: Network, low: Int64, high: Int64, *, step: int = 1) ->
     high = low + steps * step
     readers = np.unique(network.arc_member)
     member = np.repeat(readers, steps[readers])
-    nth = np.arange(member.size) - np.repeat(
-        np.cumsum(steps[readers]) - steps[readers], steps[readers]
-    )
+    nth = within_groups(steps[readers])
     member = np.concatenate((readers, member, readers))
     level = np.concatenate(
         (
@@ -307,15 +293,13 @@ def decode(problem: Problem, network: Network, flow: Int64, *, turns: bool = Fal
         pair = network.class_of[owned] * members + owner[owned]
         order = np.argsort(pair, kind="stable")
         sizes = network.arc_capacity[: network.owned_arcs]
-        nth = np.arange(owned.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        owner[owned[order[nth >= np.repeat(keeping, sizes)]]] = -1
+        owner[owned[order[within_groups(sizes) >= np.repeat(keeping, sizes)]]] = -1
     free = np.flatnonzero((owner < 0) & (network.class_of >= 0))
     free = free[np.argsort(network.class_of[free], kind="stable")]
     dealt = np.repeat(np.arange(placing.size), placing)
     member = network.arc_member[network.owned_arcs :]
     if turns:
-        nth = np.arange(dealt.size) - np.repeat(np.cumsum(placing) - placing, placing)
-        pace = (nth + 0.5) / placing[dealt]
+        pace = (within_groups(placing) + 0.5) / placing[dealt]
         dealt = dealt[np.lexsort((dealt, pace, network.arc_class[network.owned_arcs :][dealt]))]
     owner[free] = member[dealt]
     return owner

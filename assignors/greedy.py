@@ -10,9 +10,8 @@ know from Kafka is the one to take where it is among them.
 import numpy as np
 
 from assignors.assignment import Assignment
-from assignors.flow import in_other_rack
-from assignors.ledger import in_replica_rack
 from assignors.problem import Int32, Problem
+from assignors.racks import far_partitions, in_replica_rack
 from assignors.spread import pairs, worst
 
 
@@ -44,16 +43,12 @@ def _value(problem: Problem, owner: Int32) -> tuple[object, ...]:
     """All aims that count where nobody owns anything: loads, spread, racks."""
     share, even = worst(problem, owner)
     sizes = pairs(problem, owner).size
-    far = 0
-    if problem.rack_set_of is not None:
-        held = owner >= 0
-        far = int(in_other_rack(problem, problem.rack_set_of[held], owner[held]).sum())
     return (
         np.sort(Assignment(problem, owner).counts).tolist(),
         share / even,
         -sizes.size,
         int(np.dot(sizes, sizes)),
-        far,
+        int(far_partitions(problem, owner).sum()),
     )
 
 

@@ -146,14 +146,3 @@ class Ledger:
                 held[held >= 0], minlength=len(self.problem.members)
             ).astype(np.int64)
         return self._topic_counts.get(topic, np.empty(0, np.int64))
-
-
-def in_replica_rack(problem: Problem, partitions: Int64, members: Int64 | Int32) -> Mask:
-    """Whether each member is in the rack of a replica of the partition beside it."""
-    if problem.rack_set_of is None:
-        return np.zeros(np.broadcast(partitions, members).shape, dtype=bool)
-    near = np.array(
-        [[rack in replicas for rack in problem.racks] for replicas in problem.rack_sets], dtype=bool
-    )
-    found: Mask = near[problem.rack_set_of[partitions], members]
-    return found

@@ -8,8 +8,9 @@ import heapq
 import numpy as np
 
 from assignors.filling import in_turns
-from assignors.ledger import Ledger, in_replica_rack
+from assignors.ledger import Ledger
 from assignors.problem import Int32, Int64
+from assignors.racks import in_replica_rack
 from assignors.spread import pairs
 
 

@@ -203,6 +203,22 @@ class Problem:
         return np.repeat(self.subscriber_counts > 0, self.partition_counts)
 
     @cached_property
+    def near(self) -> npt.NDArray[np.bool_]:
+        """Whether each set of replica racks has each member's rack, bool of shape (S, M)."""
+        sets = self.rack_sets or (frozenset(),)
+        rows = [[rack in replicas for rack in self.racks] for replicas in sets]
+        return np.array(rows, dtype=bool)
+
+    @cached_property
+    def far(self) -> npt.NDArray[np.bool_]:
+        """Whether a set of racks and a member's rack are known, and it is none of the set's."""
+        known = np.array([[bool(replicas)] for replicas in self.rack_sets or (frozenset(),)])
+        far: npt.NDArray[np.bool_] = (
+            known & np.array([bool(rack) for rack in self.racks]) & ~self.near
+        )
+        return far
+
+    @cached_property
     def exact_weights(self) -> npt.NDArray[Any]:
         """`weights` in a type whose sums are exact: int64, or Python ints where that overflows."""
         total_is_safe = self.weights.astype(np.float64).sum() < LARGEST_LAG / 2

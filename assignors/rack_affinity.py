@@ -1,29 +1,30 @@
 """Giving members the partitions of a topic that have a replica in their rack, share by share.
 
-Belongs here: which partitions of a topic make up each member's share, where the network of all aims
-is too large. Does not: how large the shares are (`sticky`), exchanges between topics (`settling`).
+Belongs here: which partitions of a topic make up each member's share, if the network of all aims is
+too large. Does not: how large the shares are (`sticky`), exchanges between topics (`settling`).
 
 Members of one rack are alike here, and so are partitions with replicas in the same racks. So each
 topic is a table of a few sets of racks by a few racks, and its best filling a small maximum flow.
 """
 
 from collections import deque
+from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
-from assignors.flow import in_other_rack
+from assignors.numbering import within_groups
 from assignors.problem import Int32, Int64, Problem
+from assignors.racks import Mask
 
-Mask = npt.NDArray[np.bool_]
 Table = list[list[int]]
 
 
 def deal_by_rack(problem: Problem, owner: Int32) -> Int32:
-    """Deal what changes hands anew among those who get it, as near as can be.
+    """Deal each topic's partitions that change hands again to the same members, as near as can be.
 
-    Shares of topics stay what they are, and what is kept; a member that gives up some of a topic
-    keeps those of its partitions that are near. What went back to an earlier owner stays there.
+    The number of partitions of each topic that a member has, and that it keeps, stays the same. A
+    member that gives up some of a topic keeps those of its partitions that are near. Partitions
+    that went back to an earlier owner stay there.
 
     Parameters
     ----------
@@ -35,86 +36,105 @@ def deal_by_rack(problem: Problem, owner: Int32) -> Int32:
     Returns
     -------
     int32 array of shape (P,): of all ways to deal a topic's free partitions to these shares, one
-    with the fewest in another rack than their member, where both are known.
+    with the fewest in another rack than their member, if both are known.
     """
     if problem.rack_set_of is None or not any(problem.racks):
         return owner
-    racks = sorted({rack or "" for rack in problem.racks})
-    rack_of = np.array([racks.index(rack or "") for rack in problem.racks])
-    far = _far(problem, rack_of, len(racks))
-    kept = _keep_near(problem, owner, far[:, rack_of])
+    kept = _keep_near(problem, owner)
+    changed = (owner >= 0) & ~_given_back(problem, owner)
     dealt = owner.copy()
-    free = (owner >= 0) & ~kept & ~_given_back(problem, owner)
-    receivers = (owner >= 0) & (owner != problem.owner) & ~_given_back(problem, owner)
-    for first, last in zip(problem.topic_offsets, problem.topic_offsets[1:], strict=False):
-        given = first + np.flatnonzero(free[first:last])
-        if given.size:
-            members = owner[first:last][receivers[first:last]]
-            dealt[given] = _deal(members, problem.rack_set_of[given], rack_of, far)
+    free = np.flatnonzero(changed & ~kept)
+    if free.size:
+        members = owner[changed & (owner != problem.owner)]
+        partitions, takers = _dealt(problem, free, members)
+        dealt[partitions] = takers
     dealt[kept] = problem.owner[kept]
     return dealt
 
 
-def _far(problem: Problem, rack_of: Int64, racks: int) -> Int64:
-    """1 where a set of replicas is in none of its racks near a rack, int64 of shape (S, R)."""
-    examples = np.array([np.flatnonzero(rack_of == rack)[0] for rack in range(racks)])
-    sets = np.arange(len(problem.rack_sets))
-    return in_other_rack(problem, np.repeat(sets, racks), np.tile(examples, sets.size)).reshape(
-        sets.size, racks
-    )
-
-
 def _given_back(problem: Problem, owner: Int32) -> Mask:
-    """Which partitions are with somebody who owned them in an earlier generation."""
+    """Whether each partition is with a member that owned it in an earlier generation."""
     if problem.earlier is None:
         return np.zeros(owner.size, dtype=bool)
     found: Mask = (problem.earlier == owner).any(axis=0) & (owner >= 0) & (owner != problem.owner)
     return found
 
 
-def _keep_near(problem: Problem, owner: Int32, far: Int64) -> Mask:
-    """Say what stays: of each owner and topic as many as before, those that are near it first."""
+def _keep_near(problem: Problem, owner: Int32) -> Mask:
+    """Choose which partitions stay: as many of each owner and topic, near ones first."""
     kept: Mask = (owner == problem.owner) & (owner >= 0)
     giving = (problem.owner >= 0) & (owner != problem.owner)
     if problem.earlier is not None or problem.rack_set_of is None or not giving.any():
         return kept
     pair = problem.topic_of * np.int64(len(problem.members)) + problem.owner
     theirs = np.flatnonzero((problem.owner >= 0) & np.isin(pair, np.unique(pair[giving])))
-    is_far = far[problem.rack_set_of[theirs], problem.owner[theirs]]
-    order = np.lexsort((~kept[theirs], is_far, pair[theirs]))
-    theirs = theirs[order]
+    is_far = problem.far[problem.rack_set_of[theirs], problem.owner[theirs]]
+    theirs = theirs[np.lexsort((~kept[theirs], is_far, pair[theirs]))]
     starts = np.flatnonzero(np.diff(pair[theirs], prepend=-1))
     sizes = np.diff(starts, append=theirs.size)
-    nth = np.arange(theirs.size) - np.repeat(starts, sizes)
     stay = np.add.reduceat(kept[theirs].astype(np.int64), starts)
     kept = kept.copy()
-    kept[theirs] = nth < np.repeat(stay, sizes)
+    kept[theirs] = within_groups(sizes) < np.repeat(stay, sizes)
     return kept
 
 
-def _deal(members: Int32, sets: Int32, rack_of: Int64, far: Int64) -> Int32:
-    """Give each of K partitions to one of K members, whose order says nothing: shape (K,)."""
-    kinds = np.unique(sets)
-    by_set = [np.flatnonzero(sets == kind) for kind in kinds]
-    by_rack = [np.sort(members[rack_of[members] == rack]) for rack in range(far.shape[1])]
-    table = match_racks(
-        [row.size for row in by_set], [row.size for row in by_rack], (far[kinds] == 0).tolist()
+def _dealt(problem: Problem, partitions: Int64, members: Int32) -> tuple[Int64, Int32]:
+    """Deal K partitions to K members topic by topic; the order of the members says nothing.
+
+    Parameters
+    ----------
+    partitions
+        Ascending; shape (K,).
+    members
+        As many of each topic as there are partitions of it, by topic; shape (K,).
+
+    Returns
+    -------
+    The partitions in another order, and the member that gets the partition beside it.
+    """
+    names = sorted({rack or "" for rack in problem.racks})
+    rack_of = np.array([names.index(rack or "") for rack in problem.racks])
+    assert problem.rack_set_of is not None  # noqa: S101 - asked before
+    sets, racks, topics = len(problem.rack_sets), len(names), len(problem.topics)
+    examples = [int(np.flatnonzero(rack_of == rack)[0]) for rack in range(racks)]
+    near = (~problem.far[:, examples]).tolist()
+    topic = problem.topic_of[partitions].astype(np.int64)
+    # By topic, then by set of racks or by rack, then by number: one sort of a code for all three.
+    by_set = topic * sets + problem.rack_set_of[partitions]
+    by_rack = topic * racks + rack_of[members]
+    partitions = np.sort(by_set * problem.partition_total + partitions) % problem.partition_total
+    members = np.sort(by_rack * len(problem.members) + members) % len(problem.members)
+    supply = np.bincount(by_set, minlength=topics * sets).reshape(topics, sets)
+    demand = np.bincount(by_rack, minlength=topics * racks).reshape(topics, racks)
+    cells = zip(supply.tolist(), demand.tolist(), strict=True)
+    table = np.array([match_racks(kinds, takes, near) for kinds, takes in cells])
+    left, room = supply - table.sum(axis=2), demand - table.sum(axis=1)
+    given = np.dstack((table, left))  # from each set to each rack, and to whom it is not near
+    taken = np.dstack((table.transpose(0, 2, 1), room))
+    first_given, first_taken = (
+        (np.cumsum(sizes) - sizes.ravel()).reshape(sizes.shape) for sizes in (given, taken)
     )
-    given = np.full(sets.size, -1, dtype=np.int32)
-    taken = [0] * len(by_rack)
-    left = []
-    for partitions, row in zip(by_set, table, strict=True):
-        at = 0
-        for rack, count in enumerate(row):
-            given[partitions[at : at + count]] = by_rack[rack][taken[rack] : taken[rack] + count]
-            at, taken[rack] = at + count, taken[rack] + count
-        left.append(partitions[at:])
-    others = [row[start:] for row, start in zip(by_rack, taken, strict=True)]
-    given[np.concatenate(left)] = np.concatenate(others)
-    return given
+    order = np.concatenate(
+        (_expand(first_given[:, :, :-1], table), _expand(first_given[:, :, -1], left))
+    )
+    takers = np.concatenate(
+        (
+            _expand(first_taken[:, :, :-1].transpose(0, 2, 1), table),
+            _expand(first_taken[:, :, -1], room),
+        )
+    )
+    return partitions[order], members[takers].astype(np.int32)
 
 
-def match_racks(supply: list[int], demand: list[int], near: list[list[bool]]) -> Table:
+def _expand(starts: Int64, sizes: Int64) -> Int64:
+    """Return the indices of consecutive items, from each start on as many as its size."""
+    sizes = sizes.ravel()
+    return np.repeat(starts.ravel(), sizes) + within_groups(sizes)
+
+
+def match_racks(
+    supply: Sequence[int], demand: Sequence[int], near: Sequence[Sequence[bool]]
+) -> Table:
     """Match as much supply with near demand as can be: a maximum flow by shortest paths.
 
     Parameters
@@ -147,7 +167,7 @@ def match_racks(supply: list[int], demand: list[int], near: list[list[bool]]) ->
 
 
 def _path(
-    table: Table, left: list[int], room: list[int], near: list[list[bool]]
+    table: Table, left: list[int], room: list[int], near: Sequence[Sequence[bool]]
 ) -> list[tuple[int, int]]:
     """Find a shortest way to give out more: cells that take more, and in between that take less."""
     queue = deque(

@@ -8,14 +8,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from assignors.flow import in_other_rack
 from assignors.ledger import NO_LIMIT
 from assignors.problem import Float64, Int32, Int64, Problem
+from assignors.racks import Mask, far_partitions
 from assignors.spread import even_shares, pairs
-
-Mask = npt.NDArray[np.bool_]
 
 # Partitions and members that are looked at, at most: a second or so.
 _WORK = 30_000_000
@@ -55,24 +52,6 @@ class _Step(NamedTuple):
     peak: float
     takes: tuple[tuple[int, int], ...]
     moves: int
-
-
-def far_partitions(problem: Problem, owner: Int32) -> Mask:
-    """Say which partitions are read from another rack, as far as racks are known, shape (P,).
-
-    Examples
-    --------
-    >>> from assignors.problem import Member
-    >>> members = {"a": Member(["t"], rack="1"), "b": Member(["t"])}
-    >>> problem = Problem.of({"t": 2}, members, replica_racks={"t": [["1"], ["2"]]})
-    >>> [far_partitions(problem, np.full(2, who, np.int32)).tolist() for who in (0, 1)]
-    [[False, True], [False, False]]
-    """
-    far = np.zeros(owner.size, dtype=bool)
-    held = np.flatnonzero(owner >= 0)
-    if problem.rack_set_of is not None:
-        far[held] = in_other_rack(problem, problem.rack_set_of[held], owner[held]) > 0
-    return far
 
 
 def reduce_rack_traffic(
@@ -128,17 +107,14 @@ class _TrafficSearch:
     def __init__(
         self, problem: Problem, owner: Int32, weights: Float64, traffic: Float64, bounds: Bounds
     ) -> None:
-        members, sets = len(problem.members), len(problem.rack_sets)
+        members = len(problem.members)
         assert problem.rack_set_of is not None  # noqa: S101 - asked before
         self.problem, self.bounds = problem, bounds
         self.owner = owner.copy()
         self.home = problem.owner
         self.weights, self.traffic = weights, traffic
         self.set_of = problem.rack_set_of
-        everybody = np.arange(members)
-        self.far = in_other_rack(
-            problem, np.repeat(np.arange(sets), members), np.tile(everybody, sets)
-        ).reshape(sets, members)
+        self.far = problem.far.astype(np.int64)
         held = owner >= 0
         work = np.bincount(owner[held], weights[held], members)
         self.loads: Float64 = work / problem.capacities

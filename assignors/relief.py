@@ -17,8 +17,9 @@ from typing import NamedTuple
 import numpy as np
 
 from assignors.effort import Effort
-from assignors.ledger import Ledger, Mask, in_replica_rack
+from assignors.ledger import Ledger, Mask
 from assignors.problem import Float64, Int64
+from assignors.racks import in_replica_rack
 
 # A step has to bring both members closer to the target than the heaviest is by this share.
 _WORTH = 1e-3

@@ -6,9 +6,9 @@ far it goes (`relief`, `path`).
 
 import numpy as np
 
-from assignors.flow import in_other_rack
 from assignors.problem import Float64, Int32, Int64, Problem
-from assignors.spread import even_shares, pairs
+from assignors.racks import far_partitions
+from assignors.spread import even_shares, is_even, pairs
 
 # Groups up to here are looked at as a whole.
 _FEW = 5_000
@@ -53,6 +53,8 @@ def settle(problem: Problem, owner: Int32, weights: Float64) -> Int32:
     topics = problem.topic_of[pool]
     if problem.rack_set_of is None and (topics == topics[0]).all():
         return owner  # no exchange helps
+    if is_even(problem, owner) and not far_partitions(problem, owner).any():
+        return owner
     search = _SettlingSearch(problem, owner, weights, pool)
     search.run()
     settled = owner.copy()
@@ -92,7 +94,10 @@ class _SettlingSearch:
         self.loads: Float64 = work / problem.capacities
         self.peak = float(self.loads.max())
         self.racks = problem.rack_set_of is not None
-        self.set_of, self.far = _far(problem, pool)
+        sets = (
+            np.zeros(owner.size, np.int32) if problem.rack_set_of is None else problem.rack_set_of
+        )
+        self.set_of, self.far = sets[pool], problem.far.astype(np.int64)
         rates = problem.arrival_rates
         self.traffic = np.ones(pool.size) if rates is None else rates[pool]
         self.least = float(self.traffic.sum()) * _ROUNDING
@@ -168,13 +173,3 @@ class _SettlingSearch:
         home = self.home[which]
         moved: Int64 = np.asarray((home >= 0) & (home != holder), dtype=np.int64)
         return moved
-
-
-def _far(problem: Problem, pool: Int64) -> tuple[Int32, Int64]:
-    """Return each partition's set of replica racks, and 1 where a member is in none of a set's."""
-    members = np.arange(len(problem.members))
-    if problem.rack_set_of is None:
-        return np.zeros(pool.size, dtype=np.int32), np.zeros((1, members.size), dtype=np.int64)
-    sets = np.arange(len(problem.rack_sets))
-    far = in_other_rack(problem, np.repeat(sets, members.size), np.tile(members, sets.size))
-    return problem.rack_set_of[pool], far.reshape(sets.size, members.size)

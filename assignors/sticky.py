@@ -13,6 +13,7 @@ from assignors import aims, even, flow, greedy, swaps
 from assignors.assignment import Assignment
 from assignors.fair import fair
 from assignors.filling import fill, in_turns
+from assignors.numbering import within_groups
 from assignors.older_claims import give_back
 from assignors.options import boolean, count_or_none
 from assignors.problem import Int32, Int64, Problem
@@ -138,9 +139,7 @@ def _give_up_surplus(problem: Problem) -> Int32:
         owner = owner.copy()
         theirs = np.flatnonzero(np.isin(owner, over))
         theirs = theirs[_order_of_keeping(problem, theirs, (counts - limit)[over])]
-        nth = np.arange(theirs.size) - np.repeat(
-            np.cumsum(counts[over]) - counts[over], counts[over]
-        )
+        nth = within_groups(counts[over])
         owner[theirs[nth >= np.repeat(limit[over], counts[over])]] = -1
     return owner
 
@@ -157,7 +156,7 @@ def _order_of_keeping(problem: Problem, partitions: Int64, surplus: Int64) -> In
     order = np.argsort(pair, kind="stable")
     changes = np.flatnonzero(np.diff(pair[order], prepend=-1))
     nth = np.empty(order.size, dtype=np.int64)
-    nth[order] = np.arange(order.size) - np.repeat(changes, np.diff(changes, append=order.size))
+    nth[order] = within_groups(np.diff(changes, append=order.size))
     given_up_before = np.zeros(len(problem.members), dtype=np.int64)
     given_up_before[np.unique(owner)] = np.cumsum(surplus) - surplus
     turn = (topic + given_up_before[owner]) % max(topics, 1)

@@ -1,11 +1,11 @@
 """What each rule and constant of the analysis is worth: `python -m benchmarks.ablation [NAME ...]`.
 
-Belongs here: switching one rule off, or changing one constant by a third, and counting what is
-answered wrong then. Does not: the stories, groups and loops that are asked (`stories`,
-`loop_diagnosis`, `loop`).
+Belongs here: switching one rule off, or changing one constant by a third, and counting wrong
+answers. Does not: the stories, groups and loops (`stories`, `random_scenarios`, `loop`).
 
 A rule is switched off by a function that finds nothing. Constants are the numbers at module level,
-found by reading the modules; each is raised and lowered by a third, wherever it has been imported.
+found by reading the modules; each is raised and lowered by a third in all modules that import it.
+Closed loops take minutes per change: only rules are measured with them, by `--loops`.
 """
 
 import ast
@@ -16,7 +16,6 @@ import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -38,8 +37,9 @@ from benchmarks.stories.retold import RETOLD
 from fairlead.domain import analysis
 
 RESULTS: Final = Path(__file__).with_name("ablation.json")
-#: Random groups of each kind; scenarios that take longest are left out.
-GROUPS: Final = 56
+#: Random groups of plain consumers, and of those with the loops of real clients.
+GROUPS: Final = {"plain groups": (False, 16), "real groups": (True, 4)}
+#: Scenarios that take longest.
 _SLOW: Final = frozenset(("wander", "hundreds", "heavy-chunks"))
 _HOURS: Final = 48.0
 _THIRD: Final = 1.0 / 3.0
@@ -58,21 +58,41 @@ def _no_partition(looks: Any, *_: Any, **__: Any) -> Any:
     return np.zeros(looks.partitions, dtype=bool)
 
 
+#: Constants that tune nothing: conversions, limits of arithmetic, memory and messages, defaults of
+#: Kafka, and what the interface of `fairlead decide` fixes.
+LIMITS: Final = frozenset(
+    (
+        *("AUTO_COMMIT_S", "DAY_S", "WEEK_S", "_GIGABYTE", "NINE_IN_TEN", "_MEDIAN_CHI2"),
+        *("LARGEST_RATE", "_LEAST", "_MOST", "_STEP", "_ANY", "ROUNDS", "NEAR", "_EQUAL", "SLACK"),
+        *("POINTS", "_CELLS", "_AT_ONCE", "_SIZES", "NAMED", "MOST_PLANS"),
+        *("SLACK_S", "_WIDE", "STAYS_S", "_ROUNDING_S", "_EXACT_S"),
+        *("SAMPLES_NEEDED", "LEAST_LOOKS", "MOSTLY", "_AUTO_COMMIT_S"),  # follow from others
+    )
+)
+
 #: Rules by name: module, function, and the function that takes its place.
 RULES: Final[dict[str, tuple[str, str, Callable[..., Any]]]] = {
-    "ages by chance": ("commits", "_by_chance", lambda shows, *_: np.zeros(shows.shape[1], bool)),
-    "producers' batches": ("commits", "_in_batches", _no_partition),
-    "counted records": ("commits", "_counted", lambda _, __, asked: np.zeros(asked.size)),
+    "ages by chance": (
+        "commit_age",
+        "_by_chance",
+        lambda shows, *_: np.zeros(shows.shape[1], bool),
+    ),
+    "producers' batches": ("commits", "in_batches", _no_partition),
+    "counted records": ("commits", "counted_records", lambda _, __, chosen: np.zeros(chosen.size)),
     "throttled partitions": (
         "commits",
-        "_left_behind",
+        "left_behind",
         lambda looks, *_, **__: (np.zeros(looks.partitions, bool), np.zeros(looks.partitions)),
     ),
-    "stands, whoever owned it": ("commits", "_stands", _no_partition),
-    "stuck partitions": ("commits", "_stuck", _no_partition),
-    "records of a commit": ("commits", "_gathered", lambda looks, _: np.zeros(looks.partitions)),
-    "silent members": ("commits", "_silent", lambda looks, *_: np.zeros(len(looks.members), bool)),
-    "foreign commits": ("commits", "_foreign", _no_partition),
+    "stands, whoever owned it": ("commits", "waits_under_any_owner", _no_partition),
+    "stuck partitions": ("commits", "stuck_partitions", _no_partition),
+    "records of a commit": ("commits", "_with_usual", lambda looks, _: np.zeros(looks.partitions)),
+    "silent members": (
+        "commits",
+        "silent_members",
+        lambda looks, *_: np.zeros(len(looks.members), bool),
+    ),
+    "foreign commits": ("commits", "foreign_partitions", _no_partition),
     "lag at rest": ("commits", "at_rest", lambda looks: np.zeros(looks.partitions, np.int64)),
     "a day for rare commits": ("read", "_lengthened", lambda _, found: found),
     "changed arrivals": ("decide", "_changed_since", lambda *_: False),
@@ -131,6 +151,8 @@ def variants() -> list[Variant]:
     """Return all changes, none first."""
     found = [Variant("nothing"), *(Variant(name, rule=name) for name in RULES)]
     for module, name, _ in constants():
+        if name in LIMITS:
+            continue
         found += [
             Variant(f"{name} x {factor:.2f}", module=module, factor=factor)
             for factor in (1.0 + _THIRD, 1.0 - _THIRD)
@@ -138,24 +160,24 @@ def variants() -> list[Variant]:
     return found
 
 
-def measure(variant: Variant, *, quick: bool) -> dict[str, Any]:
-    """Count what is wrong after a change: stories, diagnoses of random groups, goals of loops."""
+def measure(variant: Variant, *, loops: bool) -> dict[str, Any]:
+    """Count wrong answers after a change: stories, random groups, and goals of closed loops."""
     variant.apply()
     row: dict[str, Any] = {
-        "variant": variant.name,
-        "module": variant.module,
-        "stories": [story.name for story in (*RETOLD, *REPORTED) if mark_story(story).faults],
+        "stories": [story.name for story in (*RETOLD, *REPORTED) if mark_story(story).faults]
     }
-    if quick:
-        return row
-    for real in (False, True):
+    for kind, (real, count) in GROUPS.items():
         marks = [
             marked
-            for number in range(GROUPS)
+            for number in range(count)
             for marked in mark_group(random_scenario(number, real=real), plans=False, seed=SEED)
         ]
-        wrong = sum(not marked.right for marked in marks) / max(len(marks), 1)
-        row["real groups" if real else "plain groups"] = round(wrong, 4)
+        row[kind] = round(sum(not marked.right for marked in marks) / max(len(marks), 1), 4)
+    return row | (_loops() if loops else {})
+
+
+def _loops() -> dict[str, Any]:
+    """Return missed goals, and partition-minutes over the objective, of all quick scenarios."""
     others = json.loads(LOOPS.read_text())["courses"]
     courses = []
     for name, scenario in SCENARIOS.items():
@@ -168,27 +190,47 @@ def measure(variant: Variant, *, quick: bool) -> dict[str, Any]:
         courses += [
             its for its in others if its["scenario"] == name and its["controller"] != PLANNER
         ]
-    row["goals"] = [f"{goal.scenario}: {goal.what}" for goal in goals(courses) if not goal.met]
-    row["late"] = round(sum(its["late"] for its in courses if its["controller"] == PLANNER), 1)
-    return row
+    return {
+        "goals": [f"{goal.scenario}: {goal.what}" for goal in goals(courses) if not goal.met],
+        "late": round(sum(its["late"] for its in courses if its["controller"] == PLANNER), 1),
+    }
 
 
 def main() -> None:
     """Measure all changes, or those whose names begin so; results of the others are kept."""
     options = harness.parser(__doc__)
     options.add_argument("names", nargs="*", metavar="NAME", help="beginnings of names")
-    options.add_argument("--stories", action="store_true", help="ask only the stories")
+    options.add_argument("--processes", type=int, default=2, help="how many at once")
+    options.add_argument("--loops", action="store_true", help="also closed loops, for rules")
     with harness.measuring(options, RESULTS) as bench:
         begins = tuple(bench.options.names)
-        chosen = [each for each in variants() if each.name.startswith(begins or "")]
-        before = json.loads(RESULTS.read_text())["rows"] if RESULTS.exists() else []
-        rows = {row["variant"]: row for row in before}
-        with ProcessPoolExecutor(2, max_tasks_per_child=1) as pool:
-            for row in pool.map(partial(measure, quick=bench.options.stories), chosen):
-                rows[row["variant"]] = rows.get(row["variant"], {}) | row
-                print(json.dumps(row), flush=True)
-        there = {variant.name for variant in variants()}
-        bench.write({"rows": [row for name, row in rows.items() if name in there]})
+        every = variants()
+        chosen = [each for each in every if each.name.startswith(begins or "")]
+        rows = json.loads(RESULTS.read_text())["rows"] if RESULTS.exists() else {}
+        with ProcessPoolExecutor(bench.options.processes, max_tasks_per_child=1) as pool:
+            started = [
+                pool.submit(measure, each, loops=bench.options.loops and not each.module)
+                for each in chosen
+            ]
+            for each, row in zip(chosen, started, strict=True):
+                rows[each.name] = rows.get(each.name, {}) | row.result()
+                bench.log(each.name, rows[each.name])
+        rows = {each.name: rows[each.name] for each in every if each.name in rows}
+        names = {name for _, name, _ in constants()}
+        bench.write({"tuning": len(names - LIMITS), "limits": len(names & LIMITS), "rows": rows})
+        bench.show(
+            "what is wrong if",
+            ("change", "stories", *GROUPS, "goals"),
+            [
+                (
+                    name,
+                    len(row["stories"]),
+                    *(f"{row[kind]:.1%}" for kind in GROUPS),
+                    len(row["goals"]) if "goals" in row else "",
+                )
+                for name, row in rows.items()
+            ],
+        )
 
 
 if __name__ == "__main__":

@@ -26,8 +26,8 @@ SLOWED: Final = 3.0
 HEALTHY_S: Final = 120.0
 PATIENTLY: Final = {"within_s": PATIENCE_S, "every_s": 0.1}
 SETTINGS: Final = """
-looks.every = "PT15S"
-looks.share = 0.5
+sampling.every = "PT15S"
+sampling.share = 0.5
 discovery.include = ["chain-*"]
 
 [[policies]]

@@ -29,8 +29,8 @@ from fairlead.domain.analysis.capacities import Capacity
 from fairlead.domain.analysis.decide import PlanDecision
 from fairlead.domain.analysis.question import Question
 from fairlead.domain.candidate_rows import ask
-from fairlead.domain.looks.questions import Group, PlanningOptions, question_about
 from fairlead.domain.policy import Policy
+from fairlead.domain.samples.questions import Group, PlanningOptions, question_about
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.sandbox.jars import kafka_classpath
 from fairlead.sandbox.plugin import compile_java, plugin_jar

@@ -36,7 +36,7 @@ from pyarrow import fs
 from fairlead.common.disk import cannot
 from fairlead.common.tables import slices
 from fairlead.common.visible import visible
-from fairlead.domain.looks import EVERY_LOOK, KEPT_EVERY
+from fairlead.domain.history import EVERY_SAMPLE, THINNED_TO
 from fairlead.domain.samples import HISTORY, SAMPLES, taken_at
 from fairlead.errors import ConfigurationError, FileSystemError
 
@@ -219,7 +219,7 @@ class LookArchive:
             return empty
         found = [
             self._rows(file.path, _only(groups), wanted)
-            for file in self._files_of(since - KEPT_EVERY, until)
+            for file in self._files_of(since - THINNED_TO, until)
         ]
         samples = pa.concat_tables([empty, *(rows for rows in found if rows is not None)])
         chosen = _between(samples, since, until)
@@ -313,7 +313,7 @@ class LookArchive:
         self, now: datetime, retention: timedelta, keep: Collection[str]
     ) -> Iterator[Callable[[], None]]:
         """Yield the steps of `tidy`; an error in one does not stop the others."""
-        over, old = _interval(now - EVERY_LOOK - KEPT_EVERY), dict[int, list[_File]]()
+        over, old = _interval(now - EVERY_SAMPLE - THINNED_TO), dict[int, list[_File]]()
         for file in self._files_of(datetime.min.replace(tzinfo=UTC), now):
             if file.at < now - retention:
                 yield partial(self._remove, file.path)
@@ -556,7 +556,7 @@ def _digest(files: Sequence[_File], keep: Collection[str]) -> str:
 
 def _interval(at: datetime) -> int:
     """Return the number of a moment's quarter of an hour since the epoch."""
-    return int(at.timestamp() // KEPT_EVERY.total_seconds())
+    return int(at.timestamp() // THINNED_TO.total_seconds())
 
 
 def _day_of(at: datetime) -> str:

@@ -143,7 +143,7 @@ class PostgresSettings(_Section):
     )
 
 
-class LooksSettings(_Section):
+class SamplingSettings(_Section):
     """How often the planned groups are looked at, and how long that is kept."""
 
     every: timedelta = Field(
@@ -267,7 +267,7 @@ class Settings(BaseSettings):
     kafka: KafkaSettings = KafkaSettings()
     postgres: PostgresSettings = PostgresSettings()
     spark: SparkSettings = SparkSettings()
-    looks: LooksSettings = LooksSettings()
+    sampling: SamplingSettings = SamplingSettings()
     planning: PlanningSettings = PlanningSettings()
     web: WebSettings = WebSettings()
     discovery: Discovery = Discovery()

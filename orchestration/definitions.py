@@ -14,7 +14,7 @@ from assets.published_plan import published_plan
 from assets.resources import KafkaResource, SettingsResource, SparkResource, StoreResource
 from orchestration.jobs import adoption, planning, publication
 from orchestration.keys import keys
-from orchestration.looks import group_looks, look
+from orchestration.looks import group_samples, look
 from orchestration.operations import OPERATIONS
 from orchestration.planning_sensor import planning_sensor
 from orchestration.schedules import planning_schedule
@@ -39,7 +39,7 @@ def build_defs(**overrides: Any) -> dg.Definitions:
             group_discovery,
             approved_plans,
             plan_life,
-            group_looks,
+            group_samples,
             planning_sensor,
         ],
         "resources": {

@@ -1,6 +1,6 @@
 """Looks at the planned groups between planning runs: a sensor, and a job where looking takes long.
 
-Belongs here: who takes a look when. Does not: what a look is (`fairlead.domain.looks`).
+Belongs here: who takes a look when. Does not: what a look is (`fairlead.domain.samples`).
 """
 
 from collections.abc import Collection
@@ -41,7 +41,7 @@ def look_at_groups(
     with kafka.gateway() as gateway, store.open() as plans:
         looked = take(gateway, spark.looks(), current, covered_groups(gateway, current), plans)
     taken = looked.taken
-    context.log.info("%s%s", told(taken, current.looks), _need_plans(looked.requests))
+    context.log.info("%s%s", told(taken, current.sampling), _need_plans(looked.requests))
     if looked.unkept:
         context.log.warning("The look is analysed, but not kept: %s", looked.unkept)
     context.add_output_metadata(
@@ -51,7 +51,7 @@ def look_at_groups(
 
 @dg.job(
     description="Look at every group once: offsets and owners, without a plan. The sensor "
-    "group_looks does so by itself, and starts this where it takes long.",
+    "group_samples does so by itself, and starts this where it takes long.",
     **about("history"),
 )
 def look() -> None:
@@ -63,13 +63,13 @@ def look() -> None:
     job=look,
     minimum_interval_seconds=ask_every_s(),
     default_status=dg.DefaultSensorStatus.RUNNING,
-    description="Looks at the offsets and owners of all planned groups, as often as looks.every "
-    "and looks.share say: rates, capacities and diagnoses come from these looks. Where that takes "
-    "long, it starts the job look instead.",
+    description="Samples the offsets and owners of all planned groups, as often as sampling.every "
+    "and sampling.share say: rates, capacities and diagnoses come from these samples. If that "
+    "takes long, it starts the job look instead.",
     **about("history"),
 )
 @skip_while_away
-def group_looks(
+def group_samples(
     context: dg.SensorEvaluationContext,
     settings: SettingsResource,
     kafka: KafkaResource,
@@ -79,11 +79,13 @@ def group_looks(
     """Take a look if one is due."""
     current, archive = settings.get(), spark.looks()
     last = archive.taken()
-    if not due(last, current.looks, now()):
-        return dg.SkipReason(f"The next look is due in {wait_s(last, current.looks, now()):.0f} s.")
+    if not due(last, current.sampling, now()):
+        return dg.SkipReason(
+            f"The next sample is due in {wait_s(last, current.sampling, now()):.0f} s."
+        )
     dead_after = PRESUMED_DEAD
     if last is not None:
-        dead_after = min(dead_after, INTERVALS * interval(last, current.looks))
+        dead_after = min(dead_after, INTERVALS * interval(last, current.sampling))
     if under_way(context.instance, look.name, dead_after):
         return dg.SkipReason("The look before is still under way.")
     if last is not None and last.took_s + last.analysed_s > IN_A_TICK_S:
@@ -94,7 +96,7 @@ def group_looks(
             return dg.RunRequest()
         looked = take(gateway, archive, current, groups, plans)
     unkept = f". It is analysed, but not kept: {looked.unkept}" if looked.unkept else ""
-    what = f"{told(looked.taken, current.looks)}{_need_plans(looked.requests)}"
+    what = f"{told(looked.taken, current.sampling)}{_need_plans(looked.requests)}"
     return dg.SkipReason(f"{what}{unkept}.")
 
 

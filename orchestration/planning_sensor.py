@@ -63,7 +63,7 @@ def planning_sensor(
         left = length((AFTER_FAILURE - failed).total_seconds())
         return dg.SkipReason(f"The planning run before failed; the next one waits {left} more.")
     with store.open() as plans:
-        every = current.looks.every if taken is None else interval(taken, current.looks)
+        every = current.sampling.every if taken is None else interval(taken, current.sampling)
         requests = plans.plan_requests(_OLD * every)
         decided_at = plans.last_decisions()
     open_requests = unanswered(requests, decided_at, again=current.planning.again, now=now)
@@ -111,7 +111,7 @@ def _why_nothing(
 ) -> str:
     """Say that nobody needs a run, and who would get none."""
     if taken is None:
-        return "No look was taken yet: turn on the sensor group_looks."
+        return "No look was taken yet: turn on the sensor group_samples."
     ago = length((now - taken.began).total_seconds())
     looked = f"Of {plural(taken.groups, 'group')} looked at {ago} ago"
     if needed:

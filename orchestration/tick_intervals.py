@@ -5,19 +5,19 @@ other setting, which ticks and runs read anew.
 """
 
 from fairlead.errors import ConfigurationError
-from fairlead.settings import LooksSettings, PlanningSettings, load_settings
+from fairlead.settings import PlanningSettings, SamplingSettings, load_settings
 
 #: Dagster's daemon asks sensors every five seconds at most.
 _LEAST_S, _MOST_S = 5, 30
 
 
-def _read() -> tuple[PlanningSettings, LooksSettings]:
+def _read() -> tuple[PlanningSettings, SamplingSettings]:
     """Return what the settings say, or the defaults: each tick says what is wrong with them."""
     try:
         settings = load_settings()
     except ConfigurationError:
-        return PlanningSettings(), LooksSettings()
-    return settings.planning, settings.looks
+        return PlanningSettings(), SamplingSettings()
+    return settings.planning, settings.sampling
 
 
 def planning_rhythm() -> str:
@@ -30,13 +30,13 @@ def ask_every_s() -> int:
     return asked_every_s(_read()[1])
 
 
-def asked_every_s(looks: LooksSettings) -> int:
+def asked_every_s(sampling: SamplingSettings) -> int:
     """Return the same of some settings.
 
     Examples
     --------
     >>> from datetime import timedelta
-    >>> [asked_every_s(LooksSettings(every=timedelta(seconds=every))) for every in (15, 30, 300)]
+    >>> [asked_every_s(SamplingSettings(every=timedelta(seconds=every))) for every in (15, 30, 300)]
     [5, 10, 30]
     """
-    return int(max(_LEAST_S, min(_MOST_S, looks.every.total_seconds() / 3)))
+    return int(max(_LEAST_S, min(_MOST_S, sampling.every.total_seconds() / 3)))

@@ -25,12 +25,12 @@ PRODUCT: Final = (
 )
 #: What lines are for, by the path of their file: the first that is found in it.
 CAPABILITIES: Final = {
-    "the brake, taking back": "hindsight|brake|taking_back",
+    "freezing, regression checks": "hindsight|regression|freeze|taking_back",
     "backtest": "simulation|backtest|observed",
     "survey, doctor, up": "survey|doctor|surfaces/up/|cli/(up|running_sandbox|look)[.]|kafka/rights"
     "|surfaces/pipeline|switches",
     "pages, and acting on them": "surfaces/(web|plots|review|offers|links|next_step)|acts"
-    "|kept_looks|group_history|domain/identity|sql/web|worst_first",
+    "|stored_samples|group_history|domain/identity|sql/web|worst_first",
     "analysis": "domain/|diagnosing|fairlead/spark|looking|analysis|proposal",
     "followers and brokers": "followers|jvm/|fairlead/wire|nudg|following|fairlead/kafka|testing",
     "the life of a plan": "workflows|store/|sql/",

@@ -16,7 +16,7 @@ from fairlead.domain.analysis.costs import CostRows
 from fairlead.domain.analysis.decide import PlanDecision, decide, doubled_s
 from fairlead.domain.analysis.question import Question
 from fairlead.domain.analysis.rules import Rules
-from fairlead.domain.hindsight import made_worse
+from fairlead.domain.regression import find_regression
 from fairlead.simulation.controllers import ByPlans, Moment
 from fairlead.simulation.world import Int32
 from fairlead.wire.document import PlanDocument
@@ -86,7 +86,7 @@ class Planner(ByPlans):
         """Go back where the plan in force has made it worse: to the plan before, or to none."""
         if self._plan is None or self.changes[-1] == self._regretted_at or not self._plans:
             return None
-        found = made_worse(self._question(moment))
+        found = find_regression(self._question(moment))
         if found is not None:  # until the next look says so, too, or does not
             self._doubts_until = moment.at + 1
         if found is None or not found.sure:

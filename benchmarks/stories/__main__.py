@@ -14,7 +14,7 @@ from benchmarks.stories.answers import Story
 from benchmarks.stories.reported import REPORTED
 from benchmarks.stories.retold import RETOLD
 from fairlead.common.json_lines import answer_lines
-from fairlead.domain.analysis.lines import answer_question
+from fairlead.domain.decide_json.lines import answer_question
 
 RESULTS: Final = Path(__file__).parents[1] / "stories.json"
 

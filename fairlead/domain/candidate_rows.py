@@ -1,7 +1,7 @@
 """Analysing groups: samples and stored speeds in, rows of candidates out.
 
 Belongs here: asking the questions about groups, and laying the answer out. Does not: the question
-(`fairlead.domain.looks.questions`), where the tables come from (`fairlead.spark`).
+(`fairlead.domain.samples.questions`), where the tables come from (`fairlead.spark`).
 """
 
 import json
@@ -21,8 +21,8 @@ from fairlead.domain.analysis.question import Question
 from fairlead.domain.analysis.racks import cost_per_day
 from fairlead.domain.analysis.read import Observations, read_together
 from fairlead.domain.candidate_figures import OBSERVED
-from fairlead.domain.looks.lag import LEAST, LOOKED_BACK, partition_statuses
-from fairlead.domain.looks.questions import (
+from fairlead.domain.samples.lag import LAG_HISTORY, LAG_SAMPLES, partition_statuses
+from fairlead.domain.samples.questions import (
     Group,
     PlanningOptions,
     capacity_rows,
@@ -204,7 +204,7 @@ def _analysed(decision: PlanDecision, problem: Problem) -> Row:
 
 def _statuses(looks: Looks) -> list[str]:
     """Return the statuses that the partitions have, which approval asks for."""
-    return partition_statuses(looks.last(LOOKED_BACK.total_seconds(), LEAST + 1))
+    return partition_statuses(looks.last(LAG_HISTORY.total_seconds(), LAG_SAMPLES + 1))
 
 
 def _laid_out(problem: Problem) -> Row:

@@ -18,11 +18,11 @@ from fairlead.common.tables import named
 from fairlead.domain.advice import with_advice
 from fairlead.domain.analysis.forecast import Outlook
 from fairlead.domain.candidate_figures import FORECAST, METRICS, OBSERVED, RACKS, candidate_of
-from fairlead.domain.looks.questions import capacities_of
 from fairlead.domain.policy import Policy, policy_for
 from fairlead.domain.prospect import Prospect
 from fairlead.domain.records import Findings, MemberLoad, NoPlan, PlanDraft
 from fairlead.domain.samples import flat, list_starts
+from fairlead.domain.samples.questions import capacities_of
 from fairlead.wire.document import MemberShare
 
 #: Why partitions change hands whose assignor gives no reason of its own.

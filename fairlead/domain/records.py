@@ -19,8 +19,8 @@ from fairlead.domain.analysis.costs import CostRows
 from fairlead.domain.candidate_figures import Outcome, SnapshotCandidate
 from fairlead.domain.figures import adherence
 from fairlead.domain.identity import FourEyes
-from fairlead.domain.kept_looks import Kept
 from fairlead.domain.prospect import Prospect
+from fairlead.domain.stored_samples import StoredSample
 from fairlead.errors import TamperedPlanError
 from fairlead.wire.document import MemberShare, PlanDocument, content_hash
 
@@ -66,8 +66,8 @@ class Findings:
     costs: CostRows = field(default_factory=dict)
     remembered_costs: CostRows = field(default_factory=dict)
     reported: Mapping[str, Any] = field(default_factory=dict)
-    seen: Kept | None = None
-    kept: Kept | None = None
+    seen: StoredSample | None = None
+    kept: StoredSample | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,7 +6,7 @@ Belongs here: which looks are kept. Does not: analysing by them (`fairlead.domai
 import numpy as np
 
 from fairlead.domain.analysis.looks import NONE, Looks
-from fairlead.domain.looks import EVERY_LOOK, KEPT_EVERY
+from fairlead.domain.history import EVERY_SAMPLE, THINNED_TO
 from fairlead.simulation.membership import PresentMembers
 from fairlead.simulation.world import Int32, Int64, World
 
@@ -57,5 +57,5 @@ class SeenLooks:
     @staticmethod
     def _keeps(at: float, now: float) -> bool:
         age = now - at
-        sparse = at % KEPT_EVERY.total_seconds() == 0
-        return age <= EVERY_LOOK.total_seconds() or (sparse and age <= OLDEST_S)
+        sparse = at % THINNED_TO.total_seconds() == 0
+        return age <= EVERY_SAMPLE.total_seconds() or (sparse and age <= OLDEST_S)

@@ -1,7 +1,7 @@
 """Lag of every partition of a snapshot, computed in Spark from samples.
 
 Belongs here: the columns, and computing them task by task. Does not: what lag, rates and
-status are (`fairlead.domain.looks.lag`), nor planning (`candidates`).
+status are (`fairlead.domain.samples.lag`), nor planning (`candidates`).
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -15,10 +15,16 @@ from pyspark.sql import SparkSession
 
 from fairlead.common.tables import named
 from fairlead.domain.analysis.looks import Looks
-from fairlead.domain.looks import HISTORY
-from fairlead.domain.looks.arrays import MICROSECONDS, alike, all_topics
-from fairlead.domain.looks.lag import LEAST, LOOKED_BACK, STATUSES, left_topics, partition_lag
+from fairlead.domain.history import HISTORY
 from fairlead.domain.samples import by_partition, list_starts
+from fairlead.domain.samples.arrays import MICROSECONDS, alike, all_topics
+from fairlead.domain.samples.lag import (
+    LAG_HISTORY,
+    LAG_SAMPLES,
+    STATUSES,
+    left_topics,
+    partition_lag,
+)
 from fairlead.spark.dealing import deal_snapshot, in_tasks, samples_until
 from fairlead.spark.warehouse import Warehouse
 
@@ -81,8 +87,8 @@ def _measure(
 ) -> Iterator[pa.RecordBatch]:
     """Measure the groups of one task."""
     read = partial(samples_until, path, snapshot_id)
-    samples = read(LOOKED_BACK, tasks[task])
-    few = [name for name, rows in samples.items() if rows.num_rows <= LEAST]
+    samples = read(LAG_HISTORY, tasks[task])
+    few = [name for name, rows in samples.items() if rows.num_rows <= LAG_SAMPLES]
     yield from lag_of(samples | read(HISTORY, few), latest).to_batches(max_chunksize=_AT_ONCE)
 
 
@@ -114,7 +120,7 @@ def _newest(samples: pa.Table) -> pa.Table:
 
 def _measured(newest: pa.Table, looks: Looks) -> pa.Table:
     """Measure groups that were sampled at the same times; `newest` has the last sample of each."""
-    looks = looks.last(LOOKED_BACK.total_seconds(), LEAST + 1)
+    looks = looks.last(LAG_HISTORY.total_seconds(), LAG_SAMPLES + 1)
     group_of = np.repeat(np.arange(newest.num_rows), np.diff(list_starts(newest["end"])))
     measured = partition_lag(looks, group_of)
     known = pa.array(np.flatnonzero(measured.readable))

@@ -15,8 +15,8 @@ import pyarrow as pa
 
 from assignors.metrics import Metrics
 from fairlead.domain.candidate_rows import Row, analyse_groups
-from fairlead.domain.looks import looked_back
-from fairlead.domain.looks.questions import Group, PlanningOptions, capacities_of
+from fairlead.domain.history import history_needed
+from fairlead.domain.samples.questions import Group, PlanningOptions, capacities_of
 from fairlead.spark.dealing import samples_until
 from fairlead.spark.warehouse import Warehouse
 
@@ -152,7 +152,7 @@ def _groups(path: str, snapshot_id: str, task: int) -> Iterator[Group]:
     samples: dict[str, pa.Table] = {}
     for remembered in (True, False):
         groups = [row["group"] for row in rows if bool(row["capacities"]) is remembered]
-        samples |= samples_until(path, snapshot_id, looked_back(remembered=remembered), groups)
+        samples |= samples_until(path, snapshot_id, history_needed(remembered=remembered), groups)
     for row in rows:
         known = capacities_of(row["capacities"] or ())
         costs = json.loads(row["costs"] or "{}")

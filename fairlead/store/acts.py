@@ -15,7 +15,7 @@ from sqlalchemy import ColumnElement, Engine, func, select
 from fairlead.store.engine import transaction
 from fairlead.store.models import PageAct
 
-Verb = Literal["approve", "reject", "rollback", "retire", "brake", "release"]
+Verb = Literal["approve", "reject", "rollback", "retire", "freeze", "unfreeze"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +31,7 @@ class Act:
     act
         What.
     group, version, sha256
-        Of what: as the person saw it. No group: all groups, to brake or release; no version then.
+        Of what: as the person saw it. No group: all groups, to freeze or unfreeze; no version then.
     reason
         Why.
     """

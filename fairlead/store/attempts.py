@@ -81,7 +81,7 @@ def last_attempts(connection: Connection, groups: Iterable[str]) -> dict[str, At
 def forget_attempts(connection: Connection, groups: Iterable[str]) -> None:
     """Forget attempts of groups: a record of theirs has been sent since.
 
-    Who releases the brake of all groups forgets them as well: nobody waits for that.
+    Unfreezing all groups forgets them as well.
     """
     known = select(PlanAttempt.group_id).where(PlanAttempt.group_id.in_(list(groups)))
     free = known.with_for_update(skip_locked=True).scalar_subquery()

@@ -2,7 +2,7 @@
 
 Belongs here: what is kept of looks, and readings for a group's page, bounded however large the
 group and long its history. Does not: what people ask of all groups and of a plan
-(`history_queries`), what follows from the rows (`fairlead.domain.kept_looks`).
+(`history_queries`), what follows from the rows (`fairlead.domain.stored_samples`).
 """
 
 from collections.abc import Iterable, Mapping
@@ -14,7 +14,7 @@ from sqlalchemy import Connection, Engine, text
 from fairlead.store.history_queries import Row, read_rows, require_group
 
 if TYPE_CHECKING:
-    from fairlead.domain.kept_looks import Kept, Last
+    from fairlead.domain.stored_samples import LastStored, StoredSample
 
 #: Four days of looks a quarter of an hour apart.
 LOOKS: Final = 400
@@ -140,13 +140,13 @@ def last_planning(engine: Engine) -> datetime | None:
     return at
 
 
-def keep_looks(connection: Connection, kept: "Mapping[str, Kept]") -> None:
+def keep_looks(connection: Connection, kept: "Mapping[str, StoredSample]") -> None:
     """Store what is kept of a look at groups; the days are there."""
     if kept:
         connection.execute(_KEEP, [{"group": group, **vars(last)} for group, last in kept.items()])
 
 
-def replace_last_looks(connection: Connection, seen: "Mapping[str, Kept]") -> None:
+def replace_last_looks(connection: Connection, seen: "Mapping[str, StoredSample]") -> None:
     """Store what a look saw of groups in place of the look before; the groups are registered."""
     if seen:
         connection.execute(
@@ -154,24 +154,26 @@ def replace_last_looks(connection: Connection, seen: "Mapping[str, Kept]") -> No
         )
 
 
-def last_looks(connection: Connection, groups: Iterable[str]) -> "dict[str, Last]":
+def last_looks(connection: Connection, groups: Iterable[str]) -> "dict[str, LastStored]":
     """Return the newest look that is kept of each group; without one in the last day: none."""
-    from fairlead.domain.kept_looks import Last  # noqa: PLC0415 - arrays, for who looks
+    from fairlead.domain.stored_samples import LastStored  # noqa: PLC0415 - arrays, for who looks
 
     rows = connection.execute(_LAST, {"groups": list(groups)})
-    return {row.group_id: Last(row.looked_at, row.digest, row.late_s is not None) for row in rows}
+    return {
+        row.group_id: LastStored(row.looked_at, row.digest, row.late_s is not None) for row in rows
+    }
 
 
-def read_looks(engine: Engine, group: str) -> "list[Kept]":
+def read_looks(engine: Engine, group: str) -> "list[StoredSample]":
     """Return what is kept of a group's looks, the oldest first, and the last look.
 
     The newest `LOOKS`, or as many of them as have `CELLS` partitions, two at least.
     """
-    from fairlead.domain.kept_looks import Kept  # noqa: PLC0415 - arrays, for who draws
+    from fairlead.domain.stored_samples import StoredSample  # noqa: PLC0415 - arrays, for who draws
 
     rows = read_rows(engine, _LOOKS, group=group, looks=LOOKS, cells=CELLS)
-    kept = [Kept(**row) for row in reversed(rows)]
-    last = [Kept(**row) for row in read_rows(engine, _LAST_SEEN, group=group)]
+    kept = [StoredSample(**row) for row in reversed(rows)]
+    last = [StoredSample(**row) for row in read_rows(engine, _LAST_SEEN, group=group)]
     return kept + [look for look in last if not kept or look.at > kept[-1].at]
 
 

@@ -1,7 +1,7 @@
 """Plans that made their groups worse: saying so once, and what is to follow.
 
 Belongs here: the database's function, who rests, and what is to be retired. Does not: the verdict
-(`fairlead.domain.hindsight`), nor going back (`fairlead.workflows.taking_back`).
+(`fairlead.domain.regression`), nor going back (`fairlead.workflows.taking_back`).
 """
 
 from collections.abc import Iterable
@@ -14,7 +14,7 @@ from sqlalchemy import Engine, func, select, text
 from fairlead.store.engine import transaction
 
 if TYPE_CHECKING:
-    from fairlead.domain.hindsight import Hindsight
+    from fairlead.domain.regression import Regression
 
 _RESTS: Final = text("""
     SELECT group_id, version, rests_until, evidence FROM fairlead.rest
@@ -85,7 +85,7 @@ class Regret:
 
 
 def say_made_worse(
-    engine: Engine, group: str, version: int, found: "Hindsight", *, automatic: bool
+    engine: Engine, group: str, version: int, found: "Regression", *, automatic: bool
 ) -> bool:
     """Store that a version in force made its group worse; False: it is not, or was said before."""
     figures = (found.seen_s, found.before_s, found.error_s, found.late, found.late_before)

@@ -33,7 +33,7 @@ UNDECIDED: Final = timedelta(minutes=30)
 _GROUPS: Final = """
 SELECT known.group_id AS "group", published.version AS published, published.adherence,
        published.adherence_at,
-       waiting.version AS waiting, waiting.state AS waiting_state, waiting.braked,
+       waiting.version AS waiting, waiting.state AS waiting_state, waiting.frozen,
        waiting.measured_at AS planned_at, waiting.caught_up_s AS caught_up_planned_s,
        attempt.version AS not_sent_version, attempt.at AS not_sent_at,
        attempt.reason AS not_sent, attempt.again_at AS sent_again_at,
@@ -54,9 +54,9 @@ LEFT JOIN LATERAL (
     SELECT plan.version, predicted.caught_up_s,
            CASE WHEN plan.observed_only THEN 'observed' ELSE plan.state END AS state,
            plan.state = 'approved' AND plan.rolled_back_from IS NULL AND EXISTS (
-               SELECT FROM fairlead.brakes
-               WHERE coalesce(brakes.group_id, plan.group_id) = plan.group_id
-           ) AS braked,
+               SELECT FROM fairlead.freezes
+               WHERE coalesce(freezes.group_id, plan.group_id) = plan.group_id
+           ) AS frozen,
            CASE WHEN predicted.late_s IS NOT NULL THEN predicted.measured_at END AS measured_at
     FROM fairlead.plan LEFT JOIN fairlead_raw.plan_balance predicted
         ON predicted.group_id = plan.group_id AND predicted.version = plan.version
@@ -283,9 +283,9 @@ SELECT * FROM (
     UNION ALL
     SELECT at, state, version, actor, reason FROM fairlead.plan_event WHERE group_id = :group
     UNION ALL
-    SELECT at, CASE WHEN braked THEN 'brake' ELSE 'release' END, NULL, actor,
+    SELECT at, CASE WHEN frozen THEN 'freeze' ELSE 'unfreeze' END, NULL, actor,
            CASE WHEN group_id IS NULL THEN 'of all groups: ' || reason ELSE reason END
-    FROM fairlead.brake_event WHERE group_id = :group OR group_id IS NULL
+    FROM fairlead.freeze_event WHERE group_id = :group OR group_id IS NULL
     UNION ALL
     SELECT at, 'made worse', version, NULL,
            format('%s; rests until %s UTC', evidence,

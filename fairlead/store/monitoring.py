@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, Engine, RowMapping, text
 
-from fairlead.domain.looks import KEPT_EVERY
+from fairlead.domain.history import THINNED_TO
 from fairlead.store.engine import transaction
 
 Rows = Sequence[RowMapping]
@@ -137,7 +137,7 @@ CROSS JOIN LATERAL (
     GROUP BY outcome
 ) counted
 """
-_BRAKES: Final = "SELECT group_id, since FROM fairlead.brakes"
+_FREEZES: Final = "SELECT group_id, since FROM fairlead.freezes"
 _RESTS: Final = "SELECT group_id, times FROM fairlead.rest"
 _TAKEN_BACK: Final = """
 SELECT group_id, max(ended.at) AS ended_at
@@ -215,8 +215,8 @@ class Readings:
         (group, outcome) to decisions.
     last_decided_at, last_seen_at
         When any group was decided on, and looked at, however long ago; None: never.
-    brakes
-        `group_id`, null for all groups, and `since` when the brake holds.
+    freezes
+        `group_id`, null for all groups, and `since` when the freeze holds.
     rests
         `group_id` of groups that rest since a plan made them worse, and how many `times` plans did.
     taken_back
@@ -239,7 +239,7 @@ class Readings:
     counts: Counter[tuple[str, str]]
     last_decided_at: datetime | None
     last_seen_at: datetime | None
-    brakes: Rows
+    freezes: Rows
     rests: Rows
     taken_back: Rows
     histories: Rows
@@ -268,7 +268,7 @@ def read_all_groups(
         snapshots = _rows(connection, _LAG, gone_before=gone_before)
         totals = [row for row in snapshots if row["total"]]
         looked_after = now - looked_within
-        kept_since = looked_after - KEPT_EVERY
+        kept_since = looked_after - THINNED_TO
         looked = _rows(connection, _LAG_OF_LOOKS, kept_since=kept_since)
         by_time = sorted((*totals, *looked), key=itemgetter("snapshot_at"))
         ever = _rows(connection, _DECISIONS)
@@ -292,7 +292,7 @@ def read_all_groups(
             counts=counts.read(connection),
             last_decided_at=max((row["decided_at"] for row in ever), default=None),
             last_seen_at=max((row["last_seen"] for row in looks_ever), default=None),
-            brakes=_rows(connection, _BRAKES),
+            freezes=_rows(connection, _FREEZES),
             rests=_rows(connection, _RESTS),
             taken_back=_rows(connection, _TAKEN_BACK),
             histories=_rows(connection, _HISTORIES),

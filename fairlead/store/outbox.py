@@ -20,8 +20,8 @@ from sqlalchemy.dialects.postgresql import insert
 
 from fairlead.domain.records import StoredPlan
 from fairlead.errors import StoreUnavailableError
-from fairlead.store.brakes import brake_on, holding
 from fairlead.store.engine import transaction
+from fairlead.store.freezes import freeze_on, holding
 from fairlead.store.models import Plan, PlanIntent, PlanTold
 from fairlead.store.outbox_entries import (
     FOLLOWED,
@@ -81,7 +81,7 @@ class Turn:
 
         What cannot be sent any more, because somebody was faster, is left out. So are groups whose
         earlier intent is not settled, those that are in somebody else's open transaction, and new
-        versions that a brake holds, or that somebody may be braking.
+        versions of groups that are frozen, or that somebody may be freezing.
         """
         connection = self._connection
         free = lock_groups(connection, [item.group for item in wanted])
@@ -96,7 +96,7 @@ class Turn:
             and (item.group, item.version) in plans
             and plans[item.group, item.version].state in POSSIBLE[item.kind]
         ]
-        held = self._held_by_brakes(
+        held = self._held_by_freezes(
             plans[item.group, item.version] for item in possible if item.kind == "plan"
         )
         possible = [item for item in possible if item.group not in held]
@@ -121,15 +121,15 @@ class Turn:
         self._record([intent for intent in intents if not intent.again])
         return intents
 
-    def _held_by_brakes(self, plans: Iterable[StoredPlan]) -> set[str]:
-        """Return the groups whose new versions a brake holds, or one that is being put on may."""
+    def _held_by_freezes(self, plans: Iterable[StoredPlan]) -> set[str]:
+        """Return the groups that are frozen, or that another transaction may be freezing."""
         new = [plan for plan in plans if plan.state == "approved" and plan.rolled_back_from is None]
         if not new:
             return set()
-        if not self._connection.scalar(select(func.fairlead_raw.lock_brakes(PATIENCE))):
+        if not self._connection.scalar(select(func.fairlead_raw.lock_freezes(PATIENCE))):
             return {plan.group for plan in new}
-        brakes = holding(self._connection)
-        return {plan.group for plan in new if brake_on(plan, brakes)}
+        freezes = holding(self._connection)
+        return {plan.group for plan in new if freeze_on(plan, freezes)}
 
     def _record(self, intents: Sequence[OutboxEntry]) -> None:
         if not intents:

@@ -32,7 +32,6 @@ from sqlalchemy.dialects.postgresql import insert
 from fairlead.domain.analysis.capacities import Capacity
 from fairlead.domain.analysis.costs import CostRows
 from fairlead.domain.candidate_figures import FORECAST, METRICS, RACKS
-from fairlead.domain.kept_looks import Last
 from fairlead.domain.plan_requests import PlanRequest, StandingRequest
 from fairlead.domain.records import (
     Findings,
@@ -43,6 +42,7 @@ from fairlead.domain.records import (
     StoredDecision,
     StoredPlan,
 )
+from fairlead.domain.stored_samples import LastStored
 from fairlead.errors import PlanStateError, UnstorableError
 from fairlead.store.analysis_memory import (
     known_capacities,
@@ -52,7 +52,6 @@ from fairlead.store.analysis_memory import (
     standing_requests,
 )
 from fairlead.store.attempts import Attempt, last_attempts, record_attempts
-from fairlead.store.brakes import Brake, read_brakes
 from fairlead.store.decisions import (
     insert_decisions,
     plain_number,
@@ -61,6 +60,7 @@ from fairlead.store.decisions import (
     stored_decisions,
 )
 from fairlead.store.engine import store_errors, transaction
+from fairlead.store.freezes import Freeze, read_freezes
 from fairlead.store.group_history import keep_looks, last_looks, replace_last_looks
 from fairlead.store.lag import insert_lag
 from fairlead.store.models import (
@@ -319,9 +319,9 @@ class PlanStore:
         with transaction(self._engine) as connection:
             return find_plans(connection, Plan.state.in_(states), *wanted)
 
-    def brakes(self) -> list[Brake]:
-        """Return the brakes that hold: new versions that they hold are not sent."""
-        return read_brakes(self._engine)
+    def freezes(self) -> list[Freeze]:
+        """Return the freezes that hold: new versions that they hold are not sent."""
+        return read_freezes(self._engine)
 
     def known_groups(self) -> list[str]:
         """Return the groups that anything was ever stored about, ascending."""
@@ -407,7 +407,7 @@ class PlanStore:
         with transaction(self._engine) as connection:
             return known_costs(connection, groups)
 
-    def last_looks(self, groups: Iterable[str]) -> dict[str, Last]:
+    def last_looks(self, groups: Iterable[str]) -> dict[str, LastStored]:
         """Return the newest look that is kept of each group; those without one are missing."""
         with transaction(self._engine) as connection:
             return last_looks(connection, groups)

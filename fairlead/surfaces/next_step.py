@@ -22,9 +22,9 @@ _NEXT: Final = {
     "slow member": "plan",
     "overloaded": "add consumers",
     "hot partition": "add partitions",
-    "stuck partition": "look at its consumer",
-    "throttled partition": "look at its consumer",
-    "unknown": "wait for looks",
+    "stuck partition": "check its consumer",
+    "throttled partition": "check its consumer",
+    "unknown": "wait for samples",
 }
 
 
@@ -91,25 +91,25 @@ def next_step(row: Row, undecided: Collection[str], resting: Collection[str]) ->
 
     Examples
     --------
-    >>> row = {"group": "orders", "waiting_state": None, "braked": None, "evidence": ""}
+    >>> row = {"group": "orders", "waiting_state": None, "frozen": None, "evidence": ""}
     >>> row["diagnosis"] = "overloaded"
     >>> next_step(row, (), ()), next_step(row | {"waiting_state": "proposed"}, (), ())
     ('add consumers', 'decide')
-    >>> next_step(row | {"waiting_state": "approved", "braked": True}, (), ())
-    'wait: a brake holds'
+    >>> next_step(row | {"waiting_state": "approved", "frozen": True}, (), ())
+    'wait: frozen'
     >>> row["diagnosis"] = "unbalanced"
     >>> next_step(row, (), ()), next_step(row, (), ("orders",))
-    ('plan', 'wait: it rests')
+    ('plan', 'wait: back-off')
     """
-    if row["braked"]:
-        return "wait: a brake holds"
+    if row["frozen"]:
+        return "wait: frozen"
     if row["waiting_state"] is not None:
-        return _WAITING.get(row["waiting_state"], "wait: it is sent")
+        return _WAITING.get(row["waiting_state"], "wait: being sent")
     if row["group"] in undecided:
         return "turn planning on"
     if row["evidence"] == NO_MEMBERS:
         return "start its consumers"
     if advice_in(row["evidence"]):
         return "let it follow"
-    step = _NEXT.get(row["diagnosis"], "wait for looks")
-    return "wait: it rests" if step == "plan" and row["group"] in resting else step
+    step = _NEXT.get(row["diagnosis"], "wait for samples")
+    return "wait: back-off" if step == "plan" and row["group"] in resting else step

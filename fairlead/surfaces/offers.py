@@ -77,31 +77,30 @@ def of_version(plan: "StoredPlan", *, approvable: bool) -> list[Offer]:
         approve = Offer("Approve", address("approve") if by_page else None, "")
         return [approve, reject] if approvable else [reject]
     if plan.state == "published":
-        command = _command("plans retire", group)
-        return [Offer("Retire", address("retire") if by_page else None, command)]
+        command = _command("plans withdraw", group)
+        return [Offer("Withdraw", address("retire") if by_page else None, command)]
     if plan.was_followed:
         command = _command("plans rollback", group, str(version))
-        label = f"Go back to version {version}"
+        label = f"Roll back to version {version}"
         return [Offer(label, address("rollback") if by_page else None, command)]
     return []
 
 
-def of_brake(group: str | None, *, braked: bool) -> Offer:
-    """Return the step on the brake of a group, or, with None, of all groups.
+def of_freeze(group: str | None, *, frozen: bool) -> Offer:
+    """Return the step that freezes or unfreezes a group, or, with None, all groups.
 
     Examples
     --------
-    >>> of_brake("-orders", braked=True).command
-    "fairlead release --reason 'say why' -- -orders"
-    >>> of_brake(None, braked=False).address
-    'act?do=brake'
+    >>> of_freeze("-orders", frozen=True).command
+    "fairlead unfreeze --reason 'say why' -- -orders"
+    >>> of_freeze(None, frozen=False).address
+    'act?do=freeze'
     """
-    verb = "release" if braked else "brake"
-    label = "Release the brake" if braked else "Put the brake on"
+    verb = "unfreeze" if frozen else "freeze"
     if group is None:
         command = f"fairlead {verb} --all --reason {shell_quote(_WHY)}"
-        return Offer(f"{label} for all groups", _address(verb), command)
-    return Offer(label, _address(verb, group), _command(verb, group))
+        return Offer(f"{verb.capitalize()} all groups", _address(verb), command)
+    return Offer(verb.capitalize(), _address(verb, group), _command(verb, group))
 
 
 def of_hot_partitions(group: str, diagnosis: str | None, names: Sequence[str]) -> list[str]:

@@ -28,13 +28,13 @@ from fairlead.domain.analysis.question import Question
 from fairlead.domain.basis import differences
 from fairlead.domain.candidate_rows import ask, questions_about
 from fairlead.domain.diagnoses import NO_MEMBERS
-from fairlead.domain.hindsight import Hindsight, made_worse
-from fairlead.domain.kept_looks import Kept, Last, digest_of, is_kept
-from fairlead.domain.looks import EVERY_LOOK, HISTORY
-from fairlead.domain.looks.questions import Group, PlanningOptions
+from fairlead.domain.history import EVERY_SAMPLE, HISTORY
 from fairlead.domain.plan_requests import PlanRequest
 from fairlead.domain.policy import Policy, policy_for
 from fairlead.domain.records import Findings, StoredPlan
+from fairlead.domain.regression import Regression, find_regression
+from fairlead.domain.samples.questions import Group, PlanningOptions
+from fairlead.domain.stored_samples import LastStored, StoredSample, digest_of
 from fairlead.errors import InvalidPlanError, TamperedPlanError
 
 _log = logging.getLogger(__name__)
@@ -74,7 +74,7 @@ class GroupMemories:
 
     capacities: Mapping[str, Mapping[str, Capacity]] = field(default_factory=dict)
     changes: Mapping[str, Sequence[datetime]] = field(default_factory=dict)
-    kept: Mapping[str, Last] = field(default_factory=dict)
+    kept: Mapping[str, LastStored] = field(default_factory=dict)
     costs: Mapping[str, CostRows] = field(default_factory=dict)
 
     def of(self, groups: Iterable[str]) -> "GroupMemories":
@@ -104,7 +104,7 @@ class Diagnosed:
 
     found: Found = field(default_factory=dict)
     requests: dict[str, PlanRequest] = field(default_factory=dict)
-    worse: dict[str, Hindsight] = field(default_factory=dict)
+    worse: dict[str, Regression] = field(default_factory=dict)
 
 
 def diagnose(
@@ -157,7 +157,7 @@ def diagnose(
 def _diagnose(
     archive: LookArchive, policies: Sequence[Policy], seen: pa.Table, memory: GroupMemories
 ) -> Diagnosed:
-    diagnosed = _analysed(archive, seen, policies, memory, EVERY_LOOK)
+    diagnosed = _analysed(archive, seen, policies, memory, EVERY_SAMPLE)
     # What nothing is remembered of is analysed by the whole day before it gets a plan.
     unknown = [name for name in diagnosed.requests if not memory.capacities.get(name)]
     if not unknown:
@@ -223,7 +223,7 @@ def _analyse(
     planning: PlanningOptions,
     diagnosed: Diagnosed,
     *,
-    last: Last | None,
+    last: LastStored | None,
 ) -> None:
     """Analyse a group whose members read something, and add what came of it."""
     if not question.problem.partition_total:
@@ -232,11 +232,9 @@ def _analyse(
     name, at = group.name, group.now["at"]
     findings = _findings(group, question.problem, decision)
     saw = _seen(group, question, decision)
-    known = decision.diagnosis.name != "unknown"
-    kept = saw if is_kept(at, saw.digest, last, known=known) else None
-    findings = replace(findings, seen=saw, kept=kept)
+    findings = replace(findings, seen=saw, kept=saw if saw.is_news(last) else None)
     late = decision.kept.late_s > question.rules.objective_s
-    worse = made_worse(question) if late and question.changes else None
+    worse = find_regression(question) if late and question.changes else None
     if worse is not None:
         diagnosed.worse[name] = worse
     if decision.outcome == "plan":
@@ -306,7 +304,7 @@ def _findings(group: Group, problem: Problem, decision: PlanDecision) -> Finding
     )
 
 
-def _seen(group: Group, question: Question, decision: PlanDecision) -> Kept:
+def _seen(group: Group, question: Question, decision: PlanDecision) -> StoredSample:
     """Return what a look saw of a group."""
     problem, outlook = question.problem, decision.outlook
     known = decision.diagnosis.name != "unknown"
@@ -316,7 +314,7 @@ def _seen(group: Group, question: Question, decision: PlanDecision) -> Kept:
         "members": list(problem.members),
         "owner": problem.owner.tolist(),
     }
-    return Kept(
+    return StoredSample(
         at=group.now["at"],
         digest=digest_of(**laid_out),
         late_s=decision.kept.late_s if known else None,

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from fairlead.archive import Taken
-from fairlead.settings import LooksSettings
+from fairlead.settings import SamplingSettings
 
 #: Whoever asks three times a look, by a clock of its own, is nearer to it than by a tick later.
 _EARLY: Final = 1 / 6
@@ -20,7 +20,7 @@ def now() -> datetime:
     return datetime.now(UTC)
 
 
-def interval(taken: Taken, settings: LooksSettings) -> timedelta:
+def interval(taken: Taken, settings: SamplingSettings) -> timedelta:
     """Return the time from the beginning of one look to that of the next.
 
     Looking asks brokers, and has its share; analysing has half of the time of this machine.
@@ -29,24 +29,24 @@ def interval(taken: Taken, settings: LooksSettings) -> timedelta:
     --------
     >>> from datetime import UTC
     >>> def cost(took_s): return Taken(datetime(2026, 1, 1, tzinfo=UTC), took_s, 1, 1)
-    >>> [interval(cost(took_s), LooksSettings()).total_seconds() for took_s in (0.5, 45.0)]
+    >>> [interval(cost(took_s), SamplingSettings()).total_seconds() for took_s in (0.5, 45.0)]
     [60.0, 300.0]
     >>> taken = Taken(datetime(2026, 1, 1, tzinfo=UTC), 30.0, 1, 1, 90.0)
-    >>> interval(taken, LooksSettings()).total_seconds()
+    >>> interval(taken, SamplingSettings()).total_seconds()
     200.0
     """
     asking, working = taken.took_s / settings.share, taken.analysed_s / _ANALYSING
     return max(settings.every, timedelta(seconds=max(asking, working)))
 
 
-def due(taken: Taken | None, settings: LooksSettings, at: datetime) -> bool:
+def due(taken: Taken | None, settings: SamplingSettings, at: datetime) -> bool:
     """Whether a look is to be taken at a moment."""
     return taken is None or wait_s(taken, settings, at) <= (
         _EARLY * interval(taken, settings).total_seconds()
     )
 
 
-def wait_s(taken: Taken | None, settings: LooksSettings, at: datetime) -> float:
+def wait_s(taken: Taken | None, settings: SamplingSettings, at: datetime) -> float:
     """Return the seconds until the next look; none, if a wrong clock dated the newest ahead."""
     if taken is None:
         return 0.0
@@ -55,15 +55,15 @@ def wait_s(taken: Taken | None, settings: LooksSettings, at: datetime) -> float:
     return left if 0 < left <= apart.total_seconds() else 0.0
 
 
-def told(taken: Taken, settings: LooksSettings) -> str:
+def told(taken: Taken, settings: SamplingSettings) -> str:
     """Say what a look cost, and when the next one comes.
 
     Examples
     --------
     >>> from datetime import UTC
-    >>> told(Taken(datetime(2026, 1, 1, tzinfo=UTC), 45.0, 10_000, 1_000_000), LooksSettings())
+    >>> told(Taken(datetime(2026, 1, 1, tzinfo=UTC), 45.0, 10_000, 1_000_000), SamplingSettings())
     'Looked at 10,000 groups, 1,000,000 partitions, in 45.0 s; the next look is due after 300 s,
-    not 60 s: looking may take 15 % of the time (looks.share)'
+    not 60 s: looking may take 15 % of the time (sampling.share)'
     """
     apart = interval(taken, settings)
     analysed = f", analysed them in {taken.analysed_s:.1f} s" if taken.analysed_s else ""
@@ -78,5 +78,5 @@ def told(taken: Taken, settings: LooksSettings) -> str:
         return f"{said}, not {wanted}: analysing may take {100 * _ANALYSING:.0f} % of the time"
     return (
         f"{said}, not {wanted}: looking may take {100 * settings.share:.0f} % of the time "
-        "(looks.share)"
+        "(sampling.share)"
     )

@@ -17,8 +17,8 @@ import pyarrow.compute as pc
 
 from fairlead.archive import LookArchive, Taken
 from fairlead.domain.advice import CLASSIC
-from fairlead.domain.hindsight import Hindsight
 from fairlead.domain.plan_requests import PlanRequest
+from fairlead.domain.regression import Regression
 from fairlead.domain.samples import HISTORY, SAMPLES, new_snapshot_id
 from fairlead.errors import FileSystemError, StoreUnavailableError
 from fairlead.kafka.gateway import KafkaGateway
@@ -120,7 +120,7 @@ def take(
         taken = Taken(began, took_s, look.num_rows, partitions_in(look), analysed_s)
         archive.note(taken)
     if store is not None:
-        store.record_look(began, interval(taken, settings.looks))
+        store.record_look(began, interval(taken, settings.sampling))
         if assigned := _assigned_by_brokers(look):
             tell_brokers(gateway, settings, assigned, store)
     return Looked(taken, requests, unkept)
@@ -145,7 +145,7 @@ def _write(archive: LookArchive, look: pa.Table, look_id: str, settings: Setting
         _log.warning("this look is analysed, but not kept: %s", error)
     try:
         snapshots = Warehouse(archive.warehouse).snapshot_ids()
-        archive.tidy(datetime.now(UTC), settings.looks.retention, keep=snapshots)
+        archive.tidy(datetime.now(UTC), settings.sampling.retention, keep=snapshots)
     except FileSystemError as error:
         _log.warning("the archive of looks cannot be tidied: %s", error)
     return unkept
@@ -183,7 +183,7 @@ def _diagnosed(
     settings: Settings,
     groups: Sequence[str],
     store: PlanStore,
-) -> tuple[Mapping[str, PlanRequest], Mapping[str, Hindsight]]:
+) -> tuple[Mapping[str, PlanRequest], Mapping[str, Regression]]:
     """Analyse what was seen, and store it; return plan requests, and which plans made it worse.
 
     A group gets no request while its plan is in doubt. A rollback is not doubted: nothing better

@@ -14,10 +14,10 @@ import pyarrow as pa
 from fairlead.archive import LookArchive, with_history
 from fairlead.domain.candidate_rows import analyse_group
 from fairlead.domain.drafting import decisions
-from fairlead.domain.looks import looked_back
-from fairlead.domain.looks.questions import Group, PlanningOptions
+from fairlead.domain.history import history_needed
 from fairlead.domain.policy import Policy, policy_for
 from fairlead.domain.samples import GroupSnapshot
+from fairlead.domain.samples.questions import Group, PlanningOptions
 from fairlead.errors import GroupError
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.spark.planning import as_batch
@@ -82,7 +82,7 @@ def plan_group(
         raise GroupError(f"group {group}: {error}")
     policy = policy_for(group, policies)
     known = memory.capacities.get(group, {})
-    length = looked_back(remembered=bool(known))
+    length = history_needed(remembered=bool(known))
     samples = with_history(archive, snapshot.samples, length)[group]
     rows = analyse_group(
         Group(

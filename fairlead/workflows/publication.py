@@ -19,7 +19,7 @@ from fairlead.kafka.plan_topic import PlanTopic
 from fairlead.settings import KafkaSettings, Settings
 from fairlead.store import acts
 from fairlead.store.attempts import Attempt
-from fairlead.store.brakes import brake_on
+from fairlead.store.freezes import freeze_on
 from fairlead.store.hindsight import regrets
 from fairlead.store.outbox_entries import PublishRequest
 from fairlead.store.plans import PlanStore
@@ -41,9 +41,11 @@ def due_groups(plans: PlanStore, options: PublishOptions, now: datetime) -> tupl
     a third is used up, a plan to withdraw, or a request from a page. A plan that was not sent is
     due again at the time that its attempt names.
     """
-    brakes = plans.brakes()
+    freezes = plans.freezes()
     approved = {plan.group: plan for plan in plans.approved_unpublished()}
-    frozen = {group: brake for group, plan in approved.items() if (brake := brake_on(plan, brakes))}
+    frozen = {
+        group: freeze for group, plan in approved.items() if (freeze := freeze_on(plan, freezes))
+    }
     due = approved.keys() - frozen.keys()
     due |= set(plans.told_before(now + options.lease - renewed_after(options.lease)))
     due |= {entry.group for entry in plans.outbox().outstanding()}

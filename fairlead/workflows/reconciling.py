@@ -42,7 +42,7 @@ from fairlead.kafka.descriptions import absent, passing
 from fairlead.kafka.plan_channel import PlanChannel
 from fairlead.kafka.plan_topic import PlanTopic, Record
 from fairlead.store.attempts import Attempt
-from fairlead.store.brakes import Brake, brake_on
+from fairlead.store.freezes import Freeze, freeze_on
 from fairlead.store.outbox import PartitionLock
 from fairlead.store.outbox_entries import OutboxEntry, PublishRequest, Standing
 from fairlead.store.plans import PlanStore
@@ -302,27 +302,27 @@ class _Pass:
     def step(self, groups: Collection[str] | None) -> Iterator[StepResult]:
         """Carry out the next step of each group."""
         standing = self.plans.outbox().standing(groups)
-        brakes = self.plans.brakes() if any(group.approved for group in standing) else []
+        freezes = self.plans.freezes() if any(group.approved for group in standing) else []
         for partition, gathered, newest in _by_partition(self.topic, standing):
             for first in range(0, len(gathered), AT_ONCE):
                 batch = gathered[first : first + AT_ONCE]
-                yield from self._carry_out(partition, batch, newest, brakes)
+                yield from self._carry_out(partition, batch, newest, freezes)
 
     def _carry_out(
         self,
         partition: int,
         groups: Sequence[Standing],
         newest: Mapping[str, Record],
-        brakes: Sequence[Brake],
+        freezes: Sequence[Freeze],
     ) -> Iterator[StepResult]:
         """Decide on groups of a partition, and send in one turn what is to be sent."""
-        asked = [group.group for group in groups if self._depends_on_members(group, brakes)]
+        asked = [group.group for group in groups if self._depends_on_members(group, freezes)]
         described = self.live(asked) if asked else {}
         requests: list[PublishRequest] = []
         for group in groups:
             if group.entry is None:
                 found = described.get(group.group)
-                yield from self._decide(group, newest.get(group.group), found, brakes, requests)
+                yield from self._decide(group, newest.get(group.group), found, freezes, requests)
         unfinished = [group.group for group in groups if group.entry is not None]
         if not requests and not unfinished:
             return
@@ -339,11 +339,11 @@ class _Pass:
             for plan in self.plans.in_state("approved", groups=left_out):
                 yield _alarm(plan, Objection(_HELD, passing=True))
 
-    def _depends_on_members(self, group: Standing, brakes: Sequence[Brake]) -> bool:
+    def _depends_on_members(self, group: Standing, freezes: Sequence[Freeze]) -> bool:
         """Whether the step of a group depends on the group itself."""
         return (
             (group.entry is not None and group.entry.kind == "plan")
-            or (group.approved is not None and brake_on(group.approved, brakes) is None)
+            or (group.approved is not None and freeze_on(group.approved, freezes) is None)
             or self._lease(group) is not Lease.HOLDS
         )
 
@@ -352,7 +352,7 @@ class _Pass:
         group: Standing,
         record: Record | None,
         described: _Described,
-        brakes: Sequence[Brake],
+        freezes: Sequence[Freeze],
         requests: list[PublishRequest],
     ) -> Iterator[StepResult]:
         """Decide on a group with nothing on its way: do what needs no turn, request what does."""
@@ -360,8 +360,8 @@ class _Pass:
         difference = _compare(group, record, self.topic.origin, self.options.verifier())
         objection = None
         if approved is not None:
-            brake = brake_on(approved, brakes)
-            objection = Objection(str(brake)) if brake else self._objection(approved, described)
+            freeze = freeze_on(approved, freezes)
+            objection = Objection(str(freeze)) if freeze else self._objection(approved, described)
         withdrawal = self.withdrawals.get(group.group)
         if withdrawal and (followed is None or followed.version != withdrawal.version):
             withdrawal = None

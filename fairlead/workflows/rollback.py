@@ -51,7 +51,7 @@ def rollback(
         The plan store.
     group, version
         Whose plan, and which of its versions to go back to: one that was followed, since a
-        rollback passes the brake.
+        rollback is sent even if the group is frozen.
     policy
         The group's: when the new version expires, and who approves it.
     live

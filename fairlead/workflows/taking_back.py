@@ -1,7 +1,7 @@
 """Going back by itself: a plan that made its group worse gives way to the one before.
 
 Belongs here: which version comes back, and whether a person is asked. Does not: the verdict
-(`fairlead.domain.hindsight`), making the version (`rollback`), taking a first plan back, which the
+(`fairlead.domain.regression`), making the version (`rollback`), taking a first plan back, which the
 publication pass does.
 """
 
@@ -11,9 +11,9 @@ from datetime import datetime
 from typing import Final
 
 from fairlead.domain.groups import LiveGroup
-from fairlead.domain.hindsight import Hindsight
 from fairlead.domain.policy import Policy, policy_for
 from fairlead.domain.records import StoredPlan
+from fairlead.domain.regression import Regression
 from fairlead.errors import FairleadError
 from fairlead.store.hindsight import Regret, regrets, say_made_worse
 from fairlead.store.plans import PlanStore
@@ -27,7 +27,7 @@ ACTOR: Final = "hindsight"
 
 def take_back(
     store: PlanStore,
-    found: Mapping[str, Hindsight],
+    found: Mapping[str, Regression],
     policies: Sequence[Policy],
     *,
     live: Callable[[str], LiveGroup],

@@ -304,8 +304,8 @@ BEGIN
     SELECT array_agg(known.group_id) INTO groups FROM fairlead_raw.consumer_group known
     WHERE known.first_seen_at < first_kept::timestamp AT TIME ZONE 'UTC'
         AND NOT EXISTS (SELECT FROM fairlead_raw.plan WHERE plan.group_id = known.group_id)
-        -- Brakes and what people did on pages are kept for good, and name their group.
-        AND NOT EXISTS (SELECT FROM fairlead_raw.brake_event WHERE brake_event.group_id = known.group_id)
+        -- Freezes and what people did on pages are kept for good, and name their group.
+        AND NOT EXISTS (SELECT FROM fairlead_raw.freeze_event WHERE freeze_event.group_id = known.group_id)
         AND NOT EXISTS (SELECT FROM fairlead_raw.page_act WHERE page_act.group_id = known.group_id)
         AND NOT EXISTS (SELECT FROM fairlead_raw.group_day WHERE group_day.group_id = known.group_id)
         AND NOT EXISTS (

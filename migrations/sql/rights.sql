@@ -1,6 +1,6 @@
 -- Who may do what.
 --   fairlead_planner   writes snapshots, decisions, plans and events; rewrites and deletes nothing
---   fairlead_approver  reads, and approves, rejects, brakes or releases by the functions of these names
+--   fairlead_approver  reads, and approves, rejects, freezes or unfreezes by the functions of these names
 --   fairlead_reader    reads
 --   fairlead_web       reads, and calls act_as for people on pages; of nobody who is one of the first two
 -- Migrating and pruning stay with the owner of the schema.
@@ -32,12 +32,12 @@ GRANT INSERT, UPDATE, DELETE ON fairlead_raw.plan_intent, fairlead_raw.plan_atte
 REVOKE EXECUTE ON ALL FUNCTIONS IN SCHEMA fairlead, fairlead_raw FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION
     fairlead_raw.lock_group, fairlead_raw.lock_groups, fairlead_raw.lock_partition,
-    fairlead_raw.lock_brakes,
+    fairlead_raw.lock_freezes,
     fairlead_raw.partition_turn, fairlead_raw.needs_four_eyes, fairlead_raw.ensure_day,
     fairlead_raw.record_capacities, fairlead_raw.record_diagnoses, fairlead_raw.record_made_worse,
     fairlead_raw.answer_act
     TO fairlead_planner;
-GRANT EXECUTE ON FUNCTION fairlead.approve_plan, fairlead.reject_plan, fairlead.brake, fairlead.release
+GRANT EXECUTE ON FUNCTION fairlead.approve_plan, fairlead.reject_plan, fairlead.freeze, fairlead.unfreeze
     TO fairlead_planner, fairlead_approver;
 GRANT EXECUTE ON FUNCTION fairlead.act_as TO fairlead_web;
 GRANT EXECUTE ON FUNCTION

@@ -12,7 +12,7 @@ COMMENT ON FUNCTION fairlead_raw.time_share IS
 -- Tables that people ask as they are.
 CREATE VIEW fairlead.plan AS SELECT * FROM fairlead_raw.plan;
 CREATE VIEW fairlead.plan_event AS SELECT * FROM fairlead_raw.plan_event;
-CREATE VIEW fairlead.brake_event AS SELECT * FROM fairlead_raw.brake_event;
+CREATE VIEW fairlead.freeze_event AS SELECT * FROM fairlead_raw.freeze_event;
 CREATE VIEW fairlead.page_act AS SELECT * FROM fairlead_raw.page_act;
 CREATE VIEW fairlead.plan_record AS SELECT * FROM fairlead_raw.plan_record;
 CREATE VIEW fairlead.plan_attempt AS SELECT * FROM fairlead_raw.plan_attempt;

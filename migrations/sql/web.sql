@@ -23,7 +23,7 @@ $$;
 COMMENT ON FUNCTION fairlead_raw.people_for IS 'How many people have asked for the same on pages within a day.';
 
 
--- Who brakes on a page waits, as in fairlead.brake, until a sender that hangs has been cut off.
+-- A freeze on a page waits, as in fairlead.freeze, until a sender that hangs has been cut off.
 CREATE FUNCTION fairlead.act_as(
     actor text, proof text, id uuid, act text,
     group_id text, version integer, sha256 text, reason text
@@ -49,12 +49,12 @@ BEGIN
         RAISE EXCEPTION '%: a person and a proof have 200 characters at most', what USING ERRCODE = 'FL001';
     END IF;
     PERFORM fairlead_raw.check_length(what, reason);
-    IF act_as.group_id IS NULL AND act NOT IN ('brake', 'release') THEN
+    IF act_as.group_id IS NULL AND act NOT IN ('freeze', 'unfreeze') THEN
         RAISE EXCEPTION 'to % takes a group', act USING ERRCODE = 'FL001';
     END IF;
     -- Two people who ask at once are counted one after the other.
     IF act_as.group_id IS NULL THEN
-        LOCK TABLE fairlead_raw.brake_event IN EXCLUSIVE MODE;
+        LOCK TABLE fairlead_raw.freeze_event IN EXCLUSIVE MODE;
     ELSE
         PERFORM fairlead_raw.lock_group(act_as.group_id);
         IF NOT EXISTS (SELECT FROM fairlead_raw.consumer_group known WHERE known.group_id = act_as.group_id)
@@ -62,12 +62,12 @@ BEGIN
             RAISE EXCEPTION '% is not known: no look has found it', what USING ERRCODE = 'FL001';
         END IF;
     END IF;
-    IF act = 'release' AND version IS DISTINCT FROM (
-        SELECT number FROM fairlead.brakes held WHERE held.group_id IS NOT DISTINCT FROM act_as.group_id)
+    IF act = 'unfreeze' AND version IS DISTINCT FROM (
+        SELECT number FROM fairlead.freezes held WHERE held.group_id IS NOT DISTINCT FROM act_as.group_id)
     THEN
-        RAISE EXCEPTION '%: the brake was released since, or put on anew: look at it again', what
+        RAISE EXCEPTION '%: frozen or unfrozen since: open the page again', what
             USING ERRCODE = 'FL001';
-    ELSIF act NOT IN ('brake', 'release') THEN
+    ELSIF act NOT IN ('freeze', 'unfreeze') THEN
         SELECT * INTO seen FROM fairlead_raw.plan
             WHERE plan.group_id = act_as.group_id AND plan.version = act_as.version;
         IF NOT FOUND THEN
@@ -83,7 +83,7 @@ BEGIN
         END IF;
     END IF;
     needs := CASE
-        WHEN act IN ('reject', 'brake') THEN NULL
+        WHEN act IN ('reject', 'freeze') THEN NULL
         WHEN act = 'approve' THEN seen.four_eyes
         ELSE fairlead_raw.four_eyes_of(act_as.group_id)
     END;
@@ -91,7 +91,7 @@ BEGIN
         RAISE EXCEPTION '%: to % needs four eyes that the database sees: do it as a database user', what, act
             USING ERRCODE = 'FL004';
     END IF;
-    -- Else a new version would pass the brake by that name.
+    -- Else a new version would be sent to a frozen group by that name.
     IF act = 'rollback' AND seen.state NOT IN ('superseded', 'retired') THEN
         RAISE EXCEPTION '%: version % is %: nobody has followed it, so nobody goes back to it',
             what, version, seen.state USING ERRCODE = 'FL001';
@@ -130,14 +130,14 @@ BEGIN
         PERFORM fairlead.approve_plan(done.group_id, done.version, done.reason, done.sha256, done.actor);
     ELSIF act = 'reject' THEN
         PERFORM fairlead.reject_plan(done.group_id, done.version, done.reason, done.actor);
-    ELSIF act IN ('brake', 'release') THEN
-        PERFORM fairlead_raw.set_brake(done.group_id, act = 'brake', done.reason, done.actor);
+    ELSIF act IN ('freeze', 'unfreeze') THEN
+        PERFORM fairlead_raw.set_freeze(done.group_id, act = 'freeze', done.reason, done.actor);
     END IF;
     RETURN done;
 END $$;
 COMMENT ON FUNCTION fairlead.act_as IS
-    'What a person does on a page: approve, reject, rollback, retire, brake or release. The web server '
-    'alone may call it. id: of the form, which counts once. version: of a release, the brake''s number. '
+    'What a person does on a page: approve, reject, rollback, retire, freeze or unfreeze. The web server '
+    'alone may call it. id: of the form, which counts once. version: to unfreeze, the number of the freeze. '
     'Returns what is kept: an earlier agreement, if the person has agreed to the same within a day.';
 
 -- The planner does what takes Kafka, and says what came of it.

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from assignors.ledger import in_replica_rack
 from assignors.problem import Int32, Member, Problem
+from assignors.racks import in_replica_rack
 from assignors.registry import assign
 from fairlead.sandbox.java import BRIEF, find_java
 from tests.assignors.conftest import Oracle, owner_of

@@ -76,25 +76,6 @@ def owner(members: dict[str, Member]) -> list[int]:
     return owners
 
 
-def test_the_higher_generation_wins_a_conflict() -> None:
-    """A member that slept through a rebalance loses what others own by now."""
-    old, new = Member(["t"], {"t": [0, 1]}, generation=4), Member(["t"], {"t": [1]}, generation=5)
-    assert owner({"a": old, "b": new}) == [0, 1, -1]
-
-
-def test_equal_generations_void_each_other() -> None:
-    """Neither of two equal claims counts, nor does an older third one come to life."""
-    claim = Member(["t"], {"t": [0]}, generation=4)
-    older = Member(["t"], {"t": [0, 2]}, generation=3)
-    assert owner({"a": claim, "b": claim, "c": older}) == [-1, -1, 2]
-
-
-def test_a_claim_without_generation_is_the_oldest() -> None:
-    """Version 0 of the user data has no generation; any generation beats it."""
-    unknown, first = Member(["t"], {"t": [0]}), Member(["t"], {"t": [0]}, generation=0)
-    assert owner({"a": unknown, "b": first}) == [1, -1, -1]
-
-
 def test_claims_on_what_is_not_read_or_does_not_exist_are_dropped() -> None:
     """They do not even stand in the way of other claims."""
     members = {

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from assignors.problem import Float64, Int32, Member, Problem
-from assignors.rack_traffic import Bounds, far_partitions, reduce_rack_traffic
+from assignors.rack_traffic import Bounds, reduce_rack_traffic
+from assignors.racks import far_partitions
 from assignors.spread import pairs
 
 RACKS = ("r1", "r2", "r3")

@@ -10,7 +10,7 @@ from assignors import aims as exact_aims
 from assignors import flow
 from assignors.assignment import Assignment
 from assignors.older_claims import give_back
-from assignors.problem import Int32, InvalidProblemError, Member, Problem
+from assignors.problem import Int32, Member, Problem
 from assignors.registry import assign
 from assignors.spread import is_even
 from assignors.swaps import spread_out
@@ -31,8 +31,6 @@ from tests.assignors.problems import small_problems as small
 from tests.lengths import form
 
 Shares = dict[str, dict[str, list[int]]]
-FOUR_TOPICS = {"t0": 2, "t1": 2, "t2": 2, "t3": 2}
-DIFFERENT = {"C0": ["t0"], "C1": ["t0", "t1"], "C2": ["t0", "t1", "t2"]}
 
 
 def after(topics: dict[str, int], subscriptions: dict[str, list[str]], owned: Shares) -> Problem:
@@ -41,73 +39,6 @@ def after(topics: dict[str, int], subscriptions: dict[str, list[str]], owned: Sh
         name: Member(topics=read, owned=owned.get(name, {})) for name, read in subscriptions.items()
     }
     return Problem.of(topics, members)
-
-
-def test_first_example_of_kip_54() -> None:
-    """A fresh group gets what round robin gives; when C1 leaves, five partitions stay."""
-    everybody = {name: [*FOUR_TOPICS] for name in ("C0", "C1", "C2")}
-    fresh = assign("sticky", Problem.of(FOUR_TOPICS, everybody))
-    assert fresh.by_member() == {
-        "C0": {"t0": [0], "t1": [1], "t3": [0]},
-        "C1": {"t0": [1], "t2": [0], "t3": [1]},
-        "C2": {"t1": [0], "t2": [1]},
-    }
-    left = after(FOUR_TOPICS, {"C0": [*FOUR_TOPICS], "C2": [*FOUR_TOPICS]}, fresh.by_member())
-    assert assign("sticky", left).by_member() == {
-        "C0": {"t0": [0], "t1": [1], "t2": [0], "t3": [0]},
-        "C2": {"t0": [1], "t1": [0], "t2": [1], "t3": [1]},
-    }
-
-
-def test_second_example_of_kip_54() -> None:
-    """With different subscriptions it is better balanced than round robin, and keeps five."""
-    topics = {"t0": 1, "t1": 2, "t2": 3}
-    fresh = assign("sticky", Problem.of(topics, DIFFERENT)).by_member()
-    assert fresh == {"C0": {"t0": [0]}, "C1": {"t1": [0, 1]}, "C2": {"t2": [0, 1, 2]}}
-    left = after(topics, {name: DIFFERENT[name] for name in ("C1", "C2")}, fresh)
-    assert assign("sticky", left).by_member() == {
-        "C1": {"t0": [0], "t1": [0, 1]},
-        "C2": {"t2": [0, 1, 2]},
-    }
-
-
-def test_third_example_of_kip_54() -> None:
-    """When a third member joins two, one partition moves and three stay."""
-    topics = {"t0": 2, "t1": 2}
-    owned: Shares = {"C0": {"t0": [0], "t1": [0]}, "C1": {"t0": [1], "t1": [1]}}
-    joined = after(topics, {name: [*topics] for name in ("C0", "C1", "C2")}, owned)
-    assert assign("sticky", joined).by_member() == {
-        "C0": {"t0": [0], "t1": [0]},
-        "C1": {"t0": [1]},
-        "C2": {"t1": [1]},
-    }
-
-
-def test_example_of_the_source_analysis() -> None:
-    """When C2 leaves three members of equal subscriptions, C0 and C1 keep all they had."""
-    topics = {"T0": 3, "T1": 3}
-    everybody = {name: [*topics] for name in ("C0", "C1", "C2")}
-    shares = assign("sticky", Problem.of(topics, everybody)).by_member()
-    assert shares == {f"C{n}": {"T0": [n], "T1": [n]} for n in range(3)}
-    del everybody["C2"]
-    left = assign("sticky", after(topics, everybody, shares))
-    assert left.by_member() == {"C0": {"T0": [0, 2], "T1": [0]}, "C1": {"T0": [1], "T1": [1, 2]}}
-
-
-def test_follows_chains_of_moves() -> None:
-    """Kafka's assignor leaves 2/3/1 here, where a chain of two moves gives 2/2/2."""
-    owned: Shares = {"C0": {"t0": [0, 1, 2], "t1": [0, 1, 2]}}
-    both = ["t0", "t1"]
-    problem = after({"t0": 3, "t1": 3}, {"C0": both, "C1": both, "C2": ["t0"]}, owned)
-    assert loads(problem, assign("sticky", problem).owner) == [2, 2, 2]
-
-
-def test_deals_a_newcomer_some_of_every_topic() -> None:
-    """Two topics of 12 on one member, a second joins: it gets six of each, not all of one."""
-    owned: Shares = {"a": {"t0": [*range(12)], "t1": [*range(12)]}}
-    problem = after({"t0": 12, "t1": 12}, {"a": ["t0", "t1"], "b": ["t0", "t1"]}, owned)
-    shares = assign("sticky", problem).by_member()
-    assert {topic: len(share) for topic, share in shares["b"].items()} == {"t0": 6, "t1": 6}
 
 
 def aims(problem: Problem, owner: Int32) -> tuple[object, ...]:
@@ -132,19 +63,6 @@ def test_equals_the_best_of_all_assignments() -> None:
         assert aims(racked, assign("sticky", racked).owner) == aims(racked, best), f"seed {seed}"
         racks_count += far(racked, best) < far(racked, assign("sticky", problem).owner)
     assert racks_count > 10
-
-
-def test_gives_back_what_no_newer_claim_decides() -> None:
-    """Of what b must give up, c gets the partitions that it owned two generations ago."""
-    owned: dict[str, tuple[list[int], int]] = {"a": ([0, 1], 7), "b": ([2, 3, 4, 5], 7)}
-    older = {"c": ([0, 3, 4], 5), "d": ([3], 3)}
-    members = {
-        name: Member(["t"], {"t": claims}, generation)
-        for name, (claims, generation) in {**owned, **older}.items()
-    }
-    shares = assign("sticky", Problem.of({"t": 6}, members)).by_member()
-    assert shares["a"] == {"t": [0, 1]}
-    assert (shares["b"], shares["c"], shares["d"]) == ({"t": [2, 5]}, {"t": [4]}, {"t": [3]})
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -311,9 +229,3 @@ def test_refines_the_levels_of_very_uneven_loads(seed: int) -> None:
     assert np.array_equal(assign("sticky", again).owner, first.owner)
     fewer = rejoin(problem, np.where(first.owner == 0, -1, first.owner).astype(np.int32))
     assert not improvable(fewer, assign("sticky", fewer).owner)
-
-
-def test_refuses_an_option_that_is_no_boolean() -> None:
-    """An option of the wrong type is an error that names it."""
-    with pytest.raises(InvalidProblemError, match="stickiness_first"):
-        assign("sticky", Problem.of({}, {}), stickiness_first=1)

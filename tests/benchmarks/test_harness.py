@@ -78,16 +78,6 @@ def test_figures_are_written_with_the_facts_of_the_machine(trial: Path, tmp_path
     assert not (tmp_path / "trial.json").exists()
 
 
-def test_a_benchmark_prints_its_own_figures_alone(trial: Path, tmp_path: Path) -> None:
-    """What is measured, and its children, print into a log."""
-    trial.write_text(MEASURING.replace("10 / turn", "turn"))
-    done = run(trial)
-    assert "rounds" in done.stdout
-    assert "None" not in done.stdout
-    assert "library" not in done.stdout + done.stderr
-    assert (tmp_path / "trial.log").read_text() == "a library's\na child's\n"
-
-
 def test_a_benchmark_that_fails_says_why(trial: Path, tmp_path: Path) -> None:
     """Nothing is written; the error is printed, and where the log is."""
     done = run(trial)
@@ -95,25 +85,3 @@ def test_a_benchmark_that_fails_says_why(trial: Path, tmp_path: Path) -> None:
     assert "ZeroDivisionError" in done.stderr
     assert str(tmp_path / "trial.log") in done.stdout.replace("\n", "")
     assert not (tmp_path / "trial.json").exists()
-
-
-def test_rounds_are_in_turns() -> None:
-    """Each side once a round; those before the first count for nothing."""
-    called: list[tuple[str, int]] = []
-
-    def side(name: str, turn: int) -> int:
-        called.append((name, turn))
-        return turn
-
-    found = harness.in_turns(
-        2, lambda turn: side("ours", turn), lambda turn: side("theirs", -turn), warm_ups=1
-    )
-    assert found == [[1, 2], [-1, -2]]
-    assert called[:3] == [("ours", 0), ("theirs", 0), ("ours", 1)]
-
-
-def test_a_process_apart_returns_what_it_found() -> None:
-    """Floats in it are rounded on demand, however deep."""
-    found = harness.apart(divmod, 7, 4)
-    assert found == (1, 3)
-    assert harness.rounded({"a": [1.23456, {"b": 2}]}, 2) == {"a": [1.23, {"b": 2}]}

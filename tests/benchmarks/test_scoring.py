@@ -1,19 +1,15 @@
 """Random groups of which the truth is known, and marking what is said of them."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 from benchmarks.random_scenarios import (
     CAUSES,
     REAL_CAUSES,
-    REPORTED_CAUSES,
     Labelled,
     random_scenario,
 )
 from benchmarks.scoring import mark, share_right
-from benchmarks.simulation.misses import Misses
 from benchmarks.simulation.sharing.clients import CLIENTS
 from benchmarks.simulation.world import ScenarioWorld
 from tests.lengths import form
@@ -32,25 +28,6 @@ def test_plain_groups_are_calm_until_something_happens(number: int) -> None:
 def test_real_groups_are_calm_until_something_happens(number: int) -> None:
     """The same in work: whatever records cost, whichever topics are read, whoever is replaced."""
     is_calm_until_something_happens(random_scenario(number, real=True))
-
-
-@pytest.mark.parametrize("number", range(8, 8 + 9 * 3, 9))
-def test_an_expensive_partition_is_too_much_for_its_owner(number: int) -> None:
-    """Its records take longer from some moment on; others have room for it."""
-    labelled = random_scenario(number, real=True, causes=REPORTED_CAUSES)
-    assert labelled.cause == "expensive partition"
-    is_calm_until_something_happens(labelled)
-    dear = labelled.scenario.costs.dear[-1]
-    owner = dear.partitions[0] * len(labelled.scenario.members) // sum(labelled.scenario.topics)
-    assert full_members(labelled) == {labelled.scenario.members[owner]}
-
-
-def full_members(labelled: Labelled) -> set[str]:
-    """Return who has too much to do after the cause."""
-    world = ScenarioWorld.of(labelled.scenario, hours=3)
-    work = (world.rates * world.costs)[int(np.ceil(labelled.since_s / world.step_s))]
-    used = work.reshape(world.speeds.shape[1], -1).sum(axis=1) / world.speeds[0]
-    return {labelled.scenario.members[member] for member in np.flatnonzero(used > 1)}
 
 
 def is_calm_until_something_happens(labelled: Labelled) -> None:
@@ -88,13 +65,6 @@ def test_real_groups_have_what_is_real() -> None:
     assert 40 < sum(group.misses.leader > 0 for group in groups) < 110
 
 
-def test_equal_numbers_give_equal_groups() -> None:
-    """A group can be drawn again."""
-    assert random_scenario(3) == random_scenario(3)
-    assert random_scenario(3) != random_scenario(10)
-    assert random_scenario(3, real=True) == random_scenario(3, real=True)
-
-
 @pytest.mark.long
 @pytest.mark.parametrize("plans", form(short=[True], long=[False, True]))
 def test_the_planner_says_what_is_the_matter(*, plans: bool) -> None:
@@ -113,11 +83,3 @@ def test_a_wrong_answer_is_marked_wrong() -> None:
     said = mark(hot, plans=False)
     assert {verdict.said for verdict in said} == {f"hot partition {next(iter(hot.names))}"}
     assert share_right(said) == {"all": 1.0, "hot partition": 1.0}
-
-
-def test_looks_that_miss_something_are_not_marked() -> None:
-    """Nobody can be right about what was not seen."""
-    whole = random_scenario(0)
-    missed = replace(whole.scenario, misses=Misses(leader=0.5, coordinator=0.5))
-    counts = [len(mark(replace(whole, scenario=s), plans=False)) for s in (whole.scenario, missed)]
-    assert 0 < counts[1] < 0.6 * counts[0]

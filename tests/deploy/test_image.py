@@ -27,7 +27,7 @@ SETTINGS = """
 [discovery]
 include = ["carts"]
 
-[looks]
+[sampling]
 every = "PT10S"
 
 [[policies]]
@@ -93,7 +93,7 @@ def test_from_empty_to_a_followed_plan(followed: Composed) -> None:
     """The pages show the group, and Prometheus has scraped them; an approver has a login."""
     fetched = followed.exec("serve", "python", "-c", PAGE.format("9464/group?group=carts"))
     assert "carts" in fetched
-    up = PAGE.format("9090/api/v1/query?query=fairlead_group_late_seconds")
+    up = PAGE.format("9090/api/v1/query?query=fairlead_group_forecast_lag_seconds")
     followed.wait(
         lambda: '"group":"carts"' in followed.exec("serve", "python", "-c", up),
         "Prometheus has scraped the pages",
@@ -142,7 +142,7 @@ def test_kills_leave_database_and_topic_agreed(
         versions.append(agreed(followed, f"kill {kill}, of {killed}"))
         sys.stdout.write(f"kill {kill}, of {killed}: version {versions[-1]}, {amid} amid a step\n")
         sys.stdout.flush()
-    assert len(set(versions)) > len(versions) // 10  # plans go on being published
+    assert len(set(versions)) > len(versions) // 10  # clock: counts; plans go on being published
     assert amid
 
 

@@ -15,9 +15,9 @@ from markdown.extensions.toc import slugify
 from prometheus_client import Metric
 from prometheus_client.core import GaugeMetricFamily
 
-from fairlead.domain.hindsight import Hindsight
-from fairlead.store.brakes import put_on
+from fairlead.domain.regression import Regression
 from fairlead.store.engine import create_store_engine
+from fairlead.store.freezes import freeze_plans
 from fairlead.store.hindsight import say_made_worse
 from fairlead.store.plans import PlanStore
 from fairlead.surfaces.web.metrics import build_registry
@@ -60,9 +60,9 @@ def exposed(week: str) -> list[Metric]:
     end_now(week)
     approve_for_another_group(week)
     engine = create_store_engine(week)
-    put_on(engine, "orders", reason="incident")
+    freeze_plans(engine, "orders", reason="incident")
     published = next(plan for plan in PlanStore(engine).in_state("published"))
-    found = Hindsight(
+    found = Regression(
         900.0, 60.0, 30.0, 1, 0, "later than before", np.zeros(1, np.int32), sure=True
     )
     assert say_made_worse(engine, published.group, published.version, found, automatic=False)
@@ -171,18 +171,6 @@ def test_every_alert_leads_to_a_page_and_to_what_to_do(exposed: list[Metric]) ->
             "^## (.+)$", (DEPLOY.parent / f"docs/{name}.md").read_text(), re.MULTILINE
         )
         assert anchor in {slugify(heading, "-") for heading in headings}, rule["alert"]
-
-
-def test_panels_say_what_they_show() -> None:
-    """Each has a description and a unit, and asks the data source that was chosen."""
-    assert {variable["name"] for variable in DASHBOARD["templating"]["list"]} == {
-        "datasource",
-        "group",
-    }
-    for panel in DASHBOARD["panels"]:
-        assert panel["description"]
-        assert panel["fieldConfig"]["defaults"]["unit"]
-        assert {target["datasource"]["uid"] for target in panel["targets"]} == {"${datasource}"}
 
 
 def test_page_lists_every_metric(exposed: list[Metric]) -> None:

@@ -16,8 +16,8 @@ import pyarrow as pa
 from sqlalchemy import text
 
 from fairlead.domain.as_problem import planned
-from fairlead.domain.looks.lag import LOOKED_BACK
 from fairlead.domain.policy import Policy
+from fairlead.domain.samples.lag import LAG_HISTORY
 from fairlead.spark.lag import lag_of
 from fairlead.store import PlanStore, create_store_engine
 from fairlead.store.migrate import upgrade
@@ -127,7 +127,7 @@ class _Week:
         """Look at the group, measure its lag, and decide on it within a minute."""
         self.look(moment)
         name, store = self._name, self._store
-        before = self._group.read(moment - LOOKED_BACK, moment)
+        before = self._group.read(moment - LAG_HISTORY, moment)
         samples = pa.concat_tables([before, self._group.snapshot().samples])
         store.record_lag(lag_of({name: samples}))
         memory = GroupMemories(store.capacities([name]), store.last_changes([name]))

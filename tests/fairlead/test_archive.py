@@ -1,11 +1,7 @@
 """Samples that were written are read, once and whole, whatever happened meanwhile."""
 
-import errno
 import os
-import threading
 from collections.abc import Callable, Collection
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -18,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairlead.archive import LookArchive, Taken, with_history
-from fairlead.domain.looks import EVERY_LOOK, KEPT_EVERY
+from fairlead.domain.history import EVERY_SAMPLE, THINNED_TO
 from fairlead.domain.samples import SAMPLES, new_snapshot_id, snapshot_id_at, taken_at
-from fairlead.errors import ConfigurationError, FileSystemError
+from fairlead.errors import FileSystemError
 from tests.full_disk import no_room
 from tests.lengths import form
 from tests.samples import samples
@@ -118,44 +114,6 @@ def test_samples_of_chosen_groups_are_read(tmp_path: Path, count: int) -> None:
     assert archive.read(NOON, NOON, chosen)["group"].to_pylist() == chosen
 
 
-def test_files_that_cover_other_groups_are_read_together(tmp_path: Path) -> None:
-    """A sample of all groups, and one of a few that a planning run took."""
-    archive = LookArchive(str(tmp_path))
-    append(archive, 2, "a", "b")
-    append(archive, 1, "b", "c")
-    read = archive.read(NOON - KEPT, NOON)
-    assert read["group"].to_pylist() == ["a", "b", "b", "c"]
-    assert archive.read(NOON - KEPT, NOON, ["a", "c"])["group"].to_pylist() == ["a", "c"]
-    assert archive.groups(NOON - KEPT, NOON) == ["a", "b", "c"]
-
-
-def test_tidying_keeps_a_sample_a_quarter_of_what_is_older_than_an_hour(tmp_path: Path) -> None:
-    """And all of the hour before, with the quarter that the analysis may still look back on."""
-    archive = filled(tmp_path, range(1, 181))
-    for _ in range(2):
-        archive.tidy(NOON, KEPT)
-        assert minutes(archive) == [*range(1, 76), *range(76, 181, 15)]
-        assert len(files(tmp_path)) == 75 + 7
-
-
-def test_newest_sample_of_each_group_is_kept(tmp_path: Path) -> None:
-    """Of a quarter in which groups were sampled together, apart, and for the last time."""
-    archive = LookArchive(str(tmp_path))
-    append(archive, 90, "a", "b", "gone")
-    append(archive, 89, "a", "b")
-    append(archive, 88, "a")
-    append(archive, 87, "a", "b")
-    append(archive, 86, "a")
-    archive.tidy(NOON, KEPT)
-    read = archive.read(NOON - KEPT, NOON)
-    found = zip(read["group"].to_pylist(), read["at"].to_pylist(), strict=True)
-    assert [(group, (NOON - at) // MINUTE) for group, at in found] == [
-        *(("a", 90), ("a", 87), ("a", 86)),
-        *(("b", 90), ("b", 87)),
-        ("gone", 90),
-    ]
-
-
 def test_snapshots_are_kept_beside_the_newest_samples(tmp_path: Path) -> None:
     """What a plan was made of stays until the retention is over, and stands for no newer sample."""
     archive = LookArchive(str(tmp_path))
@@ -239,58 +197,16 @@ def test_whatever_is_tidied_the_analysis_reads_the_same(
     for minute in sorted(tidied):
         archive.tidy(NOON + minute * MINUTE, KEPT, keep=snapshots)
     archive.tidy(NOON, KEPT, keep=snapshots)
-    old = NOON - EVERY_LOOK - KEPT_EVERY
+    old = NOON - EVERY_SAMPLE - THINNED_TO
     needed, known = set(snapshots), set[tuple[float, str]]()
     for sample_id in sorted(ids.values(), reverse=True):
         at = taken_at(sample_id)
         groups = taken[int((NOON - at) / MINUTE)][0]
-        seen = {(at.timestamp() // KEPT_EVERY.total_seconds(), group) for group in groups}
+        seen = {(at.timestamp() // THINNED_TO.total_seconds(), group) for group in groups}
         if at >= old or not seen <= known:
             needed.add(sample_id)
         known |= seen
     assert {file.stem for file in files(path)} == needed
-
-
-def test_old_samples_go(tmp_path: Path) -> None:
-    """What lies before the retention is removed, and the folders of days that are empty."""
-    archive = filled(tmp_path, range(0, 3 * 24 * 60, 60))
-    archive.tidy(NOON, timedelta(hours=12))
-    assert minutes(archive) == [*range(0, 12 * 60 + 1, 60)]
-    folders = sorted(folder.name for folder in (tmp_path / "looks").iterdir())
-    assert folders == ["2026-01-30", "2026-01-31"]
-
-
-def test_late_sample_joins_its_quarter(tmp_path: Path) -> None:
-    """A planning run writes down what it saw minutes ago."""
-    archive = filled(tmp_path, range(80, 90))
-    archive.tidy(NOON, KEPT)
-    append(archive, 79)
-    assert minutes(archive) == [79, 80]
-    archive.tidy(NOON, KEPT)
-    assert minutes(archive) == [79]
-
-
-def test_same_sample_written_again_counts_once(tmp_path: Path) -> None:
-    """A step that is repeated appends the same snapshot."""
-    archive, sample_id = LookArchive(str(tmp_path)), new_snapshot_id(NOON - 40 * MINUTE)
-    for _ in range(3):
-        archive.append(sample_at(NOON - 40 * MINUTE), sample_id)
-        archive.tidy(NOON, KEPT)
-    assert minutes(archive) == [40]
-
-
-def test_several_that_tidy_at_once_lose_nothing(tmp_path: Path) -> None:
-    """Planner and daemon may; each finds files gone that it is about to read or remove."""
-    archive = filled(tmp_path, range(60, 240))
-    together = threading.Barrier(4)
-
-    def tidy(_: int) -> None:
-        together.wait()
-        LookArchive(str(tmp_path)).tidy(NOON, KEPT)
-
-    with ThreadPoolExecutor(4) as pool:
-        list(pool.map(tidy, range(4)))
-    assert minutes(archive) == [*range(60, 76), *range(76, 240, 15)]
 
 
 class Overtaken(LookArchive):
@@ -364,26 +280,6 @@ def test_cost_of_the_newest_look_is_remembered(tmp_path: Path) -> None:
     fields = '"took_s": 1.5, "groups": 3, "partitions": 12'
     (tmp_path / "looks" / "taken.json").write_text(f'{{"began": "2026-01-31T12:00", {fields}}}')
     assert archive.newest(["g"]).num_rows == 0  # a time without a zone is one of this machine
-
-
-def test_newest_sample_of_each_group_may_be_a_planning_runs(tmp_path: Path) -> None:
-    """Groups that are gone since the sample before, or are not asked for, are left out."""
-    archive = LookArchive(str(tmp_path))
-    assert archive.newest(["a"]).num_rows == 0
-    for before, groups in ((2, "abcd"), (1, "abc"), (0, "b")):
-        append(archive, before, *groups)
-    archive.note(Taken(NOON - MINUTE, 1.5, 3, 12))
-    found = archive.newest(["a", "b", "d"])
-    assert found["group"].to_pylist() == ["a", "b"]
-    assert found["at"].to_pylist() == [NOON - MINUTE, NOON]
-
-
-def test_empty_sample_is_not_written(tmp_path: Path) -> None:
-    """A cluster without groups leaves no files."""
-    archive = LookArchive(str(tmp_path))
-    archive.append(SAMPLES.empty_table(), new_snapshot_id(NOON))
-    archive.tidy(NOON, KEPT)
-    assert archive.read(NOON - KEPT, NOON).num_rows == 0
 
 
 def _flipped(content: bytes) -> bytes:
@@ -475,26 +371,6 @@ def test_no_damage_is_taken_for_a_sample(tmp_path: Path) -> None:
     assert 0 < unharmed < len(content) // 23 / 2
 
 
-def test_readers_that_meet_a_damaged_file_at_once(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    """Each reads the others; the file is kept once, and told of once."""
-    filled(tmp_path, range(5))
-    file = files(tmp_path)[2]
-    file.write_bytes(b"damaged")
-    together = threading.Barrier(8)
-
-    def read(_: int) -> list[int]:
-        archive = LookArchive(str(tmp_path))
-        together.wait()
-        return minutes(archive)
-
-    with ThreadPoolExecutor(8) as pool:
-        assert list(pool.map(read, range(8))) == [[0, 1, 3, 4]] * 8
-    assert damaged(tmp_path) == [b"damaged"]
-    assert len(caplog.records) == 1
-
-
 def test_file_that_cannot_be_set_aside_is_passed_over(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -558,15 +434,6 @@ def test_history_has_no_details_of_members(tmp_path: Path) -> None:
     assert with_history(archive, newest.slice(0, 0), timedelta(hours=1)) == {}
 
 
-def test_column_that_does_not_exist_is_no_damage(tmp_path: Path) -> None:
-    """It is the caller's mistake: no file is set aside for it."""
-    archive = filled(tmp_path, range(2))
-    with pytest.raises(KeyError, match="offset"):
-        archive.read(NOON - MINUTE, NOON, columns=["group", "at", "offset"])
-    assert minutes(archive) == [0, 1]
-    assert archive.damaged() == []
-
-
 def test_full_disk_is_said_in_a_line(tmp_path: Path) -> None:
     """Which file, why, and what to do; no part of it is left, what is there is read and tidied."""
     archive = filled(tmp_path, range(76, 106))
@@ -583,27 +450,6 @@ def test_full_disk_is_said_in_a_line(tmp_path: Path) -> None:
     assert minutes(archive) == [76, 91]
 
 
-def test_pace_of_looks_is_kept_on_a_full_disk(tmp_path: Path) -> None:
-    """In this process: with nothing known of the last look the next one would be due at once."""
-    first, second = Taken(NOON, 1.5, 3, 12), Taken(NOON + MINUTE, 1.5, 3, 12)
-    LookArchive(str(tmp_path)).note(first)
-    with no_room():
-        LookArchive(str(tmp_path)).note(second)
-    assert LookArchive(str(tmp_path)).taken() == second
-    LookArchive(str(tmp_path)).note(third := replace(second, began=NOON + 2 * MINUTE))
-    assert LookArchive(str(tmp_path)).taken() == third
-
-
-def test_file_in_place_of_the_folder_is_said_in_a_line(tmp_path: Path) -> None:
-    """Reading finds no samples; writing says what is in the way."""
-    (tmp_path / "looks").write_text("a file")
-    archive = LookArchive(str(tmp_path))
-    assert archive.taken() is None
-    assert archive.read(NOON - MINUTE, NOON).num_rows == 0
-    with pytest.raises(FileSystemError, match=r"Not a directory\. Remove the file"):
-        append(archive, 0)
-
-
 def test_file_is_on_the_disk_before_readers_see_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -618,23 +464,3 @@ def test_file_is_on_the_disk_before_readers_see_it(
     monkeypatch.setattr(os, "fsync", fsync)
     filled(tmp_path, [0])
     assert synced == [(b"PAR1", []), (b"a folder", ["20260131"])]
-
-
-def test_file_that_the_disk_has_not_taken_is_not_moved_in(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Nothing is left of it."""
-
-    def fsync(_: int) -> None:
-        raise OSError(errno.EIO, "nothing was written")
-
-    monkeypatch.setattr(os, "fsync", fsync)
-    with pytest.raises(FileSystemError, match="Input/output error"):
-        filled(tmp_path, [0])
-    assert files(tmp_path) == []
-
-
-def test_warehouse_that_is_no_path_is_said(tmp_path: Path) -> None:
-    """In a line with what it is."""
-    with pytest.raises(ConfigurationError, match="warehouse: nowhere://"):
-        LookArchive(f"nowhere://{tmp_path}")

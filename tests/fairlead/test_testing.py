@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
-from datetime import timedelta
 from functools import partial
 
 import pytest
@@ -35,27 +34,6 @@ def test_plan_that_no_reader_takes_is_refused() -> None:
         plan_of("g", {"a": {"t": [3]}}, partition_counts={"t": 3})
 
 
-def test_members_own_their_shares() -> None:
-    """And say so: by which rule, and which plan."""
-    plans = MemoryPlanTopic()
-    plans.publish(plan_of("g", SHARES, version=4))
-    group = group_of("a", "b", plans=plans)
-    assert group.rebalance() == SHARES
-    status = group.status("b")
-    assert (status.rule, status.plan_version, status.owned) == ("plan", 4, {"t": (0, 1)})
-
-
-def test_newcomer_takes_over_who_is_gone() -> None:
-    """With nobody asking for anything but the coordinator."""
-    plans = MemoryPlanTopic()
-    plans.publish(plan_of("g", SHARES))
-    group = group_of("a", "b", plans=plans)
-    group.rebalance()
-    group.leave("b")
-    group.join("c")
-    assert group.rebalance() == {"a": {"t": [2]}, "c": {"t": [0, 1]}}
-
-
 def test_newer_plan_is_asked_for_once() -> None:
     """After the rebalance nobody asks again; an older plan, or the same again, is nothing new."""
     plans = MemoryPlanTopic()
@@ -69,42 +47,6 @@ def test_newer_plan_is_asked_for_once() -> None:
     plans.publish(plan_of("g", BY_RANGE, version=1))
     assert group.read() == []
     assert group.rebalance() == SHARES
-
-
-def test_lease_ends() -> None:
-    """Then range holds from the next rebalance on, and the members say why."""
-    plans = MemoryPlanTopic()
-    group = group_of("a", "b", plans=plans)
-    plans.publish(plan_of("g", SHARES), lease_until=group.now + timedelta(minutes=10))
-    group.read()
-    assert group.rebalance() == SHARES
-    group.sleep(660)
-    assert group.rebalance() == BY_RANGE
-    assert "expired" in str(group.status("a").fallback_reason)
-
-
-def test_retired_plan_is_dropped() -> None:
-    """The members ask for a rebalance, and return to range."""
-    plans = MemoryPlanTopic()
-    plans.publish(plan_of("g", SHARES))
-    group = group_of("a", "b", plans=plans)
-    group.rebalance()
-    plans.retire("g", 1)
-    assert group.read() == ["a", "b"]
-    assert group.rebalance() == BY_RANGE
-    assert group.status("a").fallback_reason == "the plan was withdrawn"
-
-
-def test_garbage_changes_nothing() -> None:
-    """Whatever somebody else writes is skipped, and counted."""
-    plans = MemoryPlanTopic()
-    plans.publish(plan_of("g", SHARES))
-    group = group_of("a", "b", plans=plans)
-    plans.put("g", b"{")
-    plans.put("another", None)
-    assert group.read() == []
-    assert group.rebalance() == SHARES
-    assert group.status("a").records_skipped == 1
 
 
 def test_unsigned_plans_are_not_followed_where_keys_are_given() -> None:

@@ -90,7 +90,7 @@ def check_whole(python: Path, project: Path, cron: str, *own: str) -> None:
     facts = json.loads(run(python, "-c", SHOW, cwd=project).splitlines()[-1])
     assert facts["assets"] == sorted([*STEPS, *own])
     assert facts["schedules"] == {"planning_schedule": cron}
-    sensors = ["approved_plans", "group_discovery", "group_looks", "plan_life"]
+    sensors = ["approved_plans", "group_discovery", "group_samples", "plan_life"]
     sensors += ["planning_sensor"]
     assert facts["sensors"] == sensors
     assert {"adoption", "approve", "planning", "publication"} <= set(facts["jobs"])

@@ -56,11 +56,11 @@ VALUES ('g', 'plan', 1, 1, '2026-02-01+00', 'fairlead.plans', 0, 17);
 INSERT INTO plan_attempt (group_id, version, at, reason, again_at)
 VALUES ('g', 1, '2026-01-31+00', 'rebalancing', '2026-01-31+00');
 
-INSERT INTO brake_event (group_id, braked, at, reason, actor, database_user)
+INSERT INTO freeze_event (group_id, frozen, at, reason, actor, database_user)
 VALUES ('g', true, '2026-01-31+00', 'incident', 'kim', 'postgres');
 
 INSERT INTO page_act (id, at, actor, proof, act, group_id, reason, database_user, outcome)
-VALUES (gen_random_uuid(), '2026-01-31+00', 'kim', 'token 1', 'brake', 'g', 'incident', 'web',
+VALUES (gen_random_uuid(), '2026-01-31+00', 'kim', 'token 1', 'freeze', 'g', 'incident', 'web',
     'done');
 
 INSERT INTO made_worse (group_id, version, at, seen_s, before_s, error_s, late, late_before,

@@ -100,7 +100,7 @@ def look(pipeline: Pipeline, *groups: str) -> str:
     """Write down a past of groups, look at them at once, and return what the tick says."""
     for group in groups:
         pipeline.recall(group)
-    return str(pipeline.sensor("group_looks").skip_message)
+    return str(pipeline.sensor("group_samples").skip_message)
 
 
 @contextmanager

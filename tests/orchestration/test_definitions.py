@@ -161,7 +161,7 @@ def test_schedules_and_sensors() -> None:
         "group_discovery": ([], 60, "RUNNING"),
         "approved_plans": (["adoption"], 15, "RUNNING"),
         "plan_life": ([], 30, "RUNNING"),
-        "group_looks": (["look"], 20, "RUNNING"),
+        "group_samples": (["look"], 20, "RUNNING"),
         "planning_sensor": (["planning"], 20, "STOPPED"),
     }
 
@@ -215,7 +215,7 @@ def test_overrides_replace_arguments() -> None:
         "group_discovery",
         "approved_plans",
         "plan_life",
-        "group_looks",
+        "group_samples",
         "planning_sensor",
     ]
     assert len(list(build_defs().schedules or [])) == 1

@@ -116,7 +116,7 @@ def test_clock_that_jumps_an_hour(
     with clock_off(by):
         looks = pipeline.warehouse.snapshots()
         with pytest.raises(ClocksApartError, match=f"{way} the database's"):
-            pipeline.sensor("group_looks")
+            pipeline.sensor("group_samples")
         arguments = {"run_config": request.run_config, "tags": request.tags}
         run = pipeline.run("planning", group, raise_on_error=False, **arguments)
         assert not run.success
@@ -217,7 +217,7 @@ def test_database_that_is_away_for_ten_minutes(
         for minutes in range(9, 0, -1):
             a_minute_passes()
             with clock_off(timedelta(minutes=-minutes)):
-                skipped = str(pipeline.sensor("group_looks").skip_message)
+                skipped = str(pipeline.sensor("group_samples").skip_message)
             assert "not currently accepting connections" in skipped
         for sensor in ("planning_sensor", "approved_plans", "plan_life"):
             assert "tries again" in str(pipeline.sensor(sensor).skip_message)
@@ -229,7 +229,7 @@ def test_database_that_is_away_for_ten_minutes(
 
     a_minute_passes()
     assert f"1 group needs a plan: {unique_name}" in str(
-        pipeline.sensor("group_looks").skip_message
+        pipeline.sensor("group_samples").skip_message
     )
     assert run_requested(pipeline).success
     assert_relieved(pipeline, unique_name)
@@ -330,7 +330,7 @@ def test_damaged_files_of_looks_stop_nothing(
     flipped.write_bytes(content)
     newest.write_bytes(b"")
     cut.with_name("foreign.parquet").write_bytes(b"something")
-    assert f"1 group needs a plan: {trouble}" in str(pipeline.sensor("group_looks").skip_message)
+    assert f"1 group needs a plan: {trouble}" in str(pipeline.sensor("group_samples").skip_message)
     assert len(list((folder / "damaged").iterdir())) == 4
     max(folder.glob("2*/*.parquet")).write_bytes(
         b""
@@ -347,7 +347,7 @@ def test_full_disk_for_looks_stops_no_analysis(pipeline: Pipeline, make_group: M
     trouble = make_group("a", trouble=True)
     pipeline.recall(trouble)
     with no_room():
-        tick = str(pipeline.sensor("group_looks").skip_message)
-        assert "The next look is due in" in str(pipeline.sensor("group_looks").skip_message)
+        tick = str(pipeline.sensor("group_samples").skip_message)
+        assert "The next look is due in" in str(pipeline.sensor("group_samples").skip_message)
     assert f"1 group needs a plan: {trouble}. It is analysed, but not kept: cannot write" in tick
     assert told(pipeline, trouble)["diagnosis"] == "unbalanced"

@@ -133,9 +133,9 @@ def test_brokers_that_are_away_cost_a_tick_and_no_more(
         away.setattr("orchestration.looks.PATIENCE_S", 1.0)
         librdkafka = AdminClient({"bootstrap.servers": "localhost:1", "log_level": 0})
         by_itself: Any = librdkafka.list_consumer_groups()  # waits for a minute
-        assert "Kafka does not answer" in str(pipeline.sensor("group_looks").skip_message)
+        assert "Kafka does not answer" in str(pipeline.sensor("group_samples").skip_message)
         assert not by_itself.done()
-    assert "Looked at 1 groups" in str(pipeline.sensor("group_looks").skip_message)
+    assert "Looked at 1 groups" in str(pipeline.sensor("group_samples").skip_message)
 
 
 @pytest.mark.spark
@@ -183,7 +183,7 @@ def test_from_look_to_publication_nothing_is_done_needlessly(
         counted(diagnosing, "ask") as analysed,
         counted(SparkResource, "compute") as spark,
     ):
-        pipeline.sensor("group_looks")
+        pipeline.sensor("group_samples")
         (request,) = pipeline.sensor("planning_sensor").run_requests or ()
         to_publication = [dg.AssetKey(name) for name in UP_TO_PUBLICATION]  # adoption asks and asks
         arguments = {"run_config": request.run_config, "tags": request.tags}

@@ -58,7 +58,7 @@ def test_schedule_asks_for_the_partition_where_there_is_one_alone(
 def test_rhythm_is_a_setting(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of the schedule, and of who asks whether a look is due; the default where settings err."""
     monkeypatch.setenv("FAIRLEAD_PLANNING__SCHEDULE", "0 */6 * * *")
-    monkeypatch.setenv("FAIRLEAD_LOOKS__EVERY", "PT15S")
+    monkeypatch.setenv("FAIRLEAD_SAMPLING__EVERY", "PT15S")
     assert build_planning_schedule().cron_schedule == "0 */6 * * *"
     assert ask_every_s() == 5
     monkeypatch.setenv("FAIRLEAD_PLANNING__SCHEDULE", "now and then")

@@ -190,13 +190,13 @@ def test_what_is_asked_for_on_a_page_is_done_at_once(pipeline: Pipeline, migrate
 def test_looks_are_taken_by_a_sensor(pipeline: Pipeline, make_groups: MakeGroups) -> None:
     """A look at what discovery covers, in the tick itself; the next one when it is due."""
     (a,) = make_groups("a")
-    tick = pipeline.sensor("group_looks")
+    tick = pipeline.sensor("group_samples")
     assert not tick.run_requests
     assert str(tick.skip_message).startswith("Looked at 1 groups, 1 partitions, in ")
     now = datetime.now(UTC)
     looks = LookArchive(pipeline.settings.warehouse_path).read(now - timedelta(minutes=5), now)
     assert looks["group"].to_pylist() == [a]
-    assert "The next look is due in" in str(pipeline.sensor("group_looks").skip_message)
+    assert "The next look is due in" in str(pipeline.sensor("group_samples").skip_message)
 
 
 def test_look_that_takes_long_is_a_run(pipeline: Pipeline, make_groups: MakeGroups) -> None:
@@ -204,7 +204,7 @@ def test_look_that_takes_long_is_a_run(pipeline: Pipeline, make_groups: MakeGrou
     make_groups("a", "b")
     archive = LookArchive(pipeline.settings.warehouse_path)
     archive.note(Taken(datetime.now(UTC) - timedelta(hours=1), IN_A_TICK_S + 1, 5_000, 500_000))
-    (request,) = pipeline.sensor("group_looks").run_requests or ()
+    (request,) = pipeline.sensor("group_samples").run_requests or ()
     result = pipeline.operate("look")
     assert result.success, request
     taken = archive.taken()
@@ -215,7 +215,7 @@ def test_look_that_takes_long_is_a_run(pipeline: Pipeline, make_groups: MakeGrou
 def test_looks_wait_for_a_look_that_is_under_way(pipeline: Pipeline) -> None:
     """One at a time."""
     leave_run(pipeline, "look")
-    assert "under way" in str(pipeline.sensor("group_looks").skip_message)
+    assert "under way" in str(pipeline.sensor("group_samples").skip_message)
 
 
 def test_looks_do_not_wait_for_a_look_that_was_killed(pipeline: Pipeline) -> None:
@@ -223,8 +223,8 @@ def test_looks_do_not_wait_for_a_look_that_was_killed(pipeline: Pipeline) -> Non
     LookArchive(pipeline.settings.warehouse_path).note(
         Taken(datetime.now(UTC) - timedelta(hours=1), 0.5, 1, 1)
     )
-    leave_run(pipeline, "look", age=4 * pipeline.settings.looks.every)
-    assert "Looked at" in str(pipeline.sensor("group_looks").skip_message)
+    leave_run(pipeline, "look", age=4 * pipeline.settings.sampling.every)
+    assert "Looked at" in str(pipeline.sensor("group_samples").skip_message)
 
 
 def test_asset_says_what_became_of_a_plan_since_its_run(pipeline: Pipeline, migrated: str) -> None:

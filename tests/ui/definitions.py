@@ -5,7 +5,7 @@ from copy import copy
 import dagster as dg
 
 from orchestration.definitions import build_defs
-from orchestration.looks import group_looks
+from orchestration.looks import group_samples
 from orchestration.schedules import build_planning_schedule
 from orchestration.sensors import approved_plans, group_discovery, plan_life
 
@@ -19,5 +19,5 @@ def often(sensor: dg.SensorDefinition) -> dg.SensorDefinition:
 
 defs = build_defs(
     schedules=[build_planning_schedule("* * * * *")],
-    sensors=[*map(often, (group_discovery, approved_plans, plan_life)), group_looks],
+    sensors=[*map(often, (group_discovery, approved_plans, plan_life)), group_samples],
 )

@@ -19,7 +19,7 @@ SHOWN: Final = (
     "launchpad",
     "plan_adoption",
     "act-approve",
-    "act-braked",
+    "act-frozen",
     "why-groups",
     "why-owners",
     "why-partition",

@@ -1,4 +1,4 @@
-"""Two people in two browsers: a plan that takes both, the brake, its release, and the way back.
+"""Two people in two browsers: a plan that takes both, the freeze, its release, and the way back.
 
 Real consumers follow; the proxy in front of the pages is the headers that each browser sends.
 """
@@ -41,7 +41,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
 
 SECRET = "s" * 40
 LEASE = timedelta(seconds=3)
-#: How long the brake holds. Followers allow a minute for clocks that differ: in the long form a
+#: How long the freeze holds. Followers allow a minute for clocks that differ: in the long form a
 #: lease that nobody renewed would have sent them to their fallback.
 HELD = form(short=2 * LEASE, long=LEASE + timedelta(seconds=75))
 POLICIES = (Policy(four_eyes="proxy"),)
@@ -210,7 +210,7 @@ def step(
 @pytest.mark.test_long(
     guarded_by="tests/fairlead/surfaces/web/test_acting.py::test_two_people_agree"
 )
-def test_two_people_approve_brake_release_and_go_back(
+def test_two_people_approve_freeze_release_and_go_back(
     team: Team, people: tuple[Page, Page]
 ) -> None:
     """Each step on a page, each followed by real consumers, and none that one does alone."""
@@ -237,10 +237,10 @@ def test_two_people_approve_brake_release_and_go_back(
     step(
         kim,
         group,
-        "Put the brake on",
-        "Put the brake on",
+        "Put the freeze on",
+        "Put the freeze on",
         reason="incident 4711",
-        picture="act-brake",
+        picture="act-freeze",
     )
     lease = team.planner.get(team.fleet.group, 1).lease_until
     assert lease is not None
@@ -255,13 +255,13 @@ def test_two_people_approve_brake_release_and_go_back(
     assert (team.state(1), team.state(2)) == ("published", "approved")
     lee.goto(group)
     expect(lee.get_by_text("incident 4711").first).to_be_visible()
-    expect(lee.get_by_text("wait: a brake holds")).to_be_visible()
-    keep(lee, "act-braked")
+    expect(lee.get_by_text("wait: a freeze holds")).to_be_visible()
+    keep(lee, "act-frozen")
 
-    step(lee, group, "Release the brake", "Release it", reason="it is over")
+    step(lee, group, "Release the freeze", "Release it", reason="it is over")
     team.work()
     assert team.state(2) == "approved"
-    step(kim, group, "Release the brake", "Release it", reason="over, too")
+    step(kim, group, "Release the freeze", "Release it", reason="over, too")
     team.work()
     assert (team.state(1), team.state(2)) == ("superseded", "published")
     eventually(lambda: team.follow(SECOND), "the second plan is followed")

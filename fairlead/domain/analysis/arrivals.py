@@ -1,13 +1,13 @@
-"""How fast partitions fill: steady where traffic is steady, quick where it really changed.
+"""Arrival rates of partitions.
 
-Belongs here: arrival rates and their uncertainty, from end offsets. Does not: how fast anybody
-reads (`capacities`).
+Belongs here: arrival rates and their uncertainty, from end offsets. Does not: how fast members are
+(`capacities`).
 
 A partition's rate is its mean over the longest stretch, up to an hour, that agrees with its newest
-part. Going back look by look, the stretch ends where what lies before differs from what lies within
-by more than chance: Lepski's method for choosing a bandwidth, on counts. Chance is told by the
-counts themselves: their variance is their mean (Poisson), times how much more the partition is seen
-to scatter from look to look (producers that send in batches, say).
+part. Going back in time, the stretch ends where earlier arrivals differ from later ones by more
+than chance (Lepski's method for choosing a bandwidth). The variance of a count is its mean, as by
+Poisson's law, times the measured scatter of the partition, for example because producers send
+batches.
 """
 
 from dataclasses import dataclass, replace
@@ -17,10 +17,9 @@ import numpy as np
 import numpy.typing as npt
 
 from fairlead.domain.analysis.looks import NONE, Float64, Looks, Mask
+from fairlead.domain.analysis.thresholds import DEVIATIONS
 
-#: A change is real beyond so many standard deviations.
-DEVIATIONS: Final = 4.0
-#: Stretches that are compared, in steps from now.
+#: Lengths of the stretches that are compared, in steps from now.
 STRETCHES: Final = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50, 60)
 #: The median of a squared standard normal deviate.
 _MEDIAN_CHI2: Final = 0.4549
@@ -33,13 +32,13 @@ class Rates:
     Parameters
     ----------
     per_s
-        Records a second, float64 of shape (P,); 0 where not known.
+        Records a second, float64 of shape (P,); 0: unknown.
     deviation
         Its standard deviation, float64 of shape (P,).
     known
-        Whether there was a step to count in, bool of shape (P,).
+        Whether there was a step to count arrivals in, bool of shape (P,).
     seconds
-        The stretch that was counted, float64 of shape (P,).
+        Length of the stretch that was counted, float64 of shape (P,).
     """
 
     per_s: Float64
@@ -53,16 +52,16 @@ class Rates:
 
 
 def arrival_rates(looks: Looks) -> Rates:
-    """Estimate how fast each partition fills now.
+    """Estimate the present arrival rate of each partition.
 
     Parameters
     ----------
     looks
-        As far back as a rate may look: an hour is enough.
+        Samples of about the last hour.
 
     Notes
     -----
-    O(L P). A change of half of a rate shows within the look after which 64 records are usual.
+    O(L P). If a rate changes by a half, the change shows after 64 usual records.
 
     Examples
     --------
@@ -103,10 +102,10 @@ def arrival_rates(looks: Looks) -> Rates:
 
 
 def with_common_change(rates: Rates, looks: Looks, kind: npt.NDArray[np.integer]) -> Rates:
-    """Return rates in which slow changes count that single partitions are too noisy to show.
+    """Return rates with slow changes that all partitions of a topic share.
 
-    The partitions of a topic that are steady by their own counts may together be seen to grow, with
-    the time of day for instance.
+    A change with the time of day, for example, is too small to show in a single partition, and
+    shows in the sum.
 
     Parameters
     ----------
@@ -130,21 +129,21 @@ def with_common_change(rates: Rates, looks: Looks, kind: npt.NDArray[np.integer]
 def _differs(
     count: Float64, span: Float64, ring: Float64, ring_span: float, scatter: Float64
 ) -> Mask:
-    """Whether what came before differs from what came since by more than chance."""
+    """Whether earlier arrivals differ from later ones by more than chance."""
     inner = np.maximum(span, 1e-9)
     difference = np.abs(count / inner - ring / ring_span)
-    # Both under one rate, which is what is in question; one record more keeps rare ones sober.
+    # The variance if both had one rate. One more record, so that it is never 0.
     together = (count + ring + 1.0) / (inner + ring_span)
     variance = scatter * together * (1.0 / inner + 1.0 / ring_span)
     return difference > DEVIATIONS * np.sqrt(variance)
 
 
 def _scatter(looks: Looks) -> Float64:
-    """Return how many times more than by Poisson's law counts vary from step to step; 1 at least.
+    """Return the ratio of the variance of counts to that of Poisson's law, at least 1.
 
-    From differences of neighbours, so that slow changes are none; by their median, so that a few
-    quick ones do not count either. And never more than what goes back and forth: where counts
-    wander, one difference says nothing of the next, where they scatter, it is undone by it.
+    From differences between consecutive steps, so that slow changes do not count, and their median,
+    so that a few quick ones do not either. At most what the next step undoes: a real change stays,
+    and scatter goes back.
     """
     ones = np.ones(looks.partitions)
     least = 8
@@ -156,7 +155,7 @@ def _scatter(looks: Looks) -> Float64:
     expected = (per_s[1:] + per_s[:-1]) / 2 * spans[:, None]
     usable = expected > 0
     ratio = np.divide(change**2, expected, out=np.full_like(change, np.inf), where=usable)
-    # Steps in which nothing ever comes say nothing: producers may send a batch once in ten of them.
+    # Steps without arrivals do not count: producers may send one batch in ten steps.
     middle = np.maximum(usable.sum(axis=0) - 1, 0) // 2
     by_size = np.sort(ratio, axis=0)[middle, np.arange(looks.partitions)] / _MEDIAN_CHI2
     undone = -2.0 * (change[1:] * change[:-1]).sum(axis=0)

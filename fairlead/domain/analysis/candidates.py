@@ -1,7 +1,7 @@
-"""What each assignor would do with a group, on the same forecast.
+"""Candidates: what each assignor would assign, with its forecast.
 
-Belongs here: what assignors are told of the forecast, how far the flagship goes, and each
-candidate's figures. Does not: choosing between candidates (`decide`).
+Belongs here: the input of assignors, limits for `sticky-lag-aware`, and the figures of candidates.
+Does not: choosing a candidate (`decide`).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,53 +13,50 @@ import numpy as np
 from assignors.assignment import Assignment
 from assignors.metrics import moved_partitions
 from assignors.problem import InvalidProblemError, Problem
-from assignors.rack_traffic import Bounds, far_partitions, reduce_rack_traffic
+from assignors.rack_traffic import Bounds, reduce_rack_traffic
+from assignors.racks import far_partitions
 from assignors.registry import assign, check_options
 from assignors.verifier import violations
 from fairlead.domain.analysis.forecast import Forecast, Outlook
 from fairlead.domain.analysis.looks import Float64, Int32, Int64, Mask
 from fairlead.domain.analysis.rules import Rules
+from fairlead.domain.analysis.thresholds import MOSTLY, NAMED, NEGLIGIBLE
 from fairlead.domain.analysis.weighing import CandidateInputs, behind, gain
 
-#: The assignor that plans by the forecast; the others follow their own rule.
+#: The assignor that uses the forecast; the others use their own rules.
 FLAGSHIP: Final = "sticky-lag-aware"
-#: A plan may use a member's average share and this much of the rest.
+#: Share of the unused capacity that a plan may use on top of the mean utilisation: then the next
+#: small change of arrivals needs no new plan.
 ROOM: Final = 0.25
-#: The flagship leaves members that are only so much fuller than need be.
+#: Share by which a member may be more utilised than necessary before partitions move.
 BAND: Final = 0.05
-#: A partition that carries less than this share of what is usual is not moved for its rack.
-WORTHWHILE: Final = 0.1
-#: Points of the curve of time lag by moves.
+#: Maximum number of points of the curve of time lag by moves.
 POINTS: Final = 50
-#: Who does so much of what the fastest member does is about the fastest.
-_ABOUT: Final = 0.9
-#: Sets of readers that the outcome names.
-_TOLD: Final = 3
-#: Owners after several numbers of moves are looked at side by side, so many at once.
+#: Maximum number of owners in one array, to bound memory.
 _CELLS: Final = 100_000
 
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """What one assignor would do.
+    """What one assignor would assign.
 
     Parameters
     ----------
     assignor
         Its name.
     assignment
-        None where it failed.
+        None if it failed.
     forecast
-        Of the assignment; None where it failed.
+        Forecast of the assignment; None if it failed.
     moved
-        Partitions taken from an owner that is present.
+        Number of partitions that move away from a present owner.
     error
-        Why it failed; None where it did not.
+        Why it failed; None if it did not.
     frontier
-        What fewer moves would have bought: moves, and lateness at the horizon in seconds; of
-        assignors that move step by step, and say so by a frontier of their own.
+        Number of moves and time lag at the horizon in seconds, for fewer moves than planned; only
+        of assignors that move step by step.
     rack_gb_per_day
-        Gigabytes a day that come from other racks; None: not known, or it does not count.
+        Gigabytes a day from other racks; None: unknown, or racks do not count.
     """
 
     assignor: str
@@ -97,7 +94,7 @@ def candidates(
 
 
 def _assigned(inputs: CandidateInputs, name: str, options: Mapping[str, Any]) -> Assignment | str:
-    """Return what an assignor would do, or why it failed."""
+    """Return an assignor's assignment, or why it failed."""
     try:
         assignment = _run(inputs, name, options)
     except InvalidProblemError as error:
@@ -112,7 +109,7 @@ def _assigned(inputs: CandidateInputs, name: str, options: Mapping[str, Any]) ->
 def with_figures(
     inputs: CandidateInputs, name: str, assignment: Assignment, forecast: Forecast
 ) -> Candidate:
-    """Return an assignor's assignment as a candidate, with its forecast and what is told beside."""
+    """Return an assignment as a candidate with its figures."""
     before, after = inputs.problem.owner, assignment.owner
     return Candidate(
         assignor=name,
@@ -129,7 +126,11 @@ def _run(inputs: CandidateInputs, name: str, options: Mapping[str, Any]) -> Assi
     if name != FLAGSHIP:
         return assign(name, inputs.problem, **options)
     if inputs.calm:
-        found = Assignment(inputs.problem, inputs.problem.owner, "no change: nobody is late")
+        found = Assignment(
+            inputs.problem,
+            inputs.problem.owner,
+            "no change: within the objective",
+        )
     else:
         found = _relieved(inputs, options)
     horizon_s = inputs.horizon_s
@@ -137,10 +138,9 @@ def _run(inputs: CandidateInputs, name: str, options: Mapping[str, Any]) -> Assi
 
 
 def _relieved(inputs: CandidateInputs, options: Mapping[str, Any]) -> Assignment:
-    """Plan each set of members that share topics by itself, the latest first.
+    """Plan each set of members that share topics separately, the most behind first.
 
-    What one of them has too much of is no measure for the others. Where it is not worth its moves
-    in some sets, these stay as they are.
+    Sets for which a plan is not worth its moves keep their owners.
     """
     problem, left = inputs.problem, options.get("max_moves")
     worth, needless = list[Assignment](), list[Assignment]()
@@ -162,14 +162,14 @@ def _relieved(inputs: CandidateInputs, options: Mapping[str, Any]) -> Assignment
     for found in told:
         owner = np.where(found.owner == problem.owner, owner, found.owner)
         reasons |= found.reasons
-    outcome = "; ".join(dict.fromkeys(found.outcome or "" for found in told[:_TOLD]))
-    if len(told) > _TOLD:
-        outcome += f"; and {len(told) - _TOLD:,} more sets of readers"
+    outcome = "; ".join(dict.fromkeys(found.outcome or "" for found in told[:NAMED]))
+    if len(told) > NAMED:
+        outcome += f"; and {len(told) - NAMED:,} more sets of readers"
     return Assignment(problem, owner, outcome, reasons, told[0].frontier)
 
 
 def _pays(inputs: CandidateInputs, owner: Int32) -> bool:
-    """Whether a plan gives partitions an owner that have none, or is worth its moves."""
+    """Whether a plan gives an owner to partitions without one, or is worth its moves."""
     before, rules = inputs.problem.owner, inputs.rules
     if ((before < 0) & (owner >= 0)).any():
         return True
@@ -178,10 +178,10 @@ def _pays(inputs: CandidateInputs, owner: Int32) -> bool:
 
 
 def _parts(inputs: CandidateInputs) -> list[tuple[CandidateInputs, Mask]]:
-    """Return the sets of members that share topics, and which partitions are theirs.
+    """Return the sets of members that share topics, with their partitions, bool of shape (P,).
 
-    Those that are behind, or with a partition that nobody owns; everything where none is so. The
-    others have no arrivals, no backlog and no capacity.
+    Only sets that are behind or have a partition without an owner; the whole group if no set does.
+    In the inputs of a set, all others have no arrivals, no backlog and no capacity.
     """
     problem, peers = inputs.problem, inputs.peers
     set_of = peers.topics[problem.topic_of]
@@ -228,7 +228,7 @@ def _relieved_part(inputs: CandidateInputs, options: Mapping[str, Any]) -> Assig
 
 
 def _within_budget(rules: Rules, name: str, options: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return an assignor's options, with no more moves than the rules allow."""
+    """Return an assignor's options, with at most as many moves as the rules allow."""
     asked = options.get("max_moves")
     if rules.max_moves is None or (name != FLAGSHIP and asked is None):
         return options
@@ -244,10 +244,9 @@ def _brought_near(
     horizon_s: float,
     options: Mapping[str, Any],
 ) -> Assignment:
-    """Return an assignment with less traffic between racks, and nobody later for it.
+    """Return an assignment with less traffic between racks and no larger time lag.
 
-    A group within its objective pays for that with moves; a late one with none beyond those that
-    there are: they would hold up what it needs.
+    In a group over its objective, the number of moves stays the same: further moves would delay it.
     """
     traffic, before = inputs.traffic, inputs.problem.owner
     if traffic is None or not work.members:
@@ -258,7 +257,7 @@ def _brought_near(
     bounds = Bounds(
         load=_enough(inputs, work, horizon_s),
         moves=options.get("max_moves") if inputs.calm else moved_partitions(before, found.owner),
-        least=WORTHWHILE * float(traffic.per_s.mean()),
+        least=NEGLIGIBLE * float(traffic.per_s.mean()),
         fixed=inputs.held,
         counts=options.get("max_count_skew") is not None,
     )
@@ -281,22 +280,22 @@ def _late(inputs: CandidateInputs, owner: Int32) -> float:
 
 
 def _reasons(problem: Problem, found: Assignment, owner: Int32) -> dict[int, str]:
-    """Return why partitions move: those of before that still do, then those for racks."""
+    """Return why partitions move: earlier reasons that still apply, then racks."""
     moves = (problem.owner >= 0) & (owner != problem.owner)
     reasons = {index: why for index, why in found.reasons.items() if moves[index]}
     far_before, far = (far_partitions(problem, owners) for owners in (found.owner, owner))
     for index in np.flatnonzero(moves & (owner != found.owner)).tolist():
         rack = problem.racks[owner[index]]
         near = far_before[index] and not far[index]
-        reasons[index] = f"is read in {rack}" if near else "makes room for one that is read there"
+        reasons[index] = f"is read in {rack}" if near else "makes room in that rack"
     return reasons
 
 
 def _sparing(inputs: CandidateInputs, found: Assignment, horizon_s: float) -> int | None:
-    """Return how many moves make nobody late who is not, where there is too much for all.
+    """Return how many moves bring no further member over the objective, in an overloaded group.
 
-    None: all of them. Members with room are filled up, and no more: everybody behind is no better
-    than some. Members that were not measured are taken to be as fast as they could be.
+    None: all of them, or the group is not overloaded. Members that were not measured count with
+    their largest possible capacity.
     """
     outlook, objective_s = inputs.outlook, inputs.rules.objective_s
     if inputs.at_most is not None:
@@ -320,7 +319,7 @@ def _sparing(inputs: CandidateInputs, found: Assignment, horizon_s: float) -> in
 
 
 def _moves(inputs: CandidateInputs, found: Assignment) -> Int64:
-    """Return the owned partitions that an assignment moves, in the order in which it does."""
+    """Return the owned partitions that an assignment moves, in its order."""
     moved = np.fromiter(found.reasons, np.int64, len(found.reasons))
     return moved[inputs.problem.owner[moved] >= 0]
 
@@ -332,7 +331,10 @@ def _lateness_after(
     counts: Int64,
     horizon_s: float,
 ) -> Iterator[Float64]:
-    """Yield each member's lateness after so many of the moves, and with everything placed."""
+    """Yield each member's time lag after each of several numbers of moves, float64 of shape (M,).
+
+    With all partitions without an owner placed.
+    """
     moves, before = _moves(inputs, found), inputs.problem.owner
     number = np.full(before.size, moves.size)
     number[moves] = np.arange(moves.size)
@@ -344,7 +346,7 @@ def _lateness_after(
 
 
 def _frontier(inputs: CandidateInputs, found: Assignment) -> tuple[tuple[int, float], ...]:
-    """Return how late the group is forecast after how many of the moves."""
+    """Return `Candidate.frontier`."""
     moves = _moves(inputs, found)
     counts = np.unique(np.linspace(0, moves.size, POINTS).round().astype(np.int64))
     after = _lateness_after(inputs, inputs.outlook, found, counts, inputs.rules.horizon_s)
@@ -355,20 +357,19 @@ def _frontier(inputs: CandidateInputs, found: Assignment) -> tuple[tuple[int, fl
 
 
 def _work(inputs: CandidateInputs, horizon_s: float) -> Problem:
-    """Return the problem in the forecast's weights: backlog and arrivals, over capacities.
+    """Return the problem with backlogs as weights, arrival rates and capacities.
 
-    A partition that is held has no weight, so that it stays; what arrives at it counts as taken
-    from its owner's capacity. So does a partition that fills any member alone, whatever members
-    turn out to do, where its owner is about the fastest: everything else is to leave that owner.
-    A partition that may fill a member is capped at one member's load: else nothing would be done
-    for the others.
+    A partition that is held has no weight, so that it stays, and its arrivals reduce its owner's
+    capacity. The same holds for a partition that alone overloads any member, if its owner is about
+    the fastest: all other partitions shall leave that owner. Loads are capped at one member's
+    capacity: else nothing would be improved for other partitions.
     """
     problem, outlook, owner = inputs.problem, inputs.outlook, inputs.problem.owner
     capacities: Float64 = np.maximum(outlook.capacities, _least(outlook.capacities))
     most = inputs.rules.headroom * float(capacities.max(initial=0.0))
     at_most = capacities if inputs.at_most is None else np.maximum(capacities, inputs.at_most)
     fills = outlook.arrivals > float(at_most.max(initial=0.0))
-    fastest = capacities >= _ABOUT * capacities.max(initial=0.0)
+    fastest = capacities >= MOSTLY * capacities.max(initial=0.0)
     stays = fills & np.append(fastest, False)[owner]  # nobody, -1, is the last
     held = (inputs.held | stays) & (owner >= 0)
     reserved = np.bincount(owner[held], outlook.arrivals[held], capacities.size)
@@ -384,23 +385,22 @@ def _work(inputs: CandidateInputs, horizon_s: float) -> Problem:
 
 
 def _least(capacities: Float64) -> float:
-    """Return the smallest capacity that can be divided by."""
+    """Return the smallest capacity that may be divided by."""
     return max(1e-6, 1e-6 * float(capacities.max(initial=0.0)))
 
 
 def _enough(inputs: CandidateInputs, work: Problem, horizon_s: float) -> float:
-    """Return the load at which the heaviest member is relieved enough, in seconds of work.
+    """Return the load of the most loaded member at which a plan ends, in seconds of work.
 
-    Between what would be even and what would be full: the next change of the load must not call for
-    the next plan at once, and nothing is moved that need not be. Where there is too much for all,
-    whoever has room is filled, and nobody is made late who is not.
+    Between an even load and the target utilisation: a small change of the load must not require the
+    next plan, and unnecessary moves cost time.
     """
     rates = work.arrival_rates if work.arrival_rates is not None else np.zeros(0)
     total = float(work.weights.sum() + rates.sum() * horizon_s)
     even = total / (float(work.capacities.sum()) * horizon_s)
     roomy = even + ROOM * max(1.0 - even, 0.0)
     if even < 1.0 and horizon_s > inputs.rules.horizon_s:
-        # What fills members is backlog, and will be gone.
+        # Members are full of backlog, which will be gone.
         return roomy * horizon_s
     return min(roomy, inputs.rules.headroom) * horizon_s
 
@@ -410,12 +410,12 @@ def _overfull(inputs: CandidateInputs, found: Assignment) -> bool:
 
 
 def _band(work: Problem) -> float | None:
-    """Return how much fuller than need be a member may stay and not fall behind, as a share.
+    """Return the share by which a member may be over the mean utilisation without falling behind.
 
-    None: as much as it may stay anyway (`BAND`), or nothing, since there is too much for all.
+    None: `BAND` or more, or the group is overloaded.
     """
-    assert work.arrival_rates is not None  # noqa: S101 - as `_work` has it
+    assert work.arrival_rates is not None  # noqa: S101 - `_work` sets them
     arrivals, capacity = float(work.arrival_rates.sum()), float(work.capacities.sum())
     if not capacity / (1.0 + BAND) < arrivals < capacity:
         return None
-    return 0.5 * (capacity / arrivals - 1.0)  # half of it for what waits
+    return 0.5 * (capacity / arrivals - 1.0)  # half of it for the backlog

@@ -25,50 +25,43 @@ from numpy.lib.stride_tricks import sliding_window_view
 from fairlead.domain.analysis.commits import Commits
 from fairlead.domain.analysis.looks import Float64, Looks, Mask, median
 from fairlead.domain.analysis.peers import Peers
+from fairlead.domain.analysis.thresholds import (
+    DAY_S,
+    NEGLIGIBLE,
+    RECENT_STEPS,
+    SAMPLES_NEEDED,
+    SEVERAL,
+    STEPS,
+    WEEK_S,
+)
 
 Places = npt.NDArray[np.intp]
 
-#: Steps with a backlog that it takes to measure, where commits come within every look.
-STEPS: Final = 5
-#: Steps of the newest stretch that are averaged at most.
-LONGEST: Final = 20
-#: Commit intervals with a backlog that it takes where they come later; and times what commits hold
-#: back.
-INTERVALS: Final = 3
-#: And steps that these take in all, where commits come hardly less often than looks.
-STRETCH: Final = 6
-#: How much more than it has shown a member can do that was never at its limit, it is assumed.
+#: Assumed ratio of the capacity of a member that was never at its limit to what it has shown.
 FASTER: Final = 1.3
-#: It may turn out to do so many times what it has shown, or, if fewer peers were measured, what is
-#: assumed of it.
+#: Maximum ratio of the same; and of a capacity to the assumed one, if fewer than `SEVERAL` peers
+#: were measured.
 MORE: Final = 2.0
-SEVERAL: Final = 3
-DAY_S: Final = 86_400.0
-#: Whoever has shown more than is typical of the measured members, by so much, is faster.
-OUTDONE: Final = 1.1
-#: A measurement is exact for so long, and forgotten after so long.
+#: Seconds. For that long a measurement is used as it is.
 FRESH_S: Final = 6 * 3600.0
-FORGOTTEN_S: Final = 7 * DAY_S
-#: What members do varies by so much from one stretch to the next.
+#: Ratio of the speeds of one member in two stretches that may be chance.
 _NOISE: Final = 1.03
-#: Nobody reads more records a second; beyond it arithmetic ends in infinities.
+#: Records a second. Largest speed, so that sums stay finite.
 LARGEST_RATE: Final = 1e18
-#: And this is more than that: the member has become faster or slower.
-_CHANGED: Final = 0.1
 
 
 @dataclass(frozen=True)
 class Capacity:
-    """What is known of a member's speed.
+    """Capacity of a member, or a lower bound.
 
     Parameters
     ----------
     records_per_s
-        Its capacity, or what it can do at least; not negative.
+        Not negative.
     measured
-        Whether it was at its limit.
+        Whether the member was at its limit; else it is a lower bound.
     at
-        When that was seen, seconds since the epoch.
+        Time of the measurement, seconds since the epoch.
     """
 
     records_per_s: float
@@ -78,17 +71,17 @@ class Capacity:
 
 @dataclass(frozen=True, eq=False)
 class Speeds:
-    """What is assumed of M members now.
+    """Assumed capacities of M members.
 
     Parameters
     ----------
     per_s
         Records a second, float64 of shape (M,).
     measured
-        Whether that was measured, and not assumed; bool of shape (M,).
+        Whether it was measured; bool of shape (M,).
     at_most
-        What they could turn out to do, records a second, float64 of shape (M,): more than `per_s`
-        for those that were never at their limit, and have shown about what measured peers can do.
+        Largest possible capacity, records a second, float64 of shape (M,): more than `per_s` for
+        members that were never at their limit and have shown about what measured peers can do.
     surely_at_most
         The same, and more if fewer than `SEVERAL` peers were measured, float64 of shape (M,).
     """
@@ -100,18 +93,18 @@ class Speeds:
 
 
 def shown(looks: Looks, commits: Commits) -> dict[str, Capacity]:
-    """Return what members showed in these looks: member name to capacity or lower bound.
+    """Return capacities or lower bounds by member name, from samples.
 
-    Members that consumed nothing, or have not been seen for long enough, are missing.
+    Without members that consumed nothing or have too few samples.
 
     Notes
     -----
-    The mean of steps without the fastest and the slowest fifth: a rebalance stops a member for a
-    moment, an operator who sets an offset makes it jump.
+    Means are taken without the fastest and the slowest fifth of steps: a rebalance stops a member
+    for a moment, and a reset offset jumps.
     """
     found: dict[str, Capacity] = {}
-    prompt = ~commits.late
-    steps = np.ceil(INTERVALS * commits.held_back_s / max(looks.step, 1e-9))
+    prompt = ~commits.rare
+    steps = np.ceil(SEVERAL * commits.held_back_s / max(looks.step, 1e-9))
     needed = np.clip(steps, STEPS, max(len(looks) - 1, STEPS)).astype(np.intp)
     whole = prompt & commits.steady.all(axis=0) & (needed == STEPS)
     found |= _by_steps(looks, commits, np.flatnonzero(whole), np.arange(len(looks) - 1), STEPS)
@@ -119,7 +112,7 @@ def shown(looks: Looks, commits: Commits) -> dict[str, Capacity]:
         places = np.flatnonzero(commits.steady[:, member])
         count = max(min(int(needed[member]), places.size), STEPS)
         found |= _by_steps(looks, commits, np.array([member]), places, count)
-    for member in np.flatnonzero(commits.late).tolist():
+    for member in np.flatnonzero(commits.rare).tolist():
         found |= _by_intervals(looks, commits, member, int(needed[member]))
     return {name: capacity for name, capacity in found.items() if capacity.records_per_s > 0}
 
@@ -127,9 +120,16 @@ def shown(looks: Looks, commits: Commits) -> dict[str, Capacity]:
 def _by_steps(
     looks: Looks, commits: Commits, members: Places, places: Places, count: int
 ) -> dict[str, Capacity]:
-    """Look at members that commit in every step, in stretches of steps at some places.
+    """Return the same for members that commit in every step.
 
-    Where these are several members, they own the same partitions all the time.
+    Parameters
+    ----------
+    members
+        Several members own the same partitions in all steps.
+    places
+        Steps that count.
+    count
+        Length of a stretch.
     """
     if places.size < count or not members.size:
         return {}
@@ -153,7 +153,7 @@ def _by_steps(
             at, since = float(looks.at[places[last - 1] + 1]), middle[last:, column]
             found_now = Capacity(_measured(per_s[first:last, column], count), measured=True, at=at)
             if since.size and since.max() > _NOISE * found_now.records_per_s:
-                # What it did later, without being at its limit, is more.
+                # Later it did more without being at its limit.
                 later = places[last + int(since.argmax()) + count - 1] + 1
                 found_now = Capacity(float(since.max()), measured=False, at=float(looks.at[later]))
             found[looks.members[members[column]]] = found_now
@@ -161,10 +161,10 @@ def _by_steps(
 
 
 def _newest_run(busy: Mask, throughout: Mask, count: int) -> tuple[int, int] | None:
-    """Return the newest stretch of enough steps between looks with a backlog: first, one past last.
+    """Return the newest run of at least `count` steps with a backlog: first, and one past the last.
 
-    The step that leads to the first such look is none of it where the backlog may have begun in it.
-    A single step without one does not end a stretch: a pause, in which nothing was committed.
+    Without the first step if the backlog may have begun in it. A single step without a backlog
+    does not end a run: nothing was committed in it.
     """
     filled = busy.copy()
     filled[1:-1] |= busy[:-2] & busy[2:]
@@ -178,11 +178,11 @@ def _newest_run(busy: Mask, throughout: Mask, count: int) -> tuple[int, int] | N
 
 
 def _measured(stretch: Float64, count: int) -> float:
-    """Return the speed in a stretch of steps at the limit: of the newest `count` if it changed."""
-    stretch = stretch[-max(LONGEST, count) :]
+    """Return the speed in a run at the limit; if it has changed, of the newest `count` steps."""
+    stretch = stretch[-max(RECENT_STEPS, count) :]
     newest = stretch[-count:]
     usual, now = _trimmed(stretch), _trimmed(newest)
-    if abs(now - usual) > _CHANGED * usual:
+    if abs(now - usual) > NEGLIGIBLE * usual:
         stretch, usual = newest, now
     return max(usual, float(_without_fastest(stretch)))
 
@@ -194,7 +194,7 @@ def _trimmed(values: Float64) -> float:
 
 
 def _without_fastest(values: Float64) -> Float64:
-    """Return the mean without the highest value, of each column: what was consumed, but no jump."""
+    """Return the mean of each column without its highest value, which may be a jump."""
     mean: Float64 = (values.sum(axis=0) - values.max(axis=0)) / (values.shape[0] - 1)
     return mean
 
@@ -202,16 +202,16 @@ def _without_fastest(values: Float64) -> Float64:
 def _by_intervals(
     looks: Looks, commits: Commits, member: int, least_steps: int
 ) -> dict[str, Capacity]:
-    """Look at the intervals between commits: the member commits less often than looks are taken.
+    """Return the same for a member that commits less often than samples are taken.
 
-    In stretches that last for so many steps at least.
+    From stretches of several commit intervals that last for at least `least_steps`.
     """
     marks = np.flatnonzero(commits.marked[:, member])
-    if marks.size <= INTERVALS:
+    if marks.size <= SEVERAL:
         return {}
-    # When in its step a commit came nobody knows: a stretch is so long that this matters little.
-    least = round(max(STRETCH, least_steps) * looks.step / commits.interval_s[member])
-    count = min(max(INTERVALS, least), marks.size - 1)
+    # The time of a commit is known to a step: a stretch is long, so that this matters little.
+    least = round(max(SAMPLES_NEEDED, least_steps) * looks.step / commits.interval_s[member])
+    count = min(max(SEVERAL, least), marks.size - 1)
     total = np.concatenate(([0.0], commits.consumed[:, member].cumsum()))
     ends = marks + 1
     busy = commits.busy[marks, member]
@@ -228,14 +228,14 @@ def _by_intervals(
 def remembered(
     known: Mapping[str, Capacity], found: Mapping[str, Capacity], now: float
 ) -> dict[str, Capacity]:
-    """Return what is known after a look: the newest measurement, or the best bound since.
+    """Return what is known now: the newest measurement, or the best bound since.
 
     Parameters
     ----------
     known
-        From before.
+        Known before.
     found
-        By `shown`.
+        From `shown`.
     now
         Seconds since the epoch.
 
@@ -250,7 +250,7 @@ def remembered(
     merged = {}
     for name in known.keys() | found.keys():
         old, new = known.get(name), found.get(name)
-        if new is not None and new.records_per_s > LARGEST_RATE:  # of looks that are no time apart
+        if new is not None and new.records_per_s > LARGEST_RATE:  # nearly no time between samples
             new = replace(new, records_per_s=LARGEST_RATE)
         if old is not None and not _lasts(old, now):
             old = None
@@ -261,7 +261,7 @@ def remembered(
 
 
 def _lasts(capacity: Capacity, now: float) -> bool:
-    return now - capacity.at <= (FORGOTTEN_S if capacity.measured else DAY_S)
+    return now - capacity.at <= (WEEK_S if capacity.measured else DAY_S)
 
 
 def _better(old: Capacity, new: Capacity, now: float) -> Capacity:
@@ -273,7 +273,7 @@ def _better(old: Capacity, new: Capacity, now: float) -> Capacity:
 
 
 def _faded(bound: Capacity, now: float) -> float:
-    """Return what a bound is still worth, records a second."""
+    """Return a lower bound, reduced by its age, records a second."""
     return bound.records_per_s * max(0.0, 1.0 - max(now - bound.at, 0.0) / DAY_S)
 
 
@@ -286,27 +286,27 @@ def speeds(
     *,
     peers: Peers | None = None,
 ) -> Speeds:
-    """Return what is assumed of each member.
+    """Return the assumed capacity of each member.
 
     Parameters
     ----------
     members
         M names.
     known
-        What is remembered.
+        From `remembered`.
     arrivals
-        What arrives at each member's partitions now, records a second, float64 of shape (M,).
+        Arrivals in each member's partitions, records a second, float64 of shape (M,).
     at_rest
-        Whether a member was without a backlog at the last look, bool of shape (M,): it can do what
-        arrives, whatever was assumed of it.
+        Whether a member has no backlog, bool of shape (M,): it can process what arrives.
     now
         Seconds since the epoch.
     peers
-        Who reads what others read: nobody else says what a member can do. None: all the same.
+        Members that read the same topics: only these are compared. None: all do.
 
     Notes
     -----
-    A measurement grows uncertain: from `FRESH_S` to a day it counts up to `FASTER` times as much.
+    Old measurements are raised, up to `FASTER` times from `FRESH_S` to a day: a member that was
+    slow yesterday may be used again.
     """
     count = len(members)
     value, measured = np.zeros(count), np.zeros(count, dtype=bool)
@@ -321,18 +321,18 @@ def speeds(
             value[index] *= 1.0 + (FASTER - 1.0) * age
     value = np.where(~measured & at_rest, np.maximum(value, arrivals), value)
     seen = value > 0
-    # Slow members reach their limit first: of few that were measured, the fast ones are typical.
+    # Slow members reach their limit first: the fast ones of those measured are typical.
     typical = _by_peers(value, measured, peers, _upper_quartile)
-    # Of whom nothing is known, the same is expected as of the others.
+    # A member of which nothing is known is assumed to be like the others.
     usual = _by_peers(value, seen, peers, median)
     values = np.where(seen, value, np.where(usual > 0, usual, _of(value, seen, median)))
-    outdone = ~measured & (values > OUTDONE * typical)
+    outdone = ~measured & (values > (1.0 + NEGLIGIBLE) * typical)
     assumed = np.where(outdone, FASTER * values, np.maximum(typical, _NOISE * values))
     per_s = np.where(measured, value, assumed)
-    # Whose measured peers are hardly faster than what it has shown may be faster than they are.
-    open_ = ~measured & (typical < OUTDONE * values)
+    # A member that has shown about what its measured peers can do may be faster than they are.
+    open_ = ~measured & (typical < (1.0 + NEGLIGIBLE) * values)
     at_most = np.where(open_, np.maximum(per_s, MORE * value), per_s)
-    # Nor do a few peers say what a member can do.
+    # A few peers are little evidence.
     few = ~measured & (_by_peers(np.ones(count), measured, peers, np.size) < SEVERAL)
     return Speeds(per_s, measured, at_most, np.where(few, MORE * at_most, at_most))
 
@@ -340,14 +340,14 @@ def speeds(
 def _by_peers(
     value: Float64, known: Mask, peers: Peers | None, figure: Callable[[Float64], float]
 ) -> Float64:
-    """Return a figure of the known members of each member's own subscription.
+    """Return a figure of the known members with the same subscription as each member, (M,).
 
-    Where nothing is known of these, of those that share topics with it; 0 where there are none.
+    If none is known: of those that share topics with it. 0: there are none either.
     """
     found = np.zeros(value.size)
     if peers is None:
         classes = [np.zeros(value.size, np.int32)]
-    elif peers.linked is peers.alike:  # all have the same subscription
+    elif peers.linked is peers.alike:  # one subscription
         classes = [peers.alike]
     else:
         classes = [peers.linked, peers.alike]

@@ -18,26 +18,25 @@ import numpy.typing as npt
 from assignors.problem import Problem
 from fairlead.domain.analysis.looks import Float64, Looks, Mask
 from fairlead.domain.analysis.reported_work import MeasuredWork
+from fairlead.domain.analysis.thresholds import NINE_IN_TEN, WEEK_S
 
 Places = npt.NDArray[np.intp]
 CostRows = Mapping[str, Mapping[str, Sequence[float]]]
 """Topic to partition to three numbers."""
 
-#: Ratio to the usual cost, and standard errors, from which decisions use a cost.
+#: Ratio to the usual cost, and standard errors, from which decisions use a cost: a smaller
+#: difference changes no plan.
 DEVIATES: Final = 1.5
 SURE: Final = 3.0
 #: Standard deviation of a logarithm: a cost within a quarter of its value is known, nine in ten.
 KNOWN: Final = 0.135
-#: Standard errors on each side of a 90 % interval.
-NINE_IN_TEN: Final = 1.645
-#: Prior standard deviations, in logarithms: of partitions, topics and consumers.
+#: Prior standard deviations of logarithms, of partitions, topics and consumers: records of one
+#: topic are alike, and consumers on equal machines even more so.
 COST: Final = 0.25
 TOPIC: Final = 0.5
 SPEED: Final = 0.12
 #: Degrees of freedom of the priors: one deviation in a dozen is larger than four times usual.
 FREEDOM: Final = 1.5
-#: Seconds. A cost is remembered for a week.
-LASTS_S: Final = 7 * 86_400.0
 #: Bounds of a cost, and of its deviation: a remembered cost beyond them is invalid.
 _LEAST: Final = 1e-6
 _MOST: Final = 1e6
@@ -151,7 +150,7 @@ class Costs:
             for partition, (cost, error, seen) in partitions.items():
                 if not (_LEAST <= cost <= _MOST and _LEAST <= error <= _MOST):
                     raise ValueError(f"costs.{topic}.{partition}: {cost} within {error}")
-                if 0 <= int(partition) < end - first and now - LASTS_S <= seen:
+                if 0 <= int(partition) < end - first and now - WEEK_S <= seen:
                     place = first + int(partition)
                     estimate[place], deviation[place], at[place] = cost, error, min(seen, now)
         return cls.of(estimate, deviation, at)

@@ -1,7 +1,7 @@
 """Last step of the analysis: whether a group gets a plan, and which.
 
-Belongs here: reasons for no plan, and comparing candidates by what they avoid and what they cost.
-Does not: the steps before (`steps`), nor the rules of assignment (`assignors`).
+Belongs here: reasons for no plan, and comparing what candidates save with what they cost. Does not:
+the earlier steps (`steps`), nor the rules of assignment (`assignors`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,9 +14,9 @@ import numpy as np
 from assignors.problem import Problem
 from fairlead.common.words import length
 from fairlead.domain.analysis.candidates import FLAGSHIP, Candidate, candidates
-from fairlead.domain.analysis.capacities import INTERVALS, Capacity
+from fairlead.domain.analysis.capacities import Capacity
 from fairlead.domain.analysis.costs import Costs
-from fairlead.domain.analysis.diagnosis import LOOKS_NEEDED, Diagnosis, a_few
+from fairlead.domain.analysis.diagnosis import Diagnosis, a_few
 from fairlead.domain.analysis.forecast import Forecast, Outlook
 from fairlead.domain.analysis.looks import Int32
 from fairlead.domain.analysis.question import Question
@@ -24,20 +24,16 @@ from fairlead.domain.analysis.racks import RackTraffic, cost_per_day
 from fairlead.domain.analysis.reported_work import MeasuredWork
 from fairlead.domain.analysis.sizing import Size
 from fairlead.domain.analysis.steps import Analysis, analyse
+from fairlead.domain.analysis.thresholds import NEGLIGIBLE, SAMPLES_NEEDED, SEVERAL, WEEK_S
 from fairlead.domain.analysis.weighing import BETTER, behind, gain
 
-#: Share of a member's capacity above which changed arrivals end the wait for a plan's effect.
-CHANGED: Final = 0.1
-#: Share of all arrivals up to which a member may come or go without a wait, if it is not behind.
-MINOR: Final = 0.1
-#: Commits of the median member that show the effect of a plan.
+#: Commits of the median member that show the effect of a plan: the first may hold earlier records.
 COMMITS_NEEDED: Final = 2
 
-#: Back-off: from this number of recent plans on, seconds after a plan, doubled with each further
-#: plan.
+#: Back-off after this number of recent plans: seconds, doubled with each further plan, so that no
+#: mistake of the analysis moves partitions all day.
 AT_ONCE: Final = 20
-FIRST_REST_S: Final = 3600.0
-LONGEST_REST_S: Final = 7 * 86_400.0
+FIRST_BACKOFF_S: Final = 3600.0
 #: Seconds. Plans that took effect earlier are not recent.
 LATELY_S: Final = 2 * 86_400.0
 
@@ -54,23 +50,23 @@ class PlanDecision:
     outcome, reason
         Whether there is to be a plan, and why or why not, in words.
     diagnosis
-        What is the matter.
+        What is wrong with the group.
     kept
-        What becomes of the group as it is.
+        Forecast with the present owners.
     candidates
-        What each assignor would do, with its forecast; empty where none was asked.
+        Assignments of the assignors with their forecasts; empty if none was computed.
     chosen
         The candidate that is the plan; None without a plan.
     capacities
-        What is known now, for the next question.
+        Known capacities by member, for the next analysis.
     costs
-        What records take.
+        Costs of records by partition.
     outlook
-        The figures of each partition and member that everything rests on.
+        Expected loads and capacities.
     size
-        How many consumers there are, and how many would do.
+        Number of consumers now, and the number needed.
     traffic
-        Between racks; None: there can be none, or it does not count.
+        Traffic between racks; None: there can be none, or it does not count.
     work
         Reported work of the last hour; None: there is none.
     """
@@ -160,9 +156,9 @@ def decide(
     yes                 no             no            none                        never
     ==================  =============  ============  ==========================  ==================
 
-    The columns are `_hold`, `Analysis.places` and `_nears`. A candidate is worth it (`_worth`) if
-    it brings the forecast within the objective, or improves it by `BETTER`, and saves more time
-    lag, summed over partitions, than the moves cost.
+    The columns are `_hold`, `Analysis.places` and `_reduces_traffic`. A candidate is worth it
+    (`_worth`) if it brings the forecast within the objective, or improves it by `BETTER`, and saves
+    more time lag, summed over partitions, than the moves cost.
 
     Examples
     --------
@@ -181,7 +177,7 @@ def decide(
     ...     return decide(Question(Problem.of({"t": 2}, members, {"t": [0, 0]}), looks))
     >>> answer = ask([1])
     >>> answer.outcome, answer.reason[:35]
-    ('no change', 'unknown: There is 1 look at the gro')
+    ('no change', 'unknown: There is 1 sample of the g')
     >>> answer = ask([])
     >>> answer.outcome, answer.owner.tolist(), answer.moved
     ('plan', [0, 1], 0)
@@ -195,7 +191,7 @@ def decide(
         offered = candidates(placing, assignors, options or {})
         if any(candidate.forecast is not None and not candidate.moved for candidate in offered):
             return _decision(analysis, offered, *_choice(analysis, offered, choose, limit=0))
-    calm = hold is not None and not analysis.places and _nears(analysis)
+    calm = hold is not None and not analysis.places and _reduces_traffic(analysis)
     if hold is None or compare or analysis.places or calm:
         offered = candidates(replace(analysis.inputs, calm=calm), assignors, options or {})
     if calm:
@@ -255,37 +251,37 @@ def _waits(analysis: Analysis) -> str | None:
         left = length(changed_at + rules.cooldown_s - now)
         return f"the last plan took effect {length(now - changed_at)} ago: cooldown for {left} more"
     plans = [at for at in analysis.question.changes if at > now - LATELY_S]
-    # The rest becomes shorter as plans become older than two days.
-    rests_until = min(
-        max(changed_at + doubled_s(FIRST_REST_S, len(plans) - gone - AT_ONCE + 1), since)
+    # The back-off becomes shorter as plans become older than two days.
+    backs_off_until = min(
+        max(changed_at + doubled_s(FIRST_BACKOFF_S, len(plans) - gone - AT_ONCE + 1), since)
         for gone, since in enumerate([changed_at, *(at + LATELY_S for at in plans)])
     )
     since = int((analysis.observations.recent.at > changed_at + rules.pause_s).sum())
     shows_at = changed_at + rules.pause_s + _commits_s(analysis)
-    seen = since >= LOOKS_NEEDED and now >= max(rests_until, shows_at)
+    seen = since >= SAMPLES_NEEDED and now >= max(backs_off_until, shows_at)
     if seen or _changed_since(analysis, changed_at):
         return None
-    if now < rests_until:
+    if now < backs_off_until:
         return (
-            f"{len(plans)} plans took effect within {length(now - plans[0])}: the group rests for "
-            f"{length(rests_until - now)} more"
+            f"{len(plans)} plans took effect within {length(now - plans[0])}: back-off for "
+            f"{length(backs_off_until - now)} more"
         )
-    if since >= LOOKS_NEEDED:
+    if since >= SAMPLES_NEEDED:
         return (
-            f"the last plan took effect {length(now - changed_at)} ago: members commit so seldom "
-            f"that it takes {length(shows_at - now)} more to see what it did"
+            f"the last plan took effect {length(now - changed_at)} ago: members commit rarely, and "
+            f"its effect shows in {length(shows_at - now)}"
         )
     return (
         f"the last plan took effect {length(max(now - changed_at, 0.0))} ago: {since} of the "
-        f"{LOOKS_NEEDED} looks are there that it takes to see what it did"
+        f"{SAMPLES_NEEDED} samples that show its effect have been taken"
     )
 
 
 def _commits_s(analysis: Analysis) -> float:
     """Return the seconds in which commits of the median member show the effect of a plan.
 
-    `COMMITS_NEEDED`, or as many stretches as tell how fast it is. Not of `usual_interval_s`, the
-    longest: a member that commits seldom would hold up all others.
+    `COMMITS_NEEDED` intervals, or as many as show how fast it is. Not of the member with the
+    longest intervals: it would delay plans for all others.
     """
     commits = analysis.estimates.commits
     known = np.isfinite(commits.interval_s)
@@ -294,24 +290,24 @@ def _commits_s(analysis: Analysis) -> float:
     interval_s, held_s = np.median(
         [commits.interval_s[known], commits.held_back_s[known]], axis=1
     ).tolist()
-    return COMMITS_NEEDED * float(max(interval_s, INTERVALS * held_s))
+    return COMMITS_NEEDED * float(max(interval_s, SEVERAL * held_s))
 
 
 def doubled_s(first_s: float, times: int) -> float:
-    """Return a back-off in seconds, doubled each time, at most `LONGEST_REST_S`; 0 for no times.
+    """Return a back-off in seconds, doubled each time, at most `WEEK_S`; 0 for no times.
 
     Examples
     --------
     >>> [doubled_s(3600.0, times) / 3600 for times in (0, 1, 2, 3, 20)]
     [0.0, 1.0, 2.0, 4.0, 168.0]
     """
-    return min(first_s * 2.0 ** (times - 1), LONGEST_REST_S) if times > 0 else 0.0
+    return min(first_s * 2.0 ** (times - 1), WEEK_S) if times > 0 else 0.0
 
 
 def _changed_since(analysis: Analysis, changed_at: float) -> bool:
     """Whether members are behind because arrivals have changed since the last plan.
 
-    Then the group neither waits for the plan's effect nor backs off.
+    If so, the group neither waits for the plan's effect nor backs off.
     """
     problem, rules = analysis.problem, analysis.rules
     late = analysis.outlook.lateness(problem.owner, rules.horizon_s) > rules.objective_s
@@ -322,7 +318,7 @@ def _changed_since(analysis: Analysis, changed_at: float) -> bool:
     count = late.size
     owner = problem.owner[changed]
     raised = np.bincount(owner, rates.per_s[changed], count)
-    return bool((raised > CHANGED * analysis.outlook.capacities)[late].any())
+    return bool((raised > NEGLIGIBLE * analysis.outlook.capacities)[late].any())
 
 
 def _settles(analysis: Analysis) -> str | None:
@@ -334,10 +330,10 @@ def _settles(analysis: Analysis) -> str | None:
     """
     looks, changed_at = analysis.observations.recent, analysis.question.changed_at
     members = len(analysis.problem.members)
-    for back in range(2, min(LOOKS_NEEDED, len(looks)) + 1):
+    for back in range(2, min(SAMPLES_NEEDED, len(looks)) + 1):
         before = looks.owner[-back]
         if (before < 0).all():
-            continue  # the coordinator returned no owners
+            continue  # the coordinator returned none
         changed = _owners(looks.owner[-1]) ^ _owners(before)
         if changed_at is not None and changed_at >= looks.at[-back]:
             changed = {member for member in changed if member >= members}
@@ -345,18 +341,18 @@ def _settles(analysis: Analysis) -> str | None:
             names = [looks.members[member] for member in sorted(changed)]
             ago = length(looks.now - looks.at[-back])
             return (
-                f"{a_few(names)} came or went within {ago}: it takes {LOOKS_NEEDED} looks to see "
-                "what that did"
+                f"{a_few(names)} came or went within {ago}: {SAMPLES_NEEDED} samples are needed to "
+                "see the effect"
             )
     return None
 
 
 def _matters(analysis: Analysis, before: Int32, changed: Sequence[int]) -> bool:
-    """Whether members that came or went own, or owned, many arrivals or a partition behind."""
+    """Whether members that came or went have, or had, many arrivals or a partition behind."""
     owner, rules = analysis.problem.owner, analysis.rules
     touched = np.isin(before, changed) | np.isin(owner, changed)
     arrivals = analysis.estimates.rates.per_s
-    if arrivals[touched].sum() > MINOR * arrivals.sum() or not arrivals.any():
+    if arrivals[touched].sum() > NEGLIGIBLE * arrivals.sum() or not arrivals.any():
         return True
     late = analysis.outlook.lateness(owner, rules.horizon_s) > rules.objective_s
     return bool(late[owner[touched & (owner >= 0)]].any())
@@ -409,9 +405,9 @@ def _nearer(
     if nearer is None or nearer.assignment is None or traffic is None:
         return None, f"only {FLAGSHIP} plans for racks alone"
     before, after = analysis.problem.owner, nearer.assignment.owner
-    what = traffic.said(before, after, rules.price_per_gb)
+    what = traffic.describe(before, after, rules.price_per_gb)
     if not nearer.moved:
-        return None, f"no assignment keeps more in its rack, and nobody late; {what}"
+        return None, f"no assignment reduces it without a larger time lag; {what}"
     if rules.max_moves is not None and nearer.moved > rules.max_moves:
         return None, f"a plan may move {rules.max_moves:,} partitions; {what}"
     if not _saves_enough(analysis, traffic, traffic.between(before) - traffic.between(after)):
@@ -419,7 +415,7 @@ def _nearer(
     return nearer, f"{nearer.assignor}: {what}"
 
 
-def _nears(analysis: Analysis) -> bool:
+def _reduces_traffic(analysis: Analysis) -> bool:
     """Whether a healthy group may get a plan that only reduces its traffic between racks."""
     traffic = analysis.inputs.traffic
     if traffic is None or analysis.diagnosis.name != "healthy" or analysis.orphans:
@@ -446,12 +442,12 @@ def _worth(analysis: Analysis, candidate: Candidate) -> tuple[bool, str]:
         return False, candidate.error or "failed"
     owner = candidate.assignment.owner
     what = (
-        f"late in {length(rules.horizon_s)}: {length(kept.late_s)} as it is, "
-        f"{length(planned.late_s)} as planned; fullest member {kept.utilisation:.0%}, then "
+        f"time lag in {length(rules.horizon_s)}: {length(kept.late_s)} without a plan, "
+        f"{length(planned.late_s)} with it; most utilised member {kept.utilisation:.0%}, then "
         f"{planned.utilisation:.0%}"
     )
     if analysis.inputs.traffic is not None:
-        what += f"; {analysis.inputs.traffic.said(problem.owner, owner, rules.price_per_gb)}"
+        what += f"; {analysis.inputs.traffic.describe(problem.owner, owner, rules.price_per_gb)}"
     if analysis.orphans:
         placed = "1 partition" if analysis.orphans == 1 else f"{analysis.orphans:,} partitions"
         return True, f"{placed} without an owner get one; {what}"
@@ -462,14 +458,14 @@ def _worth(analysis: Analysis, candidate: Candidate) -> tuple[bool, str]:
     if planned.late_s > (1.0 - BETTER) * kept.late_s:
         # The plan helps other members than the one that is most behind.
         then, now = length(found.late_s), length(found.planned_s)
-        what += f"; the {found.members} members that it changes: {then} as it is, {now} as planned"
+        what += f"; of the {found.members} members it changes: {then} without, {now} with it"
     if found.slight:
         return False, f"hardly better ({analysis.diagnosis.name}); {what}"
     still = int((owner >= 0).sum()) if analysis.question.eager else candidate.moved
     price = still * rules.pause_s
     if found.avoided_s <= price:
         return False, (
-            f"not worth it: {length(found.avoided_s)} of lateness avoided, {length(price)} of "
-            f"standing still, summed over partitions; {what}"
+            f"not worth it: {length(found.avoided_s)} of time lag avoided, {length(price)} of "
+            f"downtime for moves, summed over partitions; {what}"
         )
     return True, what

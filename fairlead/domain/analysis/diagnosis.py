@@ -1,25 +1,25 @@
-"""Fourth step of the analysis: what is wrong with a group, in a word, with names and evidence.
+"""Fourth step of the analysis: what is wrong with a group, with names and evidence.
 
-Belongs here: the definitions and their order. Does not: the figures they rest on (`estimate`,
-`forecast`), nor what is done about it (`decide`).
+Belongs here: the definitions of diagnoses and their order. Does not: the figures (`estimate`,
+`forecast`), nor whether a plan would help (`decide`).
 
-`_unknown` and `_matter` ask in this order, and the first that holds is the diagnosis:
+`_unknown` and `_known` check in this order, and the first that applies is the diagnosis:
 
-1. unknown: too few samples, owners are not known, or a member commits nothing at all. If that is a
-   few members, and others are behind, the diagnosis is about the others.
+1. unknown: too few samples, owners are unknown, or a member commits nothing. If only a few members
+   commit nothing, and others are behind, the diagnosis is about the others.
 2. stuck partition: it waits while its owner commits others.
 3. throttled partition: it falls behind while its owner keeps up with others.
 4. unbalanced: a partition without an owner is behind.
 5. hot partition: more arrives than the fastest member can process.
 6. overloaded: more arrives than all members that read it can process.
-7. slow member: its measured speed is below `SLOW` of its peers' median.
-8. recovering: every member catches up, about as soon as with any assignment.
-9. unknown: every member gets more than it has shown, so nobody is known to have room.
-10. unbalanced: a member gets more than it can process, and others have room.
-11. recovering: behind now, and in time at the horizon.
-12. healthy: nothing is behind, nor will be.
+7. slow member: its measured capacity is below `SLOW` times the median of its peers.
+8. recovering: every member catches up, about as soon as with any other assignment.
+9. unknown: more arrives at each member than it has shown it can process.
+10. unbalanced: more arrives at a member than it can process, and others have room.
+11. recovering: over the objective now, and within it at the horizon.
+12. healthy: within the objective now and at the horizon.
 
-4 to 10 are asked only if a partition is forecast over the objective.
+5 to 10 are checked only if a member is forecast over the objective.
 """
 
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ import numpy as np
 
 from assignors.problem import Problem
 from fairlead.common.words import length, listed, plural, rate
-from fairlead.domain.analysis.capacities import INTERVALS, STEPS, Speeds
+from fairlead.domain.analysis.capacities import Speeds
 from fairlead.domain.analysis.commits import Commits
 from fairlead.domain.analysis.estimate import Estimates
 from fairlead.domain.analysis.forecast import Outlook
@@ -41,31 +41,31 @@ from fairlead.domain.analysis.question import Question
 from fairlead.domain.analysis.read import Observations
 from fairlead.domain.analysis.rules import Rules
 from fairlead.domain.analysis.sizing import fastest_readers, partitions_wanted, surely_too_much
+from fairlead.domain.analysis.thresholds import NAMED, SAMPLES_NEEDED, SEVERAL, STEPS
 from fairlead.domain.analysis.work_words import work_sentences
 from fairlead.domain.diagnoses import NO_MEMBERS, DiagnosisName
 from fairlead.domain.worst_first import SOON_S
 
-#: Samples needed after the first one, a plan or a change of members: a speed is measured in `STEPS`
-#: steps, which is one sample more.
-LOOKS_NEEDED: Final = STEPS + 1
-#: A member is slow that does less than this share of what is typical of its peers.
+#: Maximum ratio of a slow member's capacity to the median of its peers: smaller differences are
+#: usual between machines.
 SLOW: Final = 0.7
-#: A backlog is spread well where it is read within so many times the least time that it takes.
+#: Maximum ratio of the time to catch up to the shortest possible one in a group that recovers: with
+#: less, a plan saves less than its moves cost.
 EVENLY: Final = 1.35
-#: At most so many names stand in a sentence.
-a_few = partial(listed, at_most=3)
+#: Join names, three at most.
+a_few = partial(listed, at_most=NAMED)
 
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """What is the matter.
+    """What is wrong with a group.
 
     Parameters
     ----------
     name
         One of the nine.
     names
-        The members, or "topic-partition", that it is about.
+        Members, or partitions as "topic-partition", that it is about.
     evidence
         One sentence.
     """
@@ -77,7 +77,7 @@ class Diagnosis:
 
 @dataclass(frozen=True, eq=False)
 class Basis:
-    """What a diagnosis rests on; `late` as in `Analysis`."""
+    """The results that a diagnosis uses; `late` as in `Analysis`."""
 
     question: Question
     observations: Observations
@@ -121,16 +121,16 @@ class Basis:
         return self.estimates.rates.per_s
 
     def partition(self, index: int) -> str:
-        """Name a partition as people do."""
+        """Return the name of a partition, such as orders-3."""
         return "{}-{}".format(*self.problem.partition_name(index))
 
 
 def diagnose(found: Basis) -> Diagnosis:
-    """Say what is the matter with a group."""
+    """Return what is wrong with a group."""
     diagnosis, work = _diagnose(found), found.observations.work
     sentences = [f"{diagnosis.evidence}{_transactions(found)}"]
     losses_s = found.outlook.losses_s(found.owner)
-    sentences += _aside(found)
+    sentences += _uncounted(found)
     if (losses_s < SOON_S).any():
         sentences.append(f"{found.partition(int(losses_s.argmin()))}{_loss(found, losses_s)}")
     if work is not None:
@@ -138,14 +138,14 @@ def diagnose(found: Basis) -> Diagnosis:
         if work.ignored:
             sentences.append(f"{plural(work.ignored, 'impossible report')} ignored.")
     if found.question.forgotten:
-        sentences.append("What was remembered makes no sense and is ignored.")
+        sentences.append("The memory makes no sense and is ignored.")
     return replace(diagnosis, evidence=" ".join(sentences))
 
 
-def _aside(found: Basis) -> list[str]:
-    """Describe partitions that do not count: never committed, or committed beyond an empty log."""
+def _uncounted(found: Basis) -> list[str]:
+    """Describe partitions that do not count: never committed, or empty."""
     looks, sentences = found.looks, []
-    idle = np.flatnonzero(~found.commits.begun & (looks.lag[-1] > 0))
+    idle = np.flatnonzero(~found.commits.started & (looks.lag[-1] > 0))
     if idle.size:
         waiting = int(looks.end[-1, idle[0]] - max(int(looks.begin[-1, idle[0]]), 0))
         sentences.append(
@@ -157,15 +157,15 @@ def _aside(found: Basis) -> list[str]:
     beyond = np.flatnonzero(empty & (looks.committed[-1] > looks.end[-1]))
     if beyond.size:
         sentences.append(
-            f"{found.partition(int(beyond[0]))} is empty, and committed at "
-            f"{int(looks.committed[-1, beyond[0]]):,}: the commit is of another log"
+            f"{found.partition(int(beyond[0]))} is empty, and its committed offset is "
+            f"{int(looks.committed[-1, beyond[0]]):,}: the commit belongs to another log"
             f"{_and_more(beyond.size)}."
         )
     return sentences
 
 
 def _transactions(found: Basis) -> str:
-    """Name the open transaction that holds back the group for longest; empty if none does."""
+    """Describe the open transaction that has held back the group for longest; empty: none."""
     looks = found.looks
     held = looks.in_transaction[-1]
     if not held.any():
@@ -187,7 +187,7 @@ def _transactions(found: Basis) -> str:
 
 
 def _loss(found: Basis, losses_s: Float64) -> str:
-    """Say when records are lost, of how many partitions."""
+    """Describe when records are lost, and in how many partitions."""
     seconds, many = float(losses_s.min()), int((losses_s < SOON_S).sum())
     others = _and_more(many)
     if seconds < max(found.looks.step, 1.0):
@@ -196,27 +196,27 @@ def _loss(found: Basis, losses_s: Float64) -> str:
 
 
 def _and_more(partitions: int) -> str:
-    """Say how many others there are beside one partition."""
+    """Return the number of other partitions in brackets; empty: none."""
     return f" (and {plural(partitions - 1, 'more partition')})" if partitions > 1 else ""
 
 
 def _diagnose(found: Basis) -> Diagnosis:
     doubt, late = _unknown(found), found.late
     if doubt is None:
-        return _matter(found, late)
+        return _known(found, late)
     if late.any() and _few_silent(found, doubt):
-        matter = _matter(found, late)
-        return replace(matter, evidence=f"{matter.evidence} {doubt.evidence}")
+        known = _known(found, late)
+        return replace(known, evidence=f"{known.evidence} {doubt.evidence}")
     return doubt
 
 
-def _matter(found: Basis, late: Mask) -> Diagnosis:
+def _known(found: Basis, late: Mask) -> Diagnosis:
     rules, outlook, owner = found.rules, found.outlook, found.owner
     if found.commits.stuck.any():
         return _stuck(found)
-    aside = _throttled(found) or _without_owner(found)
-    if aside is not None:
-        return aside
+    of_partitions = _throttled(found) or _without_owner(found)
+    if of_partitions is not None:
+        return of_partitions
     if late.any():
         return (
             _hot(found, late)
@@ -224,7 +224,7 @@ def _matter(found: Basis, late: Mask) -> Diagnosis:
             or _slow(found, late)
             or _catching_up(found, late)
             or _unmeasured(found)
-            or _spread(found, late)
+            or _unbalanced(found, late)
         )
     late_s = float(outlook.late_s.max(initial=0.0))
     if late_s > rules.objective_s:
@@ -233,8 +233,8 @@ def _matter(found: Basis, late: Mask) -> Diagnosis:
         return Diagnosis(
             "recovering",
             (found.partition(place),),
-            f"{found.partition(place)} is {length(late_s)} behind, and every partition is "
-            f"forecast within {length(worst)} in {length(rules.horizon_s)}.",
+            f"{found.partition(place)} is {length(late_s)} behind; in {length(rules.horizon_s)} no "
+            f"partition will be more than {length(worst)} behind.",
         )
     return _healthy(found)
 
@@ -248,41 +248,41 @@ def _unowned(found: Basis) -> Diagnosis | None:
     if not problem.members:
         return Diagnosis("unknown", (), NO_MEMBERS)
     if not problem.assignable.any():
-        return Diagnosis("unknown", (), "No member reads a topic that has partitions.")
+        return Diagnosis("unknown", (), "No member subscribes to a topic that has partitions.")
     ownerless = problem.assignable & (found.owner < 0)
     if ownerless.sum() * 2 > problem.assignable.sum():
         return Diagnosis(
             "unknown",
             (),
-            f"Nobody is known to own {int(ownerless.sum()):,} of "
-            f"{int(problem.assignable.sum()):,} partitions.",
+            f"{int(ownerless.sum()):,} of {int(problem.assignable.sum()):,} partitions have no "
+            "known owner.",
         )
     return None
 
 
 def _unseen(found: Basis) -> Diagnosis | None:
     count = len(found.looks)
-    if count >= LOOKS_NEEDED:
-        return _unlike(found)
+    if count >= SAMPLES_NEEDED:
+        return _new_logs(found)
     return Diagnosis(
         "unknown",
         (),
-        f"There {'is 1 look' if count == 1 else f'are {count} looks'} at the group; it takes "
-        f"{LOOKS_NEEDED} to tell a backlog from a commit that has not come yet.",
+        f"There {'is' if count == 1 else 'are'} {plural(count, 'sample')} of the group; it takes "
+        f"{SAMPLES_NEEDED} to tell a backlog from a commit that has not come yet.",
     )
 
 
-def _unlike(found: Basis) -> Diagnosis | None:
-    """Say that most logs have been made anew, or cannot be seen: there is nothing to count in."""
+def _new_logs(found: Basis) -> Diagnosis | None:
+    """Return unknown if most logs are new or were not sampled."""
     assignable = found.problem.assignable
-    few = assignable & (found.looks.in_one_log.sum(axis=0) < LOOKS_NEEDED)
+    few = assignable & (found.looks.in_one_log.sum(axis=0) < SAMPLES_NEEDED)
     if few.sum() * 2 <= assignable.sum():
         return None
     return Diagnosis(
         "unknown",
         (),
-        f"The logs of {int(few.sum()):,} of {int(assignable.sum()):,} partitions are new, were "
-        f"made anew or were not seen at the last look: it takes {LOOKS_NEEDED} looks at them.",
+        f"{int(few.sum()):,} of {int(assignable.sum()):,} partitions are new, were created again "
+        f"or are missing in the last sample: it takes {SAMPLES_NEEDED} samples of them.",
     )
 
 
@@ -295,9 +295,10 @@ def _uncommitted(found: Basis) -> Diagnosis | None:
         return Diagnosis(
             "unknown",
             silent,
-            f"{found.partition(first)} is committed at {int(found.looks.committed[-1, first]):,} "
-            f"and ends at {int(found.looks.end[-1, first]):,}: these commits are of another log, "
-            f"and where {a_few(silent)} {_verb(silent, 'stands', 'stand')} nobody can tell.",
+            f"The committed offset of {found.partition(first)} is "
+            f"{int(found.looks.committed[-1, first]):,}, and its log ends at "
+            f"{int(found.looks.end[-1, first]):,}: the commit belongs to another log, and the "
+            f"position of {a_few(silent)} is unknown.",
         )
     if silent:
         longest = float(commits.waiting_s.max(initial=0.0))
@@ -305,13 +306,13 @@ def _uncommitted(found: Basis) -> Diagnosis | None:
             "unknown",
             silent,
             f"{a_few(silent)} {_verb(silent, 'has', 'have')} committed nothing for "
-            f"{length(longest)}, though there is something to commit: whether anything is read "
-            "nobody can tell.",
+            f"{length(longest)}, though there is something to commit: whether "
+            f"{_verb(silent, 'it reads', 'they read')} anything is unknown.",
         )
     owns = np.bincount(found.owner[found.owner >= 0], minlength=len(problem.members)) > 0
-    few = commits.marked.sum(axis=0) <= INTERVALS
-    young = (commits.late & few)[: len(problem.members)] & owns
-    if 2 * young.sum() < owns.sum():  # few leave it open only if they seem late themselves
+    few = commits.marked.sum(axis=0) <= SEVERAL
+    young = (commits.rare & few)[: len(problem.members)] & owns
+    if 2 * young.sum() < owns.sum():  # a few members matter only if they seem to be behind
         late_s = found.outlook.lateness(found.owner, found.rules.horizon_s)
         young &= late_s > found.rules.objective_s
     early = _names(problem.members, young)
@@ -321,14 +322,14 @@ def _uncommitted(found: Basis) -> Diagnosis | None:
             "unknown",
             early,
             f"{a_few(early)} {_verb(early, 'commits', 'commit')} every {length(usual)} or so: it "
-            f"takes {INTERVALS} of these intervals to tell a backlog from a commit that has not "
+            f"takes {SEVERAL} of these intervals to tell a backlog from a commit that has not "
             "come yet.",
         )
     return None
 
 
 def _few_silent(found: Basis, doubt: Diagnosis) -> bool:
-    """Whether the doubt is about some silent members alone, and not about most of the group."""
+    """Whether the doubt is only about silent members, and these are less than half the group."""
     owning = np.unique(found.owner[found.owner >= 0])
     silent = _names(found.problem.members, found.commits.silent[: len(found.problem.members)])
     return bool(silent) and doubt.names == silent and 2 * len(silent) < owning.size
@@ -350,14 +351,14 @@ def _stuck(found: Basis) -> Diagnosis:
 
 
 def _throttled(found: Basis) -> Diagnosis | None:
-    """Name partitions that crawl, and are late or soon will be."""
+    """Return the throttled partitions that are or will be over the objective; None: none."""
     looks, rules, commits = found.looks, found.rules, found.commits
-    if not commits.crawling.any():
+    if not commits.throttled.any():
         return None
     lag, come = looks.lag[-1].astype(np.float64), found.arrivals
     late_s = looks.time_lag(lag, come)
-    grows = 1.0 - commits.read / np.maximum(come, 1e-9)
-    late = commits.crawling & (late_s + grows * rules.horizon_s > rules.objective_s)
+    grows = 1.0 - commits.read_per_s / np.maximum(come, 1e-9)
+    late = commits.throttled & (late_s + grows * rules.horizon_s > rules.objective_s)
     if not late.any():
         return None
     names = tuple(found.partition(index) for index in np.flatnonzero(late).tolist())
@@ -366,15 +367,15 @@ def _throttled(found: Basis) -> Diagnosis | None:
     return Diagnosis(
         "throttled partition",
         names,
-        f"{found.partition(worst)} is {length(late_s[worst])} behind: {rate(commits.read[worst])} "
-        f"of its {rate(come[worst])} are read, while its owner {owner} reads others as soon as "
-        "they come. It would be read no faster elsewhere: look at what its records wait for"
-        f"{_and_more(len(names))}.",
+        f"{found.partition(worst)} is {length(late_s[worst])} behind: "
+        f"{rate(commits.read_per_s[worst])} of its {rate(come[worst])} are read, while its owner "
+        f"{owner} keeps up with its other partitions. Another consumer would not read it faster: "
+        f"find out what its records wait for{_and_more(len(names))}.",
     )
 
 
 def _without_owner(found: Basis) -> Diagnosis | None:
-    """Name partitions without an owner that are behind by the objective, or will be."""
+    """Return the partitions without an owner that are or will be over the objective; None: none."""
     rules, arrivals = found.rules, found.arrivals
     lag_s = found.looks.time_lag(found.looks.lag[-1].astype(np.float64), arrivals)
     late = found.problem.assignable & (found.owner < 0)
@@ -385,7 +386,7 @@ def _without_owner(found: Basis) -> Diagnosis | None:
     return Diagnosis(
         "unbalanced",
         tuple(found.partition(index) for index in np.flatnonzero(late).tolist()),
-        f"{found.partition(worst)} has no owner: nobody reads it, and "
+        f"{found.partition(worst)} has no owner, and "
         f"{plural(int(found.looks.lag[-1, worst]), 'record')} wait{_and_more(int(late.sum()))}.",
     )
 
@@ -414,24 +415,24 @@ def _hot(found: Basis, late: Mask) -> Diagnosis | None:
     return Diagnosis(
         "hot partition",
         tuple(found.partition(index) for index in hot.tolist()),
-        f"{found.partition(hottest)} fills with {fills}; the fastest member can drain {drains}"
-        f"{of_its}: no assignment helps it{_as_known(found, _readers(found))}. Repartition "
-        f"{topic} from {count:,} into {wanted:,}, or {remedy}.",
+        f"{fills} arrive in {found.partition(hottest)}; the fastest member can process {drains}"
+        f"{of_its}: no assignment helps{_as_known(found, _readers(found))}. Raise the partitions "
+        f"of {topic} from {count:,} to {wanted:,}, or {remedy}.",
     )
 
 
 def _drained(found: Basis) -> Float64:
-    """Return the rate at which each partition was read in its second fastest step, shape (P,)."""
+    """Return the speed at which each partition was read in its second fastest step, (P,)."""
     commits, looks = found.commits, found.looks
     if len(looks) <= STEPS:
         return np.zeros(looks.partitions)
     per_s = commits.taken * found.estimates.costs.value / looks.seconds[:, None]
-    late = np.append(commits.late, True)[looks.owner[-1]]  # nobody, -1, is the last
-    return np.where(late, 0.0, np.sort(per_s, axis=0)[-2])
+    rare = np.append(commits.rare, True)[looks.owner[-1]]  # -1, no owner, is the last
+    return np.where(rare, 0.0, np.sort(per_s, axis=0)[-2])
 
 
 def _overloaded(found: Basis, late: Mask) -> Diagnosis | None:
-    """Look at members that share topics by themselves: the room of others is of no use to them."""
+    """Check each set of members that share topics: members of other sets cannot help."""
     problem, speeds = found.problem, found.speeds
     part = found.estimates.peers.topics[problem.topic_of]
     silent = found.commits.silent[: len(problem.members)]
@@ -447,38 +448,38 @@ def _overloaded(found: Basis, late: Mask) -> Diagnosis | None:
             continue
         arrive, most = float(loads.sum()), float(speeds.surely_at_most[of_it].sum())
         count = int(of_it.sum())
-        that_read = f" that {'reads' if count == 1 else 'read'} them"
+        that_read = f" that {'reads' if count == 1 else 'read'} these topics"
         members = plural(count, "member") + (that_read if count < everybody.sum() else "")
         whole = ""
         if arrive < headroom * most:
             up_to = loads.max() / speeds.at_most[of_it].max()
-            whole = f" in partitions that take up to {up_to:.0%} of a member"
+            whole = f" in partitions that need up to {up_to:.0%} of a member"
         surely = " at most" if most > float(speeds.per_s[of_it].sum()) else ""
         full = f", of which {headroom:.0%} is planned" if arrive <= most else ""
         return Diagnosis(
             "overloaded",
             (),
-            f"{rate(found.outlook.in_records(arrive, mine))} arrive{whole} and the {members} can "
-            f"do {rate(found.outlook.in_records(most, mine))}{surely}{full}: no "
-            f"assignment keeps every member within that{_as_known(found, of_it)}.",
+            f"{rate(found.outlook.in_records(arrive, mine))} arrive{whole}, and the {members} can "
+            f"process {rate(found.outlook.in_records(most, mine))}{surely}{full}: no assignment "
+            f"keeps every member within its capacity{_as_known(found, of_it)}.",
         )
     return None
 
 
 def _as_known(found: Basis, members: Mask) -> str:
-    """Say that some members, bool of shape (M,), were never at their limit; empty: all were."""
+    """Return a reservation if the capacity of some of these members was not measured."""
     return "" if found.speeds.measured[members].all() else " as far as is known"
 
 
 def _readers(found: Basis) -> Mask:
-    """Return who reads a topic with a partition, bool of shape (M,)."""
+    """Return the members that subscribe to a topic with partitions, bool of shape (M,)."""
     readers = np.zeros(len(found.problem.members), dtype=bool)
     readers[found.problem.readers] = True
     return readers
 
 
 def _usual(found: Basis, member: int, readers: Mask) -> float:
-    """Return what is usual among a member's peers, records a second; 0 where it has none."""
+    """Return the median capacity of a member's peers, records a second; 0: it has none."""
     peers = found.estimates.peers.of_member(member, readers)
     return median(found.speeds.per_s[peers]) if peers.size else 0.0
 
@@ -500,17 +501,17 @@ def _slow(found: Basis, late: Mask) -> Diagnosis | None:
     )
     doubt = ""
     if found.observations.work is None:
-        doubt = " Or its records take longer: consumers that report their work would tell."
+        doubt = " Or its records take longer: reported work would show which."
     return Diagnosis(
         "slow member",
         members,
-        f"{found.problem.members[slowest]} can do {does} where its peers do {peers_do}; {arrive} "
-        f"arrive at its partitions.{doubt}",
+        f"{found.problem.members[slowest]} can process {does}, its peers {peers_do}; {arrive} "
+        f"arrive in its partitions.{doubt}",
     )
 
 
 def _catching_up(found: Basis, late: Mask) -> Diagnosis | None:
-    """Say that all catch up, and about as soon as any assignment could have them do it."""
+    """Return recovering if all members catch up, about as soon as any assignment allows."""
     outlook, owner = found.outlook, found.owner
     spare = outlook.capacities - outlook.by_member(outlook.arrivals, owner)
     readers, waiting = found.problem.readers, outlook.by_member(outlook.backlog, owner)
@@ -524,12 +525,12 @@ def _catching_up(found: Basis, late: Mask) -> Diagnosis | None:
         "recovering",
         (found.partition(place),),
         f"{found.partition(place)} is {length(float(outlook.late_s[place]))} behind, and every "
-        f"member catches up: the last one in {length(longest)}.",
+        f"member catches up, the last one in {length(longest)}.",
     )
 
 
 def _unmeasured(found: Basis) -> Diagnosis | None:
-    """Say that every member gets more than it has shown, so that nobody is known to have room."""
+    """Return unknown if more arrives at every member than it has shown it can process."""
     readers = _readers(found) & ~found.commits.silent[: len(found.problem.members)]
     used = found.outlook.utilisation(found.owner)[readers]
     if not used.size or used.min() < 1.0:
@@ -540,11 +541,11 @@ def _unmeasured(found: Basis) -> Diagnosis | None:
         "unknown",
         (),
         f"{rate(arrive)} arrive, and every member falls behind: the group is overloaded, unless "
-        "they can do more than they have shown. It takes more looks to tell.",
+        "members can process more than they have shown. More samples will show which.",
     )
 
 
-def _spread(found: Basis, late: Mask) -> Diagnosis:
+def _unbalanced(found: Basis, late: Mask) -> Diagnosis:
     used = found.outlook.utilisation(found.owner)
     lateness = found.outlook.lateness(found.owner, found.rules.horizon_s)
     worst = int(lateness.argmax())
@@ -553,9 +554,9 @@ def _spread(found: Basis, late: Mask) -> Diagnosis:
     return Diagnosis(
         "unbalanced",
         _names(found.problem.members, late),
-        f"{found.problem.members[worst]} gets {used[worst]:.0%} of what it can do and is forecast "
-        f"{length(lateness[worst])} late in {length(found.rules.horizon_s)}, while "
-        f"{found.problem.members[lightest]} gets {used[lightest]:.0%}.",
+        f"{found.problem.members[worst]} is at {used[worst]:.0%} of its capacity and will be "
+        f"{length(lateness[worst])} behind in {length(found.rules.horizon_s)}; "
+        f"{found.problem.members[lightest]} is at {used[lightest]:.0%}.",
     )
 
 
@@ -569,14 +570,14 @@ def _healthy(found: Basis) -> Diagnosis:
         if found.speeds.per_s[member] < SLOW * _usual(found, member, readers)
     ]
     worst = float(lateness.max(initial=0.0))
-    chance = ", which may be chance" if worst > found.rules.objective_s else ""
-    aside = f" {a_few(slow)} {_verb(slow, 'is', 'are')} slow, which does no harm." if slow else ""
+    chance = " (this may be chance)" if worst > found.rules.objective_s else ""
+    harmless = f" {a_few(slow)} {_verb(slow, 'is', 'are')} slow, without harm." if slow else ""
     return Diagnosis(
         "healthy",
         (),
-        f"The fullest member gets {used.max(initial=0.0):.0%} of what it can do; the worst "
-        f"partition is forecast {length(worst)} late in "
-        f"{length(found.rules.horizon_s)}{chance}.{aside}",
+        f"The most utilised member is at {used.max(initial=0.0):.0%} of its capacity; the worst "
+        f"partition will be {length(worst)} behind in "
+        f"{length(found.rules.horizon_s)}{chance}.{harmless}",
     )
 
 

@@ -11,14 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fairlead.domain.analysis.arrivals import Rates, with_common_change
-from fairlead.domain.analysis.capacities import (
-    STEPS,
-    Capacity,
-    Speeds,
-    remembered,
-    shown,
-    speeds,
-)
+from fairlead.domain.analysis.capacities import Capacity, Speeds, remembered, shown, speeds
 from fairlead.domain.analysis.commits import Commits, read_commits
 from fairlead.domain.analysis.costs import Costs, reported_costs
 from fairlead.domain.analysis.inferred_costs import inferred_costs
@@ -26,6 +19,7 @@ from fairlead.domain.analysis.looks import Float64, Mask
 from fairlead.domain.analysis.peers import Peers
 from fairlead.domain.analysis.question import Question
 from fairlead.domain.analysis.read import Observations
+from fairlead.domain.analysis.thresholds import STEPS
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +82,7 @@ def estimate(question: Question, observations: Observations) -> Estimates:
         commits = commits.in_work(observations.recent, costs.value)
     silent = commits.silent[: len(problem.members)]
     # -1, no owner, is the last.
-    held = commits.stuck | commits.crawling | np.append(silent, False)[problem.owner]
+    held = commits.stuck | commits.throttled | np.append(silent, False)[problem.owner]
     peers = Peers.of(problem)
     # Capacities are remembered in records of what each member reads.
     mine = _cost_by_member(question, rates, costs)

@@ -1,7 +1,7 @@
-"""Third step of the analysis: how late an assignment will be.
+"""Third step of the analysis: time lag and utilisation of an assignment at the horizon.
 
-Belongs here: the figures by which assignments are compared, in seconds and shares. Does not:
-estimating what goes into them (`arrivals`, `commits`, `capacities`).
+Belongs here: the figures that compare assignments. Does not: the estimates they are computed from
+(`arrivals`, `commits`, `capacities`).
 
 A member gets `a` records a second, can process `c`, and has a backlog of `B`: its backlog at the
 horizon H is max(0, B + (a - c) H), and its time lag is that divided by `a`.
@@ -18,33 +18,33 @@ from fairlead.domain.analysis.looks import Float64, Int32, Mask
 from fairlead.domain.analysis.question import Question
 from fairlead.domain.analysis.read import Observations
 
-#: Arrivals may be this many standard deviations fewer than they are estimated.
+#: Standard deviations by which arrivals may be lower than estimated.
 CHANCE: Final = 2.0
-#: But arrivals that are known as well as this, as a share of them, are taken as they are.
+#: Share of arrivals below which their uncertainty is ignored.
 CERTAIN: Final = 0.03
-#: Who is within the objective for so long has caught up, seconds.
+#: Seconds within the objective after which a member has caught up.
 STAYS_S: Final = 600.0
-#: Speeds are known as well as this, as a share of them.
+#: Uncertainty of a capacity, as a share of it.
 DOUBT: Final = 0.13
 
 
 @dataclass(frozen=True)
 class Forecast:
-    """What becomes of an assignment.
+    """Forecast of an assignment.
 
     Parameters
     ----------
     late_s
         The worst partition's time lag at the horizon, seconds.
     utilisation
-        The fullest member's arrivals over its capacity: above 1 it falls behind.
+        Arrivals over capacity of the most utilised member; above 1 it falls behind.
     loss_s
-        Seconds until retention overtakes the first partition; None: it does not.
+        Seconds until retention overtakes the first partition; None: never.
     caught_up_s
-        Seconds until every partition is within the objective, and stays so for ten minutes; 0: it
-        is; None: it never will be. Partitions that crawl or are stuck are left out.
+        Seconds until every partition is within the objective for ten minutes; 0: it is now; None:
+        never. Without throttled and stuck partitions.
     caught_up_between_s
-        Holds `caught_up_s` nine times in ten; None as its end: perhaps never.
+        90 % interval of `caught_up_s`; None as its end: perhaps never.
     """
 
     late_s: float
@@ -55,7 +55,7 @@ class Forecast:
 
 
 class _Loads(NamedTuple):
-    """What each of M members has by N assignments, shapes (N, M): records a second, records, s."""
+    """Loads of M members in N assignments, shapes (N, M): records a second, records, seconds."""
 
     arrivals: Float64
     waiting: Float64
@@ -64,7 +64,7 @@ class _Loads(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Outlook:
-    """What is expected of P partitions and M members.
+    """Expected loads of P partitions and capacities of M members.
 
     Parameters
     ----------
@@ -79,15 +79,14 @@ class Outlook:
     capacities
         Records a second, float64 of shape (M,).
     costs
-        What a record of each partition takes, in those in which all else is counted, float64 of
-        shape (P,). None: all take the same.
+        Cost of a record of each partition in usual records, float64 of shape (P,). None: all equal.
     unread
-        Partitions that may not be read at all, bool of shape (P,): loss is predicted as if they
+        Partitions that may not be read at all, bool of shape (P,): losses are forecast as if they
         were not. None: there are none.
     retention
-        How far retention is from the group; None: it takes nothing.
+        How far retention is from the group; None: it deletes nothing.
     objective_s
-        Later than this is late.
+        Largest acceptable time lag.
     """
 
     arrivals: Float64
@@ -102,11 +101,11 @@ class Outlook:
 
     @property
     def records(self) -> Float64:
-        """Arrivals in true records a second, float64 of shape (P,)."""
+        """Arrivals in records a second, not in usual ones, float64 of shape (P,)."""
         return self.arrivals if self.costs is None else self.arrivals / self.costs
 
     def in_records(self, per_s: float, partitions: Mask) -> float:
-        """Convert a rate into true records of the mix that arrives at partitions, bool (P,)."""
+        """Convert a rate from usual records to records of the mix of some partitions, bool (P,)."""
         total = float(self.arrivals[partitions].sum())
         return per_s * float(self.records[partitions].sum()) / total if total > 0 else per_s
 
@@ -117,35 +116,40 @@ class Outlook:
         return np.bincount(owner[owned], weights=values[owned], minlength=count).astype(np.float64)
 
     def utilisation(self, owner: Int32) -> Float64:
-        """Return arrivals over capacity of each member, float64 of shape (M,); 0 where idle."""
+        """Return arrivals over capacity of each member, float64 of shape (M,); 0: no capacity."""
         return self._utilisation(self.by_member(self.arrivals, owner))
 
     def capacity_share(self, owner: Int32) -> Float64:
         """Return arrivals over the owner's capacity, float64 of shape (P,); NaN: unknown."""
-        can = np.append(self.capacities, 0.0)[owner]  # nobody, -1, is the last
+        can = np.append(self.capacities, 0.0)[owner]  # -1, no owner, is the last
         return np.where(can > 0, _over(self.arrivals, can), np.nan)
 
     def _utilisation(self, arrivals: Float64) -> Float64:
         return np.where(self.capacities > 0, _over(arrivals, self.capacities), 0.0)
 
     def lateness(self, owner: Int32, horizon_s: float | Float64) -> Float64:
-        """Return each member's lateness at the horizon, or its own, seconds, float64 of shape (M,).
+        """Return each member's time lag at the horizon, seconds, float64 of shape (M,).
 
-        Never more than what is late now and the horizon together: nothing grows older faster. What
-        is late now for a member of whose speed nothing is known.
+        At most the present time lag plus the horizon. For a member of unknown capacity: the present
+        time lag.
+
+        Parameters
+        ----------
+        horizon_s
+            One horizon, or one for each member.
         """
         lateness: Float64 = self.lateness_of_each(owner[None], horizon_s)[0]
         return lateness
 
     def lateness_of_each(self, owners: Int32, horizon_s: float | Float64) -> Float64:
-        """Return the same of N assignments, int32 of shape (N, P): float64 of shape (N, M)."""
+        """Return the same for N assignments, int32 of shape (N, P): float64 of shape (N, M)."""
         return self._lateness(self._loads(owners), horizon_s)
 
     def sure_lateness(self, owner: Int32, horizon_s: float) -> Float64:
-        """Return each member's lateness if less arrives than is estimated, as may be by chance.
+        """Return each member's time lag if fewer records arrive than estimated, as by chance.
 
-        Where a few records come an hour, a member that is used to nine tenths looks overloaded now
-        and then. Float64 of shape (M,), never above `lateness`.
+        With a few records an hour, a member at nine tenths of its capacity seems overloaded now and
+        then. float64 of shape (M,), at most `lateness`.
         """
         loads = self._loads(owner[None])
         arrivals = loads.arrivals
@@ -169,24 +173,24 @@ class Outlook:
         )
 
     def _lateness(self, loads: _Loads, horizon_s: float | Float64) -> Float64:
-        # What is furthest behind stays so until all that waits has been read.
+        # The oldest partition stays the oldest until the whole backlog has been read.
         left = self._left(loads, horizon_s) / np.maximum(loads.waiting, 1e-9)
         stays = loads.oldest * np.minimum(left, 1.0)
         return np.maximum(self._usual_lateness(loads, horizon_s), stays)
 
     def _usual_lateness(self, loads: _Loads, horizon_s: float | Float64) -> Float64:
-        """Return how late each member is with what it reads on average; seconds, (N, M)."""
+        """Return the mean time lag of what each member reads, seconds, (N, M)."""
         grown = _over(self._left(loads, horizon_s), loads.arrivals)
         grown = np.minimum(grown, loads.oldest + horizon_s)
         return np.where(self.capacities > 0, grown, loads.oldest)
 
     def _left(self, loads: _Loads, horizon_s: float | Float64) -> Float64:
-        """Return what waits at the horizon, records."""
+        """Return the backlog at the horizon, records, (N, M)."""
         more = (loads.arrivals - self.capacities) * horizon_s
         return np.maximum(loads.waiting + more, 0.0)
 
     def forecast(self, owner: Int32, horizon_s: float) -> Forecast:
-        """Return the figures that decide.
+        """Return time lag, utilisation and loss.
 
         Examples
         --------
@@ -209,7 +213,7 @@ class Outlook:
         ]
 
     def told(self, owner: Int32, horizon_s: float) -> Forecast:
-        """Return the forecast, and when all that is late has been read.
+        """Return the forecast with the time until the group has caught up.
 
         Examples
         --------
@@ -221,7 +225,7 @@ class Outlook:
         return self.told_of_each(owner[None], horizon_s)[0]
 
     def told_of_each(self, owners: Int32, horizon_s: float) -> list[Forecast]:
-        """Return the same of N assignments, int32 of shape (N, P)."""
+        """Return the same for N assignments, int32 of shape (N, P)."""
         loads = self._loads(owners)
         return [
             replace(forecast, caught_up_s=likely, caught_up_between_s=(soonest, latest))
@@ -231,14 +235,14 @@ class Outlook:
         ]
 
     def _caught_up_s(self, loads: _Loads) -> list[list[float | None]]:
-        """Return in how many seconds all are within the objective: likely, soonest, latest."""
+        """Return the seconds until all are within the objective: likely, soonest, latest."""
         arrivals, waiting, oldest = loads
         faster = np.array([1.0, 1.0 + DOUBT, 1.0 - DOUBT])[:, None, None]
         spare = faster * self.capacities - arrivals
         stays = waiting - spare * STAYS_S <= self.objective_s * arrivals
         late = (oldest > self.objective_s) | ~stays
-        # Who reads in the order of arrival is within the objective before all is read; who reads
-        # one partition after the other, so that some are further behind than others, is not.
+        # A member that reads in the order of arrival is within the objective before it has read
+        # all; one that reads partitions one after the other is not.
         alike = np.minimum(_over(waiting, arrivals) / np.maximum(oldest, 1e-9), 1.0)
         left = np.maximum(waiting - alike**4 * arrivals * self.objective_s, 0.0)
         through = np.where(spare > 0, left / np.where(spare > 0, spare, 1.0), np.inf)
@@ -249,17 +253,17 @@ class Outlook:
         ]
 
     def loss_s(self, owner: Int32) -> float | None:
-        """Return in how many seconds the first records are lost that were not read; None: never."""
+        """Return the seconds until the first unread records are deleted; None: never."""
         if self.retention is None:
             return None
         soonest = float(self.losses_s(owner).min(initial=np.inf))
         return soonest if np.isfinite(soonest) else None
 
     def losses_s(self, owner: Int32) -> Float64:
-        """Return in how many seconds records of each partition are lost, float64 of shape (P,).
+        """Return the seconds until unread records of each partition are deleted, float64 (P,).
 
-        Infinite: never. A member that catches up is through with all of its partitions at once; one
-        that falls behind reads the same share of what arrives at each.
+        Infinite: never. A member that catches up does so in all its partitions at once; one that
+        falls behind reads the same share of the arrivals of each.
         """
         if self.retention is None:
             return np.full(owner.size, np.inf)
@@ -290,10 +294,10 @@ class Outlook:
 
 
 def expect(question: Question, observations: Observations, estimates: Estimates) -> Outlook:
-    """Return what is expected of a group, in usual records."""
+    """Return expected loads and capacities, in usual records."""
     costs, held, commits = estimates.costs.value, estimates.held, estimates.commits
-    # A throttled partition takes of its owner what is read of it, and no more.
-    arrivals = np.where(commits.crawling, commits.read, estimates.rates.per_s)
+    # A throttled partition uses only as much of its owner's capacity as is read of it.
+    arrivals = np.where(commits.throttled, commits.read_per_s, estimates.rates.per_s)
     return Outlook(
         arrivals=arrivals * costs,
         deviation=estimates.rates.deviation * costs,
@@ -308,7 +312,7 @@ def expect(question: Question, observations: Observations, estimates: Estimates)
 
 
 def _over(amounts: Float64, per_s: Float64) -> Float64:
-    """Divide; nothing over nothing is 0, something over nothing a day."""
+    """Divide; a backlog without arrivals is a day behind."""
     nothing = per_s <= 0
     quotient = amounts / np.where(nothing, 1.0, per_s)
     return np.where(nothing, np.where(amounts > 0, 86_400.0, 0.0), quotient)

@@ -27,15 +27,14 @@ from fairlead.domain.analysis.costs import (
     weighted_median,
 )
 from fairlead.domain.analysis.looks import Float64, Looks
+from fairlead.domain.analysis.thresholds import AUTO_COMMIT_S
 
 #: Seconds. The length of a stretch: several commits, so that their moments matter little.
 STRETCH_S: Final = 180.0
 #: Maximum number of equations: the newest of each consumer are used, one at least.
 _MOST: Final = 300
-#: Standard deviation of an equation: as a share, and the seconds by which commits come early or
-#: late (`auto.commit.interval.ms` is 5 s).
+#: Standard deviation of an equation, as a share; the time of a commit adds `AUTO_COMMIT_S`.
 _OFF: Final = 0.03
-_BLUR_S: Final = 5.0
 #: Prior standard deviation of the logarithm of the usual speed: nothing is known of it.
 _ANY: Final = 10.0
 #: Maximum change of a logarithm in a round.
@@ -78,7 +77,7 @@ def inferred_costs(
     columns = read.size + np.arange(topics.size + members.size)
     kind_of = (read.size, topics.size, members.size, 1)
     spread = np.repeat((COST, TOPIC, SPEED, _ANY), kind_of) ** 2
-    noise, wider = _OFF**2 + (_BLUR_S / seconds) ** 2, 1.0
+    noise, wider = _OFF**2 + (AUTO_COMMIT_S / seconds) ** 2, 1.0
     own = np.zeros((read.size, spread.size))
     own[np.arange(read.size), np.arange(read.size)] = 1.0
     own[np.arange(read.size), columns[topic]] = 1.0

@@ -1,10 +1,10 @@
-"""When retention takes away what a group has not read yet.
+"""When retention deletes records that a group has not read.
 
-Belongs here: how fast the logs' begins move, and when one overtakes the group. Does not: how fast
-members read (`capacities`), nor what a group that loses records should do.
+Belongs here: how fast the first offsets of logs move, and when one overtakes the group. Does not:
+how fast members read (`capacities`).
 
-Kafka deletes whole segments, so that a log's begin stands for a while and then jumps. Between jumps
-the line through them, at most a jump ahead of where the begin stands, says where it may soon be.
+Kafka deletes whole segments: the first offset of a log stays the same for a while and then jumps.
+Between jumps it is extrapolated along the line through them, by one jump at most.
 """
 
 from dataclasses import dataclass
@@ -16,31 +16,30 @@ from fairlead.domain.analysis.looks import Float64, Looks, Mask
 
 @dataclass(frozen=True, eq=False)
 class Retention:
-    """How far the begins of P logs are from where the group stands.
+    """Distance between the first offsets of P logs and the group's position.
 
     Parameters
     ----------
     room
-        Records that retention may still take before it reaches the group, float64 of shape (P,); 0
-        where it has.
+        Records until retention reaches the group's position, float64 of shape (P,); 0: it has.
     per_s
-        How fast begins move, records a second, float64 of shape (P,); 0 where none was seen to.
+        Speed of first offsets, records a second, float64 of shape (P,); 0: they did not move.
     """
 
     room: Float64
     per_s: Float64
 
     def seconds(self, waits: Mask, read: Float64, caught_up_s: Float64) -> Float64:
-        """Return in how many seconds records are lost, float64 of shape (P,); infinite: never.
+        """Return the seconds until records are lost, float64 of shape (P,); infinite: never.
 
         Parameters
         ----------
         waits
-            Whether anything waits to be read, bool of shape (P,).
+            Whether there is a backlog, bool of shape (P,).
         read
-            Records a second that are read meanwhile, float64 of shape (P,).
+            Records a second that are read, float64 of shape (P,).
         caught_up_s
-            When nothing waits any more, float64 of shape (P,); infinite: never.
+            Seconds until the backlog is read, float64 of shape (P,); infinite: never.
 
         Examples
         --------
@@ -56,15 +55,15 @@ class Retention:
 
 
 def retention_of(looks: Looks, arrivals: Float64) -> Retention | None:
-    """Say how far retention is from the group; None where no log was seen to lose its begin.
+    """Return the distance of retention; None: no first offset has moved.
 
     Parameters
     ----------
     looks
-        As far back as there are.
+        All samples.
     arrivals
-        Records a second of each partition, float64 of shape (P,): how fast a begin moves that was
-        seen to jump once.
+        Records a second, float64 of shape (P,): the assumed speed of a first offset that jumped
+        only once.
 
     Notes
     -----

@@ -1,7 +1,7 @@
-"""Looks at one group: offsets and owners of its partitions at a sequence of moments.
+"""Offset samples of a group: offsets and owners of its partitions at several times.
 
-Belongs here: the arrays that everything else works on, and what happened from one look to the next.
-Does not: where looks come from (`fairlead.kafka`, `lines`), nor what they mean.
+Belongs here: the arrays of samples, and differences between samples. Does not: taking samples
+(`fairlead.kafka`), nor what they show (`read`).
 """
 
 from collections.abc import Sequence
@@ -17,20 +17,20 @@ Int64 = npt.NDArray[np.int64]
 Int32 = npt.NDArray[np.int32]
 Mask = npt.NDArray[np.bool_]
 
-#: An offset that is not known, or not committed.
+#: An unknown offset, or no commit; no owner.
 NONE = -1
-#: No log ends beyond it.
+#: Largest interpolated offset.
 _FURTHEST = 2.0**62
-#: A step is short that lasts less than this share of the shorter of its neighbours.
+#: Ratio to its neighbours below which a step between samples is short.
 _SHORT = 0.25
-#: Records between a commit and the stable end at most: the marker that ended a transaction.
+#: Maximum distance of a commit from the last stable offset: the marker that ended a transaction.
 _MARKER = 1
-#: What `read_commits` asks of looks.
+#: Cached properties by partition that `part` copies.
 _BY_PARTITION = ("in_one_log", "arrived", "position", "lag", "advanced", "last_committed")
 
 
 def median(values: Float64) -> float:
-    """Return the median of some values; numpy's own takes ten times as long where they are few.
+    """Return the median; ten times as fast as numpy's for a few values.
 
     Examples
     --------
@@ -43,28 +43,29 @@ def median(values: Float64) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Looks:
-    """What was seen of a group: L looks at P partitions, of M members.
+    """L offset samples of P partitions, with owners among M members.
 
-    Partitions stand as in `assignors.problem.Problem`: topic by topic, ascending.
+    Partitions are in the order of `assignors.problem.Problem`: by topic, ascending.
 
     Parameters
     ----------
     at
-        Seconds since the epoch, strictly ascending, float64 of shape (L,). The last is now.
+        Times in seconds since the epoch, strictly ascending, float64 of shape (L,). The last is
+        now.
     begin, end
-        First offset of the log and the one behind its last, int64 of shape (L, P); -1: not known,
-        as for a partition that did not exist yet.
+        First offset of the log and the offset after its last, int64 of shape (L, P); -1: unknown,
+        or the partition did not exist.
     committed
-        int64 of shape (L, P); -1: none.
+        Committed offsets, int64 of shape (L, P); -1: none.
     members
-        Names of all who ever owned something, and of all who are members now.
+        Names of present members and of all earlier owners.
     owner
-        int32 of shape (L, P): index into `members`, -1: nobody, or not known.
+        Index into `members`, int32 of shape (L, P); -1: none, or unknown.
     latest
-        Whether consumers without a commit start at the log's end (`auto.offset.reset`).
+        Whether consumers without a commit start at the end of the log (`auto.offset.reset`).
     stable_end
         Last stable offset, int64 of shape (L, P): records at and after it belong to an open
-        transaction. -1: not read. None: it never was.
+        transaction. -1: unknown. None: always unknown.
     """
 
     at: Float64
@@ -77,35 +78,35 @@ class Looks:
     stable_end: Int64 | None = None
 
     def __len__(self) -> int:
-        """Return the number of looks."""
+        """Return the number of samples."""
         return int(self.at.size)
 
     @property
     def now(self) -> float:
-        """When the last look was taken, seconds since the epoch."""
+        """Time of the last sample, seconds since the epoch."""
         return float(self.at[-1])
 
     @property
     def partitions(self) -> int:
-        """P."""
+        """Number of partitions."""
         return int(self.end.shape[1])
 
     @cached_property
     def seconds(self) -> Float64:
-        """Length of each step from a look to the next, float64 of shape (L - 1,)."""
+        """Seconds between consecutive samples, float64 of shape (L - 1,)."""
         return np.diff(self.at)
 
     @cached_property
     def step(self) -> float:
-        """The usual length of a step: the median, in seconds; 0 with one look."""
+        """Median of `seconds`; 0 for one sample."""
         return median(self.seconds) if len(self) > 1 else 0.0
 
     @classmethod
     def beside(cls, groups: "Sequence[Looks]") -> "Looks":
-        """Lay the looks at several groups side by side, which were taken at the same times.
+        """Concatenate the samples of groups that were taken at the same times.
 
-        Members stand one group's behind another's, whatever their names; a group without any has
-        one who owns nothing.
+        Members are concatenated as well, with repeated names; a group without members gets one that
+        owns nothing.
         """
         if len(groups) == 1 and groups[0].members:
             return groups[0]
@@ -139,14 +140,14 @@ class Looks:
         )
 
     def part(self, group: "Looks", columns: slice) -> "Looks":
-        """Return a group's own looks, with what is known already of its columns beside others."""
+        """Return a group's samples with cached properties copied from these columns."""
         if group is not self:  # as `cached_property` does
             vars(group).update({name: vars(self)[name][:, columns] for name in _BY_PARTITION})
             vars(group).update(seconds=self.seconds, step=self.step)
         return group
 
     def last(self, seconds: float, least: int) -> "Looks":
-        """Return the looks of the last so many seconds, and `least` of them where there are.
+        """Return the samples of the last `seconds`, at least `least` if there are as many.
 
         Examples
         --------
@@ -160,15 +161,15 @@ class Looks:
         return self._at(slice(first, None)) if first else self
 
     def until(self, look: int) -> "Looks":
-        """Return the looks up to one, which is among them."""
+        """Return the samples up to and including one."""
         return self._at(slice(None, look + 1))
 
     def bridged(self) -> "Looks":
-        """Return these looks with what a single look did not see filled in from its neighbours.
+        """Return samples with values that one sample lacks interpolated from its neighbours.
 
-        A partition without a leader for some seconds was not made anew. What the last look alone
-        did not see went on as before, unless that is half of all. Where a look has no owners at
-        all, whoever owned a partition before and after it owned it then.
+        A partition without a leader for some seconds still has the same log. Values that only the
+        last sample lacks are extrapolated, unless it lacks half of them. In a sample without any
+        owners, a partition has the owner that it has before and after it.
 
         Examples
         --------
@@ -220,10 +221,10 @@ class Looks:
         return replace(self, owner=owner)
 
     def spaced(self) -> "Looks":
-        """Return these looks without those that another one follows much sooner than is usual.
+        """Return samples without those that another one follows much sooner than usual.
 
-        A planning run may look two seconds after the look of the minute: steps that short say how
-        the clients' commits fall, and not how fast anybody reads.
+        A planning run may sample two seconds after the sample of the minute: in such a short step,
+        records depend on the times of commits, not on speeds.
 
         Examples
         --------
@@ -250,22 +251,22 @@ class Looks:
 
     @cached_property
     def in_one_log(self) -> Mask:
-        """Looks since a partition's log was last another one, bool of shape (L, P).
+        """Samples of the present log of each partition, bool of shape (L, P).
 
-        A log whose end went back, or that was not there, is not the log of now: it was made anew or
-        lost records in an unclean election. Nothing is counted across that.
+        A log that was missing, or whose end went back, was created again or lost records in an
+        unclean election. Differences across that do not count.
         """
         whole = self.end >= 0
         follows = whole[1:] & whole[:-1] & (self.end[1:] >= self.end[:-1])
         if follows.all():
             return whole
-        # From the last look backwards, as far as every step follows.
+        # From the last sample backwards, until a step breaks.
         linked = np.logical_and.accumulate(follows[::-1], axis=0)[::-1]
         return np.concatenate((linked & whole[-1], whole[-1:]))
 
     @cached_property
     def arrived(self) -> Int64:
-        """Records that arrived in each step, int64 of shape (L - 1, P); 0 where not known."""
+        """Records that arrived in each step, int64 of shape (L - 1, P); 0 if unknown."""
         counted = self.in_one_log[:-1]
         return np.where(counted, np.diff(self.end, axis=0), 0).astype(np.int64)
 
@@ -273,7 +274,7 @@ class Looks:
     def last_committed(self) -> Int64:
         """The newest commit up to each sample, in the present log, int64 of shape (L, P); -1: none.
 
-        A commit that expires, or cannot be read for a moment, still says where its consumer is.
+        A commit that expired, or could not be read once, is still the position of its consumer.
         """
         known = self.committed >= 0
         if known.all():
@@ -285,10 +286,9 @@ class Looks:
 
     @cached_property
     def position(self) -> Int64:
-        """Where the group stands: at its commit, or where it would start without one.
+        """Position of the group: its commit, or where it would start without one.
 
-        int64 of shape (L, P); -1 where the log is not known. Never beyond the log's end, nor below
-        its begin: what is gone cannot be read.
+        int64 of shape (L, P), within the log; -1 if the log is unknown.
         """
         start = self.end if self.latest else np.where(self.begin >= 0, self.begin, self.end)
         committed = self.last_committed
@@ -299,8 +299,8 @@ class Looks:
     def in_transaction(self) -> Mask:
         """Whether an open transaction holds back all that waits, bool of shape (L, P).
 
-        The commit is at the stable end, and two looks have seen the same stable end. Consumers
-        with `isolation.level=read_committed` read no further. Whether the group's do is not known.
+        If the commit is at the last stable offset, and that is the same in two samples. Consumers
+        with `isolation.level=read_committed` read no further; the group's setting is unknown.
 
         Examples
         --------
@@ -321,10 +321,10 @@ class Looks:
 
     @cached_property
     def readable_end(self) -> Int64:
-        """The end of what consumers can read, int64 of shape (L, P).
+        """End of the records that consumers can read, int64 of shape (L, P).
 
-        The end of the log, or where an open transaction began that still holds back the group at
-        this look or a later one.
+        The end of the log, or the start of an open transaction that holds back the group in this
+        sample or a later one.
         """
         held = self.in_transaction
         if self.stable_end is None or not held.any():
@@ -334,15 +334,15 @@ class Looks:
 
     @cached_property
     def lag(self) -> Int64:
-        """Records behind that can be read, int64 of shape (L, P), 0 if the log is not known."""
+        """Records that can be read and are not committed, int64 of shape (L, P); 0 if unknown."""
         lag: Int64 = np.maximum(self.readable_end - self.position, 0).astype(np.int64)
         return lag
 
     @cached_property
     def advanced(self) -> Int64:
-        """Records that commits advanced by in each step, int64 of shape (L - 1, P).
+        """Records by which commits advanced in each step, int64 of shape (L - 1, P).
 
-        Without those that the log lost before they were read.
+        Without records that were deleted unread.
         """
         known = self.in_one_log & (self.last_committed >= 0)
         advance = self.position[1:] - np.maximum(self.position[:-1], self.begin[1:])
@@ -356,18 +356,18 @@ class Looks:
         return changed & self.in_one_log[:-1]
 
     def time_lag(self, behind: Float64, rates: Float64) -> Float64:
-        """How long ago the log ended where somebody so many records behind now stands.
+        """Return the age of the oldest record of each backlog, from end offsets of samples.
 
         Parameters
         ----------
         behind
-            Records, float64 of shape (P,).
+            Records of the backlog, float64 of shape (P,).
         rates
-            Records a second, for what lies before the first look; float64 of shape (P,).
+            Records a second before the first sample, float64 of shape (P,).
 
         Returns
         -------
-        Seconds, float64 of shape (P,): interpolated between looks; 0 where nothing is behind.
+        Seconds, float64 of shape (P,): interpolated between samples; 0 without a backlog.
         """
         if not (behind > 0).any():
             return np.zeros(self.partitions)
@@ -384,7 +384,7 @@ class Looks:
         reached = self.at[lower] + share * (self.at[upper] - self.at[lower])
         oldest = np.minimum((~known).sum(axis=0), len(self) - 1)
         missing = np.maximum(self.end[oldest, columns] - stands, 0)
-        # Where nothing arrives any more nobody can say how old it is: as old as the first look.
+        # Without arrivals, the age is unknown: that of the first sample.
         filling = rates > 0
         before_s = np.where(filling, missing / np.where(filling, rates, 1.0), 0.0)
         extrapolated = self.at[oldest] - before_s

@@ -1,7 +1,7 @@
 """Which members are peers: those that read the same topics.
 
-Belongs here: classes of members by their subscriptions, and what is the matter of each class. Does
-not: speeds (`capacities`), nor the diagnosis (`diagnosis`).
+Belongs here: sets of members by their subscriptions. Does not: capacities (`capacities`), nor the
+diagnosis (`diagnosis`).
 """
 
 from dataclasses import dataclass
@@ -17,16 +17,16 @@ Places = npt.NDArray[np.intp]
 
 @dataclass(frozen=True, eq=False)
 class Peers:
-    """The classes of M members: T topics.
+    """Sets of M members and T topics, by number.
 
     Parameters
     ----------
     alike
-        Members of one number have the same subscription, int32 of shape (M,).
+        Equal for members with the same subscription, int32 of shape (M,).
     linked
-        Members of one number share topics, directly or by others, int32 of shape (M,).
+        Equal for members that share topics, directly or through others, int32 of shape (M,).
     topics
-        Which `linked` number reads a topic, -1: nobody; int32 of shape (T,).
+        The `linked` number of each topic's subscribers, int32 of shape (T,); -1: none.
     """
 
     alike: Int32
@@ -35,7 +35,7 @@ class Peers:
 
     @classmethod
     def of(cls, problem: Problem) -> "Peers":
-        """Read the classes from subscriptions; topics without a partition do not count.
+        """Return the sets; topics without partitions do not count.
 
         Examples
         --------
@@ -57,12 +57,12 @@ class Peers:
         )
 
     def of_member(self, member: int, among: Mask) -> Places:
-        """Return a member's peers: those of its subscription, else those that share topics.
+        """Return a member's peers: with its subscription, else those that share topics.
 
         Parameters
         ----------
         among
-            Who may be a peer, bool of shape (M,).
+            Members that may be peers, bool of shape (M,).
         """
         others = among.copy()
         others[member] = False
@@ -73,7 +73,7 @@ class Peers:
 
 
 def _alike(count: int, member: Places, topic: Int32) -> Int32:
-    """Give members of one set of topics one number: the first of them."""
+    """Return for each member the first member with the same topics."""
     first: dict[bytes, int] = {}
     ordered = np.lexsort((topic, member))
     rows = np.split(topic[ordered], np.cumsum(np.bincount(member, minlength=count))[:-1])
@@ -83,7 +83,7 @@ def _alike(count: int, member: Places, topic: Int32) -> Int32:
 def linked(
     count: int, member: Places, topic: npt.NDArray[np.integer], topics: int
 ) -> tuple[Int32, Int32]:
-    """Give members that share topics one number, and topics that of their readers, -1: nobody."""
+    """Return `Peers.linked` and `Peers.topics`."""
     of_member = np.arange(count, dtype=np.int32)
     while True:
         of_topic = np.full(topics, count, np.int32)

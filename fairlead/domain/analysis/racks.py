@@ -1,11 +1,10 @@
-"""Traffic between racks: how much of what a group reads comes from a broker in another one.
+"""Traffic between racks: bytes that a group reads from brokers in other racks.
 
-Belongs here: bytes a second of each partition, and what an assignment makes of them. Does not: how
-much arrives (`arrivals`), where partitions are fetched from (`fairlead.kafka.fetch_sources`), fewer
-bytes (`assignors.rack_traffic`).
+Belongs here: bytes a second of each partition, and the traffic of an assignment. Does not: arrivals
+(`arrivals`), nor reducing traffic (`assignors.rack_traffic`).
 
-A consumer reads each record once, so that as many bytes cross as arrive at the partitions that are
-read from afar. Bytes are averages: the size of a partition's log over the offsets that are in it.
+A consumer reads each record once: the traffic is the arrivals of partitions whose owner is in
+another rack. The size of a record is a mean: the size of a log over the number of its offsets.
 """
 
 from dataclasses import dataclass
@@ -14,26 +13,26 @@ from typing import Final
 import numpy as np
 
 from assignors.problem import Problem
-from assignors.rack_traffic import far_partitions
+from assignors.racks import far_partitions
 from fairlead.common.words import gigabytes
 from fairlead.domain.analysis.looks import Float64, Int32, Int64
+from fairlead.domain.analysis.thresholds import DAY_S
 
 _GIGABYTE: Final = 1e9
-_DAY_S: Final = 86_400.0
 
 
 @dataclass(frozen=True, eq=False)
 class RackTraffic:
-    """What P partitions carry, and who is far from them.
+    """Bytes a second of P partitions.
 
     Parameters
     ----------
     problem
-        With the racks of members, and of what partitions are read from.
+        The group, with racks of members and of replicas.
     per_s
-        Bytes a second of each partition, float64 of shape (P,); records where `in_bytes` is false.
+        Bytes a second of each partition, or records if `in_bytes` is false; float64 of shape (P,).
     in_bytes
-        Whether sizes are known.
+        Whether sizes of records are known.
     """
 
     problem: Problem
@@ -44,15 +43,15 @@ class RackTraffic:
     def of(
         cls, problem: Problem, arrivals: Float64, record_bytes: Float64 | None
     ) -> "RackTraffic | None":
-        """Return the traffic of a group; None: nobody in it can be far from a partition.
+        """Return the traffic of a group; None: racks of members or replicas are unknown.
 
         Parameters
         ----------
         arrivals
             Records a second, float64 of shape (P,).
         record_bytes
-            Bytes of a record on average, float64 of shape (P,); NaN: not known, and taken for what
-            is usual in its topic, or else in the group. None: nothing is known.
+            Mean bytes of a record, float64 of shape (P,); NaN: unknown, and assumed to be the mean
+            of the topic, or else of the group. None: all unknown.
         """
         if problem.rack_set_of is None or not any(problem.racks) or not any(problem.rack_sets):
             return None
@@ -62,24 +61,24 @@ class RackTraffic:
         return cls(problem, arrivals * sizes, in_bytes=True)
 
     def between(self, owner: Int32) -> float:
-        """Return what comes from other racks a second, as far as racks are known."""
+        """Return the traffic from other racks a second, as far as racks are known."""
         return float(self.per_s[far_partitions(self.problem, owner)].sum())
 
     def share(self, owner: Int32) -> float:
-        """Return which share of all that is read comes from other racks."""
+        """Return the share of all traffic that comes from other racks."""
         total = float(self.per_s.sum())
         return self.between(owner) / total if total else 0.0
 
     def gb_per_day(self, owner: Int32) -> float | None:
-        """Return how many gigabytes a day come from other racks; None: sizes are not known."""
+        """Return gigabytes a day from other racks; None: sizes are unknown."""
         return self.daily_gb(self.between(owner))
 
     def daily_gb(self, per_s: float) -> float | None:
         """Convert bytes a second to gigabytes a day; None if sizes are not known."""
-        return per_s * _DAY_S / _GIGABYTE if self.in_bytes else None
+        return per_s * DAY_S / _GIGABYTE if self.in_bytes else None
 
-    def said(self, before: Int32, after: Int32, price_per_gb: float | None = None) -> str:
-        """Say what comes from other racks under two assignments, and what it costs."""
+    def describe(self, before: Int32, after: Int32, price_per_gb: float | None = None) -> str:
+        """Describe traffic between racks before and after, with its cost."""
         first, then = self.gb_per_day(before), self.gb_per_day(after)
         if first is None or then is None:
             return f"read from other racks: {self.share(before):.0%}, then {self.share(after):.0%}"
@@ -89,7 +88,7 @@ class RackTraffic:
 
 
 def average_bytes(log_bytes: Int64, begin: Int64, end: Int64) -> Float64:
-    """Return the bytes of a record on average, by offsets; NaN where that is not known.
+    """Return the mean bytes of a record of each partition; NaN: unknown.
 
     Examples
     --------
@@ -107,7 +106,7 @@ def cost_per_day(gb_per_day: float | None, price_per_gb: float | None) -> float 
 
 
 def _filled(problem: Problem, sizes: Float64) -> Float64 | None:
-    """Give partitions of unknown size what is usual; None: no size is known."""
+    """Return sizes with unknown ones replaced by a mean; None: no size is known."""
     known = ~np.isnan(sizes)
     if not known.any():
         return None

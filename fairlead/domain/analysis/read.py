@@ -15,10 +15,10 @@ from typing import Final
 import numpy as np
 
 from fairlead.domain.analysis.arrivals import Rates, arrival_rates
-from fairlead.domain.analysis.capacities import INTERVALS, STEPS
-from fairlead.domain.analysis.commits import LATE, Commits, read_commits, usually_brought
+from fairlead.domain.analysis.commits import Commits, read_commits, usually_brought
 from fairlead.domain.analysis.looks import Float64, Looks
 from fairlead.domain.analysis.reported_work import MeasuredWork, ReportSeries, reported_work
+from fairlead.domain.analysis.thresholds import NEGLIGIBLE, SEVERAL, STEPS
 
 #: Seconds of samples from which rates and commits are read, and minimum number of samples.
 HISTORY_S: Final = 3600.0
@@ -117,14 +117,14 @@ def _lengthened(looks: Looks, found: Observations) -> Observations:
 
     Not if it committed in nearly every step until its last commit: it has stopped.
     """
-    few = found.commits.marked.sum(axis=0) <= INTERVALS
+    few = found.commits.marked.sum(axis=0) <= SEVERAL
     waits = ~np.isfinite(found.commits.interval_s)
-    if len(looks) == len(found.recent) or not (few & (found.commits.late | waits)).any():
+    if len(looks) == len(found.recent) or not (few & (found.commits.rare | waits)).any():
         return found
     commits = read_commits(looks)
     until_last = np.logical_or.accumulate(commits.marked[::-1], axis=0)[::-1] & commits.steady
-    rare = commits.marked.sum(axis=0) < (1.0 - LATE) * until_last.sum(axis=0)
-    if not (rare & few & (found.commits.late | waits)).any():
+    rare = commits.marked.sum(axis=0) < (1.0 - NEGLIGIBLE) * until_last.sum(axis=0)
+    if not (rare & few & (found.commits.rare | waits)).any():
         return found
     return replace(found, recent=looks, commits=commits)
 

@@ -1,7 +1,7 @@
 """Seconds per record and busy shares of consumers, from their reports of work.
 
 Belongs here: checking and adding up differences between samples of reported counters. Does not:
-reading reports (`fairlead.domain.work_columns`), nor comparing partitions (`costs`).
+reading reports (`fairlead.domain.samples.work_columns`), nor comparing partitions (`costs`).
 
 A difference counts if the same consumer, with the same token, wrote both reports. Every client that
 may commit for a group may also write false reports. So an impossible difference is ignored: a
@@ -10,23 +10,21 @@ of squares that is too small for the seconds.
 """
 
 from dataclasses import dataclass, fields
-from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from assignors.problem import Problem
-from fairlead.domain.analysis.commits import LOOK_S
 from fairlead.domain.analysis.looks import Float64, Int32, Int64, Looks, Mask
+from fairlead.domain.analysis.stalled import LOOK_S
+from fairlead.domain.analysis.thresholds import CLEARLY, DEVIATIONS, NINE_IN_TEN
 
 Mean = tuple[Float64, Float64, Float64]
 """Records, seconds per record, and their standard error as a share, each of shape (K,)."""
 
 #: Seconds. Tolerance for clocks that differ.
 SLACK_S: Final = 2.0
-#: Standard errors on each side of a 90 % interval.
-_NINE_IN_TEN: Final = 1.645
 #: Maximum ratio of the ends of an interval; with a wider one, the mean counts as unknown.
 _WIDE: Final = 2.0
 #: Minimum seconds per record. An application may only put quicker records into a queue.
@@ -39,11 +37,6 @@ _ROUNDING_S: Final = 0.4e-3
 _EXACT_S: Final = 2e-3
 #: Numbers of newest steps that are compared with all earlier ones, to find a change.
 _ENDS: Final = (2, 4, 8, 16, 32)
-#: Minimum difference of two means, in standard errors, that counts as a change.
-_CHANGED: Final = 4.0
-#: Minimum slowdown of each consumer, and minimum number of consumers, for a shared cause.
-_SLOWER: Final = 1.25
-_SEVERAL: Final = 2
 #: Minimum ratio of time in the application to waiting, if no record takes any time: with less, the
 #: application may work while the consumer waits.
 _WORKS: Final = 0.2
@@ -133,21 +126,21 @@ class MeasuredWork:
             return np.nan
         return float(self.seconds[mine].sum() / self.busy_s[member] * self.busy[member])
 
-    @cached_property
+    @property
     def known(self) -> Mask:
         """Whether the mean of each pair is known well enough, bool of shape (K,)."""
         low, high = self.interval
         wide = high > _WIDE * low
         return (self.records >= _LEAST_RECORDS) & ~wide & (self.mean_s >= _LEAST_S)
 
-    @cached_property
+    @property
     def interval(self) -> tuple[Float64, Float64]:
         """Lower and upper end of the 90 % interval of each mean, each float64 of shape (K,).
 
         With few records and a large spread, both mean and spread are mostly underestimated. The
         factor `1 + error` makes up for that.
         """
-        width = np.exp(np.minimum(_NINE_IN_TEN * self.error * (1.0 + self.error), 50.0))
+        width = np.exp(np.minimum(NINE_IN_TEN * self.error * (1.0 + self.error), 50.0))
         return self.mean_s / width, self.mean_s * width
 
     def seconds_per_record(self, owner: Int32) -> Float64:
@@ -234,7 +227,7 @@ def reported_work(reports: ReportSeries, looks: Looks) -> MeasuredWork:
     Notes
     -----
     A mean covers all samples, or only those since it changed: if the newest samples differ from the
-    earlier ones by more than `_CHANGED` standard errors.
+    earlier ones by more than `DEVIATIONS` standard errors.
     """
     steps = _steps(reports, looks)
     count = len(looks.members)
@@ -292,7 +285,7 @@ def _slower(splits: list[tuple[Mean, Mean]], member: npt.NDArray[np.intp]) -> fl
             np.bincount(member[enough], (its[1] * late[0])[enough]) for its in (early, late)
         )
         times = now[before > 0] / before[before > 0]
-        if times.size >= _SEVERAL and times.min() >= _SLOWER:
+        if times.size > 1 and times.min() >= CLEARLY:
             found = max(found, float(np.median(times)))
     return found
 
@@ -308,7 +301,7 @@ def _since_change(sums: list[Float64], splits: list[tuple[Mean, Mean]]) -> Mean:
         New and earlier means of these pairs.
     """
     found = _mean(*(values.sum(axis=0) for values in sums))
-    furthest = np.full(found[0].size, _CHANGED)
+    furthest = np.full(found[0].size, DEVIATIONS)
     for late, early in splits:
         enough = np.minimum(late[0], early[0]) >= _LEAST_RECORDS
         errors = np.where(enough, np.hypot(late[1] * late[2], early[1] * early[2]), np.inf)

@@ -1,36 +1,36 @@
-"""What a policy asks of the analysis, free of how policies are written down."""
+"""The rules of a policy that the analysis uses."""
 
 from dataclasses import dataclass
 from typing import Final
 
-#: Of so many plans is remembered when they took effect.
+#: Number of plans whose times are remembered: more than the back-off counts.
 MOST_PLANS: Final = 30
 
 
 @dataclass(frozen=True)
 class Rules:
-    """How late is too late, how far ahead is looked, and what a plan may cost.
+    """Objective, horizon, and limits of plans.
 
     Parameters
     ----------
     objective_s
-        So many seconds a partition may be behind.
+        Largest acceptable time lag.
     horizon_s
-        So many seconds ahead lateness is forecast.
+        Seconds ahead for which time lag is forecast.
     headroom
-        How full a member may be planned to be: arrivals over capacity.
+        Target utilisation: largest planned arrivals over capacity of a member.
     pause_s
-        For how many seconds a partition stands still that is moved.
+        Seconds for which a moved partition is not read (move downtime).
     max_moves
-        Owned partitions that a plan moves at most; None: as many as pay.
+        Maximum number of owned partitions that a plan moves; None: unlimited.
     cooldown_s
-        After a plan took effect there is no other for so long; None: until its effect shows.
+        Seconds without another plan after one took effect; None: until its effect shows.
     racks
-        Whether traffic between racks counts, once a group is within its objective.
+        Whether plans reduce traffic between racks in a group within its objective.
     price_per_gb
-        What a gigabyte between racks costs; None: not known.
+        Price of a gigabyte between racks; None: unknown.
     least_saving_per_day
-        What a plan for racks alone saves a day, at least, in the same money.
+        Minimum daily saving of a plan that only reduces traffic, in the same currency.
     """
 
     objective_s: float = 60.0

@@ -1,7 +1,7 @@
-"""How many consumers a group needs, partitions being whole.
+"""How many consumers a group needs; partitions are not split.
 
-Belongs here: the fewest that would be in time, and what else would help where more of them would
-not. Does not: how fast members are (`capacities`), nor adding or removing any.
+Belongs here: the smallest number that keeps up, and what helps if more consumers do not. Does not:
+how fast members are (`capacities`), nor starting or stopping consumers.
 """
 
 from bisect import bisect_left, insort
@@ -17,23 +17,23 @@ from fairlead.domain.analysis.forecast import Outlook
 from fairlead.domain.analysis.looks import Float64, Mask, median
 from fairlead.domain.analysis.peers import Peers
 
-#: A member may be so much fuller than full, records a second: what is left of rounding.
+#: Records a second. Rounding error of a sum of loads.
 SLACK: Final = 1e-6
-#: At so many sizes of partitions is looked whether too many are so large.
+#: Number of partition sizes for which the number of larger partitions is checked.
 _SIZES: Final = 64
 
 
 @dataclass(frozen=True)
 class Size:
-    """How many consumers there are, and how many would do.
+    """Number of consumers now, and the number needed.
 
     Parameters
     ----------
     now
-        Members that read a topic with partitions.
+        Members that subscribe to a topic with partitions.
     wanted
-        The fewest that would be in time at the present load; None where that is not known, or more
-        consumers do not help.
+        The smallest number that keeps up with the present load; None: unknown, or more consumers do
+        not help.
     why
         One sentence.
     """
@@ -46,21 +46,21 @@ class Size:
 def size(
     problem: Problem, outlook: Outlook, peers: Peers, headroom: float, *, late: bool, known: bool
 ) -> Size:
-    """Say how many consumers a group needs.
+    """Return how many consumers a group needs.
 
     Parameters
     ----------
     problem, outlook, peers
-        The group, what is expected of it, and who reads the same topics.
+        The group, its expected loads and capacities, and which members read the same topics.
     headroom
-        The share of a member's speed that is planned with.
+        Target utilisation of a member.
     late
-        Whether the group is late, or will be: it never needs fewer than there are.
+        Whether the group is or will be over the objective: it needs at least as many as there are.
     known
-        Whether enough was seen.
+        Whether the diagnosis is not `unknown`.
     """
     now = int(problem.readers.size)
-    unknown = Size(now, None, "What members can do is not known yet.")
+    unknown = Size(now, None, "The capacity of members is unknown yet.")
     if not known or not now:
         return unknown
     set_of = peers.topics[problem.topic_of]
@@ -86,7 +86,7 @@ def size(
     short = max(parts, key=lambda part: part.wanted - part.now)
     why = _why(problem, outlook, short, headroom, late=late)
     if len(parts) > 1:
-        why += f" In all {plural(wanted, 'consumer')} would do, and there are {now:,}."
+        why += f" In all, {plural(wanted, 'consumer')} would do; there are {now:,}."
     return Size(now, wanted, why)
 
 
@@ -99,11 +99,11 @@ class _Part:
     mine
         Its partitions, bool of shape (P,).
     now, wanted
-        How many consumers there are, and how many would do.
+        Number of consumers now, and the number needed.
     can, usual
-        Capacity of all of them together, and of the median one.
+        Total capacity, and that of the median consumer.
     alone
-        Whether a partition needs more than is planned of a consumer.
+        Whether one partition needs more than a consumer's target utilisation.
     """
 
     mine: Mask
@@ -115,7 +115,7 @@ class _Part:
 
 
 def fastest_readers(problem: Problem, speeds: Float64) -> Float64:
-    """Return the speed of each topic's fastest subscriber, float64 of shape (T,); 0 without one."""
+    """Return the capacity of each topic's fastest subscriber, float64 of shape (T,); 0: none."""
     found = np.zeros(len(problem.topics))
     reader = np.repeat(np.arange(len(problem.members)), np.diff(problem.subscription_offsets))
     np.maximum.at(found, problem.subscription_topics, speeds[reader])
@@ -123,7 +123,7 @@ def fastest_readers(problem: Problem, speeds: Float64) -> Float64:
 
 
 def partitions_wanted(problem: Problem, place: int, load: float, room: float) -> int:
-    """Return how many partitions a topic needs for at most `room` records a second in each."""
+    """Return the number of partitions a topic needs for at most `room` records a second each."""
     count = int(problem.partition_counts[problem.topic_of[place]])
     return count * ceil(load / max(room, SLACK))
 
@@ -131,23 +131,22 @@ def partitions_wanted(problem: Problem, place: int, load: float, room: float) ->
 def _why(problem: Problem, outlook: Outlook, part: _Part, headroom: float, *, late: bool) -> str:
     """Return the sentence about a part's consumers.
 
-    If the group is late, what they do, and the usual speed of those that are missing; else the
-    usual speed alone.
+    With their total capacity if the group is over the objective; else with the usual one.
     """
     mine, total = part.mine & problem.assignable, float(outlook.arrivals[part.mine].sum())
     arrive, can, each = (
         rate(outlook.in_records(per_s, mine)) for per_s in (total, part.can, part.usual)
     )
-    of, planned = "", f", of which {headroom:.0%} is planned"
+    of, planned = "", f" (target utilisation {headroom:.0%})"
     if not (part.mine | ~problem.assignable).all():
         topics = [problem.topics[number] for number in np.unique(problem.topic_of[mine]).tolist()]
         of = f" of {listed(topics, at_most=3)}"
     if part.alone:
         planned += ", except for a partition that needs more"
     arrive += f" arrive in {plural(int(mine.sum()), 'partition')}{of}"
-    room, reason = headroom * part.usual, " (a partition is not split)"
+    room, reason = headroom * part.usual, " (partitions are not split)"
     if late:
-        there = f"{arrive}, and {plural(part.now, 'consumer')} can do {can}{planned}"
+        there = f"{arrive}, and {plural(part.now, 'consumer')} can process {can}{planned}"
         more = part.wanted - part.now
         if not more:
             return f"{there}: no more are needed."
@@ -156,13 +155,13 @@ def _why(problem: Problem, outlook: Outlook, part: _Part, headroom: float, *, la
     whole = reason if total <= (part.wanted - 1) * room else ""
     are = "is" if part.now == 1 else "are"
     return (
-        f"{arrive}, and a consumer does {each}{planned}: {plural(part.wanted, 'consumer')} would do"
-        f"{whole}, and there {are} {part.now:,}."
+        f"{arrive}, and a consumer can process {each}{planned}: {plural(part.wanted, 'consumer')} "
+        f"would do{whole}; there {are} {part.now:,}."
     )
 
 
 def _too_large(problem: Problem, outlook: Outlook, place: int, headroom: float) -> str:
-    """Describe what helps a partition that its topic's fastest consumer cannot keep up with."""
+    """Describe what helps a partition that is too large for the fastest consumer."""
     topic, partition = problem.partition_name(place)
     of_topic, load = problem.topic_of[place], float(outlook.arrivals[place])
     fastest = float(fastest_readers(problem, outlook.capacities)[of_topic])
@@ -170,23 +169,25 @@ def _too_large(problem: Problem, outlook: Outlook, place: int, headroom: float) 
     arrive, can = (rate(outlook.in_records(per_s, mine)) for per_s in (load, fastest))
     wanted = partitions_wanted(problem, place, load, headroom * fastest)
     return (
-        f"{arrive} arrive in {topic}-{partition}, and its fastest consumer can do {can}: more "
-        f"consumers do not help it. {wanted:,} partitions of {topic} instead of "
+        f"{arrive} arrive in {topic}-{partition}, and the fastest consumer can process {can}: more "
+        f"consumers do not help. {wanted:,} partitions of {topic} instead of "
         f"{int(problem.partition_counts[of_topic]):,} would, or cheaper records."
     )
 
 
 def surely_too_much(loads: Float64, rooms: Float64) -> bool:
-    """Whether no assignment of whole partitions leaves each member enough room.
+    """Whether no assignment of whole partitions keeps each member within its capacity.
 
     Parameters
     ----------
     loads, rooms
-        Of partitions and members, records a second. A load that no member has room for is cut.
+        Loads of partitions and capacities of members, records a second. Larger loads than any
+        capacity are cut to that.
 
     Notes
     -----
-    Of partitions of x or more, a member with room for r takes at most r / x. O(`_SIZES` M).
+    A member with capacity r can own at most r / x partitions with a load of x or more.
+    O(`_SIZES` M).
 
     Examples
     --------
@@ -207,19 +208,19 @@ def surely_too_much(loads: Float64, rooms: Float64) -> bool:
 
 
 def missing_members(loads: Float64, rooms: Float64, room: float) -> int:
-    """Return how many members are missing, so that each partition finds room in one.
+    """Return how many more members are needed to hold all partitions.
 
     Parameters
     ----------
     loads
-        Of the partitions, records a second; none is counted as more than any member has room for.
+        Loads of partitions, records a second; cut to the largest capacity.
     rooms, room
-        What members have room for that are there, and what each further member has.
+        Capacities of the present members, and of each further one.
 
     Notes
     -----
-    Each partition, the largest first, goes where it leaves the least room; where it fits nowhere,
-    to a further member (best fit, decreasing: at most 11/9 of the fewest). O(P log P + P M).
+    Best fit, decreasing: each partition, the largest first, goes to the member with the least room
+    that has enough, else to a further member. At most 11/9 of the optimum. O(P log P + P M).
 
     Examples
     --------

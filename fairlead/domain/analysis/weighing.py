@@ -1,11 +1,10 @@
-"""How far ahead the work of members is weighed, and what a plan comes to by then.
+"""What a plan saves, for the members that it changes.
 
-Belongs here: what candidates are computed from, and what is told of it by set of members that share
-topics. Does not: the candidates (`candidates`), nor choosing between them (`decision`).
+Belongs here: the inputs of candidates, and the time lag that an assignment avoids. Does not: the
+candidates (`candidates`), nor choosing one (`decide`).
 """
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -16,41 +15,37 @@ from fairlead.domain.analysis.looks import Float64, Int32, Mask
 from fairlead.domain.analysis.peers import Peers
 from fairlead.domain.analysis.racks import RackTraffic
 from fairlead.domain.analysis.rules import Rules
+from fairlead.domain.analysis.thresholds import CLEARLY, NEGLIGIBLE
 
-#: A plan that cannot bring members within their objective must make them less late by this share.
+#: Minimum share by which a plan must reduce the time lag of members that stay over the objective.
 BETTER: Final = 0.1
-#: While a backlog of hours is read, no plan is made for being through so much of that time earlier.
-CLOSE: Final = 0.1
-#: Where a backlog takes longer than the horizon to be read, the horizon is so much of that time.
-DRAINED: Final = 1.25
-#: Further than so many horizons nobody looks.
+#: Horizons. Maximum time over which a plan's effect is added up.
 FURTHEST: Final = 20.0
 
 
 @dataclass(frozen=True, eq=False)
 class CandidateInputs:
-    """What candidates are computed from: P partitions, M members.
+    """Inputs of candidates: P partitions, M members.
 
     Parameters
     ----------
     problem
-        As in `decision.Question`.
+        As in `Question`.
     outlook
-        The forecast's figures.
+        Expected loads and capacities.
     held
-        Partitions that must stay where they are, bool of shape (P,): stuck ones, which whoever
-        takes them reads again, and those of members that commit nothing.
+        Partitions that must keep their owner, bool of shape (P,), as in `Estimates`.
     rules
-        Of the policy.
+        The policy's rules.
     peers
-        Which members share topics.
+        Members that share topics.
     at_most
-        What members could turn out to do, records a second, float64 of shape (M,), as `Speeds`
-        has it; None: what the outlook says they can.
+        Largest possible capacities, records a second, float64 of shape (M,), as in `Speeds`; None:
+        as in `outlook`.
     traffic
-        Between racks; None: there can be none, or it does not count.
+        Traffic between racks; None: there can be none, or it does not count.
     calm
-        Whether nothing is to be moved but for racks: the group is within its objective.
+        Whether partitions move only for racks, because the group is within its objective.
     """
 
     problem: Problem
@@ -62,13 +57,12 @@ class CandidateInputs:
     traffic: RackTraffic | None = None
     calm: bool = False
 
-    @cached_property
+    @property
     def horizons_s(self) -> Float64:
-        """How far ahead the work of each member is weighed, in seconds, float64 of shape (M,).
+        """Time over which each member's load is added up, seconds, float64 of shape (M,).
 
-        Far enough that all that waits can have been read by then: else members would be filled with
-        backlog alone, and fall behind again once that is gone. What others have that share no
-        topics does not count.
+        Long enough for the whole backlog of members that share topics to be read: with less time,
+        members would be filled with backlog only, and have too few arrivals once that is gone.
         """
         outlook, rules, peers = self.outlook, self.rules, self.peers
         set_of = peers.topics[self.problem.topic_of]
@@ -80,28 +74,28 @@ class CandidateInputs:
         spare = np.bincount(peers.linked, outlook.capacities, count) - arrives
         drained = np.where(spare > 0, waits / np.where(spare > 0, spare, 1.0), 0.0)
         longest = FURTHEST * rules.horizon_s
-        found: Float64 = np.clip(DRAINED * drained, rules.horizon_s, longest)[peers.linked]
+        found: Float64 = np.clip(CLEARLY * drained, rules.horizon_s, longest)[peers.linked]
         return found
 
     @property
     def horizon_s(self) -> float:
-        """The furthest of these, in seconds."""
+        """The longest of these, in seconds."""
         return float(self.horizons_s.max(initial=self.rules.horizon_s))
 
 
 class Gain(NamedTuple):
-    """What a plan comes to for the members that it changes: seconds.
+    """What a plan saves for the members that it changes, in seconds.
 
     Parameters
     ----------
     members
-        How many these are.
+        Their number.
     late_s, planned_s
-        How late the latest of them is at the horizon, as it is and as planned.
+        Their worst time lag at the horizon with the present owners, and as planned.
     avoided_s
-        By how much less late they are once what waits can have been read, summed over partitions.
+        Reduction of time lag, summed over partitions, once the backlog can have been read.
     slight
-        Whether that is hardly anything, and they are not within the objective for it.
+        Whether the reduction is below `BETTER`, and they stay over the objective.
     """
 
     members: int
@@ -112,7 +106,7 @@ class Gain(NamedTuple):
 
 
 def gain(inputs: CandidateInputs, owner: Int32) -> Gain:
-    """Hold a plan that takes no partition from nobody against what is."""
+    """Compare new owners with the present ones."""
     outlook, rules, now = inputs.outlook, inputs.rules, inputs.problem.owner
     changed = owner != now
     members = np.union1d(now[changed], owner[changed])
@@ -130,13 +124,14 @@ def gain(inputs: CandidateInputs, owner: Int32) -> Gain:
 
 
 def behind(inputs: CandidateInputs) -> Mask:
-    """Return who shares topics with somebody late, where not all are about to catch up, bool (M,).
+    """Return the members whose set is over the objective and does not catch up soon, bool (M,).
 
-    They catch up if all that waits is read about as soon as any assignment could have it read.
+    A set consists of the members that share topics. It catches up if its backlog is read about as
+    soon as any assignment allows.
     """
     outlook, rules, linked = inputs.outlook, inputs.rules, inputs.peers.linked
     owner, spans = inputs.problem.owner, inputs.horizons_s
-    close_s = np.maximum(rules.objective_s, CLOSE * (spans - rules.horizon_s))
+    close_s = np.maximum(rules.objective_s, NEGLIGIBLE * (spans - rules.horizon_s))
     late = outlook.lateness(owner, rules.horizon_s) > rules.objective_s
     slow = outlook.lateness(owner, spans) > close_s
     found: Mask = np.isin(linked, np.intersect1d(linked[late], linked[slow]))

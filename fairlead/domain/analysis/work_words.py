@@ -12,13 +12,10 @@ from assignors.problem import Problem
 from fairlead.common.words import milliseconds, plural
 from fairlead.domain.analysis.costs import Costs
 from fairlead.domain.analysis.reported_work import MeasuredWork
+from fairlead.domain.analysis.thresholds import CLEARLY, NAMED
 
-#: Minimum ratio to the usual seconds per usual record that makes a consumer slow.
-SLOW: Final = 1.25
 #: Minimum number of usual partitions that shows a consumer, and not its records, to be slow.
 _USUAL: Final = 6
-#: Maximum number of partitions listed in a sentence.
-_NAMED: Final = 3
 
 
 def work_sentences(work: MeasuredWork, costs: Costs, problem: Problem) -> list[str]:
@@ -41,7 +38,7 @@ def work_sentences(work: MeasuredWork, costs: Costs, problem: Problem) -> list[s
         for place in furthest.tolist()
         if costs.value[place] != 1.0 and np.isfinite(seconds[place])
     ]
-    for place in named[:_NAMED]:
+    for place in named[:NAMED]:
         owner = int(problem.owner[place])
         share = work.share(place, owner)
         of_time = f": {share:.0%} of {problem.members[owner]}'s time" if np.isfinite(share) else ""
@@ -50,10 +47,10 @@ def work_sentences(work: MeasuredWork, costs: Costs, problem: Problem) -> list[s
             f"{milliseconds(seconds[place])}, {costs.value[place]:.2g} times as long as usual"
             f"{of_time}."
         )
-    if len(named) > _NAMED:
-        more = plural(len(named) - _NAMED, "more partition")
+    if len(named) > NAMED:
+        more = plural(len(named) - NAMED, "more partition")
         said.append(f"Records of {more} take another time than usual.")
-    for member in np.flatnonzero(known & (per_record > SLOW * usual_s)).tolist():
+    for member in np.flatnonzero(known & (per_record > CLEARLY * usual_s)).tolist():
         if member >= len(problem.members):
             continue
         name, ratio = problem.members[member], per_record[member] / usual_s
@@ -63,7 +60,7 @@ def work_sentences(work: MeasuredWork, costs: Costs, problem: Problem) -> list[s
         doubt = ""
         if alike.size < _USUAL:
             names = ", ".join(
-                "{}-{}".format(*problem.partition_name(place)) for place in alike[:_NAMED].tolist()
+                "{}-{}".format(*problem.partition_name(place)) for place in alike[:NAMED].tolist()
             )
             doubt = f": either it is slow, or records of {names} are expensive"
         said.append(

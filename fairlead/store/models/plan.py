@@ -41,7 +41,7 @@ STATES: Final = (
 """The states of a plan. The trigger `plan_event_apply` holds the transitions between them."""
 
 
-VERBS: Final = ("approve", "reject", "rollback", "retire", "brake", "release")
+VERBS: Final = ("approve", "reject", "rollback", "retire", "freeze", "unfreeze")
 """What people do on pages."""
 OUTCOMES: Final = ("done", "agreed", "asked", "refused")
 """What came of it."""
@@ -316,8 +316,8 @@ class PageAct(Base):
         CheckConstraint(one_of("act", VERBS), name="act"),
         CheckConstraint(one_of("outcome", OUTCOMES), name="outcome"),
         CheckConstraint(
-            "(act = 'brake') = (version IS NULL)"
-            " AND (act IN ('brake', 'release')) = (sha256 IS NULL)"
+            "(act = 'freeze') = (version IS NULL)"
+            " AND (act IN ('freeze', 'unfreeze')) = (sha256 IS NULL)"
             " AND (sha256 IS NULL OR group_id IS NOT NULL)",
             name="about",
         ),
@@ -328,12 +328,14 @@ class PageAct(Base):
     at: Mapped[datetime] = mapped_column(comment="When.")
     actor: Mapped[str] = mapped_column(comment="Who, as the web server says.")
     proof: Mapped[str] = mapped_column(comment="What proved it to the web server.")
-    act: Mapped[str] = mapped_column(comment="approve, reject, rollback, retire, brake or release.")
+    act: Mapped[str] = mapped_column(
+        comment="approve, reject, rollback, retire, freeze or unfreeze."
+    )
     group_id: Mapped[str | None] = mapped_column(
         ForeignKey(ConsumerGroup.group_id), comment="The consumer group; null: all groups."
     )
     version: Mapped[int | None] = mapped_column(
-        Integer, comment="The version; of a release, the brake's number; null: of a brake."
+        Integer, comment="The version; to unfreeze: the number of the freeze; null: to freeze."
     )
     sha256: Mapped[str | None] = mapped_column(comment="Its hash, as the person saw it.")
     reason: Mapped[str] = mapped_column(comment="Why.")
@@ -408,11 +410,11 @@ class PlanPruned(Base):
     last_at: Mapped[datetime] = mapped_column(comment="When it last did.")
 
 
-class BrakeEvent(Base):
-    """Brakes put on and released; while one holds, no new version is sent."""
+class FreezeEvent(Base):
+    """Groups frozen and unfrozen: no new version is sent for a frozen group."""
 
-    __tablename__ = "brake_event"
-    __table_args__ = (Index("brake_event_group_idx", "group_id", "number"),)
+    __tablename__ = "freeze_event"
+    __table_args__ = (Index("freeze_event_group_idx", "group_id", "number"),)
 
     number: Mapped[int] = mapped_column(
         Identity(always=True), primary_key=True, comment="The order in which they happened."
@@ -420,7 +422,7 @@ class BrakeEvent(Base):
     group_id: Mapped[str | None] = mapped_column(
         ForeignKey(ConsumerGroup.group_id), comment="The consumer group; null: all groups."
     )
-    braked: Mapped[bool] = mapped_column(comment="Whether it was put on, or released.")
+    frozen: Mapped[bool] = mapped_column(comment="Whether the group was frozen, or unfrozen.")
     at: Mapped[datetime] = mapped_column(comment="When.")
     reason: Mapped[str] = mapped_column(comment="Why.")
     actor: Mapped[str] = mapped_column(comment="In whose name.")

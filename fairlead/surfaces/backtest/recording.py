@@ -19,8 +19,8 @@ from assignors.problem import kafka_order
 from fairlead.domain.analysis.commits import read_commits
 from fairlead.domain.analysis.looks import NONE, Looks
 from fairlead.domain.analysis.read import HISTORY_S, LEAST_LOOKS
-from fairlead.domain.looks.arrays import looks_of
-from fairlead.domain.looks.lag import LEAST, LOOKED_BACK, partition_statuses
+from fairlead.domain.samples.arrays import arrays_of
+from fairlead.domain.samples.lag import LAG_HISTORY, LAG_SAMPLES, partition_statuses
 from fairlead.simulation.world import Float64, Int64, Mask, Roster, World
 from fairlead.surfaces.backtest.speeds import RecordedSpeeds, grown_ends
 
@@ -67,7 +67,7 @@ class Recording:
         """
         rows = samples.select(["at", "topics", "counts", "members", "subscriptions"]).to_pylist()
         roster = _roster(rows)
-        looks = looks_of(
+        looks = arrays_of(
             samples, roster.topics, roster.counts, roster.members, latest=latest, every=True
         )
         unread = _unread_partitions(rows, roster)
@@ -84,7 +84,7 @@ class Recording:
 
     def statuses(self, sample: int) -> frozenset[str]:
         """Return the statuses that partitions had at a sample."""
-        looks = self.looks.until(sample).last(LOOKED_BACK.total_seconds(), LEAST + 1)
+        looks = self.looks.until(sample).last(LAG_HISTORY.total_seconds(), LAG_SAMPLES + 1)
         return frozenset(partition_statuses(looks))
 
     @cached_property

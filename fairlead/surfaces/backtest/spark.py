@@ -89,7 +89,7 @@ def find_samples(
         raise GroupError(
             f"No sample of group {group} is kept; there are some of {listed(known, at_most=10)}"
             if known
-            else "No samples are kept: the sensor group_looks takes one each minute while it runs"
+            else "No samples are kept: the sensor group_samples takes one each minute while it runs"
         )
     found = [
         at for at in moments if (since is None or at >= since) and (until is None or at < until)

@@ -1,7 +1,7 @@
 """`fairlead assign`, `fairlead partition`, `fairlead decide`: JSON lines in, JSON lines out.
 
 Belongs here: the commands. Does not: what a line may say (`assign_answers`,
-`fairlead.domain.analysis.lines`), nor the line protocol (`fairlead.common.json_lines`).
+`fairlead.domain.decide_json.lines`), nor the line protocol (`fairlead.common.json_lines`).
 """
 
 import json
@@ -44,7 +44,7 @@ def decide() -> None:
     {"outcome": "plan" | "no change", "diagnosis": ..., "forecast": ...} or {"error": ...}. All that
     a decision knows is in the line. Exits with 1 when any answer is an error.
     """
-    from fairlead.domain.analysis.lines import answer_question
+    from fairlead.domain.decide_json.lines import answer_question
 
     serve(answer_question, spare="memory")
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fairlead.domain.figures import figure
-from fairlead.domain.looks import KEPT_EVERY
+from fairlead.domain.history import THINNED_TO
 from fairlead.surfaces.cli.arguments import (
     At,
     Group,
@@ -22,10 +22,10 @@ from fairlead.surfaces.cli.arguments import (
     opened_engine,
 )
 from fairlead.surfaces.cli.output import as_text, print_json, print_table, say, tell
-from fairlead.surfaces.offers import of_brake, of_hot_partitions
+from fairlead.surfaces.offers import of_freeze, of_hot_partitions
 
 if TYPE_CHECKING:
-    from fairlead.store.brakes import Brake
+    from fairlead.store.freezes import Freeze
     from fairlead.store.monitoring import LookAge
 
 _GROUPS = {
@@ -54,7 +54,7 @@ _OFTEN = 48
 _WITH_EVIDENCE = 10
 #: A figure that is older is named as old: looks are taken every minute by default.
 _OLD = timedelta(minutes=5)
-_OLD_LAG = KEPT_EVERY + _OLD
+_OLD_LAG = THINNED_TO + _OLD
 #: From then on a date says how old something is.
 _DAY = timedelta(days=1)
 _LAG = {
@@ -90,14 +90,14 @@ _HISTORY = {
 def groups(*, wide: Wide = False, as_json: Json = False) -> None:
     """List the groups, the worst first: what is the matter, until when, and what to do next."""
     from fairlead.domain.worst_first import worst_first
-    from fairlead.store.brakes import read_brakes
+    from fairlead.store.freezes import read_freezes
     from fairlead.store.hindsight import rests
     from fairlead.store.history_queries import read_groups, undecided
     from fairlead.store.monitoring import last_look
     from fairlead.surfaces.next_step import follows, is_checked, next_step
 
     with opened_engine() as engine:
-        rows, brakes = worst_first(read_groups(engine)), read_brakes(engine)
+        rows, freezes = worst_first(read_groups(engine)), read_freezes(engine)
         resting, last = rests(engine), last_look(engine)
     now = datetime.now(UTC)
     waits = undecided(rows, now)
@@ -118,11 +118,11 @@ def groups(*, wide: Wide = False, as_json: Json = False) -> None:
         )
         tell(*_evidence(rows), *_late(rows), *_rebalancing(rows))
         tell(*_advice(rows), *not_sent(rows), *_not_looked_at(rows, now, last))
-        tell(*_not_planned(waits), *_braked(brakes), *map(str, resting.values()))
+        tell(*_not_planned(waits), *_frozen(freezes), *map(str, resting.values()))
     else:
         say(
             "No look has found a group yet, and none has been planned. `fairlead up` takes looks, "
-            "by the sensor group_looks; `fairlead plan GROUP` plans one group at once; "
+            "by the sensor group_samples; `fairlead plan GROUP` plans one group at once; "
             "`fairlead up --plan` turns on what plans by itself"
         )
 
@@ -222,11 +222,11 @@ def not_sent(rows: Iterable[Mapping[str, Any]]) -> list[str]:
     ]
 
 
-def _braked(brakes: Iterable["Brake"]) -> list[str]:
-    """Return which brakes hold, and what releases them, a line for each."""
+def _frozen(freezes: Iterable["Freeze"]) -> list[str]:
+    """Return which groups are frozen, and what unfreezes them, a line for each."""
     return [
-        f"{brake}. No new plan goes out until `{of_brake(brake.group, braked=True).command}`"
-        for brake in brakes
+        f"{freeze}. No new plan is sent until `{of_freeze(freeze.group, frozen=True).command}`"
+        for freeze in freezes
     ]
 
 
@@ -268,7 +268,7 @@ def _not_looked_at(rows: list[dict[str, Any]], now: datetime, last: "LookAge | N
 def _why_no_look(last: "LookAge | None") -> str:
     """Return why a group has no new look: no looks are taken at all, or this group is not read."""
     if last is None or last.overdue:
-        return "The sensor group_looks takes looks: is the Dagster daemon running?"
+        return "The sensor group_samples takes looks: is the Dagster daemon running?"
     return (
         f"Other groups were looked at {as_text(last.began)} UTC: these read nothing, do not exist "
         "any more, or are excluded by discovery"

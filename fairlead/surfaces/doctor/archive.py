@@ -38,7 +38,7 @@ def examine_archive(settings: Settings) -> Iterator[Finding]:
             f"{path}/{DAMAGED} has {plural(len(damaged), 'damaged file')}, the newest "
             f"{visible(damaged[-1])}: looks in them are not used"
         )
-        remedy = "remove them once nobody needs them; after looks.retention they are removed"
+        remedy = "remove them once nobody needs them; after sampling.retention they are removed"
         yield Finding("archive", "warning", said, remedy)
     else:
         yield Finding("archive", "ok", f"looks are kept in {path}")

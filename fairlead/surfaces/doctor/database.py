@@ -1,4 +1,4 @@
-"""What the doctor finds of Postgres: schema, roles, clocks, brakes, the last look.
+"""What the doctor finds of Postgres: schema, roles, clocks, freezes, the last look.
 
 Belongs here: what the planner needs of its database. Does not: any migration.
 """
@@ -11,7 +11,7 @@ from sqlalchemy import Engine, text
 
 from fairlead.settings import Settings
 from fairlead.surfaces.doctor.finding import Finding, ago
-from fairlead.surfaces.offers import of_brake
+from fairlead.surfaces.offers import of_freeze
 
 _CLOCKS: Final = timedelta(seconds=5)
 _ASK: Final = """
@@ -37,8 +37,8 @@ def examine_database(settings: Settings) -> Iterator[Finding]:
         It does not answer, its disk is full, it refuses the login, or is another build's.
     """
     from fairlead.store import migrate  # noqa: PLC0415 - Alembic takes half a second
-    from fairlead.store.brakes import read_brakes  # noqa: PLC0415 - for a schema that is right
     from fairlead.store.engine import create_store_engine, transaction  # noqa: PLC0415
+    from fairlead.store.freezes import read_freezes  # noqa: PLC0415 - for a schema that is right
 
     engine = create_store_engine(settings.postgres)
     try:
@@ -56,9 +56,9 @@ def examine_database(settings: Settings) -> Iterator[Finding]:
             return
         yield Finding("schema", "ok", f"{revision}")
         yield _role(row.login, row.roles)
-        for brake in read_brakes(engine):
-            remedy = of_brake(brake.group, braked=True).command
-            yield Finding("brake", "warning", str(brake), remedy)
+        for freeze in read_freezes(engine):
+            remedy = of_freeze(freeze.group, frozen=True).command
+            yield Finding("freeze", "warning", str(freeze), remedy)
         yield _last_look(engine)
     finally:
         engine.dispose()

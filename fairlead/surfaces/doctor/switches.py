@@ -17,7 +17,7 @@ from fairlead.surfaces.doctor.finding import Finding, ago
 from fairlead.surfaces.pipeline import HOME_VARIABLE, PIPELINE, dagster_home
 
 _PLANS_BY_ITSELF: Final = ("planning_sensor", "planning_schedule")
-_LOOKS: Final = "group_looks"
+_LOOKS: Final = "group_samples"
 _OLD: Final = timedelta(minutes=15)
 
 

@@ -24,7 +24,7 @@ from fairlead.domain.approval import PlanFacts, decide_approval
 from fairlead.domain.candidate_figures import improvement, lightening
 from fairlead.domain.cohorts import cohort_of
 from fairlead.domain.policy import Policy, policy_for
-from fairlead.store.brakes import brakes_on
+from fairlead.store.freezes import freezes_on
 from fairlead.store.hindsight import rests
 from fairlead.store.history_queries import Row, read_groups
 from fairlead.surfaces import offers, plots, ways
@@ -39,7 +39,7 @@ ROWS: Final = 500
 _TEMPLATES: Final = environment("review")
 # Markup: an address of base64 characters is neither escaped nor cut.
 _TEMPLATES.filters["data_uri"] = lambda svg: Markup(plots.data_uri(svg))  # noqa: S704
-_TEMPLATES.globals["of_brake"] = offers.of_brake
+_TEMPLATES.globals["of_freeze"] = offers.of_freeze
 
 
 def review_page(
@@ -96,7 +96,7 @@ def review_page(
         desk=desk,
         steps=offers.of_version(plan, approvable=_approvable(facts)),
         risks=risks(facts),
-        brakes=brakes_on(engine, group),
+        freezes=freezes_on(engine, group),
         resting=rests(engine, [group]).values(),
         policy=_policy(facts, policies),
         age=span(facts.now - plan.snapshot_at),

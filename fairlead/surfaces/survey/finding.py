@@ -19,9 +19,9 @@ from fairlead.domain.advice import CLASSIC, PINNED, not_followed
 from fairlead.domain.candidate_figures import OBSERVED
 from fairlead.domain.candidate_rows import analyse_group
 from fairlead.domain.groups import ListedGroups
-from fairlead.domain.looks.questions import Group, PlanningOptions
 from fairlead.domain.policy import Policy, policy_for, ranked
 from fairlead.domain.samples import ownership
+from fairlead.domain.samples.questions import Group, PlanningOptions
 from fairlead.domain.worst_first import worst_first
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.kafka.rights import CLUSTER, CLUSTER_NAME, Rights, remedy

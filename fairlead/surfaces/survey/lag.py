@@ -1,7 +1,7 @@
 """The lag of groups as a survey reports it: a few figures a group, from its samples.
 
 Belongs here: sums over partitions. Does not: what lag, losses and topics that a group has left are
-(`fairlead.domain.looks.lag`).
+(`fairlead.domain.samples.lag`).
 """
 
 import math
@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow as pa
 
 from fairlead.domain.analysis.looks import Int64, Looks
-from fairlead.domain.looks.arrays import alike, all_topics
-from fairlead.domain.looks.lag import left_topics, partition_lag
+from fairlead.domain.samples.arrays import alike, all_topics
+from fairlead.domain.samples.lag import left_topics, partition_lag
 
 Row = dict[str, Any]
 _TOPICS: Final = ["topics", "counts", "subscriptions"]

@@ -30,11 +30,11 @@ from fairlead.surfaces.web.step_pages import ROWS, Sheet, outcome, sheet
 
 _NO_PROOF: Final = "no setting says how a proxy proves who asks (web.token or web.header)"
 _LONGEST_REASON: Final = 500
-#: A step waits for who holds its group, for a minute or more: pages do not wait for steps, nor
-#: brakes for other steps.
+#: Maximum number of steps at once, and of freezes. A step may wait a minute for the lock on its
+#: group: pages do not wait for steps, nor freezes for other steps.
 _STEPS_AT_ONCE: Final = 4
 #: What a form names; all others version and hash.
-_NAMES: Final[Mapping[str, set[str]]] = {"brake": set(), "release": {"version"}}
+_NAMES: Final[Mapping[str, set[str]]] = {"freeze": set(), "unfreeze": {"version"}}
 
 
 class Acting:
@@ -63,7 +63,7 @@ class Acting:
         self._web = web
         self._headers = {**headers, "Cache-Control": "no-store"}
         self._threads = threads
-        self._braking = anyio.CapacityLimiter(_STEPS_AT_ONCE)
+        self._freezing = anyio.CapacityLimiter(_STEPS_AT_ONCE)
         self._stepping = anyio.CapacityLimiter(_STEPS_AT_ONCE)
         self._identity = identity_of(web)
 
@@ -110,7 +110,7 @@ class Acting:
         except NotProvenError as error:
             raise HTTPException(403, f"Nobody acts here: {error}") from error
         wanted = _wanted(fields, person)
-        limiter = self._braking if wanted.act == "brake" else self._stepping
+        limiter = self._freezing if wanted.act == "freeze" else self._stepping
         return await run_sync(self._act, wanted, limiter=limiter)
 
     def _act(self, wanted: Act) -> Response:

@@ -68,7 +68,7 @@ def build_app(engine: Engine, settings: Settings) -> Starlette:
         newest[0] = reloaded(newest[0])
         return newest[0].policies
 
-    registry = build_registry(engine, settings.looks.every, policies, settings.web)
+    registry = build_registry(engine, settings.sampling.every, policies, settings.web)
     threads = anyio.CapacityLimiter(PAGES_AT_ONCE)
     acting = Acting(engine, settings.web, _HEADERS, threads)
 

@@ -14,18 +14,18 @@ from sqlalchemy import Engine
 
 from fairlead.domain.advice import advice_in
 from fairlead.domain.cohorts import cohort_of
-from fairlead.domain.kept_looks import NOBODY, Change, Course, Kept
 from fairlead.domain.policy import Policy, policy_for
+from fairlead.domain.stored_samples import NOBODY, Change, GroupHistory, StoredSample
 from fairlead.domain.work_text import time_per_record
 from fairlead.errors import PlanStateError
 from fairlead.store import group_history, history_queries
-from fairlead.store.brakes import brakes_on
+from fairlead.store.freezes import freezes_on
 from fairlead.store.hindsight import rests
 from fairlead.store.observed_plans import observed_days
 from fairlead.surfaces.backtest.report import would_have_saved
 from fairlead.surfaces.links import asset_url
 from fairlead.surfaces.next_step import next_step
-from fairlead.surfaces.offers import Desk, of_brake, of_hot_partitions
+from fairlead.surfaces.offers import Desk, of_freeze, of_hot_partitions
 from fairlead.surfaces.survey.finding import follows as follow_how
 from fairlead.surfaces.web.group_plots import (
     STRIPS,
@@ -100,14 +100,14 @@ def group_page(
     (row,) = history_queries.read_groups(engine, [group])
     policy = policy_for(group, policies)
     looks = group_history.read_looks(engine, group)
-    went = Course.of(looks)
+    went = GroupHistory.of(looks)
     changes = went.changes()
-    brakes, resting = brakes_on(engine, group), rests(engine, [group])
+    freezes, resting = freezes_on(engine, group), rests(engine, [group])
     return TEMPLATES.get_template("group.html").render(
         row=row,
         desk=desk,
-        brakes=brakes,
-        steps=[of_brake(group, braked=any(brake.group == group for brake in brakes))],
+        freezes=freezes,
+        steps=[of_freeze(group, frozen=any(freeze.group == group for freeze in freezes))],
         before=diagnoses[1] if len(diagnoses) > 1 else None,
         diagnoses=diagnoses,
         advice=advice_in(row["evidence"]),
@@ -161,7 +161,7 @@ def _observed(engine: Engine, group: str, now: datetime) -> dict[str, Any] | Non
     return {"days": days, "said": would_have_saved(*sums)}
 
 
-def _can_follow(looks: Sequence[Kept]) -> str:
+def _can_follow(looks: Sequence[StoredSample]) -> str:
     """Say how the clients of a group follow plans, or could; empty: no look has seen them."""
     if not looks:
         return ""

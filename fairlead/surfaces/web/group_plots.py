@@ -1,7 +1,7 @@
 """What a group's page draws of its course: plots with the table beside each, and the owners' strip.
 
 Belongs here: which figures are drawn, and how much of them. Does not: drawing
-(`fairlead.surfaces.plots`), what follows from looks (`fairlead.domain.kept_looks`).
+(`fairlead.surfaces.plots`), what follows from looks (`fairlead.domain.stored_samples`).
 """
 
 from collections import Counter
@@ -14,7 +14,7 @@ import numpy as np
 
 from fairlead.domain.analysis.looks import Float64
 from fairlead.domain.figures import Figure, figure
-from fairlead.domain.kept_looks import NOBODY, Change, Course, Kept, most_of
+from fairlead.domain.stored_samples import NOBODY, Change, GroupHistory, StoredSample, largest
 from fairlead.surfaces import plots
 
 #: Of a minute, an hour, a day: what lengths of time are written in.
@@ -39,7 +39,7 @@ class Plot:
     missing: int = 0
 
 
-def plots_of(looks: Sequence[Kept], course: Course, objective_s: float) -> list[Plot]:
+def plots_of(looks: Sequence[StoredSample], course: GroupHistory, objective_s: float) -> list[Plot]:
     """Draw how a group went, in all, by consumer and by partition."""
     forecast: dict[str, list[float | None]] = {
         "forecast": [look.late_s for look in looks],
@@ -70,7 +70,7 @@ def plots_of(looks: Sequence[Kept], course: Course, objective_s: float) -> list[
     ]
 
 
-def plots_of_partition(course: Course, partition: str) -> list[Plot]:
+def plots_of_partition(course: GroupHistory, partition: str) -> list[Plot]:
     """Draw how far behind one partition was, and who owned it; nothing where it is not known."""
     if partition not in course.partitions:
         return []
@@ -92,7 +92,7 @@ def days_of(rows: Sequence[Mapping[str, Any]]) -> list[Plot]:
     return _plot(_LATE, ", by day", at, worst)
 
 
-def strip_of(course: Course, changes: Sequence[Change], until: datetime | None) -> str | None:
+def strip_of(course: GroupHistory, changes: Sequence[Change], until: datetime | None) -> str | None:
     """Draw who owned what until the last look; of many partitions, the most restless."""
     if not course.at:
         return None
@@ -115,7 +115,7 @@ def _most(
     drawn: Figure, of: str, at: Sequence[datetime], names: Sequence[str], values: Float64
 ) -> list[Plot]:
     """Plot the lines with the largest values."""
-    lines = most_of(names, values, len(plots.COLOURS))
+    lines = largest(names, values, len(plots.COLOURS))
     return _plot(drawn, of, at, lines, len(names) - len(lines))
 
 

@@ -15,12 +15,12 @@ from sqlalchemy import Engine
 
 from fairlead.domain.diagnoses import DIAGNOSES, NO_MEMBERS
 from fairlead.domain.policy import Policy, policy_for
-from fairlead.store.brakes import read_brakes
+from fairlead.store.freezes import read_freezes
 from fairlead.store.hindsight import rests
 from fairlead.store.history_queries import Row, read_groups, read_states, undecided
 from fairlead.store.monitoring import LOOKED_WITHIN, last_look
 from fairlead.surfaces.next_step import FOLLOWS, follows, next_step
-from fairlead.surfaces.offers import Desk, of_brake
+from fairlead.surfaces.offers import Desk, of_freeze
 from fairlead.surfaces.web.layout import TEMPLATES, ages
 
 #: A page is for reading; whoever has more groups filters, or looks for a part of a name.
@@ -87,7 +87,7 @@ def groups_page(
         Time-zone-aware: what ages are told by; None: the clock.
     """
     filters = filters or Filters()
-    states, brakes = read_states(engine), read_brakes(engine)
+    states, freezes = read_states(engine), read_freezes(engine)
     found = [row for row in states if filters.take(row, policies)]
     read_at = now or datetime.now(UTC)
     names = [row["group"] for row in found[:SHOWN]]
@@ -104,10 +104,10 @@ def groups_page(
         undecided=waits,
         old=[row["group"] for row in found if _is_old(row, read_at)],
         no_looks=last is None or last.overdue,
-        brakes=brakes,
+        freezes=freezes,
         resting=resting.values(),
         desk=desk,
-        steps=[of_brake(None, braked=any(brake.group is None for brake in brakes))],
+        steps=[of_freeze(None, frozen=any(freeze.group is None for freeze in freezes))],
         dagster_url=dagster_url,
         next_step=partial(next_step, undecided=frozenset(waits), resting=resting),
         policy=lambda name: policy_for(name, policies).groups,

@@ -9,9 +9,10 @@ from typing import Final
 from urllib.parse import quote, urlencode
 
 from fairlead.common.words import span
-from fairlead.domain.analysis.diagnosis import LOOKS_NEEDED, a_few
+from fairlead.domain.analysis.diagnosis import a_few
+from fairlead.domain.analysis.thresholds import SAMPLES_NEEDED
 from fairlead.surfaces import next_step
-from fairlead.surfaces.offers import of_brake
+from fairlead.surfaces.offers import of_freeze
 from fairlead.surfaces.templates import environment
 
 TEMPLATES: Final = environment("web", "review")
@@ -50,6 +51,6 @@ TEMPLATES.globals |= {
     "follows": next_step.follows,
     "is_checked": next_step.is_checked,
     "kind": next_step.kind,
-    "looks_needed": LOOKS_NEEDED,
-    "of_brake": of_brake,
+    "samples_needed": SAMPLES_NEEDED,
+    "of_freeze": of_freeze,
 }

@@ -70,10 +70,10 @@ class Gauge:
 
 
 GAUGES: Final = (
-    Gauge("fairlead_group_late_seconds", "diagnoses", "late_s"),
+    Gauge("fairlead_group_forecast_lag_seconds", "diagnoses", "late_s"),
     Gauge("fairlead_group_utilisation_ratio", "diagnoses", "utilisation"),
     Gauge("fairlead_group_loss_seconds", "diagnoses", "loss_s"),
-    Gauge("fairlead_group_caught_up_seconds", "diagnoses", "caught_up_s"),
+    Gauge("fairlead_group_catch_up_seconds", "diagnoses", "caught_up_s"),
     Gauge("fairlead_group_consumers_wanted", "diagnoses", "consumers_wanted"),
     Gauge(
         "fairlead_group_diagnosis",
@@ -87,7 +87,7 @@ GAUGES: Final = (
         "When the group got its present diagnosis.",
     ),
     Gauge(
-        "fairlead_group_last_look_timestamp_seconds",
+        "fairlead_group_last_sample_timestamp_seconds",
         *("looks", "last_seen"),
         "When a look last diagnosed the group.",
     ),
@@ -115,7 +115,7 @@ GAUGES: Final = (
         "Partitions by status in the newest snapshot; a status without partitions is missing.",
         labels=("group", "status"),
     ),
-    Gauge("fairlead_group_heaviest_member_records", "balance", "lag_max"),
+    Gauge("fairlead_group_most_loaded_consumer_records", "balance", "lag_max"),
     Gauge("fairlead_group_imbalance_ratio", "balance", "imbalance"),
     Gauge("fairlead_group_topic_spread_ratio", "balance", "topic_spread"),
     Gauge(
@@ -158,23 +158,23 @@ GAUGES: Final = (
         labels=("group", "state"),
     ),
     Gauge(
-        "fairlead_group_plan_heaviest_member_records",
+        "fairlead_group_plan_most_loaded_consumer_records",
         *("plans", "lag_max_predicted"),
         labels=("group", "state"),
     ),
     Gauge("fairlead_group_adherence_ratio", "plans", "adherence"),
     Gauge(
-        "fairlead_brake_timestamp_seconds",
-        *("brakes", "since"),
-        'When the present brake was put on: no new plan is published. Group "": for all groups.',
+        "fairlead_freeze_timestamp_seconds",
+        *("freezes", "since"),
+        'When the group was frozen: no new plan is published. Group "": all groups.',
     ),
     Gauge(
-        "fairlead_group_plan_made_worse",
+        "fairlead_group_plan_regressions",
         *("rests", "times"),
         "How many plans made the group worse in thirty days, while it rests for the last of them.",
     ),
     Gauge(
-        "fairlead_group_plan_taken_back_timestamp_seconds",
+        "fairlead_group_plan_regression_ended_timestamp_seconds",
         *("taken_back", "ended_at"),
         "When the last plan of thirty days that made the group worse was replaced or withdrawn.",
     ),

@@ -46,12 +46,12 @@ def readiness(engine: Engine, settings: Settings) -> dict[str, Any]:
 def _missing_looks(last: LookAge | None, parts: Mapping[str, PartState]) -> Iterator[str]:
     """Describe the looks that are missing."""
     if last is None:
-        yield "no look was taken yet: the sensor group_looks takes looks, or `fairlead look`"
+        yield "no look was taken yet: the sensor group_samples takes looks, or `fairlead look`"
     elif last.overdue:
         yield (
             f"no look for {length(last.age.total_seconds())}, though one is due every "
             f"{length(last.interval.total_seconds())}: do Dagster's daemon and the code location "
-            "run, and is the sensor group_looks on?"
+            "run, and is the sensor group_samples on?"
         )
     else:
         for name in _LOOKING:

@@ -1,7 +1,7 @@
-"""The page before a step: what it will do, and with what, in words; and the page after it.
+"""The page before a step, which says what the step will do, and the page after it.
 
-Belongs here: what is said of each step. Does not: who asks (`identity`), the form that is sent
-(`forms`), doing it (`acting`).
+Belongs here: the texts of each step. Does not: who acts (`identity`), the form (`forms`), or
+carrying a step out (`acting`).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -11,59 +11,68 @@ from typing import Final
 
 from sqlalchemy import Engine
 
-from fairlead.common.words import listed, plural
+from fairlead.common.words import listed
 from fairlead.domain.reconciliation import PUBLISHED_WITHIN_S, SENSOR, WHAT_FOLLOWS
 from fairlead.domain.records import StoredPlan
 from fairlead.errors import PlanStateError
 from fairlead.store import PlanStore
 from fairlead.store.acts import Acted, Verb, agreed
-from fairlead.store.brakes import Brake, brake_on, read_brakes
+from fairlead.store.freezes import Freeze, freeze_on, read_freezes
 from fairlead.store.history_queries import read_diff, require_group
 from fairlead.surfaces.review.facts import gather
 from fairlead.surfaces.review.page import summary
 from fairlead.surfaces.review.risks import Risk, risks
 
-#: Rows of a table; the review has them all.
+#: Maximum number of rows of a table; the review has all.
 ROWS: Final = 50
-_APPROVED: Final = f"""\
-Once it is approved, {WHAT_FOLLOWS}. The consumers that follow plans then rebalance."""
-_REJECTED: Final = """\
-It is rejected for good, and the consumers keep what they have. The next planning run looks at the
-group again, and may propose another version."""
-_ROLLED_BACK: Final = """\
-What version {version} gave is proposed again, as the group's next version. It is approved as any
-other: by the policy, or by a person on its own page. The brake lets it through."""
-_RETIRED: Final = """\
-The plan is taken back: the consumers rebalance to their fallback, Kafka's range as a rule. Plans
-of the group that wait end as well."""
-_PLANNED_AGAIN: Final = """\
-The next planning run may propose a plan again: put the brake on as well, if none is to go out."""
-_BRAKED: Final = """\
-No new version goes out for {what} until somebody releases the brake. What is proposed or approved
-stays so; what is on its way arrives."""
-_FOLLOWED_ON: Final = """\
-The plan that consumers follow is followed on, and its lease is renewed. A rollback goes out, and
-a plan can be retired."""
+_APPROVED: Final = (
+    f"After the approval, {WHAT_FOLLOWS}. The consumers that follow plans then rebalance."
+)
+_REJECTED: Final = (
+    "The version is rejected permanently, and the consumers keep what they have. The next planning "
+    "run analyses the group again, and may propose another version."
+)
+_ROLLED_BACK: Final = (
+    "The assignment of version {version} is proposed again, as the group's next version. It needs "
+    "an approval like any other version. It is sent even if the group is frozen."
+)
+_WITHDRAWN: Final = (
+    "The plan is withdrawn: the consumers rebalance to their fallback, usually Kafka's range. "
+    "Other versions of the group that wait end, too."
+)
+_PLANNED_AGAIN: Final = (
+    "The next planning run may propose a plan again. To prevent that it is sent, freeze the group, "
+    "too."
+)
+_FROZEN: Final = (
+    "No new version is sent for {what} until somebody unfreezes. Versions that are proposed or "
+    "approved stay so; a version that is already being sent arrives."
+)
+_STILL_FOLLOWED: Final = (
+    "Consumers keep following the published plan, and its lease is renewed. A rollback is still "
+    "sent, and a plan can be withdrawn."
+)
 _SOON: Final = f"The sensor {SENSOR} does it within {PUBLISHED_WITHIN_S} s."
+_Moves = Sequence[tuple[str, str | None, str | None]]
 
 
 @dataclass(frozen=True)
 class Sheet:
-    """What a step is about.
+    """The text of a page about a step.
 
     Parameters
     ----------
     title, button
-        Of the page and of its form.
+        Title of the page, label of the form's button.
     sentences
-        What it will do.
+        What the step will do.
     group, version, sha256
-        What it is done to, as it is now: the form carries them. `version` of a release is the
-        brake's number.
+        The object of the step, which the form names. `version` is the number of a freeze for
+        `unfreeze`.
     moves
-        Partition, owner now, and owner after it.
+        Partition, present owner, next owner.
     risks
-        Of an approval.
+        Risks of an approval.
     """
 
     title: str
@@ -72,43 +81,42 @@ class Sheet:
     group: str | None
     version: int | None = None
     sha256: str | None = None
-    moves: Sequence[tuple[str, str | None, str | None]] = ()
+    moves: _Moves = ()
     risks: Sequence[Risk] = ()
 
 
 def sheet(
     engine: Engine, verb: Verb, group: str | None, version: int | None, now: datetime
 ) -> Sheet:
-    """Return what a step will do.
+    """Return the page before a step.
 
     Raises
     ------
     GroupError, PlanStateError
-        There is nothing that the step could be done to, or not any more.
+        The step is not possible, or no longer.
     """
     if group is not None:
         require_group(engine, group)
-    if verb in {"brake", "release"}:
-        return _BRAKES[verb](engine, group)
+    if verb == "freeze":
+        return _freeze(engine, group)
+    if verb == "unfreeze":
+        return _unfreeze(engine, group)
     if group is None or version is None:
         raise PlanStateError(f"To {verb} takes a group and a version")
-    plan = PlanStore(engine).get(group, version)
-    return _STEPS[verb](engine, plan, now)
+    return _STEPS[verb](engine, PlanStore(engine).get(group, version), now)
 
 
 def _sheet(
     plan: StoredPlan,
     what: str,
-    button: str,
     sentences: Sequence[str],
     *,
-    moves: Sequence[tuple[str, str | None, str | None]] = (),
+    moves: _Moves = (),
     dangers: Sequence[Risk] = (),
 ) -> Sheet:
-    """Return what a step with a version will do."""
     title = f"{what} version {plan.version} of {plan.group}?"
     about = (plan.group, plan.version, plan.sha256)
-    return Sheet(title, button, sentences, *about, moves, dangers)
+    return Sheet(title, what, sentences, *about, moves, dangers)
 
 
 def _approve(engine: Engine, plan: StoredPlan, now: datetime) -> Sheet:
@@ -120,15 +128,14 @@ def _approve(engine: Engine, plan: StoredPlan, now: datetime) -> Sheet:
         )
     if plan.observed_only:
         raise PlanStateError(f"{_name(plan)} is observed: its policy publishes nothing")
-    held = brake_on(plan, read_brakes(engine))
+    held = freeze_on(plan, read_freezes(engine))
     return _sheet(
         plan,
         "Approve",
-        "Approve it",
         [
             summary(facts),
             _APPROVED,
-            *([f"It waits for the release: {held}."] if held else []),
+            *([f"It is not sent yet: {held}."] if held else []),
             *_second(engine, "approve", plan),
         ],
         moves=[
@@ -141,25 +148,24 @@ def _approve(engine: Engine, plan: StoredPlan, now: datetime) -> Sheet:
 
 def _reject(engine: Engine, plan: StoredPlan, _: datetime) -> Sheet:
     _require(engine, plan, "proposed")
-    return _sheet(plan, "Reject", "Reject it", [_REJECTED])
+    return _sheet(plan, "Reject", [_REJECTED])
 
 
 def _rollback(engine: Engine, plan: StoredPlan, _: datetime) -> Sheet:
     if plan.state == "published":
-        raise PlanStateError(f"{_name(plan)} is the one that is published")
+        raise PlanStateError(f"{_name(plan)} is the published version")
     if not plan.was_followed:
         raise PlanStateError(
-            f"{_name(plan)} is {plan.state}: nobody has followed it, so nobody goes back to it"
+            f"{_name(plan)} is {plan.state}: it was never followed, so there is no way back to it"
         )
     published = PlanStore(engine).published(plan.group)
     moves = read_diff(engine, plan.group, published.version, plan.version) if published else []
     return _sheet(
         plan,
-        "Go back to",
-        "Ask for it",
+        "Roll back to",
         [
             _ROLLED_BACK.format(version=plan.version),
-            "It is refused where the group is no longer what that version was made for.",
+            "It is refused if the group's members or partitions have changed since that version.",
             _SOON,
             *_second(engine, "rollback", plan),
         ],
@@ -170,103 +176,76 @@ def _rollback(engine: Engine, plan: StoredPlan, _: datetime) -> Sheet:
     )
 
 
-def _retire(engine: Engine, plan: StoredPlan, _: datetime) -> Sheet:
+def _withdraw(engine: Engine, plan: StoredPlan, _: datetime) -> Sheet:
     _require(engine, plan, "published")
-    said = [_RETIRED, _PLANNED_AGAIN, _SOON, *_second(engine, "retire", plan)]
-    return _sheet(plan, "Retire", "Ask for it", said)
+    texts = [_WITHDRAWN, _PLANNED_AGAIN, _SOON, *_second(engine, "retire", plan)]
+    return _sheet(plan, "Withdraw", texts)
 
 
-def _brake(engine: Engine, group: str | None) -> Sheet:
-    what = _whose(group)
-    return Sheet(
-        f"Put the brake on {what}?",
-        "Put the brake on",
-        [
-            _BRAKED.format(what=what),
-            _FOLLOWED_ON,
-            *(
-                f"Now {objection}; your reason takes the place of that."
-                for objection in _held(engine, group)
-            ),
-        ],
-        group,
-    )
+def _freeze(engine: Engine, group: str | None) -> Sheet:
+    what = _what(group)
+    now = [f"Already {held}. Your reason replaces this one." for held in _held(engine, group)]
+    texts = [_FROZEN.format(what=what), _STILL_FOLLOWED, *now]
+    return Sheet(f"Freeze {what}?", "Freeze", texts, group)
 
 
-def _release(engine: Engine, group: str | None) -> Sheet:
+def _unfreeze(engine: Engine, group: str | None) -> Sheet:
     held = _held(engine, group)
     if not held:
-        raise PlanStateError(f"No brake holds {_whose(group)}")
-    others = [brake for brake in read_brakes(engine) if brake not in held]
+        raise PlanStateError(f"Not frozen: {_what(group)}")
+    others = [freeze for freeze in read_freezes(engine) if freeze not in held]
     waiting = [
         f"{plan.group} version {plan.version}"
         for plan in PlanStore(engine).approved_unpublished(None if group is None else [group])
-        if brake_on(plan, others) is None
+        if freeze_on(plan, others) is None
     ]
-    return Sheet(
-        f"Release the brake of {_whose(group)}?",
-        "Release it",
-        [
-            f"Now {held[0]}.",
-            f"Approved plans go out within {PUBLISHED_WITHIN_S} s: {listed(waiting)}."
-            if waiting
-            else "No approved plan waits for it.",
-            *(
-                f"{plural(len(others), 'other brake')} still hold: each is released by itself."
-                for _ in others[:1]
-            ),
-            *_agreed(engine, "release", group, held[0].number),
-        ],
-        group,
-        held[0].number,
-    )
+    texts = [
+        f"Now {held[0]}.",
+        f"Approved plans are sent within {PUBLISHED_WITHIN_S} s: {listed(waiting)}."
+        if waiting
+        else "No approved plan waits for it.",
+        *(f"This remains: {freeze}." for freeze in others),
+        *_agreed(engine, "unfreeze", group, held[0].number),
+    ]
+    return Sheet(f"Unfreeze {_what(group)}?", "Unfreeze", texts, group, held[0].number)
 
 
 _STEPS: Final[Mapping[str, Callable[[Engine, StoredPlan, datetime], Sheet]]] = {
     "approve": _approve,
     "reject": _reject,
     "rollback": _rollback,
-    "retire": _retire,
+    "retire": _withdraw,
 }
-_BRAKES: Final[Mapping[str, Callable[[Engine, str | None], Sheet]]] = {
-    "brake": _brake,
-    "release": _release,
-}
+_WORDS: Final = {"rollback": "roll back", "retire": "withdraw"}
 
 
 def outcome(engine: Engine, done: Acted) -> list[str]:
-    """Return what came of a step, in sentences."""
-    what = (
-        f"{_whose(done.group)}" if done.sha256 is None else f"{done.group}, version {done.version}"
-    )
-    verb = "roll back" if done.act == "rollback" else done.act
+    """Return the result of a step, in sentences."""
+    what = _what(done.group) if done.sha256 is None else f"{done.group}, version {done.version}"
+    verb = _WORDS.get(done.act, done.act)
     who = f"{done.actor} asked to {verb} ({what}): {done.reason}."
     if done.outcome == "agreed":
-        return [who, "It takes two people: somebody else has to ask for the same, on their own."]
+        return [who, "It takes two people: another person has to ask for the same."]
     if done.outcome == "asked":
-        return [who, f"{_SOON} Look at this page again then."]
-    if done.answer is not None and done.outcome == "done" and done.act == "rollback":
-        return [who, f"The planner has answered: {done.answer}. Its own page has what is next."]
+        return [who, f"{_SOON} Then open this page again."]
     if done.answer is not None:
-        return [
-            who,
-            f"The planner has {'done it' if done.outcome == 'done' else 'refused'}: {done.answer}.",
-        ]
-    if done.act in {"brake", "release"}:
+        answer = "The planner has done it" if done.outcome == "done" else "The planner has refused"
+        return [who, f"{answer}: {done.answer}."]
+    if done.act in {"freeze", "unfreeze"}:
         held = _held(engine, done.group)
-        return [who, f"{held[0]}." if held else f"No brake holds {_whose(done.group)} now."]
+        return [who, f"Now {held[0]}." if held else f"Not frozen now: {_what(done.group)}."]
     assert done.group is not None  # noqa: S101 - it is about a version
     assert done.version is not None  # noqa: S101 - the same
     plan = PlanStore(engine).get(done.group, done.version)
-    held_by = brake_on(plan, read_brakes(engine))
-    now = f"Version {plan.version} is {plan.state} now."
+    held_by = freeze_on(plan, read_freezes(engine))
+    now = f"Version {plan.version} is now {plan.state}."
     if plan.state == "approved":
         now += f" It is not sent: {held_by}." if held_by else f" {_SOON}"
     return [who, now]
 
 
 def _require(engine: Engine, plan: StoredPlan, state: str) -> None:
-    """Refuse a version that has gone on, and name the newest."""
+    """Refuse a version in another state; the message names the newest one in that state."""
     if plan.state == state:
         return
     newest = max(
@@ -279,24 +258,24 @@ def _require(engine: Engine, plan: StoredPlan, state: str) -> None:
 
 def _second(engine: Engine, verb: Verb, plan: StoredPlan) -> list[str]:
     if plan.four_eyes == "database" and verb != "reject":
-        return ["It needs four eyes that the database sees: pages cannot do it."]
+        return ["It needs four eyes that the database sees: it is not possible on a page."]
     if plan.four_eyes != "proxy":
         return []
     if verb == "rollback":
-        return ["It takes two people: whoever asks, and another one who approves it."]
+        return ["It takes two people: you, and another person who approves the new version."]
     return _agreed(engine, verb, plan.group, plan.version) or ["It takes two people."]
 
 
 def _agreed(engine: Engine, verb: Verb, group: str | None, version: int | None) -> list[str]:
     people = sorted({act.actor for act in agreed(engine, verb, group, version)})
-    return [f"It takes two people: {listed(people)} asked for it already."] if people else []
+    return [f"It takes two people: {listed(people)} has asked for it already."] if people else []
 
 
-def _held(engine: Engine, group: str | None) -> list[Brake]:
-    return [brake for brake in read_brakes(engine) if brake.group == group]
+def _held(engine: Engine, group: str | None) -> list[Freeze]:
+    return [freeze for freeze in read_freezes(engine) if freeze.group == group]
 
 
-def _whose(group: str | None) -> str:
+def _what(group: str | None) -> str:
     return "all groups" if group is None else f"group {group}"
 
 

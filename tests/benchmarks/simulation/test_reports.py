@@ -102,16 +102,6 @@ def test_a_backlog_keeps_consumers_busy() -> None:
     assert (series.busy_s[-1].sum() - series.busy_s[0].sum()) < 2.02 * (looks.at[-1] - looks.at[0])
 
 
-def test_the_report_of_the_owner_before_stays_until_the_next_commit() -> None:
-    """A partition that moves has a report by its new owner from its first commit on."""
-    looks, series = seen(hours=0.6, owners={1: [1, 0, 1, 1]})
-    assert looks.owner[-1].tolist() == [1, 0, 1, 1]
-    assert series.by[-1].tolist() == [1, 0, 1, 1]
-    idle = Traffic(used=0.0001)
-    _, series = seen(hours=0.6, owners={1: [1, 0, 1, 1]}, traffic=idle)
-    assert series.by[-1].tolist() != [1, 0, 1, 1]
-
-
 def test_a_restarted_consumer_has_a_new_token() -> None:
     """Its counters start again, and what it wrote before is nobody's."""
     changes = (MemberChange(900.0, 1, joins=False), MemberChange(960.0, 1, joins=True))
@@ -121,19 +111,6 @@ def test_a_restarted_consumer_has_a_new_token() -> None:
     assert (np.diff(tokens[tokens >= 0]) >= 0).all()
     found = reported_work(series, looks)
     assert found.ignored == 0
-
-
-@pytest.mark.parametrize("application", ["collect", "workers", "tasks"])
-def test_work_of_no_record_makes_nothing_known(application: Any) -> None:
-    """Nobody knows what a record takes that is inserted later, or by others."""
-    assert not work(reports=ReportHabit(application)).known.any()
-
-
-def test_a_flush_falls_on_one_record() -> None:
-    """The seconds are all there, and the squares show that few records took most of them."""
-    even, flushed = (work(reports=ReportHabit(kind)) for kind in ("records", "flush"))
-    assert flushed.seconds.sum() == pytest.approx(even.seconds.sum(), rel=0.15)
-    assert (flushed.error > 2 * even.error).all()
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from benchmarks.misled import MISLED
 from benchmarks.simulation.churn import MemberChange
 from benchmarks.simulation.costs import Dear, TrueCosts
 from benchmarks.simulation.loop import TakenBack
-from benchmarks.simulation.registry import PLANNER, PLANNER_REPORTS, simulate
+from benchmarks.simulation.registry import PLANNER, simulate
 from benchmarks.simulation.scenario import Scenario
 from benchmarks.simulation.world import ScenarioWorld
 from fairlead.simulation.loop import Handover
@@ -35,13 +35,6 @@ def test_plan_that_makes_it_worse_is_taken_back(name: str) -> None:
     assert later == []
 
 
-def test_plan_that_makes_it_worse_is_taken_back_with_reports() -> None:
-    """The looks before the plan are analysed by the reports in these."""
-    plan, back, *_ = handovers(MISLED["crowded-skew"](SEED), hours=0.8, planner=PLANNER_REPORTS)
-    assert plan.planned
-    assert isinstance(back, TakenBack)
-
-
 def test_plan_that_makes_more_partitions_late_for_hardly_anything_is_taken_back() -> None:
     """Hours later somebody is tried who is no faster than before: he is late now, too."""
     first, _, plan, back = handovers(MISLED["turned"](SEED), hours=20.5)
@@ -50,29 +43,6 @@ def test_plan_that_makes_more_partitions_late_for_hardly_anything_is_taken_back(
     assert back.moved == plan.moved
     assert plan.at_s - first.at_s > 6 * 3600
     assert back.at_s - plan.at_s < 1200
-
-
-@pytest.mark.test_long(
-    guarded_by="tests/benchmarks/simulation/test_taken_back.py::"
-    "test_plan_that_makes_it_worse_is_taken_back"
-)
-def test_rest_doubles() -> None:
-    """The second plan comes after half an hour, and the third after one more."""
-    done = handovers(MISLED["crowded-skew"](SEED), hours=3.0)
-    taken_back = [handover.at_s for handover in done if isinstance(handover, TakenBack)]
-    planned = [handover.at_s for handover in done if handover.planned]
-    rests = [after - before for before, after in zip(taken_back, planned[1:], strict=False)]
-    assert 0.5 * 3600 <= rests[0] < 1.0 * 3600
-    assert 1.0 * 3600 <= rests[1] < 1.5 * 3600
-
-
-@pytest.mark.parametrize("name", ["crowded-skew", "dear-abroad-70"])
-def test_plan_behind_a_short_rest_is_analysed_as_soon_as_the_first(name: str) -> None:
-    """The first plan and its way back are in the hour before the second, and prove nothing."""
-    _, _, plan, back = handovers(MISLED[name](SEED), hours=1.5)
-    assert plan.planned
-    assert isinstance(back, TakenBack)
-    assert back.at_s - plan.at_s < 900
 
 
 def test_nothing_is_said_when_somebody_comes_or_goes() -> None:

@@ -50,19 +50,6 @@ def test_days_are_those_on_which_a_stretch_begins(
     assert not any(holds(*moment) for moment in outside)
 
 
-@pytest.mark.parametrize("text", ["mon 09:00-10:00", "Mon- 09:00-10:00", "Mon,Tue 09:00-10:00"])
-def test_days_have_one_spelling(text: str) -> None:
-    """What is not understood is refused, with what would be."""
-    with pytest.raises(ValueError, match="Mon-Fri 12:00-13:00"):
-        parse_hours(text)
-
-
-def test_clock_heeds_summer_time() -> None:
-    """The same moment of the day lies within in summer and not in winter."""
-    assert within(["08:00-18:00"], "Europe/Berlin", datetime(2026, 7, 1, 6, 30, tzinfo=UTC))
-    assert not within(["08:00-18:00"], "Europe/Berlin", datetime(2026, 1, 1, 6, 30, tzinfo=UTC))
-
-
 def test_hours_on_the_days_when_the_clock_changes() -> None:
     """An hour that the clock leaves out is nowhere within, one that it repeats is so twice."""
 

@@ -13,8 +13,3 @@ def test_slices_keep_the_order_of_rows() -> None:
         "a": [2],
         "b": [1, 3],
     }
-
-
-def test_slices_of_an_empty_table_are_none() -> None:
-    """No rows, no groups."""
-    assert slices(pa.table({"group": pa.array([], pa.string())}), "group") == {}

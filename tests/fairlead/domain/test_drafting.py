@@ -12,9 +12,9 @@ from fairlead.domain.advice import advice_in
 from fairlead.domain.candidate_figures import OBSERVED
 from fairlead.domain.candidate_rows import analyse_group
 from fairlead.domain.drafting import MOVED, PLACED, decisions
-from fairlead.domain.looks.questions import Group, PlanningOptions
 from fairlead.domain.policy import Policy
 from fairlead.domain.records import NoPlan, PlanDraft
+from fairlead.domain.samples.questions import Group, PlanningOptions
 from fairlead.spark.planning import CANDIDATES, as_batch
 from tests.fairlead.workflows.plans import DAY
 from tests.recalled import CONSUMED, recalled
@@ -110,11 +110,11 @@ def test_draft_says_what_was_found() -> None:
     found = draft.findings
     assert found is not None
     assert (found.diagnosis, found.names) == ("unbalanced", ("a",))
-    assert found.evidence.startswith("a gets ")
+    assert found.evidence.startswith("a is at ")
     assert found.capacities["a"].measured
     assert draft.observed is not None
     assert draft.observed["late_s"] == found.late_s > draft.predicted["late_s"]
-    assert draft.reason.startswith("lag-aware: late in 30 min: ")
+    assert draft.reason.startswith("lag-aware: time lag in 30 min: ")
     assert [candidate.metrics["late_s"] for candidate in draft.candidates if candidate.metrics] == [
         draft.predicted["late_s"],
         found.late_s,

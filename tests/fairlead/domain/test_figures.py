@@ -15,7 +15,7 @@ PRODUCT: Final = ("fairlead", "assets", "assignors", "orchestration", "fairlead_
 
 _METRICS: Final = "assignors/metrics.py"
 _FORECAST: Final = "fairlead/domain/analysis/forecast.py"
-_LAG: Final = "fairlead/domain/looks/lag.py"
+_LAG: Final = "fairlead/domain/samples/lag.py"
 _RACKS: Final = "fairlead/domain/analysis/racks.py"
 _FIGURES: Final = "fairlead/domain/figures.py"
 _VIEWS: Final = "migrations/sql/views.sql"
@@ -56,7 +56,7 @@ OTHERS: Final = {
         (f"fairlead/domain/analysis/{module}.py", "busy"): "members that had something to read"
         for module in ("commits",)
     },
-    ("fairlead/domain/analysis/lines.py", "seconds_per_record"): "the figure of all partitions",
+    ("fairlead/domain/decide_json/lines.py", "seconds_per_record"): "the figure of all partitions",
     (
         "fairlead/store/history_queries.py",
         "seconds_per_record",

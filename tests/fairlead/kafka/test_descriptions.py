@@ -29,12 +29,6 @@ def group(*members: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def test_member_that_can_be_stored_is_read() -> None:
-    """What the others of these tests differ from."""
-    found = read_description("g", group(member("a")))
-    assert (found.error, [described.name for described in found.members]) == (None, ["a"])
-
-
 @pytest.mark.parametrize(
     "broken", [member(f"a{NUL}b"), member(f"a{NUL}b", member_metadata=b"nonsense")]
 )

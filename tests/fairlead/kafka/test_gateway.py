@@ -13,18 +13,16 @@ import pytest
 from confluent_kafka import IsolationLevel, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions, OffsetSpec
 
-from fairlead.domain.looks.arrays import looks_of
 from fairlead.domain.samples import SAMPLES, GroupSnapshot, by_partition, ownership
-from fairlead.errors import ConfigurationError, GroupError, KafkaUnavailableError
+from fairlead.domain.samples.arrays import arrays_of
+from fairlead.errors import GroupError, KafkaUnavailableError
 from fairlead.kafka.commits import fetch_commits
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.kafka.offsets import (
     UNLISTED_TOPICS_PER_GROUP,
     described_topics,
-    log_offsets,
     topic_sizes,
 )
-from fairlead.kafka.requests import kafka_answers
 from fairlead.settings import KafkaSettings, Settings
 from tests.waiting import PATIENCE_S, eventually
 
@@ -103,7 +101,7 @@ def test_an_open_transaction_shows_on_partitions_that_stand_still(
     third = gateway.snapshot([unique_name], before=second.samples)
     assert stable_ends(third) == [3, -1, -1]
     samples = [snapshot.samples for snapshot in (first, second, third)]
-    seen = looks_of(pa.concat_tables(samples), [topic], [3], [])
+    seen = arrays_of(pa.concat_tables(samples), [topic], [3], [])
     assert seen.in_transaction[-1].tolist() == [True, False, False]
     assert seen.lag[-1].tolist() == [0, 1, 0]
     producer.abort_transaction(PATIENCE_S)
@@ -178,33 +176,6 @@ def test_snapshot_tells_where_a_group_stands(
     assert snapshot.samples.select(list(told)).to_pylist() == [told]
 
 
-def test_snapshot_tells_who_the_members_are(
-    gateway: KafkaGateway, kafka_topic: Fixture, join: Fixture, unique_name: str
-) -> None:
-    """Members are called by instance id, else by a client id of their own, else by member id."""
-    topic = kafka_topic(partitions=4)
-    configurations = [
-        {"group.instance.id": "static", "client.id": "same"},
-        {"client.id": "same"},
-        {"client.id": "same"},
-        {"client.id": "single"},
-    ]
-    join(unique_name, [topic], 4, configurations)
-
-    (row,) = gateway.snapshot([unique_name]).samples.to_pylist()
-
-    assert {"static", "single"} < set(row["members"])
-    assert row["members"] == sorted(row["members"])
-    columns = (row[name] for name in ("members", "member_ids", "client_ids", "instance_ids"))
-    told = {name: others for name, *others in zip(*columns, strict=True)}
-    assert told["static"][1:] == ["same", "static"]
-    assert told["single"][1:] == ["single", None]
-    for twin in told.keys() - {"static", "single"}:
-        assert told[twin] == [twin, "same", None]
-    assert row["subscriptions"] == [[topic]] * 4
-    assert sorted(row["owner"]) == [0, 1, 2, 3]
-
-
 def test_a_subscription_may_name_absent_topics(
     gateway: KafkaGateway, kafka_topic: Fixture, join: Fixture, unique_name: str
 ) -> None:
@@ -217,22 +188,6 @@ def test_a_subscription_may_name_absent_topics(
     assert snapshot.samples["topics"].to_pylist() == [[first, second]]
     assert snapshot.samples["counts"].to_pylist() == [[1, 2]]
     assert errors_of(snapshot) == [None]
-
-
-def test_a_group_that_everybody_left_keeps_its_commits(
-    gateway: KafkaGateway, kafka_topic: Fixture, produce: Fixture, commit: Fixture, unique_name: str
-) -> None:
-    """An empty group is no error: it has offsets and no members."""
-    topic = kafka_topic()
-    produce(topic, [3])
-    commit(unique_name, {(topic, 0): 1})
-
-    snapshot = gateway.snapshot([unique_name])
-
-    assert offsets_of(snapshot) == [(0, 0, 3, 1)]
-    assert snapshot.samples.select(["members", "state", "error"]).to_pylist() == [
-        {"members": [], "state": "Empty", "error": None}
-    ]
 
 
 def test_commits_of_a_deleted_topic_are_left_out(
@@ -263,29 +218,6 @@ def test_commits_of_a_deleted_topic_are_left_out(
     assert errors_of(snapshot) == [None]
 
 
-def test_a_topic_deleted_before_its_offsets_are_read_is_left_out(
-    gateway: KafkaGateway,
-    admin: AdminClient,
-    kafka_topic: Fixture,
-    commit: Fixture,
-    unique_name: str,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """A topic that vanishes after its partitions were counted is treated alike."""
-    gone = kafka_topic(partitions=2)
-    commit(unique_name, {(gone, 0): 0})
-
-    def delete_then_ask(*arguments: Any, **options: Any) -> Any:
-        delete(admin, gone)
-        return log_offsets(*arguments, **options)
-
-    monkeypatch.setattr("fairlead.kafka.gateway.log_offsets", delete_then_ask)
-    snapshot = gateway.snapshot([unique_name])
-
-    assert (snapshot.samples["topics"].to_pylist(), offsets_of(snapshot)) == ([[]], [])
-    assert errors_of(snapshot) == [None]
-
-
 def test_a_topic_that_grew_has_all_its_partitions(
     gateway: KafkaGateway,
     admin: AdminClient,
@@ -308,27 +240,6 @@ def test_a_topic_that_grew_has_all_its_partitions(
     assert [row[0] for row in offsets_of(snapshot)] == [0, 1, 2]
     (row,) = snapshot.samples.to_pylist()
     assert ownership(row) == {"a": {topic: [0]}}
-
-
-@pytest.mark.parametrize("metadata", [b"\xff\xff\xff\xff", b"\x00\x01\x00", b"\x00\x00\x7f\xff"])
-def test_undecodable_metadata_concerns_one_group(
-    gateway: KafkaGateway,
-    kafka_topic: Fixture,
-    join: Fixture,
-    join_raw: Fixture,
-    unique_name: str,
-    metadata: bytes,
-) -> None:
-    """A member whose metadata is no consumer protocol is an error of its group alone."""
-    join_raw(f"{unique_name}-bad", metadata)
-    join(f"{unique_name}-good", [kafka_topic()], 1, [{"client.id": "a"}])
-
-    snapshot = gateway.snapshot([f"{unique_name}-good", f"{unique_name}-bad"])
-
-    bad, good = errors_of(snapshot)
-    assert bad is not None
-    assert good is None
-    assert snapshot.samples["members"].to_pylist() == [[], ["a"]]
 
 
 @pytest.mark.parametrize("name", [b"", b"\0", b"a b"])
@@ -461,18 +372,6 @@ def test_a_snapshot_tells_how_far_it_is(
     ]
 
 
-def test_a_member_without_a_subscription_reads_nothing(
-    gateway: KafkaGateway, join_raw: Fixture, unique_name: str
-) -> None:
-    """An empty subscription is a member like any other, with no topics."""
-    join_raw(unique_name, b"\x00\x00" + b"\x00\x00\x00\x00" + b"\x00\x00\x00\x00")
-
-    snapshot = gateway.snapshot([unique_name])
-
-    assert snapshot.samples["subscriptions"].to_pylist() == [[[]]]
-    assert errors_of(snapshot) == [None]
-
-
 def test_a_rebalance_that_does_not_end_is_an_error(
     settings: Settings, join_raw: Fixture, unique_name: str
 ) -> None:
@@ -484,23 +383,6 @@ def test_a_rebalance_that_does_not_end_is_an_error(
     (error,) = errors_of(snapshot)
     assert error is not None
     assert "rebalancing (CompletingRebalance)" in error
-
-
-def test_an_absent_group_concerns_no_other(
-    gateway: KafkaGateway, kafka_topic: Fixture, commit: Fixture, unique_name: str
-) -> None:
-    """A group that does not exist has an error; the one beside it is complete."""
-    commit(f"{unique_name}-b", {(kafka_topic(), 0): 0})
-
-    snapshot = gateway.snapshot([f"{unique_name}-a", f"{unique_name}-b"])
-
-    assert errors_of(snapshot) == ["The group does not exist (any more)", None]
-    assert measured_groups(snapshot) == [f"{unique_name}-b"]
-
-
-def test_a_snapshot_of_no_groups_is_empty(gateway: KafkaGateway) -> None:
-    """Nothing asked, nothing answered: no rows, of the usual columns."""
-    assert gateway.snapshot([]).samples == SAMPLES.empty_table()
 
 
 def test_end_offsets_are_read_after_committed_ones(
@@ -525,30 +407,6 @@ def test_end_offsets_are_read_after_committed_ones(
     monkeypatch.setattr("fairlead.kafka.commits.fetch_commits", read_then_move_on)
 
     assert offsets_of(gateway.snapshot([unique_name])) == [(0, 0, 5, 1)]
-
-
-def test_live_group_is_what_members_own_now(
-    gateway: KafkaGateway, kafka_topic: Fixture, join: Fixture, unique_name: str
-) -> None:
-    """The live group has members, subscriptions and partition counts, as plans are based on."""
-    topic = kafka_topic(partitions=2)
-    absent = f"{unique_name}-absent"
-    join(unique_name, [topic, absent], 2, [{"client.id": "a"}, {"client.id": "b"}])
-
-    live = gateway.live_group(unique_name)
-
-    assert live.partition_counts == {topic: 2}
-    assert [(member.name, member.topics) for member in live.members] == [
-        ("a", (topic,)),
-        ("b", (topic,)),
-    ]
-    assert sorted(p for m in live.members for p in m.partitions[topic]) == [0, 1]
-
-
-def test_live_group_that_is_absent_raises(gateway: KafkaGateway, unique_name: str) -> None:
-    """Who asks for one group gets its error as an exception that names it."""
-    with pytest.raises(GroupError, match=f"Group {unique_name}: The group does not exist"):
-        gateway.live_group(unique_name)
 
 
 @pytest.mark.parametrize("question", ["list_groups", "snapshot"])
@@ -599,18 +457,3 @@ def test_what_was_not_answered_is_asked_by_a_new_client(
 
         fail_once(lambda: gateway.topics_of([topic]))
         assert topic in gateway.topics_of([topic])
-
-
-def test_an_unknown_setting_is_named_without_its_value() -> None:
-    """A mistyped librdkafka setting stops the gateway at once; its value may be a secret."""
-    settings = KafkaSettings(properties={"sasl.pasword": "hunter2"})  # type: ignore[dict-item]
-    with pytest.raises(ConfigurationError, match=r"sasl\.pasword") as caught:
-        KafkaGateway(settings).__enter__()
-    assert "hunter2" not in str(caught.value)
-
-
-def test_answers_while_a_broker_does(settings: Settings) -> None:
-    """Nobody at an address is no error: it is the answer, in time."""
-    assert kafka_answers(settings.kafka, within_s=PATIENCE_S)
-    nobody = KafkaSettings(bootstrap_servers="127.0.0.1:1")
-    assert not kafka_answers(nobody, within_s=0.2)  # clock: nobody answers

@@ -6,9 +6,7 @@ from pathlib import Path
 import pytest
 
 from fairlead.errors import ConfigurationError
-from fairlead.kafka.gateway import KafkaGateway
 from fairlead.kafka.kafka_python_settings import REFUSED, kafka_python_settings
-from fairlead.settings import KafkaSettings
 
 ROOT = Path(__file__).parents[3]
 
@@ -44,22 +42,6 @@ def test_tls_and_sasl_are_translated() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("ssl.key.pem", "hunter2"),
-        ("sasl.oauthbearer.client.secret", "hunter2"),
-        ("enable.ssl.certificate.verification", "false"),
-    ],
-)
-def test_an_untranslatable_setting_is_named_without_its_value(name: str, value: str) -> None:
-    """A security setting is never dropped silently, nor its value shown."""
-    settings = KafkaSettings(properties={name: value})  # type: ignore[dict-item] # pydantic wraps it
-    with pytest.raises(ConfigurationError, match=name) as caught:
-        KafkaGateway(settings)
-    assert value not in str(caught.value).replace(name, "")
-
-
-@pytest.mark.parametrize(
     ("properties", "reason"),
     [
         ({"ssl.keystore.location": "k.p12"}, "kafka-python reads PEM files: use ssl.ca.location"),
@@ -77,12 +59,6 @@ def test_refusal_gives_the_reason_or_the_name_that_was_meant(
     """What cannot work, and what is misspelt, is told before any broker is asked."""
     with pytest.raises(ConfigurationError, match=re.escape(reason)):
         kafka_python_settings(properties)
-
-
-def test_settings_that_are_not_about_security_pass() -> None:
-    """Those of librdkafka alone are left to librdkafka, however much they look like others."""
-    passing = {"socket.keepalive.enable": "true", "linger.ms": "5", "client.rack": "r1"}
-    assert kafka_python_settings(passing) == {}
 
 
 def test_every_refused_setting_is_listed_on_the_page() -> None:

@@ -65,12 +65,6 @@ def test_member_that_is_not_listed_keeps_what_range_gave() -> None:
     assert owned(found) == {"a": (3,), "b": (0, 1, 2), "c": (4,)}
 
 
-def test_member_without_a_share_is_seen_without_one() -> None:
-    """The plan may give nothing to whom range gave something."""
-    found = present_shares(members(a=(0, 1), b=(2,)), [pin(7, a=(), b=(0, 1, 2))])
-    assert owned(found) == {"a": (), "b": (0, 1, 2)}
-
-
 @pytest.mark.parametrize(
     "stale",
     [
@@ -96,35 +90,6 @@ def test_group_that_shares_out_by_pins_is_known_to_follow() -> None:
     assert (fits, stale) == ("range+fairlead", "range")
     advice = follows({"group_type": "classic", "protocol": fits}, members=1)
     assert advice == "its clients follow plans already"
-
-
-@pytest.mark.kafka
-def test_missing_pin_topic_changes_nothing(settings: Settings, unique_name: str) -> None:
-    """Clusters without such consumers have none."""
-    kafka = settings.kafka.model_copy(update={"pin_topic": unique_name})
-    described = GroupDescription("g", STABLE, "consumer", "range", tuple(members(a=(0,))))
-    assert with_pinned_shares({"g": described}, SharedPinLog(kafka)) == {"g": described}
-
-
-@pytest.mark.kafka
-def test_each_record_of_the_pin_topic_is_read_once(
-    settings: Settings, kafka_topic: KafkaTopic
-) -> None:
-    """What was read before is known, though the topic has it no more; what is new is added."""
-    kafka = settings.kafka.model_copy(update={"pin_topic": kafka_topic()})
-    producer = KafkaProducer(bootstrap_servers=kafka.bootstrap_servers)
-    pins = SharedPinLog(kafka)
-    for value in (b"first", b"second"):
-        producer.send(kafka.pin_topic, value, key=b"g").get(PATIENCE_S)
-    assert pins.read(["g"]) == {"g": [b"first", b"second"]}
-    partition = TopicPartition(kafka.pin_topic, 0, 2)
-    admin = AdminClient(kafka.librdkafka())  # answers nothing once it is let go
-    admin.delete_records([partition])[partition].result(PATIENCE_S)
-    producer.send(kafka.pin_topic, b"third", key=b"g").get(PATIENCE_S)
-    assert pins.read(["g", "nobody"]) == {"g": [b"first", b"second", b"third"]}
-    assert pins.read(["g"]) == {"g": [b"first", b"second", b"third"]}
-    producer.close()
-    pins.close()
 
 
 @pytest.mark.kafka

@@ -11,7 +11,6 @@ from kafka import KafkaProducer
 
 from fairlead.errors import ConfigurationError, KafkaUnavailableError
 from fairlead.followers.kafka_python.plan_source import KafkaPythonSource
-from fairlead.kafka.copies import copies_wanted, too_few
 from fairlead.kafka.plan_channel import LARGEST_PLAN_BYTES
 from fairlead.kafka.plan_topic import PlanTopic
 from fairlead.settings import KafkaSettings, Settings
@@ -112,18 +111,6 @@ def follow(topic: PlanTopic, own: KafkaSettings) -> KafkaPythonSource:
     return source
 
 
-def test_ensure_keeps_as_many_copies_as_the_cluster_can(
-    topic: PlanTopic, own: KafkaSettings
-) -> None:
-    """One broker: one copy, which must be written. More are told of in `too_few`."""
-    admin = AdminClient(own.librdkafka())
-    resource = ConfigResource(ResourceType.TOPIC, topic.name)
-    config = admin.describe_configs([resource])[resource].result(PATIENCE_S)
-    assert config["min.insync.replicas"].value == "1"
-    assert (copies_wanted(1), copies_wanted(2), copies_wanted(9)) == (1, 2, 3)
-    assert "can take a plan with it" in too_few(copies=3, in_sync=1, brokers=3)
-
-
 def test_ensure_refuses_a_topic_that_takes_nothing(
     own: KafkaSettings, kafka_topic: Callable[..., Any]
 ) -> None:
@@ -153,20 +140,6 @@ def test_the_newest_record_of_a_group_is_read_back(topic: PlanTopic) -> None:
     )
 
 
-def test_a_tombstone_is_a_record_without_a_value(topic: PlanTopic, own: KafkaSettings) -> None:
-    """What others have done by hand is told from a group that never had a plan."""
-    publish(topic, "orders", b"one", [])
-    producer = KafkaProducer(bootstrap_servers=own.bootstrap_servers)
-    producer.send(own.plan_topic, None, key=b"orders").get(PATIENCE_S)
-    producer.close()
-
-    record = topic.read("orders")
-
-    assert record is not None
-    assert record.value is None
-    assert topic.read("another") is None
-
-
 def test_keys_land_where_kafkas_default_partitioner_puts_them(
     topic: PlanTopic, own: KafkaSettings
 ) -> None:
@@ -191,15 +164,6 @@ def test_large_plans_are_taken_and_too_large_ones_refused(topic: PlanTopic) -> N
     assert record.value == large
     with pytest.raises(ConfigurationError, match=r"record of group orders.*size"):
         publish(topic, "orders", bytes(LARGEST_PLAN_BYTES + 1), [])
-
-
-def test_reading_an_absent_topic_says_so(own: KafkaSettings) -> None:
-    """Nothing was ever published: the error names the topic."""
-    with (
-        PlanTopic(own) as topic,
-        pytest.raises(ConfigurationError, match=f"Topic {own.plan_topic} cannot be described"),
-    ):
-        topic.read("orders")
 
 
 @pytest.mark.parametrize(

@@ -135,17 +135,6 @@ def test_compacted_log_has_fewer_records_than_offsets(
     assert KeyShares(sample).records.sum() == sum(counts.values())
 
 
-def test_sample_of_a_growing_topic_ends_where_it_ended(
-    gateway: KafkaGateway, services: Services, kafka_topic: KafkaTopic
-) -> None:
-    """Records that are written meanwhile are not read."""
-    topic = kafka_topic(partitions=2)
-    produce(services, topic, [b"before"] * 100)
-    window = window_of(gateway, topic, HOUR_S)
-    produce(services, topic, [b"after"] * 100)
-    assert found(sample_records(gateway, window)) == {b"before": 100}
-
-
 def test_bytes_bound_what_is_read(
     gateway: KafkaGateway,
     services: Services,
@@ -162,18 +151,6 @@ def test_bytes_bound_what_is_read(
     assert sample.bytes < 60_000 + 2 * 8 * 16_384
     read = np.bincount(sample.cells["run"].to_numpy(), sample.cells["count"].to_numpy())
     assert read.tolist() == (sample.runs.stop - sample.runs.begin).tolist()
-
-
-def test_many_partitions_take_few_bytes(
-    gateway: KafkaGateway, services: Services, kafka_topic: KafkaTopic
-) -> None:
-    """More partitions than a response has room for are asked about in turns."""
-    topic = kafka_topic(partitions=100)
-    keys: list[bytes | None] = [b"key-%d" % number for number in range(5_000)]
-    produce(services, topic, keys)
-    sample = sampled(gateway, topic)
-    assert found(sample) == Counter(keys)
-    assert sample.bytes < 100 * 16_384
 
 
 def test_nothing_is_committed_and_no_group_is_made(

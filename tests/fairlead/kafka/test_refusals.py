@@ -10,7 +10,6 @@ from pydantic import SecretStr
 
 from fairlead.errors import ConfigurationError, GroupError, KafkaUnavailableError
 from fairlead.kafka.gateway import KafkaGateway
-from fairlead.kafka.plan_topic import PlanTopic
 from fairlead.kafka.refusals import refusal
 from fairlead.sandbox.kafka import free_ports
 from fairlead.settings import KafkaSettings
@@ -96,15 +95,6 @@ def test_another_hosts_certificate_is_said_to_be_one(
     message = said(settings({}, f"localhost:{port}"))
     assert message.startswith(f"Kafka at localhost:{port} shows another host's certificate")
     assert "not valid for 'localhost'" in message
-
-
-def test_the_plan_topic_tells_as_well(settings: Settings) -> None:
-    """Publication alone connects to it."""
-    with (
-        pytest.raises(ConfigurationError, match="refuses the user kim"),
-        PlanTopic(settings({"sasl.password": "hunter2"})) as topic,
-    ):
-        topic.ensure()
 
 
 def test_a_broker_that_is_down_refuses_nobody(settings: Settings) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from fairlead.sandbox.ending import REFUSED, end_recorded
+from fairlead.sandbox.ending import end_recorded
 from fairlead.sandbox.recorded_processes import recorded, still_running
 from tests.waiting import PATIENCE_S
 
@@ -58,16 +58,6 @@ def test_what_is_written_down_is_ended_and_said(
         done = clean(python, tmp_path)
     assert (done.returncode, done.stderr) == (0, f"ended webserver, process {sleeper.pid}\n")
     assert sleeper.wait(PATIENCE_S) != 0
-
-
-def test_what_was_started_by_hand_is_named_and_nothing_removed(
-    python: Path, sleeper: subprocess.Popen[bytes], tmp_path: Path
-) -> None:
-    """It may be somebody's work: whoever started it ends it."""
-    done = clean(python, tmp_path)
-    assert done.returncode == REFUSED
-    assert f"process {sleeper.pid} still runs from" in done.stderr
-    assert sleeper.poll() is None
 
 
 def test_pid_that_is_somebody_elses_by_now_is_left_alone(

@@ -31,19 +31,6 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache" / f"kafka-{jars.KAFKA_VERSION}"
 
 
-@pytest.mark.test_long(
-    guarded_by="tests/fairlead/sandbox/test_jars.py::test_half_cache_is_resolved_again"
-)
-def test_jars_are_resolved_once(cache: Path) -> None:
-    """The first call downloads and says so; the second does neither; Scala is beside them."""
-    said: list[str] = []
-    first = jars.kafka_classpath(said.append)
-    assert jars.kafka_classpath(said.append) == first
-    assert [jar.name.partition("-2.13")[0] for jar in first] == [SMALL_JAR, "scala-library"]
-    assert len(said) == 1
-    assert str(cache) in said[0]
-
-
 @pytest.mark.parametrize("missing", form(short=[SMALL_JAR], long=[SMALL_JAR, "listing"]))
 def test_half_cache_is_resolved_again(cache: Path, missing: str) -> None:
     """A cache that lacks a jar, or the listing that is written last, is made anew."""

@@ -70,15 +70,6 @@ def test_crash_loses_no_acknowledged_record(broker: KafkaBroker, unique_name: st
         consumer.close()
 
 
-def test_starting_twice_keeps_one_process(broker: KafkaBroker) -> None:
-    """A broker that runs is found, by another object too."""
-    broker.start()
-    process = broker.process()
-    again = KafkaBroker(broker.state_dir)
-    again.start()
-    assert again.process() == process
-
-
 def test_taken_port_is_replaced(broker: KafkaBroker) -> None:
     """When somebody has taken the port since the last run, the broker finds another."""
     broker.start()
@@ -106,19 +97,3 @@ def test_broker_that_ends_early_is_reported_with_its_log(broker: KafkaBroker) ->
         assert broker.process() is None
     finally:
         meta.write_text(theirs)
-
-
-@pytest.mark.test_long(
-    guarded_by="tests/fairlead/sandbox/test_kafka.py::test_crash_loses_no_acknowledged_record"
-)
-def test_moved_directory_is_another_broker(tmp_path: Path) -> None:
-    """A state directory that was moved brings its data along and touches the old place no more."""
-    broker = KafkaBroker(tmp_path / "kafka")
-    broker.start()
-    broker.stop()
-    moved = KafkaBroker(broker.state_dir.rename(tmp_path / "moved, to a plâce with = signs"))
-    try:
-        moved.start()
-        assert not broker.state_dir.exists()
-    finally:
-        moved.stop()

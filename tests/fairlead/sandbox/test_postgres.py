@@ -36,16 +36,6 @@ def test_crash_loses_no_committed_row(postgres: Postgres) -> None:
         assert connection.execute("SELECT number FROM crashed").fetchall() == [(7,)]
 
 
-def test_stop_ends_open_sessions(postgres: Postgres) -> None:
-    """A client that is still connected does not hold the server up."""
-    postgres.start()
-    with psycopg.connect(postgres.url("dagster"), autocommit=True) as connection:
-        postgres.stop()
-        assert postgres.process() is None
-        with pytest.raises(psycopg.OperationalError):
-            connection.execute("SELECT 1")
-
-
 def test_stale_lock_files_are_no_obstacle(postgres: Postgres) -> None:
     """The lock files of a killed server may name a process that is something else by now."""
     postgres.start()

@@ -1,6 +1,5 @@
 """Service processes: apart from our terminal, found again, ended in time."""
 
-import os
 import signal
 import sys
 from collections.abc import Sequence
@@ -23,13 +22,6 @@ def _spawn(code: str, tmp_path: Path) -> psutil.Process:
     return process
 
 
-def test_spawned_process_has_its_own_session(tmp_path: Path) -> None:
-    """The terminal's Ctrl-C goes to our process group, which a service is not in."""
-    process = _spawn(SLEEP, tmp_path)
-    assert os.getsid(process.pid) == process.pid
-    processes.end(process, signal.SIGKILL, grace_s=PATIENCE_S)
-
-
 def test_process_is_found_by_its_command_line_until_it_ends(tmp_path: Path) -> None:
     """A running process is found by what its command line names; an ended one is not."""
     process = _spawn(SLEEP, tmp_path)
@@ -42,33 +34,11 @@ def test_process_is_found_by_its_command_line_until_it_ends(tmp_path: Path) -> N
     assert processes.find(named) is None
 
 
-def test_signal_is_enough_for_most(tmp_path: Path) -> None:
-    """A process that heeds the signal is not killed."""
-    process = _spawn(SLEEP, tmp_path)
-    assert processes.end(process, signal.SIGTERM, grace_s=PATIENCE_S)
-    assert processes.ended(process)
-
-
 def test_process_that_ignores_the_signal_is_killed(tmp_path: Path) -> None:
     """When the grace is over, SIGKILL ends it."""
     process = _spawn(STUBBORN, tmp_path)
     assert not processes.end(process, signal.SIGTERM, grace_s=0.5)  # clock: it does not end
     assert processes.ended(process)
-
-
-def test_ending_twice_is_harmless(tmp_path: Path) -> None:
-    """A process that is gone already counts as ended."""
-    process = _spawn(SLEEP, tmp_path)
-    processes.end(process, signal.SIGTERM, grace_s=PATIENCE_S)
-    assert processes.end(process, signal.SIGTERM, grace_s=PATIENCE_S)
-
-
-def test_tail_shows_the_last_lines(tmp_path: Path) -> None:
-    """An error message shows the end of a log, or that there is none."""
-    log = tmp_path / "some.log"
-    assert processes.tail(log) == "  (no log)"
-    log.write_text("one\ntwo\nthree\n")
-    assert processes.tail(log, lines=2) == "  two\n  three"
 
 
 def test_process_that_ends_while_it_is_asked_about_leaves_no_zombie(

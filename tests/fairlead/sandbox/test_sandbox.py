@@ -11,7 +11,7 @@ import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from fairlead.errors import SandboxError
-from fairlead.sandbox import Sandbox, Services
+from fairlead.sandbox import Sandbox
 from tests.cluster import QUIET
 from tests.interrupts import heeding_ctrl_c
 from tests.lengths import form
@@ -159,49 +159,9 @@ def test_ctrl_c_during_start_leaves_nothing(
     assert own.running() is None
 
 
-@pytest.mark.test_long(
-    guarded_by="tests/fairlead/sandbox/test_sandbox.py::test_ctrl_c_during_start_leaves_nothing"
-)
-def test_failed_start_leaves_nothing(tmp_path: Path) -> None:
-    """When one service cannot start, the other is stopped again."""
-    own = Sandbox(tmp_path)
-    (own.state_dir / "postgres").mkdir(parents=True)
-    (own.state_dir / "postgres" / "data").write_text("in the way")
-    with pytest.raises(SandboxError, match="Postgres"):
-        own.start()
-    assert _processes(own) == []
-
-
 @pytest.mark.parametrize("text", ["", "{}", '{"services": {"port": 1}, "holder": null}'])
 def test_damaged_state_file_is_ignored(tmp_path: Path, text: str) -> None:
     """A state file that cannot be read counts as none."""
     own = Sandbox(tmp_path)
     (own.state_dir / "sandbox.json").write_text(text)
     assert own.running() is None
-
-
-@pytest.mark.test_long(
-    guarded_by="tests/fairlead/sandbox/test_sandbox.py::test_stop_and_start_keep_data_and_addresses"
-)
-def test_erase_starts_from_nothing(own: Sandbox) -> None:
-    """After erasing, the services are new: no topic, no table of before."""
-    services = own.start()
-    with psycopg.connect(services.postgres_url) as connection:
-        connection.execute("CREATE TABLE gone ()")
-    own.erase()
-    assert _processes(own) == []
-    with own as services, psycopg.connect(services.postgres_url) as connection:
-        assert connection.execute("SELECT to_regclass('gone')").fetchall() == [(None,)]
-
-
-def test_environment_leads_settings_to_the_services(
-    services: Services, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A process given the sandbox's variables reads settings that point at it."""
-    from fairlead.settings import load_settings  # noqa: PLC0415 - with the variables set
-
-    for name, value in services.environment().items():
-        monkeypatch.setenv(name, value)
-    settings = load_settings()
-    assert settings.kafka.bootstrap_servers == services.bootstrap_servers
-    assert settings.postgres.url.get_secret_value() == services.postgres_url

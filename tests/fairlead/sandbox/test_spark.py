@@ -19,7 +19,6 @@ from pyspark.sql.connect.proto import ConfigRequest
 from pyspark.sql.connect.proto.base_pb2_grpc import SparkConnectServiceStub
 from typer.testing import CliRunner, Result
 
-from fairlead.errors import SandboxError
 from fairlead.sandbox import processes
 from fairlead.sandbox.spark import SparkServer
 from fairlead.settings import SparkSettings
@@ -174,13 +173,6 @@ def test_others_of_the_machine_neither_read_the_token_nor_do_without(
 
 
 @pytest.mark.spark
-def test_memory_of_the_server_is_bounded(server: WarmServer) -> None:
-    """Heap and classes have a limit, at which the process ends."""
-    options = psutil.Process(server.pid).cmdline()
-    assert {"-Xmx1g", "-XX:MaxMetaspaceSize=512m", "-XX:+ExitOnOutOfMemoryError"} <= set(options)
-
-
-@pytest.mark.spark
 @pytest.mark.test_long(
     guarded_by="tests/fairlead/sandbox/test_spark.py::test_server_is_started_once_and_found_again"
 )
@@ -205,21 +197,6 @@ def test_run_goes_on_where_the_warm_spark_is_killed_in_its_middle(state_dir: Pat
     ]
 
 
-@pytest.mark.spark
-def test_taken_port_is_reported_with_the_log(tmp_path: Path) -> None:
-    """Who fixes a port that is taken is told so; nothing stays behind."""
-    with socket.socket() as other:
-        other.bind(("127.0.0.1", 0))
-        other.listen()
-        port = {"spark.connect.grpc.binding.port": str(other.getsockname()[1])}
-        server = SparkServer(tmp_path, SparkSettings(properties=port))
-        with pytest.raises(SandboxError, match=r"ended while it was starting(.|\n)*Failed to bind"):
-            server.start()
-    assert server.process() is None
-    assert server.running() is None
-    assert server.for_run(pytest.fail) is None
-
-
 def test_stale_record_is_nobody_else_s_process(tmp_path: Path) -> None:
     """A pid that somebody else has by now is no server, and stopping leaves it alone."""
     (tmp_path / "spark").mkdir()
@@ -233,13 +210,6 @@ def test_stale_record_is_nobody_else_s_process(tmp_path: Path) -> None:
     assert WarmServer.recorded(tmp_path) is None
     said = status(tmp_path)
     assert (said.exit_code, said.stdout) == (1, "not running\n")
-
-
-def test_record_of_another_version_is_none(tmp_path: Path) -> None:
-    """What cannot be understood is started anew."""
-    (tmp_path / "spark").mkdir()
-    (tmp_path / "spark" / "server.json").write_text('{"port": 1}')
-    assert WarmServer.recorded(tmp_path) is None
 
 
 def test_code_is_part_of_what_a_server_is_made_of() -> None:

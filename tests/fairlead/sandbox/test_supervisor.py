@@ -3,7 +3,6 @@
 import io
 import os
 import signal
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -189,16 +188,6 @@ def test_what_a_command_leaves_running_stands_for_it(tmp_path: Path) -> None:
         assert second is not None
     assert told == ["left has ended (its process is gone): it is started again in 1 s"]
     assert left_by(pid) is None
-
-
-def test_what_ran_before_goes_on(tmp_path: Path) -> None:
-    """It is somebody else's."""
-    with subprocess.Popen([sys.executable, "-c", SLEEPS], stdout=subprocess.DEVNULL) as before:
-        known = psutil.Process(before.pid)
-        with supervised(tmp_path, Part("same", ("true",), leaves=lambda: known)) as (running, _, _):
-            running.wait_ready("same")
-        assert before.poll() is None
-        before.kill()
 
 
 def test_what_cannot_start_is_given_up_with_its_last_words(

@@ -13,7 +13,7 @@ from assignors.assignment import Assignment
 from fairlead.domain.analysis.capacities import Capacity
 from fairlead.domain.candidate_figures import OBSERVED
 from fairlead.domain.candidate_rows import analyse_group
-from fairlead.domain.looks.questions import Group, PlanningOptions, question_about
+from fairlead.domain.samples.questions import Group, PlanningOptions, question_about
 from fairlead.spark.planning import CANDIDATES, as_batch
 from tests.recalled import CONSUMED, recalled
 from tests.samples import filled, samples

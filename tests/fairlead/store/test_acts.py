@@ -13,7 +13,7 @@ from fairlead.domain.identity import FourEyes
 from fairlead.errors import ConfigurationError, PlanStateError, TamperedPlanError
 from fairlead.store import PlanDraft, PlanStore, StoredPlan
 from fairlead.store.acts import Act, Verb, act, agreed, answer, asked, find_act, objection_to_pages
-from fairlead.store.brakes import put_on, read_brakes, release
+from fairlead.store.freezes import freeze_plans, read_freezes, unfreeze_plans
 from fairlead.store.history_queries import read_plan
 from tests.fairlead.store.conftest import MakeDraft, StoreAs, record_publication
 from tests.logins import Login
@@ -55,8 +55,8 @@ def wanted(verb: Verb, plan: StoredPlan | None, who: str = "kim@example.com", **
     return Act(actor=who, act=verb, **{"proof": "token 1", **about, **given})
 
 
-def brake_of(group: str | None, number: int | None = None, **given: Any) -> Act:
-    verb: Verb = "brake" if number is None else "release"
+def freeze_of(group: str | None, number: int | None = None, **given: Any) -> Act:
+    verb: Verb = "freeze" if number is None else "unfreeze"
     return wanted(verb, None, **{"group": group, "version": number, **given})
 
 
@@ -93,52 +93,52 @@ def test_what_was_looked_at_is_what_is_approved(web: Engine, proposed: Propose) 
 
 def test_a_form_counts_once(web: Engine, proposed: Propose) -> None:
     """Sent again, by whomever and for whatever, it does nothing."""
-    put = brake_of("orders")
+    put = freeze_of("orders")
     proposed()
     act(web, put)
-    (brake,) = read_brakes(web)
-    act(web, brake_of("orders", brake.number))
+    (freeze,) = read_freezes(web)
+    act(web, freeze_of("orders", freeze.number))
     with pytest.raises(PlanStateError, match="this form was sent before"):
         act(web, put)
     with pytest.raises(PlanStateError, match="this form was sent before"):
-        act(web, brake_of(None, id=put.id, who="lee"))
-    assert read_brakes(web) == []
+        act(web, freeze_of(None, id=put.id, who="lee"))
+    assert read_freezes(web) == []
 
 
 @pytest.mark.parametrize("group", ["orders", None])
-def test_brakes_are_put_on_and_released(web: Engine, proposed: Propose, group: str | None) -> None:
-    """By anybody; a release names the brake that was looked at, not one that was put on since."""
+def test_freezes_are_put_on_and_released(web: Engine, proposed: Propose, group: str | None) -> None:
+    """By anybody; a release names the freeze that was looked at, not one that was put on since."""
     proposed()
-    act(web, brake_of(group, reason="incident"))
-    (seen,) = read_brakes(web)
+    act(web, freeze_of(group, reason="incident"))
+    (seen,) = read_freezes(web)
     assert (seen.actor, seen.reason, seen.group) == ("kim@example.com", "incident", group)
-    act(web, brake_of(group, reason="another", who="lee"))
-    with pytest.raises(PlanStateError, match="released since, or put on anew"):
-        act(web, brake_of(group, seen.number))
-    (now,) = read_brakes(web)
-    act(web, brake_of(group, now.number))
-    assert read_brakes(web) == []
+    act(web, freeze_of(group, reason="another", who="lee"))
+    with pytest.raises(PlanStateError, match="frozen or unfrozen since"):
+        act(web, freeze_of(group, seen.number))
+    (now,) = read_freezes(web)
+    act(web, freeze_of(group, now.number))
+    assert read_freezes(web) == []
 
 
 @pytest.mark.parametrize("owned", [False, True], ids=["policy", "owner's table"])
 def test_pages_do_not_approve_what_the_database_is_to_see(
     web: Engine, proposed: Propose, store_url: str, *, owned: bool
 ) -> None:
-    """Four eyes by the database: pages may reject and brake, and nothing else."""
+    """Four eyes by the database: pages may reject and freeze, and nothing else."""
     if owned:
         with psycopg.connect(store_url) as owner:
             owner.execute("INSERT INTO fairlead_raw.four_eyes VALUES ('ord*')")
     plan = proposed(four_eyes="proxy" if owned else "database")
-    act(web, brake_of("orders"))
-    act(web, brake_of(None))
+    act(web, freeze_of("orders"))
+    act(web, freeze_of(None))
     for group in ("orders", None):
-        number = next(brake.number for brake in read_brakes(web) if brake.group == group)
-        with pytest.raises(PlanStateError, match="to release needs four eyes that the database"):
-            act(web, brake_of(group, number))
+        number = next(freeze.number for freeze in read_freezes(web) if freeze.group == group)
+        with pytest.raises(PlanStateError, match="to unfreeze needs four eyes that the database"):
+            act(web, freeze_of(group, number))
     for who in ("kim", "lee", "max"):
         with pytest.raises(PlanStateError, match="to approve needs four eyes that the database"):
             act(web, wanted("approve", plan, who))
-    assert len(read_brakes(web)) == 2
+    assert len(read_freezes(web)) == 2
     act(web, wanted("reject", plan))
     assert read_plan(web, "orders", 1)["state"] == "rejected"
     with pytest.raises(PlanStateError, match="to rollback needs four eyes"):
@@ -209,15 +209,15 @@ def test_one_person_in_several_tabs_agrees_once(web: Engine, proposed: Propose) 
 
 
 def test_release_takes_what_approval_takes(web: Engine, proposed: Propose) -> None:
-    """Two people where plans need two, for the very brake that holds."""
+    """Two people where plans need two, for the very freeze that holds."""
     proposed(four_eyes="proxy")
-    act(web, brake_of("orders"))
-    (seen,) = read_brakes(web)
-    act(web, brake_of("orders", seen.number))
-    act(web, brake_of("orders", seen.number))
-    assert len(read_brakes(web)) == 1
-    act(web, brake_of("orders", seen.number, who="lee"))
-    assert read_brakes(web) == []
+    act(web, freeze_of("orders"))
+    (seen,) = read_freezes(web)
+    act(web, freeze_of("orders", seen.number))
+    act(web, freeze_of("orders", seen.number))
+    assert len(read_freezes(web)) == 1
+    act(web, freeze_of("orders", seen.number, who="lee"))
+    assert read_freezes(web) == []
 
 
 def test_an_approver_of_the_databases_is_enough(
@@ -259,7 +259,7 @@ def test_rollback_is_asked_for_and_done_once(
 
 
 def test_rollback_is_to_what_was_followed(web: Engine, proposed: Propose) -> None:
-    """It passes the brake, so that anything else would by that name."""
+    """It passes the freeze, so that anything else would by that name."""
     plan = proposed()
     with pytest.raises(PlanStateError, match="version 1 is proposed: nobody has followed it"):
         act(web, wanted("rollback", plan))
@@ -327,16 +327,16 @@ def test_nobody_acts_without_name_proof_and_reason(
         with pytest.raises(PlanStateError, match="takes a person, a proof and a reason"):
             act(web, wanted("approve", plan, **given))
     with pytest.raises(PlanStateError, match="group nobody is not known"):
-        act(web, brake_of("nobody"))
+        act(web, freeze_of("nobody"))
 
 
 @pytest.mark.parametrize("four_eyes", [None, "proxy"])
 def test_approver_releases_in_sql_what_a_page_has_put_on(
     web: Engine, login: Login, store_as: StoreAs, proposed: Propose, four_eyes: FourEyes | None
 ) -> None:
-    """The brake is one, whoever puts it on and wherever it is released."""
+    """The freeze is one, whoever puts it on and wherever it is released."""
     proposed(four_eyes=four_eyes)
-    act(web, brake_of("orders"))
-    release(store_as(login("fairlead_approver")).engine, "orders", reason="over")
-    put_on(store_as(login("fairlead_approver")).engine, "orders", reason="again")
-    assert [brake.reason for brake in read_brakes(web)] == ["again"]
+    act(web, freeze_of("orders"))
+    unfreeze_plans(store_as(login("fairlead_approver")).engine, "orders", reason="over")
+    freeze_plans(store_as(login("fairlead_approver")).engine, "orders", reason="again")
+    assert [freeze.reason for freeze in read_freezes(web)] == ["again"]

@@ -14,8 +14,8 @@ from sqlalchemy import Engine, text
 from fairlead.domain.records import Findings
 from fairlead.errors import PlanStateError, StoreUnavailableError
 from fairlead.store import NoPlan, PlanStore, StoredPlan, create_store_engine
-from fairlead.store.brakes import put_on
 from fairlead.store.engine import transaction
+from fairlead.store.freezes import freeze_plans
 from fairlead.store.retention import history_days, prune
 from tests.fairlead.store.conftest import MakeDraft, make_metrics
 from tests.fairlead.store.test_history import lag_table, query
@@ -340,18 +340,18 @@ def test_the_planner_writes_every_history_by_its_own_rights(
     assert days == len(HISTORIES)
 
 
-def test_group_that_was_braked_stays_with_its_brake(store: PlanStore, engine: Engine) -> None:
+def test_group_that_was_braked_stays_with_its_freeze(store: PlanStore, engine: Engine) -> None:
     """Of a group without one nothing is left; neither keeps the others from being pruned."""
     with transaction(engine) as connection:
         connection.execute(
             text(
                 "INSERT INTO fairlead_raw.consumer_group"
-                " SELECT one, now() - interval '900 days' FROM unnest(ARRAY['braked', 'gone']) one"
+                " SELECT one, now() - interval '900 days' FROM unnest(ARRAY['frozen', 'gone']) one"
             )
         )
-    put_on(store.engine, "braked", reason="incident")
+    freeze_plans(store.engine, "frozen", reason="incident")
     now = datetime.now(UTC)
     assert prune(engine, now, now).rows["groups of which nothing is left"] == 1
     assert query(engine, "SELECT group_id FROM fairlead_raw.consumer_group") == [
-        {"group_id": "braked"}
+        {"group_id": "frozen"}
     ]

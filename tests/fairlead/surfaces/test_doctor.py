@@ -12,7 +12,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import psycopg
 import pytest
 from confluent_kafka.admin import (
     AdminClient,
@@ -21,20 +20,15 @@ from confluent_kafka.admin import (
     ConfigResource,
     ResourceType,
 )
-from dagster import instance_for_test
 from pydantic import SecretStr
 from typer.testing import CliRunner
 
 from fairlead.archive import LookArchive
-from fairlead.errors import StoreRefusesError
 from fairlead.settings import PostgresSettings, Settings
-from fairlead.store.brakes import put_on
-from fairlead.store.engine import create_store_engine
 from fairlead.surfaces.cli import app
 from fairlead.surfaces.doctor import Finding, examine
 from fairlead.surfaces.doctor.archive import examine_archive
 from fairlead.surfaces.doctor.switches import switched
-from orchestration.switches import switches
 from tests.waiting import PATIENCE_S, eventually
 
 FAIRLEAD = Path(sys.executable).with_name("fairlead")
@@ -108,18 +102,6 @@ def test_topic_with_any_codec_is_told(
 
 @pytest.mark.kafka
 @pytest.mark.postgres
-def test_brake_is_named_with_what_releases_it(settings: Settings, migrated: str) -> None:
-    """Whoever asks why nothing goes out finds it here, too."""
-    engine = create_store_engine(migrated)
-    put_on(engine, None, reason="incident", actor="kim")
-    engine.dispose()
-    brake = by_name(at(settings, migrated))["brake"]
-    assert "kim put it on" in brake.said
-    assert brake.remedy.startswith("fairlead release --all")
-
-
-@pytest.mark.kafka
-@pytest.mark.postgres
 def test_database_of_another_schema_says_what_to_run(settings: Settings, database: str) -> None:
     """What needs the schema is not looked at then."""
     found = by_name(at(settings, database))
@@ -150,28 +132,6 @@ def test_database_that_cannot_write_is_failed(
     assert what in found[0].said
 
 
-@pytest.mark.postgres
-@pytest.mark.parametrize(
-    ("code", "advice"), [("25006", "name the primary"), ("53100", "make room on the disk")]
-)
-def test_database_that_answers_is_not_asked_whether_it_runs(
-    migrated: str, code: str, advice: str
-) -> None:
-    """Read-only, or its disk full: the error says that, and what to do."""
-    with psycopg.connect(migrated) as connection:
-        connection.execute(
-            "CREATE OR REPLACE FUNCTION fairlead.brake(group_id text, reason text,"
-            " actor text DEFAULT NULL) RETURNS fairlead_raw.brake_event"
-            f" LANGUAGE plpgsql AS $$ BEGIN RAISE SQLSTATE '{code}'; END $$".encode()
-        )
-    command = ["brake", "--all", "--reason", "incident", "--yes"]
-    done = CliRunner().invoke(app, command, env={"FAIRLEAD_POSTGRES__URL": migrated})
-    assert done.exit_code == 1
-    assert isinstance(done.exception, StoreRefusesError)
-    assert advice in str(done.exception)
-    assert "Is it running" not in str(done.exception)
-
-
 def test_archive_that_keeps_no_looks_is_named(tmp_path: Path) -> None:
     """So are files that were set aside: both warnings, since groups are analysed all the same."""
     settings = Settings(state_dir=tmp_path)
@@ -180,7 +140,7 @@ def test_archive_that_keeps_no_looks_is_named(tmp_path: Path) -> None:
     looks = tmp_path / "warehouse" / "looks"
     (looks / "2026-01-31").mkdir(parents=True)
     (looks / "2026-01-31" / "foreign.parquet").write_text("?")
-    LookArchive(settings.warehouse_path).tidy(datetime.now(UTC), settings.looks.retention)
+    LookArchive(settings.warehouse_path).tidy(datetime.now(UTC), settings.sampling.retention)
     (found,) = examine_archive(settings)
     assert (found.state, "has 1 damaged file, the newest" in found.said) == ("warning", True)
     assert "2026-01-31-foreign.parquet" in found.said
@@ -191,16 +151,6 @@ def test_archive_that_keeps_no_looks_is_named(tmp_path: Path) -> None:
         "warning",
         f"looks cannot be written to {tmp_path}/warehouse/looks",
     )
-
-
-@pytest.mark.long
-def test_health_check_asks_an_address_too() -> None:
-    """Where Kafka and Postgres are left out, that alone decides."""
-    skipped = [word for part in ("database", "kafka", "dagster") for word in ("--skip", part)]
-    command = [str(FAIRLEAD), "doctor", *skipped, "--answers", "http://127.0.0.1:1/health"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 1
-    assert done.stdout.splitlines()[-1].strip() == "its log says why"
 
 
 def test_each_line_comes_as_soon_as_it_is_known() -> None:
@@ -245,12 +195,17 @@ def test_what_is_away_is_failed_and_the_rest_is_looked_at() -> None:
     ("found", "states"),
     [
         (
-            {"on": ["planning_sensor"], "off": [], "dead": [], "ticked": ["group_looks"]},
-            {"dagster": "ok", "group_looks": "ok", "planning": "ok", "planning_sensor": "warning"},
+            {"on": ["planning_sensor"], "off": [], "dead": [], "ticked": ["group_samples"]},
+            {
+                "dagster": "ok",
+                "group_samples": "ok",
+                "planning": "ok",
+                "planning_sensor": "warning",
+            },
         ),
         (
-            {"on": [], "off": ["group_looks"], "dead": ["SENSOR"], "ticked": []},
-            {"dagster": "failed", "group_looks": "warning", "planning": "warning"},
+            {"on": [], "off": ["group_samples"], "dead": ["SENSOR"], "ticked": []},
+            {"dagster": "failed", "group_samples": "warning", "planning": "warning"},
         ),
     ],
 )
@@ -259,9 +214,3 @@ def test_switches_mean_something(found: Mapping[str, Any], states: Mapping[str, 
     told = list(switched({**found, "ticked": dict.fromkeys(found["ticked"], time.time())}))
     assert {finding.name: finding.state for finding in told} == states
     assert all(finding.remedy for finding in told if finding.state != "ok")
-
-
-def test_fresh_instance_has_nothing_switched() -> None:
-    """Where nobody has turned anything on or off."""
-    with instance_for_test() as instance:
-        assert switches(instance)["on"] == switches(instance)["off"] == []

@@ -38,15 +38,6 @@ def test_names_are_drawn_as_they_are(name: str) -> None:
     assert len(svg) < 20_000
 
 
-def test_equal_input_gives_equal_svg() -> None:
-    """Nothing of the clock or of chance is in a plot."""
-    changes = [ConsumerChange("a", 1, 10, 2, 5)]
-    candidates = [candidate("fair", 3, 120.0)]
-    assert consumers(changes) == consumers(changes)
-    first, second = (frontier([(0, 150.0)], candidates, chosen="fair") for _ in range(2))
-    assert first == second
-
-
 def test_heaviest_consumers_are_drawn() -> None:
     """Of many consumers the heaviest are drawn, before or after, and the title says so."""
     changes = [ConsumerChange(f"c{lag}", 1, lag, 1, 0) for lag in range(499)]
@@ -67,12 +58,6 @@ def test_frontier_names_every_candidate() -> None:
         "sticky: 0 moved, worst topic 1.50 x",
     } <= set(drawn)
     assert not any("broken" in text or "unknown" in text for text in drawn)
-
-
-def test_nothing_to_draw_is_said() -> None:
-    """A group without consumers or candidates has a plot that says so."""
-    assert texts(consumers([])) == ["no consumers"]
-    assert texts(frontier([], [], chosen=None)) == ["no candidate has a forecast"]
 
 
 @pytest.mark.parametrize("name", ["<b>&\"'", "a\x01b", "\u202eb", "x" * 500])

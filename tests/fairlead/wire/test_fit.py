@@ -209,15 +209,6 @@ def test_narrow_audiences_are_served_first() -> None:
 
 
 @pytest.mark.long
-def test_weights_count_to_the_fraction_where_nobody_keeps_anything() -> None:
-    """What one audience was given weighs in the next one as much as the plan says."""
-    plan = make_plan({}, partition_counts={"t": 2, "u": 2}, weights={"t": [0.25, 0.5], "u": [1, 0]})
-    subscriptions = {"a": ["t", "u"], "b": ["t", "u"], "c": ["u"]}
-    shares = fit(plan, subscriptions, {"t": 2, "u": 2})
-    assert shares == {"a": {"t": [1]}, "b": {"t": [0], "u": [1]}, "c": {"u": [0]}}
-
-
-@pytest.mark.long
 @pytest.mark.parametrize("topics", [20, 1000])
 @pytest.mark.parametrize("readers", [1.0, 0.3], ids=["equal", "ragged"])
 def test_thousand_members_fit_as_fast_as_a_few(topics: int, readers: float) -> None:

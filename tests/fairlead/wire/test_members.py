@@ -9,10 +9,8 @@ from fairlead.wire.members import (
     SubscriptionNote,
     decode_assignment,
     decode_subscription,
-    encode_assignment,
     member_names,
 )
-from fairlead.wire.record import Identity
 
 # Few letters, so that names, client ids and member ids collide all the time.
 letters = st.sampled_from("abcd")
@@ -44,19 +42,6 @@ def test_instance_id_goes_before_client_id() -> None:
         GroupMember("m2", (), client_id="app"),
     ]
     assert member_names(iter(members)) == {"m0": "one", "m1": "m1", "m2": "app"}
-
-
-def test_assignment_note_survives_the_wire() -> None:
-    """What the leader writes is what members read."""
-    note = AssignmentNote(
-        plan_version=7,
-        seen=Identity(3, 7, retired=True, sha256="9f2c"),
-        fallback_reason="because",
-        lapsed=True,
-        decided=Identity(3, 6),
-        incomplete=True,
-    )
-    assert decode_assignment(encode_assignment(note)) == note
 
 
 @given(st.none() | st.binary() | st.sampled_from([b"[]", b'{"fairlead":1,"client_id":3}']))

@@ -44,13 +44,6 @@ def test_secret_changes_without_a_gap() -> None:
     assert Seal("orders", "log-1", (OLD,)).holds(b"here", between.headers(b"here"))
 
 
-def test_without_a_secret_every_record_holds() -> None:
-    """Nothing is sealed."""
-    nobody = Seal("orders", "log-1")
-    assert nobody.headers(b"here") == []
-    assert nobody.holds(b"here", None)
-
-
 @pytest.mark.parametrize("text", ["", " ", "short", "long enough to be one,", ","])
 def test_secret_that_protects_nothing_is_refused(text: str) -> None:
     """An unset variable does not switch sealing off without a word, and no message repeats it."""

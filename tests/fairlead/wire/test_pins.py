@@ -30,12 +30,6 @@ RECORDS: tuple[Record, ...] = (
 )
 
 
-@pytest.mark.parametrize("record", RECORDS)
-def test_record_is_read_as_it_was_written(record: Record) -> None:
-    """Byte for byte nothing is lost."""
-    assert decode(encode(record)) == record
-
-
 @pytest.mark.parametrize(
     ("name", "value"),
     [

@@ -89,18 +89,6 @@ def test_the_private_key_is_refused_where_a_consumer_would_hold_it(
     assert text[-40:] not in str(refused.value)
 
 
-@pytest.mark.parametrize("kind", ["public", "private"])
-def test_many_keys_are_told_apart(kind: str) -> None:
-    """Whatever key is drawn: each public one is taken, each private one refused as what it is."""
-    for _ in range(200):
-        signer = Signer.new("drawn")
-        if kind == "public":
-            FollowOptions(public_keys=signer.public_text())
-        else:
-            with pytest.raises(ConfigurationError, match="private key"):
-                FollowOptions(public_keys=signer.private_text())
-
-
 def test_a_key_that_cannot_be_used_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the extra a follower that is given keys does not start."""
     real = builtins.__import__

@@ -11,7 +11,6 @@ from fairlead.wire.work_report import (
     PREFIX,
     SEVERAL_AT_A_TIME,
     WorkReport,
-    base36,
     member_hash,
     read_reports,
 )
@@ -102,24 +101,6 @@ def test_full_counter_is_no_report(name: str) -> None:
     """It grows no more, so that differences would be wrong."""
     full = WorkReport(**{**vars(REPORT), name: 36**11}).text(MEMBER, TOKEN)
     assert read_reports([full.encode(), TEXT]).place.tolist() == [1]
-
-
-def test_report_is_short_ascii() -> None:
-    """128 bytes at most, with the NUL that ends it."""
-    assert TEXT.isascii()
-    assert len(TEXT) < 128
-
-
-def test_number_that_is_too_large_is_the_largest() -> None:
-    """A field keeps its width."""
-    assert [base36(number, 2) for number in (0, 35, 36, 36**2 - 1, 36**2)] == [
-        *("00", "0z", "10", "zz", "zz")
-    ]
-
-
-def test_no_metadata_is_no_report() -> None:
-    """An empty cluster."""
-    assert read_reports([]).numbers.shape == (0, 9)
 
 
 @pytest.mark.long

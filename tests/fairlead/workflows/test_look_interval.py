@@ -5,11 +5,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from fairlead.archive import Taken
-from fairlead.settings import LooksSettings
+from fairlead.settings import SamplingSettings
 from fairlead.workflows.look_interval import due, interval, told, wait_s
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
-SETTINGS = LooksSettings()
+SETTINGS = SamplingSettings()
 
 
 def taken(took_s: float = 0.5) -> Taken:

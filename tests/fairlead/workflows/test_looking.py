@@ -18,11 +18,11 @@ from fairlead.domain import candidate_rows
 from fairlead.domain.analysis.capacities import Capacity
 from fairlead.domain.analysis.question import Question
 from fairlead.domain.groups import GroupDescription, LiveMember, LogOffsets, TopicCommits
-from fairlead.domain.hindsight import Hindsight
-from fairlead.domain.looks.questions import Group, PlanningOptions, question_about
 from fairlead.domain.policy import Discovery
 from fairlead.domain.records import StoredPlan
+from fairlead.domain.regression import Regression
 from fairlead.domain.samples import new_snapshot_id, samples_of
+from fairlead.domain.samples.questions import Group, PlanningOptions, question_about
 from fairlead.errors import FileSystemError, StoreUnavailableError
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.sandbox import Services
@@ -179,7 +179,7 @@ def test_look_at_no_group_is_a_look(
     looked = take(gateway, LookArchive(str(tmp_path)), settings, [], store)
     last = last_look(engine)
     assert last is not None
-    assert (last.began, last.interval) == (looked.taken.began, settings.looks.every)
+    assert (last.began, last.interval) == (looked.taken.began, settings.sampling.every)
     assert not last.overdue
 
 
@@ -244,8 +244,8 @@ def test_nothing_is_planned_while_a_plan_is_doubted_but_what_went_back_is_not(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The group would get no plan after its rest, for as long as that seems to be worse, too."""
-    doubt = Hindsight(900.0, 60.0, 30.0, 3, 1, "late", np.zeros(4, np.int32))
-    monkeypatch.setattr(diagnosing, "made_worse", lambda _: doubt)
+    doubt = Regression(900.0, 60.0, 30.0, 3, 1, "late", np.zeros(4, np.int32))
+    monkeypatch.setattr(diagnosing, "find_regression", lambda _: doubt)
     topic = kafka_topic(partitions=4)
     produce(topic, [CONSUMED + lag for lag in (100, 80, 5, 5)])
     commit(unique_name, {(topic, number): CONSUMED for number in range(4)})
@@ -360,6 +360,6 @@ def test_group_whose_members_have_left_is_not_ill(tmp_path: Path) -> None:
     _, findings = found["a"]
     assert (findings.diagnosis, findings.evidence) == ("unknown", "The group has no members.")
     assert findings.remembered_costs == costs
-    row = {"group": "a", "waiting_state": None, "braked": None, "published": 1, "adherence": 0.0}
+    row = {"group": "a", "waiting_state": None, "frozen": None, "published": 1, "adherence": 0.0}
     row |= {"diagnosis": findings.diagnosis, "evidence": findings.evidence}
     assert (follows(row), next_step(row, (), ())) == ("no members", "start its consumers")

@@ -21,7 +21,7 @@ from fairlead.kafka.descriptions import read_description
 from fairlead.kafka.plan_topic import PlanTopic
 from fairlead.settings import Settings
 from fairlead.store import PlanStore, StoredPlan
-from fairlead.store.brakes import put_on, release
+from fairlead.store.freezes import freeze_plans, unfreeze_plans
 from fairlead.store.outbox import PublishRequest
 from fairlead.wire.document import MemberShare
 from fairlead.wire.record import retired_value
@@ -252,7 +252,7 @@ def test_plan_that_is_frozen_waits_and_says_who_froze_it(
 ) -> None:
     """Nobody describes the group for it, and it is not due; once released the plan goes out."""
     approve()
-    put_on(store.engine, "orders", reason="incident 4711", actor="kim")
+    freeze_plans(store.engine, "orders", reason="incident 4711", actor="kim")
 
     def ask(_: Iterable[str]) -> dict[str, LiveGroup | GroupError]:
         raise AssertionError
@@ -261,9 +261,9 @@ def test_plan_that_is_frozen_waits_and_says_who_froze_it(
     assert (groups, "incident 4711" in why) == ([], True)
     (result,) = run(store, topic, ask)
     assert result.waits
-    assert "the brake of group orders holds: kim put it on at" in result.reason
+    assert "group orders is frozen by kim since" in result.reason
     assert store.last_attempts(["orders"])["orders"].reason == result.reason
-    release(store.engine, "orders", reason="it is over")
+    unfreeze_plans(store.engine, "orders", reason="it is over")
     assert store.last_attempts(["orders"]) == {}
     assert run(store, topic)[0].published
 

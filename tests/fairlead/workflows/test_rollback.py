@@ -137,7 +137,7 @@ def test_version_must_be_an_old_one(second: PlanStore, version: int, why: str) -
 def test_what_nobody_has_followed_is_nothing_to_go_back_to(
     second: PlanStore, propose: Step
 ) -> None:
-    """A rollback passes the brake: by that name a new version would, even a rejected one."""
+    """A rollback passes the freeze: by that name a new version would, even a rejected one."""
     propose("s3")
     for state in ("proposed", "rejected"):
         with pytest.raises(PlanStateError, match=f"version 3 is {state}: nobody has followed it"):

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from benchmarks.simulation.planner import rest_s
-from fairlead.domain.hindsight import Hindsight
 from fairlead.domain.policy import Approval, Policy
+from fairlead.domain.regression import Regression
 from fairlead.errors import PlanStateError
 from fairlead.kafka.plan_topic import PlanTopic
 from fairlead.store import PlanStore, StoredPlan
@@ -29,14 +29,14 @@ pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
 
 Step = Callable[..., StoredPlan]
 BY_ITSELF = Policy(approval=Approval(automatic=True, max_moves=0))
-WORSE = Hindsight(
+WORSE = Regression(
     900.0, 60.0, 30.0, 3, 1, "much later than before", np.zeros(3, np.int32), sure=True
 )
 NOW = SNAPSHOT_AT + timedelta(days=1)
 
 
 def back(
-    store: PlanStore, policy: Policy = BY_ITSELF, found: Hindsight = WORSE
+    store: PlanStore, policy: Policy = BY_ITSELF, found: Regression = WORSE
 ) -> list[StoredPlan]:
     return take_back(store, {"orders": found}, [policy], live=following_second, now=NOW)
 
@@ -95,7 +95,7 @@ def test_what_is_not_sure_is_not_said(store: PlanStore, publish: Step) -> None:
     """One look is chance."""
     publish("s1")
     publish("s2", members=SECOND)
-    once = Hindsight(900.0, 60.0, 30.0, 3, 1, "late", np.zeros(3, np.int32))
+    once = Regression(900.0, 60.0, 30.0, 3, 1, "late", np.zeros(3, np.int32))
     assert back(store, found=once) == []
     assert rests(store.engine) == {}
 
@@ -128,10 +128,10 @@ def test_database_takes_back_nothing_but_what_is_in_force(store: PlanStore, publ
     publish("s1")
     publish("s2", members=SECOND)
     assert not say_made_worse(store.engine, "orders", 1, WORSE, automatic=True)
-    same = Hindsight(900.0, 880.0, 30.0, 3, 3, "late", np.zeros(3, np.int32))
+    same = Regression(900.0, 880.0, 30.0, 3, 3, "late", np.zeros(3, np.int32))
     with pytest.raises(PlanStateError, match="nothing shows that version 2 made it worse"):
         say_made_worse(store.engine, "orders", 2, same, automatic=True)
-    more = Hindsight(900.0, 960.0, 30.0, 3, 2, "more are late", np.zeros(3, np.int32))
+    more = Regression(900.0, 960.0, 30.0, 3, 2, "more are late", np.zeros(3, np.int32))
     assert say_made_worse(store.engine, "orders", 2, more, automatic=True)
     assert not say_made_worse(store.engine, "orders", 2, WORSE, automatic=True)
 

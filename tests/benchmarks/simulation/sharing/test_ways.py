@@ -47,20 +47,6 @@ def test_all_time_is_used_while_anything_waits(client: str) -> None:
 
 
 @pytest.mark.parametrize("client", CLIENTS)
-def test_who_keeps_up_has_nothing_waiting(client: str) -> None:
-    """Way or not, at 60 % all is read in the step in which it arrives."""
-    reading = read_by(client, replace(GROUP, speeds=(100.0,) * 3, traffic=Traffic(used=0.6)))
-    assert not reading.waiting.any()
-
-
-@pytest.mark.parametrize("client", CLIENTS)
-def test_equal_seeds_give_equal_readings(client: str) -> None:
-    """Every way is deterministic."""
-    scenario = replace(GROUP, traffic=Traffic(used=1.1, zipf=1.0))
-    assert np.array_equal(read_by(client, scenario).waiting, read_by(client, scenario).waiting)
-
-
-@pytest.mark.parametrize("client", CLIENTS)
 def test_a_partition_that_crawls_holds_nobody_up(client: str) -> None:
     """It is read at its limit, and its owner reads the others beside it; healed, it is read out."""
     crawl = Crawl(4, per_s=5.0, from_s=300.0, until_s=900.0)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fairlead.domain.analysis.lines import answer_question
+from fairlead.domain.decide_json.lines import answer_question
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from assignors.problem import Problem
 from fairlead.domain.analysis.looks import Looks
 from tests.fairlead.domain.analysis.outside import written
 
@@ -93,43 +92,3 @@ def looks_at(
         members=members,
         owner=np.broadcast_to(owners, ends.shape),
     )
-
-
-def line_of(
-    problem: Problem, looks: Looks, memory: Any = None, changed_at: float | None = None
-) -> dict[str, Any]:
-    """Write down looks at a group whose members all read everything, or topics of their own."""
-
-    def by_topic(values: Sequence[Any]) -> dict[str, list[Any]]:
-        ends = problem.topic_offsets[1:]
-        rows = np.split(np.asarray(values, dtype=object), ends[:-1])
-        return {topic: row.tolist() for topic, row in zip(problem.topics, rows, strict=True)}
-
-    def offsets(values: Any) -> dict[str, list[Any]]:
-        return by_topic([None if value < 0 else value for value in values.tolist()])
-
-    reads = np.split(problem.subscription_topics, problem.subscription_offsets[1:-1])
-    return {
-        "topics": dict(zip(problem.topics, problem.partition_counts.tolist(), strict=True)),
-        "members": {
-            name: {"topics": [problem.topics[topic_of] for topic_of in topics.tolist()]}
-            for name, topics in zip(problem.members, reads, strict=True)
-        },
-        "snapshots": [
-            {
-                "at": written(float(looks.at[look])),
-                "begin": offsets(looks.begin[look]),
-                "end": offsets(looks.end[look]),
-                "committed": offsets(looks.committed[look]),
-                "owners": by_topic(
-                    [
-                        None if member < 0 else looks.members[member]
-                        for member in looks.owner[look].tolist()
-                    ]
-                ),
-            }
-            for look in range(len(looks))
-        ],
-        "changed_at": None if changed_at is None else written(changed_at),
-        **({} if memory is None else {"memory": memory}),
-    }

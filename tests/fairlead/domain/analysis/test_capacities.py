@@ -6,14 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fairlead.domain.analysis.capacities import (
-    DAY_S,
-    LARGEST_RATE,
-    Capacity,
-    remembered,
-    speeds,
-)
-from fairlead.domain.analysis.lines import answer_question
+from fairlead.domain.analysis.capacities import LARGEST_RATE, Capacity, remembered, speeds
+from fairlead.domain.analysis.thresholds import DAY_S
+from fairlead.domain.decide_json.lines import answer_question
 from tests.fairlead.domain.analysis.outside import HOUR, Group, Loop, steady
 
 #: Of six members with five partitions each, two get more than their 50 records a second.

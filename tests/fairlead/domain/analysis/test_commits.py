@@ -45,7 +45,7 @@ def test_a_lag_older_than_a_step_is_a_backlog_however_long_it_stays(age: int, ba
 def test_late_commits_are_no_backlog() -> None:
     """Everybody commits all there is, every seven minutes."""
     found = commits_of([[997 + 60 * (look - look % 7)] * 4 for look in LOOKS])
-    assert found.late.all()
+    assert found.rare.all()
     assert not found.backlog.any()
     assert not found.busy.any()
 
@@ -57,7 +57,7 @@ def test_commits_by_count_are_no_backlog() -> None:
         for look in LOOKS
     ]
     found = commits_of(rows)
-    assert not found.late.any()
+    assert not found.rare.any()
     assert not found.backlog.any()
     assert not found.busy.any()
     assert not found.stuck.any()
@@ -193,8 +193,8 @@ def test_a_partition_crawls_however_rarely_its_owner_commits(every: int, first: 
         rows.append([1000 + 6 * commit] + [997 + 60 * commit] * 3)
     end = [[1000 + 60 * look] * 4 for look in range(60)]
     found = read_commits(looks_at(end, rows, [0] * 4))
-    assert found.crawling.tolist() == [True, False, False, False]
-    assert found.read[0] == pytest.approx(0.1)
+    assert found.throttled.tolist() == [True, False, False, False]
+    assert found.read_per_s[0] == pytest.approx(0.1)
     assert not found.busy[1:].any()
 
 
@@ -230,8 +230,8 @@ def test_three_commits_tell_that_a_partition_crawls_where_they_come_late(share: 
         for k, lag in enumerate(behind)
     ]
     found = read_commits(looks_at(end, rows, [0] * 4))
-    assert found.late[0]
-    assert found.crawling.tolist() == [share > 1, False, False, False]
+    assert found.rare[0]
+    assert found.throttled.tolist() == [share > 1, False, False, False]
 
 
 @pytest.mark.parametrize(("first", "late"), [(50, 1), (1200, 0)])

@@ -7,9 +7,10 @@ import pytest
 
 from assignors.problem import Problem
 from fairlead.domain.analysis.commits import read_commits
-from fairlead.domain.analysis.costs import LASTS_S, Costs
+from fairlead.domain.analysis.costs import Costs
 from fairlead.domain.analysis.inferred_costs import inferred_costs
 from fairlead.domain.analysis.looks import Float64, Int64, Looks
+from fairlead.domain.analysis.thresholds import WEEK_S
 
 #: Records a second of a usual consumer.
 USUAL = 100.0
@@ -83,7 +84,7 @@ def test_costs_of_any_size_come_back_from_their_rows() -> None:
     rows = json.loads(json.dumps(costs.rows(problem)))
     again = Costs.of_rows(rows, problem, 10.0)
     assert again.rows(problem) == rows
-    assert Costs.of_rows(rows, problem, 10.0 + LASTS_S).equal
+    assert Costs.of_rows(rows, problem, 10.0 + WEEK_S).equal
 
 
 @pytest.mark.parametrize("row", [[-1, 0.1, 0], [1e300, 0.1, 0], [2, 0, 0], [2, float("nan"), 0]])

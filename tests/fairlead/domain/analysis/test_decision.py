@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from fairlead.domain.analysis.lines import answer_question
+from fairlead.domain.decide_json.lines import answer_question
 from tests.cost import costs_at_most
 from tests.fairlead.domain.analysis.outside import START, Group, Loop, steady, written, zipf
 from tests.fairlead.domain.analysis.questions import behind, halves, question, skewed
@@ -51,7 +51,7 @@ def test_after_many_plans_a_group_rests() -> None:
         memory = json.loads(json.dumps(answer["memory"]))
     assert outcomes == ["plan"] * 19 + ["no change"] * 2
     assert answer["reason"].startswith("21 plans took effect within ")
-    assert "the group rests for " in answer["reason"]
+    assert "back-off for " in answer["reason"]
     later = {**sick, "memory": memory, "changed_at": written(-86_400.0)}
     assert answer_question(later)["outcome"] == "plan"
 
@@ -63,7 +63,7 @@ def test_how_long_a_group_rests_is_until_its_plans_are_two_days_old() -> None:
     memory = answer_question(sick)["memory"]
     memory["plans"] = [START + first + 3600.0 * number for number in range(23)]
     answer = answer_question({**sick, "memory": memory, "changed_at": written(last)})
-    assert answer["reason"].endswith(": the group rests for 8 h more")
+    assert answer["reason"].endswith(": back-off for 8 h more")
 
 
 @pytest.mark.parametrize("hours", [1.0, 4.0])

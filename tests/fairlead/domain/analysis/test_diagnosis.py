@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fairlead.domain.analysis.lines import answer_question
+from fairlead.domain.decide_json.lines import answer_question
 from tests.fairlead.domain.analysis.outside import Group, Loop, steady, zipf
 from tests.fairlead.domain.analysis.questions import halves, question
 
@@ -65,7 +65,7 @@ def test_one_look_says_what_it_does_not_know() -> None:
     loop.run(0.0)
     answer = answer_question(loop.question())
     assert answer["diagnosis"] == "unknown"
-    assert "1 look" in answer["evidence"]
+    assert "1 sample" in answer["evidence"]
 
 
 @pytest.mark.parametrize(

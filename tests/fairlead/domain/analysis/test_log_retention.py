@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fairlead.domain.analysis.lines import answer_question
 from fairlead.domain.analysis.log_retention import retention_of
+from fairlead.domain.decide_json.lines import answer_question
 from tests.fairlead.domain.analysis.outside import written
 from tests.fairlead.domain.analysis.questions import looks_at, question
 

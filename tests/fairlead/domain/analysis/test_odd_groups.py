@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fairlead.domain.analysis.lines import answer_question
+from fairlead.domain.decide_json.lines import answer_question
 from tests.fairlead.domain.analysis.outside import Group, Loop, steady, written
 from tests.fairlead.domain.analysis.questions import (
     FRESH,
@@ -123,8 +123,8 @@ def test_who_reads_other_topics_is_no_peer() -> None:
 @pytest.mark.parametrize(
     ("rates", "diagnosis", "words"),
     [
-        ([60.0, 20.0], "hot partition", "the fastest member can drain 50/s"),
-        ([30.0] * 4, "overloaded", "the 2 members that read them can do 100/s"),
+        ([60.0, 20.0], "hot partition", "the fastest member can process 50/s"),
+        ([30.0] * 4, "overloaded", "the 2 members that read these topics can process 100/s"),
     ],
 )
 def test_who_reads_other_topics_has_no_room_for_this(
@@ -216,7 +216,7 @@ def test_a_single_overloaded_member_is_named_as_one() -> None:
     loop = Loop(group, decide_s=1e9)
     loop.run(1.0)
     evidence = answer_question(loop.question())["evidence"]
-    assert "and the 1 member that reads them can do 100/s: no assignment" in evidence
+    assert "and the 1 member that reads these topics can process 100/s: no assignment" in evidence
 
 
 def test_two_measured_members_do_not_say_that_a_group_is_overloaded() -> None:
@@ -382,7 +382,7 @@ def test_commits_of_another_log_say_nothing(beyond: int) -> None:
 
     answer = answer_question(question(committed=copied))
     assert (answer["diagnosis"], answer["names"]) == ("unknown", ["a"])
-    assert "of another log" in answer["evidence"]
+    assert "another log" in answer["evidence"]
 
 
 def test_commits_that_are_read_behind_the_ends_are_their_logs_own() -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from fairlead.domain.analysis.lines import answer_question
+from fairlead.domain.decide_json.lines import answer_question
 
 RECORDED = Path(__file__).with_name("recorded")
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pytest
 
 from fairlead.domain.analysis.decide import decide
-from fairlead.domain.analysis.lines import _question, answer_question
+from fairlead.domain.decide_json.lines import _question, answer_question
 from fairlead.domain.policy import Policy
 
 Float64 = npt.NDArray[np.float64]

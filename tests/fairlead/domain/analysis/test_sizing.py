@@ -5,9 +5,9 @@ import pytest
 
 from assignors.problem import Problem
 from fairlead.domain.analysis.forecast import Outlook
-from fairlead.domain.analysis.lines import answer_question
 from fairlead.domain.analysis.peers import Peers
 from fairlead.domain.analysis.sizing import Size, missing_members, size, surely_too_much
+from fairlead.domain.decide_json.lines import answer_question
 from tests.fairlead.domain.analysis.questions import behind, question, skewed
 
 
@@ -34,21 +34,22 @@ def test_the_sentence_holds_by_the_figures_that_it_names() -> None:
     unequal = [85.6, 170.0, 85.6]
     found = sized([40.0] * 8, unequal, late=True)
     assert found.why == (
-        "320/s arrive in 8 partitions, and 3 consumers can do 341/s, of which 95% is planned: "
+        "320/s arrive in 8 partitions, and 3 consumers can process 341/s (target utilisation 95%): "
         "no more are needed."
     )
     assert sized([40.0] * 8, [85.6] * 3, late=True).why == (
-        "320/s arrive in 8 partitions, and 3 consumers can do 257/s, of which 95% is planned: "
+        "320/s arrive in 8 partitions, and 3 consumers can process 257/s (target utilisation 95%): "
         "1 more would do, of 85.6/s each."
     )
     assert sized([40.0] * 8, [116.0] * 3, late=True).why == (
-        "320/s arrive in 8 partitions, and 3 consumers can do 348/s, of which 95% is planned: "
-        "1 more would do, of 116/s each (a partition is not split)."
+        "320/s arrive in 8 partitions, and 3 consumers can process 348/s (target utilisation 95%): "
+        "1 more would do, of 116/s each (partitions are not split)."
     )
-    assert "a consumer does 85.6/s, of which 95% is planned: 4 consumers would do, and" in (
-        sized([40.0] * 8, unequal).why
+    assert (
+        "a consumer can process 85.6/s (target utilisation 95%): 4 consumers would do; there"
+        in (sized([40.0] * 8, unequal).why)
     )
-    assert "5 consumers would do (a partition is not split)" in sized([40.0] * 9, [100.0] * 7).why
+    assert "5 consumers would do (partitions are not split)" in sized([40.0] * 9, [100.0] * 7).why
 
 
 def test_a_partition_that_takes_more_than_is_planned_is_told() -> None:
@@ -56,8 +57,8 @@ def test_a_partition_that_takes_more_than_is_planned_is_told() -> None:
     found = sized([9.8] * 3, [10.0] * 3, late=True)
     assert found.wanted == 3
     assert found.why == (
-        "29.4/s arrive in 3 partitions, and 3 consumers can do 30/s, of which 95% is planned, "
-        "except for a partition that needs more: no more are needed."
+        "29.4/s arrive in 3 partitions, and 3 consumers can process 30/s (target utilisation "
+        "95%), except for a partition that needs more: no more are needed."
     )
 
 
@@ -76,7 +77,7 @@ def test_consumers_of_a_topic_whose_speed_nobody_knows_are_not_counted() -> None
     loads, none = np.array([10.0, 10.0]), np.zeros(2)
     outlook = Outlook(loads, none, none, none, np.array([100.0, 0.0]))
     found = size(problem, outlook, Peers.of(problem), 0.95, late=False, known=True)
-    assert (found.wanted, found.why) == (None, "What members can do is not known yet.")
+    assert (found.wanted, found.why) == (None, "The capacity of members is unknown yet.")
 
 
 def test_a_late_group_needs_no_fewer_than_there_are() -> None:

@@ -11,10 +11,7 @@ from benchmarks.simulation.catalogue import SCENARIOS
 from benchmarks.simulation.run_figures import RunFigures
 from benchmarks.simulation.scenario import Scenario, Slow
 from benchmarks.simulation.traffic import HOUR_S, Traffic
-from fairlead.domain.candidate_figures import OBSERVED
-from fairlead.domain.policy import Policy
 from fairlead.surfaces.backtest.recording import Recording, replayable
-from fairlead.surfaces.backtest.spark import replay_samples
 from tests.fairlead.surfaces.backtest.recordings import recorded
 from tests.samples import samples
 
@@ -105,22 +102,6 @@ def test_samples_that_cannot_be_replayed_are_told_apart() -> None:
     assert skipped == [(row["at"], why) for row, why in zip(rows[1:4], reasons, strict=True)]
 
 
-def test_sample_that_another_follows_within_a_step_is_left_out() -> None:
-    """A planning run takes one seconds after the sampler: all records between are replayed."""
-    second = timedelta(seconds=1)
-    rows = [
-        {**sample(0, {"t": [0]}), "at": NOON + seconds * second, "end": [2 * seconds]}
-        for seconds in (0, 60, 62)
-    ]
-    usable, skipped = replayable(samples(*rows))
-    assert usable["at"].to_pylist() == [NOON, NOON + 62 * second]
-    assert skipped == []
-    assert Recording.of(usable).world().arrivals.sum() == 124
-    alone, _ = replayable(samples(*rows[1:]))
-    assert alone["at"].to_pylist() == [NOON + 62 * second]
-    assert replay_samples(samples(*rows[1:]), OBSERVED, Policy()).num_rows == 0
-
-
 def test_statuses_are_those_of_the_moment() -> None:
     """By the hour before a sample, and by nothing that came later."""
     lags = recording(
@@ -130,13 +111,6 @@ def test_statuses_are_those_of_the_moment() -> None:
         )
     )
     assert [lags.statuses(number) for number in (20, 59)] == [{"OK"}, {"STOP"}]
-
-
-def test_long_recordings_take_longer_steps() -> None:
-    """A week takes as many steps as two days."""
-    week = recording(sample(0, {"t": [1]}), sample(7 * 24 * 60, {"t": [2]}))
-    assert week.step_s == 40
-    assert len(week.world().arrivals) == 7 * 86_400 / 40
 
 
 def test_speeds_are_measured_where_members_were_at_their_limit() -> None:

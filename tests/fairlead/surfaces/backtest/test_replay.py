@@ -69,11 +69,6 @@ def test_plans_are_published_as_the_policy_would() -> None:
     assert published(Policy(four_eyes="database"))[0] >= 1
 
 
-def test_equal_recordings_give_equal_replays() -> None:
-    """Nothing is drawn anew."""
-    assert [*replay(skewed(), "range", Policy())] == replayed("range")
-
-
 def hourly(*owners: str) -> Recording:
     """Return hourly samples of one topic at rest: a letter a partition, the name of its owner."""
     rows = []

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from assignors.registry import ASSIGNORS, LAG_BLIND
 from fairlead.common.json_lines import answer_lines
 from fairlead.surfaces.cli import app
-from fairlead.surfaces.cli.assign_answers import answer_problem, answer_record
+from fairlead.surfaces.cli.assign_answers import answer_problem
 from tests.lengths import form
 from tests.waiting import PATIENCE_S
 
@@ -69,16 +69,6 @@ def test_answers_a_problem_with_assignment_and_metrics() -> None:
     assert code == 0
 
 
-def test_takes_an_assignors_options() -> None:
-    """Options reach the assignor."""
-    problem = {**PROBLEM, "assignor": "sticky-lag-aware"}
-    free, bound = (
-        run("assign", {**problem, "options": options})[0][0]["metrics"]["moved"]
-        for options in ({}, {"max_moves": 0})
-    )
-    assert (free, bound) == (1, 0)
-
-
 def test_a_bad_line_does_not_disturb_its_neighbours() -> None:
     """One answer a line, errors in their place, exit code 1."""
     answers, code = run("assign", PROBLEM, "{]", "", PROBLEM, [1], "")
@@ -107,18 +97,6 @@ def test_assigning_by_lag_takes_lags(name: str) -> None:
     assert ("assignment" in answers[2], code) == (True, 1)
     said, code = run("assign", {**forgotten, "lags": {}}, {**forgotten, "topics": {"t0": 0}})
     assert (["assignment" in answer for answer in said], code) == ([True, True], 0)
-
-
-@pytest.mark.parametrize("name", sorted(LAG_BLIND))
-def test_assigning_by_count_takes_no_lags(name: str) -> None:
-    """They are for the metrics alone there."""
-    answers, code = run("assign", {**PROBLEM, "assignor": name, "lags": None})
-    assert (answers[0]["metrics"]["lag_max"], code) == (0, 0)
-
-
-def test_no_lines_are_no_answers() -> None:
-    """Nothing in, nothing out."""
-    assert run("assign") == ([], 0)
 
 
 @pytest.mark.parametrize("name", ["problem", "name"])
@@ -185,12 +163,6 @@ def test_what_is_not_json_is_an_error_line(line: str, message: str) -> None:
     assert code == 1
 
 
-def test_bytes_that_are_not_utf_8_are_an_error_line() -> None:
-    """A broken line is answered like any other."""
-    (answer,) = answer_lines([b'{"assignor": "\xff"}\n'], answer_problem)
-    assert answer["error"].startswith("not JSON: ")
-
-
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner),
@@ -229,15 +201,6 @@ def test_a_limit_beyond_every_count_is_no_limit(option: str, other: list[str]) -
     answers, code = run("assign", *lines)
     assert answers == [answers[0]] * len(lines)
     assert ("assignment" in answers[0], code) == (True, 0)
-
-
-@pytest.mark.parametrize("option", ["band", "band_floor", "enough", "horizon"])
-def test_a_number_beyond_every_float_is_refused(option: str) -> None:
-    """JSON's integers have no end; the line behind is answered."""
-    lagging = {**PROBLEM, "assignor": "sticky-lag-aware", "options": {option: 10**400}}
-    answers, _ = run("assign", lagging, PROBLEM)
-    assert answers[0]["error"].startswith(f"options.{option}: 1000")
-    assert "assignment" in answers[1]
 
 
 @pytest.mark.parametrize(
@@ -315,20 +278,6 @@ def test_starts_without_what_it_does_not_need() -> None:
     assert not heavy & set(result.stdout.split())
 
 
-def test_help_and_completion_wait_for_nothing() -> None:
-    """A shell that completes imports the command line, and not even numpy with it."""
-    program = "import sys, fairlead.surfaces.cli; print(*sys.modules)"
-    result = subprocess.run(
-        [sys.executable, "-c", program],
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=PATIENCE_S,
-    )
-    heavy = {"numpy", "rich", "pyarrow", "pydantic", "confluent_kafka", "cryptography", "jinja2"}
-    assert not heavy & set(result.stdout.split())
-
-
 def test_partition_answers_with_the_producers_choice() -> None:
     """UTF-8 and base64 keys; the values are Kafka's (murmur2 of the bytes, made positive)."""
     keys = ["orders", "", "ключ"]
@@ -366,10 +315,3 @@ def test_partition_errors_name_the_place(change: dict[str, Any], message: str) -
     (answer,), code = run("partition", {"key": "k", "partitions": 3, **change})
     assert answer["error"].startswith(message)
     assert code == 1
-
-
-def test_partition_needs_key_and_partitions() -> None:
-    """The encoding is utf8 unless said otherwise."""
-    assert answer_record({"key": "k", "partitions": 1}) == {"partition": 0}
-    answers, _ = run("partition", {"partitions": 3}, {"key": "k"})
-    assert [answer["error"] for answer in answers] == ["key: is missing", "partitions: is missing"]

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from typer.main import get_command
 
-from fairlead.common.installed import installed_version
 from fairlead.store.models import STATES
 from fairlead.surfaces.cli import app, plan_steps
 from fairlead.surfaces.doctor import PARTS
@@ -19,10 +18,6 @@ from tests.waiting import PATIENCE_S
 
 ROOT = Path(__file__).parents[4]
 FAIRLEAD = Path(sys.executable).with_name("fairlead")
-COMMANDS = [
-    *("assign", "partition", "backtest", "groups", "lag", "history", "serve"),
-    *("plans", "policy", "sandbox", "db", "demo", "dev", "survey"),
-]
 
 
 def fairlead(
@@ -40,36 +35,6 @@ def fairlead(
         env=environment,
         timeout=PATIENCE_S,
     )
-
-
-def test_help_names_every_command(tmp_path: Path) -> None:
-    """`fairlead --help` exits with 0 and lists what there is."""
-    done = fairlead("--help", directory=tmp_path)
-    assert done.returncode == 0
-    assert [name for name in COMMANDS if name not in done.stdout] == []
-
-
-def test_help_imports_little(tmp_path: Path) -> None:
-    """Neither pydantic nor rich, which take longer than the help itself."""
-    program = (
-        "import sys; from fairlead.surfaces.cli import main; sys.argv[1:] = ['--help']; main()"
-    )
-    done = subprocess.run(
-        [sys.executable, "-X", "importtime", "-c", program],
-        capture_output=True,
-        text=True,
-        check=True,
-        cwd=tmp_path,
-        timeout=PATIENCE_S,
-    )
-    imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
-    assert "typer" in imported
-    assert {"pydantic", "rich.console", "markdown_it", "numpy", "sqlalchemy"} & imported == set()
-
-
-def test_without_arguments_help_is_shown(tmp_path: Path) -> None:
-    """A newcomer who types the name alone learns what to type next."""
-    assert "Usage: fairlead" in fairlead(directory=tmp_path).stderr
 
 
 def test_every_command_explains_itself() -> None:
@@ -102,28 +67,6 @@ def test_help_names_every_value_that_an_option_takes() -> None:
     assert re.findall(r"\w+", parts.replace(" or ", ", ")) == list(PARTS)
 
 
-def test_question_without_a_terminal_names_the_option_that_answers_it(tmp_path: Path) -> None:
-    """A script that brakes is told to add --yes, before anything is done."""
-    result = fairlead("brake", "--all", "--reason", "incident", directory=tmp_path)
-    assert result.returncode == 2
-    assert "there is no terminal to ask at; add --yes" in result.stderr
-
-
-def test_every_text_about_the_brake_names_its_exception() -> None:
-    """Approved rollbacks go out: whoever is told what the brake stops is told that, too."""
-    texts = {
-        "README.md": r"`fairlead brake --all[^;]*",
-        "docs/operations.md": r"While the brake holds, the database[^|]*",
-        "docs/command-line.md": r"\| `fairlead brake orders .*",
-        "deploy/prometheus/alerts.yml": r"No new plan goes out[^;]*",
-        "fairlead/surfaces/cli/brake.py": r"Until it is released.*",
-    }
-    for path, pattern in texts.items():
-        found = re.search(pattern, (ROOT / path).read_text())
-        assert found is not None, path
-        assert "rollback" in found[0], path
-
-
 def test_every_command_shows_examples() -> None:
     """Help ends with what to type, and what the exit codes mean."""
     groups = {group.name: group.typer_instance for group in app.registered_groups}
@@ -135,13 +78,6 @@ def test_every_command_shows_examples() -> None:
         if not (command.epilog or "").startswith("Examples:")
     ]
     assert without == []
-
-
-def test_unknown_command_is_a_usage_error(tmp_path: Path) -> None:
-    """Exit code 2, as Click has it."""
-    result = fairlead("nonsense", directory=tmp_path)
-    assert result.returncode == 2
-    assert "nonsense" in result.stderr
 
 
 @pytest.mark.long
@@ -180,21 +116,6 @@ def test_error_of_ours_is_one_line_and_exit_code_1(
     assert "secret" not in result.stderr + result.stdout
 
 
-def test_version_is_that_of_the_package(tmp_path: Path) -> None:
-    """What a bug report needs first."""
-    done = fairlead("--version", directory=tmp_path)
-    assert (done.returncode, done.stdout) == (0, f"fairlead {installed_version()}\n")
-
-
-def test_commands_start_without_loading_the_planner() -> None:
-    """`fairlead assign` is a filter in scripts: it must not wait for Spark or Dagster."""
-    code = "import sys, fairlead.surfaces.cli; print(*{m.partition('.')[0] for m in sys.modules})"
-    loaded = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=PATIENCE_S
-    ).stdout.split()
-    assert {"pyspark", "dagster", "pandas", "sqlalchemy", "kafka"} & set(loaded) == set()
-
-
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("needed", "not_needed"),
@@ -202,7 +123,7 @@ def test_commands_start_without_loading_the_planner() -> None:
         (
             "fairlead.settings, fairlead.surfaces.next_step, fairlead.store.history_queries,"
             + ",".join(
-                f"fairlead.store.{name}" for name in ("brakes", "group_history", "hindsight")
+                f"fairlead.store.{name}" for name in ("freezes", "group_history", "hindsight")
             ),
             {"numpy", "pyarrow", "ortools", "sqlalchemy.orm", "kafka", "confluent_kafka"},
         ),

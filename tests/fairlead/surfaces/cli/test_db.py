@@ -51,12 +51,6 @@ def test_current_fails_on_a_database_that_is_behind(database: str) -> None:
     assert run(database, "current") == (0, HEAD)
 
 
-def test_check_finds_the_database_in_order(database: str) -> None:
-    """Models, migrations and database agree after an upgrade."""
-    run(database, "upgrade")
-    assert run(database, "check") == (0, "the database is what this version expects")
-
-
 def test_psql_opens_the_database_of_the_settings(database: str, tmp_path: Path) -> None:
     """That of fairlead.toml, not the sandbox's."""
     (tmp_path / "fairlead.toml").write_text(f'[postgres]\nurl = "{database}"\n')

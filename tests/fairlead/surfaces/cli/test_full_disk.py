@@ -7,9 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.settings import Settings
 from tests.full_disk import without_room
-from tests.ui.running import free_port
 
 FAIRLEAD = Path(sys.executable).with_name("fairlead")
 
@@ -51,21 +49,6 @@ def test_sandbox_says_it(services: object, tmp_path: Path) -> None:
     assert services
     done = on_full_disk(tmp_path, "sandbox", "up")
     assert (done.returncode, done.stderr.splitlines()) == (1, [no_room_in(tmp_path)])
-
-
-@pytest.mark.kafka
-@pytest.mark.postgres
-def test_up_says_it(settings: Settings, migrated: str, tmp_path: Path) -> None:
-    """After what the doctor has found; nothing is started."""
-    config = tmp_path / "fairlead.toml"
-    config.write_text(f'kafka.bootstrap_servers = "{settings.kafka.bootstrap_servers}"\n')
-    ports = ("--port", str(free_port()), "--dagster-port", str(free_port()))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("FAIRLEAD_CONFIG", str(config))
-        patch.setenv("FAIRLEAD_POSTGRES__URL", migrated)
-        done = on_full_disk(tmp_path / "state", "up", *ports)
-    errors = [line for line in done.stderr.splitlines() if line.startswith("fairlead: ")]
-    assert (done.returncode, errors) == (1, [no_room_in(tmp_path / "state")])
 
 
 def test_full_disk_for_the_output_is_said() -> None:

@@ -7,7 +7,7 @@ import pytest
 from confluent_kafka import Producer
 from typer.testing import CliRunner, Result
 
-from fairlead.errors import GroupError, TopicError
+from fairlead.errors import GroupError
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.sandbox import Services
 from fairlead.sandbox.jars import source_jars
@@ -67,32 +67,6 @@ def test_giant_key_is_named_and_hashed(services: Services, topic: str) -> None:
     assert [each["partitions"] for each in found["scenarios"]] == [4, 8]
 
 
-def test_shown_keys_are_escaped(services: Services, topic: str) -> None:
-    """Terminal escapes and HTML are text; bytes that are no text are hexadecimal."""
-    assert r"\x1b[31mhot<script>" in run(services, topic, "--show-keys").stdout
-    page = run(services, topic, "--show-keys", "--format", "html").stdout
-    assert "hot&lt;script&gt;" in page
-    assert "\x1b" not in page
-    document = json.loads(run(services, topic, "--show-keys", "--format", "json").stdout)
-    assert document["keys"][0]["key"] == HOT.decode()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "why"),
-    [
-        (["--partition", "4"], "there is no partition 4; it has 4"),
-        (["--to", "4"], "it has 4 partitions already"),
-    ],
-)
-def test_partitions_that_cannot_be(
-    services: Services, topic: str, arguments: list[str], why: str
-) -> None:
-    """One sentence each."""
-    result = run(services, topic, *arguments)
-    assert isinstance(result.exception, TopicError)
-    assert why in str(result.exception)
-
-
 def test_more_partitions_as_asked_for(services: Services, topic: str) -> None:
     """A partition's own keys, and another number of partitions."""
     found = json.loads(
@@ -147,8 +121,3 @@ def test_hot_partition_leads_to_the_command(week: str) -> None:
     engine = create_store_engine(week)
     assert f"<code>{command}</code>" in group_page(engine, "orders", Asked())
     engine.dispose()
-
-
-def test_signing_key_has_its_own_name() -> None:
-    """`keys` takes a topic, so that the pair of keys has another command."""
-    assert "private_key" in CliRunner().invoke(app, ["signing-key", "2026-03"]).stdout

@@ -8,10 +8,7 @@ from typer.testing import CliRunner, Result
 
 from fairlead.archive import LookArchive
 from fairlead.errors import GroupError
-from fairlead.sandbox import Services
 from fairlead.surfaces.cli import app
-from fairlead.surfaces.cli.plan import _print
-from tests.conftest import KafkaTopic
 from tests.fairlead.kafka.conftest import commit, join_raw  # noqa: F401 - fixtures
 from tests.full_disk import no_room
 from tests.orchestration.conftest import (  # noqa: F401 - fixtures
@@ -19,8 +16,7 @@ from tests.orchestration.conftest import (  # noqa: F401 - fixtures
     pipeline,
     start_consumers,
 )
-from tests.pipeline import APPROVED_BY_POLICY, Pipeline
-from tests.ui.conftest import leave_behind
+from tests.pipeline import Pipeline
 
 pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
 
@@ -77,40 +73,6 @@ def test_group_is_planned_in_this_process(
     assert archive.taken() is None  # this says nothing of what looking at all groups costs
 
 
-def test_nothing_is_forecast_of_a_group_that_too_little_is_known_of(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    """Not even that it never catches up."""
-    figures = {"late_s": 0.0, "caught_up_s": None, "looked_at": datetime(2026, 1, 2, tzinfo=UTC)}
-    said = {
-        "group": "orders",
-        "looks": 4,
-        "evidence": "There are 4 looks.",
-        "outcome": "no change",
-        "reason": "unknown",
-        "assignor": None,
-        "candidates": [],
-        "moves": [],
-        "version": None,
-    }
-    _print({**figures, **said, "diagnosis": "overloaded"})
-    assert "caught up as it is: never" in capsys.readouterr().out
-    _print({**figures, **said, "diagnosis": "unknown"})
-    assert "caught up" not in capsys.readouterr().out
-
-
-def test_policy_approves_as_in_a_run(
-    pipeline: Pipeline,  # noqa: F811
-    start_consumers: StartConsumers,  # noqa: F811
-    unique_name: str,
-) -> None:
-    """Where it does, the version waits for publication."""
-    pipeline.configure(APPROVED_BY_POLICY + 'objective = "PT10S"\nhorizon = "PT30S"\n')
-    start_consumers(unique_name)
-    said = json.loads(run(unique_name, "--json").stdout)
-    assert (said["version"], said["state"]) == (1, "approved")
-
-
 def test_dry_run_needs_no_database(
     pipeline: Pipeline,  # noqa: F811
     start_consumers: StartConsumers,  # noqa: F811
@@ -140,18 +102,3 @@ def test_group_that_is_not_there_is_refused(
         assert isinstance(refused.exception, GroupError)
         assert f"did you mean {unique_name}?" in str(refused.exception)
     assert pipeline.decisions(f"{unique_name}x") == []
-
-
-def test_group_without_members_gets_no_plan(
-    pipeline: Pipeline,  # noqa: F811
-    services: Services,
-    kafka_topic: KafkaTopic,
-    unique_name: str,
-) -> None:
-    """It says so, and exits with 0."""
-    topic = kafka_topic(partitions=1)
-    pipeline.produce(topic, [5])
-    leave_behind(services, unique_name, topic)
-    said = run(unique_name)
-    assert said.exit_code == 0, said.output
-    assert "no members" in said.stdout

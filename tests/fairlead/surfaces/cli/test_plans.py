@@ -17,7 +17,7 @@ from sqlalchemy import text
 from typer.testing import CliRunner, Result
 
 from fairlead.domain.diagnoses import NO_MEMBERS
-from fairlead.domain.hindsight import Hindsight
+from fairlead.domain.regression import Regression
 from fairlead.errors import ConfigurationError, GroupError, PlanStateError, TamperedPlanError
 from fairlead.store import PlanStore, create_store_engine
 from fairlead.store.attempts import Attempt
@@ -25,7 +25,6 @@ from fairlead.store.engine import transaction
 from fairlead.store.group_history import keep_looks, read_looks, replace_last_looks
 from fairlead.store.hindsight import say_made_worse
 from fairlead.surfaces.cli import app
-from fairlead.surfaces.cli.arguments import complete_group
 from fairlead.surfaces.web.group import Asked, group_page
 from fairlead.surfaces.web.groups_list import groups_page
 from tests.waiting import PATIENCE_S
@@ -106,20 +105,6 @@ def test_people_read_utc_whatever_the_zone_of_the_session(week: str) -> None:
     early = run(week, "lag", "orders", "--at", "2020-01-01")
     assert (early.exit_code, type(early.exception)) == (1, GroupError)
     assert str(early.exception) == "group orders: no lag was measured until then"
-
-
-def test_empty_answers_say_what_to_do(week: str) -> None:
-    """A list without a row is a sentence; a program still gets a list."""
-    assert "`fairlead groups`" in run(week, "plans", "list", "--state", "retired").stdout
-    assert document(week, "plans", "list", "--state", "retired") == []
-    late = run(week, "history", "orders", "--since", "2030-01-01")
-    assert late.stdout == "orders: nothing happened since then\n"
-
-
-def test_nothing_stored_yet_says_how_to_begin(migrated: str) -> None:
-    """The first command of a newcomer names the next one."""
-    assert "`fairlead plan GROUP`" in run(migrated, "groups").stdout
-    assert document(migrated, "groups") == []
 
 
 def test_figures_say_how_old_they_are(week: str) -> None:
@@ -282,23 +267,10 @@ def test_plan_that_was_not_sent_says_why(week: str) -> None:
     assert "not sent" in run(week, "history", "billing").stdout
 
 
-def test_group_that_a_plan_may_help_and_nobody_plans_says_how_to_turn_planning_on(
-    week: str,
-) -> None:
-    """Both switches are off by default: a group that is late for a day must not look planned."""
-    with psycopg.connect(week) as connection:
-        connection.execute("SET session_replication_role = replica")
-        connection.execute(
-            "UPDATE fairlead_raw.group_diagnosis SET diagnosis = 'unbalanced'"
-            " WHERE group_id = 'orders' AND until IS NULL"
-        )
-    assert "orders: a plan may help, and no run has decided" in run(week, "groups").stdout
-
-
 def test_a_group_that_rests_waits_and_no_other(week: str) -> None:
     """What to do next is to wait, until then and why; the page says it of that group."""
     engine, at = create_store_engine(week), datetime.now(UTC)
-    worse = Hindsight(900.0, 60.0, 30.0, 3, 1, "it is 14 min later", np.zeros(6, np.int32))
+    worse = Regression(900.0, 60.0, 30.0, 3, 1, "it is 14 min later", np.zeros(6, np.int32))
     assert say_made_worse(engine, "orders", 2, worse, automatic=True)
     with psycopg.connect(week) as connection:
         connection.execute("SET session_replication_role = replica")
@@ -365,26 +337,6 @@ def test_what_cannot_be_done_says_why(week: str, services: Any) -> None:
     assert run(week, "plans", "list", "\udcff").exit_code == 2
 
 
-def test_without_kafka_the_answer_is_one_line(week: str) -> None:
-    """The Kafka client's own log, a line an attempt to connect, does not bury it."""
-    surroundings = {
-        "FAIRLEAD_POSTGRES__URL": week,
-        "FAIRLEAD_KAFKA__BOOTSTRAP_SERVERS": "localhost:1",
-        "FAIRLEAD_KAFKA__REQUEST_TIMEOUT_S": "1",
-    }
-    done = subprocess.run(
-        [FAIRLEAD, "plans", "rollback", "orders", "1", "--reason", "x", "--yes"],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, **surroundings},
-        timeout=PATIENCE_S,
-    )
-    assert done.returncode == 1
-    (line,) = done.stderr.splitlines()
-    assert line.startswith("fairlead: Kafka does not answer")
-
-
 @pytest.mark.parametrize(
     ("typed", "offered"),
     [
@@ -415,33 +367,23 @@ def test_a_shell_offers_groups_versions_and_states(
     assert (done.stdout.split(), done.stderr) == (offered, "")
 
 
-def test_a_shell_completes_groups_and_is_silent_without_a_database(
-    week: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Names that begin so; nothing, and no error, where nobody answers."""
-    monkeypatch.setenv("FAIRLEAD_POSTGRES__URL", week)
-    assert complete_group("or") == ["orders"]
-    monkeypatch.setenv("FAIRLEAD_POSTGRES__URL", "postgresql://localhost:1/nowhere")
-    assert complete_group("or") == []
-
-
-def test_brake_is_said_until_it_is_released(week: str) -> None:
+def test_freeze_is_said_until_it_is_released(week: str) -> None:
     """With a reason, of one group or of all; `groups` says who put it on, and since when."""
-    assert "name one group, or give --all" in run(week, "brake", "--reason", "why", "--yes").stderr
-    both = run(week, "brake", "orders", "--all", "--reason", "why", "--yes")
+    assert "name one group, or give --all" in run(week, "freeze", "--reason", "why", "--yes").stderr
+    both = run(week, "freeze", "orders", "--all", "--reason", "why", "--yes")
     assert "name one group, or give --all" in both.stderr
-    assert "there is no terminal" in run(week, "brake", "orders", "--reason", "why").stderr
+    assert "there is no terminal" in run(week, "freeze", "orders", "--reason", "why").stderr
     for scope in ("orders", "--all"):
-        braked = run(week, "brake", scope, "--reason", "incident 4711", "--yes")
-        assert braked.exit_code == 0
-        assert "no new plan goes out" in braked.stdout
+        frozen = run(week, "freeze", scope, "--reason", "incident 4711", "--yes")
+        assert frozen.exit_code == 0
+        assert "no new plan goes out" in frozen.stdout
         told = " ".join(run(week, "groups").output.split())
-        assert "incident 4711. No new plan goes out until `fairlead release " in told
-        assert f" {scope}" in told.partition("`fairlead release")[2]
-        assert document(week, "history", "orders", "--limit", "1")[0]["event"] == "brake"
-        released = run(week, "release", scope, "--reason", "over", "--yes", "--json")
-        assert json.loads(released.stdout)["braked"] is False
+        assert "incident 4711. No new plan goes out until `fairlead unfreeze " in told
+        assert f" {scope}" in told.partition("`fairlead unfreeze")[2]
+        assert document(week, "history", "orders", "--limit", "1")[0]["event"] == "freeze"
+        released = run(week, "unfreeze", scope, "--reason", "over", "--yes", "--json")
+        assert json.loads(released.stdout)["frozen"] is False
         assert "No new plan" not in run(week, "groups").output
     assert isinstance(
-        run(week, "release", "--all", "--reason", "x", "--yes").exception, PlanStateError
+        run(week, "unfreeze", "--all", "--reason", "x", "--yes").exception, PlanStateError
     )

@@ -77,11 +77,11 @@ def test_services_stay_between_commands(
         assert (found.returncode, found.stderr) == (0, "")
     terminal, theirs = os.openpty()
     os.write(terminal, b"n\n")
-    braking = ["brake", "--all", "--reason", "why"]
-    asked = in_directory(tmp_path, *braking, state_dir=state_dir, stdin=theirs)
+    freezing = ["freeze", "--all", "--reason", "why"]
+    asked = in_directory(tmp_path, *freezing, state_dir=state_dir, stdin=theirs)
     for end in (terminal, theirs):
         os.close(end)
-    assert asked.stderr.startswith(f"On the sandbox in {state_dir}: Put the brake on all groups?")
+    assert asked.stderr.startswith(f"On the sandbox in {state_dir}: Put the freeze on all groups?")
     assert fairlead("down").returncode == 0
     assert in_directory(tmp_path, "groups", state_dir=state_dir).returncode == 1
     status = fairlead("status")
@@ -111,17 +111,3 @@ def test_psql_speaks_to_the_plan_history(state_dir: Path, tmp_path: Path) -> Non
     opened = in_directory(tmp_path, "db", "psql", state_dir=state_dir)  # ends with standard input
     assert opened.returncode == 0
     assert "plan_history     every version" in opened.stderr
-
-
-def test_psql_without_a_history_says_how_to_get_one(tmp_path: Path) -> None:
-    """One line on standard error, no traceback."""
-    answer = in_directory(tmp_path, "db", "psql", state_dir=tmp_path / "state")
-    assert answer.returncode == 1
-    assert answer.stderr.startswith("fairlead: No setting names a database, and there is no plan ")
-
-
-def test_down_without_a_sandbox_is_harmless(tmp_path: Path) -> None:
-    """Stopping what never ran succeeds and makes no directory."""
-    state_dir = tmp_path / "state"
-    assert in_directory(tmp_path, "sandbox", "down", state_dir=state_dir).returncode == 0
-    assert not state_dir.exists()

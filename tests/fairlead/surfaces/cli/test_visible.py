@@ -14,7 +14,7 @@ from rich.panel import Panel
 from typer.testing import CliRunner
 
 from fairlead.common.visible import VisibleFormatter, visible
-from fairlead.errors import GroupError, SandboxError
+from fairlead.errors import GroupError
 from fairlead.surfaces.cli import app
 from fairlead.surfaces.cli.output import print_rich, print_table, say, say_error, tell
 
@@ -28,12 +28,6 @@ def hidden(text: str) -> set[str]:
         for character in text
         if unicodedata.category(character) in {"Cc", "Cf", "Zl", "Zp"}
     } - {"\n"}
-
-
-@pytest.mark.parametrize("text", ["orders", "Bestellungen für 東京 🚀", "à la carte", "a\\b", ""])
-def test_what_is_seen_stays(text: str) -> None:
-    """Letters of all scripts, signs and blanks."""
-    assert visible(text) == text
 
 
 def test_what_is_not_seen_is_written() -> None:
@@ -62,14 +56,6 @@ def test_whatever_is_printed_is_visible() -> None:
     assert hidden(out.getvalue()) | hidden(err.getvalue()) == set()
     assert out.getvalue().startswith(f"group {visible(EVIL)}\n{visible(EVIL)}\n")
     assert err.getvalue() == f"fairlead: {visible(EVIL)}\n"
-
-
-def test_the_end_of_a_log_keeps_its_lines() -> None:
-    """An error of the sandbox ends with it; its escapes are written."""
-    err = io.StringIO()
-    with redirect_stderr(err):
-        say_error(SandboxError("Kafka ended:\n\x1b[31mline"))
-    assert err.getvalue() == "fairlead: Kafka ended:\n\\x1b[31mline\n"
 
 
 def test_a_record_of_the_log_is_a_line() -> None:
@@ -171,12 +157,3 @@ def test_sentences_are_broken_between_words_in_a_window(
     assert width is None or all(len(line) <= width or command in line for line in lines[2:])
     assert command in out.getvalue()
     assert lines[-1] == "the next"
-
-
-def test_wide_table_is_as_wide_as_it_gets(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On request nothing is broken, for a window that scrolls or a program."""
-    monkeypatch.setenv("COLUMNS", "40")
-    out = io.StringIO()
-    with redirect_stdout(out):
-        print_table(ROWS, ("name", "lag", "why"), wide=True)
-    assert len(out.getvalue().splitlines()) == 2 + len(ROWS)

@@ -10,29 +10,16 @@ import pytest
 
 from fairlead.domain.policy import policy_for
 from fairlead.settings import load_settings
-from fairlead.surfaces.demo.dev import Reports, _first_steps, no_load
+from fairlead.surfaces.demo.dev import Reports, _first_steps
 from fairlead.surfaces.demo.environment import POLICIES
 from fairlead.surfaces.demo.load import Load
-from fairlead.surfaces.demo.scenario import ASKS_FIRST, DEV_GROUPS, KEEPS_UP, DemoGroup
+from fairlead.surfaces.demo.scenario import ASKS_FIRST, DEV_GROUPS, KEEPS_UP
 from fairlead.surfaces.demo.topics_and_consumers import Consumers
 from fairlead.surfaces.up import Planning
 from tests.waiting import eventually
 
 #: A process that ends when its standard input does, as a worker.
 STANDS_IN = [sys.executable, "-c", "import sys; sys.stdin.read()"]
-
-
-def shares(group: DemoGroup) -> list[int]:
-    """Return the load of each consumer under `range`: its topics' partitions, in stretches."""
-    loads = [0] * group.consumers
-    for counts in group.backlog.values():
-        each, more = divmod(len(counts), group.consumers)
-        first = 0
-        for member in range(group.consumers):
-            count = each + (member < more)
-            loads[member] += sum(counts[first : first + count])
-            first += count
-    return loads
 
 
 def workers() -> list[psutil.Process]:
@@ -68,18 +55,6 @@ def test_load_outlives_a_consumer_that_is_killed(tmp_path: Path) -> None:
     assert re.match(r"Consumer keeps-up-[12] has ended with exit code -9. The load goes on", line)
 
 
-def test_end_of_the_load_is_told() -> None:
-    """Where the load itself fails, somebody hears of it: no thread ends silently."""
-    heard: list[str] = []
-
-    def each() -> None:
-        raise OSError("the broker is gone")
-
-    with Load("", [], each, lambda error: heard.append(no_load(error))):
-        eventually(lambda: heard, "the end of the load")
-    assert heard[0].startswith("No more records arrive, in any group: the broker is gone.")
-
-
 @pytest.mark.long
 def test_first_steps_lead_to_a_plan_that_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     """The group that is named waits for a person by the demo's policies, and no other does."""
@@ -92,12 +67,3 @@ def test_first_steps_lead_to_a_plan_that_waits(monkeypatch: pytest.MonkeyPatch) 
     steps = _first_steps("http://127.0.0.1:3000", Planning(("planning_sensor",)))
     assert f"partition {ASKS_FIRST.name} (there within a minute)" in steps
     assert f"/assets/assignment_plan?view=partitions&partition={ASKS_FIRST.name}" in steps
-
-
-@pytest.mark.long
-def test_group_that_asks_needs_a_plan() -> None:
-    """By `range` one consumer gets more than it can do; no partition alone is too much for one."""
-    produced = ASKS_FIRST.load * ASKS_FIRST.consumers / ASKS_FIRST.records
-    heaviest_partition = max(max(counts) for counts in ASKS_FIRST.backlog.values())
-    assert max(shares(ASKS_FIRST)) * produced > 1.1
-    assert heaviest_partition * produced < 0.9

@@ -282,28 +282,6 @@ def test_the_command_writes_a_file(
     assert (unknown.exit_code, type(unknown.exception)) == (1, GroupError)
 
 
-def test_traffic_of_each_consumer_is_shown(engine: Engine) -> None:
-    """How busy it is, and which share of its capacity arrives before and after; most first."""
-    page = Page(review_page(engine, "orders", 2, now=NOON))
-    assert ["orders-3", "15.0 %", "15.0 %", "74.0 %", "measured"] in page.rows
-
-
-def test_what_records_cost_and_when_all_is_read_is_shown(engine: Engine) -> None:
-    """A plan counts with that."""
-    page = review_page(engine, "orders")
-    assert ["orders-1", "30 ms"] in Page(page).rows
-    assert ["orders-2", "80.0 %"] in [row[:2] for row in Page(page).rows]
-    assert "usual kind" not in page
-    assert re.search(r"Caught up</dt><dd>never → at [0-9: -]* UTC", page)
-
-
-def test_forecast_comes_before_lag(engine: Engine) -> None:
-    """How late the group gets without the plan and with it, in the sentence and at a glance."""
-    page = Page(review_page(engine, "orders", 3, now=NOON))
-    assert "brings the group from 6 min late, as forecast, to 0 s" in page.text
-    assert page.text.index("Forecast lag") < page.text.index("Most loaded consumer")
-
-
 def test_more_than_anybody_ever_consumed_is_the_first_risk(engine: Engine, week: str) -> None:
     """Nobody knows whether it can: whoever approves reads that before anything else."""
     assert "More than ever" not in review_page(engine, "orders", 3, now=NOON)

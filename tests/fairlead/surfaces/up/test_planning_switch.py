@@ -9,7 +9,7 @@ import dagster as dg
 import pytest
 from dagster._core.scheduler.instigation import InstigatorStatus
 
-from fairlead.surfaces.pipeline import dagster_yaml, furnish
+from fairlead.surfaces.pipeline import furnish
 from fairlead.surfaces.up.planning_switch import SENSOR, Planning, planning
 from tests.ui.running import free_port
 
@@ -38,22 +38,3 @@ def test_planning_is_off_until_it_is_turned_on(tmp_path: Path) -> None:
     with dg.DagsterInstance.from_config(str(tmp_path)) as instance:
         (state,) = instance.all_instigator_state()
     assert (state.instigator_name, state.status) == (SENSOR, InstigatorStatus.RUNNING)
-
-
-@pytest.mark.parametrize(
-    ("by", "said"),
-    [((), "fairlead up --plan"), ((SENSOR,), "when a look finds"), (None, "fairlead doctor")],
-)
-def test_it_is_said_in_a_line(by: tuple[str, ...] | None, said: str) -> None:
-    """Whoever reads it knows what to do next."""
-    assert said in str(Planning(by))
-    assert "\n" not in str(Planning(by))
-
-
-def test_a_home_that_is_there_keeps_its_configuration(tmp_path: Path) -> None:
-    """One that is not gets the planner's."""
-    furnish(tmp_path / "new")
-    assert (tmp_path / "new" / "dagster.yaml").read_text() == dagster_yaml()
-    (tmp_path / "dagster.yaml").write_text("telemetry:\n  enabled: false\n")
-    furnish(tmp_path)
-    assert "run_launcher" not in (tmp_path / "dagster.yaml").read_text()

@@ -21,14 +21,14 @@ import pytest
 from pydantic import SecretStr
 
 from fairlead.archive import LookArchive
-from fairlead.errors import ConfigurationError, SandboxError
+from fairlead.errors import ConfigurationError
 from fairlead.sandbox.recorded_processes import recorded, still_running
 from fairlead.sandbox.supervisor import Part, Supervisor
 from fairlead.settings import PostgresSettings, Settings
 from fairlead.spark.warm import WarmServer
 from fairlead.surfaces.links import LOCATION
 from fairlead.surfaces.pipeline import HOME_VARIABLE, furnish
-from fairlead.surfaces.up import At, check, require_free
+from fairlead.surfaces.up import At, require_free
 from fairlead.surfaces.up.running import code, daemon, pages
 from tests.ui.running import free_port
 from tests.waiting import PATIENCE_S, eventually
@@ -46,27 +46,6 @@ def on(settings: Settings, url: str, state_dir: Path) -> Settings:
     """Return settings with another database and state directory."""
     database = PostgresSettings(url=SecretStr(url))
     return settings.model_copy(update={"postgres": database, "state_dir": state_dir})
-
-
-@pytest.mark.kafka
-@pytest.mark.postgres
-def test_schema_is_asked_for_and_not_made(
-    settings: Settings, database: str, tmp_path: Path
-) -> None:
-    """The command that makes it is told; what else the doctor finds is told before."""
-    told: list[str] = []
-    with pytest.raises(ConfigurationError, match=r"fairlead db upgrade"):
-        check(on(settings, database, tmp_path), told.append)
-    assert any(line.startswith("warning: keys: plans are not signed") for line in told)
-
-
-def test_a_second_one_is_refused(tmp_path: Path) -> None:
-    """Two daemons on one home are more than Dagster takes."""
-    with (
-        recorded(tmp_path, "fairlead up"),
-        pytest.raises(SandboxError, match=f"process {os.getpid()}"),
-    ):
-        require_free(tmp_path, At(), pytest.fail)
 
 
 def test_a_port_that_is_taken_is_named_with_its_option(tmp_path: Path) -> None:
@@ -105,7 +84,7 @@ state_dir = "{tmp_path / "state"}"
 kafka.bootstrap_servers = "{settings.kafka.bootstrap_servers}"
 postgres.url = "{migrated}"
 discovery.include = ["nobody"]
-looks.every = "PT5S"
+sampling.every = "PT5S"
 """)
     return {**os.environ, "FAIRLEAD_CONFIG": str(config)}
 

@@ -76,7 +76,7 @@ class Desks:
         """Send a form in a person's name, as a browser behind the proxy does."""
         plan = self.plans.get(group or "")
         fields: dict[str, Any] = {"do": do, "group": group, "id": uuid4(), "reason": "agreed"}
-        if plan is not None and do not in {"brake", "release"}:
+        if plan is not None and do not in {"freeze", "unfreeze"}:
             fields |= {"version": plan.version, "sha256": plan.sha256}
         sent = {name: value for name, value in (fields | given).items() if value is not None}
         return post(self.address, sent, as_person(who))

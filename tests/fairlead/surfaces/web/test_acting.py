@@ -10,15 +10,11 @@ import pytest
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
-from fairlead.settings import Settings, WebSettings
 from fairlead.store.acts import answer, asked
-from fairlead.store.brakes import read_brakes
-from fairlead.store.engine import create_store_engine
-from fairlead.surfaces.web import build_app
+from fairlead.store.freezes import read_freezes
 from fairlead.surfaces.web.forms import require_own_page
-from tests.fairlead.surfaces.web.conftest import KIM, SECRET, Desks, as_person, propose
-from tests.fairlead.surfaces.web.proxies import PUBLIC, Answer, post, send
-from tests.serving import serving
+from tests.fairlead.surfaces.web.conftest import KIM, Desks, as_person, propose
+from tests.fairlead.surfaces.web.proxies import post
 from tests.stored import somebody_waits
 from tests.waiting import PATIENCE_S, eventually
 
@@ -58,7 +54,7 @@ def test_a_plan_is_approved_on_its_page(desks: Desks) -> None:
     assert desks.state("orders") == "approved"
 
 
-def test_steps_that_wait_hold_up_neither_pages_nor_a_brake(desks: Desks) -> None:
+def test_steps_that_wait_hold_up_neither_pages_nor_a_freeze(desks: Desks) -> None:
     """Somebody decides in SQL and goes to lunch: what waits for that group waits alone."""
     with ThreadPoolExecutor(8) as pool:
         with psycopg.connect(desks.url) as connection:
@@ -70,7 +66,7 @@ def test_steps_that_wait_hold_up_neither_pages_nor_a_brake(desks: Desks) -> None
             eventually(lambda: somebody_waits(desks.url), "the steps wait")
             assert not any(answer.done() for answer in waiting)
             assert pool.submit(desks.get, "/").result(PATIENCE_S).status == 200
-            assert pool.submit(desks.post, "brake").result(PATIENCE_S).status == 303
+            assert pool.submit(desks.post, "freeze").result(PATIENCE_S).status == 303
             connection.rollback()
         assert sorted(answer.result(PATIENCE_S).status for answer in waiting) == [303] + [409] * 5
 
@@ -92,31 +88,24 @@ def test_own_page_is_known_by_the_address_that_browsers_send(url: str, origin: s
         require_own_page(Request({"type": "http", "headers": headers}), url)
 
 
-def test_a_plan_is_rejected_on_its_page(desks: Desks) -> None:
-    """The page says that it is for good."""
-    before, after = walk(desks, "do=reject&group=orders&version=1")
-    assert "rejected for good" in before
-    assert "Version 1 is rejected now." in after
-
-
 @pytest.mark.parametrize("group", ["orders", None])
-def test_brake_is_put_on_and_released(desks: Desks, group: str | None) -> None:
+def test_freeze_is_put_on_and_released(desks: Desks, group: str | None) -> None:
     """Each page says whom it is about; what an approved plan waits for is said there, too."""
     named = {} if group is None else {"group": group}
     desks.post("approve", "orders")
-    before, after = walk(desks, urlencode({"do": "brake"} | named))
+    before, after = walk(desks, urlencode({"do": "freeze"} | named))
     assert "A rollback goes out" in before
     assert "holds: kim@example.com put it on" in after
     overview = desks.get("/group?group=orders").text
     assert "No new plan goes out" in overview
     if group is None:
-        number = read_brakes(desks.planner.engine)[0].number
-        refused = desks.post("release", version=number)
+        number = read_freezes(desks.planner.engine)[0].number
+        refused = desks.post("unfreeze", version=number)
         assert refused.status == 409  # billing's plans take what the database sees
         return
-    before, after = walk(desks, urlencode({"do": "release"} | named))
+    before, after = walk(desks, urlencode({"do": "unfreeze"} | named))
     assert "Approved plans go out within 30 s: orders version 1." in before
-    assert "No brake holds group orders now." in after
+    assert "No freeze holds group orders now." in after
 
 
 def test_database_that_takes_no_changes_says_so(desks: Desks) -> None:
@@ -133,11 +122,11 @@ def test_database_that_takes_no_changes_says_so(desks: Desks) -> None:
             )
 
         alter("SET default_transaction_read_only = on")
-        refused = desks.post("brake")
+        refused = desks.post("freeze")
         assert (refused.status, desks.get("/").status) == (503, 200)
         assert "takes no changes (cannot execute" in refused.text
         alter("RESET default_transaction_read_only")
-    assert desks.post("brake").status == 303
+    assert desks.post("freeze").status == 303
 
 
 def test_two_people_agree(desks: Desks) -> None:
@@ -201,57 +190,3 @@ def test_pages_are_read_only_without_a_proof(desks: Desks) -> None:
     before = desks.get("/act?do=retire&group=stock&version=2", None)
     assert "<form" not in before.text
     assert "Read-only:" in before.text
-
-
-def said_by(desks: Desks, engine_url: str, web: dict[str, object], headers: object) -> Answer:
-    """Return the list of groups as served with other settings or another login."""
-    engine = create_store_engine(engine_url)
-    with serving(build_app(engine, Settings(web=WebSettings.model_validate(web)))) as address:
-        page = send(address, "GET", "/", headers)  # type: ignore[arg-type] # as as_person has them
-        assert desks.plans
-    engine.dispose()
-    return page
-
-
-@pytest.mark.parametrize(
-    ("web", "why"),
-    [
-        ({}, "no setting says how a proxy proves who asks"),
-        ({"header": {"secret": SECRET}, "approvers": ["lee@*"]}, "none of web.approvers"),
-        ({"header": {"secret": SECRET}}, "is a superuser, acts for nobody"),
-    ],
-)
-def test_page_says_why_nobody_acts(desks: Desks, web: dict[str, object], why: str) -> None:
-    """No proof is set up, the person is none of those who may, the server's login is too much."""
-    page = said_by(desks, desks.url, {"url": PUBLIC, **web}, as_person(KIM))
-    assert why in unescape(page.text)
-    assert "act?do=" not in page.text
-
-
-def test_pages_that_ask_are_not_kept(desks: Desks) -> None:
-    """A form is for one who looks; browsers send its origin, which no-referrer would hide."""
-    page = desks.get("/act?do=brake")
-    assert page.headers["cache-control"] == "no-store"
-    assert '<meta name="referrer" content="same-origin">' in page.text
-    policy = page.headers["content-security-policy"]
-    assert "form-action 'self'" in policy
-    assert "frame-ancestors 'none'" in policy
-
-
-def test_odd_questions_have_plain_answers(desks: Desks) -> None:
-    """What is no step, no form and no version is told so."""
-    for path, status in (
-        ("/act", 400),
-        ("/act?do=explode", 400),
-        ("/act?do=approve&group=orders", 409),
-        ("/act?do=approve&group=orders&version=0", 400),
-        ("/act?do=approve&group=nobody&version=1", 404),
-        ("/act?do=approve&group=orders&version=7", 409),
-        ("/act?do=retire&group=orders&version=1", 409),
-        ("/act?do=rollback&group=stock&version=2", 409),
-        ("/act?do=release&group=orders", 409),
-        ("/acted", 400),
-        ("/acted?id=7", 400),
-        ("/acted?id=00000000-0000-0000-0000-000000000000", 404),
-    ):
-        assert desks.get(path).status == status, path

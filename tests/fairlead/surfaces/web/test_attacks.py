@@ -18,8 +18,8 @@ import pytest
 from psycopg import sql
 
 from fairlead.settings import Settings, WebSettings
-from fairlead.store.brakes import read_brakes
 from fairlead.store.engine import create_store_engine
+from fairlead.store.freezes import read_freezes
 from fairlead.surfaces.web import build_app
 from tests.fairlead.surfaces.web.conftest import KIM, SECRET, Desks, as_person
 from tests.fairlead.surfaces.web.proxies import (
@@ -193,7 +193,7 @@ MALFORMED = {
     "a version that is none": Forged(fields=(("version", "1; DROP TABLE plan"),)),
     "no group": Forged(fields=(("group", None),)),
     "an empty group, which is not all": Forged(
-        body=f"do=brake&group=&reason=forged&id={uuid.uuid4()}".encode()
+        body=f"do=freeze&group=&reason=forged&id={uuid.uuid4()}".encode()
     ),
     "another group": Forged(fields=(("group", "stock"),)),
     "a group that is SQL": Forged(fields=(("group", "orders' OR true --"),)),
@@ -202,13 +202,13 @@ MALFORMED = {
     "what the database is to see": Forged(fields=(("group", "billing"),)),
     "a rollback to what waits": Forged(fields=(("do", "rollback"),)),
     "a retirement of what waits": Forged(fields=(("do", "retire"),)),
-    "a release of no brake": Forged(fields=(("do", "release"), ("sha256", None))),
-    "a brake with a version": Forged(fields=(("do", "brake"),)),
+    "a release of no freeze": Forged(fields=(("do", "unfreeze"), ("sha256", None))),
+    "a freeze with a version": Forged(fields=(("do", "freeze"),)),
 }
 #: By whoever reaches the server, or a header that the proxy lets through.
 UNPROVEN = {
     name: Forged(headers, without=("X-Forwarded-Email", "X-Fairlead-Secret"))
-    for name, (headers, _) in BAD_HEADERS.items()
+    for name, headers in BAD_HEADERS.items()
 } | {
     "nobody": Forged(without=("X-Forwarded-Email", "X-Fairlead-Secret")),
     "a token in its place": Forged(
@@ -277,17 +277,17 @@ def test_smuggled_requests_write_nothing(desks: Desks, rows: Rows) -> None:
 def test_replayed_forms_write_nothing(desks: Desks, rows: Rows) -> None:
     """A form counts once, whoever sends it again, and for whatever; so does what it did."""
     given = {"id": str(uuid.uuid4())}
-    assert desks.post("brake", "orders", **given).status == 303
-    (brake,) = read_brakes(desks.planner.engine)
-    assert desks.post("release", "orders", version=brake.number).status == 303
+    assert desks.post("freeze", "orders", **given).status == 303
+    (freeze,) = read_freezes(desks.planner.engine)
+    assert desks.post("unfreeze", "orders", version=freeze.number).status == 303
     assert desks.post("approve", "orders").status == 303
     rows.changed()
     replays: list[Callable[[], int]] = [
-        lambda: desks.post("brake", "orders", **given).status,
-        lambda: desks.post("brake", "orders", "lee@example.com", **given).status,
-        lambda: desks.post("brake", "stock", **given).status,
+        lambda: desks.post("freeze", "orders", **given).status,
+        lambda: desks.post("freeze", "orders", "lee@example.com", **given).status,
+        lambda: desks.post("freeze", "stock", **given).status,
         lambda: desks.post("reject", "payments", **given).status,
-        lambda: desks.post("release", "orders", version=brake.number).status,
+        lambda: desks.post("unfreeze", "orders", version=freeze.number).status,
         lambda: desks.post("approve", "orders").status,
         lambda: desks.post("reject", "orders").status,
     ]
@@ -336,7 +336,7 @@ def test_bad_tokens_write_nothing(by_token: tuple[Desks, Issuer], rows: Rows) ->
 
     good = ("Authorization", f"Bearer {issuer.token()}")
     bad: dict[str, Pairs] = {
-        name: [("Authorization", make(issuer))] for name, (make, _) in BAD_TOKENS.items()
+        name: [("Authorization", make(issuer))] for name, make in BAD_TOKENS.items()
     }
     bad |= {
         "none at all": [],
@@ -367,7 +367,7 @@ def test_without_the_issuers_keys_pages_are_read_only(desks: Desks, rows: Rows) 
             with serving(build_app(engine, Settings(web=web))) as address:
                 header = [("Authorization", issuer.token())]
                 page = send(address, "GET", "/", header)
-                form = {"do": "brake", "id": uuid.uuid4(), "reason": "forged"}
+                form = {"do": "freeze", "id": uuid.uuid4(), "reason": "forged"}
                 assert post(address, form, header).status == 403, name
             engine.dispose()
         assert "the issuer&#39;s keys cannot be had" in page.text, name
@@ -449,7 +449,7 @@ def test_a_stolen_server_does_what_people_do_and_no_more(desks: Desks, rows: Row
 
             def act(who: str, do: str, group: str | None, number: int | None = None) -> str:
                 plan = desks.plans.get(group or "")
-                of_plan = plan is not None and do not in {"brake", "release"}
+                of_plan = plan is not None and do not in {"freeze", "unfreeze"}
                 version = plan.version if plan is not None and of_plan else number
                 given = [who, "none", uuid.uuid4(), do, group, version]
                 given += [plan.sha256 if plan is not None and of_plan else None, "stolen"]
@@ -463,23 +463,23 @@ def test_a_stolen_server_does_what_people_do_and_no_more(desks: Desks, rows: Row
             assert act("nobody", "approve", "orders") == "done"
             assert act("one", "approve", "payments") == act("two", "approve", "payments") == "done"
             assert act("one", "retire", "stock") == "done"
-            assert act("one", "brake", None) == act("one", "brake", "billing") == "done"
+            assert act("one", "freeze", None) == act("one", "freeze", "billing") == "done"
             assert act("one", "reject", "billing") == "done"
             written = set(rows.changed())
             # What it cannot.
             assert act("one", "approve", "billing") == "FL001"  # rejected
-            assert act("one", "release", "billing", 2) == "FL004"
-            assert act("two", "release", None, 1) == "FL004"
+            assert act("one", "unfreeze", "billing", 2) == "FL004"
+            assert act("two", "unfreeze", None, 1) == "FL004"
             assert act("one", "rollback", "billing") == "FL004"
             assert rows.changed() == []
         with psycopg.connect(desks.url) as superuser:
             users = superuser.execute(
                 "SELECT DISTINCT database_user FROM fairlead.page_act UNION"
                 " SELECT database_user FROM fairlead.plan_event WHERE reason = 'stolen' UNION"
-                " SELECT database_user FROM fairlead.brake_event"
+                " SELECT database_user FROM fairlead.freeze_event"
             ).fetchall()
     assert users == [(login,)]
-    assert written == {"brake_event", "page_act", "plan", "plan_event"}
+    assert written == {"freeze_event", "page_act", "plan", "plan_event"}
     assert desks.planner.get("stock", 2).state == "published"  # the planner does it, and says so
 
 

@@ -1,11 +1,8 @@
 """Many who ask at once do not keep others from being answered."""
 
-import socket
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from functools import partial
-from urllib.parse import urlsplit
 from urllib.request import urlopen
 
 import pytest
@@ -84,17 +81,6 @@ def test_reviews_under_way_do_not_keep_health_and_metrics(served: str, reviews: 
         texts = {review.result(PATIENCE_S)[2] for review in asked}
     assert texts == {f"orders {number}" for number in range(1, REVIEWS + 1)}
     assert reviews.at_once == PAGES_AT_ONCE
-
-
-@pytest.mark.long
-def test_a_connection_that_asks_for_nothing_more_ends(served: str) -> None:
-    """Kept-alive connections count among those that are allowed at once."""
-    place = urlsplit(served)
-    at = (place.hostname or "", place.port or 0)
-    with socket.create_connection(at, timeout=PATIENCE_S) as connection:
-        connection.sendall(b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n")
-        pieces = list(iter(partial(connection.recv, 4096), b""))  # until the server ends it
-    assert b"".join(pieces).startswith(b"HTTP/1.1 200")
 
 
 def test_who_comes_beyond_the_connections_is_refused(served: str, reviews: Reviews) -> None:

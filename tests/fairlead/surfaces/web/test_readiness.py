@@ -59,7 +59,7 @@ def test_planner_is_ready_while_its_looks_are_of_three_intervals(
     status, found = ready(address)
     assert (status, found["last_look"]) == (503, None)
     assert found["missing"] == [
-        "no look was taken yet: the sensor group_looks takes looks, or `fairlead look`"
+        "no look was taken yet: the sensor group_samples takes looks, or `fairlead look`"
     ]
     now = datetime.now(UTC)
     planner.record_look(now - 2 * MINUTE, MINUTE)

@@ -15,7 +15,7 @@ from uuid import UUID
 from fairlead.domain.records import StoredPlan
 from fairlead.errors import StoreUnavailableError
 from fairlead.store.attempts import Attempt
-from fairlead.store.brakes import Brake
+from fairlead.store.freezes import Freeze
 from fairlead.store.outbox import PartitionLock
 from fairlead.store.outbox_entries import (
     FOLLOWED,
@@ -126,8 +126,8 @@ class ModelStore:
         self.reach("before reading plans")
         return [plan for group in sorted(groups) for plan in self.of(group, *states)]
 
-    def brakes(self) -> list[Brake]:
-        """Return none: what a brake holds is the database's, and not this model's."""
+    def freezes(self) -> list[Freeze]:
+        """Return none: what a freeze holds is the database's, and not this model's."""
         return []
 
     def published(self, group: str) -> StoredPlan | None:

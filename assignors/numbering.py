@@ -1,0 +1,19 @@
+"""Numbers within groups that lie one behind the other in an array.
+
+Belongs here: this one computation, which most assignors need. Does not: what the groups are.
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+
+def within_groups(sizes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Return the number of each item within its group, for consecutive groups of these sizes.
+
+    Examples
+    --------
+    >>> within_groups(np.array([2, 0, 3])).tolist()
+    [0, 1, 0, 1, 2]
+    """
+    ends = np.cumsum(sizes)
+    return np.arange(ends[-1] if ends.size else 0) - np.repeat(ends - sizes, sizes)

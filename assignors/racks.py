@@ -1,0 +1,37 @@
+"""Which members are in the rack of a partition's replica.
+
+Belongs here: looking that up for many partitions at once. Does not: bringing partitions near
+(`rack_affinity`, `rack_traffic`).
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from assignors.problem import Int32, Int64, Problem
+
+Mask = npt.NDArray[np.bool_]
+
+
+def in_replica_rack(problem: Problem, partitions: Int64, members: Int64 | Int32) -> Mask:
+    """Whether each member is in the rack of a replica of the partition beside it."""
+    if problem.rack_set_of is None:
+        return np.zeros(np.broadcast(partitions, members).shape, dtype=bool)
+    near: Mask = problem.near[problem.rack_set_of[partitions], members]
+    return near
+
+
+def far_partitions(problem: Problem, owner: Int32) -> Mask:
+    """Whether each partition is read from another rack, as far as racks are known, shape (P,).
+
+    Examples
+    --------
+    >>> from assignors.problem import Member
+    >>> members = {"a": Member(["t"], rack="1"), "b": Member(["t"])}
+    >>> problem = Problem.of({"t": 2}, members, replica_racks={"t": [["1"], ["2"]]})
+    >>> [far_partitions(problem, np.full(2, who, np.int32)).tolist() for who in (0, 1)]
+    [[False, True], [False, False]]
+    """
+    if problem.rack_set_of is None:
+        return np.zeros(owner.size, dtype=bool)
+    far: Mask = problem.far[problem.rack_set_of, owner] & (owner >= 0)
+    return far

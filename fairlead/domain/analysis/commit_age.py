@@ -1,0 +1,187 @@
+"""How much lag is explained by how an application commits.
+
+Belongs here: the age of commits, records that are counted before a commit, and batches of
+producers. Does not: what is a backlog then (`commits`).
+"""
+
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from fairlead.domain.analysis.looks import Float64, Int64, Looks, Mask
+from fairlead.domain.analysis.thresholds import (
+    AUTO_COMMIT_S,
+    CLEARLY,
+    DEVIATIONS,
+    FEW_RECORDS,
+    MOSTLY,
+    NEGLIGIBLE,
+    RECENT_STEPS,
+    SEVERAL,
+    STEPS,
+)
+
+Places = npt.NDArray[np.intp]
+
+#: Seconds. Largest age of an automatic commit: its interval, and a call of `poll`.
+_AUTO_COMMIT_S: Final = AUTO_COMMIT_S + 0.5
+#: Maximum ratio of the upper to the lower quartile of ages in a group that commits less often: with
+#: intervals near the time between samples, ages change slowly, and quartiles differ by chance.
+_APART: Final = 2.0
+
+
+def explained_ages(
+    looks: Looks, arrived: Float64, lag: Float64, rare: Mask, team_of: Places
+) -> Float64:
+    """Return up to which age each member's commits explain its lag, seconds, float64 of shape (M,).
+
+    A sample sees a commit at an age between 0 and the commit interval; the median is half of it.
+    The lower quartile of the members' medians is used for the whole group: three quarters of a
+    group are rarely behind. If samples and commits keep step, a member shows the same age at every
+    sample, which is explained as well. If its ages vary by chance, the largest is. Never more than
+    a step: these members commit within every step.
+
+    Parameters
+    ----------
+    arrived, lag
+        Records of each member in each step, float64 of shape (S, M).
+    rare
+        Members that commit less often than samples are taken, bool of shape (M,).
+    team_of
+        Group of each member, ascending, shape (M,).
+    """
+    usable = (arrived >= FEW_RECORDS) & ~rare
+    enough = usable.sum(axis=0) > STEPS // 2
+    if not enough.any():
+        return np.full(rare.size, looks.step)
+    usable, per_s = usable[:, enough], np.maximum(arrived, 1.0) / looks.seconds[:, None]
+    shows = np.where(usable, (lag / per_s)[:, enough], np.inf)
+    ages, count = np.sort(shows, axis=0), usable.sum(axis=0)
+    columns = np.arange(count.size)
+    medians = ages[(count - 1) // 2, columns]
+    low, usual, high = _quartiles(medians, team_of[enough], int(team_of[-1]) + 1)[:, team_of]
+    auto = min(_AUTO_COMMIT_S, looks.step)
+    explained = np.maximum(np.minimum(auto, 2.0 * high), 2.0 * low)
+    explained = np.where(low > auto, 2.0 * np.minimum(high, _APART * low), explained)
+    newest = np.minimum(count, RECENT_STEPS)
+    chance = np.sqrt(ages[0] / np.median(per_s[:, enough], axis=0))
+    same = ages[newest - 1, columns] <= CLEARLY * ages[0] + DEVIATIONS * chance
+    same &= newest >= STEPS
+    own = CLEARLY * ages[0]
+    own = np.where(same, own, np.minimum(own, SEVERAL * usual[enough]))
+    own = np.where(_by_chance(shows, ages, usable), ages[count - 1, columns], own)
+    explained[enough] = np.maximum(explained[enough], np.where(ages[0] > looks.step, 0.0, own))
+    capped: Float64 = np.minimum(explained, looks.step)
+    return capped
+
+
+def _by_chance(shows: Float64, ages: Float64, usable: Mask) -> Mask:
+    """Return whether members show commits of any age up to their interval, bool of shape (M,).
+
+    Ages of commits that are independent of samples are uniform between 0 and the interval: the
+    least is near 0, the lower quartile half the median, the largest twice the median, and two
+    samples differ by two thirds of it on average. The age of a backlog changes little between
+    samples.
+
+    Parameters
+    ----------
+    shows
+        Ages in each sample, seconds, float64 of shape (S, M).
+    ages
+        The same in ascending order, the usable ones first.
+    usable
+        Which of them count, bool of shape (S, M).
+    """
+    count, columns = usable.sum(axis=0), np.arange(usable.shape[1])
+    least, low, median, most = (ages[(count - 1) * part // 4, columns] for part in (0, 1, 2, 4))
+    both = usable[1:] & usable[:-1]
+    differ = np.abs(np.diff(np.where(usable, shows, 0.0), axis=0)) * both
+    apart = differ.sum(axis=0) / np.maximum(both.sum(axis=0), 1)
+    alike = (least <= 0.3 * median) & (low <= 0.75 * median) & (most <= 2.6 * median)
+    chance: Mask = alike & (apart >= 0.5 * median) & (count >= STEPS)
+    return chance
+
+
+def _quartiles(values: Float64, team_of: Places, teams: int) -> Float64:
+    """Return lower quartile, median and upper quartile by team, float64 of shape (3, teams).
+
+    Infinite for a team without values.
+    """
+    ordered = values[np.lexsort((values, team_of))]
+    counts = np.bincount(team_of, minlength=teams)
+    first, filled = np.cumsum(counts) - counts, counts > 0
+    place = np.array([[0.25], [0.5], [0.75]]) * (counts[filled] - 1)
+    below = place.astype(np.int64)
+    above, share = np.minimum(below + 1, counts[filled] - 1), place - below
+    low, high = ordered[first[filled] + below], ordered[first[filled] + above]
+    quartiles = np.full((3, teams), np.inf)
+    near = 1.0 - share  # from the nearer end, as numpy does: equal to the last bit
+    apart = high - low
+    quartiles[:, filled] = np.where(share < near, low + apart * share, high - apart * near)
+    return quartiles
+
+
+def in_batches(looks: Looks, held: Mask) -> Mask:
+    """Return the partitions whose producers send batches less often than samples are taken, (P,).
+
+    Nothing arrives in some steps, and at least the mean in the next one. The lag of such a
+    partition may have arrived just now.
+
+    Parameters
+    ----------
+    held
+        Whether a partition kept its owner in each step, bool of shape (S, P).
+    """
+    steps = len(held)
+    usual = looks.arrived.sum(axis=0) / max(steps, 1)
+    again = (looks.arrived[1:] >= MOSTLY * usual) & (looks.arrived[:-1] == 0) & held[1:]
+    enough = again.sum(axis=0) >= max(2, NEGLIGIBLE * steps)
+    batches: Mask = enough & (usual >= FEW_RECORDS)
+    return batches
+
+
+def counted_records(looks: Looks, steady: Mask, chosen: Mask) -> Float64:
+    """Return the number of records after which members commit, float64 of shape (M,).
+
+    If an application counts records, its commits advance by multiples of one number: in each
+    partition, or in all partitions together. 0: there is no such number, or the member is not
+    `chosen`.
+
+    Parameters
+    ----------
+    steady
+        Whether a member kept its partitions during each step, bool of shape (S, M).
+    chosen
+        bool of shape (M,).
+    """
+    if not chosen.any():
+        return np.zeros(chosen.size)
+    owner = looks.owner[-1]
+    mine = np.flatnonzero(np.append(chosen, False)[owner])
+    # Consumers commit what they have counted before partitions change hands.
+    whole = np.logical_and.accumulate(steady[::-1], axis=0)[::-1]
+    brought = np.where(whole[:, owner[mine]], np.maximum(looks.advanced[:, mine], 0), 0)
+    together = np.zeros((chosen.size, len(brought)), np.int64)
+    np.add.at(together, owner[mine], brought.T)
+    each = np.bincount(owner[mine], _common_divisor(brought), chosen.size)
+    return np.maximum(each, _common_divisor(together.T))
+
+
+def _common_divisor(brought: Int64) -> Float64:
+    """Return the greatest common divisor of each column; 0: none, or all commits are equal.
+
+    Equal commits are no evidence: a constant rate brings them as well.
+
+    Parameters
+    ----------
+    brought
+        Records by step, int64 of shape (S, N). The first commit of each column is left out: its
+        count may have begun before the samples.
+    """
+    commits = (brought > 0).cumsum(axis=0)
+    later = commits > 1
+    divisor = np.gcd.reduce(np.where(later, brought, 0), axis=0)
+    differ = (later & (brought != divisor)).any(axis=0)
+    enough = (commits[-1] > STEPS) & (divisor >= FEW_RECORDS) & differ
+    return np.where(enough, divisor, 0.0)

@@ -1,0 +1,49 @@
+"""Sums over the partitions that each member owns."""
+
+import numpy as np
+
+from fairlead.domain.analysis.looks import Float64, Int64, Looks, Mask
+
+
+class PerMember:
+    """Sums over the partitions that a member owns at the end of each of S steps."""
+
+    def __init__(self, looks: Looks) -> None:
+        self._looks = looks
+        self.steps, self.members = len(looks) - 1, len(looks.members)
+        rows = np.arange(self.steps)[:, None] * (self.members + 1)
+        # Partitions without an owner are summed in a last column, which is dropped.
+        owner = np.where(looks.owner[1:] >= 0, looks.owner[1:], self.members)
+        self._cell = (rows + owner).ravel()
+        self._size = self.steps * (self.members + 1)
+
+    def sum(self, values: Int64 | Float64 | Mask) -> Float64:
+        """Sum values of shape (S, P) to float64 of shape (S, M)."""
+        total = np.bincount(self._cell, weights=values.ravel(), minlength=self._size)
+        table: Float64 = total.reshape(self.steps, self.members + 1).astype(np.float64)
+        return table[:, : self.members]
+
+    def any(self, values: Mask) -> Mask:
+        """Whether a value of shape (S, P) is true, bool of shape (S, M)."""
+        count = np.bincount(self._cell[values.ravel()], minlength=self._size)
+        table: Mask = count.reshape(self.steps, self.members + 1) > 0
+        return table[:, : self.members]
+
+    def steady(self) -> Mask:
+        """Whether a member kept its partitions during a step, and no log was replaced, (S, M)."""
+        owner = self._looks.owner
+        changed = (owner[1:] != owner[:-1]) | ~self._looks.in_one_log[:-1]
+        gained = self.any(changed)
+        lost = np.zeros((self.steps, self.members), dtype=bool)
+        step, partition = np.nonzero(changed)
+        before = owner[step, partition]
+        lost[step[before >= 0], before[before >= 0]] = True
+        owns = self.any(np.ones_like(changed))
+        return owns & ~gained & ~lost
+
+
+def any_owned(looks: Looks, chosen: Mask) -> Mask:
+    """Return the members that own one of some partitions now, bool of shape (M,)."""
+    owner = looks.owner[-1]
+    owned: Mask = np.bincount(owner[chosen & (owner >= 0)], minlength=len(looks.members)) > 0
+    return owned

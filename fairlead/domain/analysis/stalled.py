@@ -1,0 +1,261 @@
+"""Partitions and members that make no progress, or less than others of the same owner.
+
+Belongs here: the definitions of silent members, and of foreign, stuck and throttled partitions.
+Does not: what is a backlog (`commits`), nor what follows from any of these (`diagnosis`).
+"""
+
+from typing import Final
+
+import numpy as np
+
+from fairlead.domain.analysis.looks import Float64, Looks, Mask
+from fairlead.domain.analysis.per_member import PerMember
+from fairlead.domain.analysis.thresholds import MOSTLY, SEVERAL, STEPS
+
+#: Seconds. Minimum time without a commit for a silent member, or a stuck partition.
+STUCK_S: Final = 120.0
+#: Minimum ratio of the arrivals of each partition beside a throttled one to what is read of that,
+#: and number of these partitions: a client shares its time between partitions, but not so.
+_FASTER: Final = 1.5
+_OTHERS: Final = 2
+#: Seconds between reading end offsets and commits of one sample, at most.
+LOOK_S: Final = 15.0
+
+
+def waiting_seconds(
+    looks: Looks, moved: Mask, uncommitted: Mask, *, same_owner: bool = True
+) -> Float64:
+    """Return for how long each partition has had something to commit and no commit, (P,).
+
+    Parameters
+    ----------
+    moved
+        Whether the owner committed in each step, bool of shape (S, P).
+    uncommitted
+        Whether there was something to commit at each sample, bool of shape (L, P).
+    same_owner
+        Whether time under earlier owners is left out.
+    """
+    # From the last sample backwards: samples with something uncommitted, steps without a commit.
+    still = uncommitted.copy()
+    waited = (looks.owner[1:] == looks.owner[:-1]) if same_owner else ~looks.committed_again
+    still[:-1] &= ~moved & waited & looks.in_one_log[:-1]
+    waits = np.logical_and.accumulate(still[::-1], axis=0)[::-1]
+    first = len(looks) - waits.sum(axis=0)
+    since: Float64 = looks.at[np.minimum(first, len(looks) - 1)]
+    return looks.now - since
+
+
+def never_committed(looks: Looks) -> Mask:
+    """Return whether records arrived in partitions without a commit, bool of shape (L, P).
+
+    Only if consumers without a commit start at the end of the log: such a partition has no lag,
+    but what has arrived can be committed.
+    """
+    if not looks.latest:
+        return np.zeros(looks.end.shape, dtype=bool)
+    grown = looks.in_one_log & (np.concatenate((looks.arrived[:1] * 0, looks.arrived)) > 0)
+    return (looks.committed < 0) & np.logical_or.accumulate(grown, axis=0)
+
+
+def foreign_partitions(looks: Looks) -> Mask:
+    """Return the partitions with commits beyond the end of their log, bool of shape (P,).
+
+    At each of the newest samples, and by more than what arrives while a sample is taken: end
+    offsets are read before commits.
+    """
+    if len(looks) <= STEPS:
+        return np.zeros(looks.partitions, dtype=bool)
+    newest = slice(-STEPS, None)
+    # Nothing is unread in an empty log.
+    filled = looks.end[newest] > np.maximum(looks.begin[newest], 0)
+    beyond = np.where(filled, (looks.committed - looks.end)[newest], 0)
+    if not (beyond > 0).any():
+        return np.zeros(looks.partitions, dtype=bool)
+    meanwhile = LOOK_S * (looks.arrived / looks.seconds[:, None]).max(axis=0)
+    foreign: Mask = (beyond > meanwhile).all(axis=0)
+    return foreign
+
+
+def patience(looks: Looks, interval_s: Float64) -> Float64:
+    """Return after how long without a commit a member is silent, seconds, float64 of shape (M,)."""
+    usual = np.where(np.isfinite(interval_s), interval_s, looks.step)
+    seconds: Float64 = np.maximum(np.maximum(SEVERAL * usual, STEPS * looks.step), STUCK_S)
+    return seconds
+
+
+def silent_members(
+    looks: Looks, per_member: PerMember, waiting_s: Float64, interval_s: Float64
+) -> Mask:
+    """Return the members that have had something to commit for long and did not, (M,)."""
+    if len(looks) <= STEPS:
+        return np.zeros(per_member.members, dtype=bool)
+    waits = (waiting_s > 0) & (looks.owner[-1] >= 0)
+    longest = np.full(per_member.members, -1.0)
+    np.maximum.at(longest, looks.owner[-1][waits], waiting_s[waits])
+    bound = patience(looks, interval_s)
+    silent: Mask = longest >= bound
+    return silent & (looks.now - _last_commit(looks, per_member) >= bound)
+
+
+def _last_commit(looks: Looks, per_member: PerMember) -> Float64:
+    """Return when each member last committed something new, (M,); minus infinity: never."""
+    moved = looks.committed_again & (looks.owner[1:] == looks.owner[:-1])
+    marked = per_member.any(moved)
+    last = marked.shape[0] - np.argmax(marked[::-1], axis=0)
+    return np.where(marked.any(axis=0), looks.at[np.minimum(last, len(looks) - 1)], -np.inf)
+
+
+def stuck_partitions(
+    looks: Looks, moved: Mask, marked: Mask, waiting_s: Float64, patience_s: Float64
+) -> Mask:
+    """Return the partitions that wait while their owner commits others several times, (P,).
+
+    Parameters
+    ----------
+    moved
+        Whether the owner committed the partition in each step, bool of shape (S, P).
+    marked
+        Whether each member committed anything, bool of shape (S, M).
+    waiting_s
+        `waiting_seconds`, shape (P,).
+    patience_s
+        `patience` of each member, shape (M,).
+    """
+    stuck = np.zeros(looks.partitions, dtype=bool)
+    if len(looks) <= STEPS:
+        return stuck
+    owner = looks.owner[-1]
+    place = np.maximum(owner, 0)
+    since = np.minimum(np.searchsorted(looks.at, looks.now - waiting_s - 1e-6), len(looks) - 1)
+    # Commits of each member since the partition began to wait.
+    commits = np.concatenate((np.zeros((1, marked.shape[1])), marked.cumsum(axis=0)))
+    others = commits[-1, place] - commits[since, place]
+    waits = (owner >= 0) & (waiting_s >= patience_s[place]) & (others >= SEVERAL)
+    if not waits.any():
+        return stuck
+    # Turns under earlier owners do not count.
+    took = _turns(looks, moved & (looks.owner[1:] == owner))
+    turns = np.concatenate((np.zeros((1, looks.partitions)), took.cumsum(axis=0)))
+    for partition in np.flatnonzero(waits).tolist():
+        mine = (owner == owner[partition]) & (waiting_s < waiting_s[partition])
+        taken = (turns[-1] - turns[since[partition]])[mine]
+        usual = np.median(taken[taken > 0]) if taken.any() else 0.0
+        stuck[partition] = usual >= SEVERAL
+    return stuck
+
+
+def _turns(looks: Looks, moved: Mask) -> Mask:
+    """Return the steps in which a new turn of each partition began, bool of shape (S, P).
+
+    Kafka's clients process one fetched batch after the other, for minutes each, while the other
+    partitions wait. A turn begins if the owner has committed another partition since the last
+    commit of this one, or has read this one to its end.
+    """
+    steps = np.arange(moved.shape[0])[:, None]
+    last = np.maximum.accumulate(np.where(moved, steps, -1), axis=0)
+    before = np.concatenate((np.full((1, moved.shape[1]), -1), last[:-1]))
+    owner = looks.owner[-1]
+    cell = np.where(moved & (owner >= 0), owner + len(looks.members) * steps, -1)
+    size = len(looks.members) * len(moved)
+    every = np.bincount(cell[cell >= 0], minlength=size).reshape(len(moved), -1)
+    others = np.where(owner >= 0, every[:, np.maximum(owner, 0)] - moved, 0)
+    between = (others > 0).cumsum(axis=0)
+    columns = np.arange(moved.shape[1])
+    since = np.where(before >= 0, between[np.maximum(before, 0), columns], 0)
+    done = looks.position[1:] >= looks.readable_end[:-1]
+    return moved & (done | (between > since) | (before < 0))
+
+
+def left_behind(
+    looks: Looks, held: Mask, behind: Mask, *, marked: Mask, rare: Mask
+) -> tuple[Mask, Float64]:
+    """Return partitions that fall behind while their owner keeps up with others.
+
+    The newest steps count in which a partition kept its owner, and the owner committed something.
+    If commits are rare, fewer of these steps count, of all samples.
+
+    Parameters
+    ----------
+    held
+        Whether a partition kept its owner in each step, bool of shape (S, P).
+    behind
+        Whether records were left that had arrived before the step, bool of shape (S, P).
+    marked
+        Whether each member committed anything, bool of shape (S, M).
+    rare
+        Members that commit less often than samples are taken, bool of shape (M,).
+
+    Returns
+    -------
+    bool of shape (P,), and the records a second read of each, float64 of shape (P,).
+    """
+    nothing = np.zeros(looks.partitions)
+    first = int(np.searchsorted(looks.at, looks.now - STUCK_S + 1e-6))
+    count = max(len(looks) - 1 - first, STEPS)
+    if len(looks) <= count:
+        return nothing > 0, nothing
+    newest = max(len(looks) - 1 - SEVERAL * count, 0)
+    steps = slice(0 if rare.any() else newest, None)
+    held, owner = held[steps], looks.owner[1:][steps]
+    if rare.any():
+        recent = np.arange(len(owner)) >= newest
+        held = held & (recent[:, None] | rare[np.maximum(owner, 0)])
+    shows = held & np.take_along_axis(marked[steps], np.maximum(owner, 0), axis=1)
+    following = shows[::-1].cumsum(axis=0)[::-1]
+    wanted = np.where(rare[np.maximum(looks.owner[-1], 0)], SEVERAL, count)
+    counts = held & (following >= 1) & (following <= wanted)
+    shows &= counts
+    behind = behind[steps]
+    seconds = looks.seconds[steps]
+    span = np.maximum(seconds @ counts, 1e-9)
+    read_per_s = np.where(counts, looks.advanced[steps], 0).sum(axis=0) / span
+    arrived_per_s = np.where(counts, looks.arrived[steps], 0).sum(axis=0) / span
+    enough = (shows.sum(axis=0) == wanted) & (looks.owner[-1] >= 0)
+    left = enough & (behind | ~shows).all(axis=0) & (read_per_s < arrived_per_s)
+    # The owner must have read another partition to its end at least once.
+    rests_at, resting = np.nonzero(held & ~behind)
+    idle = np.zeros((len(owner), len(looks.members) + 1), dtype=bool)
+    idle[rests_at, owner[rests_at, resting]] = True
+    left &= (shows & idle[np.arange(len(owner))[:, None], owner]).any(axis=0)
+    for partition in np.flatnonzero(left).tolist():
+        mine = shows[:, partition]
+        beside = held[mine] & (owner[mine] == owner[mine, partition, None])
+        rests = (beside & ~behind[mine]).sum(axis=0) >= MOSTLY * beside.sum(axis=0)
+        faster = (arrived_per_s > 0) & (arrived_per_s >= _FASTER * read_per_s[partition])
+        others = (beside & rests & faster).sum(axis=1) >= _OTHERS
+        left[partition] = others.mean() >= MOSTLY
+    return left, read_per_s
+
+
+def own_interval(looks: Looks, moved: Mask, due: Mask, waiting_s: Float64) -> Float64:
+    """Return the usual time between commits of each partition before it began to wait, (P,).
+
+    0: it was never committed. Partitions that are committed after a number of records have longer
+    intervals if less arrives.
+    """
+    marks = moved.sum(axis=0)
+    seconds = (due * looks.seconds[:, None]).sum(axis=0) - waiting_s if len(looks) > 1 else 0.0
+    return np.where(marks > 0, np.maximum(seconds, 0.0) / np.maximum(marks, 1), 0.0)
+
+
+def waits_under_any_owner(
+    looks: Looks, moved: Mask, due: Mask, uncommitted: Mask, *, chosen: Mask, patience_s: Float64
+) -> Mask:
+    """Return those of the chosen partitions that wait for too long, also under other owners, (P,).
+
+    Parameters
+    ----------
+    due
+        Whether a commit was to be expected in each step, bool of shape (S, P).
+    chosen
+        bool of shape (P,).
+    patience_s
+        `patience` of each partition's owner, float64 of shape (P,).
+    """
+    if not chosen.any():
+        return chosen
+    waiting_s = waiting_seconds(looks, moved, uncommitted, same_owner=False)
+    usual_s = own_interval(looks, moved, due, waiting_s)
+    waits: Mask = chosen & (waiting_s >= np.maximum(patience_s, SEVERAL * usual_s))
+    return waits

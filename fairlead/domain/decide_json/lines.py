@@ -1,0 +1,315 @@
+"""A question and its answer as JSON objects: what `fairlead decide` reads and writes.
+
+Belongs here: checking what a line says, and laying it out as arrays. Does not: the analysis
+(`decide`), its memory (`memory`), nor lines and their errors (`fairlead.common.json_lines`).
+The format is fixed: all that a decision knows is in the line, and the `memory` of an answer goes
+into the next question.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any, Final
+
+import numpy as np
+from pydantic import ValidationError
+
+from assignors.problem import InvalidProblemError, Member, Problem
+from fairlead.common.json_lines import an_object, check_keys, shown
+from fairlead.common.nearest import known_keys, no_such
+from fairlead.common.wrong_values import what_is_wrong
+from fairlead.domain.analysis.capacities import Capacity
+from fairlead.domain.analysis.costs import CostRows
+from fairlead.domain.analysis.decide import PlanDecision, decide
+from fairlead.domain.analysis.forecast import Forecast
+from fairlead.domain.analysis.looks import NONE, Float64, Int32, Int64, Looks
+from fairlead.domain.analysis.question import Question
+from fairlead.domain.decide_json.memory import as_row, capacities_of, moment, recalled, written
+from fairlead.domain.decide_json.reports import reports_of
+from fairlead.domain.policy import Policy
+
+_KEYS: Final = frozenset(
+    {"policy", "topics", "members", "snapshots", "capacities", "memory", "changed_at"}
+)
+_MEMBER_KEYS: Final = frozenset({"topics", "instance_id", "rack"})
+_SNAPSHOT_KEYS: Final = frozenset(
+    {"at", "begin", "end", "committed", "owners", "stable_end", "reports"}
+)
+_LARGEST_OFFSET: Final = 2**63 - 1
+
+
+def answer_question(line: dict[str, Any]) -> dict[str, Any]:
+    """Answer one question about a group.
+
+    Raises
+    ------
+    InvalidProblemError
+        The message says which part of the question is wrong.
+
+    Examples
+    --------
+    >>> line = {
+    ...     "topics": {"t": 1},
+    ...     "members": {"a": {"topics": ["t"]}},
+    ...     "snapshots": [
+    ...         {"at": "2026-03-02T00:00:00Z", "end": {"t": [9]}, "owners": {"t": ["a"]}},
+    ...     ],
+    ... }
+    >>> answer = answer_question(line)
+    >>> answer["outcome"], answer["diagnosis"]
+    ('no change', 'unknown')
+    """
+    check_keys(line, _KEYS, required=("topics", "members", "snapshots"), where="")
+    policy = _policy(line.get("policy"))
+    question = _question(line, policy)
+    decision = decide(
+        question,
+        assignors=policy.assignors[:1] if policy.choose == "first" else policy.assignors,
+        options=policy.options,
+        choose="first" if policy.choose == "first" else "best",
+    )
+    return _answer(decision, question)
+
+
+def _policy(given: Any) -> Policy:
+    if given is None:
+        return Policy()
+    try:
+        return Policy(**an_object(given, "policy"))
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(["policy", *map(str, first["loc"])])
+        what = what_is_wrong(first)
+        if first["type"] == "extra_forbidden":
+            *above, key = first["loc"]
+            what = no_such("key", str(key), known_keys(Policy, above))
+        raise InvalidProblemError(f"{where}: {what}") from None
+
+
+def _question(line: Mapping[str, Any], policy: Policy) -> Question:
+    members = _members(line["members"])
+    layout = Problem.of(line["topics"], members)
+    looks = _looks(line["snapshots"], layout, latest=policy.auto_offset_reset == "latest")
+    owned = _owned(looks, layout)
+    problem = Problem.of(
+        line["topics"],
+        {
+            name: Member(member.topics, owned.get(name, {}), None, member.instance_id, member.rack)
+            for name, member in members.items()
+        },
+        {
+            topic: looks.lag[-1][layout.topic_offsets[number] : layout.topic_offsets[number + 1]]
+            for number, topic in enumerate(layout.topics)
+        },
+    )
+    changed_at = line.get("changed_at")
+    changed_at = None if changed_at is None else min(moment(changed_at, "changed_at"), looks.now)
+    capacities, plans, costs, forgotten = _remembered(line, looks, problem)
+    reports = reports_of(line["snapshots"], layout, len(looks.members))
+    before = [at for at in plans if changed_at is not None and at < changed_at]
+    return Question(
+        problem=problem,
+        looks=looks,
+        rules=policy.rules(),
+        capacities=capacities,
+        costs=costs,
+        forgotten=forgotten,
+        reports=reports,
+        changes=[] if changed_at is None else [*before, changed_at],
+    )
+
+
+def _members(given: Any) -> dict[str, Member]:
+    members = {}
+    for name, value in an_object(given, "members").items():
+        where = f"members.{name}"
+        check_keys(an_object(value, where), _MEMBER_KEYS, required=("topics",), where=f"{where}.")
+        members[name] = Member(
+            value["topics"], instance_id=value.get("instance_id"), rack=value.get("rack")
+        )
+    return members
+
+
+def _looks(given: Any, layout: Problem, *, latest: bool) -> Looks:
+    if not isinstance(given, list) or not given:
+        raise InvalidProblemError(f"snapshots: {shown(given)} is not a list with a snapshot")
+    at = np.array([_at(snapshot, place) for place, snapshot in enumerate(given)])
+    backwards = np.flatnonzero(np.diff(at) <= 0)
+    if backwards.size:
+        place = int(backwards[0]) + 1
+        raise InvalidProblemError(
+            f"snapshots[{place}].at: {shown(given[place]['at'])} is not after "
+            f"{shown(given[place - 1]['at'])}: snapshots ascend"
+        )
+    last = len(given) - 1
+    names = list(layout.members)
+    numbers = {name: index for index, name in enumerate(names)}
+    size = len(given), layout.partition_total
+    tables = {
+        key: np.full(size, NONE, np.int64) for key in ("begin", "end", "committed", "stable_end")
+    }
+    owners = np.full(size, NONE, np.int32)
+    for place, snapshot in enumerate(given):
+        where = f"snapshots[{place}]"
+        for key, table in tables.items():
+            values = snapshot.get(key)
+            _read_offsets(values, table[place], layout, f"{where}.{key}", exact=place == last)
+        owned, before = snapshot.get("owners"), given[max(place - 1, 0)].get("owners")
+        # Hardly ever does an owner change; the last look may name no partition that is not there.
+        if owned == before and 0 < place < last:
+            owners[place] = owners[place - 1]
+        else:
+            where = f"{where}.owners"
+            _read_owners(owned, owners[place], layout, numbers, where, exact=place == last)
+    return Looks(at, **tables, members=tuple(numbers), owner=owners, latest=latest)
+
+
+def _at(snapshot: Any, place: int) -> float:
+    where = f"snapshots[{place}]"
+    check_keys(
+        an_object(snapshot, where), _SNAPSHOT_KEYS, required=("at", "end"), where=f"{where}."
+    )
+    return moment(snapshot["at"], f"{where}.at")
+
+
+def _by_topic(
+    given: Any, layout: Problem, where: str, *, exact: bool
+) -> list[tuple[slice, list[Any], str]]:
+    """Return the values of each topic there is, with their place; `exact`: no more than there are.
+
+    Topics that do not exist any more, and partitions beyond those there are, are left out: the log
+    was another one. Of a topic that has grown since, the first partitions are known.
+    """
+    rows = []
+    values = {} if given is None else an_object(given, where)
+    for number, topic in enumerate(layout.topics):
+        row = values.get(topic)
+        if row is None:
+            continue
+        count = int(layout.partition_counts[number])
+        if not isinstance(row, list):
+            raise InvalidProblemError(f"{where}.{topic}: {shown(row)} is not a list")
+        if exact and len(row) > count:
+            raise InvalidProblemError(f"{where}.{topic}: {len(row)} values for {count} partitions")
+        row = row[:count]
+        first = int(layout.topic_offsets[number])
+        rows.append((slice(first, first + len(row)), row, f"{where}.{topic}"))
+    return rows
+
+
+def _read_offsets(given: Any, offsets: Int64, layout: Problem, where: str, *, exact: bool) -> None:
+    """Read the offsets of a look, int64 of shape (P,)."""
+    for place, row, topic in _by_topic(given, layout, where, exact=exact):
+        if set(map(type, row)) != {int} or min(row) < 0 or max(row) > _LARGEST_OFFSET:
+            for partition, value in enumerate(row):
+                wrong = type(value) is not int or not 0 <= value <= _LARGEST_OFFSET
+                if value is not None and wrong:
+                    raise InvalidProblemError(f"{topic}[{partition}]: {shown(value)} is no offset")
+            offsets[place] = [NONE if value is None else value for value in row]
+        else:
+            offsets[place] = row
+
+
+def _read_owners(
+    given: Any,
+    owners: Int32,
+    layout: Problem,
+    numbers: dict[str, int],
+    where: str,
+    *,
+    exact: bool,
+) -> None:
+    """Read the owners of a look, int32 of shape (P,); a new name gets the next of `numbers`."""
+    for place, row, topic in _by_topic(given, layout, where, exact=exact):
+        if set(map(type, row)) != {str}:
+            for partition, name in enumerate(row):
+                if name is not None and not isinstance(name, str):
+                    raise InvalidProblemError(f"{topic}[{partition}]: {shown(name)} is no member")
+        for name in dict.fromkeys(row):
+            if name is not None:
+                numbers.setdefault(name, len(numbers))
+        owners[place] = [numbers.get(name, NONE) for name in row]
+
+
+def _owned(looks: Looks, layout: Problem) -> dict[str, dict[str, list[int]]]:
+    """Return what the present members own at the last look, of what they still read."""
+    owned: dict[str, dict[str, list[int]]] = {}
+    owner = looks.owner[-1]
+    for index in np.flatnonzero((owner >= 0) & (owner < len(layout.members))).tolist():
+        topic, partition = layout.partition_name(index)
+        owned.setdefault(layout.members[owner[index]], {}).setdefault(topic, []).append(partition)
+    return owned
+
+
+def _remembered(
+    line: Mapping[str, Any], looks: Looks, problem: Problem
+) -> tuple[dict[str, Capacity], tuple[float, ...], CostRows, bool]:
+    """Read what is known from before: the memory, or the capacities where it makes no sense.
+
+    Also returned are when plans took effect, costs, and whether there was a memory that made no
+    sense.
+    """
+    capacities = capacities_of(line.get("capacities"), looks)
+    memory = line.get("memory")
+    if memory is None:
+        return capacities, (), {}, False
+    try:
+        return *recalled(memory, looks, problem), False
+    except InvalidProblemError:
+        return capacities, (), {}, True
+
+
+def _answer(decision: PlanDecision, question: Question) -> dict[str, Any]:
+    chosen = decision.chosen
+    answer: dict[str, Any] = {
+        "outcome": decision.outcome,
+        "reason": decision.reason,
+        "diagnosis": decision.diagnosis.name,
+        "names": list(decision.diagnosis.names),
+        "evidence": decision.diagnosis.evidence,
+        "forecast": {
+            "horizon_s": question.rules.horizon_s,
+            "kept": _forecast(decision.kept),
+        },
+        "capacities": {name: as_row(capacity) for name, capacity in decision.capacities.items()},
+        "memory": written(
+            decision.capacities,
+            decision.costs.rows(question.problem),
+            question.looks,
+            question.problem,
+            question.changes,
+        ),
+        "costs": _by_partition(decision.costs.known().round(4), question.problem),
+        "seconds_per_record": _seconds(decision, question.problem),
+        "consumers": asdict(decision.size),
+        "moved": 0 if chosen is None else chosen.moved,
+    }
+    if chosen is not None and chosen.assignment is not None and chosen.forecast is not None:
+        answer["assignment"] = chosen.assignment.by_member()
+        answer["forecast"]["planned"] = _forecast(chosen.forecast)
+    return answer
+
+
+def _seconds(decision: PlanDecision, problem: Problem) -> dict[str, list[list[float] | None]]:
+    """Return seconds per record on the present owner, by partition; None: unknown."""
+    none = np.full((problem.partition_total, 3), np.nan)
+    work = decision.work
+    return _by_partition(none if work is None else work.seconds_per_record(problem.owner), problem)
+
+
+def _by_partition(values: Float64, problem: Problem) -> dict[str, list[list[float] | None]]:
+    """Return low, value and high of each partition, by topic; None: not known."""
+    rows = [None if np.isnan(row[0]) else row.tolist() for row in values]
+    return {
+        topic: rows[problem.topic_offsets[number] : problem.topic_offsets[number + 1]]
+        for number, topic in enumerate(problem.topics)
+    }
+
+
+def _forecast(forecast: Forecast) -> dict[str, Any]:
+    return {
+        "time_lag_s": forecast.late_s,
+        "utilisation": forecast.utilisation,
+        "catch_up_s": forecast.caught_up_s,
+        "catch_up_between_s": forecast.caught_up_between_s,
+        "loss_s": forecast.loss_s,
+    }

@@ -1,0 +1,103 @@
+"""Parse the reports of work in a line of `fairlead decide`.
+
+Belongs here: the format of reports. Does not: the rest of a line (`lines`), nor ignoring impossible
+reports (`reported_work`).
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from assignors.problem import InvalidProblemError, Problem
+from fairlead.common.json_lines import an_object, check_keys, shown
+from fairlead.domain.analysis.looks import NONE
+from fairlead.domain.analysis.reported_work import ReportSeries
+from fairlead.domain.decide_json.memory import moment
+
+_OF_PARTITION: Final = {"records": "records", "busy_s": "busy_s", "busy_squares_s2": "squares_s2"}
+_OF_CONSUMER: Final = ("elapsed_s", "waiting_s", "handler_s")
+#: Largest counter that is read, so that its square does not overflow.
+_LARGEST: Final = 1e15
+_KEYS: Final = frozenset({"partitions", "consumers"})
+_CONSUMER_KEYS: Final = frozenset({"token", *_OF_CONSUMER, "calls", "paused", "at"})
+_PARTITION_KEYS: Final = frozenset({"consumer", *_OF_PARTITION})
+
+
+def reports_of(
+    snapshots: Sequence[Mapping[str, Any]], layout: Problem, members: int
+) -> ReportSeries | None:
+    """Return the reports in snapshots; None if no snapshot has any.
+
+    Parameters
+    ----------
+    layout
+        Partitions and present members. Reports of other consumers are ignored.
+    members
+        Number of members in `Looks`; the present members come first.
+
+    Raises
+    ------
+    InvalidProblemError
+        A value has the wrong type; the message names it.
+    """
+    if not members or not any(snapshot.get("reports") for snapshot in snapshots):
+        return None
+    size, wide = (len(snapshots), layout.partition_total), (len(snapshots), members)
+    of_partition = {name: np.full(size, np.nan) for name in _OF_PARTITION.values()}
+    of_consumer = {name: np.full(wide, np.nan) for name in (*_OF_CONSUMER, "paused")}
+    by, token = np.full(size, NONE, np.int32), np.full(wide, NONE, np.int64)
+    numbers = {name: number for number, name in enumerate(layout.members)}
+    tokens: dict[tuple[int, str], int] = {}
+    for snapshot_number, snapshot in enumerate(snapshots):
+        where = f"snapshots[{snapshot_number}].reports"
+        reports = an_object(snapshot.get("reports") or {}, where)
+        check_keys(reports, _KEYS, required=(), where=f"{where}.")
+        consumers = an_object(reports.get("consumers") or {}, f"{where}.consumers")
+        for name, row in consumers.items():
+            who, at = numbers.get(name), f"{where}.consumers.{name}"
+            check_keys(an_object(row, at), _CONSUMER_KEYS, required=("token", "at"), where=f"{at}.")
+            if not isinstance(row["token"], str):
+                raise InvalidProblemError(f"{at}.token: {shown(row['token'])} is no text")
+            moment(row["at"], f"{at}.at")
+            _number(row.get("calls"), f"{at}.calls")
+            if who is None:
+                continue
+            token[snapshot_number, who] = tokens.setdefault((who, row["token"]), len(tokens))
+            for key in _OF_CONSUMER:
+                of_consumer[key][snapshot_number, who] = _number(row.get(key), f"{at}.{key}")
+            of_consumer["paused"][snapshot_number, who] = _number(
+                row.get("paused", 0), f"{at}.paused"
+            )
+        rows = an_object(reports.get("partitions") or {}, f"{where}.partitions")
+        for place, row, at in _rows(rows, layout, f"{where}.partitions"):
+            name = row["consumer"]
+            by[snapshot_number, place] = numbers.get(name, NONE) if isinstance(name, str) else NONE
+            for key, column in _OF_PARTITION.items():
+                of_partition[column][snapshot_number, place] = _number(row.get(key), f"{at}.{key}")
+    return ReportSeries(by=by, token=token, **of_partition, **of_consumer)
+
+
+def _rows(
+    topics: Mapping[str, Any], layout: Problem, where: str
+) -> Iterator[tuple[int, Mapping[str, Any], str]]:
+    """Yield index, report and name of each existing partition with a report."""
+    for number, topic in enumerate(layout.topics):
+        rows, first = topics.get(topic) or [], int(layout.topic_offsets[number])
+        if not isinstance(rows, list):
+            raise InvalidProblemError(f"{where}.{topic}: {shown(rows)} is not a list")
+        for partition, row in enumerate(rows[: layout.partition_counts[number]]):
+            if row is not None:
+                at = f"{where}.{topic}[{partition}]"
+                check_keys(
+                    an_object(row, at), _PARTITION_KEYS, required=("consumer",), where=f"{at}."
+                )
+                yield first + partition, row, at
+
+
+def _number(given: Any, where: str) -> float:
+    if given is None:
+        return np.nan
+    if isinstance(given, bool) or not isinstance(given, int | float):
+        raise InvalidProblemError(f"{where}: {shown(given)} is no number")
+    return float(given) if -_LARGEST <= given <= _LARGEST else np.nan

@@ -1,0 +1,16 @@
+"""How long samples are kept, and how far back the analysis looks."""
+
+from datetime import timedelta
+from typing import Final
+
+#: All samples of this age or less are kept.
+EVERY_SAMPLE: Final = timedelta(hours=1)
+#: Of older samples, one in each interval of this length.
+THINNED_TO: Final = timedelta(minutes=15)
+#: Age of the oldest sample that is analysed.
+HISTORY: Final = timedelta(days=1)
+
+
+def history_needed(*, remembered: bool) -> timedelta:
+    """Return how much history an analysis needs: less if the members' speeds are remembered."""
+    return EVERY_SAMPLE if remembered else HISTORY

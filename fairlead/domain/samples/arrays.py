@@ -1,0 +1,261 @@
+"""A group's looks as the analysis takes them: from rows of the archive to arrays.
+
+Belongs here: putting looks in order, choosing those that count, laying them out over the partitions
+that exist now. Does not: keeping looks (`archive`), nor analysing by them
+(`fairlead.domain.analysis`).
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from fairlead.common.tables import as_array
+from fairlead.domain.analysis.looks import Looks
+from fairlead.domain.analysis.reported_work import ReportSeries
+from fairlead.domain.history import EVERY_SAMPLE, HISTORY, THINNED_TO
+from fairlead.domain.samples import NONE, flat, list_starts
+from fairlead.domain.samples.work_columns import OF_PARTITIONS
+from fairlead.wire.work_report import SEVERAL_AT_A_TIME
+
+MICROSECONDS: Final = 1_000_000
+_COUNTERS: Final = ("elapsed_ms", "waiting_ms", "handler_ms", "paused")
+#: The columns that are laid out.
+_READ: Final = [
+    *("at", "topics", "counts", "begin", "end", "committed", "stable_end", "members", "owner")
+]
+
+Int32 = npt.NDArray[np.int32]
+Int64 = npt.NDArray[np.int64]
+
+
+def arrays_of(
+    rows: pa.Table,
+    topics: Sequence[str],
+    counts: Sequence[int],
+    members: Sequence[str],
+    *,
+    latest: bool = False,
+    every: bool = False,
+) -> Looks:
+    """Return a group's samples as arrays of samples x partitions.
+
+    Samples may come in any order, and more than once. Unless `every` is set, the result has each
+    sample of the last hour, and one per 15 minutes of the rest of the last day.
+
+    Parameters
+    ----------
+    rows
+        One group's rows of the schema `fairlead.domain.samples.SAMPLES`, at least one.
+    topics, counts
+        The topics to include, with their numbers of partitions, as in `Problem`. Values that a
+        sample does not have are -1.
+    members
+        The first members of the result; all other members in the samples follow.
+    latest
+        Whether consumers without a commit start at the log's end.
+    every
+        Include every sample. Samples must be in order of time, without repetitions.
+    """
+    rows = rows.select(_READ)
+    if not every:
+        rows = _taken(rows, _chosen(moments(rows)))
+    names = ("begin", "end", "committed", "owner")
+    values = [*(flat(rows[name]) for name in names), _with_nulls(rows, "stable_end", "end")]
+    begin, end, committed, owner, stable = _laid_out(rows, topics, counts, values)
+    known, numbers = _numbered(rows, members)
+    owner = np.where(owner >= 0, list_starts(rows["members"])[:-1, None] + owner, NONE)
+    return Looks(
+        at=moments(rows) / MICROSECONDS,
+        begin=begin,
+        end=end,
+        committed=committed,
+        members=known,
+        owner=np.append(numbers, np.int32(NONE))[owner],
+        latest=latest,
+        stable_end=stable if (stable >= 0).any() else None,
+    )
+
+
+def reports_of(
+    rows: pa.Table, topics: Sequence[str], counts: Sequence[int], members: Sequence[str]
+) -> ReportSeries | None:
+    """Return the reports in the samples that `arrays_of` selects; None if there are none.
+
+    Parameters
+    ----------
+    rows, topics, counts
+        As for `arrays_of`.
+    members
+        `Looks.members` of the same samples.
+    """
+    if rows["reporter"].null_count == rows.num_rows:
+        return None
+    rows = _taken(rows, _chosen(moments(rows)))
+    names = ("reporter", *OF_PARTITIONS)
+    values = [_with_nulls(rows, name, "end") for name in names]
+    reporter, records, busy_ms, squares_ms2 = _laid_out(rows, topics, counts, values)
+    _, numbers = _numbered(rows, members)
+    first = list_starts(rows["members"])
+    by = np.append(numbers, np.int32(NONE))[
+        np.where(reporter >= 0, first[:-1, None] + reporter, NONE)
+    ]
+    shape = rows.num_rows, len(members)
+    sample = np.repeat(np.arange(rows.num_rows), np.diff(first))
+    of_members = {name: _with_nulls(rows, name, "members").astype(np.float64) for name in _COUNTERS}
+    tokens = as_array(rows["tokens"]).flatten().dictionary_encode()
+    codes = np.full(numbers.size, NONE, np.int64)
+    reported = np.repeat(rows["tokens"].is_valid().to_numpy(), np.diff(first))
+    codes[reported] = tokens.indices.fill_null(NONE).to_numpy(zero_copy_only=False)
+    token, tables = np.full(shape, NONE, np.int64), {}
+    token[sample, numbers] = codes
+    for name, column in of_members.items():
+        tables[name] = np.full(shape, np.nan)
+        tables[name][sample, numbers] = np.where(column >= 0, column, np.nan)
+    tables["paused"][tables["paused"] == SEVERAL_AT_A_TIME] = np.nan
+    return ReportSeries(
+        by=by,
+        records=records.astype(np.float64),
+        busy_s=busy_ms / 1e3,
+        squares_s2=squares_ms2 / 1e6,
+        token=token,
+        elapsed_s=tables["elapsed_ms"] / 1e3,
+        waiting_s=tables["waiting_ms"] / 1e3,
+        handler_s=tables["handler_ms"] / 1e3,
+        paused=tables["paused"],
+    )
+
+
+def _laid_out(
+    rows: pa.Table,
+    topics: Sequence[str],
+    counts: Sequence[int],
+    values: Sequence[npt.NDArray[Any]],
+) -> list[npt.NDArray[Any]]:
+    """Return values per partition of all samples as arrays of samples x partitions."""
+    firsts = np.cumsum(np.asarray(counts, dtype=np.int64)) - np.asarray(counts, dtype=np.int64)
+    place = {
+        name: (start, count) for name, start, count in zip(topics, firsts, counts, strict=True)
+    }
+    layouts, shape = _layouts(rows), (rows.num_rows, int(np.sum(counts)))
+    if [layout for _, layout in layouts] == [list(zip(topics, counts, strict=True))]:
+        return [column.reshape(shape) for column in values]
+    # Index of each value in the flat array; missing values have the index of an extra -1.
+    found_at = np.full(shape, NONE, dtype=np.int64)
+    first = list_starts(rows["end"])
+    for mine, layout in layouts:
+        source, target = _positions(layout, place)
+        found_at[mine[:, None], target] = first[mine][:, None] + source
+    return [np.append(column, NONE)[found_at] for column in values]
+
+
+def all_topics(rows: pa.Table, *, latest: bool = False) -> Looks:
+    """Return `arrays_of` a group's samples, by time, for all partitions of the newest one."""
+    (now,) = rows.slice(rows.num_rows - 1).select(["topics", "counts", "members"]).to_pylist()
+    return arrays_of(rows, now["topics"], now["counts"], now["members"], latest=latest)
+
+
+def alike(looks: Mapping[str, Looks]) -> Iterator[tuple[list[str], Looks]]:
+    """Yield groups that were sampled at the same times, with their arrays side by side.
+
+    Computing all partitions at once is faster than computing group by group.
+    """
+    groups: dict[tuple[bytes, bool], list[str]] = {}
+    for group, its in looks.items():
+        groups.setdefault((its.at.tobytes(), its.latest), []).append(group)
+    for names in groups.values():
+        yield names, Looks.beside([looks[name] for name in names])
+
+
+def _with_nulls(rows: pa.Table, name: str, like: str) -> Int64:
+    """Return the values of all rows' lists in a column; -1 for those of rows without a list.
+
+    Parameters
+    ----------
+    like
+        A column with lists of the same lengths in all rows.
+    """
+    starts = list_starts(rows[like])
+    values = np.full(int(starts[-1]), NONE, dtype=np.int64)
+    valid = as_array(rows[name]).is_valid().to_numpy(zero_copy_only=False)
+    values[np.repeat(valid, np.diff(starts))] = flat(rows[name])
+    return values
+
+
+def _taken(rows: pa.Table, chosen: Int64) -> pa.Table:
+    """Return the chosen rows; nothing is copied where these stand one behind the other already."""
+    first = int(chosen[0])
+    if (np.diff(chosen) == 1).all():
+        return rows.slice(first, chosen.size)
+    return rows.take(pa.array(chosen))
+
+
+def moments(rows: pa.Table) -> Int64:
+    """Return when each look was taken, in microseconds since the epoch."""
+    at: Int64 = rows["at"].to_numpy().view(np.int64)
+    return at
+
+
+def _chosen(at: Int64) -> Int64:
+    """Return which looks count, in order of time."""
+    order = np.argsort(at, kind="stable")
+    at = at[order]
+    age = at[-1] - at
+    last_of_interval = np.append(np.diff(at // _microseconds(THINNED_TO)) > 0, True)
+    last_of_moment = np.append(np.diff(at) > 0, True)
+    counts = last_of_moment & (last_of_interval | (age <= _microseconds(EVERY_SAMPLE)))
+    chosen: Int64 = order[counts & (age <= _microseconds(HISTORY))]
+    return chosen
+
+
+def _microseconds(length: Any) -> int:
+    return int(length.total_seconds() * MICROSECONDS)
+
+
+def _layouts(rows: pa.Table) -> list[tuple[Int64, list[tuple[str, int]]]]:
+    """Gather the looks that know the same topics with the same numbers of partitions."""
+    encoded = as_array(rows["topics"]).flatten().dictionary_encode()
+    codes = encoded.indices.to_numpy(zero_copy_only=False)
+    counts = flat(rows["counts"])
+    ends = list_starts(rows["counts"])
+    both = np.column_stack((codes, counts))
+    text, width = both.tobytes(), both.itemsize * 2
+    found: dict[bytes, list[int]] = {}
+    for row, (start, end) in enumerate(pairwise((ends * width).tolist())):
+        found.setdefault(text[start:end], []).append(row)
+    names = encoded.dictionary.to_pylist()
+    layouts = []
+    for same in found.values():
+        mine = slice(ends[same[0]], ends[same[0] + 1])
+        layout = [
+            (names[code], count) for code, count in zip(codes[mine], counts[mine], strict=True)
+        ]
+        layouts.append((np.array(same, dtype=np.int64), layout))
+    return layouts
+
+
+def _positions(
+    layout: Sequence[tuple[str, int]], place: dict[str, tuple[int, int]]
+) -> tuple[Int64, Int64]:
+    """Return where the partitions that count stand in a look, and where they go."""
+    source, target, start = [np.empty(0, np.int64)], [np.empty(0, np.int64)], 0
+    for topic, count in layout:
+        first, wanted = place.get(topic, (0, 0))
+        both = np.arange(min(count, wanted), dtype=np.int64)
+        source.append(start + both)
+        target.append(first + both)
+        start += count
+    return np.concatenate(source), np.concatenate(target)
+
+
+def _numbered(rows: pa.Table, members: Sequence[str]) -> tuple[tuple[str, ...], Int32]:
+    """Return all names, and the index into these of each member of each look."""
+    encoded = as_array(rows["members"]).flatten().dictionary_encode()
+    known = encoded.dictionary.to_pylist()
+    names = dict.fromkeys([*members, *known])
+    number = {name: index for index, name in enumerate(names)}
+    numbers = np.array([number[name] for name in known], dtype=np.int32)
+    return tuple(names), numbers[encoded.indices.to_numpy(zero_copy_only=False)]

@@ -1,0 +1,120 @@
+"""Frozen groups: while a group is frozen, or all are, no new version is sent.
+
+Belongs here: freezing, unfreezing, and which freezes hold. Does not: what holds plans back, which
+the trigger `frozen` does in the transaction that records what is about to be sent.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final
+
+from sqlalchemy import Connection, Engine, func, select, text
+
+from fairlead.store.engine import transaction
+
+if TYPE_CHECKING:
+    from fairlead.domain.records import StoredPlan
+
+_HOLDING: Final = """
+SELECT group_id, since, reason, actor, number FROM fairlead.freezes ORDER BY group_id NULLS FIRST
+"""
+
+
+@dataclass(frozen=True)
+class Freeze:
+    """A freeze that holds.
+
+    Parameters
+    ----------
+    group
+        The group; None: all groups.
+    since
+        When it was last frozen.
+    reason, actor
+        Why, and by whom.
+    number
+        Number of the event that froze it.
+    """
+
+    group: str | None
+    since: datetime
+    reason: str
+    actor: str
+    number: int = 0
+
+    def __str__(self) -> str:
+        """Return what is frozen, by whom, since when and why."""
+        what = "all groups are" if self.group is None else f"group {self.group} is"
+        return f"{what} frozen by {self.actor} since {self.since:%Y-%m-%d %H:%M} UTC: {self.reason}"
+
+    def holds(self, plan: "StoredPlan") -> bool:
+        """Whether it keeps an approved plan from being sent: any but a rollback."""
+        return self.group in {None, plan.group} and plan.rolled_back_from is None
+
+
+def freeze_plans(
+    engine: Engine, group: str | None, *, reason: str, actor: str | None = None
+) -> None:
+    """Freeze a group; a new reason replaces the earlier one.
+
+    Returns once no transaction that started before can record what it is about to send.
+
+    Parameters
+    ----------
+    group
+        The group; None: all groups, including future ones.
+    reason
+        Why; kept in the history.
+    actor
+        The person for whom a service acts; None: the database's session user.
+
+    Raises
+    ------
+    PlanStateError
+        The group is not known, or the reason is blank.
+    """
+    with transaction(engine) as connection:
+        connection.execute(select(func.fairlead.freeze(group, reason, actor)))
+
+
+def unfreeze_plans(
+    engine: Engine, group: str | None, *, reason: str, actor: str | None = None
+) -> None:
+    """Unfreeze a group, or, with None, end the freeze of all groups; see `freeze_plans`.
+
+    The freeze of all groups and those of single groups end one by one.
+
+    Raises
+    ------
+    PlanStateError
+        There is no such freeze; or plans need four eyes, and the session's user is a planner or no
+        approver.
+    """
+    with transaction(engine) as connection:
+        connection.execute(select(func.fairlead.unfreeze(group, reason, actor)))
+
+
+def read_freezes(engine: Engine) -> list[Freeze]:
+    """Return the freezes that hold, that of all groups first."""
+    with transaction(engine) as connection:
+        return holding(connection)
+
+
+def freezes_on(engine: Engine, group: str) -> list[Freeze]:
+    """Return the freezes that hold for a group: its own, and that of all groups."""
+    return [freeze for freeze in read_freezes(engine) if freeze.group in {None, group}]
+
+
+def holding(connection: Connection) -> list[Freeze]:
+    """Return the freezes that hold, as this transaction sees them."""
+    rows = connection.execute(text(_HOLDING))
+    return [
+        Freeze(row.group_id, row.since.astimezone(UTC), row.reason, row.actor, row.number)
+        for row in rows
+    ]
+
+
+def freeze_on(plan: "StoredPlan", freezes: Iterable[Freeze]) -> Freeze | None:
+    """Return the freeze that keeps a plan from being sent; None: none does."""
+    return next((freeze for freeze in freezes if freeze.holds(plan)), None)

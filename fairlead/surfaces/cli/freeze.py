@@ -1,0 +1,88 @@
+"""`fairlead freeze`, `fairlead unfreeze`: stop new plans, and let them go out again.
+
+Belongs here: what these commands ask and print. Does not: what a freeze stops
+(`fairlead.store.freezes`).
+"""
+
+from typing import Annotated
+
+import typer
+
+from fairlead.surfaces.cli.arguments import (
+    Json,
+    Reason,
+    Yes,
+    complete_group,
+    known_text,
+    opened_engine,
+)
+from fairlead.surfaces.cli.output import print_json, say
+from fairlead.surfaces.cli.running_sandbox import ask
+
+_One = Annotated[
+    str | None,
+    typer.Argument(help="A consumer group.", autocompletion=complete_group, callback=known_text),
+]
+_All = Annotated[bool, typer.Option("--all", help="All groups, including future ones.")]
+
+
+def freeze(
+    group: _One = None,
+    *,
+    every: _All = False,
+    reason: Reason,
+    yes: Yes = False,
+    as_json: Json = False,
+) -> None:
+    """Stop new plans of a group, or of all groups, until they are unfrozen.
+
+    Consumers keep following the plan they have, for weeks if necessary. Approved rollbacks are
+    still sent, and `fairlead plans withdraw` returns a group to its fallback.
+    """
+    from fairlead.store.freezes import freeze_plans
+
+    what = _what(group, every=every)
+    ask(
+        f"Freeze {what}? Until it is unfrozen, no new plan is sent, except approved rollbacks.",
+        yes=yes,
+    )
+    with opened_engine() as engine:
+        freeze_plans(engine, group, reason=reason)
+    _report(group, f"Frozen: {what}. No new plan is sent", frozen=True, as_json=as_json)
+
+
+def unfreeze(
+    group: _One = None,
+    *,
+    every: _All = False,
+    reason: Reason,
+    yes: Yes = False,
+    as_json: Json = False,
+) -> None:
+    """Let plans of a group be sent again, or, with --all, end the freeze of all groups.
+
+    Approved plans are sent within 30 s. A group that is frozen by itself stays frozen when the
+    freeze of all groups ends. If plans need four eyes, so does this.
+    """
+    from fairlead.store.freezes import read_freezes, unfreeze_plans
+
+    what = _what(group, every=every)
+    ask(f"Unfreeze {what}? Approved plans are then sent.", yes=yes)
+    with opened_engine() as engine:
+        unfreeze_plans(engine, group, reason=reason)
+        left = [str(held) for held in read_freezes(engine) if held.group in {None, group} or every]
+    _report(group, f"Unfrozen: {what}", frozen=False, as_json=as_json)
+    say(*left, err=True)
+
+
+def _what(group: str | None, *, every: bool) -> str:
+    if (group is None) is not every:
+        raise typer.BadParameter("name one group, or give --all", param_hint="GROUP")
+    return "all groups" if group is None else f"group {group}"
+
+
+def _report(group: str | None, words: str, *, frozen: bool, as_json: bool) -> None:
+    if as_json:
+        print_json({"group": group, "frozen": frozen})
+    else:
+        say(words)

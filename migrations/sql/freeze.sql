@@ -1,0 +1,151 @@
+-- While a group is frozen, or all are, no new version is sent. What is already on its way arrives, the lease of
+-- the published plan is renewed, and a rollback is sent.
+--   FL005  the transaction would not see a freeze that began after it
+--   FL006  the group is frozen
+
+CREATE TRIGGER append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON fairlead_raw.freeze_event
+    FOR EACH STATEMENT EXECUTE FUNCTION fairlead_raw.refuse_change();
+
+CREATE VIEW fairlead.freezes AS
+SELECT group_id, at AS since, reason, actor, database_user, number
+FROM (
+    SELECT DISTINCT ON (group_id) * FROM fairlead_raw.freeze_event ORDER BY group_id, number DESC
+) newest
+WHERE frozen;
+COMMENT ON VIEW fairlead.freezes IS 'The groups that are frozen now; group_id null: all groups.';
+COMMENT ON COLUMN fairlead.freezes.since IS 'When the group was last frozen.';
+
+
+-- A sender of a new version holds this lock, and whoever freezes all groups waits for it: the freezes that are
+-- read under the lock hold until the end. Leases are renewed without it.
+CREATE FUNCTION fairlead_raw.lock_freezes(patience interval) RETURNS boolean
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    before text := current_setting('lock_timeout');
+BEGIN
+    PERFORM set_config('lock_timeout', ceil(1000 * extract(epoch FROM patience))::text, true);
+    LOCK TABLE fairlead_raw.freeze_event IN ROW SHARE MODE;
+    PERFORM set_config('lock_timeout', before, true);
+    RETURN true;
+EXCEPTION
+    WHEN lock_not_available OR deadlock_detected THEN
+        RETURN false;
+END $$;
+COMMENT ON FUNCTION fairlead_raw.lock_freezes IS
+    'Keeps all groups from being frozen or unfrozen until the transaction ends; false: the lock was not free '
+    'for that long.';
+
+-- Runs in the transaction that records what is about to be sent. A freeze that was committed before is seen:
+-- that of the group, since the group's row is locked; that of all, since it locks the freezes.
+CREATE FUNCTION fairlead_raw.plan_intent_freeze() RETURNS trigger LANGUAGE plpgsql
+SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    held record;
+BEGIN
+    PERFORM fairlead_raw.lock_group(NEW.group_id);
+    IF NEW.kind <> 'plan' OR EXISTS (
+        SELECT FROM fairlead_raw.plan
+        WHERE group_id = NEW.group_id AND version = NEW.version AND rolled_back_from IS NOT NULL
+    ) THEN
+        RETURN NEW;
+    END IF;
+    IF current_setting('transaction_isolation') <> 'read committed' THEN
+        RAISE EXCEPTION 'group %: version % is not sent: a transaction that is % does not see freezes since it '
+            'began: use READ COMMITTED', NEW.group_id, NEW.version, current_setting('transaction_isolation')
+            USING ERRCODE = 'FL005';
+    END IF;
+    LOCK TABLE fairlead_raw.freeze_event IN ROW SHARE MODE;
+    SELECT * INTO held FROM fairlead.freezes
+        WHERE group_id IS NULL OR group_id = NEW.group_id LIMIT 1;
+    IF FOUND THEN
+        RAISE EXCEPTION 'group %: version % is not sent: frozen by % since %: %',
+            NEW.group_id, NEW.version, held.actor, held.since, held.reason USING ERRCODE = 'FL006';
+    END IF;
+    RETURN NEW;
+END $$;
+COMMENT ON FUNCTION fairlead_raw.plan_intent_freeze IS 'No new version is sent for a frozen group.';
+
+CREATE TRIGGER frozen BEFORE INSERT ON fairlead_raw.plan_intent
+    FOR EACH ROW EXECUTE FUNCTION fairlead_raw.plan_intent_freeze();
+
+
+CREATE FUNCTION fairlead_raw.set_freeze(wanted text, frozen boolean, reason text, actor text)
+RETURNS fairlead_raw.freeze_event LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    what text := coalesce('group ' || wanted, 'all groups');
+    objection text := fairlead_raw.objection_to_approver();
+    written fairlead_raw.freeze_event;
+BEGIN
+    -- Others wait for this: who leaves the transaction open is cut off.
+    PERFORM set_config('idle_in_transaction_session_timeout', '60s', true);
+    IF NOT fairlead_raw.says_something(reason) THEN
+        RAISE EXCEPTION '%: a reason is required', what USING ERRCODE = 'FL001';
+    END IF;
+    PERFORM fairlead_raw.check_length(what, reason);
+    IF wanted IS NULL THEN
+        LOCK TABLE fairlead_raw.freeze_event IN EXCLUSIVE MODE;
+    ELSE
+        PERFORM fairlead_raw.lock_group(wanted);
+        IF NOT EXISTS (SELECT FROM fairlead_raw.consumer_group WHERE group_id = wanted) THEN
+            RAISE EXCEPTION '% is not known: no look has found it', what USING ERRCODE = 'FL001';
+        END IF;
+    END IF;
+    IF NOT frozen THEN
+        IF NOT EXISTS (SELECT FROM fairlead.freezes WHERE group_id IS NOT DISTINCT FROM wanted) THEN
+            RAISE EXCEPTION '%: not frozen', what USING ERRCODE = 'FL001';
+        END IF;
+        -- The web server comes here by act_as alone, which has counted two people.
+        IF objection IS NOT NULL AND fairlead_raw.four_eyes_of(wanted) IS NOT NULL
+            AND NOT (fairlead_raw.four_eyes_of(wanted) = 'proxy' AND fairlead.objection_to_pages() IS NULL)
+        THEN
+            RAISE EXCEPTION '%: to unfreeze needs four eyes, as plans do: % % and cannot unfreeze',
+                what, session_user, objection USING ERRCODE = 'FL004';
+        END IF;
+        -- Plans that were held back are sent now, and not when their next attempt is due.
+        DELETE FROM fairlead_raw.plan_attempt WHERE wanted IS NULL OR group_id = wanted;
+    END IF;
+    IF coalesce(btrim(actor), '') = '' OR NOT fairlead_raw.speaks_for_others() THEN
+        actor := session_user;
+    END IF;
+    INSERT INTO fairlead_raw.freeze_event (group_id, frozen, at, reason, actor, database_user)
+    VALUES (wanted, set_freeze.frozen, clock_timestamp(), set_freeze.reason, set_freeze.actor, session_user)
+    RETURNING * INTO written;
+    RETURN written;
+END $$;
+COMMENT ON FUNCTION fairlead_raw.set_freeze IS 'Freezes or unfreezes a group, or all groups.';
+
+-- Unfreezing sends what was approved: it takes no less than the approval did.
+CREATE FUNCTION fairlead_raw.four_eyes_of(wanted text) RETURNS text
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+    SELECT min(CASE WHEN fairlead_raw.needs_four_eyes(known.group_id) THEN 'database'
+               ELSE newest.four_eyes END COLLATE "C")  -- database before proxy
+    FROM fairlead_raw.consumer_group known
+    LEFT JOIN LATERAL (
+        SELECT four_eyes FROM fairlead_raw.plan
+        WHERE plan.group_id = known.group_id ORDER BY version DESC LIMIT 1
+    ) newest ON true
+    WHERE wanted IS NULL OR known.group_id = wanted
+$$;
+COMMENT ON FUNCTION fairlead_raw.four_eyes_of IS
+    'What the newest plan of a group, or of any group, needs for another pair of eyes; null: nothing.';
+
+
+-- For people: SELECT * FROM fairlead.freeze('orders', 'the team deploys until noon'); it waits until a sender
+-- that hangs has been cut off, after a minute, and nothing new is sent meanwhile.
+CREATE FUNCTION fairlead.freeze(group_id text, reason text, actor text DEFAULT NULL)
+RETURNS fairlead_raw.freeze_event LANGUAGE sql
+SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET lock_timeout = '75s' AS $$
+    SELECT * FROM fairlead_raw.set_freeze($1, true, $2, $3)
+$$;
+COMMENT ON FUNCTION fairlead.freeze IS
+    'Freezes a group: no new version of its plan is sent; group_id null: all groups. '
+    'actor: the person for whom a service acts.';
+
+CREATE FUNCTION fairlead.unfreeze(group_id text, reason text, actor text DEFAULT NULL)
+RETURNS fairlead_raw.freeze_event LANGUAGE sql
+SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET lock_timeout = '30s' AS $$
+    SELECT * FROM fairlead_raw.set_freeze($1, false, $2, $3)
+$$;
+COMMENT ON FUNCTION fairlead.unfreeze IS
+    'Unfreezes a group, or, group_id null, ends the freeze of all groups; if plans need four eyes, so does '
+    'this. actor: the person for whom a service acts.';

@@ -1,0 +1,176 @@
+"""What the analysis gets of the samples that were kept, group by group and side by side."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fairlead.domain.samples.arrays import alike, all_topics, arrays_of
+from fairlead.domain.samples.lag import partition_lag
+from tests.lengths import form
+from tests.samples import samples
+
+NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
+MINUTE = timedelta(minutes=1)
+
+
+def row(before: float, *, topics: dict[str, int] | None = None, **values: Any) -> dict[str, Any]:
+    """Return a look so many minutes before noon; offsets tell the minute."""
+    counts = {"t": 2} if topics is None else topics
+    total = sum(counts.values())
+    offsets = [1000 - 10 * int(before) + number for number in range(total)]
+    return {
+        "at": NOON - before * MINUTE,
+        "topics": list(counts),
+        "counts": list(counts.values()),
+        "begin": [0] * total,
+        "end": offsets,
+        "committed": offsets,
+        "members": ["a"],
+        "owner": [0] * total,
+        **values,
+    }
+
+
+def test_stable_ends_are_those_of_the_looks_that_read_them() -> None:
+    """A look that read none has no list; where the topics are others, columns stay in place."""
+    rows = samples(row(3), row(2, stable_end=[-1, 7]), row(1, topics={"s": 1, "t": 2}))
+    found = arrays_of(rows, ["t"], [2], ["a"])
+    assert found.stable_end is not None
+    assert found.stable_end.tolist() == [[-1, -1], [-1, 7], [-1, -1]]
+    assert arrays_of(rows.slice(0, 1), ["t"], [2], ["a"]).stable_end is None
+
+
+def test_looks_are_put_in_order_and_counted_once() -> None:
+    """Out of order and repeated, they are what they are in order."""
+    taken = samples(row(0), row(2), row(1), row(1), row(2))
+    looks = arrays_of(taken, ["t"], [2], ["a"])
+    assert ((looks.at - NOON.timestamp()) / 60).tolist() == [-2, -1, 0]
+    assert looks.end.tolist() == [[980, 981], [990, 991], [1000, 1001]]
+
+
+def test_every_look_of_the_last_hour_counts_and_quarters_before() -> None:
+    """Up to a day back from the newest look."""
+    rows = [row(before) for before in range(0, 60 * 30, 5)]
+    looks = arrays_of(samples(*rows), ["t"], [2], ["a"])
+    ages = ((looks.at[-1] - looks.at) / 60).round().astype(int)[::-1]
+    assert ages[:13].tolist() == list(range(0, 65, 5))
+    assert np.unique(np.diff(ages[14:])).tolist() == [15]
+    assert 60 * 24 - 15 < ages[-1] <= 60 * 24
+
+
+def test_topic_that_grew_was_unknown_before() -> None:
+    """A partition that did not exist yet has no offsets, and no owner."""
+    looks = arrays_of(samples(row(1, topics={"t": 1}), row(0, topics={"t": 3})), ["t"], [3], ["a"])
+    assert looks.end.tolist() == [[990, -1, -1], [1000, 1001, 1002]]
+    assert looks.owner.tolist() == [[0, -1, -1], [0, 0, 0]]
+
+
+def test_topics_that_nobody_reads_any_more_are_left_out() -> None:
+    """And those that were made since stand where the problem has them."""
+    old, new = row(1, topics={"gone": 2, "t": 2}), row(0, topics={"new": 1, "t": 2})
+    looks = arrays_of(samples(old, new), ["new", "t"], [1, 2], ["a"])
+    assert looks.end.tolist() == [[-1, 992, 993], [1000, 1001, 1002]]
+
+
+def test_owners_are_named_across_looks() -> None:
+    """Members of now come first, in their order; who left keeps a name of its own."""
+    before = row(1, members=["gone", "b"], owner=[1, 0])
+    now = row(0, members=["a", "b"], owner=[0, -1])
+    looks = arrays_of(samples(before, now), ["t"], [2], ["a", "b"])
+    assert looks.members == ("a", "b", "gone")
+    assert looks.owner.tolist() == [[1, 2], [0, -1]]
+
+
+def test_one_look_only() -> None:
+    """It is what is now."""
+    looks = arrays_of(samples(row(0)), ["t"], [2], ["a"])
+    assert (len(looks), looks.partitions) == (1, 2)
+
+
+def test_group_that_reads_nothing() -> None:
+    """No partition, whatever it once committed."""
+    looks = arrays_of(samples(row(0), row(1, topics={})), [], [], [])
+    assert (len(looks), looks.partitions) == (2, 0)
+
+
+def test_every_sample_counts_where_asked_for() -> None:
+    """A replay goes through all of them, however old."""
+    rows = samples(*(row(before) for before in range(60 * 30, -1, -5)))
+    assert len(arrays_of(rows, ["t"], [2], ["a"], every=True)) == rows.num_rows
+
+
+def test_all_topics_of_the_newest_sample_are_laid_out() -> None:
+    """Read or not; what is not there any more is left out."""
+    then = row(1, topics={"gone": 1, "t": 1})
+    now = row(0, topics={"left": 1, "t": 2}, members=["b"], owner=[-1, 0, -1])
+    looks = all_topics(samples(then, now), latest=True)
+    assert looks.end.tolist() == [[-1, 991, -1], [1000, 1001, 1002]]
+    assert (looks.members, looks.owner[-1].tolist()) == (("b", "a"), [-1, 0, -1])
+    assert looks.latest
+
+
+#: When a group may have been sampled, minutes before noon: most with the others, some not.
+MOMENTS = [(3, 2, 1, 0), (9, 5, 2, 0), (3, 1, 1, 0), (0,)]
+
+
+@st.composite
+def pasts(draw: st.DrawFn) -> tuple[pa.Table, bool]:
+    """Draw a group's samples, and whether its consumers start at the log's end."""
+    rng = np.random.default_rng(draw(st.integers(0, 999)))
+    layouts = st.dictionaries(st.sampled_from("tuv"), st.integers(0, 3), max_size=3)
+    layout, transaction = draw(layouts), draw(st.booleans())
+    rows = []
+    for place, ago in enumerate(draw(st.sampled_from(MOMENTS))):
+        layout = draw(st.just(layout) | layouts)
+        size = sum(layout.values())
+        end = 1_000 * place + rng.integers(0, 500, size)
+        committed = np.where(rng.random(size) < 0.2, -1, end - rng.integers(0, 2_000, size))
+        committed[-1:] = 900  # stands in front of an open transaction
+        values = {
+            "begin": rng.integers(0, 200, size).tolist(),
+            "end": np.where(rng.random(size) < 0.1, -1, end).tolist(),
+            "committed": np.maximum(committed, -1).tolist(),
+            "stable_end": [-1] * (size - 1) + [900] if transaction and place and size else None,
+            "members": ["a", "b"][: draw(st.integers(0, 2))],
+        }
+        owner = rng.integers(-1, len(values["members"]), size).tolist()
+        rows.append(row(ago, topics=layout, **values | {"owner": owner}))
+    return samples(*rows), draw(st.booleans())
+
+
+@pytest.mark.long
+@settings(max_examples=form(short=30, long=500))
+@given(st.dictionaries(st.sampled_from("abcdef"), pasts()))
+def test_groups_side_by_side_have_the_lag_that_they_have_alone(
+    groups: dict[str, tuple[pa.Table, bool]],
+) -> None:
+    """Whatever their sizes, moments, reset policies and pasts: grown topics, a moment twice."""
+    looks = {name: all_topics(rows, latest=latest) for name, (rows, latest) in groups.items()}
+    found = {}
+    for names, beside in alike(looks):
+        sizes = [looks[name].partitions for name in names]
+        group_of = np.repeat(np.arange(len(names)), sizes)
+        measured = partition_lag(beside, group_of)
+        for place, name in enumerate(names):
+            mine = group_of == place
+            found[name] = {key: values[mine] for key, values in vars(measured).items()}
+    assert found.keys() == groups.keys()
+    for name, its in looks.items():
+        for key, values in vars(partition_lag(its)).items():
+            np.testing.assert_array_equal(found[name][key], values, f"{name}: {key}")
+
+
+def test_groups_that_were_sampled_together_are_computed_together() -> None:
+    """As a fleet is; those of another reset policy, or other moments, are not."""
+
+    def taken(*ago: float, latest: bool = False) -> Any:
+        return all_topics(samples(*map(row, ago)), latest=latest)
+
+    groups = {name: taken(2, 1, 0) for name in "abc"}
+    others = {"latest": taken(2, 1, 0, latest=True), "rare": taken(2, 0)}
+    assert [names for names, _ in alike(groups | others)] == [[*"abc"], ["latest"], ["rare"]]

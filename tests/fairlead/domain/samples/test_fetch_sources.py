@@ -1,0 +1,64 @@
+"""Where partitions are fetched from, as looks know."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from fairlead.domain.samples.fetch_sources import STEADY, sources_of
+from tests.samples import samples
+
+NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
+STEP = timedelta(minutes=1)
+
+
+def look(back: int, **columns: Any) -> dict[str, Any]:
+    """Return a look at two topics, so many minutes before the newest."""
+    return {
+        "group": "g",
+        "at": NOON - back * STEP,
+        "topics": ["t", "u"],
+        "counts": [2, 1],
+        "racks": [["r1"], ["r2"]],
+        "rack_set": [0, 1, 0],
+        "log_bytes": [10, 20, 30],
+    } | columns
+
+
+def known(*rows: dict[str, Any]) -> Any:
+    """Return what looks know of the second topic, then the first."""
+    found = sources_of(samples(*rows), ["u", "t"], {"t": 2, "u": 1})
+    return found and ({topic: [*map(list, row)] for topic, row in found.racks.items()}, found)
+
+
+def test_what_the_newest_look_knows_is_laid_out_as_asked() -> None:
+    """By topic for racks, in the order of topics for sizes."""
+    racks, found = known(look(0))
+    assert racks == {"u": [["r1"]], "t": [["r1"], ["r2"]]}
+    assert found.log_bytes.tolist() == [30, 10, 20]
+
+
+def test_where_nothing_is_known_nothing_is_told() -> None:
+    """Where no member names a rack, nobody asks brokers."""
+    assert known(look(0, racks=None, rack_set=None, log_bytes=None)) is None
+
+
+def test_racks_that_have_just_changed_are_not_known() -> None:
+    """A broker restarts, and its partitions have other leaders for a while: no plan is made of it.
+
+    The sets may be numbered otherwise in each look.
+    """
+    other = look(1, racks=[["r2"], ["r1"]], rack_set=[1, 1, 1])
+    racks, _ = known(other, look(0))
+    assert racks == {"u": [["r1"]], "t": [["r1"], []]}
+
+
+def test_what_was_long_ago_or_was_not_known_says_nothing() -> None:
+    """Of the last quarter of an hour, with the same partitions, and told."""
+    minutes = int(STEADY / STEP)
+    rows = [
+        look(minutes + 1, rack_set=[1, 1, 1]),
+        look(3, racks=None, rack_set=None, log_bytes=None),
+        look(2, topics=["t"], counts=[3], rack_set=[1, 1, 1]),
+        look(1, rack_set=[-1, -1, -1]),
+    ]
+    racks, _ = known(*rows, look(0))
+    assert racks == {"u": [["r1"]], "t": [["r1"], ["r2"]]}

@@ -1,0 +1,300 @@
+"""Lag, rates, time lag and status, on made-up looks.
+
+All cases are measured together: each is a partition, or a group where that matters.
+"""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fairlead.domain.analysis.looks import NONE, Looks
+from fairlead.domain.samples.lag import (
+    LOST_WITHIN_S,
+    STALLED_AFTER_S,
+    STATUSES,
+    PartitionLag,
+    partition_lag,
+)
+
+STEP_S = 100.0
+
+Offsets = tuple[int | None, int | None, int | None]
+"""Begin, end, committed."""
+
+# Case to its offsets, oldest first, the last one now; a None is a look that lacks it. A case
+# named GROUP/CASE stands in that group, any other in a group of its own.
+CASES: dict[str, list[Offsets | None]] = {
+    # The rule of lag.
+    "committed": [(0, 100, 40)],
+    "committed at the end": [(0, 100, 100)],
+    "committed beyond the end": [(0, 100, 120)],
+    "committed below the log": [(50, 100, 40)],
+    "never committed": [(30, 100, None)],
+    "latest/never committed": [(30, 100, None)],
+    "latest/committed": [(30, 100, 90)],
+    "empty log": [(70, 70, None)],
+    "vanished": [(None, None, 40)],
+    "vanished since": [(0, 100, 40), (None, None, 40)],
+    "huge": [(0, 2**62, 1)],
+    # Rates: looks are 100 s apart.
+    "steady": [(0, 1000, 500), (0, 2000, 1500), (0, 3000, 2500)],
+    "faster lately": [(0, 0, 0), (0, 0, 0), (0, 1000, 1000)],
+    "gap in history": [(0, 0, 0), None, (0, 1000, 1000)],
+    "re-created": [(0, 5000, 5000), (0, 100, None), (0, 200, None)],
+    "commits begin": [(0, 100, None), (0, 200, 200)],
+    # Status.
+    "stop/0": [(0, 100, 10), (0, 150, 10)],
+    "stop/1": [(0, 100, 10), (0, 100, 10)],
+    "stall/0": [(0, 100, 10), (0, 150, 10)],
+    "stall/1": [(0, 100, 10), (0, 100, 20)],
+    "idle before": [(0, 10, 10), (0, 150, 10)],
+    "never committed and stuck": [(0, 100, None), (0, 150, None)],
+    "warn": [(0, 100, 90), (0, 200, 180), (0, 300, 260)],
+    "catching up in between": [(0, 100, 50), (0, 200, 190), (0, 300, 200)],
+    "rewind": [(0, 100, 90), (0, 100, 10)],
+    "rewound long ago": [(0, 100, 90), (0, 100, 10), (0, 100, 20)],
+    "lost and rewound": [(0, 100, 90), (50, 100, 10)],
+    "drained": [(0, 100, 10), (0, 100, 100)],
+}
+LONGEST = max(map(len, CASES.values()))
+
+
+def looks_at(
+    histories: list[list[Offsets | None]], step_s: float = STEP_S, *, latest: bool = False
+) -> Looks:
+    """Lay histories out as looks; a shorter one begins later."""
+    rows = np.full((LONGEST, len(histories), 3), NONE, np.int64)
+    for place, history in enumerate(histories):
+        for look, offsets in enumerate(history, LONGEST - len(history)):
+            for column, offset in enumerate(offsets or ()):
+                rows[look, place, column] = NONE if offset is None else offset
+    at, owner = step_s * np.arange(1.0, LONGEST + 1), np.full(rows.shape[:2], NONE, np.int32)
+    begin, end, committed = rows.transpose(2, 0, 1)
+    return Looks(at, begin, end, committed, (), owner, latest)
+
+
+def measure(looks: Looks) -> list[dict[str, Any]]:
+    """Return a row a partition that could be read; what is not known is None."""
+    found = partition_lag(looks)
+    return [
+        {
+            name: STATUSES[value] if name == "status" else None if np.isnan(value) else value.item()
+            for name, value in ((name, column[place]) for name, column in vars(found).items())
+        }
+        for place in range(looks.partitions)
+    ]
+
+
+@pytest.fixture(scope="module")
+def measured() -> dict[str, dict[str, Any]]:
+    """Return case to its row, where it has one."""
+    groups: dict[str, list[str]] = {}
+    for case in CASES:
+        groups.setdefault(case.rpartition("/")[0] or case, []).append(case)
+    rows: dict[str, dict[str, Any]] = {}
+    for group, cases in groups.items():
+        looks = looks_at([CASES[case] for case in cases], latest=group == "latest")
+        rows |= dict(zip(cases, measure(looks), strict=True))
+    return {case: row for case, row in rows.items() if row["readable"]}
+
+
+@pytest.mark.parametrize(
+    ("case", "lag"),
+    [
+        ("committed", 60),
+        ("committed at the end", 0),
+        ("committed beyond the end", 0),
+        ("committed below the log", 50),
+        ("never committed", 70),
+        ("latest/never committed", 0),
+        ("latest/committed", 10),
+        ("empty log", 0),
+        ("huge", 2**62 - 1),
+    ],
+)
+def test_lag_follows_the_rule(measured: dict[str, dict[str, Any]], case: str, lag: int) -> None:
+    """KAFKA-5337, of what is still there; without a commit, the reset policy decides."""
+    assert measured[case]["lag"] == lag
+
+
+def test_what_cannot_be_read_has_no_row(measured: dict[str, dict[str, Any]]) -> None:
+    """Partitions that are gone, or could not be read now, have no lag."""
+    assert CASES.keys() - measured.keys() == {"vanished", "vanished since"}
+
+
+@pytest.mark.parametrize(
+    ("case", "arrival", "consumption"),
+    [
+        ("committed", None, None),
+        ("steady", 10.0, 10.0),
+        ("gap in history", None, 5.0),  # the analysis counts in no log that was not seen whole
+        ("re-created", 1.0, None),
+        ("commits begin", 1.0, None),
+    ],
+)
+def test_rates_are_per_second_or_unknown(
+    measured: dict[str, dict[str, Any]],
+    case: str,
+    arrival: float | None,
+    consumption: float | None,
+) -> None:
+    """Differences over time; null where no step tells, steps that went back left out."""
+    assert measured[case]["arrival_rate"] == pytest.approx(arrival)
+    assert measured[case]["consumption_rate"] == pytest.approx(consumption)
+
+
+def test_arrival_rate_is_what_the_analysis_goes_by(measured: dict[str, dict[str, Any]]) -> None:
+    """Where traffic has changed, it is the rate since then."""
+    assert measured["faster lately"]["arrival_rate"] == pytest.approx(10)
+
+
+@pytest.mark.parametrize(
+    ("case", "seconds"),
+    [
+        ("committed at the end", 0.0),
+        ("committed", None),
+        ("steady", 50.0),  # where the group stands now, the log ended half a step ago
+        ("warn", 40.0),
+        ("re-created", 200.0),  # 200 records behind at 1 a second, from before the history
+    ],
+)
+def test_time_lag_is_how_long_ago_the_log_ended_here(
+    measured: dict[str, dict[str, Any]], case: str, seconds: float | None
+) -> None:
+    """Interpolated in the history, extrapolated by the arrival rate before it, else unknown."""
+    assert measured[case]["time_lag_s"] == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize(
+    ("case", "status"),
+    [
+        ("committed", "OK"),
+        ("committed below the log", "DATA_LOSS"),
+        ("stop/0", "STOP"),
+        ("stop/1", "STOP"),
+        ("stall/0", "STALL"),
+        ("stall/1", "OK"),
+        ("idle before", "OK"),
+        ("never committed and stuck", "STOP"),
+        ("warn", "WARN"),
+        ("catching up in between", "OK"),
+        ("rewind", "REWIND"),
+        ("rewound long ago", "OK"),
+        ("lost and rewound", "DATA_LOSS"),
+        ("drained", "OK"),
+        ("steady", "OK"),
+    ],
+)
+def test_status_follows_burrow(measured: dict[str, dict[str, Any]], case: str, status: str) -> None:
+    """One word a partition, by the order of the rules."""
+    assert measured[case]["status"] == status
+
+
+def test_a_short_silence_is_no_stop() -> None:
+    """Two looks in quick succession do not make a group that stopped."""
+    (row,) = measure(looks_at([[(0, 100, 10), (0, 100, 10)]], STALLED_AFTER_S - 1))
+    assert row["status"] == "OK"
+
+
+def test_many_partitions_are_one_group(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Measured some at a time, with what concerns the whole group known to all."""
+    looks = looks_at([CASES["stall/0"], CASES["stall/1"], CASES["warn"]] * 3)
+    whole = measure(looks)
+    monkeypatch.setattr("fairlead.domain.samples.lag._AT_ONCE", 2)
+    assert measure(looks) == whole
+    assert whole[0]["status"] == "STALL"
+
+
+def minutely(
+    committed: list[list[int]], end: list[list[int]], begin: list[list[int]] | None = None
+) -> PartitionLag:
+    """Measure the partitions of a group; a row a look, a minute apart, the first at 0."""
+    looks = Looks(
+        at=60.0 * np.arange(len(end), dtype=np.float64),
+        begin=np.array(begin or np.zeros_like(end), np.int64),
+        end=np.array(end, np.int64),
+        committed=np.array(committed, np.int64),
+        members=(),
+        owner=np.full(np.shape(end), NONE, np.int32),
+    )
+    return partition_lag(looks)
+
+
+def statuses(
+    committed: list[list[int]], end: list[list[int]], begin: list[list[int]] | None = None
+) -> list[str]:
+    """Return the status of each partition of a group, as `minutely` measures it."""
+    return [STATUSES[status] for status in minutely(committed, end, begin).status]
+
+
+#: A minute's records of two partitions, and what is committed of both every five minutes.
+ARRIVED = [[600 * minute, 600 * minute] for minute in range(61)]
+COMMITTED = [[600 * (minute // 5 * 5)] * 2 for minute in range(61)]
+
+
+def test_group_that_commits_every_five_minutes_stands_still_at_no_look() -> None:
+    """A commit that is not due yet is no silence, and a lag that a commit removes does not grow."""
+    found = {
+        status
+        for last in range(30, 61)
+        for status in statuses(COMMITTED[:last], ARRIVED[:last], None)
+    }
+    assert found == {"OK"}
+
+
+def test_silence_of_three_usual_intervals_is_a_stop() -> None:
+    """The group commits every five minutes, and nothing after minute 30."""
+    committed = [COMMITTED[min(minute, 30)] for minute in range(61)]
+    assert statuses(committed[:40], ARRIVED[:40]) == ["OK", "OK"]
+    assert statuses(committed[:47], ARRIVED[:47]) == ["STOP", "STOP"]
+    assert statuses(committed[25:], ARRIVED[25:]) == ["STOP", "STOP"]
+
+
+def test_silence_of_three_usual_intervals_of_a_partition_is_a_stall() -> None:
+    """Its neighbour is committed every five minutes all the time."""
+    committed = [[COMMITTED[min(minute, 30)][0], COMMITTED[minute][1]] for minute in range(61)]
+    assert statuses(committed[:40], ARRIVED[:40]) == ["OK", "OK"]
+    assert statuses(committed, ARRIVED) == ["STALL", "OK"]
+
+
+def test_transaction_marker_is_no_lag() -> None:
+    """An idle transactional partition is a record behind at every look, for good."""
+    assert statuses([[99]] * 10, [[100]] * 10) == ["OK"]
+
+
+def test_transaction_marker_that_retention_removed_is_no_loss() -> None:
+    """The committed offset lies below the log's start, and nothing but the marker is gone."""
+    assert statuses([[99]] * 10, [[100]] * 10, [[100]] * 10) == ["OK"]
+
+
+def test_loss_of_more_than_what_lies_at_rest_is_a_loss() -> None:
+    """Retention overtook a group that is far behind in an idle log."""
+    assert statuses([[10]] * 10, [[100]] * 10, [[100]] * 10) == ["DATA_LOSS"]
+
+
+def test_records_that_are_gone_are_lost_and_no_lag() -> None:
+    """How many, and when a look first saw it: once for records that retention takes in two steps.
+
+    The second partition is read on after the loss; the third was only set back below its start.
+    """
+    found = minutely(
+        committed=[[10, 10, 95]] * 3 + [[10, 10, 40], [10, 120, 40], [10, 130, 40]],
+        end=[[100, 140, 100]] * 6,
+        begin=[[0, 0, 90]] * 2 + [[30, 70, 90]] * 2 + [[100, 70, 90]] * 2,
+    )
+    assert found.lost.tolist() == [90, 60, 0]
+    assert found.lost_at[:2].tolist() == [240.0, 120.0]
+    assert np.isnan(found.lost_at[2])
+    assert found.lag.tolist() == [0, 10, 10]
+
+
+def test_emptied_idle_partition_is_well_after_half_an_hour() -> None:
+    """A loss is told of while it is new, and not for as long as nothing arrives."""
+    minutes = int(LOST_WITHIN_S / 60)
+    found = [
+        statuses([[10]] * looks, [[100]] * looks, [[0]] + [[100]] * (looks - 1))
+        for looks in (2, minutes + 2, minutes + 3)
+    ]
+    assert found == [["DATA_LOSS"], ["DATA_LOSS"], ["OK"]]
+    assert statuses([[10]] * 61, [[100]] * 61, [[100]] * 61) == ["OK"]

@@ -1,0 +1,86 @@
+"""The question about a group takes in what is remembered of it, and what its samples say."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from fairlead.domain.analysis.capacities import Capacity, remembered
+from fairlead.domain.samples.questions import (
+    Group,
+    PlanningOptions,
+    capacities_of,
+    capacity_rows,
+    question_about,
+)
+from tests.samples import samples
+
+NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
+NOW = {
+    "topics": ["t"],
+    "counts": [1],
+    "begin": [0],
+    "end": [100],
+    "committed": [100],
+    "members": ["a"],
+    "owner": [0],
+}
+
+
+def group(**more: Any) -> Group:
+    """Return a group that was sampled twice, a minute apart."""
+    earlier, now = ({**NOW, "at": NOON - timedelta(minutes=ago), **more} for ago in (1, 0))
+    return Group(samples(earlier, now))
+
+
+def test_speed_dated_ahead_does_not_win_over_a_newer_measurement() -> None:
+    """A clock that was a day ahead for one run has dated it."""
+    ahead = Capacity(20.0, measured=True, at=(NOON + timedelta(days=1)).timestamp())
+    asked = replace(group(), capacities={"a": ahead})
+    known = question_about(asked, PlanningOptions()).capacities
+    measured = Capacity(100.0, measured=True, at=NOON.timestamp())
+    assert remembered(known, {"a": measured}, NOON.timestamp()) == {"a": measured}
+
+
+def test_last_sample_is_now() -> None:
+    """Members who have left since are in the looks, and in no problem."""
+    before = NOW | {"at": NOON - timedelta(minutes=1), "members": ["a", "gone"], "owner": [1]}
+    asked = Group(samples(before, NOW | {"at": NOON, "group": "orders"}))
+    assert (asked.name, asked.now["members"], asked.now["at"]) == ("orders", ["a"], NOON)
+    question = question_about(asked, PlanningOptions())
+    assert tuple(question.problem.members) == ("a",)
+    assert question.looks.members == ("a", "gone")
+    assert question.looks.owner.tolist() == [[1], [0]]
+
+
+def test_partitions_stand_as_the_problem_has_them() -> None:
+    """In the looks, too; topics that nobody reads are in neither."""
+    several = {
+        "topics": ["a", "b", "left"],
+        "counts": [1, 2, 1],
+        "begin": [0, 0, 0, 0],
+        "end": [10, 20, 30, 40],
+        "committed": [9, 18, 27, -1],
+        "members": ["m", "n"],
+        "owner": [1, 0, -1, -1],
+        "subscriptions": [["b"], ["a", "b"]],
+    }
+    question = question_about(group(**several), PlanningOptions())
+    problem = question.problem
+    assert [*problem.topics] == ["a", "b"]
+    assert problem.owner.tolist() == [1, 0, -1]
+    assert question.looks.lag[-1].tolist() == [1, 2, 3]
+
+
+def test_unknown_offsets_are_refused_with_their_topic() -> None:
+    """A plan is not made by a guess."""
+    with pytest.raises(ValueError, match="topic t: the lag of some partition is not known"):
+        question_about(group(end=[-1]), PlanningOptions())
+
+
+def test_what_is_known_of_speeds_comes_back_from_its_rows() -> None:
+    """As tables of the warehouse have it."""
+    slow = Capacity(20.0, measured=True, at=1.0)
+    known = {"a": slow, "b": Capacity(3.5, measured=False, at=2.0)}
+    assert capacities_of(capacity_rows(known)) == known

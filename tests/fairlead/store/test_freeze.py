@@ -1,0 +1,391 @@
+"""The freeze: what it holds and lets through, who may release it, and that nobody slips past."""
+
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import timedelta
+
+import psycopg
+import pytest
+from sqlalchemy import Engine, func, insert, select, text
+
+from fairlead.errors import ConfigurationError, PlanStateError, StoreUnavailableError
+from fairlead.store import PlanStore, StoredPlan, create_store_engine
+from fairlead.store.attempts import Attempt
+from fairlead.store.engine import transaction
+from fairlead.store.freezes import Freeze, freeze_plans, read_freezes, unfreeze_plans
+from fairlead.store.history_queries import read_groups, read_history
+from fairlead.store.models import PlanIntent
+from fairlead.store.outbox import HANGS, Outbox, OutboxEntry
+from fairlead.store.outbox_entries import PublishRequest
+from fairlead.surfaces.next_step import next_step
+from tests.fairlead.store.conftest import LEASE_UNTIL, StoreAs, sent
+from tests.logins import Login
+from tests.stored import somebody_waits
+from tests.waiting import PATIENCE_S, eventually
+
+pytestmark = pytest.mark.postgres
+
+Plans = Callable[..., StoredPlan]
+EVERYTHING = pytest.mark.parametrize("group", ["orders", None], ids=["its own", "of all"])
+
+
+def intend(store: PlanStore, version: int = 1) -> list[OutboxEntry]:
+    """Record that a version is about to be sent; what may not be is left out."""
+    return intend_all(store, [PublishRequest("orders", version, lease_until=LEASE_UNTIL)])
+
+
+def intend_all(store: PlanStore, wanted: Sequence[PublishRequest]) -> list[OutboxEntry]:
+    with Outbox(store.engine).turn("plans", 0) as turn:
+        return turn.intend(wanted)
+
+
+def by_hand(engine: Engine) -> None:
+    """Record what is about to be sent without looking at freezes, as a planner of before would."""
+    row = {"group_id": "orders", "kind": "plan", "version": 1, "epoch": 1}
+    with transaction(engine) as connection:
+        connection.execute(insert(PlanIntent), [row | {"lease_until": LEASE_UNTIL}])
+
+
+@EVERYTHING
+def test_approved_plan_waits_until_the_release(
+    store: PlanStore, approve: Plans, group: str | None
+) -> None:
+    """It stays approved, however often it is tried, and goes out once the freeze is released."""
+    approve()
+    freeze_plans(store.engine, group, reason="incident", actor="kim")
+    assert [(freeze.group, freeze.reason) for freeze in read_freezes(store.engine)] == [
+        (group, "incident")
+    ]
+    assert intend(store) == intend(store) == []
+    assert store.get("orders", 1).state == "approved"
+    with pytest.raises(PlanStateError, match="version 1 is not sent: frozen by kim since"):
+        by_hand(store.engine)
+    unfreeze_plans(store.engine, group, reason="it is over")
+    assert read_freezes(store.engine) == []
+    assert [intent.plan.version for intent in intend(store)] == [1]
+
+
+def test_both_freezes_are_to_be_released(store: PlanStore, approve: Plans) -> None:
+    """The freeze of all does not take that of a group with it."""
+    approve()
+    freeze_plans(store.engine, "orders", reason="its own")
+    freeze_plans(store.engine, None, reason="all")
+    unfreeze_plans(store.engine, None, reason="over")
+    assert intend(store) == []
+    unfreeze_plans(store.engine, "orders", reason="over, too")
+    assert len(intend(store)) == 1
+
+
+def test_other_groups_go_on(store: PlanStore, approve: Plans, propose: Plans) -> None:
+    """A group's freeze is about that group alone."""
+    propose(group="billing")
+    approve()
+    freeze_plans(store.engine, "billing", reason="theirs")
+    assert len(intend(store)) == 1
+
+
+@EVERYTHING
+def test_next_step_of_a_group_is_what_its_freeze_lets_through(
+    store: PlanStore, propose: Plans, publish: Plans, approve: Plans, group: str | None
+) -> None:
+    """A new version waits for the release; a rollback, or one that nobody approved, does not."""
+
+    def says() -> str:
+        (row,) = read_groups(store.engine, ["orders"])
+        return next_step(row, (), ())
+
+    publish()
+    propose("s2")
+    freeze_plans(store.engine, group, reason="incident")
+    assert says() == "decide"
+    approve("s2")
+    assert says() == "wait: frozen"
+    unfreeze_plans(store.engine, group, reason="over")
+    assert says() == "wait: being sent"
+    approve("s3", rolled_back_from=1)
+    freeze_plans(store.engine, group, reason="incident")
+    assert says() == "wait: being sent"
+    assert len(intend(store, version=3)) == 1
+
+
+def test_freeze_of_another_group_does_not_count(store: PlanStore, approve: Plans) -> None:
+    """What waits is sent, as it says."""
+    approve(group="billing")
+    approve()
+    freeze_plans(store.engine, "billing", reason="theirs")
+    (row,) = read_groups(store.engine, ["orders"])
+    assert next_step(row, (), ()) == "wait: being sent"
+
+
+@EVERYTHING
+def test_what_goes_on(store: PlanStore, publish: Plans, approve: Plans, group: str | None) -> None:
+    """What is followed is told again, taken back or rolled back; what was on its way arrives."""
+    publish()
+    approve("s2")
+    (on_its_way,) = intend(store, version=2)
+    freeze_plans(store.engine, group, reason="incident")
+    Outbox(store.engine).confirm({"orders": (on_its_way, sent(2))})
+    assert store.get("orders", 2).state == "published"
+    (again,) = intend(store, version=2)
+    assert again.again
+    approve("s3", rolled_back_from=1)
+    (back,) = intend(store, version=3)
+    Outbox(store.engine).confirm({"orders": (back, sent(3))})
+    with Outbox(store.engine).turn("plans", 0) as turn:
+        (retired,) = turn.intend([PublishRequest("orders", 3, "retired", reason="enough")])
+    assert retired.kind == "retired"
+
+
+@EVERYTHING
+def test_transaction_that_sees_the_past_sends_nothing(
+    store: PlanStore, approve: Plans, group: str | None
+) -> None:
+    """Its snapshot is older than the freeze: whoever frozen would see a plan go out behind it."""
+    approve()
+    past = store.engine.execution_options(isolation_level="REPEATABLE READ")
+    row = {"group_id": "orders", "kind": "plan", "version": 1, "epoch": 1}
+
+    def send() -> None:
+        with transaction(past) as connection:
+            connection.execute(select(PlanIntent)).all()
+            freeze_plans(store.engine, group, reason="incident")
+            connection.execute(insert(PlanIntent), [row | {"lease_until": LEASE_UNTIL}])
+
+    with pytest.raises(ConfigurationError, match="READ COMMITTED"):
+        send()
+
+
+def test_default_of_the_database_changes_no_transaction(approve: Plans, migrated: str) -> None:
+    """An administrator may have set another isolation for everybody."""
+    approve()
+    serializable = "options=-cdefault_transaction_isolation%3Dserializable"
+    engine = create_store_engine(f"{migrated}&{serializable}")
+    assert [intent.plan.version for intent in intend(PlanStore(engine))] == [1]
+    engine.dispose()
+
+
+@EVERYTHING
+def test_freeze_waits_for_what_is_being_recorded(
+    store: PlanStore, approve: Plans, store_url: str, group: str | None
+) -> None:
+    """An intent that is not committed yet comes before the freeze, which returns after it."""
+    approve()
+    with ThreadPoolExecutor(1) as pool:
+        with Outbox(store.engine).turn("plans", 0) as turn:
+            assert len(turn.intend([PublishRequest("orders", 1, lease_until=LEASE_UNTIL)])) == 1
+            freezing = pool.submit(freeze_plans, store.engine, group, reason="incident")
+            eventually(lambda: somebody_waits(store_url), "the freeze waits")
+            assert not freezing.done()
+        freezing.result(PATIENCE_S)
+    assert store.get("orders", 1).state == "sending"
+
+
+@pytest.mark.parametrize("function", ["freeze", "act_as"])
+def test_freeze_outlasts_a_sender_that_hangs(store: PlanStore, function: str) -> None:
+    """Postgres ends who holds the lock and does nothing, before whoever freezes has given up."""
+    longer = text(
+        "SELECT split_part(setting, '=', 2)::interval > CAST(:hangs AS interval)"
+        " FROM pg_proc, unnest(proconfig) setting"
+        " WHERE oid = CAST(:function AS regproc) AND setting LIKE 'lock_timeout=%'"
+    )
+    given = {"hangs": HANGS, "function": f"fairlead.{function}"}
+    with transaction(store.engine) as connection:
+        assert connection.scalars(longer, given).all() == [True]
+
+
+def test_freeze_outlasts_several_senders_that_hang_and_those_behind_them(
+    store: PlanStore, approve: Plans, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Three hang at once, two wait for them: the freeze comes before whoever waits, and holds."""
+    monkeypatch.setattr("fairlead.store.outbox.HANGS", "2s")
+    partitions = (0, 1, 2, 0, 1)
+    groups = [approve(group=f"group-{number}").group for number in range(len(partitions))]
+    recorded = threading.Semaphore(0)
+    over = threading.Event()
+
+    def send(group: str, partition: int) -> bool:
+        """Record an intent and hang; whether it was committed."""
+        try:
+            with Outbox(store.engine).turn("plans", partition) as turn:
+                turn.intend([PublishRequest(group, 1, lease_until=LEASE_UNTIL)])
+                recorded.release()
+                over.wait(PATIENCE_S)
+        except StoreUnavailableError:
+            return False
+        return store.get(group, 1).state == "sending"
+
+    with ThreadPoolExecutor(6) as pool:
+        sending = [
+            pool.submit(send, *what) for what in zip(groups[:3], partitions[:3], strict=True)
+        ]
+        for _ in sending:
+            assert recorded.acquire(timeout=PATIENCE_S)
+        sending += [
+            pool.submit(send, *what) for what in zip(groups[3:], partitions[3:], strict=True)
+        ]
+        pool.submit(freeze_plans, store.engine, None, reason="incident").result(PATIENCE_S)
+        over.set()
+        assert [future.result(PATIENCE_S) for future in sending] == [False] * len(partitions)
+    assert {store.get(group, 1).state for group in groups} == {"approved"}
+
+
+@EVERYTHING
+def test_nothing_is_recorded_beside_a_freeze_that_is_being_put_on(
+    store: PlanStore, approve: Plans, store_url: str, group: str | None
+) -> None:
+    """Who comes while the freeze is not committed yet waits for it, and then is held by it."""
+    approve()
+    with ThreadPoolExecutor(1) as pool:
+        with transaction(store.engine) as connection:
+            connection.execute(select(func.fairlead.freeze(group, "incident", None)))
+            sending = pool.submit(intend, store)
+            eventually(lambda: somebody_waits(store_url), "the sender waits")
+            assert not sending.done()
+        assert sending.result(PATIENCE_S) == []
+    assert store.get("orders", 1).state == "approved"
+
+
+@pytest.mark.parametrize("step", ["freeze", "unfreeze"])
+def test_open_transaction_about_all_groups_holds_up_no_lease(
+    store: PlanStore, publish: Plans, approve: Plans, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    """What is followed is told again beside it; a new version is left for the next turn."""
+    monkeypatch.setattr("fairlead.store.outbox.PATIENCE", timedelta(seconds=0.3))
+    plan = publish()
+    approve("s2", group="billing")
+    at = plan.created_at
+    store.record_attempts([Attempt("orders", 1, at, "why", at)])
+    if step == "unfreeze":
+        freeze_plans(store.engine, None, reason="incident")
+    with transaction(store.engine) as connection:
+        connection.execute(select(getattr(func.fairlead, step)(None, "at lunch", None)))
+        connection.exec_driver_sql("SET LOCAL idle_in_transaction_session_timeout = 0")
+        wanted = [
+            PublishRequest(group, 1, lease_until=LEASE_UNTIL) for group in ("orders", "billing")
+        ]
+        with ThreadPoolExecutor(1) as pool:
+            (again,) = pool.submit(intend_all, store, wanted).result(PATIENCE_S)
+            assert (again.group, again.again) == ("orders", True)
+            confirming = pool.submit(Outbox(store.engine).confirm, {"orders": (again, sent(2))})
+            confirming.result(PATIENCE_S)
+        (standing,) = Outbox(store.engine).standing(["orders"])
+        assert standing.record == sent(2)
+    assert len(intend_all(store, wanted)) == (1 if step == "freeze" else 2)
+
+
+def test_many_at_once_and_nobody_slips_past(store: PlanStore, approve: Plans) -> None:
+    """Of senders and freezes side by side, whatever is recorded was recorded before the freeze."""
+    for number in range(10):
+        group = f"group-{number}"
+        approve(group=group)
+        start = threading.Barrier(4)
+
+        def send(group: str = group, start: threading.Barrier = start) -> int:
+            start.wait()
+            with Outbox(store.engine).turn("plans", 0) as turn:
+                return len(turn.intend([PublishRequest(group, 1, lease_until=LEASE_UNTIL)]))
+
+        def freeze(of: str | None, start: threading.Barrier = start) -> int:
+            start.wait()
+            freeze_plans(store.engine, of, reason="now")
+            return 0
+
+        with ThreadPoolExecutor(4) as pool:
+            sending = [pool.submit(send), pool.submit(send)]
+            freezing = [pool.submit(freeze, group), pool.submit(freeze, None)]
+            recorded = sum(future.result(PATIENCE_S) for future in sending)
+            assert [future.result(PATIENCE_S) for future in freezing] == [0, 0]
+        assert recorded <= 1
+        with transaction(store.engine) as connection:
+            late = connection.exec_driver_sql(
+                "SELECT count(*) FROM fairlead_raw.plan_event sent JOIN fairlead_raw.freeze_event"
+                " freeze USING (group_id) WHERE sent.state = 'sending' AND group_id = %s"
+                " AND sent.at > freeze.at",
+                (group,),
+            ).scalar_one()
+        assert late == 0
+        unfreeze_plans(store.engine, group, reason="next")
+        unfreeze_plans(store.engine, None, reason="next")
+
+
+def test_only_an_approver_releases_where_plans_need_four_eyes(
+    approve: Plans, propose: Plans, login: Login, store_as: StoreAs
+) -> None:
+    """A planner and an approver may freeze; what needs four eyes, a planner does not release."""
+    planner = store_as(login("fairlead_planner")).engine
+    approver = store_as(login("fairlead_approver")).engine
+    reader = store_as(login("fairlead_reader")).engine
+    propose(four_eyes="database")
+    for group in ("orders", None):
+        freeze_plans(planner, group, reason="a planner may freeze")
+        with pytest.raises(PlanStateError, match="member of fairlead_planner and cannot unfreeze"):
+            unfreeze_plans(planner, group, reason="and not release")
+        unfreeze_plans(approver, group, reason="an approver may")
+        freeze_plans(approver, group, reason="and freeze")
+        with pytest.raises(ConfigurationError, match="permission denied"):
+            unfreeze_plans(reader, group, reason="a reader may nothing")
+        unfreeze_plans(approver, group, reason="over")
+    approve("s2", group="billing")
+    freeze_plans(planner, "billing", reason="without four eyes")
+    unfreeze_plans(planner, "billing", reason="a planner may release, too")
+
+
+def test_actor_of_a_service_is_recorded_beside_its_login(
+    store: PlanStore, propose: Plans, login: Login, store_as: StoreAs
+) -> None:
+    """Who may write events speaks for others; an approver speaks for himself alone."""
+    propose()
+    url = login("fairlead_approver")
+    freeze_plans(store_as(url).engine, "orders", reason="mine", actor="somebody else")
+    (freeze,) = read_freezes(store.engine)
+    assert freeze.actor == psycopg.conninfo.conninfo_to_dict(url)["user"]
+    freeze_plans(store.engine, "orders", reason="for kim", actor="kim")
+    (freeze,) = read_freezes(store.engine)
+    assert (freeze.actor, freeze.reason) == ("kim", "for kim")
+
+
+def test_what_makes_no_sense_is_refused(store: PlanStore, propose: Plans) -> None:
+    """A group that nobody knows, no reason, a release of nothing; nothing is rewritten."""
+    propose()
+    with pytest.raises(PlanStateError, match="group ordrs is not known"):
+        freeze_plans(store.engine, "ordrs", reason="mistyped")
+    with pytest.raises(PlanStateError, match="takes a reason"):
+        freeze_plans(store.engine, "orders", reason="\u200b ")
+    with pytest.raises(PlanStateError, match="2,000 characters at most"):
+        freeze_plans(store.engine, "orders", reason="x" * 2001)
+    with pytest.raises(PlanStateError, match="all groups: not frozen"):
+        unfreeze_plans(store.engine, None, reason="nothing")
+    freeze_plans(store.engine, "orders", reason="why")
+    with (
+        pytest.raises(PlanStateError, match="written once"),
+        transaction(store.engine) as connection,
+    ):
+        connection.exec_driver_sql("DELETE FROM fairlead_raw.freeze_event")
+
+
+def test_history_tells_it(store: PlanStore, propose: Plans) -> None:
+    """Of the group, and of all groups, as events of the group."""
+    propose()
+    freeze_plans(store.engine, "orders", reason="one", actor="kim")
+    freeze_plans(store.engine, None, reason="two", actor="kim")
+    unfreeze_plans(store.engine, "orders", reason="three", actor="ann")
+    told = [
+        (row["event"], row["actor"], row["reason"])
+        for row in read_history(store.engine, "orders", limit=3)
+    ]
+    assert told == [
+        ("unfreeze", "ann", "three"),
+        ("freeze", "kim", "of all groups: two"),
+        ("freeze", "kim", "one"),
+    ]
+
+
+def test_rollback_is_the_one_version_that_goes_through(propose: Plans) -> None:
+    """As the planner tells, before the database would refuse."""
+    plan = propose()
+    freeze = Freeze(None, plan.created_at, "why", "kim")
+    assert freeze.holds(plan)
+    assert not freeze.holds(replace(plan, rolled_back_from=1))
+    assert not replace(freeze, group="billing").holds(plan)

@@ -1,0 +1,96 @@
+"""`fairlead look`: what a look survives, and what the service goes on after."""
+
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from fairlead.archive import Taken
+from fairlead.errors import ConfigurationError
+from fairlead.store.history_queries import read_groups
+from fairlead.store.monitoring import last_look
+from fairlead.surfaces.cli import app, look
+from fairlead.workflows.looking import Looked
+from tests.fairlead.kafka.conftest import commit, join, join_raw  # noqa: F401 - fixtures
+from tests.full_disk import without_room
+from tests.orchestration.conftest import MakeGroup, make_group, pipeline  # noqa: F401 - fixtures
+from tests.pipeline import Pipeline
+
+FAIRLEAD = Path(sys.executable).with_name("fairlead")
+UNKEPT = "this look is analysed, but not kept: cannot write "
+
+
+@pytest.mark.kafka
+@pytest.mark.postgres
+def test_groups_are_analysed_on_a_full_disk(
+    pipeline: Pipeline,  # noqa: F811
+    make_group: MakeGroup,  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    """By the looks that are there; a line says what is not kept, and the service goes on."""
+    pipeline.recall(make_group("a", trouble=True))
+    once = subprocess.run(
+        without_room(FAIRLEAD, "look", "--once"), capture_output=True, text=True, check=False
+    )
+    assert once.returncode == 1
+    assert once.stdout.startswith("Looked at 1 groups, 4 partitions, in ")
+    (line,) = (line for line in once.stderr.splitlines() if line.startswith(UNKEPT))
+    assert line.startswith(f"{UNKEPT}{tmp_path / 'warehouse' / 'looks'}/2")
+    assert line.endswith("set state_dir or warehouse to another place")
+    assert "Traceback" not in once.stderr
+    engine = pipeline.store.engine
+    assert [row["diagnosis"] for row in read_groups(engine)] == ["unbalanced"]
+    before = last_look(engine)
+    assert before is not None
+
+    config = tmp_path / "fairlead.toml"
+    config.write_text(f'{config.read_text()}\n[sampling]\nevery = "PT0.1S"\nshare = 1.0\n')
+    with subprocess.Popen(
+        without_room(FAIRLEAD, "look"), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as service:
+        assert service.stdout is not None
+        said: list[str] = []
+        try:
+            while sum(line.startswith("Looked at 1 groups") for line in said) < 2:
+                said.append(service.stdout.readline())
+                assert said[-1], said
+        finally:
+            service.kill()
+    assert sum(line.startswith(UNKEPT) for line in said) >= 2
+    after = last_look(engine)
+    assert after is not None
+    assert after.began > before.began
+    assert [row["diagnosis"] for row in read_groups(engine)] == ["unbalanced"]
+
+
+@pytest.mark.parametrize("error", [ConfigurationError("no login"), LookupError("unforeseen")])
+def test_service_goes_on_after_an_error_of_one_look(
+    error: Exception,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Ours is a line; what nobody has foreseen is logged with its traceback. Ctrl-C ends it."""
+    looks = [Looked(Taken(datetime.now(UTC), 0.1, 3, 12), {})]
+    errors: list[BaseException | None] = [error, None, KeyboardInterrupt()]
+
+    def looked(*_: object) -> Looked:
+        raised = errors.pop(0)
+        if raised is not None:
+            raise raised
+        return looks.pop()
+
+    monkeypatch.setattr(look, "_looked", looked)
+    monkeypatch.setenv("FAIRLEAD_STATE_DIR", str(tmp_path))
+    monkeypatch.setenv("FAIRLEAD_SAMPLING__EVERY", "PT0.01S")
+    result = CliRunner().invoke(app, ["look"])
+    assert "Looked at 3 groups" in result.stdout
+    assert errors == []
+    logged = [record.exc_info and record.exc_info[1] for record in caplog.records]
+    if isinstance(error, ConfigurationError):
+        assert (result.stderr.splitlines()[0], logged) == ("fairlead: no login", [])
+    else:
+        assert logged == [error]
