@@ -1,7 +1,7 @@
-"""What a definition says of itself beside its description: owners, what it changes, its source.
+"""Owners, tags and sources of definitions, for people who look at them in the UI.
 
-Belongs here: what assets, checks, jobs, schedules and sensors have in common for who looks at them
-in the UI. Does not: what any of them does.
+Belongs here: what assets, checks, jobs, schedules and sensors have in common. Does not: what any of
+them does.
 """
 
 import inspect
@@ -12,7 +12,7 @@ import dagster as dg
 
 OWNERS: Final = ["team:fairlead"]
 
-#: The tag that says what a run changes, so that people can tell what is safe to start.
+#: The tag with what a run changes, so that people know what is safe to start.
 CHANGES: Final = "fairlead/changes"
 
 #: `nothing` but snapshots; the `history` in Postgres; `plans`, which nobody follows before they are

@@ -1,4 +1,4 @@
-"""`assignment_plan`: the policy's choice becomes the group's next version, or 'no change'."""
+"""`assignment_plan`: each decision is stored, as the group's next version or as 'no change'."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -12,7 +12,7 @@ from assets.resources import SettingsResource, SparkResource, StoreResource
 from assets.scope import scope_of
 from assets.shown.cohorts import materialized
 from assets.shown.plans import describe as describe_plans
-from assets.shown.plans import detail_of, worst_first
+from assets.shown.plans import plan_in_detail, worst_first
 from assets.steps import snapshots_of, step
 from fairlead.common.words import plural
 from fairlead.store.plans import PlanStore
@@ -25,9 +25,9 @@ from fairlead.workflows.snapshot_decisions import decide_on
     group_name="decide",
     kinds={"postgres"},
     changed="plans",
-    description="Stores what the analysis came to: the next version of each group's plan or 'no "
-    "change' with the reason, with diagnosis, speeds and balance history, in one transaction; "
-    "approves what the policy allows.",
+    description="Stores the decision on each group, the next version of its plan or 'no change' "
+    "with the reason, with diagnosis, speeds and balance history, in one transaction; approves "
+    "plans that the policy allows.",
 )
 def assignment_plan(
     context: dg.AssetExecutionContext,
@@ -59,8 +59,7 @@ def assignment_plan(
         waiting = plans.waiting(ordered)
 
         def describe(groups: Sequence[str]) -> dict[str, Any]:
-            warn = context.log.warning
-            detail = detail_of(engine, outcomes, waiting, groups=groups, warn=warn)
-            return describe_plans(outcomes, groups, detail, current.web)
+            plan = plan_in_detail(outcomes, waiting, groups)
+            return describe_plans(outcomes, groups, plan, current.web)
 
         return materialized(context, ordered, current, describe)

@@ -1,4 +1,4 @@
-"""`candidate_plans`: what is the matter with each group, and what each assignor would do."""
+"""`candidate_plans`: the diagnosis of each group, and the candidates of its assignors."""
 
 from functools import partial
 
@@ -33,7 +33,7 @@ def candidate_plans(
     store: StoreResource,
 ) -> dg.MaterializeResult[None]:
     """Analyse the groups of the run's cohorts, from their newest snapshots."""
-    from fairlead.spark.candidates import write_candidates  # noqa: PLC0415 - Spark, for who needs it
+    from fairlead.spark.candidates import write_candidates  # noqa: PLC0415 - only for runs with Spark
 
     warehouse = spark.warehouse()
     current = settings.get()

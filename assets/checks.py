@@ -1,47 +1,34 @@
-"""Asset checks: the invariants, computed again from what was stored.
+"""Asset checks: the invariants, computed again from stored rows and records.
 
-Belongs here: looking at the run's groups with the library's one verifier. Does not: what an
-invariant is (`assignors.verifier`). Publication verifies again by itself: a check that fails stops
-it only within its run.
+Belongs here: checking the run's groups with the library's verifier. Does not: the invariants
+(`assignors.verifier`). Publication verifies again: a failed check only stops it within its run.
 """
 
-from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
 import dagster as dg
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from assets.about import written_here
 from assets.assignment_plan import assignment_plan
 from assets.group_offsets import group_offsets
-from assets.partition_lag import partition_lag
 from assets.partitions import COHORT
 from assets.presentation import table
 from assets.published_plan import published_plan
 from assets.resources import KafkaResource, SettingsResource, SparkResource, StoreResource
 from assets.scope import Scope, scope_of
 from assets.steps import snapshots_of
-from assignors.metrics import measure
 from assignors.verifier import violations
 from fairlead.domain.as_problem import assignment_of, planned, problem_of
-from fairlead.domain.samples import by_partition, readable
 from fairlead.errors import FairleadError
 from fairlead.store.plans import PlanStore
 from fairlead.workflows.delivery import PublishOptions
 from fairlead.workflows.reconciling import differences
 
-_PARTITION: Final = ["group", "topic", "partition"]
-#: Figures that depend on nothing but the document; the others need what was owned before.
-RECOMPUTED: Final = (
-    *("count_min", "count_max", "balance_score"),
-    *("lag_max", "lag_lower_bound", "topic_spread"),
-)
-
 
 @dg.asset_check(
     asset=group_offsets,
-    description="Every group of the snapshot could be read; the others are planned all the same.",
+    description="Every group of the snapshot could be read. One that could not does not stop the "
+    "others.",
     metadata=written_here(),
 )
 def every_group_was_read(
@@ -59,100 +46,37 @@ def every_group_was_read(
 
 
 @dg.asset_check(
-    asset=partition_lag,
+    asset=assignment_plan,
     blocking=True,
-    description="Every partition that could be read has exactly one lag, and none is negative.",
+    description="In every plan that is open or published, each partition of a subscribed topic has "
+    "exactly one subscribed owner, and the stored bytes agree with their hash.",
     metadata=written_here(),
 )
-def every_partition_has_one_lag(
-    context: dg.AssetCheckExecutionContext, spark: SparkResource
-) -> dg.AssetCheckResult:
-    """Compare the lag with the offsets it was computed from."""
-    warehouse = spark.warehouse()
-    problems = []
-    for recent in snapshots_of(context, _scope(context), warehouse, "lag"):
-        known = readable(by_partition(warehouse.samples(recent)))
-        lag = warehouse.load("lag", recent.snapshot_id)
-        times = lag.group_by(_PARTITION).aggregate([([], "count_all")])
-        repeated = times.filter(pc.greater(times["count_all"], 1))
-        problems += [f"{name} has no lag" for name in _names(_without(known, lag))]
-        problems += [
-            f"{name} has {count} lags"
-            for name, count in zip(_names(repeated), repeated["count_all"].to_pylist(), strict=True)
-        ]
-        problems += [f"{name}: negative" for name in _names(lag.filter(pc.less(lag["lag"], 0)))]
-    return _result(problems)
-
-
-_OWNERS, _METRICS = "every_partition_has_one_owner", "stored_metrics_agree"
-
-
-@dg.multi_asset_check(
-    specs=[
-        dg.AssetCheckSpec(
-            _OWNERS,
-            asset=assignment_plan,
-            blocking=True,
-            description="In every plan that is open or published, each partition of a subscribed "
-            "topic has exactly one subscribed owner, and the stored bytes agree with their hash.",
-            metadata=written_here(),
-        ),
-        dg.AssetCheckSpec(
-            _METRICS,
-            asset=assignment_plan,
-            description="The balance stored with every open plan is what its document gives when "
-            "measured again.",
-            metadata=written_here(),
-        ),
-    ],
-    can_subset=True,
-)
-def stored_plans(
+def every_partition_has_one_owner(
     context: dg.AssetCheckExecutionContext, settings: SettingsResource, store: StoreResource
-) -> Iterator[dg.AssetCheckResult]:
-    """Verify the stored documents, and measure them again: each is read once for both."""
-    problems: dict[str, list[str]] = {_OWNERS: [], _METRICS: []}
+) -> dg.AssetCheckResult:
+    """Verify the stored documents."""
+    problems = []
     with store.open() as plans:
         groups = _groups(context, settings, plans)
         stored = plans.in_state("proposed", "approved", "published", groups=groups)
-        balance = plans.predicted([plan for plan in stored if plan.state != "published"])
     for plan in stored:
-        name = f"{plan.group} version {plan.version}"
-        is_open = plan.state != "published"
         try:
             document = plan.verify()
         except FairleadError as error:
-            for found in problems.values() if is_open else [problems[_OWNERS]]:
-                found.append(f"{name}: {error}")
-            continue
-        problem = problem_of(document, {})  # who owned what is no matter of these figures
-        assignment = assignment_of(problem, planned(document))
-        problems[_OWNERS] += [f"{name}: {what}" for what in violations(problem, assignment)]
-        if is_open:
-            figures = balance.get((plan.group, plan.version))
-            measured = measure(problem, assignment).as_dict()
-            problems[_METRICS] += [f"{name}: {what}" for what in _differences(figures, measured)]
-    for key in sorted(context.selected_asset_check_keys):
-        yield _result(problems[key.name], check=key.name)
-
-
-def _differences(
-    stored: Mapping[str, Any] | None, measured: Mapping[str, int | float]
-) -> Iterator[str]:
-    """Say which figures of a plan are stored otherwise than they are measured."""
-    if stored is None:
-        yield "its balance is not stored"
-        return
-    for name in RECOMPUTED:
-        if stored[name] != measured[name]:
-            yield f"{name} is stored as {stored[name]}, measured as {measured[name]}"
+            found = [str(error)]
+        else:
+            problem = problem_of(document, {})  # the owners before do not matter
+            found = violations(problem, assignment_of(problem, planned(document)))
+        problems += [f"{plan.group} version {plan.version}: {what}" for what in found]
+    return _result(problems)
 
 
 @dg.asset_check(
     asset=published_plan,
     blocking=True,
     description="The newest record of each group in the plan topic is what the database says: the "
-    "published version, with its lease, or that it is retired.",
+    "published version, with its lease, or that it is withdrawn.",
     metadata=written_here(),
 )
 def the_topic_agrees(
@@ -174,18 +98,13 @@ def the_topic_agrees(
     )
 
 
-CHECKS: Final = [
-    every_group_was_read,
-    every_partition_has_one_lag,
-    stored_plans,
-    the_topic_agrees,
-]
+CHECKS: Final = [every_group_was_read, every_partition_has_one_owner, the_topic_agrees]
 
 
 def _scope(context: dg.AssetCheckExecutionContext) -> Scope:
-    """Return what the run is about; all there is where a check is run by itself, in the UI say.
+    """Return the scope of the run; all cohorts, if a check is run on its own, from the UI.
 
-    A check has no partitions of its own: it would look at every group in every run.
+    A check has no partitions: without this, it would check every group in every run.
     """
     run = context.op_execution_context
     if run.has_partition_key or run.has_partition_key_range:
@@ -200,27 +119,10 @@ def _groups(
     return _scope(context).of(plans.known_groups(), settings)
 
 
-def _without(partitions: pa.Table, others: pa.Table) -> pa.Table:
-    """Return the partitions of a table that another table does not have."""
-    return partitions.select(_PARTITION).join(
-        others.select(_PARTITION), keys=_PARTITION, join_type="left anti"
-    )
-
-
-def _names(partitions: pa.Table) -> list[str]:
-    return [
-        f"{row['group']}: {row['topic']}-{row['partition']}"
-        for row in partitions.select(_PARTITION).to_pylist()
-    ]
-
-
 def _result(
-    problems: list[str],
-    severity: dg.AssetCheckSeverity = dg.AssetCheckSeverity.ERROR,
-    check: str | None = None,
+    problems: list[str], severity: dg.AssetCheckSeverity = dg.AssetCheckSeverity.ERROR
 ) -> dg.AssetCheckResult:
     return dg.AssetCheckResult(
-        check_name=check,
         passed=not problems,
         severity=severity,
         metadata={

@@ -1,4 +1,4 @@
-"""`group_offsets`: where each group stands, and who is in it, as one snapshot."""
+"""`group_offsets`: offsets and members of each group, as one snapshot."""
 
 from itertools import islice
 

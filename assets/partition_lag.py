@@ -1,4 +1,4 @@
-"""`partition_lag`: how far behind each partition is, and whether it is healthy."""
+"""`partition_lag`: the lag and the status of each partition."""
 
 from functools import partial
 
@@ -31,7 +31,7 @@ def partition_lag(
     store: StoreResource,
 ) -> dg.MaterializeResult[None]:
     """Measure the newest snapshots of the run's cohorts."""
-    from fairlead.spark.lag import write_lag  # noqa: PLC0415 - Spark, for who needs it
+    from fairlead.spark.lag import write_lag  # noqa: PLC0415 - only for runs with Spark
 
     warehouse = spark.warehouse()
     current = settings.get()

@@ -1,4 +1,4 @@
-"""`plan_adoption`: what the consumers own now, held against the plan they are to follow."""
+"""`plan_adoption`: what consumers own now, compared with their published plan."""
 
 from collections.abc import Collection, Sequence
 
@@ -18,12 +18,11 @@ from fairlead.workflows.following import follow
 
 
 class AdoptionConfig(dg.Config):
-    """How patient to be with consumers that have yet to rejoin."""
+    """How long to wait for consumers that have yet to rejoin."""
 
     wait_s: float = Field(
         default=PATIENCE_S,
-        description="Look again for so many seconds while a plan that nobody has looked at yet is "
-        "not followed to the letter.",
+        description="Seconds. How long to check again while a new plan is not followed completely.",
     )
 
 
@@ -35,7 +34,7 @@ def look_at(
     wait_s: float,
     log: dg.DagsterLogManager,
 ) -> Sequence[Observed]:
-    """Have brokers follow the published plans of groups; compare, and record, who follows them."""
+    """Make brokers follow the published plans of groups; store how far plans are followed."""
     with kafka.gateway() as gateway:
         nudged = follow(
             gateway,
@@ -44,7 +43,9 @@ def look_at(
             lambda assigned: plans.in_state("published", groups=assigned),
         )
         for left in [left for left in nudged if not left.reached][:ROWS]:
-            log.warning("Group %s: its broker does not follow: %s", left.group, left.reason)
+            log.warning(
+                "Group %s: its broker does not follow the plan: %s", left.group, left.reason
+            )
         seen = check(plans, groups, gateway.live_groups, wait_s=wait_s, log=log.info)
     for observed in [observed for observed in seen if observed.error or observed.held_up][:ROWS]:
         log.warning("Group %s: %s", observed.plan.group, observed.error or observed.held_up)
@@ -56,8 +57,8 @@ def look_at(
     group_name="act",
     kinds={"kafka", "postgres"},
     changed="consumers",
-    description="Has brokers that assign follow published plans, reads each group's live "
-    "assignment, and records which share of the partitions is where its plan wants it.",
+    description="Makes brokers that assign follow published plans, reads each group's live "
+    "assignment, and stores which share of the partitions has its planned owner.",
 )
 def plan_adoption(
     context: dg.AssetExecutionContext,

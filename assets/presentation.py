@@ -15,12 +15,12 @@ from fairlead.surfaces.links import page_url
 
 Thing = TypeVar("Thing")
 
-#: A table in the UI is for reading; the rest is in Postgres.
+#: Maximum number of rows of a table; Postgres has all.
 ROWS: Final = 40
 DECIMALS: Final = 3
-#: Whole numbers that are names or addresses, not counts: nothing separates their digits.
+#: Columns of whole numbers without thousands separators: names, not counts.
 NAMES: Final = frozenset({"partition", "version"})
-#: Longer texts are cut: a table is stored with every partition of a run.
+#: Maximum length of a text: a table is stored with every partition of a run.
 LENGTH: Final = 300
 
 

@@ -1,4 +1,4 @@
-"""`published_plan`: what is approved goes to the plan topic, and nothing else."""
+"""`published_plan`: approved plans, and no others, are sent to the plan topic."""
 
 from collections.abc import Collection
 from logging import Logger
@@ -31,7 +31,7 @@ def publish(
     log.info("Reconciling the plan topic with the database: %s", plural(len(groups), "group"))
     answers, done = publish_groups(plans, groups, settings, at_most_s=at_most_s)
     for group, answer in answers.items():
-        log.info("Group %s: asked for on a page: %s", group, answer)
+        log.info("Group %s: request from a page: %s", group, answer)
     unusual = [result for result in done if result.why or result.position is None]
     for result in unusual[:ROWS]:
         what = f"{result.action.name.lower()}: {result.why or result.reason}"

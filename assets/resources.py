@@ -28,10 +28,10 @@ T = TypeVar("T")
 
 
 class SettingsResource(dg.ConfigurableResource[Settings]):
-    """Fairlead's settings: `fairlead.toml` and `FAIRLEAD_*`, read again whenever they are asked."""
+    """Fairlead's settings: `fairlead.toml` and `FAIRLEAD_*`, read again at each call."""
 
     def get(self) -> Settings:
-        """Read the settings; ConfigurationError says what is wrong with them."""
+        """Read the settings; raises ConfigurationError."""
         return load_settings()
 
 
@@ -45,7 +45,7 @@ class KafkaResource(dg.ConfigurableResource[KafkaGateway]):
         Parameters
         ----------
         at_most_s
-            Brokers are given up after so long, where the settings are more patient.
+            Maximum time-out of a request to brokers, if the settings have a longer one.
         """
         settings = load_settings().kafka
         if at_most_s is not None and at_most_s < settings.request_timeout_s:
@@ -80,22 +80,21 @@ class StoreResource(dg.ConfigurableResource[PlanStore]):
 
 
 class SparkResource(dg.ConfigurableResource["SparkSession"]):
-    """The Spark session, one a process, and the Parquet snapshots it works on."""
+    """The Spark session of the process, and the Parquet snapshots."""
 
     def compute(self, doing: str, tell: ReportProgress, work: Callable[["SparkSession"], T]) -> T:
-        """Do work in this process's session, and once more in another where its server went away.
+        """Do work in this process's session; repeat it in a new one if the server went away.
 
         The first call finds the warm Spark of this machine, or starts Spark, which takes seconds.
 
         Parameters
         ----------
         doing
-            What the work is, for the log: said when it begins, with how far it is every few
-            seconds.
+            The work, for the log: at the beginning, and with its progress every few seconds.
         tell
-            Takes a line where something takes a while.
+            Called with each line of the log.
         work
-            May be done twice.
+            The work; it may be done twice.
         """
         from pyspark.errors import PySparkException  # noqa: PLC0415 - see above
 
@@ -111,7 +110,7 @@ class SparkResource(dg.ConfigurableResource["SparkSession"]):
         except PySparkException:
             if not lost():
                 raise
-            tell("Spark went away in the middle of it: doing it once more")
+            tell("Spark went away in the middle of the work: doing it again")
             return worked()
 
     def _session(self, tell: ReportProgress) -> "SparkSession":
@@ -131,7 +130,7 @@ class SparkResource(dg.ConfigurableResource["SparkSession"]):
         return session
 
     def warehouse(self) -> Warehouse:
-        """Return the snapshots' place."""
+        """Return the warehouse of snapshots."""
         return Warehouse(load_settings().warehouse_path)
 
     def looks(self) -> LookArchive:

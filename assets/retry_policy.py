@@ -1,7 +1,7 @@
-"""Which failures of a step Dagster tries again, how often, and which it does not.
+"""Which failed steps Dagster repeats, and how often.
 
-Belongs here: how attempts are spaced, and which errors another attempt cannot mend. Does not: what
-a step does about errors of single groups (`steps`), nor what is sent again (`reconciling`).
+Belongs here: the delay between attempts, and errors that another attempt cannot fix. Does not:
+errors of single groups (`steps`), nor records that are sent again (`reconciling`).
 """
 
 from collections.abc import Iterator
@@ -18,11 +18,11 @@ from fairlead.errors import (
     PlanStateError,
 )
 
-#: Brokers and databases that do not answer for a moment: asked again, less and less often.
+#: For brokers and databases that do not answer for a moment.
 RETRIES: Final = dg.RetryPolicy(
     max_retries=3, delay=2, backoff=dg.Backoff.EXPONENTIAL, jitter=dg.Jitter.PLUS_MINUS
 )
-#: Somebody has to change something first: a clock, a setting, the schema, a right, the request.
+#: Errors that need a change first: of a clock, a setting, the schema, a right, or the request.
 CANNOT_HEAL: Final = (
     ClocksApartError,
     ConfigurationError,
@@ -34,7 +34,7 @@ CANNOT_HEAL: Final = (
 
 @contextmanager
 def failing_at_once() -> Iterator[None]:
-    """End a step without another attempt where none can help; for a `with` or as a decorator.
+    """End a step without another attempt if none can help; for `with`, or as a decorator.
 
     Raises
     ------

@@ -1,6 +1,6 @@
-"""What a run is about: the cohorts of its partitions, or some groups of some cohorts.
+"""The scope of a run: the cohorts of its partitions, or some groups of some cohorts.
 
-Belongs here: reading that from a run, for every step and check. Does not: who chooses
+Belongs here: reading it from a run, for every step and check. Does not: choosing it
 (`orchestration`), nor which group belongs to which cohort (`fairlead.domain.cohorts`).
 """
 
@@ -14,32 +14,32 @@ from pydantic import Field
 from assets.resources import SettingsResource
 from fairlead.domain.cohorts import cohort_of
 
-#: The step that is told, and says it to all others by the run's own configuration.
-_TOLD: Final = "group_offsets"
+#: The step whose configuration has the scope; the other steps read it there.
+_STEP: Final = "group_offsets"
 
 
 class ScopeConfig(dg.Config):
-    """Which groups a run is about, of cohorts that need not lie beside each other."""
+    """Groups of a run, of cohorts that need not be adjacent partitions."""
 
     only: dict[str, list[str]] = Field(
         default_factory=dict,
-        description="Cohort to those of its groups that the run is about, or to none for all of "
-        "them. Empty: every group of the run's partitions.",
+        description="Cohort to its groups in the run; no groups: all of them. Empty: every group "
+        "of the run's partitions.",
     )
 
 
 @dataclass(frozen=True)
 class Scope:
-    """What a run is about.
+    """The scope of a run.
 
     Parameters
     ----------
     cohorts
-        Those covered.
+        The cohorts.
     only
-        Cohort to the groups that are meant of it; empty: all are.
+        Cohort to its groups in the run; missing: all of them.
     chosen
-        Whether somebody chose: the cohorts are not those of the run's partitions.
+        Whether the cohorts come from the configuration, not from the run's partitions.
     """
 
     cohorts: Sequence[str]
@@ -47,7 +47,7 @@ class Scope:
     chosen: bool
 
     def has(self, group: str, cohort: str) -> bool:
-        """Whether the run is about a group of a cohort.
+        """Whether a group of a cohort is in the run.
 
         Examples
         --------
@@ -59,15 +59,15 @@ class Scope:
         return cohort in self.cohorts and (not wanted or group in wanted)
 
     def of(self, groups: Iterable[str], settings: SettingsResource) -> list[str]:
-        """Return those of some groups that the run is about."""
+        """Return the groups that are in the run."""
         policies = settings.get().policies
         return [group for group in groups if self.has(group, cohort_of(group, policies))]
 
 
 def scope_of(context: dg.AssetExecutionContext | dg.OpExecutionContext) -> Scope:
-    """Read what a run with partitions is about."""
+    """Return the scope of a run with partitions."""
     config: Mapping[str, Any] = context.run.run_config
-    for key in ("ops", _TOLD, "config", "only"):
+    for key in ("ops", _STEP, "config", "only"):
         config = config.get(key) or {}
     only: Mapping[str, list[str]] = config
     if not only:
@@ -76,5 +76,5 @@ def scope_of(context: dg.AssetExecutionContext | dg.OpExecutionContext) -> Scope
 
 
 def run_config(only: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-    """Return the configuration of a run about some groups of some cohorts."""
-    return {"ops": {_TOLD: {"config": {"only": {key: list(keys) for key, keys in only.items()}}}}}
+    """Return the configuration of a run over some groups of some cohorts."""
+    return {"ops": {_STEP: {"config": {"only": {key: list(keys) for key, keys in only.items()}}}}}

@@ -1,6 +1,6 @@
-"""What all steps of the pipeline share: their partitions, and which snapshots they work on.
+"""What all steps of the pipeline share: their partitions, and their snapshot.
 
-Belongs here: the arguments every asset has in common. Does not: any step.
+Belongs here: the arguments that every asset has in common. Does not: any step.
 """
 
 from collections.abc import Callable, Sequence
@@ -28,9 +28,9 @@ def step(
     description: str,
     deps: Sequence[dg.AssetsDefinition] = (),
 ) -> Callable[[Callable[..., Any]], dg.AssetsDefinition]:
-    """Make a function a step of the pipeline: partitioned by cohort, several of them in one run.
+    """Return a decorator that makes a function a step of the pipeline, partitioned by cohort.
 
-    `changed` says what a run of it changes. What fails is tried again, unless that cannot help.
+    `changed`: what a run of the step changes. A failed step is repeated, unless that cannot help.
     """
 
     def asset(function: Callable[..., Any]) -> dg.AssetsDefinition:
@@ -51,10 +51,10 @@ def step(
 
 
 def hand_on(context: dg.AssetExecutionContext, snapshot_id: str) -> None:
-    """Tell the steps after this one which snapshot their run is about, in a tag of the run.
+    """Pass the snapshot of the run to the later steps, in a tag of the run.
 
-    So they work on it whatever other runs do meanwhile and whatever clocks say; a run that is
-    executed again from a later step takes the tag over.
+    They use it whatever other runs do meanwhile, and whatever clocks say. A run that is executed
+    again from a later step keeps the tag.
     """
     context.instance.add_run_tags(context.run.run_id, {SNAPSHOT_TAG: snapshot_id})
 
@@ -65,7 +65,7 @@ def snapshots_of(
     warehouse: Warehouse,
     table: str,
 ) -> list[Recent]:
-    """Return the run's snapshot; where the run took none, the newest ones of its cohorts.
+    """Return the run's snapshot; if the run took none, the newest ones of its cohorts.
 
     Raises
     ------

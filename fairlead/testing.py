@@ -28,7 +28,7 @@ from fairlead.wire.document import MemberShare, PlanDocument
 from fairlead.wire.fit import Shares
 from fairlead.wire.members import GroupMember, decode_subscription, member_names
 from fairlead.wire.partitions import partition_counts
-from fairlead.wire.record import Headers, Origin, plan_headers, retired_value
+from fairlead.wire.record import Headers, Origin, plan_headers, withdrawn_value
 from fairlead.wire.signing import Signer
 
 __all__ = ["MemoryGroup", "MemoryPlanTopic", "plan_of"]
@@ -120,16 +120,16 @@ class MemoryPlanTopic:
             plan.group, value, headers(value, epoch=epoch, lease_until=lease_until, signer=signer)
         )
 
-    def retire(
+    def withdraw(
         self, group: str, version: int, *, epoch: int = 1, signer: Signer | None = None
     ) -> None:
-        """Take a version of a group's plan back, as the planner does."""
-        value = retired_value(group, version)
+        """Withdraw a version of a group's plan, as the planner does."""
+        value = withdrawn_value(group, version)
         headers = partial(plan_headers, group=group, version=version, origin=self.origin)
         self.put(
             group,
             value,
-            headers(value, epoch=epoch, lease_until=None, kind="retired", signer=signer),
+            headers(value, epoch=epoch, lease_until=None, kind="withdrawn", signer=signer),
         )
 
     def put(self, group: str, value: bytes | None, headers: Headers | None = None) -> None:

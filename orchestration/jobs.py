@@ -1,4 +1,4 @@
-"""The jobs: plan (the whole pipeline), publish what was approved since, look at adoption."""
+"""The jobs planning (the whole pipeline), publication and adoption."""
 
 from typing import Final
 
@@ -6,7 +6,7 @@ import dagster as dg
 
 from assets.about import about
 
-#: By name: in another project's definitions "all" would be its assets, too.
+#: By name: in another project, a selection of all assets would include its own.
 STEPS: Final = (
     "group_offsets",
     "candidate_plans",
@@ -15,7 +15,7 @@ STEPS: Final = (
     "published_plan",
     "plan_adoption",
 )
-#: One Spark session a process: a process a step would start one for each step.
+#: All steps in one process, with one Spark session.
 _ONE_PROCESS: Final = dg.in_process_executor
 
 planning = dg.define_asset_job(
@@ -31,7 +31,7 @@ publication = dg.define_asset_job(
     "publication",
     selection=dg.AssetSelection.assets("published_plan", "plan_adoption"),
     description="Reconcile plans and plan topic for the run's groups, as the sensor approved_plans "
-    "does by itself.",
+    "does.",
     **about("consumers"),
     executor_def=_ONE_PROCESS,
 )
@@ -39,8 +39,8 @@ publication = dg.define_asset_job(
 adoption = dg.define_asset_job(
     "adoption",
     selection=dg.AssetSelection.assets("plan_adoption"),
-    description="Have brokers that assign follow published plans, and compare with these what "
-    "the consumers own now.",
+    description="Make brokers that assign follow published plans, and compare the plans with what "
+    "consumers own now.",
     **about("consumers"),
     executor_def=_ONE_PROCESS,
 )

@@ -1,6 +1,7 @@
-"""What a person does from the UI: one job an operation, filled in at the launchpad.
+"""What a person does from the UI: one job per operation, configured in the launchpad.
 
-Belongs here: configurations and who asks. Does not: any rule (`fairlead.workflows`, the database).
+Belongs here: configurations, and the person's name. Does not: any rule (`fairlead.workflows`, the
+database).
 """
 
 from collections.abc import Mapping
@@ -26,29 +27,29 @@ from orchestration.proxy import ACTOR_TAG
 
 
 class GroupConfig(dg.Config):
-    """Which group, and why."""
+    """A group, and a reason."""
 
     group: str = Field(description="The consumer group.")
-    reason: str = Field(pattern=r"\S", description="Why; stands in the plan's history.")
+    reason: str = Field(pattern=r"\S", description="Why; stored in the plan's history.")
 
 
 class VersionConfig(GroupConfig):
-    """Which version of which group's plan, and why."""
+    """A version of a group's plan, and a reason."""
 
     version: int = Field(description="The version of its plan.")
 
 
 class ApprovalConfig(VersionConfig):
-    """Which document is approved, and why."""
+    """A document to approve, and a reason."""
 
     sha256: str | None = Field(
         default=None,
-        description="The hash of the document that you have seen; none: of the one that is stored.",
+        description="The hash of the document that you have seen; none: the stored one.",
     )
 
 
 class RetentionConfig(dg.Config):
-    """How much history stays."""
+    """How much history is kept."""
 
     keep_days: int | None = Field(
         default=None, description="Days of history to keep; none: history_retention."
@@ -85,8 +86,8 @@ def reject_plan(
     with store.open() as plans:
         plans.reject(config.group, config.version, reason=config.reason, actor=_actor(context))
     following = (
-        "nothing is published: the consumers keep what they have, and the next planning run looks "
-        "at the group again"
+        "nothing is published: the consumers keep what they have, and the next planning run "
+        "decides on the group again"
     )
     _say(context, {"state": "rejected", "what happens next": following})
 
@@ -130,7 +131,7 @@ def rollback_plan(
 
 @dg.op(retry_policy=RETRIES)
 @failing_at_once()
-def retire_plan(
+def withdraw_plan(
     context: dg.OpExecutionContext,
     config: GroupConfig,
     settings: SettingsResource,
@@ -148,8 +149,7 @@ def retire_plan(
             actor=_actor(context),
         )
     following = (
-        "the consumers read that and rebalance to their fallback; the next planning run may "
-        "propose a new plan"
+        "the consumers rebalance to their fallback; the next planning run may propose a new plan"
     )
     where = {"version": done.version, "place": done.reason}
     _say(context, where | {"what happens next": following})
@@ -179,61 +179,59 @@ def prune_history(
     )
 
 
-@dg.job(
-    description=f"Approve a plan that waits; {WHAT_FOLLOWS}.",
-    **about("consumers"),
-)
-def approve() -> None:
-    """Approve."""
-    approve_plan()
+def _job(
+    name: str, op: dg.OpDefinition, description: str, about_it: dict[str, Any]
+) -> dg.JobDefinition:
+    """Return the job of one op."""
+
+    @dg.job(name=name, description=description, **about_it)
+    def job() -> None:
+        op()
+
+    return job
 
 
-@dg.job(
-    description="Reject a plan that waits: the consumers keep what they have.",
-    **about("plans"),
-)
-def reject() -> None:
-    """Reject."""
-    reject_plan()
-
-
-@dg.job(
-    description="Go back to an old version: its assignment becomes a new version, which is "
-    "approved and published as any other.",
-    **about("consumers"),
-)
-def rollback() -> None:
-    """Roll back."""
-    rollback_plan()
-
-
-@dg.job(
-    description="Withdraw a published plan: the group returns to its fallback.",
-    **about("consumers"),
-)
-def retire() -> None:
-    """Retire."""
-    retire_plan()
-
-
-@dg.job(
-    description="Drop the history of days beyond history_retention, as the owner of the schema; "
-    "plans that were followed or rejected, and their events, are kept for good.",
-    **about("history"),
-)
-def prune() -> None:
-    """Prune."""
-    prune_history()
-
-
-OPERATIONS: Final = [approve, reject, rollback, retire, prune]
+OPERATIONS: Final = [
+    _job(
+        "approve",
+        approve_plan,
+        f"Approve a plan that waits; {WHAT_FOLLOWS}.",
+        about("consumers"),
+    ),
+    _job(
+        "reject",
+        reject_plan,
+        "Reject a plan that waits: the consumers keep what they have.",
+        about("plans"),
+    ),
+    _job(
+        "rollback",
+        rollback_plan,
+        "Go back to an old version: its assignment becomes a new version, which is approved and "
+        "published like any other.",
+        about("consumers"),
+    ),
+    _job(
+        "withdraw",
+        withdraw_plan,
+        "Withdraw a published plan: the group returns to its fallback.",
+        about("consumers"),
+    ),
+    _job(
+        "prune",
+        prune_history,
+        "Drop the history of days beyond history_retention, as the owner of the schema; plans that "
+        "were followed or rejected, and their events, are kept permanently.",
+        about("history"),
+    ),
+]
 
 
 def _say(context: dg.OpExecutionContext, done: Mapping[str, Any]) -> None:
-    """Show in the run and in its log what was done and what happens next."""
+    """Show the result and what happens next, in the run and in its log."""
     context.log.info("What happens next: %s", done["what happens next"])
     context.add_output_metadata(done)
 
 
 def _actor(context: dg.OpExecutionContext) -> str | None:
-    return context.run.tags.get(ACTOR_TAG) or None  # emptied: nobody is known
+    return context.run.tags.get(ACTOR_TAG) or None  # "" is an emptied tag

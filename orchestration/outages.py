@@ -14,7 +14,7 @@ from fairlead.errors import KafkaUnavailableError, StoreUnavailableError
 Asked = ParamSpec("Asked")
 Answer = TypeVar("Answer")
 
-#: What passes without anybody's doing.
+#: Errors that pass without action.
 AWAY: Final = (KafkaUnavailableError, StoreUnavailableError)
 
 

@@ -1,7 +1,8 @@
-"""Runs for the groups that need a plan: what looks request, and what is due by its cadence.
+"""Runs for the groups that need a plan: requests of samples, and groups due by their cadence.
 
-Belongs here: the sensor, what it waits for, and how it says why. Does not: looking (`looks`), what
-needs a plan (`fairlead.workflows.diagnosing`), what is answered (`fairlead.domain.plan_requests`).
+Belongs here: the sensor, what it waits for, and the reasons that it gives. Does not: sampling
+(`looks`), what needs a plan (`fairlead.workflows.diagnosing`), which requests are answered
+(`fairlead.domain.plan_requests`).
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -25,14 +26,14 @@ from orchestration.outages import skip_while_away
 from orchestration.runs import known_cohorts, planning_under_way, since_failure
 from orchestration.tick_intervals import ask_every_s
 
-#: The run's tag that says why there is one.
+#: The run's tag with the reason for the run.
 WHY_TAG: Final = "fairlead/why"
-#: After a planning run failed the next one that is called for waits so long.
+#: Wait after a planning run that failed.
 AFTER_FAILURE: Final = timedelta(minutes=2)
 #: Calls of a look that is older than so many of its intervals say nothing of now.
 _OLD: Final = 3
 _CADENCE: Final = "due by its cadence"
-#: Postgres indexes the tags of runs, and takes some 2,700 bytes at most.
+#: Characters of the tag. Postgres indexes tags, up to some 2,700 bytes.
 _LONGEST: Final = 500
 
 
@@ -52,7 +53,7 @@ def planning_sensor(
     spark: SparkResource,
     store: StoreResource,
 ) -> dg.SensorResult | dg.SkipReason:
-    """Ask for one run over the groups that need a plan."""
+    """Request one run over the groups that need a plan."""
     current, archive, now = settings.get(), spark.looks(), datetime.now(UTC)
     taken = archive.taken()
     under_way = planning_under_way(context.instance)
@@ -86,7 +87,7 @@ def planning_sensor(
 def _by_cohort(
     groups: Iterable[str], policies: Sequence[Policy], known: set[str]
 ) -> dict[str, list[str]]:
-    """Gather groups by their cohorts, as far as Dagster knows these."""
+    """Return cohort to groups, of the cohorts that Dagster knows."""
     found: dict[str, list[str]] = {}
     for group in groups:
         cohort = cohort_of(group, policies)
@@ -96,7 +97,7 @@ def _by_cohort(
 
 
 def _told(groups: Sequence[str], needed: Mapping[str, str]) -> str:
-    """Say for which groups a run is asked for, and why for the first."""
+    """Return the groups of a requested run, and the reason for the first."""
     first = groups[0]
     whose = f"{plural(len(groups), 'group')}: {listed(groups, at_most=3)}"
     return f"{whose}. {first}: {needed[first]}"[:_LONGEST]
@@ -109,7 +110,7 @@ def _why_nothing(
     settings: Settings,
     now: datetime,
 ) -> str:
-    """Say that nobody needs a run, and who would get none."""
+    """Return why no run is requested."""
     if taken is None:
         return "No look was taken yet: turn on the sensor group_samples."
     ago = length((now - taken.began).total_seconds())

@@ -1,7 +1,7 @@
-"""Who launched a run, from the proxy that knows: open-source Dagster knows no user.
+"""The person who launched a run, from a proxy's header: open-source Dagster knows no users.
 
-Belongs here: the run coordinator that writes the tag, and the tag. Does not: what is done with the
-name (`operations`). Dagster's own processes import this module: it stays light.
+Belongs here: the run coordinator that writes the tag, and the tag. Does not: the use of the name
+(`operations`). Dagster's own processes import this module: it must import little.
 """
 
 from collections.abc import Mapping
@@ -9,14 +9,14 @@ from typing import Any, Final, Self, cast
 
 import dagster as dg
 
-#: The run's tag that says who launched it, where a proxy in front of the UI knows.
+#: The run's tag with the person who launched it, as a proxy in front of the UI names them.
 ACTOR_TAG: Final = "fairlead/actor"
 
 
 class ProxyRunCoordinator(dg.QueuedRunCoordinator[dg.DagsterInstance]):
     """Dagster's queue, which tags each run with the person that a proxy names in a header.
 
-    In dagster.yaml, beside whatever else the queue is told::
+    In dagster.yaml, beside other settings of the queue::
 
         run_coordinator:
           module: orchestration.proxy
@@ -27,21 +27,20 @@ class ProxyRunCoordinator(dg.QueuedRunCoordinator[dg.DagsterInstance]):
     Parameters
     ----------
     header
-        The header in which the proxy passes the name on.
+        The header with the person's name.
     queue
         As for `QueuedRunCoordinator`.
 
     Notes
     -----
-    The tag says what the proxy said, and nothing else. Anybody can type a tag into the launchpad,
-    give it to a backfill, or copy it by running somebody else's run again: whatever is there
-    already is overwritten, or emptied where no header came. Runs of schedules, sensors, backfills
-    and automatic retries come from the daemon, without a request: nobody launched them.
+    Only the proxy's header sets the tag. Anybody can type a tag into the launchpad, give it to a
+    backfill, or copy it by running a run again: a tag that is there is overwritten, or emptied if
+    there is no header. Runs of schedules, sensors, backfills and automatic retries come from the
+    daemon, without a request: nobody launched them.
 
-    A header is only as good as the way it came. The webserver must be reachable through the proxy
-    alone, and the proxy must replace a header of this name that a client sends, not add to it: else
-    everybody is whoever they say. Whoever may run commands beside Dagster, or write to its
-    database, is not held up by any of this.
+    The webserver must be reachable only through the proxy, and the proxy must replace a header of
+    this name that a client sends: otherwise clients can claim any name. People who may run commands
+    beside Dagster, or write to its database, can claim any name, too.
     """
 
     def __init__(self, header: str = "X-Forwarded-User", **queue: Any) -> None:
@@ -54,17 +53,17 @@ class ProxyRunCoordinator(dg.QueuedRunCoordinator[dg.DagsterInstance]):
         header = dg.Field(
             dg.StringSource,
             default_value="X-Forwarded-User",
-            description="The header in which the proxy passes the person's name on.",
+            description="The header with the person's name.",
         )
         return {**cast("dict[str, Any]", super().config_type()), "header": header}
 
     @classmethod
     def from_config_value(cls, inst_data: Any, config_value: Mapping[str, Any]) -> Self:
-        """Make one as dagster.yaml says."""
+        """Create the coordinator from dagster.yaml."""
         return cls(inst_data=inst_data, **config_value)
 
     def submit_run(self, context: Any) -> dg.DagsterRun:
-        """Put a run into the queue, tagged."""
+        """Tag a run, and put it into the queue."""
         run = context.dagster_run
         actor = (context.get_request_header(self._header) or "").strip()
         if actor or ACTOR_TAG in run.tags:  # Dagster cannot remove a tag

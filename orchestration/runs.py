@@ -13,13 +13,13 @@ import dagster as dg
 from assets.partitions import COHORT
 from fairlead.domain.cohorts import stretches
 
-#: A process that is killed leaves its run as started for ever; one this old is taken for dead.
+#: A killed process leaves its run as started forever; a run of this age counts as dead.
 PRESUMED_DEAD = timedelta(hours=1)
 
 _RANGE_START_TAG: Final = "dagster/asset_partition_range_start"
 _RANGE_END_TAG: Final = "dagster/asset_partition_range_end"
 _PLANNING: Final = "planning"
-#: A run that materializes this decides on groups, whichever job it is of.
+#: A run that materializes this asset decides on groups, whichever its job.
 _DECIDING: Final = dg.AssetKey("assignment_plan")
 _UNFINISHED = [
     dg.DagsterRunStatus.QUEUED,
@@ -33,12 +33,12 @@ _UNFINISHED = [
 def under_way(
     instance: dg.DagsterInstance, job: str | None = None, within: timedelta = PRESUMED_DEAD
 ) -> bool:
-    """Whether a run, of one job or of any, has not ended yet; one older than `within` is dead."""
+    """Whether a run of a job, or of any, is under way; a run older than `within` is dead."""
     return instance.get_runs_count(_unfinished(job, within)) > 0
 
 
 def planning_under_way(instance: dg.DagsterInstance) -> str | None:
-    """Return the run that plans now, by the job or by materializing its step; None: none does."""
+    """Return the id of a run that plans now, by the job or by its step; None: there is none."""
     for run in instance.get_runs(_unfinished()):
         if run.job_name == _PLANNING or _DECIDING in (run.asset_selection or ()):
             return run.run_id
@@ -46,13 +46,13 @@ def planning_under_way(instance: dg.DagsterInstance) -> str | None:
 
 
 def _unfinished(job: str | None = None, within: timedelta = PRESUMED_DEAD) -> dg.RunsFilter:
-    """Choose the runs, of one job or of any, that have not ended yet and may still be alive."""
+    """Return the filter for runs of a job, or of any, that are under way."""
     since = datetime.now(UTC) - within
     return dg.RunsFilter(job_name=job, statuses=_UNFINISHED, created_after=since)
 
 
 def since_failure(instance: dg.DagsterInstance, job: str, now: datetime) -> timedelta | None:
-    """Return how long ago the newest run of a job ended, if it failed; None: it did not."""
+    """Return the time since the newest run of a job ended, if it failed; else None."""
     newest = instance.get_run_records(dg.RunsFilter(job_name=job), limit=1)
     if not newest or newest[0].dagster_run.status != dg.DagsterRunStatus.FAILURE:
         return None

@@ -1,6 +1,6 @@
-"""The schedule: every cohort that is due by its policy's cadence, in as few runs as possible.
+"""The schedule: plan every cohort that is due by its policy's cadence, in as few runs as possible.
 
-Another rhythm is a setting, `planning.schedule`.
+The setting `planning.schedule` changes its times.
 """
 
 from collections.abc import Sequence
@@ -19,13 +19,13 @@ from orchestration.tick_intervals import planning_rhythm
 def build_planning_schedule(
     cron_schedule: str | None = None,
 ) -> dg.ScheduleDefinition:
-    """Return the schedule, in a rhythm of cron's; None: as the settings say."""
+    """Return the schedule for a cron expression; None: the one of the settings."""
     return dg.schedule(
         job=planning,
         cron_schedule=cron_schedule or planning_rhythm(),
         name="planning_schedule",
-        description="Plans the cohorts that are due: all of them, in a single run, but for those "
-        "whose policy has a cadence and that were planned within it.",
+        description="Plans all cohorts in a single run, except those that were planned within the "
+        "cadence of their policy.",
         **about("consumers"),
     )(_due_cohorts)
 
@@ -37,7 +37,7 @@ def _due_cohorts(
     spark: SparkResource,
     store: StoreResource,
 ) -> Sequence[dg.RunRequest] | dg.SkipReason:
-    """Ask for one run over all cohorts that are due."""
+    """Request one run over all cohorts that are due."""
     known = known_cohorts(context.instance)
     if not known:
         return dg.SkipReason("No cohort is known yet: turn on the sensor group_discovery.")

@@ -1,4 +1,4 @@
-"""Sensors: new and vanished groups, the reconciler of plans, and what became of plans."""
+"""Sensors: new and vanished groups, the reconciler of plans, and later steps of plans."""
 
 import hashlib
 from collections.abc import Iterable, Sequence
@@ -24,16 +24,15 @@ from orchestration.jobs import adoption
 from orchestration.outages import skip_while_away
 from orchestration.runs import known_cohorts, run_requests, under_way
 
-#: Seconds between two ticks of the sensor that publishes. An approval waits for the next tick, and
-#: for its end.
+#: Seconds between two ticks of the sensor that publishes: an approval waits for the next tick.
 RECONCILE_EVERY_S: Final = 15
-#: Seconds. A tick waits no longer for a broker: the sensors after it wait, too.
+#: Seconds. Longest wait for a broker: the sensors after this one wait, too.
 PATIENCE_S: Final = 10.0
-#: Groups of a tick: some 10 s. The next tick goes on.
+#: Maximum number of groups in a tick, for some 10 s. The next tick continues.
 AT_ONCE: Final = 500
 #: Seconds between two ticks of the sensor that reports plans' steps.
 LOOK_EVERY_S: Final = 30
-#: Events of a tick: each costs Dagster some 20 ms. Postgres has all.
+#: Maximum number of events in a tick: each costs Dagster some 20 ms. Postgres has all.
 _MOST_EVENTS: Final = 50
 
 
@@ -41,7 +40,7 @@ _MOST_EVENTS: Final = 50
     minimum_interval_seconds=60,
     default_status=dg.DefaultSensorStatus.RUNNING,
     description="Adds a partition for each new cohort of consumer groups and removes those whose "
-    "groups are gone. Nothing is removed while a run is under way: runs read their range anew at "
+    "groups are gone. Nothing is removed while a run is under way: runs read their range again at "
     "each step.",
     **about("partitions"),
 )
@@ -74,15 +73,15 @@ def group_discovery(
     minimum_interval_seconds=RECONCILE_EVERY_S,
     default_status=dg.DefaultSensorStatus.RUNNING,
     description="Reconciles the plan topic with the database, in the tick itself: publishes "
-    "approved plans, renews leases, does what people asked for on pages, finishes what a crash "
-    "left. Starts the job adoption for groups that got a plan.",
+    "approved plans, renews leases, carries out requests from pages, finishes what a crash left. "
+    "Starts the job adoption for groups that got a plan.",
     **about("consumers"),
 )
 @skip_while_away
 def approved_plans(
     context: dg.SensorEvaluationContext, store: StoreResource, settings: SettingsResource
 ) -> dg.SensorResult | dg.SkipReason:
-    """Reconcile the groups that the database says are due."""
+    """Reconcile the groups that are due by the database."""
     current = settings.get()
     with store.open() as plans:
         due, why = due_groups(plans, PublishOptions.of(current.kafka), datetime.now(UTC))
@@ -105,7 +104,7 @@ def approved_plans(
     versions = sorted(f"{result.group} {result.version}" for result in sent)
     return dg.SensorResult(
         asset_events=[
-            # Of a cohort of many groups this is not the whole state.
+            # An observation, if the cohort has other groups.
             (dg.AssetMaterialization if members[key] == [key] else dg.AssetObservation)(
                 "published_plan",
                 partition=key,
@@ -123,15 +122,15 @@ def approved_plans(
 @dg.sensor(
     minimum_interval_seconds=LOOK_EVERY_S,
     default_status=dg.DefaultSensorStatus.RUNNING,
-    description="Says on the asset assignment_plan what has become of plans since their run: who "
-    "approved or rejected them, in whichever way, and that they are published.",
+    description="Adds later steps of plans to the asset assignment_plan: who approved or rejected "
+    "them, by whichever way, and that they are published.",
     **about("nothing"),
 )
 @skip_while_away
 def plan_life(
     context: dg.SensorEvaluationContext, store: StoreResource, settings: SettingsResource
 ) -> dg.SensorResult:
-    """Leave an observation for each plan that has taken a step since the last tick."""
+    """Observe each plan that has taken a step since the last tick."""
     with store.connect() as engine:
         steps, cursor = read_steps(engine, context.cursor)
     known, policies = set(known_cohorts(context.instance)), settings.get().policies
@@ -144,12 +143,12 @@ def plan_life(
     if not seen:
         return dg.SensorResult(skip_reason="No plan took a step.", cursor=cursor)
     if len(seen) > _MOST_EVENTS:
-        context.log.info("%d plans took a step; the last %d are said", len(seen), _MOST_EVENTS)
+        context.log.info("%d plans took a step; the last %d are shown", len(seen), _MOST_EVENTS)
     return dg.SensorResult(asset_events=seen[-_MOST_EVENTS:], cursor=cursor)
 
 
 def _why_nothing(left_out: Sequence[str]) -> str:
-    """Say that nothing is to be sent, and whose plans nobody sends."""
+    """Return that nothing is to be sent, and which plans discovery leaves out."""
     if not left_out:
         return "Nothing is to be sent."
     return (

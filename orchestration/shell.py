@@ -1,9 +1,9 @@
 """Run a job from a shell, without the UI: `python -m orchestration planning GROUP [GROUP ...]`.
 
-What the schedule does, for chosen cohorts, now, in this process. Runs are recorded where
-`DAGSTER_HOME` says, and so appear in the UI. Partitions that Dagster does not know yet are added
-first. What came of each group goes to standard output; warnings, and why a run failed, to standard
-error. A run that fails does not end the others.
+Runs what the schedule runs, for chosen cohorts, now, in this process. Dagster records the runs in
+`DAGSTER_HOME`, so they appear in the UI. Partitions that Dagster does not know yet are added first.
+The result of each group goes to standard output; warnings and errors of runs go to standard error.
+A run that fails does not end the others.
 """
 
 import argparse
@@ -28,9 +28,8 @@ from fairlead.surfaces.cli.output import say, say_error
 from orchestration.definitions import defs
 from orchestration.runs import known_cohorts, run_requests
 
-#: Of Dagster's connections: how long a query may take, how old a connection may be that is used
-#: again, and how many there may be beside the first. One that was cut off fails a query, so that
-#: they are replaced after seconds.
+#: Dagster's connections: time-out of a query, maximum age of a connection that is used again, and
+#: their number beside the first. A lost connection fails a query, so the age is only seconds.
 _STATEMENT_MS, _RECYCLE_S, _MORE_CONNECTIONS = 60_000, 5, 20
 
 
@@ -41,7 +40,7 @@ def run(
 
     Yields
     ------
-    What became of each run that failed, as soon as it has.
+    The error of each run that failed, as soon as it failed.
     """
     instance.add_dynamic_partitions(COHORT, cohorts)
     definition = defs.resolve_job_def(job)
@@ -59,7 +58,7 @@ def run(
 
 
 def _why(result: dg.ExecuteInProcessResult) -> str:
-    """Say in which step a run failed, of what, and where there is more about it."""
+    """Return in which step a run failed, why, and where to find more."""
     where = f"run {result.run_id} in the UI, or with --verbose, says more"
     for event in result.filter_events(lambda event: event.is_step_failure):
         error = event.step_failure_data.error
@@ -70,12 +69,12 @@ def _why(result: dg.ExecuteInProcessResult) -> str:
 
 
 def require_known(cohorts: Iterable[str], instance: dg.DagsterInstance) -> None:
-    """Refuse what is neither a partition nor on the cluster, before anything is stored of it.
+    """Refuse names that are neither partitions nor on the cluster, before anything is stored.
 
     Raises
     ------
     GroupError
-        There is no such group and no such cohort; the message says which one may be meant.
+        There is no such group and no such cohort; the message suggests a similar name.
     """
     known = set(known_cohorts(instance))
     if known.issuperset(cohorts):
@@ -88,11 +87,11 @@ def require_known(cohorts: Iterable[str], instance: dg.DagsterInstance) -> None:
         if cohort not in known:
             close = nearest(cohort, known)
             hint = f"; did you mean {close}?" if close else ""
-            raise GroupError(f"the cluster has no group {cohort}, nor is a cohort called so{hint}")
+            raise GroupError(f"there is no group and no cohort {cohort}{hint}")
 
 
-def stands(engine: Engine, cohorts: Iterable[str]) -> Iterator[str]:
-    """Say in a line a group which plan of some cohorts is published, and how far it is followed."""
+def standing_lines(engine: Engine, cohorts: Iterable[str]) -> Iterator[str]:
+    """Yield a line per group of some cohorts: its published plan, and how far it is followed."""
     wanted, policies = set(cohorts), load_settings().policies
     for row in read_groups(engine):
         if cohort_of(row["group"], policies) not in wanted:
@@ -106,8 +105,8 @@ def stands(engine: Engine, cohorts: Iterable[str]) -> Iterator[str]:
             )
 
 
-def came_to(engine: Engine, cohorts: Iterable[str], since: datetime | None) -> Iterator[str]:
-    """Say in a line a group what was decided on the groups of some cohorts after a moment."""
+def decision_lines(engine: Engine, cohorts: Iterable[str], since: datetime | None) -> Iterator[str]:
+    """Yield a line per group of some cohorts: its decision after a moment."""
     wanted, policies = set(cohorts), load_settings().policies
     for row in read_decisions(engine, since):
         if cohort_of(row["group"], policies) in wanted:
@@ -117,7 +116,7 @@ def came_to(engine: Engine, cohorts: Iterable[str], since: datetime | None) -> I
 
 
 def arguments_parser() -> argparse.ArgumentParser:
-    """Return what reads the command line."""
+    """Return the parser of the command line."""
     parser = argparse.ArgumentParser(prog="python -m orchestration", description=__doc__)
     parser.add_argument("job", choices=["planning", "publication", "adoption"])
     parser.add_argument("cohorts", nargs="+", metavar="COHORT", help="a group, or a named cohort")
@@ -126,27 +125,33 @@ def arguments_parser() -> argparse.ArgumentParser:
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Run, and say what came of it; the exit code is 0 when every run succeeded."""
+    """Run a job, and print the results; the exit code is 0 if every run succeeded."""
     parser = arguments_parser()
     arguments = parser.parse_args(words)
     job, cohorts = arguments.job, arguments.cohorts
     log_level = "DEBUG" if arguments.verbose else "WARNING"
     if not os.environ.get("DAGSTER_HOME"):
-        parser.error("DAGSTER_HOME is not set: it says where Dagster keeps its runs")
+        parser.error(
+            "DAGSTER_HOME is not set. Set it to the folder in which Dagster keeps its runs"
+        )
     try:
         with dg.DagsterInstance.get() as instance, StoreResource().connect() as engine:
-            # Dagster connects anew for each of a run's 300 queries unless told to keep connections.
+            # By default Dagster opens a connection for each of a run's 300 queries.
             instance.optimize_for_webserver(_STATEMENT_MS, _RECYCLE_S, _MORE_CONNECTIONS)
             require_known(cohorts, instance)
-            # By the database's clock, which decisions are dated by.
+            # Decisions are dated by the database's clock.
             since = max(PlanStore(engine).last_decisions().values(), default=None)
             failures = 0
             for failure in run(job, cohorts, instance, log_level=log_level):
                 say(f"fairlead: {failure}", err=True)
                 failures += 1
             planned = job == "planning"
-            told = came_to(engine, cohorts, since) if planned else stands(engine, cohorts)
-            for line in told:
+            lines = (
+                decision_lines(engine, cohorts, since)
+                if planned
+                else standing_lines(engine, cohorts)
+            )
+            for line in lines:
                 say(line)
     except FairleadError as error:
         say_error(error)

@@ -1,7 +1,7 @@
-"""`python -m orchestration.switches`: what of Dagster runs, as JSON, for `fairlead doctor`.
+"""`python -m orchestration.switches`: what runs in Dagster, as JSON, for `fairlead doctor`.
 
-Belongs here: asking the instance of `DAGSTER_HOME`. Does not: what is to be done about it, which
-must work without Dagster.
+Belongs here: reading the instance of `DAGSTER_HOME`. Does not: advice, which must work without
+Dagster.
 """
 
 import json
@@ -11,9 +11,9 @@ import dagster as dg
 
 
 def switches(instance: dg.DagsterInstance) -> dict[str, Any]:
-    """Return which sensors and schedules are on and off, when which last ticked, dead daemons.
+    """Return sensors and schedules that are on and off, their last ticks, and dead daemons.
 
-    A sensor that nobody has switched, and that is on by default, is in neither list.
+    A sensor that is on by default and was never switched is in neither list.
     """
     states = instance.all_instigator_state()
     daemons = instance.get_daemon_statuses()

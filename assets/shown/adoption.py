@@ -32,21 +32,21 @@ def describe(seen: Sequence[Observed], groups: Sequence[str]) -> dict[str, Any]:
         "followed": _verdict(mine, as_planned, planned),
         "adherence": adherence(as_planned, planned),
         "groups with a published plan": len(mine),
-        "followed to the letter": sum(_adherence(observed) == 1 for observed in mine),
+        "followed completely": sum(_adherence(observed) == 1 for observed in mine),
         "by group": table([_row(observed) for observed in mine]),
         **others(len(mine)),
     }
 
 
 def _verdict(seen: Sequence[Observed], as_planned: int, planned: int) -> str:
-    """Say in a sentence how far the plans are followed."""
+    """Return a sentence on how far the plans are followed."""
     if not seen:
-        return "no plan is published: there is nothing to follow"
+        return "no plan is published"
     unread = [observed.error for observed in seen if observed.adoption is None]
     if len(unread) == len(seen):
         return f"not known: {unread[0]}"
     share = FIGURES["adherence"].text(adherence(as_planned, planned))
-    words = f"{as_planned:,} of {planned:,} partitions are where the plan wants them ({share})"
+    words = f"{as_planned:,} of {planned:,} partitions have their planned owner ({share})"
     return words + (f"; {len(unread):,} groups not read" if unread else "")
 
 

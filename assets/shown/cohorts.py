@@ -1,7 +1,7 @@
-"""Which partition of a run shows what: each cohort its own groups, in runs over many as well.
+"""Metadata by partition of a run: each cohort shows its own groups, also in runs over many.
 
-Dagster stores metadata once for each partition of a run, and what is added to one partition costs
-a look at all of them. So there are bounds, within which the cohorts that need it most come first.
+Dagster stores metadata for each partition of a run, and adding some to one partition reads all of
+them. So only a limited number of cohorts shows its groups, those that need attention most.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -53,7 +53,7 @@ def materialized(
         (members,) = cohorts.values()  # a snapshot may hold groups of other cohorts
         return dg.MaterializeResult(metadata=show(members))
     if scope.chosen:
-        return _said_of_each(context, cohorts, show)
+        return _materialized_each(context, cohorts, show)
     for cohort, members in islice(cohorts.items(), DETAILED):
         context.add_asset_metadata(show(members), partition_key=cohort)
     if len(cohorts) <= DETAILED:
@@ -80,10 +80,10 @@ def shown(
         return {"not shown": f"{type(error).__name__}: {error}"}
 
 
-def _said_of_each(
+def _materialized_each(
     context: dg.AssetExecutionContext, cohorts: Mapping[str, Sequence[str]], show: Describe
 ) -> dg.MaterializeResult[None]:
-    """Say of every cohort but the run's partition that it was materialized; Dagster says of that.
+    """Materialize every cohort but the run's own partition, whose metadata is returned.
 
     A run has one partition, or a range of them: chosen cohorts are no range.
     """

@@ -1,4 +1,4 @@
-"""What `partition_lag` shows: how much lag there is, in which partitions, and how healthy it is."""
+"""What `partition_lag` shows: lag and statuses of partitions."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final

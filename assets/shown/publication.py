@@ -14,16 +14,16 @@ from fairlead.workflows.reconciling import StepResult
 def describe(
     results: Sequence[StepResult], current: Sequence[StoredPlan], groups: Sequence[str]
 ) -> dict[str, Any]:
-    """Show what became of the approved plans of some groups.
+    """Show the publication of the approved plans of some groups.
 
     Parameters
     ----------
     results
-        Of this pass.
+        The steps of this pass.
     current
-        The plans that are published now, by this pass or before it, and those that are proposed.
+        The plans that are published now, and those that are proposed.
     groups
-        Those to show, the ones whose plan was refused first.
+        The groups to show, those with a refused plan first.
     """
     mine = in_order(results, groups, attrgetter("group"))
     ordered = in_order(current, groups, attrgetter("group"))

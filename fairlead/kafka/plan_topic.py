@@ -102,7 +102,7 @@ class Record:
     group
         Its key.
     value
-        The plan's bytes, or that it is retired; None: a tombstone, which nobody here sends.
+        The plan's bytes, or that it is withdrawn; None: a tombstone, which nobody here sends.
     headers
         As published.
     position

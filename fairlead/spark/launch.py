@@ -13,14 +13,14 @@ from typing import Final
 
 from pyspark import SparkContext
 
-#: PySpark takes what it gives to spark-submit from here, and writes each property that it is told
-#: of by itself behind it, as `--conf name=value`.
+#: PySpark passes this to spark-submit, and appends each property that it knows as
+#: `--conf name=value`.
 _ARGUMENTS: Final = "PYSPARK_SUBMIT_ARGS"
 _SHELL: Final = "pyspark-shell"
 
 
 def launch(properties: Mapping[str, str]) -> None:
-    """Start this process's JVM with some properties; one that runs already stays as it is."""
+    """Start this process's JVM with some properties; a running one stays as it is."""
     if SparkContext._gateway is not None:  # noqa: SLF001 - PySpark has no public name for it
         return
     with _properties_file(properties) as path, _submitted_with(path):
@@ -70,7 +70,7 @@ def _properties_file(properties: Mapping[str, str]) -> Iterator[Path]:
 def _submitted_with(path: Path) -> Iterator[None]:
     before = os.environ.get(_ARGUMENTS)
     others = (before or _SHELL).strip().removesuffix(_SHELL)
-    # Spark's own conf/spark-defaults.conf is not read beside such a file, unless asked for.
+    # With such a file, Spark reads its conf/spark-defaults.conf only on request.
     os.environ[_ARGUMENTS] = f'{others} --load-spark-defaults --properties-file "{path}" {_SHELL}'
     try:
         yield

@@ -1,7 +1,7 @@
 """The Spark session of this process.
 
 Belongs here: where it runs, and what every session of Fairlead needs. Does not: a cluster's own
-settings, which come from `SparkSettings.properties` and win.
+settings: `SparkSettings.properties` take precedence.
 """
 
 import os
@@ -31,12 +31,12 @@ _DEFAULTS: Final = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
-#: Most of what a JVM does in a short run is to compile itself; the work is done in Python.
+#: In a short run a JVM mostly compiles itself; the work is done in Python.
 JAVA_OPTIONS: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 _LOCAL_DEFAULTS: Final = {
     "spark.log.level": "ERROR",
     "spark.driver.extraJavaOptions": JAVA_OPTIONS,
-    # Its ports answer everybody on this machine, and read what they are sent as Java's objects.
+    # Its ports accept all users of this machine, and deserialise Java objects.
     "spark.authenticate": "true",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
@@ -46,7 +46,7 @@ _LOCAL_DEFAULTS: Final = {
 _SERVER_DEFAULTS: Final = {
     "spark.master": HERE,
     "spark.driver.memory": "1g",
-    # A JVM without memory ends, and is started again, rather than going on somehow.
+    # A JVM that is out of memory ends, and is started again.
     "spark.driver.extraJavaOptions": f"{JAVA_OPTIONS} "
     "-XX:MaxMetaspaceSize=512m -XX:+ExitOnOutOfMemoryError "
     "-Dlog4j2.configurationFile=log4j2.properties",
@@ -59,9 +59,9 @@ _SERVER_DEFAULTS: Final = {
 
 #: A server of this machine answers at once or has ended; PySpark would ask for ten minutes.
 _RETRIES: Final = 2
-#: From when it answers no more until its process is gone.
+#: Seconds. How long the process of a server may outlive its last answer.
 _LAST_BREATH_S: Final = 2.0
-#: A query waits for a place beside other runs' tasks.
+#: Seconds. A query may wait for other runs' tasks.
 ANSWERS_WITHIN_S: Final = 60.0
 
 #: The warm server that this process's session is on.
@@ -73,7 +73,7 @@ def build_session(
 ) -> SparkSession:
     """Return this process's Spark session; the first call starts it, which takes seconds.
 
-    A session that runs already is returned as it is: its properties were decided when it started.
+    A running session is returned as it is: its properties were fixed when it started.
 
     Parameters
     ----------
@@ -82,20 +82,20 @@ def build_session(
         `k8s://`, `yarn`), a Spark Connect server (`sc://`), or `auto`, the warm server where there
         is one and this process where not.
     app_name
-        What Spark's own pages call the application.
+        Name of the application in Spark's pages.
     warm
-        The warm server that `auto` comes to; None: there is none.
+        The warm server for `auto`; None: there is none.
     """
     running = running_session()
     if running is not None:
         return running
-    # Workers would take whichever python3 comes first on PATH.
+    # By default workers use the first python3 on PATH.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     if warm is not None:
         return _on_server(warm, settings)
     master = HERE if settings.master == ANYWHERE else settings.master
     if master.startswith("sc://"):
-        # The server's own properties were decided when it started; a session's are spark.sql.*.
+        # The server's properties were fixed when it started; a session has only spark.sql.*.
         return _built(SparkSession.builder.remote(master), _of_sessions(_DEFAULTS), settings)
     properties = dict(_DEFAULTS)
     if master.startswith("local"):
@@ -116,9 +116,9 @@ def running_session() -> SparkSession | None:
 
 
 def lost() -> bool:
-    """Whether the server of this process's session has gone away, or goes just now.
+    """Whether the server of this process's session has gone away, or is ending.
 
-    A server that runs but computes nothing any more is ended.
+    A server that runs but does not compute is killed.
     """
     if _on is None:
         return False
@@ -132,16 +132,16 @@ def lost() -> bool:
 
 
 def answers(session: Callable[[], Any]) -> bool:
-    """Whether Spark computes something trivial in time, on a session that is still to be opened."""
+    """Whether Spark answers a trivial query in time; opens the session."""
     answer = SimpleQueue[int]()
 
     def ask() -> None:
         rows = 0
-        with suppress(Exception):  # Spark's, gRPC's: none is an answer
+        with suppress(Exception):  # an error of Spark or gRPC is no answer
             rows = session().range(1).count()
         answer.put(rows)
 
-    Thread(target=ask, daemon=True).start()  # nobody waits for a query that hangs
+    Thread(target=ask, daemon=True).start()  # a query may hang
     try:
         return answer.get(timeout=ANSWERS_WITHIN_S) == 1
     except Empty:
@@ -149,7 +149,7 @@ def answers(session: Callable[[], Any]) -> bool:
 
 
 def server_properties(settings: SparkSettings) -> dict[str, str]:
-    """Return what a warm server is started with."""
+    """Return the properties of a warm server."""
     return {**_DEFAULTS, **_LOCAL_DEFAULTS, **_SERVER_DEFAULTS, **settings.properties}
 
 
@@ -169,10 +169,10 @@ def _on_server(warm: WarmServer, settings: SparkSettings) -> SparkSession:
 
 
 def _leave(session: Any) -> None:
-    """Forget a session whose server is gone, so that another one of any kind can be opened."""
+    """Close a session whose server is gone, so that another one can be opened."""
     global _on  # noqa: PLW0603 - as above
     _on = None
-    session.release_session_on_close = False  # by whom?
+    session.release_session_on_close = False  # its server is gone
     with suppress(PySparkException):
         session.stop()
     os.environ.pop("SPARK_CONNECT_MODE_ENABLED", None)

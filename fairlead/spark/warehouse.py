@@ -1,11 +1,11 @@
 """The warehouse: snapshots and what was computed from them, as Parquet under one path.
 
-Belongs here: where tables are kept, writing them whole, reading them back, and which snapshot a
-step or a task is about. Does not: what is in the tables (`lag`, `planning`), nor samples
+Belongs here: where tables are, writing them completely, reading them, and the snapshot of a step or
+a task. Does not: the content of the tables (`lag`, `planning`), nor samples
 (`fairlead.archive`).
 
-A table is `PATH/TABLE/SNAPSHOT_ID/`. Groups are a sorted column within it, not folders: a folder a
-group costs milliseconds, and a snapshot can cover thousands.
+A table is `PATH/TABLE/SNAPSHOT_ID/`. Groups are a sorted column, not folders: a folder per group
+costs milliseconds, and a snapshot can have thousands of groups.
 """
 
 import secrets
@@ -36,14 +36,14 @@ _GROUPS: Final = pa.schema(
 
 @dataclass(frozen=True)
 class Recent:
-    """A snapshot, and what of it a step is about.
+    """A snapshot, and its groups that a step works on.
 
     Parameters
     ----------
     snapshot_id, snapshot_at
         The snapshot; time-zone-aware.
     groups
-        Its groups in the cohorts that were asked for, ascending. It may hold others.
+        Its groups in the requested cohorts, ascending. It may have others.
     """
 
     snapshot_id: str
@@ -53,7 +53,7 @@ class Recent:
 
 @dataclass(frozen=True)
 class Parts:
-    """A table that is written in parts: what executors are given.
+    """A table that executors write in parts.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ class Parts:
     schema: pa.Schema
 
     def write(self, number: int, rows: Iterable[pa.RecordBatch]) -> None:
-        """Write a part, counted from 0; of several attempts at it the last one counts."""
+        """Write a part, counted from 0; the last attempt counts."""
         name = f"part-{number:05}.parquet"
         unfinished = f"{self.folder}/_{secrets.token_hex(8)}.{name}"
         with pq.ParquetWriter(unfinished, self.schema, filesystem=self.files) as file:
@@ -93,7 +93,7 @@ class Warehouse:
 
     @property
     def path(self) -> str:
-        """Where everything is; what executors open it by."""
+        """The path, for executors."""
         return self._path
 
     def write_snapshot(self, snapshot: GroupSnapshot, cohorts: Mapping[str, str]) -> None:
@@ -121,7 +121,7 @@ class Warehouse:
         return LookArchive(self._path).sample(recent.snapshot_id, recent.groups)
 
     def write(self, table: str, snapshot_id: str, rows: pa.Table) -> None:
-        """Write a table of a snapshot; what stood there before is replaced.
+        """Write or replace a table of a snapshot.
 
         Readers find the whole table or none.
 
@@ -141,9 +141,9 @@ class Warehouse:
 
     @contextmanager
     def in_parts(self, table: str, snapshot_id: str, schema: pa.Schema) -> Iterator["Parts"]:
-        """Write a table of a snapshot in parts; what stood there before is replaced.
+        """Write or replace a table of a snapshot in parts.
 
-        Readers find the whole table or none: it counts as written when the block ends.
+        Readers find the whole table or none; it exists when the block ends.
         """
         folder = f"{self._root}/{table}/{snapshot_id}"
         self._files.create_dir(folder, recursive=True)

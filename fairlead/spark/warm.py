@@ -1,6 +1,6 @@
-"""The warm Spark server of a state directory: how whoever needs Spark finds it.
+"""The warm Spark server of a state directory: how processes find it.
 
-Belongs here: what is written down about it, whether it still runs, whether it is of this code. Does
+Belongs here: its record, whether it runs, and whether it runs this code. Does
 not: starting and stopping it (`fairlead.sandbox.spark`), sessions on it (`session`).
 """
 
@@ -34,13 +34,13 @@ class WarmServer:
     port
         On the loopback.
     token
-        What it asks every client for: others of this machine reach the port, too.
+        Required of every client: other users of this machine reach the port, too.
     session_id
         The session that all runs share: to Spark, each has workers of its own, which start cold.
     pid, started_at
-        Its process; pids are used again.
+        Its process; the start time tells processes with the same pid apart.
     made_of
-        What it runs, by `made_of` when it started.
+        Digest of its code and properties, by `made_of` when it started.
     """
 
     port: int
@@ -52,14 +52,14 @@ class WarmServer:
 
     @classmethod
     def recorded(cls, state_dir: Path) -> Self | None:
-        """Return what is written down about the server of a state directory; None: nothing."""
+        """Return the recorded server of a state directory; None: there is none."""
         try:
             return cls(**json.loads(_record(state_dir).read_text()))
         except (OSError, ValueError, TypeError):  # none, another version's, or a damaged one
             return None
 
     def record(self, state_dir: Path) -> None:
-        """Write it down, for nobody else to read."""
+        """Write the record, readable only by this user."""
         target = _record(state_dir)
         unfinished = target.with_suffix(".new")
         unfinished.unlink(missing_ok=True)
@@ -70,16 +70,16 @@ class WarmServer:
 
     @property
     def url(self) -> str:
-        """Where clients connect. gRPC hands a token to nobody but `localhost` without TLS."""
+        """Address for clients. Without TLS, gRPC sends a token only to `localhost`."""
         about = f"user_id=fairlead;session_id={self.session_id};token={self.token}"
         return f"sc://localhost:{self.port}/;{about}"
 
     def runs(self) -> bool:
-        """Whether that very process is still there."""
+        """Whether that process still runs."""
         return self.process() is not None
 
     def ends(self, *, within_s: float) -> bool:
-        """Whether that process is gone, or is so many seconds later."""
+        """Whether that process ends within some seconds."""
         process = self.process()
         if process is None:
             return True
@@ -90,7 +90,7 @@ class WarmServer:
         return True
 
     def kill(self) -> None:
-        """End that process at once: it is of no use any more."""
+        """Kill that process."""
         process = self.process()
         if process is not None:
             with suppress(psutil.NoSuchProcess):
@@ -98,12 +98,12 @@ class WarmServer:
                 process.wait()
 
     def process(self) -> psutil.Process | None:
-        """Return that very process; None: it is gone."""
+        """Return that process; None: it is gone."""
         return same_process(self.pid, self.started_at)
 
 
 def forget(state_dir: Path) -> None:
-    """Remove what is written down: nobody wants the server any more."""
+    """Remove the record of the server."""
     _record(state_dir).unlink(missing_ok=True)
 
 

@@ -1,9 +1,8 @@
 """Postgres: every plan with its life, every decision, and the history of lag and balance.
 
-Tables live in the schema `fairlead_raw` (`models`), the views and functions that people ask in
-`fairlead`; Alembic migrates both (`migrate`). The rules that must hold whoever writes (transitions,
-immutable documents, append-only events) are enforced there, by constraints and triggers;
-`PlanStore` is the planner's way in.
+Tables are in the schema `fairlead_raw` (`models`), views and functions for people in `fairlead`;
+Alembic migrates both (`migrate`). Constraints and triggers enforce the rules for every writer:
+transitions, immutable documents, append-only events. The planner uses `PlanStore`.
 """
 
 from importlib import import_module
@@ -22,7 +21,7 @@ __all__ = [
     "StoredPlan",
     "create_store_engine",
 ]
-#: Imported when asked for: who only reads waits for neither arrays nor models.
+#: Imported at first use: callers that only read need neither arrays nor models.
 _HOMES: Final = {
     "PlanStore": "fairlead.store.plans",
     "create_store_engine": "fairlead.store.engine",

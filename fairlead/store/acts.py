@@ -15,7 +15,7 @@ from sqlalchemy import ColumnElement, Engine, func, select
 from fairlead.store.engine import transaction
 from fairlead.store.models import PageAct
 
-Verb = Literal["approve", "reject", "rollback", "retire", "freeze", "unfreeze"]
+Verb = Literal["approve", "reject", "rollback", "withdraw", "freeze", "unfreeze"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,7 +95,7 @@ def objection_to_pages(engine: Engine) -> str | None:
 
 
 def find_act(engine: Engine, act_id: UUID) -> Acted | None:
-    """Return what was done by a form; None: nothing."""
+    """Return the action of a form; None: there is none."""
     return next(iter(_read(engine, PageAct.id == act_id)), None)
 
 

@@ -30,8 +30,8 @@ _CAPACITIES: Final = text("""
     FROM fairlead_raw.member_capacity WHERE group_id = ANY(:groups)
 """)
 _COSTS: Final = text("""
-    SELECT group_id, remembered_costs FROM fairlead_raw.group_diagnosis
-    WHERE group_id = ANY(:groups) AND until IS NULL AND remembered_costs <> '{}'
+    SELECT group_id, costs FROM fairlead_raw.group_diagnosis
+    WHERE group_id = ANY(:groups) AND until IS NULL AND costs <> '{}'
 """)
 _CALLS: Final = text("""
     SELECT group_id, called_for, call_reason, called_since, called_at
@@ -39,22 +39,22 @@ _CALLS: Final = text("""
     WHERE until IS NULL AND called_for IS NOT NULL AND called_at >= now() - :age
     ORDER BY late_s DESC NULLS LAST, group_id
 """)
-# Of the highest versions, and there a retirement comes after the publication.
+# Of the highest versions, and there a withdrawal comes after the publication.
 _CHANGES: Final = text("""
     SELECT consumer_group.group_id, newest.at
     FROM fairlead_raw.consumer_group,
         LATERAL (
             SELECT at, version, state FROM fairlead_raw.plan_event
             WHERE plan_event.group_id = consumer_group.group_id
-                AND state IN ('published', 'retired')
+                AND state IN ('published', 'withdrawn')
             ORDER BY version DESC, state DESC LIMIT :most
         ) AS newest
     WHERE consumer_group.group_id = ANY(:groups)
     ORDER BY newest.version, newest.state
 """)
 
-#: Of findings, what other tables keep.
-_ELSEWHERE: Final = {"capacities", "seen", "kept"}
+#: Fields of findings that are no columns of diagnoses under their names.
+_ELSEWHERE: Final = {"capacities", "seen", "kept", "remembered_costs"}
 
 
 def known_capacities(
@@ -72,11 +72,11 @@ def known_capacities(
 def known_costs(connection: Connection, groups: Iterable[str]) -> dict[str, CostRows]:
     """Return the remembered costs of groups; those without any are missing."""
     rows = connection.execute(_COSTS, {"groups": list(groups)})
-    return {row.group_id: row.remembered_costs for row in rows}
+    return {row.group_id: row.costs for row in rows}
 
 
 def last_changes(connection: Connection, groups: Iterable[str]) -> dict[str, list[datetime]]:
-    """Return when plans of each group were last published or retired; never: it is missing.
+    """Return when plans of each group were last published or withdrawn; never: it is missing.
 
     Ascending by version, and `MOST_PLANS` at most.
     """
@@ -132,8 +132,9 @@ def record_findings(
 
 
 def _diagnosis(group: str, at: datetime, findings: Findings) -> dict[str, Any]:
-    said = {name: value for name, value in vars(findings).items() if name not in _ELSEWHERE}
-    return {"group_id": group, "at": at.isoformat(), **said}
+    columns = {name: value for name, value in vars(findings).items() if name not in _ELSEWHERE}
+    costs = findings.remembered_costs
+    return {"group_id": group, "at": at.isoformat(), **columns, "costs": costs}
 
 
 def _request(request: PlanRequest | None) -> dict[str, Any]:

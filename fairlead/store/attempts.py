@@ -1,7 +1,7 @@
-"""Attempts to send plans that came to nothing: the last of each group, and why.
+"""Failed attempts to send plans: the last one of each group, with its reason.
 
-Belongs here: recording, reading and forgetting them, inside a transaction. Does not: deciding when
-the next one is made (`fairlead.workflows.reconciling`).
+Belongs here: storing, reading and deleting them, inside a transaction. Does not: deciding when to
+try again (`fairlead.workflows.reconciling`).
 """
 
 from collections.abc import Iterable, Sequence
@@ -16,18 +16,18 @@ from fairlead.store.models import Plan, PlanAttempt
 
 @dataclass(frozen=True)
 class Attempt:
-    """An attempt to send a plan that came to nothing.
+    """A failed attempt to send a plan.
 
     Parameters
     ----------
     group, version
         The plan.
     at
-        When it was made.
+        Its time.
     reason
         Why the plan was not sent.
     again_at
-        When the next one is made at the latest.
+        When the planner tries again at the latest.
     """
 
     group: str
@@ -38,7 +38,7 @@ class Attempt:
 
 
 def record_attempts(connection: Connection, attempts: Sequence[Attempt]) -> None:
-    """Store the last attempts of groups; of each group at most one."""
+    """Store the last failed attempts of groups, at most one per group."""
     if not attempts:
         return
     new = insert(PlanAttempt)
@@ -50,20 +50,14 @@ def record_attempts(connection: Connection, attempts: Sequence[Attempt]) -> None
             where=new.excluded.at >= PlanAttempt.at,
         ),
         [
-            {
-                "group_id": attempt.group,
-                "version": attempt.version,
-                "at": attempt.at,
-                "reason": attempt.reason,
-                "again_at": attempt.again_at,
-            }
+            {"group_id": attempt.group} | {c: getattr(attempt, c) for c in columns}
             for attempt in attempts
         ],
     )
 
 
 def last_attempts(connection: Connection, groups: Iterable[str]) -> dict[str, Attempt]:
-    """Return the last attempts that came to nothing, of plans that are still to be sent."""
+    """Return the last failed attempts of plans that are still to be sent, by group."""
     rows = connection.execute(
         select(PlanAttempt.__table__)
         .join(Plan, (Plan.group_id == PlanAttempt.group_id) & (Plan.version == PlanAttempt.version))

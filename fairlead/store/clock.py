@@ -13,15 +13,15 @@ from fairlead.common.words import span
 from fairlead.errors import ClocksApartError
 from fairlead.store.engine import transaction
 
-#: Looks are minutes apart, and followers allow as much.
+#: Samples are minutes apart, and followers tolerate as much.
 APART: Final = timedelta(minutes=1)
 
 
 def check_clock(engine: Engine) -> None:
     """Check that this machine's clock is at most `APART` from the database's.
 
-    What is looked at by a clock that is ahead would pass for the newest until time has caught up;
-    by one that is behind, for older than what is known already.
+    A sample by a clock that is ahead would be the newest until time catches up; one by a clock that
+    is behind would be older than what is stored.
 
     Raises
     ------

@@ -1,7 +1,7 @@
-"""Decisions: what looks at groups came to, in the rows of five tables.
+"""Decisions on groups, as rows of five tables.
 
-Belongs here: what belongs together when decisions are stored, many at once. Does not: their
-transaction and the groups' locks (`plans`).
+Belongs here: storing many decisions with what belongs to them. Does not: their transaction and the
+groups' locks (`plans`).
 """
 
 import json
@@ -99,7 +99,7 @@ def propose(connection: Connection, drafts: Sequence[PlanDraft]) -> dict[str, in
 
 
 def _analysed(draft: PlanDraft) -> Any:
-    """Return what the analysis counted with, as JSON; NULL where nothing was analysed."""
+    """Return the inputs of the analysis, as JSON; NULL if nothing was analysed."""
     known = draft.analysed
     if known is None:
         return null()
@@ -122,9 +122,9 @@ def insert_decisions(
     Parameters
     ----------
     versions
-        Group to the version that its decision, a draft, has become.
+        Group to the version of its draft.
     settings
-        Where the policies come from that decided; None: not known.
+        The source of the policies; None: not known.
     """
     rows: list[dict[str, Any]] = []
     candidates: list[dict[str, Any]] = []
@@ -161,7 +161,7 @@ def insert_decisions(
         if isinstance(decision, PlanDraft):
             predicted = metric_columns(decision.predicted)
             balances.append(key | {"kind": "predicted", "version": version} | predicted)
-    # By COPY, which is one statement: what is kept for longer is summed up once for all of them.
+    # By COPY, one statement: the triggers of summaries run once.
     copy_rows(connection, DecisionRow.__table__, _as_text(rows))
     found = {
         decision.group: (decision.snapshot_at, decision.findings)
@@ -177,7 +177,7 @@ def insert_decisions(
 def stored_decisions(
     connection: Connection, decisions: Sequence[NoPlan], *, created: bool
 ) -> dict[str, StoredDecision]:
-    """Return what is stored for the same snapshots, by group; of others nothing is."""
+    """Return the stored decisions on the same snapshots, by group."""
     snapshot_of = {decision.group: decision.snapshot_id for decision in decisions}
     times = [decision.snapshot_at for decision in decisions]
     if not times:
@@ -207,7 +207,7 @@ def stored_decisions(
 
 
 def set_aside(decision: NoPlan, why: str) -> StoredDecision:
-    """Return what became of a look that could not be stored."""
+    """Return the failed decision of a group whose decision could not be stored."""
     return StoredDecision(
         group=decision.group,
         snapshot_id=decision.snapshot_id,

@@ -1,6 +1,6 @@
-"""The way to Postgres: one engine, one transaction at a time, and errors in Fairlead's own words.
+"""Access to Postgres: the engine, transactions, and Fairlead's errors for database errors.
 
-Belongs here: drivers, time-outs, and what a database error means. Does not: any query.
+Belongs here: drivers, time-outs, and the meaning of database errors. Does not: queries.
 """
 
 import logging
@@ -24,7 +24,7 @@ from fairlead.errors import (
 from fairlead.settings import PostgresSettings
 from fairlead.store.watched import WatchedConnection
 
-# It warns of what fails after the error that is raised, such as leaving an aborted pipeline.
+# It warns of errors that follow a raised one, such as leaving an aborted pipeline.
 logging.getLogger("psycopg").setLevel(logging.ERROR)
 
 _CONNECT_TIMEOUT_S: Final = 10
@@ -32,12 +32,12 @@ _SESSION: Final = {
     "timezone": "UTC",
     "lock_timeout": "60s",
     "statement_timeout": "10min",
-    # A planner that hangs must not hold a group's lock for ever; longer than any send to Kafka.
+    # A planner that hangs must not hold a group's lock forever; longer than any send to Kafka.
     "idle_in_transaction_session_timeout": "5min",
-    # To compile a query over every day's partition takes far longer than to run it.
+    # Compiling a query over every day's partition takes much longer than running it.
     "jit": "off",
 }
-# What the triggers and Postgres itself say, by SQLSTATE.
+# Errors of triggers, by SQLSTATE.
 _BY_SQLSTATE: Final[dict[str, type[FairleadError]]] = {
     "FL001": PlanStateError,
     "FL002": PlanStateError,
@@ -46,19 +46,19 @@ _BY_SQLSTATE: Final[dict[str, type[FairleadError]]] = {
     "FL005": ConfigurationError,
     "FL006": PlanStateError,
 }
-# Too long for an index, or characters that Postgres has not; the driver itself refuses NUL.
+# Too long for an index, or invalid characters; the driver itself refuses NUL.
 _UNSTORABLE: Final = frozenset({"54000", "22021", "22P05"})
-#: What to do if a database takes no changes: a standby, or set read-only; a full disk.
+#: Advice if a database accepts no changes: a standby or read-only; a full disk.
 _NO_CHANGES: Final = {
     "25006": "name the primary in postgres.url",
     "53100": "make room on the disk of its data directory",
 }
-#: The connection failed, or the server ends: classes and codes of SQLSTATE.
+#: SQLSTATEs of a failed connection, or a server that stops: classes and prefixes.
 _AWAY: Final = ("08", "57P0")
 _NOT_ALLOWED: Final = "42501"
-#: Who holds a transaction open for too long is cut off: `_SESSION`, or the server's own limits.
+#: SQLSTATEs of a session that was ended since its transaction was open too long.
 _CUT_OFF: Final = frozenset({"25P03", "25P04"})
-# What libpq says before there is a session, which has no SQLSTATE then.
+# Errors of libpq before there is a session, which have no SQLSTATE.
 _REFUSALS: Final = {
     "password authentication failed": "Are the user and the password in postgres.url right?",
     "no password supplied": "Name the password in postgres.url",
@@ -103,7 +103,7 @@ def create_store_engine(
     engine = create_engine(
         url,
         pool_pre_ping=True,
-        isolation_level="READ COMMITTED",  # who has waited for a lock sees what was done meanwhile
+        isolation_level="READ COMMITTED",  # after a lock, see what was committed meanwhile
         hide_parameters=True,  # plan documents do not belong in messages
         connect_args={
             "application_name": "fairlead",
@@ -171,9 +171,9 @@ def store_errors(url: URL) -> Iterator[None]:
     try:
         yield
     except DBAPIError as error:
-        raise _in_our_words(error, error.orig, url) from error
+        raise _translated(error, error.orig, url) from error
     except psycopg.Error as error:  # COPY speaks to the driver itself
-        raise _in_our_words(error, error, url) from error
+        raise _translated(error, error, url) from error
 
 
 def place(url: URL) -> str:
@@ -188,8 +188,8 @@ def place(url: URL) -> str:
     return f"{url.host or url.query.get('host', 'localhost')}{port}/{url.database}"
 
 
-def _in_our_words(error: Exception, cause: BaseException | None, url: URL) -> Exception:
-    """Return what a database error means, or the error itself where it means a bug of ours."""
+def _translated(error: Exception, cause: BaseException | None, url: URL) -> Exception:
+    """Return Fairlead's error for a database error; the error itself if it is a bug of ours."""
     sqlstate = getattr(cause, "sqlstate", None)
     message = str(cause).partition("\n")[0]
     if sqlstate in _BY_SQLSTATE:
@@ -206,7 +206,7 @@ def _in_our_words(error: Exception, cause: BaseException | None, url: URL) -> Ex
             " fairlead_planner, fairlead_approver, fairlead_web and fairlead_reader"
         )
     if sqlstate in _UNSTORABLE or (isinstance(cause, psycopg.DataError) and sqlstate is None):
-        return UnstorableError(f"Postgres does not take it: {message}")
+        return UnstorableError(f"Postgres does not accept it: {message}")
     if sqlstate in _NO_CHANGES:
         return StoreRefusesError(
             f"The database {where} takes no changes ({message}): {_NO_CHANGES[sqlstate]}"
@@ -222,7 +222,7 @@ def _in_our_words(error: Exception, cause: BaseException | None, url: URL) -> Ex
 
 
 def _refusal(where: str, message: str) -> ConfigurationError | None:
-    """Return what to do where nobody is let in, at one of the addresses that were tried."""
+    """Return advice if the server refuses the login, at one of the addresses that were tried."""
     for line in message.splitlines():
         for said, advice in _REFUSALS.items():
             if said in line:

@@ -1,4 +1,4 @@
-"""How one group went: what was the matter with it, who owned what, how far behind, what moved.
+"""History of one group: diagnoses, owners, lag and moves.
 
 Belongs here: what is kept of looks, and readings for a group's page, bounded however large the
 group and long its history. Does not: what people ask of all groups and of a plan
@@ -36,10 +36,14 @@ _ADOPTION: Final = """
 SELECT observed_at, version, planned, as_planned FROM fairlead_raw.plan_adoption
 WHERE group_id = :group ORDER BY observed_at DESC LIMIT :limit
 """
-_KEPT: Final = """
-SELECT looked_at AS at, digest, late_s, utilisation, group_type, protocol, topics, counts, members,
-       owner, lag, arrival_rate, behind_s, capacity_share
-"""
+#: Columns of a sample as it is kept for pages; those of `Kept`.
+_COLUMNS: Final = (
+    *("digest", "late_s", "utilisation", "group_type", "protocol", "topics", "counts", "members"),
+    *("owner", "lag", "arrival_rate", "behind_s", "capacity_share"),
+)
+_NAMES: Final = ", ".join(_COLUMNS)
+_VALUES: Final = ", ".join(f":{name}" for name in _COLUMNS)
+_KEPT: Final = f"SELECT looked_at AS at, {_NAMES}"
 _LOOKS: Final = f"""
 {_KEPT} FROM fairlead_raw.group_look WHERE group_id = :group ORDER BY looked_at DESC
 LIMIT (
@@ -58,33 +62,15 @@ CROSS JOIN LATERAL (
     ORDER BY looked_at DESC LIMIT 1
 ) newest
 """)
-_KEEP: Final = text("""
-INSERT INTO fairlead_raw.group_look (group_id, looked_at, digest, late_s, utilisation, group_type,
-    protocol, topics, counts, members, owner, lag, arrival_rate, behind_s, capacity_share)
-VALUES (:group, :at, :digest, :late_s, :utilisation, :group_type, :protocol, :topics, :counts,
-    :members, :owner, :lag, :arrival_rate, :behind_s, :capacity_share)
-ON CONFLICT DO NOTHING
-""")
-_SEEN: Final = (
-    "digest",
-    "late_s",
-    "utilisation",
-    "group_type",
-    "protocol",
-    "topics",
-    "counts",
-    "members",
-    "owner",
-    "lag",
-    "arrival_rate",
-    "behind_s",
-    "capacity_share",
-)
+_KEEP: Final = text(f"""
+INSERT INTO fairlead_raw.group_look (group_id, looked_at, {_NAMES})
+VALUES (:group, :at, {_VALUES}) ON CONFLICT DO NOTHING
+""")  # noqa: S608 - no values: the columns above
 _REPLACE: Final = text(f"""
-INSERT INTO fairlead_raw.group_look_last AS last (group_id, looked_at, {", ".join(_SEEN)})
-VALUES (:group, :at, {", ".join(f":{name}" for name in _SEEN)})
+INSERT INTO fairlead_raw.group_look_last AS last (group_id, looked_at, {_NAMES})
+VALUES (:group, :at, {_VALUES})
 ON CONFLICT (group_id) DO UPDATE
-SET looked_at = excluded.looked_at, {", ".join(f"{name} = excluded.{name}" for name in _SEEN)}
+SET looked_at = excluded.looked_at, {", ".join(f"{name} = excluded.{name}" for name in _COLUMNS)}
 WHERE last.looked_at < excluded.looked_at
 """)  # noqa: S608 - no values: the columns above
 _WORK: Final = """
@@ -108,7 +94,7 @@ ORDER BY version DESC LIMIT :limit
 
 
 def read_diagnoses(engine: Engine, group: str, *, limit: int) -> list[Row]:
-    """Return what was the matter with a group from when to when, the newest first.
+    """Return the diagnoses of a group, the newest first.
 
     Raises
     ------

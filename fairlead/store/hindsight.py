@@ -1,6 +1,6 @@
 """Plans that made their groups worse: saying so once, and what is to follow.
 
-Belongs here: the database's function, who rests, and what is to be retired. Does not: the verdict
+Belongs here: the database's function, who rests, and what is to be withdrawn. Does not: the verdict
 (`fairlead.domain.regression`), nor going back (`fairlead.workflows.taking_back`).
 """
 
@@ -63,14 +63,14 @@ class Rest:
 
 @dataclass(frozen=True)
 class Regret:
-    """A version in force that made its group worse, of which nothing has been taken back yet.
+    """A version in force that made its group worse, that is still in force.
 
     Parameters
     ----------
     group, version
         The version.
     back_to
-        The version before; None: it is to be retired.
+        The version before; None: it is to be withdrawn.
     automatic
         Whether that takes no person.
     evidence
@@ -96,7 +96,7 @@ def say_made_worse(
 
 
 def regrets(engine: Engine) -> list[Regret]:
-    """Return what is to be taken back, by group."""
+    """Return the versions to roll back or withdraw, by group."""
     with transaction(engine) as connection:
         return [Regret(*row) for row in connection.execute(_OPEN)]
 

@@ -1,7 +1,7 @@
-"""What people ask of the history: groups, plans, their moves and differences, lag, what happened.
+"""Queries of people on the history: groups, plans, their moves and differences, lag, events.
 
-Belongs here: queries over the views that people query, a dict a row. Does not: plans that are to be
-verified or taken further (`plans`), how rows are shown (`fairlead.surfaces.cli`).
+Belongs here: queries over the public views; each row is a dict. Does not: plans that are verified
+or take a step (`plans`), the presentation of rows (`fairlead.surfaces.cli`).
 """
 
 import re
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 
-#: Groups that a mistyped name is compared with.
+#: Maximum number of groups that a mistyped name is compared with.
 _NAMES: Final = 20_000
 #: Diagnoses that an assignment may cure.
 MAY_BE_HELPED: Final = ("unbalanced", "slow member")
-#: A group that needs a plan is decided on within so long where anything plans.
+#: A group that needs a plan is decided on within this time, if planning is switched on.
 UNDECIDED: Final = timedelta(minutes=30)
 
 _GROUPS: Final = """
@@ -306,7 +306,7 @@ ORDER BY at DESC, version DESC LIMIT :limit
 
 
 def read_groups(engine: Engine, groups: Sequence[str] | None = None) -> list[Row]:
-    """Return every group that anything is stored of: its diagnosis, plans, decision, balance.
+    """Return all groups with diagnosis, plans, decision and balance.
 
     Parameters
     ----------
@@ -317,7 +317,7 @@ def read_groups(engine: Engine, groups: Sequence[str] | None = None) -> list[Row
 
 
 def read_states(engine: Engine) -> list[Row]:
-    """Return the state of every group, worst first: a tenth of what `read_groups` takes.
+    """Return the state of every group, worst first, in a tenth of the time of `read_groups`.
 
     Each row has of `read_groups` what a list is ordered and filtered by; `decided_at` is null but
     for groups that a plan may help.
@@ -328,8 +328,8 @@ def read_states(engine: Engine) -> list[Row]:
 def undecided(rows: Iterable[Row], now: datetime) -> list[str]:
     """Return the groups that a plan may help and that no run has decided on lately.
 
-    So it is where nothing plans: both `planning_sensor` and `planning_schedule` are off until
-    somebody turns one on, which Dagster knows and this database does not.
+    That is the case if planning is off: `planning_sensor` and `planning_schedule` are off by
+    default, and only Dagster knows whether one is on.
 
     Parameters
     ----------
@@ -395,9 +395,9 @@ def read_plan(engine: Engine, group: str, version: int | None = None) -> Row:
 
 
 def read_candidates(engine: Engine, group: str, snapshot: str) -> "list[SnapshotCandidate]":
-    """Return what each assignor would have done with a snapshot, the lightest first.
+    """Return the candidates of a snapshot, the smallest maximum lag first.
 
-    Of a plan that no assignor made, a rollback or a renewal, there are none.
+    A rollback has none.
     """
     from fairlead.domain.candidate_figures import candidate_of  # noqa: PLC0415 - arrays, for who reviews
     from fairlead.store.decisions import plain_number  # noqa: PLC0415 - the same
@@ -478,7 +478,7 @@ def read_statuses(engine: Engine, group: str, *, at: datetime) -> list[Row]:
 
 
 def read_analysed(engine: Engine, group: str, version: int) -> "Analysed | None":
-    """Return what the analysis behind a version counted with; None: nothing was analysed."""
+    """Return the inputs of the analysis of a version; None: nothing was analysed."""
     from fairlead.domain.records import Analysed, MemberLoad  # noqa: PLC0415 - arrays, as above
 
     found = [row["analysed"] for row in read_rows(engine, _ANALYSED, group=group, version=version)]
@@ -531,7 +531,7 @@ def read_steps(engine: Engine, since: str | None) -> tuple[list[Row], str]:
 
 
 def read_group_names(engine: Engine, prefix: str = "", *, limit: int) -> list[str]:
-    """Return the names of groups that begin so; gives up after a second."""
+    """Return the names of groups with a prefix; gives up after a second."""
     statement = (
         "SELECT group_id FROM fairlead_raw.consumer_group WHERE starts_with(group_id, :prefix)"
         " ORDER BY group_id LIMIT :limit"
@@ -560,7 +560,7 @@ def _moment(engine: Engine, group: str, at: datetime | None) -> Row:
 
 
 def _newest(engine: Engine, group: str, at: datetime | None) -> datetime | None:
-    """Return when a group's lag was last measured until a moment; None: never."""
+    """Return the time of a group's last lag until a moment; None: there is none."""
     (found,) = read_rows(engine, _NEWEST, group=group, at=at)
     newest: datetime | None = found["at"]
     return newest

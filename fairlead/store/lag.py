@@ -1,7 +1,6 @@
 """Lag history: the rows of snapshots, by COPY, once each.
 
-Belongs here: what makes storing a snapshot again do nothing. Does not: computing lag
-(`fairlead.spark`).
+Belongs here: storing each snapshot once. Does not: computing lag (`fairlead.spark`).
 """
 
 import pyarrow as pa
@@ -20,7 +19,7 @@ def insert_lag(connection: Connection, lag: pa.Table) -> int:
     snapshots = lag.group_by(["group_id", "snapshot_id", "snapshot_at"]).aggregate([])
     if not snapshots.num_rows:
         return 0
-    # In one order for all: two runs that store the same groups must not lock them crosswise.
+    # In one order: two runs that store the same groups would deadlock otherwise.
     seen = sorted(snapshots.to_pylist(), key=lambda row: (row["group_id"], row["snapshot_at"]))
     register_groups(connection, (row["group_id"] for row in seen))
     new = connection.execute(
@@ -30,7 +29,7 @@ def insert_lag(connection: Connection, lag: pa.Table) -> int:
         seen,
     ).all()
     rows = lag
-    if len(new) < len(seen):  # rare, and joining takes a tenth of the time that storing does
+    if len(new) < len(seen):  # rare; joining takes a tenth of the time of storing
         keys = pa.table(
             {
                 "group_id": pa.array([row.group_id for row in new], pa.string()),

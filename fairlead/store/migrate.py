@@ -1,7 +1,7 @@
-"""Migrations: bringing a database to this version's schema.
+"""Migrations: upgrade a database to this version's schema.
 
-Belongs here: finding and starting them. Does not: what they do (`migrations/`, which the wheel has
-in `fairlead_planner`).
+Belongs here: finding and starting them. Does not: their content (`migrations/`; in the wheel,
+`fairlead_planner`).
 """
 
 from io import StringIO
@@ -21,7 +21,7 @@ from fairlead.store.models import RAW, SCHEMA
 
 _BESIDE_THE_LIBRARY: Final = Path(__file__).resolve().parents[2]
 _INSTALLED: Final = _BESIDE_THE_LIBRARY / "fairlead_planner" / "migrations"
-#: Of the wheel, else of the checkout: in site-packages `migrations` would be somebody else's.
+#: Of the wheel, else of the checkout: in site-packages, `migrations` would be another package's.
 MIGRATIONS: Final = _INSTALLED if _INSTALLED.is_dir() else _BESIDE_THE_LIBRARY / "migrations"
 
 
@@ -103,7 +103,7 @@ def check(url: str) -> None:
 
 
 def _config(url: str) -> Config:
-    """Configure Alembic in code: a URL in a file would be a second place to set it."""
+    """Configure Alembic in code: a file would be a second place for the URL."""
     if not (MIGRATIONS / "env.py").is_file():
         raise ConfigurationError(
             f"No migrations at {MIGRATIONS}: the installation is not whole; install Fairlead again"

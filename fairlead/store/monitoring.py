@@ -1,8 +1,8 @@
-"""What is measured of every group at once, for monitoring: a row or a few for each of them.
+"""Figures of all groups at once, for monitoring: one row or a few per group.
 
-Belongs here: queries that stay cheap at ten thousand groups, since they are asked every few
-seconds; a reader may ask all of them. Does not: names of metrics (`fairlead.surfaces.web.metrics`),
-what people ask of one group (`history_queries`).
+Belongs here: queries that stay cheap at ten thousand groups, since they run every few seconds;
+every reader may run them. Does not: names of metrics (`fairlead.surfaces.web.metrics`), queries on
+one group (`history_queries`).
 """
 
 from collections import Counter
@@ -19,7 +19,7 @@ from fairlead.store.engine import transaction
 
 Rows = Sequence[RowMapping]
 
-#: Groups that were not seen for so long are gone: a weekly cadence, and a day's grace.
+#: Forget groups not sampled for this long: a weekly cadence, and a day.
 SEEN_WITHIN: Final = timedelta(days=8)
 #: What looks find of a group is current for so long: several looks, also of a fleet, may fail.
 LOOKED_WITHIN: Final = timedelta(minutes=15)
@@ -27,12 +27,12 @@ LOOKED_WITHIN: Final = timedelta(minutes=15)
 INTERVALS: Final = 3
 #: Maximum number of partitions with a metric, those with the slowest records.
 _MOST_PARTITIONS: Final = 10_000
-#: A decision is dated when its transaction begins; by then every such transaction has ended.
+#: Decisions have the time at which their transaction began; by now all such transactions ended.
 _SETTLED: Final = timedelta(minutes=15)
-#: Shorter than the ten seconds after which Prometheus gives a scrape up.
+#: Shorter than Prometheus's scrape time-out of ten seconds.
 _STATEMENT_TIMEOUT: Final = "5s"
 
-# Each looks at indexes once a group; LATERAL keeps the database from reading whole histories.
+# Each reads indexes once per group; LATERAL keeps Postgres from reading whole histories.
 _LAG: Final = """
 SELECT known.group_id, newest.snapshot_at,
        measured.status, measured.total, measured.partitions, measured.lag
@@ -92,12 +92,8 @@ SELECT group_id, diagnosis, since, late_s, utilisation, loss_s, caught_up_s,
 FROM fairlead.diagnosis
 """
 _PARTITION_WORK: Final = """
-SELECT group_id, topic.key AS topic, partition.key AS partition,
-       (partition.value ->> 1)::double precision AS seconds_per_record
-FROM fairlead_raw.group_diagnosis
-CROSS JOIN LATERAL jsonb_each(reported -> 'partitions') topic
-CROSS JOIN LATERAL jsonb_each(topic.value) partition
-WHERE until IS NULL AND last_seen >= :looked_after
+SELECT group_id, topic, partition, seconds_per_record FROM fairlead.partition_cost
+WHERE seconds_per_record IS NOT NULL AND last_seen >= :looked_after
 ORDER BY seconds_per_record DESC LIMIT :most
 """
 _CONSUMER_WORK: Final = """
@@ -142,7 +138,7 @@ _RESTS: Final = "SELECT group_id, times FROM fairlead.rest"
 _TAKEN_BACK: Final = """
 SELECT group_id, max(ended.at) AS ended_at
 FROM fairlead.made_worse said JOIN fairlead.plan_event ended USING (group_id, version)
-WHERE ended.state IN ('superseded', 'retired') AND said.at > now() - interval '30 days'
+WHERE ended.state IN ('superseded', 'withdrawn') AND said.at > now() - interval '30 days'
 GROUP BY group_id
 """
 _HISTORIES: Final = """

@@ -1,12 +1,12 @@
-"""The outbox: what is about to be sent to the plan topic, committed before it is.
+"""The outbox: records for the plan topic, committed before they are sent.
 
-Belongs here: entries and what becomes of them, each a transaction; what the database says of each
-group. Does not: the statements of which these consist (`settlement`), sending
-(`fairlead.kafka.plan_channel`), nor the order of both (`fairlead.workflows.reconciling`).
+Belongs here: transactions on entries, and the standing of groups. Does not: their statements
+(`settlement`), sending (`fairlead.kafka.plan_channel`), nor the order of both
+(`fairlead.workflows.reconciling`).
 
-An entry takes an approved plan to `sending`; what was sent takes it to `published`, and what the
-topic refuses to `refused`. A crash between leaves the entry, which the next pass finishes by what
-the topic has. A plan that is sent again is no step, and needs no entry.
+An entry takes an approved plan to `sending`. Then the plan becomes `published` when the record was
+sent, or `refused` if the topic refuses it. A crash in between leaves the entry: the next pass
+finishes it by what the topic has. A record that is sent again is no step, and needs no entry.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -50,13 +50,13 @@ __all__ = ["Outbox", "OutboxEntry", "PartitionLock", "PublishRequest", "Standing
 
 Outcome = TypeVar("Outcome")
 
-#: How long a sender that hangs between taking a partition and committing its intents may hold it.
+#: Longest idle time of a publisher between locking a partition and committing its entries.
 HANGS: Final = "60s"
 
 
 @dataclass(frozen=True)
 class PartitionLock:
-    """A partition of the plan topic, and whose turn it was."""
+    """A partition of the plan topic, and the number of the turn at it."""
 
     topic: str
     partition: int
@@ -65,22 +65,22 @@ class PartitionLock:
 
 @dataclass(frozen=True)
 class Turn:
-    """A sender's turn at a partition, from `Outbox.turn`.
+    """A publisher's turn at a partition, from `Outbox.turn`.
 
     Parameters
     ----------
     held
-        What it holds, or has held last.
+        The partition, and the number of the turn.
     """
 
     held: PartitionLock
     _connection: Connection
 
     def intend(self, wanted: Sequence[PublishRequest]) -> list[OutboxEntry]:
-        """Record what is about to be sent; committed when the block of the turn ends.
+        """Record entries for requests; they are committed when the block of the turn ends.
 
-        What cannot be sent any more, because somebody was faster, is left out. So are groups whose
-        earlier intent is not settled, those that are in somebody else's open transaction, and new
+        Leaves out plans whose state no longer allows it, groups with an earlier entry on its way,
+        groups that another open transaction has locked, and new
         versions of groups that are frozen, or that somebody may be freezing.
         """
         connection = self._connection
@@ -113,7 +113,7 @@ class Turn:
             )
             for item in possible
         ]
-        # An epoch that is begun is known before anybody reads of it: no later one may be below it.
+        # Store a new epoch before it is sent: no later one may be below it.
         begin_epochs(
             connection,
             {item.group: epochs[item.group] for item in possible if item.beyond},
@@ -158,7 +158,7 @@ class Turn:
 
 
 class Outbox:
-    """What is on its way to the plan topic.
+    """The outbox of the plan topic.
 
     Parameters
     ----------
@@ -171,16 +171,16 @@ class Outbox:
 
     @contextmanager
     def turn(self, topic: str, partition: int) -> Iterator[Turn]:
-        """Hold a partition of the plan topic until the intents are committed.
+        """Lock a partition of the plan topic until the entries are committed.
 
-        The block fences earlier senders and records intents, in this order. It ends with a commit
-        on the connection that has held the lock all the time: a sender that froze and has lost it
-        cannot commit, and so sends nothing.
+        The block fences earlier publishers and records entries, in this order. It ends with a
+        commit on the connection that has held the lock all the time: a publisher that froze and
+        lost the lock cannot commit, and so sends nothing.
 
         Raises
         ------
         StoreUnavailableError
-            Another sender holds the partition for too long, or this one has lost it.
+            Another publisher holds the partition for too long, or this one has lost it.
         """
         with transaction(self._engine) as connection:
             connection.execute(text(f"SET LOCAL idle_in_transaction_session_timeout = '{HANGS}'"))
@@ -188,16 +188,16 @@ class Outbox:
             yield Turn(PartitionLock(topic, partition, int(number or 0)), connection)
 
     def outstanding(self, groups: Iterable[str] | None = None) -> list[OutboxEntry]:
-        """Return entries that are not known to have been sent: of groups, or of all."""
+        """Return the entries on their way, of some groups or of all."""
         with transaction(self._engine) as connection:
             return _entries(connection, groups)
 
     def standing(self, groups: Iterable[str] | None = None) -> list[Standing]:
-        """Return what the database says of groups, or of all; those without plans are left out."""
+        """Return the standing of some groups, or of all; groups without plans are left out."""
         names = None if groups is None else list(groups)
         wanted = [] if names is None else [among(Plan.group_id, names)]
-        last = select(PlanTold.group_id, PlanTold.version).where(PlanTold.kind == "retired")
-        withdrawn = and_(Plan.state == "retired", tuple_(Plan.group_id, Plan.version).in_(last))
+        last = select(PlanTold.group_id, PlanTold.version).where(PlanTold.kind == "withdrawn")
+        withdrawn = and_(Plan.state == "withdrawn", tuple_(Plan.group_id, Plan.version).in_(last))
         with transaction(self._engine) as connection:
             entries = {entry.group: entry for entry in _entries(connection, names)}
             plans = find_plans(
@@ -219,27 +219,27 @@ class Outbox:
         ]
 
     def confirm(self, sent: Mapping[str, tuple[OutboxEntry, PublishedRecord]]) -> None:
-        """Record that entries were sent; nothing happens if somebody has recorded it before.
+        """Record that entries were sent; does nothing if that is recorded already.
 
-        Groups that are in somebody else's open transaction are left for the next pass, here and
-        below: it sees that they were sent.
+        Here and below, groups that another open transaction has locked are left to the next pass,
+        which sees that they were sent.
         """
         self._settle(sent, confirm)
 
     def refuse(self, refused: Mapping[str, tuple[OutboxEntry, str]], held: PartitionLock) -> None:
-        """Record that the topic does not take them, and why: their plans end.
+        """Record that the topic refused entries, and why: their plans end.
 
         Raises
         ------
         StoreUnavailableError
-            Somebody else has had a turn since, and may have sent them.
+            Another publisher has had a turn since, and may have sent them.
         """
         self._settle(refused, partial(end, state="refused"), held)
 
     def discard(
         self, discarded: Mapping[str, tuple[OutboxEntry, str]], held: PartitionLock
     ) -> None:
-        """Record that they were not sent and will not be, and why; raises as `refuse`."""
+        """Record that entries were not sent and will not be, and why; raises as `refuse`."""
         self._settle(discarded, partial(end, state="stale"), held)
 
     def _settle(
@@ -248,7 +248,7 @@ class Outbox:
         settled: Callable[[Connection, list[tuple[OutboxEntry, Outcome]]], None],
         held: PartitionLock | None = None,
     ) -> None:
-        """Record what became of what is still to be settled, under the groups' locks."""
+        """Record the outcome of entries that are still open, under the groups' locks."""
         if not ones:
             return
         with transaction(self._engine) as connection:
@@ -280,7 +280,7 @@ def _entries(connection: Connection, groups: Iterable[str] | None) -> list[Outbo
 
 
 def _require_held(connection: Connection, held: PartitionLock) -> None:
-    """Hold on to a partition of which nobody else has had a turn since."""
+    """Raise an error if another publisher has had a turn at a partition since."""
     last = connection.scalar(select(func.fairlead_raw.partition_turn(held.topic, held.partition)))
     if last != held.number:
         raise StoreUnavailableError(

@@ -1,7 +1,7 @@
 """Outbox entries: records that are about to be sent to the plan topic.
 
-Belongs here: what is asked for, what is recorded of it, the states of a plan on the way, and what
-the database says of a group. Does not: any statement (`outbox`, `settlement`).
+Belongs here: requests, entries, the states of a plan on its way, and the standing of a group in the
+database. Does not: statements (`outbox`, `settlement`).
 """
 
 from dataclasses import dataclass
@@ -12,10 +12,10 @@ from fairlead.domain.records import StoredPlan
 from fairlead.store.published_records import PublishedRecord
 from fairlead.wire.record import Kind
 
-#: The states in which a plan can be sent, and withdrawn; its state on the way, and afterwards.
-POSSIBLE: Final = {"plan": ("approved", "published"), "retired": ("published", "retired")}
-ON_ITS_WAY: Final[dict[Kind, str]] = {"plan": "sending", "retired": "published"}
-FOLLOWED: Final[dict[Kind, str]] = {"plan": "published", "retired": "retired"}
+#: By kind: states in which the record can be sent; the plan's state on the way, and afterwards.
+POSSIBLE: Final = {"plan": ("approved", "published"), "withdrawn": ("published", "withdrawn")}
+ON_ITS_WAY: Final[dict[Kind, str]] = {"plan": "sending", "withdrawn": "published"}
+FOLLOWED: Final[dict[Kind, str]] = {"plan": "published", "withdrawn": "withdrawn"}
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class OutboxEntry:
     plan
         The version that is sent or withdrawn.
     kind
-        `plan`, or `retired` to withdraw it.
+        `plan`, or `withdrawn` to withdraw it.
     epoch, lease_until
         Of the record.
     again
@@ -64,8 +64,8 @@ class PublishRequest:
     group, version
         The plan.
     kind
-        `plan`: publish it if it is approved, send it again if it is published. `retired`: withdraw
-        it if it is published, send that again if it is withdrawn.
+        `plan`: publish an approved plan, or send a published one again. `withdrawn`: withdraw a
+        published plan, or send the withdrawal again.
     lease_until
         When the plan expires, unless it is renewed.
     beyond
@@ -85,18 +85,18 @@ class PublishRequest:
 
 @dataclass(frozen=True)
 class Standing:
-    """What the database says of a group.
+    """A group's plans and records by the database.
 
     Parameters
     ----------
     entry
-        On its way to the topic; None: nothing is.
+        The entry on its way to the topic; None: there is none.
     approved
         The plan that waits for publication.
     followed
         The published version, or the one that was withdrawn last.
     record
-        The record that was recorded last as sent.
+        The last record that was recorded as sent.
     """
 
     group: str

@@ -1,11 +1,11 @@
 """`PlanStore`: decisions, plans and their life, balance and lag, in transactions.
 
 Belongs here: what is written together, and what is read back. Does not: which plan is chosen or
-approved (`fairlead.domain`), the rules every writer is bound by (`migrations/sql/life.sql`),
-nor sending (`fairlead.kafka`).
+approved (`fairlead.domain`), the rules for every writer (`migrations/sql/life.sql`), nor sending
+(`fairlead.kafka`).
 
-Every method is one transaction and idempotent where a crashed run would call it again. Errors are
-those of `fairlead.store.engine.transaction`.
+Every method is one transaction. Methods that a run calls again after a crash are idempotent. Errors
+are those of `fairlead.store.engine.transaction`.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -87,18 +87,18 @@ from fairlead.store.shared_statements import (
 
 #: Groups that are ended in a transaction.
 _AT_ONCE: Final = 500
-_HELD: Final = "somebody else's open transaction is at it: the next run comes back to it"
+_HELD: Final = "another open transaction has locked it: the next run tries again"
 
 
 class PlanStore:
-    """The planner's way into the database.
+    """The planner's access to the database.
 
     Parameters
     ----------
     engine
         From `create_store_engine`. The store owns no connection between calls.
     settings
-        Where the policies come from by which decisions are made, as `Settings.source` says.
+        The source of the policies, `Settings.source`; stored with each decision.
     """
 
     def __init__(self, engine: Engine, settings: str | None = None) -> None:
@@ -106,11 +106,11 @@ class PlanStore:
 
     @property
     def engine(self) -> Engine:
-        """What it works on, for what else does."""
+        """The engine of the store."""
         return self._engine
 
     def outbox(self) -> Outbox:
-        """Return what is on its way to the plan topic."""
+        """Return the outbox of the plan topic."""
         return Outbox(self._engine)
 
     def record_lag(self, lag: pa.Table) -> int:
@@ -119,30 +119,29 @@ class PlanStore:
         Parameters
         ----------
         lag
-            One row a partition: snapshot_id, snapshot_at, group, topic, partition, begin_offset,
-            end_offset, committed_offset, lag, arrival_rate, consumption_rate, time_lag_s, status;
-            member may be absent: owners are not known.
+            One row per partition, with the columns of `fairlead.spark.lag.LAG`; `member` may be
+            absent.
 
         Returns
         -------
-        Rows stored; rows of snapshots stored before are left out.
+        Number of stored rows; rows of snapshots that are stored already are left out.
         """
         with transaction(self._engine) as connection:
             return insert_lag(connection, lag)
 
     def record_decisions(self, decisions: Sequence[PlanDraft | NoPlan]) -> list[StoredDecision]:
-        """Store what looks at groups, at each once, came to; drafts become their next versions.
+        """Store decisions, at most one per group; drafts become the next versions.
 
-        The decisions, the plans with their moves, all candidates and balances are one transaction,
-        under the groups' locks. A proposed plan that a new one replaces expires; an approved one
-        that was not published yet becomes stale.
+        Decisions, plans with their moves, candidates and balances are one transaction, under the
+        groups' locks. A proposed plan that a new one replaces expires; an approved one that was not
+        published becomes stale.
 
         Returns
         -------
-        Of each, in their order, a StoredDecision: where the snapshot had been decided on already,
-        what was stored then. A run that is repeated proposes nothing twice. A group that somebody
-        else's open transaction is at, or of which something is nothing that Postgres takes, is set
-        aside: its decision failed, says so, and is not stored.
+        A StoredDecision for each, in their order. If the snapshot was decided on before, it is the
+        decision stored then: a repeated run proposes nothing twice. A group is set aside if another
+        open transaction has locked it, or Postgres does not accept a value of it: its decision
+        failed, with the reason, and is not stored.
         """
         groups = [decision.group for decision in decisions]
         if len(set(groups)) < len(groups):
@@ -175,7 +174,7 @@ class PlanStore:
         return stored
 
     def _ensure_days(self, times: Iterable[datetime]) -> None:
-        """Make sure of the days of moments, in a transaction of its own: no group is locked."""
+        """Create missing days of histories, in a transaction that locks no group."""
         with transaction(self._engine) as connection:
             ensure_days(connection, {moment.astimezone(UTC).date() for moment in times})
 
@@ -187,16 +186,16 @@ class PlanStore:
         Parameters
         ----------
         sha256
-            Of the bytes that the approver has seen.
+            Hash of the bytes that the approver has seen.
         actor
-            Whom a service approves for; None: the database's session user, who also stands in
-            the history where it may not write events for others.
+            The person for whom a service approves; None: the database's session user. Users who may
+            not write events for others approve for themselves.
 
         Raises
         ------
         PlanStateError
-            There is no such version, it is not proposed, it has expired, no reason is given, or it
-            needs another pair of eyes.
+            There is no such version, it is not proposed, it has expired, there is no reason, or it
+            needs four eyes.
         TamperedPlanError
             The version's document has another hash.
         """
@@ -206,27 +205,28 @@ class PlanStore:
     def approve_all(
         self, plans: Sequence[StoredPlan], reasons: Sequence[str], actor: str
     ) -> dict[str, str]:
-        """Approve plans, each by itself, in one transaction; see `approve`.
+        """Approve plans independently of each other, in one transaction; see `approve`.
 
         Parameters
         ----------
         plans
-            As they were seen: their hashes are what is approved.
+            The plans with the hashes that are approved.
         reasons
-            Of each.
+            The reason of each.
         actor
-            Whom a service approves for.
+            The name in which they are approved.
 
         Returns
         -------
-        Groups whose plan could not be approved, as where somebody has just rejected it, and why.
+        Group to reason, of plans that could not be approved, since a person rejected them for
+        example.
         """
         wanted = list(zip(plans, reasons, strict=True))
         with transaction(self._engine) as connection:
             free = lock_groups(connection, [plan.group for plan in plans])
             refused = {plan.group: _HELD for plan in plans if plan.group not in free}
             possible = [(plan, why) for plan, why in wanted if plan.group in free]
-            try:  # together, which is fast, as long as nothing is wrong with any
+            try:  # all by one statement, which is fast
                 self._approve(connection, possible, actor)
             except PlanStateError:
                 for plan, why in possible:
@@ -239,7 +239,7 @@ class PlanStore:
     def _approve(
         self, connection: Connection, plans: Sequence[tuple[StoredPlan, str]], actor: str
     ) -> None:
-        """Approve plans, each for its reason, by one statement: all of them or none."""
+        """Approve plans by one statement: all of them or none."""
         columns = (
             literal([plan.group for plan, _ in plans], ARRAY(Text)),
             literal([plan.version for plan, _ in plans], ARRAY(Integer)),
@@ -259,13 +259,13 @@ class PlanStore:
         return self._decide(function, group, version)
 
     def _decide(self, function: ColumnElement[Any], group: str, version: int) -> StoredPlan:
-        """Call a function of the database: approvers have no other way to write."""
+        """Call a function of the database, the only way in which approvers may write."""
         with transaction(self._engine) as connection:
             connection.execute(select(function))
             return find_plans(connection, Plan.group_id == group, Plan.version == version)[0]
 
     def expire_due(self, now: datetime) -> list[tuple[str, int]]:
-        """End the plans that expired before anybody published them.
+        """End the plans that expired before they were published.
 
         Returns
         -------
@@ -280,76 +280,71 @@ class PlanStore:
         ended: list[tuple[str, int]] = []
         for first in range(0, len(groups), _AT_ONCE):
             with transaction(self._engine) as connection:
-                # Those that somebody else is at the next run ends.
+                # The next run ends the plans of groups that are locked now.
                 free = lock_groups(connection, groups[first : first + _AT_ONCE])
                 ended += close_open_plans(connection, dict.fromkeys(free, why), *due)
         return ended
 
     def get(self, group: str, version: int) -> StoredPlan:
         """Return a version; raises PlanStateError where there is none."""
-        with transaction(self._engine) as connection:
-            plans = find_plans(connection, Plan.group_id == group, Plan.version == version)
+        plans = self._find(Plan.group_id == group, Plan.version == version)
         if not plans:
             raise PlanStateError(f"group {group} has no version {version}")
         return plans[0]
 
     def requested(self, request_id: UUID) -> StoredPlan | None:
-        """Return the version that was made because a person asked for it on a page."""
-        with transaction(self._engine) as connection:
-            plans = find_plans(connection, Plan.request_id == request_id)
-        return plans[0] if plans else None
+        """Return the version that a request from a page has led to; None: there is none."""
+        return next(iter(self._find(Plan.request_id == request_id)), None)
 
     def published(self, group: str) -> StoredPlan | None:
-        """Return the plan that the group is to follow now."""
-        with transaction(self._engine) as connection:
-            plans = find_plans(connection, Plan.group_id == group, Plan.state == "published")
-        return plans[0] if plans else None
+        """Return the published plan of a group; None: there is none."""
+        return next(iter(self.in_state("published", groups=[group])), None)
 
     def waiting(self, groups: Iterable[str]) -> dict[str, StoredPlan]:
-        """Return groups' plans that wait: for approval, or approved, for publication; by group."""
+        """Return groups' plans that wait for approval or publication, by group."""
         return {plan.group: plan for plan in self.in_state("proposed", "approved", groups=groups)}
 
     def approved_unpublished(self, groups: Iterable[str] | None = None) -> list[StoredPlan]:
-        """Return the plans that wait for publication: of these groups, or of all."""
+        """Return the approved plans of some groups, or of all."""
         return self.in_state("approved", groups=groups)
 
     def in_state(self, *states: str, groups: Iterable[str] | None = None) -> list[StoredPlan]:
-        """Return the plans in any of these states: of these groups, or of all."""
+        """Return the plans in any of these states, of some groups or of all."""
         wanted = [] if groups is None else [among(Plan.group_id, groups)]
+        return self._find(Plan.state.in_(states), *wanted)
+
+    def _find(self, *conditions: ColumnElement[bool]) -> list[StoredPlan]:
         with transaction(self._engine) as connection:
-            return find_plans(connection, Plan.state.in_(states), *wanted)
+            return find_plans(connection, *conditions)
 
     def freezes(self) -> list[Freeze]:
         """Return the freezes that hold: new versions that they hold are not sent."""
         return read_freezes(self._engine)
 
     def known_groups(self) -> list[str]:
-        """Return the groups that anything was ever stored about, ascending."""
+        """Return all groups of the database, ascending."""
         with transaction(self._engine) as connection:
             return list(
                 connection.scalars(select(ConsumerGroup.group_id).order_by(ConsumerGroup.group_id))
             )
 
     def last_changes(self, groups: Iterable[str]) -> dict[str, list[datetime]]:
-        """Return when what groups are to follow changed lately: plans were published or retired."""
+        """Return when plans of groups were last published or withdrawn."""
         with transaction(self._engine) as connection:
             return last_changes(connection, groups)
 
     def last_decisions(self) -> dict[str, datetime]:
-        """Return when each group was last decided on, whatever came of it."""
+        """Return the time of each group's last decision."""
         with transaction(self._engine) as connection:
             return last_decisions(connection)
 
     def newest_lag(self, group: str) -> MeasuredLag | None:
-        """Return what was last measured of a group's partitions; None: nothing was."""
+        """Return the newest lag of a group's partitions; None: there is none."""
         with transaction(self._engine) as connection:
             return measured_lag(connection, group)
 
     def told_before(self, due: datetime) -> list[str]:
-        """Return the groups whose published plan is told to hold until `due` at most.
-
-        Told anew, it holds for longer.
-        """
+        """Return the groups whose published plan has a lease that ends until `due`."""
         told = and_(PlanTold.group_id == Plan.group_id, PlanTold.version == Plan.version)
         with transaction(self._engine) as connection:
             groups = connection.scalars(
@@ -361,12 +356,12 @@ class PlanStore:
             return list(groups)
 
     def record_attempts(self, attempts: Sequence[Attempt]) -> None:
-        """Store attempts to send plans that came to nothing, the last of each group."""
+        """Store failed attempts to send plans, the last of each group."""
         with transaction(self._engine) as connection:
             record_attempts(connection, attempts)
 
     def last_attempts(self, groups: Iterable[str]) -> dict[str, Attempt]:
-        """Return groups' last attempts to send what is still to be sent; by group."""
+        """Return the last failed attempts of plans that are still to be sent, by group."""
         with transaction(self._engine) as connection:
             return last_attempts(connection, groups)
 
@@ -381,7 +376,7 @@ class PlanStore:
         return keys - {(row.group_id, row.version) for row in seen}
 
     def predicted(self, plans: Iterable[StoredPlan]) -> dict[tuple[str, int], dict[str, Any]]:
-        """Return the metrics that were stored with plans as their prediction, by group, version."""
+        """Return the predicted metrics of plans, by group and version."""
         keys = [(plan.group, plan.version) for plan in plans]
         predicted = select(PlanBalance).where(
             among(PlanBalance.group_id, [group for group, _ in keys]),
@@ -398,7 +393,7 @@ class PlanStore:
         }
 
     def capacities(self, groups: Iterable[str]) -> dict[str, dict[str, Capacity]]:
-        """Return what is known of the speeds of groups' members, by group and member."""
+        """Return the remembered speeds of groups' members, by group and member."""
         with transaction(self._engine) as connection:
             return known_capacities(connection, groups)
 
@@ -447,7 +442,7 @@ class PlanStore:
                 record_findings(connection, found, requests=requests)
                 keep_looks(connection, kept)
                 replace_last_looks(connection, seen)
-        except UnstorableError:  # of some group: the others are stored
+        except UnstorableError:  # one group's value: store the others
             names = list(found)
             half = len(names) // 2
             for part in filter(None, (names[:half], names[half:])) if half else ():
@@ -475,7 +470,7 @@ class PlanStore:
         return [dict(row) for row in rows]
 
     def mark_stale(self, plan: StoredPlan, *, reason: str) -> bool:
-        """Record that an approved plan no longer fits its group; False: somebody was faster."""
+        """Record that an approved plan no longer fits its group; False: its state has changed."""
         with transaction(self._engine) as connection:
             free = lock_groups(connection, [plan.group])
             return bool(
@@ -488,18 +483,12 @@ class PlanStore:
             )
 
     def record_adoptions(self, seen: Sequence[SeenAdoption]) -> None:
-        """Store how much of published plans consumers follow; once a plan and `observed_at`."""
+        """Store how far published plans are followed, once per plan and `observed_at`."""
         if not seen:
             return
+        names = ("version", "observed_at", "planned", "as_planned", "adherence")
         adoptions = [
-            {
-                "group_id": observed.group,
-                "version": observed.version,
-                "observed_at": observed.observed_at,
-                "planned": observed.planned,
-                "as_planned": observed.as_planned,
-                "adherence": observed.adherence,
-            }
+            {"group_id": observed.group} | {name: getattr(observed, name) for name in names}
             for observed in seen
         ]
         self._ensure_days(observed.observed_at for observed in seen)

@@ -1,7 +1,6 @@
-"""What the plan topic has, as far as the database knows.
+"""The newest record of each group in the plan topic, by the database.
 
-Belongs here: the record of each group, and the epochs of their versions. Does not: what is on its
-way there (`outbox`).
+Belongs here: these records, and the epochs of versions. Does not: records on their way (`outbox`).
 """
 
 import time
@@ -37,7 +36,7 @@ class PublishedRecord:
 
 
 def last_records(connection: Connection, groups: Sequence[str]) -> dict[str, PublishedRecord]:
-    """Return the record of each group that was recorded last as sent."""
+    """Return the last record of each group that was recorded as sent."""
     rows = connection.execute(select(PlanTold.__table__).where(among(PlanTold.group_id, groups)))
     return {
         row.group_id: PublishedRecord(
@@ -48,15 +47,15 @@ def last_records(connection: Connection, groups: Sequence[str]) -> dict[str, Pub
 
 
 def epochs_of(connection: Connection, beyond: Mapping[str, int | None]) -> dict[str, int]:
-    """Return the epoch of each group's next record; drawn where there was none, or a retirement.
+    """Return the epoch of each group's next record; a new one if there was none, or a withdrawal.
 
-    Epochs are milliseconds: one that is drawn is later than any before, also than those that a
-    database which was lost or restored knows nothing of.
+    New epochs are the time in milliseconds: later than any epoch before, also than those that a
+    lost or restored database does not know.
 
     Parameters
     ----------
     beyond
-        Group to an epoch that it must go beyond, which is drawn too; None: to none.
+        Group to an epoch that a new one must exceed; None: the group may keep its epoch.
     """
     known = {
         row.group_id: row
@@ -78,15 +77,15 @@ def epochs_of(connection: Connection, beyond: Mapping[str, int | None]) -> dict[
 
 
 def begin_epochs(connection: Connection, epochs: Mapping[str, int]) -> None:
-    """Record the epochs of what is said again in new ones, before it is sent."""
-    for group, epoch in epochs.items():  # rare: somebody has written to the topic
+    """Store the new epochs of records that are sent again, before they are sent."""
+    for group, epoch in epochs.items():  # rare: another writer of the topic
         connection.execute(update(PlanTold).where(PlanTold.group_id == group).values(epoch=epoch))
 
 
 def record_sent(
     connection: Connection, records: Sequence[tuple[str, int, Kind, PublishedRecord]]
 ) -> None:
-    """Record what stands in the plan topic now under groups' keys: group, version, kind, where."""
+    """Store the newest records of groups: group, version, kind, record."""
     if not records:
         return
     rows = [
@@ -103,12 +102,12 @@ def record_sent(
         for group, version, kind, sent in records
     ]
     new = insert(PlanTold)
-    said = {name: new.excluded[name] for name in rows[0] if name != "group_id"}
+    columns = {name: new.excluded[name] for name in rows[0] if name != "group_id"}
     connection.execute(
         new.on_conflict_do_update(
             index_elements=[PlanTold.group_id],
-            set_={**said, "at": func.now()},
-            where=new.excluded.epoch >= PlanTold.epoch,  # whoever comes late takes nothing back
+            set_={**columns, "at": func.now()},
+            where=new.excluded.epoch >= PlanTold.epoch,  # a publisher that is late changes nothing
         ),
         rows,
     )

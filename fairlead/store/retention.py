@@ -1,8 +1,8 @@
-"""What is removed from Postgres, and when: history of whole days, and rows that nobody asks for.
+"""Pruning of Postgres: whole days of history, and rows that are not needed any more.
 
-Belongs here: which days there are, and letting them go, one by one. Does not: what may go, which
-the functions in `migrations/sql/history.sql` say (never plans that were followed or rejected, nor
-their events), how long it is kept (`fairlead.settings`), nor the snapshots' own retention
+Belongs here: which days there are, and dropping them one by one. Does not: what may be pruned,
+which the functions in `migrations/sql/history.sql` define (never plans that were followed or
+rejected, nor their events), the retention (`fairlead.settings`), nor snapshots
 (`fairlead.spark.warehouse`).
 """
 
@@ -43,14 +43,14 @@ class HistoryDay:
 
 @dataclass(frozen=True)
 class Pruned:
-    """What is gone.
+    """What was pruned.
 
     Parameters
     ----------
     days
-        Of histories, oldest first.
+        Days of histories, oldest first.
     rows
-        What else, in words, to how many rows.
+        Kind of other rows, in words, to their number.
     """
 
     days: tuple[HistoryDay, ...]
@@ -66,7 +66,7 @@ def history_days(engine: Engine) -> list[HistoryDay]:
 def prune(
     engine: Engine, older_than: datetime, summaries_older_than: datetime | None = None
 ) -> Pruned:
-    """Drop the history of all whole days before a moment, and what else is only kept for so long.
+    """Drop the history of all whole days before a moment, and other rows from before it.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What becomes of intents: they were sent, refused or withdrawn.
+"""Outcomes of outbox entries: sent, refused or discarded.
 
 Belongs here: the statements, for many groups at once, inside a transaction that has locked them.
 Does not: opening it (`outbox`).
@@ -16,7 +16,7 @@ from fairlead.store.shared_statements import close_open_plans, record_events
 
 
 def unsettled(connection: Connection, intents: Sequence[OutboxEntry]) -> set[str]:
-    """Return the groups whose intents are still to be settled; those that plans outlived go."""
+    """Return the groups whose entries are still open; delete entries whose plans went on."""
     keys = [(intent.group, intent.plan.version) for intent in intents]
     states = {
         (row.group_id, row.version): row.state
@@ -50,17 +50,19 @@ def unsettled(connection: Connection, intents: Sequence[OutboxEntry]) -> set[str
 
 
 def confirm(connection: Connection, ones: list[tuple[OutboxEntry, PublishedRecord]]) -> None:
-    """Record that intents were sent, and what that ends."""
+    """Record that entries were sent, and end the plans that they replace."""
     new = [(intent, sent) for intent, sent in ones if not intent.again]
     published = [(intent, sent) for intent, sent in new if intent.kind == "plan"]
-    retired = [(intent, sent) for intent, sent in new if intent.kind == "retired"]
+    withdrawn = [(intent, sent) for intent, sent in new if intent.kind == "withdrawn"]
     _supersede(connection, {intent.group: intent.plan.version for intent, _ in published})
     record_events(connection, [_publication(intent, sent) for intent, sent in published])
-    ended = {settled.group: f"version {settled.plan.version} was retired" for settled, _ in retired}
+    ended = {
+        settled.group: f"version {settled.plan.version} was withdrawn" for settled, _ in withdrawn
+    }
     close_open_plans(connection, ended)
-    for intent, sent in retired:
-        where = f"said in {sent.topic}-{sent.partition} at offset {sent.offset}"
-        row = step(intent, "retired", f"{intent.reason} ({where})")
+    for intent, sent in withdrawn:
+        where = f"sent to {sent.topic}-{sent.partition} at offset {sent.offset}"
+        row = step(intent, "withdrawn", f"{intent.reason} ({where})")
         record_events(connection, [row | ({"actor": intent.actor} if intent.actor else {})])
     forget_attempts(connection, [intent.group for intent, _ in ones])
     record_sent(
@@ -71,7 +73,7 @@ def confirm(connection: Connection, ones: list[tuple[OutboxEntry, PublishedRecor
 
 
 def _supersede(connection: Connection, versions: Mapping[str, int]) -> None:
-    """End the plans that groups have followed before these versions."""
+    """Supersede the plans that groups followed before these versions."""
     older = connection.execute(
         select(Plan.group_id, Plan.version).where(
             Plan.group_id.in_(list(versions)), Plan.state == "published"
@@ -98,7 +100,7 @@ def _publication(intent: OutboxEntry, sent: PublishedRecord) -> dict[str, object
 
 
 def step(intent: OutboxEntry, state: str, reason: str) -> dict[str, object]:
-    """Return the event that takes an intent's plan to a state."""
+    """Return the event that takes an entry's plan to a state."""
     return {
         "group_id": intent.group,
         "version": intent.plan.version,
@@ -108,7 +110,7 @@ def step(intent: OutboxEntry, state: str, reason: str) -> dict[str, object]:
 
 
 def end(connection: Connection, ones: list[tuple[OutboxEntry, str]], state: str) -> None:
-    """End intents that were not sent; a plan that was to be retired stays published."""
+    """End entries that were not sent; a plan that was to be withdrawn stays published."""
     new = [(intent, reason) for intent, reason in ones if not intent.again]
     plans = [step(intent, state, reason) for intent, reason in new if intent.kind == "plan"]
     record_events(connection, plans)

@@ -1,7 +1,7 @@
-"""Statements that several transactions share, inside a connection of theirs.
+"""Statements that several transactions share; each takes the transaction's connection.
 
-Belongs here: registering and locking a group, taking a plan to its next state, reading plans and
-when things last happened. Does not: opening or ending transactions (`plans`).
+Belongs here: registering and locking groups, steps of plans, reading plans, decisions and lag. Does
+not: opening or ending transactions (`plans`).
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -30,7 +30,7 @@ from sqlalchemy.orm import aliased
 from fairlead.domain.records import MeasuredLag, StoredPlan
 from fairlead.store.models import ConsumerGroup, DecisionRow, LagSnapshot, Plan, PlanEvent, PlanTold
 
-#: How long a transaction waits for all groups together that others are at.
+#: How long a transaction waits for locked groups, all together.
 PATIENCE: Final = timedelta(seconds=5)
 _OF_PLAN: Final = [
     getattr(Plan, field.name) for field in fields(StoredPlan) if hasattr(Plan, field.name)
@@ -38,7 +38,7 @@ _OF_PLAN: Final = [
 
 
 def among(column: Any, values: Iterable[str]) -> ColumnElement[bool]:
-    """Whether a column has one of thousands of texts: one parameter, where `in_` takes thousands.
+    """Return whether a column has one of many texts, with one parameter; `in_` needs one per text.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def among(column: Any, values: Iterable[str]) -> ColumnElement[bool]:
 def is_one_of(
     pair: tuple[Any, Any], keys: Collection[tuple[str, int]] | Collection[tuple[str, str]]
 ) -> ColumnElement[bool]:
-    """Whether two columns have one of thousands of pairs of values, as `among`."""
+    """Return whether two columns have one of many pairs of values, as `among`."""
     names, others = zip(*keys, strict=True) if keys else ((), ())
     kind = Text if others and isinstance(others[0], str) else Integer
     wanted = func.unnest(literal(list(names), ARRAY(Text)), literal(list(others), ARRAY(kind)))
@@ -60,7 +60,7 @@ def is_one_of(
 
 
 def register_groups(connection: Connection, groups: Iterable[str]) -> None:
-    """Make sure that the groups have rows; in one order for all, or writers block each other."""
+    """Insert missing groups, in order of their names: otherwise writers could deadlock."""
     names = select(func.unnest(literal(sorted(set(groups)), ARRAY(Text))))
     connection.execute(
         insert(ConsumerGroup).from_select(["group_id"], names).on_conflict_do_nothing()
@@ -68,7 +68,7 @@ def register_groups(connection: Connection, groups: Iterable[str]) -> None:
 
 
 def ensure_days(connection: Connection, days: Iterable[date]) -> None:
-    """Make sure that every history has these days (UTC); in one order for all, one writer a day."""
+    """Create missing days (UTC) of every history, in order: otherwise writers could deadlock."""
     for day in sorted(set(days)):
         connection.execute(select(func.fairlead_raw.ensure_day(day)))
 
@@ -78,8 +78,8 @@ def lock_groups(connection: Connection, groups: Iterable[str]) -> set[str]:
 
     Returns
     -------
-    Those that are locked. The others are in an open transaction of somebody else's, a person's say,
-    who may take all day: they are waited for together, for `PATIENCE`, and are for the next run.
+    The locked groups. The others are in another open transaction, of a person for example. They are
+    waited for together, for `PATIENCE`, and left to the next run.
     """
     ascending = literal(sorted(set(groups)), ARRAY(Text))
     locked = func.fairlead_raw.lock_groups(ascending, PATIENCE).column_valued()
@@ -87,10 +87,7 @@ def lock_groups(connection: Connection, groups: Iterable[str]) -> set[str]:
 
 
 def record_events(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Take plans to states; the rows have the same columns.
-
-    The database refuses what the life of a plan does not have.
-    """
+    """Insert plan events, rows with the same columns; the database refuses impossible steps."""
     if rows:
         connection.execute(insert(PlanEvent), list(rows))
 
@@ -103,13 +100,13 @@ def close_open_plans(
     Parameters
     ----------
     reasons
-        Group to why.
+        Group to reason.
     conditions
-        Which of their plans.
+        Conditions on the plans.
 
     Returns
     -------
-    Group and version of each, ascending.
+    Group and version of each ended plan, ascending.
     """
     open_plans = connection.execute(
         select(Plan.group_id, Plan.version, Plan.state)
@@ -173,7 +170,7 @@ def find_plans(connection: Connection, *conditions: ColumnElement[bool]) -> list
 def plans_at(
     connection: Connection, keys: Sequence[tuple[str, int]]
 ) -> dict[tuple[str, int], StoredPlan]:
-    """Return plans by group and version; without keys the database is not asked for any."""
+    """Return plans by group and version; without keys, run no query."""
     if not keys:
         return {}
     plans = find_plans(
@@ -185,10 +182,10 @@ def plans_at(
 
 
 def last_decisions(connection: Connection) -> dict[str, datetime]:
-    """Return when each group was last decided on: one look at an index for each of them.
+    """Return the time of each group's last decision that did not fail, by an index.
 
-    A decision that failed is none. Snapshots that are dated ahead of now come from a clock that was
-    ahead: they hide no decision after them.
+    Snapshots with a later time than now come from a clock that was ahead: they hide no later
+    decision.
     """
     made = (DecisionRow.group_id == ConsumerGroup.group_id, DecisionRow.outcome != "failed")
     newest = (
@@ -214,7 +211,7 @@ def measured_lag(connection: Connection, group: str) -> MeasuredLag | None:
     newest = connection.scalar(
         select(func.max(LagSnapshot.snapshot_at)).where(LagSnapshot.group_id == group)
     )
-    rows = connection.execute(  # of a moment that is known: in its day alone
+    rows = connection.execute(  # with an exact time, Postgres reads only its day
         text(
             "SELECT snapshot_at, topic, partition, lag, status FROM fairlead_raw.partition_lag"
             " WHERE group_id = :group AND snapshot_at = :newest AND status IS NOT NULL"

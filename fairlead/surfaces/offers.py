@@ -78,7 +78,7 @@ def of_version(plan: "StoredPlan", *, approvable: bool) -> list[Offer]:
         return [approve, reject] if approvable else [reject]
     if plan.state == "published":
         command = _command("plans withdraw", group)
-        return [Offer("Withdraw", address("retire") if by_page else None, command)]
+        return [Offer("Withdraw", address("withdraw") if by_page else None, command)]
     if plan.was_followed:
         command = _command("plans rollback", group, str(version))
         label = f"Roll back to version {version}"

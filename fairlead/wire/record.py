@@ -4,8 +4,8 @@ Belongs here: headers, what followers know a record by, and the bytes that are s
 document (`document`), what of a record is to be believed (`record_reading`), nor signatures as such
 (`signing`).
 
-The value is a plan's document, or says that the group's plan is retired. Beside it headers name the
-format and kind, the version, the value's hash, the cluster and the log that it was written for, the
+The value is a plan's document, or says that the group's plan is withdrawn. Headers name the format
+and kind, the version, the value's hash, the cluster and the log that it was written for, the
 epoch of the group's versions, and how long it holds.
 """
 
@@ -20,7 +20,7 @@ from fairlead.wire.document import FORMAT, content_hash
 from fairlead.wire.signing import Signer, signed_bytes
 
 Headers = list[tuple[str, bytes]]
-Kind = Literal["plan", "retired", "members"]
+Kind = Literal["plan", "withdrawn", "members"]
 
 FORMAT_HEADER: Final = "format"
 KIND_HEADER: Final = "kind"
@@ -41,11 +41,11 @@ class Identity(NamedTuple):
     ----------
     epoch
         Of the group's versions, from 1: drawn by the planner with the group's first plan, after a
-        retirement, and where it had to begin anew.
+        withdrawal, and where it had to begin anew.
     version
         The plan's.
     retired
-        Whether the plan was taken back.
+        Whether the plan was withdrawn.
     sha256
         Of the value, in hexadecimal.
     """
@@ -98,7 +98,7 @@ def plan_headers(
     Parameters
     ----------
     value
-        A plan's document, or what `retired_value` returns.
+        A plan's document, or what `withdrawn_value` returns.
     group, version
         Whose, and which version of its plan.
     origin
@@ -131,16 +131,16 @@ def plan_headers(
     return headers
 
 
-def retired_value(group: str, version: int) -> bytes:
-    """Return the value that takes a version back, and keeps versions before it from coming again.
+def withdrawn_value(group: str, version: int) -> bytes:
+    """Return the value that withdraws a version, and keeps versions before it from coming again.
 
     Examples
     --------
-    >>> retired_value("orders", 7)
-    b'{"format":2,"kind":"retired","group":"orders","version":7}'
+    >>> withdrawn_value("orders", 7)
+    b'{"format":2,"kind":"withdrawn","group":"orders","version":7}'
     """
-    retired = {"format": FORMAT, "kind": "retired", "group": group, "version": version}
-    return json.dumps(retired, ensure_ascii=False, separators=(",", ":")).encode()
+    withdrawn = {"format": FORMAT, "kind": "withdrawn", "group": group, "version": version}
+    return json.dumps(withdrawn, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 def message_of(headers: Mapping[str, bytes], *, group: str, version: int, topic: str) -> bytes:

@@ -51,7 +51,7 @@ class VerifiedRecord:
     identity
         What it is known by.
     plan
-        The plan to follow; None: the one that was followed is retired.
+        The plan to follow; None: the one that was followed is withdrawn.
     lease_until
         When it lapses unless it is told again; None: never.
     """
@@ -89,12 +89,12 @@ def read_record(
         differs, or it is not signed as it must be. The message says which.
     """
     found = read_headers(value, headers)
-    if (kind := header_text(found, KIND_HEADER)) not in {"plan", "retired"}:
+    if (kind := header_text(found, KIND_HEADER)) not in {"plan", "withdrawn"}:
         raise InvalidPlanError(f"The record is of kind {kind!r}, which this version does not know")
     version = _version(found)
     epoch = check_headers(found, group=group, version=version, origin=origin, verifier=verifier)
     plan = PlanDocument.from_bytes(value, group=group) if kind == "plan" else None
-    says = plan.version if plan is not None else _retired_version(value, group)
+    says = plan.version if plan is not None else _withdrawn_version(value, group)
     if says != version:
         raise InvalidPlanError(f"The record's version header is {version}, its value says {says}")
     identity = Identity(epoch, version, plan is None, header_text(found, HASH_HEADER))
@@ -170,15 +170,15 @@ def _check_signature(
         raise InvalidPlanError(f"The record is refused: {error}") from error
 
 
-def _retired_version(value: bytes, group: str) -> int:
-    """Return which version a record takes back."""
+def _withdrawn_version(value: bytes, group: str) -> int:
+    """Return the version that a record withdraws."""
     try:
         raw = json.loads(value.decode(), object_pairs_hook=unique_names)
-        version = raw["version"] if raw["group"] == group and raw["kind"] == "retired" else None
+        version = raw["version"] if raw["group"] == group and raw["kind"] == "withdrawn" else None
     except (ValueError, RecursionError, KeyError, TypeError) as error:
-        raise InvalidPlanError(f"The record of a retirement cannot be read: {error}") from error
+        raise InvalidPlanError(f"The record of a withdrawal cannot be read: {error}") from error
     if type(version) is not int or not 0 < version < 2**31:
-        raise InvalidPlanError(f"The record of a retirement is none of a version of {group!r}")
+        raise InvalidPlanError(f"The record of a withdrawal is none of a version of {group!r}")
     return version
 
 

@@ -1,7 +1,7 @@
-"""What happens to a plan, step by step, over stores and gateways that are handed in.
+"""The steps of a plan, over stores and gateways that callers pass in.
 
 `looking` takes looks, `diagnosing` says what is the matter; `planning_one_group` plans a group from
-a look, `snapshot_decisions` those of a snapshot; `proposal` stores what was decided; `reconciling`
+a look, `snapshot_decisions` those of a snapshot; `proposal` stores decisions; `reconciling`
 brings plan topic and database to agreement, `publication` does so on a cluster; `delivery` makes
-records; `rollback`, with `redraft`, brings an old version back; `adoption` sees who follows.
+records; `rollback`, with `redraft`, brings an old version back; `adoption` measures who follows.
 """

@@ -1,6 +1,6 @@
-"""Adoption: what the consumers own, held against the published plan.
+"""Adoption: what the consumers own, compared with the published plan.
 
-Belongs here: adherence, and how long to look for it. Does not: reading live assignments
+Belongs here: adherence, and how long to wait for it. Does not: reading live assignments
 (`fairlead.kafka`), the tables (`fairlead.store`).
 """
 
@@ -47,7 +47,7 @@ class Adoption:
 
     @property
     def adherence(self) -> float | None:
-        """The share of planned partitions that are where the plan wants them."""
+        """The share of planned partitions that their planned member owns."""
         return adherence(self.as_planned, self.planned)
 
 
@@ -57,18 +57,19 @@ def compare(
     subscriptions: Mapping[str, Collection[str]] | None = None,
     partition_counts: Mapping[str, int] | None = None,
 ) -> Adoption:
-    """Hold a live assignment against a plan, as it fits the members that live.
+    """Compare a live assignment with a plan, fitted to the live members.
 
     Parameters
     ----------
     plan
         The published plan.
     owned
-        Live member names to what they own; none: nothing is as planned.
+        Live member to its partitions; empty: nothing is as planned.
     subscriptions
-        Their topics; who is not in it subscribes to what the plan says, a newcomer to all of it.
+        Live member to its topics; a missing member subscribes to its topics in the plan, a new one
+        to all topics of the plan.
     partition_counts
-        Of the topics as they are now; None: as in the plan.
+        Present numbers of partitions; None: as in the plan.
 
     Examples
     --------
@@ -99,7 +100,7 @@ def compare(
 
 @dataclass(frozen=True)
 class Observed:
-    """What was seen of a group that has a published plan.
+    """The adoption of a group's published plan.
 
     Parameters
     ----------
@@ -108,13 +109,13 @@ class Observed:
     at
         When the live assignment was read; None: it was not.
     adoption
-        How far it follows the plan; None: it could not be read.
+        How far the group follows the plan; None: the assignment could not be read.
     error
-        Why not.
+        Why it could not be read.
     holders
-        Members that own what the plan gives to others, and did at every look.
+        Members that own partitions of others, and did at every check.
     held_s
-        For how long these have been seen to.
+        Seconds for which they have.
     """
 
     plan: StoredPlan
@@ -126,7 +127,7 @@ class Observed:
 
     @property
     def held_up(self) -> str:
-        """For whom the group waits, and what to do; "": for nobody, or not yet for long."""
+        """Which members hold the group up, and what to do; "" if none does, or not for long yet."""
         if not self.holders or self.held_s < HELD_UP_S:
             return ""
         return (
@@ -143,7 +144,7 @@ def observe(
     patiently: Collection[str],
     until: float,
 ) -> list[Observed]:
-    """Look at groups that have a published plan; at some until they follow it.
+    """Check whether groups follow their published plans; repeat it for some until they do.
 
     Parameters
     ----------
@@ -152,14 +153,13 @@ def observe(
     live
         Describes groups as they are now.
     patiently
-        Groups that are looked at again, every `LOOK_AGAIN_S`, while they do not follow their plan
-        to the letter.
+        Groups to check again, every `LOOK_AGAIN_S`, while they do not follow their plan completely.
     until
-        When patience ends, by `time.monotonic()`.
+        When to stop repeating, by `time.monotonic()`.
 
     Returns
     -------
-    What was seen last of each group, in the order of the plans.
+    The last result of each group, in the order of the plans.
     """
     seen: dict[str, Observed] = {}
     documents: dict[str, PlanDocument] = {}
@@ -218,7 +218,7 @@ def check(
 
 
 def to_record(seen: Iterable[Observed]) -> list[SeenAdoption]:
-    """Return what is to be stored of it: of the groups that could be read."""
+    """Return the rows to store, of the groups that could be read."""
     return [
         SeenAdoption(
             group=observed.plan.group,
@@ -241,7 +241,7 @@ def _seen(plan: StoredPlan, document: PlanDocument, live: LiveGroup | GroupError
 
 
 def _since(before: Observed | None, now: Observed) -> Observed:
-    """Note who holds on to partitions of others since the first look, and for how long."""
+    """Note which members hold partitions of others since the first check, and for how long."""
     holders = now.adoption.holders if now.adoption else ()
     if before is None or before.at is None or now.at is None:
         return replace(now, holders=holders)
@@ -252,5 +252,5 @@ def _since(before: Observed | None, now: Observed) -> Observed:
 
 
 def _settled(seen: Observed) -> bool:
-    """Whether looking again would tell nothing new."""
+    """Whether another check would find nothing new."""
     return seen.adoption is None or seen.adoption.as_planned == seen.adoption.planned

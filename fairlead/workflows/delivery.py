@@ -13,7 +13,7 @@ from fairlead.kafka.plan_channel import Outgoing
 from fairlead.kafka.plan_topic import Record
 from fairlead.settings import KafkaSettings
 from fairlead.store.outbox_entries import OutboxEntry
-from fairlead.wire.record import Headers, Origin, plan_headers, retired_value
+from fairlead.wire.record import Headers, Origin, plan_headers, withdrawn_value
 from fairlead.wire.record_reading import VerifiedRecord, read_record
 from fairlead.wire.signing import Signer, Verifier
 
@@ -45,8 +45,8 @@ class PublishOptions:
     def outgoing(self, entry: OutboxEntry, origin: Origin) -> Outgoing:
         """Return the record of an entry."""
         plan = entry.plan
-        retired = entry.kind == "retired"
-        value = retired_value(plan.group, plan.version) if retired else plan.document
+        withdrawn = entry.kind == "withdrawn"
+        value = withdrawn_value(plan.group, plan.version) if withdrawn else plan.document
         headers: Headers = plan_headers(
             value,
             group=plan.group,

@@ -1,7 +1,7 @@
-"""What is the matter with the groups that were just looked at, and which of them need a plan.
+"""Diagnoses of the groups that were just sampled, and which of them need a plan.
 
-Belongs here: analysing groups between planning runs, by what a look has seen. Does not: definitions
-(`fairlead.domain.analysis`), storing what was found (`fairlead.store`), starting runs.
+Belongs here: analysing groups between planning runs, from samples. Does not: definitions
+(`fairlead.domain.analysis`), storing findings (`fairlead.store`), nor starting runs.
 """
 
 import logging
@@ -18,7 +18,6 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from assignors.problem import Problem
 from fairlead.archive import LookArchive, with_history
 from fairlead.domain.advice import with_advice
 from fairlead.domain.analysis.capacities import Capacity
@@ -26,7 +25,7 @@ from fairlead.domain.analysis.costs import CostRows
 from fairlead.domain.analysis.decide import PlanDecision
 from fairlead.domain.analysis.question import Question
 from fairlead.domain.basis import differences
-from fairlead.domain.candidate_rows import ask, questions_about
+from fairlead.domain.candidate_rows import ask, findings_of, questions_about
 from fairlead.domain.diagnoses import NO_MEMBERS
 from fairlead.domain.history import EVERY_SAMPLE, HISTORY
 from fairlead.domain.plan_requests import PlanRequest
@@ -39,7 +38,7 @@ from fairlead.errors import InvalidPlanError, TamperedPlanError
 
 _log = logging.getLogger(__name__)
 
-#: So many groups are worth processes of their own: each takes seconds to start.
+#: Groups from which analysis is worth processes of its own: each takes seconds to start.
 MANY: Final = 1_000
 
 #: The state of a group that exists and has no members, in Kafka's words.
@@ -58,16 +57,16 @@ Found = dict[str, tuple[datetime, Findings]]
 
 @dataclass(frozen=True)
 class GroupMemories:
-    """What is remembered of groups; those of which nothing is are missing.
+    """What is remembered of groups; a group without any is missing.
 
     Parameters
     ----------
     capacities
         Group to what is known of its members' speeds.
     changes
-        Group to when plans of it took effect lately, ascending.
+        Group to when its plans took effect lately, ascending.
     kept
-        Group to the newest look that is kept for those who ask how it went.
+        Group to the newest sample that is kept for its page.
     costs
         Group to its costs, by `Costs.rows`.
     """
@@ -90,14 +89,14 @@ class GroupMemories:
 
 @dataclass(frozen=True)
 class Diagnosed:
-    """What groups came to.
+    """The diagnoses of groups.
 
     Parameters
     ----------
     found
-        Group to when it was looked at, and what was found.
+        Group to the time of its sample, and its findings.
     requests
-        The groups for which a plan is worth its price.
+        The groups for which a plan is worth its cost.
     worse
         Groups that seem to be worse off for the plan, or the rollback, that they follow.
     """
@@ -113,7 +112,7 @@ def diagnose(
     policies: Sequence[Policy],
     memory: GroupMemories,
 ) -> Diagnosed:
-    """Analyse groups by the looks of the last hour.
+    """Analyse groups by the samples of the last hour.
 
     Parameters
     ----------
@@ -230,9 +229,11 @@ def _analyse(
         return
     decision = ask(question, planning)
     name, at = group.name, group.now["at"]
-    findings = _findings(group, question.problem, decision)
     saw = _seen(group, question, decision)
-    findings = replace(findings, seen=saw, kept=saw if saw.is_news(last) else None)
+    findings = findings_of(decision, question.problem)
+    evidence = with_advice(findings.evidence, group.now)
+    kept = saw if saw.is_news(last) else None
+    findings = replace(findings, evidence=evidence, seen=saw, kept=kept)
     late = decision.kept.late_s > question.rules.objective_s
     worse = find_regression(question) if late and question.changes else None
     if worse is not None:
@@ -284,24 +285,6 @@ def _changes(plan: StoredPlan, row: Mapping[str, Any]) -> list[str]:
         return []
     read = dict(zip(row["members"], row["subscriptions"], strict=True))
     return differences(document, read, dict(zip(row["topics"], row["counts"], strict=True)))
-
-
-def _findings(group: Group, problem: Problem, decision: PlanDecision) -> Findings:
-    return Findings(
-        diagnosis=decision.diagnosis.name,
-        names=decision.diagnosis.names,
-        evidence=with_advice(decision.diagnosis.evidence, group.now),
-        late_s=decision.kept.late_s,
-        utilisation=decision.kept.utilisation,
-        loss_s=decision.kept.loss_s,
-        caught_up_s=decision.kept.caught_up_s,
-        consumers_wanted=decision.size.wanted,
-        consumers_why=decision.size.why,
-        costs=decision.costs.intervals(problem),
-        remembered_costs=decision.costs.rows(problem),
-        reported=decision.reported(problem),
-        capacities=decision.capacities,
-    )
 
 
 def _seen(group: Group, question: Question, decision: PlanDecision) -> StoredSample:

@@ -1,24 +1,21 @@
-"""Following by the broker: who is who is told to it, and it is made to assign when plans arrive.
+"""Following by the broker: send it the members of groups, and make it assign when plans arrive.
 
 Belongs here: groups of the consumer protocol (KIP-848) that have a published plan: the record of
-their members, whether the broker's target is what the plan gives them, and nudges where it is not.
+their members, whether the broker's target is what the plan gives them, and nudges if it is not.
 Does not: publishing plans (`publication`), nor how far consumers have followed (`adoption`).
 
-Nothing here may fail a publication or a look: what cannot be done is said, and done at the next
-pass.
+Errors here fail neither a publication nor a sample: they are logged, and the next pass tries again.
 """
 
 import logging
-import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final
 
 from fairlead.domain.records import StoredPlan
 from fairlead.errors import FairleadError
 from fairlead.kafka.consumer_protocol import ASSIGNOR, BrokerGroup
-from fairlead.kafka.descriptions import broker_names, holds_up
+from fairlead.kafka.descriptions import broker_names
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.kafka.members_topic import MembersTopic
 from fairlead.settings import KafkaSettings
@@ -27,10 +24,7 @@ from fairlead.workflows.nudging import STAYS_S, BrokerAdoption, BrokerPlan, nudg
 
 log = logging.getLogger(__name__)
 
-#: Two heartbeats of brokers' own setting, `group.consumer.heartbeat.interval.ms`.
-HELD_UP_S: Final = 10.0
-_LOOK_AGAIN_S: Final = 0.5
-#: Groups that are nudged side by side: each takes a consumer.
+#: Groups that are nudged at the same time: each needs a consumer.
 AT_ONCE: Final = 50
 
 Published = Callable[[Sequence[str]], Sequence[StoredPlan]]
@@ -44,27 +38,25 @@ def follow(
     *,
     stays_s: Sequence[float] = STAYS_S,
 ) -> list[BrokerAdoption]:
-    """Have brokers follow published plans, of the groups that they assign.
+    """Make brokers follow the published plans of the groups that they assign.
 
-    The record of members goes first; then groups whose target is another one are nudged. Raises
-    nothing that Kafka or a plan may be the reason of.
+    Sends the record of members, then nudges groups whose target differs from their plan. Errors of
+    Kafka and of plans are in the result or the log.
 
     Parameters
     ----------
-    gateway
-        To the cluster.
-    settings
-        How to reach it.
+    gateway, settings
+        The cluster.
     groups
-        Those of them that brokers do not assign are left alone.
+        Groups; those that no broker assigns are skipped.
     published
-        Tells the published plans of groups.
+        Returns the published plans of groups.
     stays_s
-        How long one nudge after the other stays at most.
+        Maximum stays of consecutive nudges, in seconds.
 
     Returns
     -------
-    One for each group that a broker assigns and that has a published plan.
+    One result per group that a broker assigns and that has a published plan.
     """
     try:
         topic = MembersTopic(settings)
@@ -78,7 +70,7 @@ def follow(
             {topic for described in found.values() for topic in read_by(described)}
         )
     except FairleadError as error:
-        log.warning("Groups that brokers assign are left alone for now: %s", error)
+        log.warning("Groups that brokers assign are skipped this time: %s", error)
         return []
     said = tell_members(topic, found, topics)
     counts = {topic: count for topic, (_, count) in topics.items()}
@@ -97,44 +89,11 @@ def follow(
     for first in range(0, len(names), AT_ONCE):
         portion = {name: goals[name] for name in names[first : first + AT_ONCE]}
         done += nudge_all(portion, gateway.broker_groups, settings, stays_s=stays_s)
-    return _held_up(done, gateway)
-
-
-def _held_up(done: Sequence[BrokerAdoption], gateway: KafkaGateway) -> list[BrokerAdoption]:
-    """Name who holds a group up whose target was as wanted before: it has had time to follow.
-
-    A member that has missed what it was told, as librdkafka's do at times, never gives it up.
-    """
-    waiting = [adoption.group for adoption in done if adoption.reached and not adoption.nudges]
-    until = time.monotonic() + HELD_UP_S
-    since: dict[str, set[tuple[str, int]]] = {}
-    said: dict[str, str] = {}
-    while waiting:
-        try:
-            found = gateway.broker_groups(waiting)
-        except FairleadError as error:
-            log.info("Nobody knows who holds groups up: %s", error)
-            return [*done]
-        for group, described in found.items():
-            behind = {(member.member_id, member.epoch) for member in described.behind}
-            since[group] = since.get(group, behind) & behind
-            names = broker_names(described)
-            said[group] = holds_up(sorted(names[member] for member, _ in since[group]))
-        waiting = [group for group in waiting if since.get(group)]
-        if time.monotonic() >= until:
-            break
-        if waiting:
-            time.sleep(_LOOK_AGAIN_S)
-    return [
-        replace(adoption, reached=False, reason=said[adoption.group])
-        if adoption.group in waiting
-        else adoption
-        for adoption in done
-    ]
+    return done
 
 
 def _make(topic: MembersTopic) -> None:
-    """Make the members topic, for which brokers wait: before, they move nothing."""
+    """Create the members topic; without it brokers move nothing."""
     try:
         topic.ensure()
     except FairleadError as error:
@@ -146,15 +105,15 @@ def tell_members(
     found: Mapping[str, BrokerGroup],
     topics: Mapping[str, tuple[str, int]],
 ) -> str:
-    """Tell brokers who is in groups, where it is not what was said last; returns why it cannot be.
+    """Send brokers the members of groups that have changed; return why that failed, or "".
 
     Parameters
     ----------
     topic
-        Where they are told.
+        The members topic.
     found
         Groups that brokers assign, as they are now; those whose assignor follows no plans, and
-        those without members, are left out.
+        those without members, are skipped.
     topics
         Topic to its id and number of partitions.
     """

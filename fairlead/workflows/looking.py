@@ -1,6 +1,6 @@
-"""Taking a look at every group that discovery covers.
+"""Sampling all groups that discovery covers.
 
-Belongs here: which groups, in which portions, and what is written down. Does not: when
+Belongs here: which groups, in which portions, and what is stored. Does not: when
 (`look_interval`), nor how groups are asked (`fairlead.kafka.gateway`).
 """
 
@@ -34,22 +34,22 @@ from fairlead.workflows.taking_back import take_back
 
 _log = logging.getLogger(__name__)
 
-#: Commits are read before ends; with few groups at a time, seconds lie between the two at most.
+#: Groups in a request. Commits are read before ends: with few groups, seconds lie between the two.
 GROUPS_AT_ONCE: Final = 500
 
 
 @dataclass(frozen=True)
 class Looked:
-    """What a look came to.
+    """The result of sampling.
 
     Parameters
     ----------
     taken
-        What it cost.
+        The cost of the sample.
     requests
         The groups that need a plan.
     unkept
-        Why the look could not be written to the archive; "": it was.
+        Why the sample could not be written to the archive; "" if it was.
     """
 
     taken: Taken
@@ -69,32 +69,32 @@ def take(
     groups: Sequence[str],
     store: PlanStore | None = None,
 ) -> Looked:
-    """Look at groups, write it down, tidy the archive, say what is the matter, and tell brokers.
+    """Sample groups, store the sample, tidy the archive, diagnose the groups, and update brokers.
 
-    Nobody is waited for: of a group that is in a rebalance the next look knows more. A look that
-    cannot be written, on a full disk say, is analysed all the same.
+    Does not wait for groups that rebalance: the next sample has them. A sample that cannot be
+    written, on a full disk for example, is analysed all the same.
 
     Parameters
     ----------
     store
-        Knows what is remembered of groups and the plans that brokers follow, and takes the
-        diagnoses; None: nobody asks for them.
+        Has what is remembered of groups and the plans that brokers follow, and stores the
+        diagnoses; None: groups are not diagnosed.
 
     Returns
     -------
-    What it cost; with `store`, the groups that need a plan, too.
+    The cost; with `store`, also the groups that need a plan.
 
     Raises
     ------
     KafkaUnavailableError
-        Brokers do not answer in time. Nothing is written then.
+        Brokers do not answer in time. Nothing is written.
     ClocksApartError
-        This machine's clock is not the database's. Nothing is written then, either.
+        This machine's clock differs from the database's. Nothing is written.
     StoreUnavailableError
-        The database does not answer. The look is written down all the same, without requests.
+        The database does not answer. The sample is written, without requests.
     """
     if store is not None:
-        with suppress(StoreUnavailableError):  # it is told when the look is written down
+        with suppress(StoreUnavailableError):  # raised again after the sample is written
             check_clock(store.engine)
     began, clock = datetime.now(UTC), time.monotonic()
     look_id = new_snapshot_id(began)
@@ -136,7 +136,7 @@ def _before(archive: LookArchive, groups: Sequence[str]) -> pa.Table:
 
 
 def _write(archive: LookArchive, look: pa.Table, look_id: str, settings: Settings) -> str:
-    """Write a look, and tidy the archive; return why the look is not kept."""
+    """Write a sample, and tidy the archive; return why the sample is not kept, or ""."""
     unkept = ""
     try:
         archive.append(look, look_id)
@@ -152,7 +152,7 @@ def _write(archive: LookArchive, look: pa.Table, look_id: str, settings: Setting
 
 
 def _assigned_by_brokers(look: pa.Table) -> list[str]:
-    """Return the groups of the consumer protocol: mostly there are none, and nobody is asked."""
+    """Return the groups of the consumer protocol; mostly there are none."""
     names: list[str] = look.filter(pc.not_equal(look["group_type"], CLASSIC))["group"].to_pylist()
     return names
 
@@ -160,9 +160,9 @@ def _assigned_by_brokers(look: pa.Table) -> list[str]:
 def tell_brokers(
     gateway: KafkaGateway, settings: Settings, groups: Sequence[str], store: PlanStore
 ) -> None:
-    """Have brokers follow the plans of groups whose members have come or gone; see `following`.
+    """Make brokers follow the plans of groups whose members have changed; see `following`.
 
-    The last and longest nudge is left out: the next look comes soon.
+    Leaves out the last and longest nudge: the next sample comes soon.
     """
     for adoption in follow(
         gateway,
@@ -184,10 +184,10 @@ def _diagnosed(
     groups: Sequence[str],
     store: PlanStore,
 ) -> tuple[Mapping[str, PlanRequest], Mapping[str, Regression]]:
-    """Analyse what was seen, and store it; return plan requests, and which plans made it worse.
+    """Analyse a sample, and store the result; return plan requests and regressions.
 
-    A group gets no request while its plan is in doubt. A rollback is not doubted: nothing better
-    is known to go back to.
+    A group gets no request while its plan may be a regression. A rollback is not doubted: no better
+    version is known.
     """
     memory = GroupMemories(
         store.capacities(groups),

@@ -1,7 +1,7 @@
-"""Nudging: groups whose target is not what their plan gives them have it computed anew.
+"""Nudging: have brokers compute the target of groups again if it differs from their plan.
 
-Belongs here: when a group may be nudged, for how long, and whether it has worked. Does not: joining
-and leaving (`fairlead.kafka.nudge`), nor which groups have which plan (`following`).
+Belongs here: when a group may be nudged, for how long, and whether its target is reached. Does not:
+joining and leaving (`fairlead.kafka.nudge`), nor which groups have which plan (`following`).
 """
 
 import time
@@ -18,10 +18,9 @@ from fairlead.settings import KafkaSettings
 from fairlead.wire.document import PlanDocument
 from fairlead.wire.fit import fit
 
-#: How long one nudge after the other stays: eleven seconds in all, which are the one that brokers
-#: leave between two assignments, and two heartbeats of stock ones. A join has the target computed
-#: at once, if that second is over, so that short stays come to it sooner where the first was early:
-#: before the assignor had read the plan, say.
+#: Seconds. Stays of consecutive nudges: eleven in all, one between two assignments of a broker and
+#: two default heartbeats. A join makes the broker compute the target at once, if that second is
+#: over. So short stays reach it sooner if the first join came before the assignor had the plan.
 STAYS_S: Final = (1.5, 2.5, 7.0)
 _LOOK_AGAIN_S: Final = 0.1
 
@@ -30,19 +29,18 @@ Describe = Callable[[Sequence[str]], Mapping[str, BrokerGroup]]
 
 @dataclass(frozen=True)
 class BrokerAdoption:
-    """What became of a group that a broker assigns.
+    """Whether a broker follows the plan of a group that it assigns.
 
     Parameters
     ----------
     group, version
-        Whose plan.
+        The plan.
     reached
-        Whether the broker's target is what the plan gives the members, and, where it was before,
-        nobody has held the group up for two heartbeats.
+        Whether the broker's target is what the plan gives the members.
     nudges
-        How many it took.
+        Number of nudges.
     reason
-        Why it is not, or nothing.
+        Why the target is not reached; "" if it is.
     """
 
     group: str
@@ -59,7 +57,7 @@ class BrokerPlan:
     Parameters
     ----------
     plan
-        It.
+        The document.
     counts
         Topic to number of partitions now.
     """
@@ -68,7 +66,7 @@ class BrokerPlan:
     counts: Mapping[str, int]
 
     def reached(self, found: BrokerGroup) -> bool:
-        """Whether the target of a group is what the plan gives those who are in it."""
+        """Whether the target of a group is what the plan gives its present members."""
         names = broker_names(found)
         wanted = fit(
             self.plan,
@@ -90,24 +88,24 @@ def nudge_all(
     stays_s: Sequence[float] = STAYS_S,
     any_assignor: bool = False,
 ) -> list[BrokerAdoption]:
-    """Nudge groups until their targets are as wanted, each by one member at a time.
+    """Nudge groups until their targets are those of their plans, each by one member at a time.
 
-    A group is described immediately before, and left alone unless a member of the consumer
-    protocol is in it: a nudge would convert a classic group, and bring an empty one to life. One
-    that somebody else nudges is only watched.
+    A group is described immediately before, and left alone unless it has a member of the consumer
+    protocol: a nudge would convert a classic group, and create an empty one. A group that another
+    planner nudges is only watched.
 
     Parameters
     ----------
     goals
-        Group to what it is to follow.
+        Group to the plan that it is to follow.
     describe
-        Asks coordinators.
+        Describes groups as coordinators know them.
     settings
-        How to reach the cluster.
+        The cluster.
     stays_s
-        How long each nudge stays at most; it then leaves, and the next one comes.
+        Maximum stay of each nudge, in seconds; then the next one joins.
     any_assignor
-        Whether groups are nudged whose assignor follows no plans: to no purpose.
+        Whether to nudge groups whose assignor follows no plans; for tests.
     """
     with (
         NudgeConnection(settings) as connection,
@@ -123,7 +121,7 @@ def nudge_all(
 
 @dataclass
 class _Round:
-    """Groups on their way: who has been nudged how often, and by whom now."""
+    """Groups that are nudged: how often, and by which member now."""
 
     goals: Mapping[str, BrokerPlan]
     describe: Describe
@@ -141,7 +139,7 @@ class _Round:
         self.leave()
 
     def begin(self) -> None:
-        """Nudge whom it may do good."""
+        """Nudge the groups whose targets are not reached."""
         for group, found in self._look().items():
             if group not in self.done and not any(member.is_nudge for member in found.members):
                 try:
@@ -149,14 +147,14 @@ class _Round:
                     nudge = Nudge(self.settings, group, version, by=self.connection)
                     self._nudges[group] = nudge
                     nudge.join()
-                except Exception as error:  # noqa: BLE001 - whatever the client says: it is said
+                except Exception as error:  # noqa: BLE001 - any error of the client is reported
                     self._end(group, f"it cannot be nudged: {error}")
                 else:
                     self._times[group] = self._times.get(group, 0) + 1
 
     def watch(self, until: float) -> None:
-        """Wait until all groups are as wanted, or refused, or it is so late."""
-        self._look()  # a join has had the target computed, as a rule
+        """Wait until all groups are done, or until a time of the monotonic clock."""
+        self._look()  # usually the join was enough
         while len(self.done) < len(self.goals) and time.monotonic() < until:
             time.sleep(_LOOK_AGAIN_S)
             for group, nudge in list(self._nudges.items()):
@@ -165,15 +163,15 @@ class _Round:
             self._look()
 
     def leave(self) -> None:
-        """Have all nudges leave."""
+        """Let all nudges leave."""
         for group in list(self._nudges):
             self._nudges.pop(group).leave()
 
     def give_up(self) -> None:
-        """Be done with the groups that are left."""
+        """Report the groups whose targets were not reached."""
         for group in self.goals:
             if group not in self.done:
-                self._end(group, "its target was not reached in time: again at the next pass")
+                self._end(group, "its target was not reached in time; the next pass tries again")
 
     def _look(self) -> Mapping[str, BrokerGroup]:
         """Describe the groups that are left, and be done with whom no nudge does good any more."""

@@ -1,7 +1,7 @@
-"""What people asked for on pages and takes Kafka: rollbacks and withdrawals, done by the planner.
+"""Rollbacks and withdrawals that people requested on pages; the planner carries them out.
 
-Belongs here: doing what was asked, each once, and answering. Does not: the steps (`rollback`,
-`reconciling`), who may ask (the database).
+Belongs here: carrying out each request once, and answering it. Does not: the steps (`rollback`,
+`reconciling`), nor who may request them (the database).
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -28,37 +28,37 @@ def take_up(
     options: PublishOptions,
     now: datetime,
 ) -> dict[str, str]:
-    """Do what people asked for on pages; returns by group what was answered.
+    """Carry out requests from pages; return the answers by group.
 
-    What a run that died has begun is gone on with: no second version is proposed, and what is
-    retired already is answered so.
+    A request that a crashed run has begun is continued: no second version is proposed, and no plan
+    is withdrawn twice.
 
     Parameters
     ----------
     store
         The plan store.
     groups
-        Whose requests are taken up.
+        Groups whose requests are carried out.
     policies
-        From the settings: who approves a rollback, and when it expires.
+        From the settings: approval and expiry of a rollback.
     live
         Describes a group as it is now.
     topic, options
-        The plan topic, and how it is written.
+        The plan topic, and options of its records.
     now
         Time-zone-aware.
 
     Raises
     ------
     KafkaUnavailableError, StoreUnavailableError
-        What was not answered stays asked for.
+        Requests without an answer stay open.
     """
     answers: dict[str, str] = {}
     for act in acts.asked(store.engine, groups):
         assert act.group is not None  # noqa: S101 - it is about a version
         try:
-            if act.act == "retire":
-                said = _retire(store, act, topic, options)
+            if act.act == "withdraw":
+                said = _withdraw(store, act, topic, options)
             else:
                 said = _roll_back(store, act, policy_for(act.group, policies), live, now)
         except (KafkaUnavailableError, StoreUnavailableError):
@@ -72,7 +72,9 @@ def take_up(
     return answers
 
 
-def _retire(store: PlanStore, asked: acts.Acted, topic: PlanTopic, options: PublishOptions) -> str:
+def _withdraw(
+    store: PlanStore, asked: acts.Acted, topic: PlanTopic, options: PublishOptions
+) -> str:
     group, version = _about(asked)
     if store.get(group, version).state == "published":
         withdraw(store, group, topic=topic, options=options, reason=asked.reason, actor=asked.actor)

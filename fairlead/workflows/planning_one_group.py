@@ -1,8 +1,8 @@
-"""One group planned straight from Kafka: a look, the analysis, a draft. Without Spark.
+"""Plan one group directly from Kafka, without Spark: a sample, the analysis, a draft.
 
 Belongs here: putting together, for one group in this process, what tasks do for many
-(`fairlead.spark.planning`). Does not: the analysis (`fairlead.domain.analysis`), storing what it
-came to (`fairlead.workflows.proposal`).
+(`fairlead.spark.planning`). Does not: the analysis (`fairlead.domain.analysis`), nor storing the
+decision (`fairlead.workflows.proposal`).
 """
 
 from collections.abc import Sequence
@@ -27,16 +27,16 @@ from fairlead.workflows.proposal import Look
 
 @dataclass(frozen=True)
 class Planned:
-    """What planning one group came to; nothing of it is stored.
+    """The plan of one group; nothing is stored.
 
     Parameters
     ----------
     snapshot
-        What was seen just now.
+        The sample that was just taken.
     look
-        What is to be stored, as a planning run would.
+        The decision, as a planning run would store it.
     looks
-        How many looks the analysis has had, the last one included.
+        Number of samples that the analysis had, the last one included.
     """
 
     snapshot: GroupSnapshot
@@ -53,7 +53,7 @@ def plan_group(
     memory: GroupMemories,
     now: datetime,
 ) -> Planned:
-    """Look at a group, and decide on it.
+    """Sample a group, and decide on it.
 
     Parameters
     ----------

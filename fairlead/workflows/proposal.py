@@ -1,8 +1,8 @@
-"""Proposal: a draft becomes a version, approved at once where the policy allows.
+"""Proposal: a draft becomes a version, and is approved at once if the policy allows it.
 
-Belongs here: what of a look at a group is stored and approved, and when a version that waits or is
-published already makes a new one needless. Does not: the approval's rules (`approval`), a person's
-approval (`PlanStore.approve`, SQL).
+Belongs here: which decisions are stored and approved, and when a version that waits or is published
+makes a new one needless. Does not: the rules of approval (`approval`), nor a person's approval
+(`PlanStore.approve`, SQL).
 """
 
 from collections.abc import Collection, Sequence
@@ -21,29 +21,29 @@ from fairlead.domain.records import NoPlan, PlanDraft, StoredDecision, StoredPla
 from fairlead.errors import InvalidPlanError, TamperedPlanError
 from fairlead.wire.document import PlanDocument
 
-if TYPE_CHECKING:  # whoever stores nothing does not wait for the models' import
+if TYPE_CHECKING:  # a dry run does not wait for the import of the models
     from fairlead.store.hindsight import Rest
     from fairlead.store.plans import PlanStore
 
 APPROVER: Final = "policy"
-#: Decisions in a transaction: few enough that nobody waits long for a group's lock.
+#: Decisions in a transaction: few enough that others do not wait long for a group's lock.
 AT_ONCE: Final = 500
 _NOTHING: Final = ApprovalDecision(approved=False, reason="")
 
-#: What is to be stored, and the policy's answer to it.
+#: A decision to store, and the policy's answer.
 Weighed = tuple[PlanDraft | NoPlan, ApprovalDecision]
 
 
 @dataclass(frozen=True)
 class Look:
-    """What a look at a group has come to, before anything is stored.
+    """A decision on a group that is not stored yet.
 
     Parameters
     ----------
     decision
-        On a snapshot.
+        The decision on a snapshot.
     policy
-        The group's.
+        The group's policy.
     """
 
     decision: PlanDraft | NoPlan
@@ -52,16 +52,16 @@ class Look:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a look at a group.
+    """The result of storing a decision.
 
     Parameters
     ----------
     decision
-        What was to be stored.
+        The decision.
     stored
-        What is.
+        The stored decision.
     approval
-        The policy's answer; without a reason where there is no plan.
+        The policy's answer; without a reason if there is no plan.
     """
 
     decision: PlanDraft | NoPlan
@@ -70,23 +70,26 @@ class Outcome:
 
 
 def carry_out(store: "PlanStore", looks: Sequence[Look], now: datetime) -> list[Outcome]:
-    """Store decisions, and approve plans where the policies allow; `AT_ONCE` in a transaction.
+    """Store decisions, and approve plans if the policies allow it; `AT_ONCE` in a transaction.
 
-    While a group still is what a version that waits was made for, that version is left alone, and
-    the decision is 'no change', where it is approved, is a rollback, or what would take its place
-    would wait as well without being better by what the policy asks: people need not read anew what
-    they have read. Nor is there one of an older snapshot than theirs, nor while the published one
-    says the same, or would do as well if the group followed it: a group that does not follow one
-    version follows no other. Nothing moves in a group that rests since a plan made it worse.
+    The decision becomes 'no change', and the present version stays, in these cases:
+
+    - A version waits that still fits the group, and it is approved, or a rollback, or the draft
+      would wait as well without the improvement that the policy requires. People then need not
+      review the same plan again.
+    - A version was made from a newer snapshot.
+    - The published version has the same assignment, or would do as well if the group followed it: a
+      group that does not follow one version follows no other.
+    - The group rests since a plan made it worse, and the draft moves partitions.
 
     Parameters
     ----------
     store
         The plan store.
     looks
-        At groups, at each once.
+        Decisions, at most one per group.
     now
-        What the allowed hours are held against.
+        The time that is compared with the policies' allowed hours.
     """
     from fairlead.store.hindsight import rests  # noqa: PLC0415 - see above
 
@@ -121,12 +124,12 @@ def _resting(look: Look, rest: "Rest") -> Weighed:
 def _weighed(
     look: Look, waiting: StoredPlan | None, published: StoredPlan | None, now: datetime
 ) -> Weighed:
-    """Return what is to be stored of a look beside the versions that there are, and the answer."""
+    """Return the decision to store beside the present versions, and the policy's answer."""
     draft = look.decision
     if not isinstance(draft, PlanDraft):
         return draft, _NOTHING
     if waiting is not None and waiting.observed_only != draft.observed_only:
-        waiting = None  # its policy was another one: the draft takes its place
+        waiting = None  # the policy has changed: the draft replaces the version
     answer = weigh(draft, look.policy, draft.statuses, now)
     reason = _overtaken([before for before in (waiting, published) if before is not None], draft)
     if (
@@ -141,7 +144,7 @@ def _weighed(
 def weigh(
     draft: PlanDraft, policy: Policy, statuses: Collection[str], now: datetime
 ) -> ApprovalDecision:
-    """Return what the policy says of publishing a draft unasked."""
+    """Return the policy's decision on the approval of a draft."""
     facts = PlanFacts(
         moved=draft.predicted["moved"],
         placed=draft.predicted["placed"],
@@ -152,9 +155,9 @@ def weigh(
 
 
 def propose(store: "PlanStore", weighed: Sequence[Weighed]) -> list[Outcome]:
-    """Store decisions, drafts as next versions, approved if that is the policy's answer.
+    """Store decisions; drafts become next versions, approved if that is the policy's answer.
 
-    A version that is past approval already, because a step is repeated, keeps its state.
+    If a step is repeated, a version that was approved before keeps its state.
     """
     stored = store.record_decisions([decision for decision, _ in weighed])
     approved = [
@@ -173,12 +176,12 @@ def propose(store: "PlanStore", weighed: Sequence[Weighed]) -> list[Outcome]:
 
 
 def _unless(refusal: str | None, answer: ApprovalDecision) -> ApprovalDecision:
-    """Return the policy's answer, or why the database did not take it."""
+    """Return the policy's answer, or why the database refused the approval."""
     return answer if refusal is None else ApprovalDecision(approved=False, reason=refusal)
 
 
 def _overtaken(versions: Sequence[StoredPlan], draft: PlanDraft) -> str:
-    """Say which version another run has made of a newer snapshot; empty: none."""
+    """Return which version is of a newer snapshot, as a reason; empty: none is."""
     for version in versions:
         if version.snapshot_at > draft.snapshot_at:
             return f"version {version.version} is {version.state}, and of a newer snapshot"
@@ -188,7 +191,7 @@ def _overtaken(versions: Sequence[StoredPlan], draft: PlanDraft) -> str:
 def _left_alone(
     waiting: StoredPlan, draft: PlanDraft, policy: Policy, answer: ApprovalDecision
 ) -> str:
-    """Say why a version that waits is left alone; empty: the draft replaces it."""
+    """Return why a version that waits stays; empty: the draft replaces it."""
     plan = _document_that_fits(waiting, draft)
     if plan is None:
         return ""
@@ -203,9 +206,9 @@ def _left_alone(
 
 
 def _needless(published: StoredPlan, draft: PlanDraft, policy: Policy) -> str:
-    """Say why nothing new is published while a group does not follow its plan; empty: it is.
+    """Return why no new plan is needed while a group does not follow its plan; empty: one is.
 
-    What the group follows wholly, the analysis has weighed: the draft is better than that.
+    If the group follows its plan completely, the analysis has compared the draft with it already.
     """
     plan = _document_that_fits(published, draft)
     if plan is None:
@@ -222,7 +225,7 @@ def _needless(published: StoredPlan, draft: PlanDraft, policy: Policy) -> str:
 
 
 def _document_that_fits(stored: StoredPlan, draft: PlanDraft) -> PlanDocument | None:
-    """Return a version's document; None: it is not valid, or not for the group as it is."""
+    """Return a version's document; None: it is invalid, or does not fit the group."""
     try:
         plan = stored.verify()
     except (InvalidPlanError, TamperedPlanError):
@@ -232,10 +235,10 @@ def _document_that_fits(stored: StoredPlan, draft: PlanDraft) -> PlanDocument | 
 
 
 def _merit(plan: PlanDocument, draft: PlanDraft, policy: Policy) -> str:
-    """Say why a draft is not worth its while beside a version that there is; empty: it is.
+    """Return why a draft is not worth it beside a present version; empty: it is.
 
-    The version does as long as it brings the group within the objective, as things are now. Else
-    the draft must be better by what the policy asks of plans, and what any plan must be.
+    The version suffices if it brings the group within the objective, by the present forecast. If
+    not, the draft must be better by the policy's minimum improvement and the general minimum.
     """
     if _owners(plan) == _owners(draft):
         return "which gives the same"
@@ -254,7 +257,7 @@ def _merit(plan: PlanDocument, draft: PlanDraft, policy: Policy) -> str:
 
 
 def _owners(plan: Shares) -> dict[tuple[str, int], str]:
-    """Return the member that a plan gives each partition to, where it gives it to one."""
+    """Return the owner of each partition in a plan; partitions without one are missing."""
     return {
         (topic, number): name
         for name, topics in planned(plan).items()
@@ -264,7 +267,7 @@ def _owners(plan: Shares) -> dict[tuple[str, int], str]:
 
 
 def _owners_before(draft: PlanDraft) -> dict[tuple[str, int], str]:
-    """Return the member that owned each partition in the draft's snapshot, where there was one."""
+    """Return the owner of each partition in the draft's snapshot; those without one are missing."""
     owners = _owners(draft)
     columns = (draft.moves[name].to_pylist() for name in ("topic", "partition", "previous_member"))
     for topic, number, previous in zip(*columns, strict=True):

@@ -1,7 +1,7 @@
 """Publication: a pass of the reconciler over a real cluster, and which groups need one.
 
-Belongs here: what the database alone says is due; what people asked for on pages; a second attempt
-if a broker died. Does not: the pass (`reconciling`), who starts it when (`orchestration`,
+Belongs here: which groups are due by the database; requests from pages; a second attempt if a
+broker died. Does not: the pass (`reconciling`), nor who starts it when (`orchestration`,
 `fairlead.surfaces.cli`).
 """
 
@@ -71,7 +71,7 @@ def due_groups(plans: PlanStore, options: PublishOptions, now: datetime) -> tupl
 def publish_groups(
     plans: PlanStore, groups: Collection[str], settings: Settings, *, at_most_s: float | None = None
 ) -> tuple[dict[str, str], list[StepResult]]:
-    """Do what people asked for on pages, then reconcile groups, on the cluster of the settings.
+    """Carry out requests from pages, then reconcile groups, on the cluster of the settings.
 
     If Kafka does not answer, the pass is made once more by new clients: a broker that has just died
     costs `FIRST_ATTEMPT_S`, not a whole request time-out.
@@ -79,7 +79,7 @@ def publish_groups(
     Parameters
     ----------
     at_most_s
-        Give brokers up after so many seconds, if the settings are more patient.
+        Maximum time-out of a request to brokers, if the settings have a longer one.
 
     Returns
     -------
@@ -113,8 +113,8 @@ def _pass(
 ) -> Iterator[StepResult]:
     options, now = PublishOptions.of(kafka), datetime.now(UTC)
     with KafkaGateway(kafka) as gateway, PlanTopic(kafka) as topic:
-        # Before there is a plan: followers ask ever more seldom for a topic that does not exist,
-        # and what is wrong with it is to be known before anybody approves.
+        # Also if there is no plan yet: followers ask less and less often for a missing topic, and
+        # errors of the topic should be known before a plan is approved.
         topic.ensure()
         answers |= take_up(
             plans,
@@ -137,10 +137,10 @@ def _pass(
 
 
 def regretted(plans: PlanStore) -> Sequence[PublishRequest]:
-    """Return the withdrawals of first plans that made their groups worse, and need no person."""
+    """Return the withdrawals of first plans that made their groups worse, if no person decides."""
     return [
         PublishRequest(
-            regret.group, regret.version, "retired", reason=f"it made it worse: {regret.evidence}"
+            regret.group, regret.version, "withdrawn", reason=f"it made it worse: {regret.evidence}"
         )
         for regret in regrets(plans.engine)
         if regret.automatic and regret.back_to is None
@@ -149,7 +149,7 @@ def regretted(plans: PlanStore) -> Sequence[PublishRequest]:
 
 @contextmanager
 def failures_recorded(plans: PlanStore, groups: Collection[str]) -> Iterator[None]:
-    """Store with the plans that wait why a pass that ended with an error did not send them."""
+    """Store the error of a pass with the plans that it did not send."""
     try:
         yield
     except (ConfigurationError, KafkaUnavailableError) as error:

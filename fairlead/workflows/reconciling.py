@@ -21,8 +21,8 @@ record in topic     sending              `PlanChannel.send`: Kafka commits   pub
 refuses the record)
 ==================  ===================  ==================================  =====================
 
-A withdrawal goes the same way from `published` to `retired`, and stays `published` on it. A record
-that is sent again has no entry: nothing is lost if that fails.
+A withdrawal takes the same way: its plan stays `published` until it is `withdrawn`. A record that
+is sent again has no entry: nothing is lost if that fails.
 """
 
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
@@ -93,6 +93,9 @@ class StepResult:
         What the topic had instead of a record that was sent again; why a plan was withdrawn.
     passing
         Of an alarm: whether its reason passes without anybody's help.
+    hidden
+        Whether another producer's open transaction hides the record: a second look in this pass
+        would not find it, and send it again.
     """
 
     group: str
@@ -103,6 +106,7 @@ class StepResult:
     kind: Kind = "plan"
     why: str = ""
     passing: bool = False
+    hidden: bool = False
 
     @property
     def published(self) -> bool:
@@ -112,7 +116,7 @@ class StepResult:
     @property
     def withdrawn(self) -> bool:
         """Whether a plan was withdrawn."""
-        return self._new and self.kind == "retired"
+        return self._new and self.kind == "withdrawn"
 
     @property
     def waits(self) -> bool:
@@ -199,7 +203,7 @@ def reconcile(
         for result in this.step(groups):
             if result.waits:
                 waiting[result.group] = _attempt(result)
-            elif result.action is not Action.RENEW:
+            elif result.action is not Action.RENEW and not result.hidden:
                 changed.add(result.group)
             yield result
         groups = sorted(changed)
@@ -240,8 +244,8 @@ def withdraw(
     """
     plan = plans.published(group)
     if plan is None:
-        raise PlanStateError(f"group {group} has no published plan to retire")
-    wanted = [PublishRequest(group, plan.version, "retired", reason=reason, actor=actor)]
+        raise PlanStateError(f"group {group} has no published plan to withdraw")
+    wanted = [PublishRequest(group, plan.version, "withdrawn", reason=reason, actor=actor)]
     unknown = {group: GroupError("the group was not described")}
     now = datetime.now(UTC)
     for done in reconcile(
@@ -371,7 +375,7 @@ class _Pass:
             Situation(
                 approved=approved is not None,
                 objection=objection,
-                followed=None if followed is None else "plan" if published else "retired",
+                followed=None if followed is None else "plan" if published else "withdrawn",
                 difference=difference.what if difference else "",
                 damage=_read(renewed)[1] if renewed is not None and published else "",
                 lease=lease,
@@ -390,13 +394,13 @@ class _Pass:
             yield _alarm(followed, Objection(step.reason))
         plan = approved if step.action is Action.SEND else followed
         if plan is not None and step.action in {Action.SEND, Action.RENEW, Action.WITHDRAW}:
-            retired = step.action is Action.WITHDRAW or plan.state == "retired"
+            withdrawn = step.action is Action.WITHDRAW or plan.state == "withdrawn"
             requests.append(
                 PublishRequest(
                     plan.group,
                     plan.version,
-                    "retired" if retired else "plan",
-                    lease_until=None if retired else self.now + self.options.lease,
+                    "withdrawn" if withdrawn else "plan",
+                    lease_until=None if withdrawn else self.now + self.options.lease,
                     beyond=difference.beyond if difference else None,
                     reason=step.reason,
                     actor=withdrawal.actor if withdrawal else None,
@@ -433,7 +437,7 @@ class _Pass:
             elif objection is not None:
                 yield _alarm(plan, objection)
             else:
-                until = None if entry.kind == "retired" else self.now + self.options.lease
+                until = None if entry.kind == "withdrawn" else self.now + self.options.lease
                 missing.append(replace(entry, lease_until=until))
         outbox.discard(discarded, held)
         for entry, reason in discarded.values():
@@ -450,7 +454,7 @@ class _Pass:
         def is_the_entry(record: Record) -> bool:
             entry = wanted[record.group]
             read = accepted(record, self.topic.origin, self.options.verifier())
-            rank = (entry.epoch, entry.plan.version, entry.kind == "retired")
+            rank = (entry.epoch, entry.plan.version, entry.kind == "withdrawn")
             if read is None or read.identity.rank != rank:
                 return False
             leases[record.group] = read.lease_until
@@ -482,7 +486,9 @@ class _Pass:
         since = None if last is None else topic.held_up(held.partition, last)
         for entry, at in sent.values():
             done = _sent(entry, _action(entry), at)
-            yield done if since is None else replace(done, reason=f"{done.reason}{_HANGS}{since}")
+            if since is not None:
+                done = replace(done, reason=f"{done.reason}{_HANGS}{since}", hidden=True)
+            yield done
         for entry, reason in refused.values():
             yield _result(entry.plan, _action(entry), reason)
 
@@ -549,7 +555,7 @@ def _compare(
 def _compare_records(
     plan: StoredPlan, sent: PublishedRecord, read: VerifiedRecord
 ) -> Difference | None:
-    mine = (sent.epoch, plan.version, plan.state == "retired")
+    mine = (sent.epoch, plan.version, plan.state == "withdrawn")
     if read.identity.rank != mine:
         newer = read.identity.rank > mine
         what = "which the database does not know" if newer else "an older one"
@@ -579,7 +585,7 @@ def _read(plan: StoredPlan) -> tuple[PlanDocument | None, str]:
 def _action(entry: OutboxEntry) -> Action:
     if entry.again:
         return Action.RENEW
-    return Action.WITHDRAW if entry.kind == "retired" else Action.SEND
+    return Action.WITHDRAW if entry.kind == "withdrawn" else Action.SEND
 
 
 def _record(

@@ -1,6 +1,6 @@
-"""A plan once more: the assignment of an earlier version as a draft, on what is known now.
+"""The assignment of an earlier version as a draft, with the present lag.
 
-Belongs here: weights, balance and moves of the draft. Does not: when one comes back
+Belongs here: weights, balance and moves of the draft. Does not: when a version may come back
 (`rollback`).
 """
 
@@ -33,22 +33,22 @@ def draft_again(
     reason: str,
     now: datetime,
 ) -> PlanDraft:
-    """Return a plan's assignment as a new draft, measured against what the group owns now.
+    """Return a plan's assignment as a new draft, compared with what the group owns now.
 
     Parameters
     ----------
     plan
-        What was planned before.
+        The earlier version.
     present
-        The group, which is what the plan was made for.
+        The group as it is now; the plan fits it.
     lag
-        What was last measured; topics that were not measured whole keep the plan's own weights.
+        The newest lag; topics that were not measured completely keep the weights of the plan.
     policy
-        When the draft expires, and whether it takes four eyes.
+        Defines the expiry, and whether the plan needs four eyes.
     why, reason
-        Of each move; of the whole.
+        The reason of each move, and of the plan.
     now
-        When the draft is made.
+        The time of the draft.
     """
     plan = replace(plan, weights=_weights(plan, lag))
     owned = {member.name: member.partitions for member in present.members}
@@ -73,7 +73,7 @@ def draft_again(
 
 
 def _weights(plan: PlanDocument, lag: MeasuredLag | None) -> dict[str, npt.NDArray[np.float64]]:
-    """Return the newest lag of each topic; where it was not measured whole, the plan's own."""
+    """Return the newest lag of each topic; the plan's own if it was not measured completely."""
     measured = lag.lags if lag else {}
     return {
         topic: measured[topic]

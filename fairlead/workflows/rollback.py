@@ -1,7 +1,7 @@
 """Rollback: an old version's assignment, as a new version.
 
-Belongs here: whether the old assignment may come back. Does not: measuring it (`redraft`),
-publishing it, which takes approval as any plan does (`publication`).
+Belongs here: whether the old assignment may come back. Does not: measuring it (`redraft`), nor
+publishing it, which needs approval like any plan (`publication`).
 """
 
 from collections.abc import Callable
@@ -22,7 +22,7 @@ from fairlead.workflows.redraft import draft_again
 
 @dataclass(frozen=True)
 class RolledBack:
-    """The new version, and what the policy says of publishing it unasked."""
+    """The new version, and the policy's decision on its approval."""
 
     plan: StoredPlan
     approval: ApprovalDecision
@@ -42,8 +42,8 @@ def rollback(
 ) -> RolledBack:
     """Propose an old version's assignment again, as the group's next version.
 
-    The new version is approved as any other, by the policy or by a person, and published after.
-    The policy's cooldown does not hold it up.
+    The new version needs approval like any other, by the policy or a person. The policy's cooldown
+    does not delay it.
 
     Parameters
     ----------
@@ -53,26 +53,26 @@ def rollback(
         Whose plan, and which of its versions to go back to: one that was followed, since a
         rollback is sent even if the group is frozen.
     policy
-        The group's: when the new version expires, and who approves it.
+        The group's policy: expiry and approval of the new version.
     live
         Describes the group as it is now.
     reason
-        Why; stands in the plan's history.
+        Why; stored in the plan's history.
     now
-        When the new version is made.
+        The time of the new version.
     actor
-        Who asks for it; None: the database's session user alone is known.
+        The person who asks for it; None: only the database's session user is known.
     request_id
-        What a person asked for on a page, where that is why.
+        The request from a page; None: there is none.
 
     Raises
     ------
     PlanStateError
-        There is no such version, it is the one that is published, or it never was.
+        There is no such version, it is published now, or it was never published.
     StalePlanError
-        The group is no longer what that version was made for; every difference is named.
+        The group is no longer what that version was made for; the message has every difference.
     TamperedPlanError
-        The version's stored bytes are not those that were stored first.
+        The stored bytes of the version were changed.
     GroupError, KafkaUnavailableError
         The group cannot be described.
     """

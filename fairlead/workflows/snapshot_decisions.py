@@ -1,8 +1,8 @@
-"""Deciding on the groups of a snapshot: from the analysis's table to versions in the store.
+"""Deciding on the groups of a snapshot: from the table of candidates to stored versions.
 
 Belongs here: gathering what decisions need from the tables of one snapshot. Does not: the analysis
-(`fairlead.domain.analysis`), what a row comes to (`fairlead.domain.drafting`), storing and
-approving it (`proposal`).
+(`fairlead.domain.analysis`), drafting (`fairlead.domain.drafting`), storing and approving
+(`proposal`).
 """
 
 from collections.abc import Sequence
@@ -36,7 +36,7 @@ def decide_on(
 
     Notes
     -----
-    While the database stores some decisions, the next ones are prepared.
+    The next decisions are prepared while the database stores the ones before.
     """
     samples = warehouse.samples(recent)
     candidates = warehouse.load("candidates", recent.snapshot_id)

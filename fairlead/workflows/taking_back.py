@@ -1,8 +1,8 @@
-"""Going back by itself: a plan that made its group worse gives way to the one before.
+"""Automatic rollback: a plan that made its group worse is replaced by the one before.
 
-Belongs here: which version comes back, and whether a person is asked. Does not: the verdict
-(`fairlead.domain.regression`), making the version (`rollback`), taking a first plan back, which the
-publication pass does.
+Belongs here: which version comes back, and whether a person decides. Does not: the verdict
+(`fairlead.domain.regression`), creating the version (`rollback`), nor withdrawing a first plan,
+which the publication pass does.
 """
 
 import logging
@@ -33,11 +33,11 @@ def take_back(
     live: Callable[[str], LiveGroup],
     now: datetime,
 ) -> list[StoredPlan]:
-    """Say of plans in force that they made it worse, and make the versions that go back.
+    """Record plans in force that made their groups worse, and create the versions that go back.
 
-    Where the policy approves plans by itself, so it does these, whatever else it asks: what was in
-    force a while ago needs no merit. Under other policies they wait for a person. What a crash left
-    is gone on with, whatever was found.
+    A policy that approves plans automatically approves these, whatever else it requires: a version
+    that was in force lately needs no merit. Under other policies they wait for a person. Rollbacks
+    that a crash prevented are created as well.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def take_back(
 
     Returns
     -------
-    The new versions. First plans have none: the publication pass retires them.
+    The new versions. First plans have none: the publication pass withdraws them.
     """
     sure = {group: analysed for group, analysed in found.items() if analysed.sure}
     for plan in store.in_state("published", groups=sure) if sure else ():
@@ -71,7 +71,7 @@ def take_back(
             )
         except FairleadError as error:  # the next look tries again
             _log.warning(
-                "group %s: version %d is not taken back: %s", regret.group, regret.version, error
+                "group %s: version %d is not rolled back: %s", regret.group, regret.version, error
             )
     return made
 
@@ -84,7 +84,7 @@ def _go_back(
     live: Callable[[str], LiveGroup],
     now: datetime,
 ) -> StoredPlan:
-    assert regret.back_to is not None  # noqa: S101 - first plans are retired
+    assert regret.back_to is not None  # noqa: S101 - first plans are withdrawn
     why = f"version {regret.version} made it worse: {regret.evidence}"
     done = rollback(
         store,

@@ -1,5 +1,5 @@
--- What the analysis knows of groups: how fast members are, and what is the matter with each group.
--- Planners write by functions; they rewrite and delete nothing else.
+-- What the analysis remembers of groups: speeds of members, and diagnoses. Planners write both only by these
+-- functions.
 
 CREATE FUNCTION fairlead_raw.record_capacities(known jsonb) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
@@ -24,16 +24,16 @@ COMMENT ON FUNCTION fairlead_raw.record_capacities IS
     'Replaces what is known of the members of groups: group to member to what is known of it.';
 
 
--- Turns are taken by a lock of the table: history.sql says why.
+-- A table lock, not an advisory one: history.sql gives the reason.
 CREATE FUNCTION fairlead_raw.record_diagnoses(seen jsonb) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     latest fairlead_raw.group_diagnosis[];
 BEGIN
-    -- Looks and planning runs take turns, or both would begin a new diagnosis.
+    -- Samples and planning runs take turns, or both would begin a new diagnosis.
     LOCK TABLE fairlead_raw.group_diagnosis IN SHARE UPDATE EXCLUSIVE MODE;
-    -- A clock that is ahead dates nothing ahead. The same call goes on from one diagnosis to the
-    -- next; a planning run calls for nothing, and leaves what was called for as it is.
+    -- A clock that is ahead must not date a row in the future. The same request continues from one diagnosis to
+    -- the next. A planning run has no requests, and leaves those of samples as they are.
     SELECT array_agg(jsonb_populate_record(NULL::fairlead_raw.group_diagnosis,
         given || jsonb_build_object('since', at, 'last_seen', at) ||
         CASE WHEN looked AND told.called_for IS NOT NULL THEN jsonb_build_object('called_at', at,
@@ -55,8 +55,8 @@ BEGIN
         SET last_seen = new.last_seen, evidence = new.evidence, late_s = new.late_s,
             utilisation = new.utilisation, loss_s = new.loss_s, caught_up_s = new.caught_up_s,
             consumers_wanted = new.consumers_wanted, consumers_why = new.consumers_why,
-            costs = new.costs,
-            remembered_costs = new.remembered_costs, reported = new.reported, called_for = new.called_for, call_reason = new.call_reason,
+            costs = new.costs, reported = new.reported,
+            called_for = new.called_for, call_reason = new.call_reason,
             called_since = new.called_since, called_at = new.called_at
         FROM unnest(latest) new
         WHERE kept.group_id = new.group_id AND kept.until IS NULL AND kept.last_seen < new.last_seen

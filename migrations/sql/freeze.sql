@@ -16,8 +16,8 @@ COMMENT ON VIEW fairlead.freezes IS 'The groups that are frozen now; group_id nu
 COMMENT ON COLUMN fairlead.freezes.since IS 'When the group was last frozen.';
 
 
--- A sender of a new version holds this lock, and whoever freezes all groups waits for it: the freezes that are
--- read under the lock hold until the end. Leases are renewed without it.
+-- A publisher of a new version holds this lock, and a freeze of all groups waits for it: the freezes that
+-- the publisher reads under the lock hold until its transaction ends. Leases are renewed without it.
 CREATE FUNCTION fairlead_raw.lock_freezes(patience interval) RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -35,8 +35,8 @@ COMMENT ON FUNCTION fairlead_raw.lock_freezes IS
     'Keeps all groups from being frozen or unfrozen until the transaction ends; false: the lock was not free '
     'for that long.';
 
--- Runs in the transaction that records what is about to be sent. A freeze that was committed before is seen:
--- that of the group, since the group's row is locked; that of all, since it locks the freezes.
+-- Runs in the transaction that records an outbox entry. It sees every freeze that was committed before: of
+-- the group, since it locks the group's row; of all groups, since it locks the table of freezes.
 CREATE FUNCTION fairlead_raw.plan_intent_freeze() RETURNS trigger LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -76,7 +76,7 @@ DECLARE
     objection text := fairlead_raw.objection_to_approver();
     written fairlead_raw.freeze_event;
 BEGIN
-    -- Others wait for this: who leaves the transaction open is cut off.
+    -- Others wait for this transaction: end the session if it stays open.
     PERFORM set_config('idle_in_transaction_session_timeout', '60s', true);
     IF NOT fairlead_raw.says_something(reason) THEN
         RAISE EXCEPTION '%: a reason is required', what USING ERRCODE = 'FL001';
@@ -94,14 +94,14 @@ BEGIN
         IF NOT EXISTS (SELECT FROM fairlead.freezes WHERE group_id IS NOT DISTINCT FROM wanted) THEN
             RAISE EXCEPTION '%: not frozen', what USING ERRCODE = 'FL001';
         END IF;
-        -- The web server comes here by act_as alone, which has counted two people.
+        -- The web server's login can only call this through act_as, which has counted two people.
         IF objection IS NOT NULL AND fairlead_raw.four_eyes_of(wanted) IS NOT NULL
             AND NOT (fairlead_raw.four_eyes_of(wanted) = 'proxy' AND fairlead.objection_to_pages() IS NULL)
         THEN
             RAISE EXCEPTION '%: to unfreeze needs four eyes, as plans do: % % and cannot unfreeze',
                 what, session_user, objection USING ERRCODE = 'FL004';
         END IF;
-        -- Plans that were held back are sent now, and not when their next attempt is due.
+        -- Send the plans that were held back now, not when their next attempt is due.
         DELETE FROM fairlead_raw.plan_attempt WHERE wanted IS NULL OR group_id = wanted;
     END IF;
     IF coalesce(btrim(actor), '') = '' OR NOT fairlead_raw.speaks_for_others() THEN
@@ -114,7 +114,7 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION fairlead_raw.set_freeze IS 'Freezes or unfreezes a group, or all groups.';
 
--- Unfreezing sends what was approved: it takes no less than the approval did.
+-- Unfreezing sends plans that were approved, so it needs as many people as an approval.
 CREATE FUNCTION fairlead_raw.four_eyes_of(wanted text) RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
     SELECT min(CASE WHEN fairlead_raw.needs_four_eyes(known.group_id) THEN 'database'
@@ -130,8 +130,8 @@ COMMENT ON FUNCTION fairlead_raw.four_eyes_of IS
     'What the newest plan of a group, or of any group, needs for another pair of eyes; null: nothing.';
 
 
--- For people: SELECT * FROM fairlead.freeze('orders', 'the team deploys until noon'); it waits until a sender
--- that hangs has been cut off, after a minute, and nothing new is sent meanwhile.
+-- For people: SELECT * FROM fairlead.freeze('orders', 'the team deploys until noon'); it waits until a
+-- publisher that hangs has lost its session, after a minute. No new version is sent meanwhile.
 CREATE FUNCTION fairlead.freeze(group_id text, reason text, actor text DEFAULT NULL)
 RETURNS fairlead_raw.freeze_event LANGUAGE sql
 SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET lock_timeout = '75s' AS $$

@@ -1,5 +1,5 @@
--- Plans that made it worse: what the planner says of the version in force, once, with its evidence, and for
--- how long the group rests after it. What follows is a rollback or a retirement, as a person's would be.
+-- Plans that made their group worse: the planner's verdict on the version in force, stored once with its
+-- evidence, and how long the group rests afterwards. A rollback or a withdrawal follows, as a person's would.
 
 CREATE TRIGGER append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON fairlead_raw.made_worse
     FOR EACH STATEMENT EXECUTE FUNCTION fairlead_raw.refuse_change();
@@ -19,8 +19,8 @@ COMMENT ON COLUMN fairlead.rest.since IS 'When that was said.';
 COMMENT ON COLUMN fairlead.rest.times IS 'How many versions of the group did in the thirty days before.';
 
 
--- Nothing is said of a version that is not in force, nor of a rollback, nor twice: null. The way back is
--- always to what was in force before, never to anything else.
+-- Returns null for a version that is not in force, for a rollback, and for a version with a verdict. The group
+-- always goes back to the version that was in force before, never to another one.
 CREATE FUNCTION fairlead_raw.record_made_worse(
     group_id text, version integer, seen_s double precision, before_s double precision,
     error_s double precision, late integer, late_before integer, evidence text, automatic boolean
@@ -44,10 +44,10 @@ BEGIN
     ) THEN
         RETURN NULL;
     END IF;
-    -- What was followed until this version came; nothing where that had been retired.
+    -- The version that was followed before; none if that was withdrawn.
     SELECT plan.version INTO back_to FROM fairlead_raw.plan
         WHERE plan.group_id = record_made_worse.group_id AND plan.version < record_made_worse.version
-            AND plan.state IN ('superseded', 'retired')
+            AND plan.state IN ('superseded', 'withdrawn')
         ORDER BY plan.version DESC LIMIT 1;
     SELECT plan.version INTO back_to FROM fairlead_raw.plan
         WHERE plan.group_id = record_made_worse.group_id AND plan.version = back_to

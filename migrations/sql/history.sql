@@ -1,15 +1,15 @@
--- Every history by the day: a partition a day (UTC) of lag, decisions, candidates, balances, adoptions
--- and looks, dropped whole once it is beyond retention. What is asked for longer is kept beside it,
--- small: a row a group and day, and what each plan predicted and came to. Days have no foreign keys (to
--- drop one would lock the table that it refers to), and there is no default partition: a row that no day
--- takes would escape retention, so the writer makes the day first.
+-- Histories of lag, decisions, candidates, balances, adoptions and samples: one partition per day (UTC), which
+-- is dropped as a whole when its retention ends. Summaries are kept longer, in small tables: one row per group
+-- and day, and what each plan predicted and achieved. Days have no foreign keys, since dropping a day would
+-- lock the table that they refer to. There is no default partition, since rows in it would escape retention:
+-- writers create the day first.
 --
--- Anybody who may log in can hold any advisory lock. Those who make and drop days take turns by a lock of
--- the tables instead, in a mode that takes more rights than to read and to append: nobody but the owner
--- of the schema can hold them up. Readers and writers are not in its way.
+-- Everybody who may log in can hold any advisory lock. Those who create and drop days therefore take turns by
+-- a table lock, in a mode that needs more rights than reading and appending: only the owner of the schema
+-- could hold it against them. It does not wait for readers and writers.
 
 
--- A day, named partition_lag_20260131, is made in all histories at once, by one writer.
+-- A day, named partition_lag_20260131, is created in all histories at once, by one writer.
 CREATE FUNCTION fairlead_raw.ensure_day(day date) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -26,12 +26,12 @@ BEGIN
     IF missing = '{}' THEN
         RETURN;
     END IF;
-    -- Writers of a new day take turns; attaching, unlike CREATE ... PARTITION OF, lets readers and
-    -- the writers of other days go on.
+    -- Writers of a new day take turns. Attaching, unlike CREATE ... PARTITION OF, does not stop readers and
+    -- writers of other days.
     LOCK TABLE fairlead_raw.partition_lag IN SHARE UPDATE EXCLUSIVE MODE;
     FOREACH history IN ARRAY missing LOOP
         child := history || '_' || to_char(day, 'YYYYMMDD');
-        -- A table's rows, not to_regclass: its cache may be older than the lock.
+        -- Look in pg_class, not by to_regclass, whose cache may be older than the lock.
         CONTINUE WHEN EXISTS (
             SELECT FROM pg_class
             WHERE relname = child AND relnamespace = 'fairlead_raw'::regnamespace
@@ -59,7 +59,7 @@ END $$;
 COMMENT ON FUNCTION fairlead_raw.ensure_day IS 'Makes a day (UTC) of every history.';
 
 
--- What is kept for longer follows from what is inserted, whoever inserts it.
+-- Triggers keep the summaries, whoever inserts the rows.
 CREATE FUNCTION fairlead_raw.sum_up_decisions() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -78,6 +78,8 @@ COMMENT ON FUNCTION fairlead_raw.sum_up_decisions IS 'Counts decisions in the da
 
 CREATE FUNCTION fairlead_raw.sum_up_balances() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    achieved fairlead_raw.plan_balance[];
 BEGIN
     INSERT INTO fairlead_raw.group_day AS kept
         (group_id, day, first_at, imbalance_first, last_at, imbalance_last, imbalance_worst,
@@ -97,45 +99,29 @@ BEGIN
         imbalance_worst = greatest(kept.imbalance_worst, excluded.imbalance_worst),
         lag_max_worst = greatest(kept.lag_max_worst, excluded.lag_max_worst),
         late_s_worst = greatest(kept.late_s_worst, excluded.late_s_worst);
-    -- What was observed in the snapshot that a plan was made from belongs to the plan, too.
+    -- The balance observed in the snapshot of a plan belongs to the plan, too.
     INSERT INTO fairlead_raw.plan_balance
-        (group_id, version, kind, measured_at, snapshot_id, count_min, count_max, balance_score,
-         lag_max, lag_mean, lag_lower_bound, gap, kept, moved, placed, late_s, utilisation, caught_up_s,
-         topic_spread, rack_gb_per_day, rack_cost_per_day, imbalance)
-    SELECT one.group_id, of_plan.version, one.kind, one.measured_at, one.snapshot_id, one.count_min,
-           one.count_max, one.balance_score, one.lag_max, one.lag_mean, one.lag_lower_bound, one.gap,
-           one.kept, one.moved, one.placed, one.late_s, one.utilisation, one.caught_up_s, one.topic_spread,
-           one.rack_gb_per_day, one.rack_cost_per_day, one.imbalance
+    SELECT (jsonb_populate_record(NULL::fairlead_raw.plan_balance,
+        to_jsonb(one) || jsonb_build_object('version', of_plan.version))).*
     FROM stored of_plan JOIN stored one USING (group_id, snapshot_id)
     WHERE of_plan.kind = 'predicted' AND one.kind IN ('observed', 'predicted')
     ON CONFLICT (group_id, version, kind) DO NOTHING;
-    -- What is observed while a plan is published is what the plan has achieved.
-    INSERT INTO fairlead_raw.plan_balance AS known
-        (group_id, version, kind, measured_at, snapshot_id, count_min, count_max, balance_score,
-         lag_max, lag_mean, lag_lower_bound, gap, kept, moved, placed, late_s, utilisation, caught_up_s,
-         topic_spread, rack_gb_per_day, rack_cost_per_day, imbalance)
-    SELECT DISTINCT ON (one.group_id)
-           one.group_id, plan.version, 'achieved', one.measured_at, one.snapshot_id, one.count_min,
-           one.count_max, one.balance_score, one.lag_max, one.lag_mean, one.lag_lower_bound, one.gap,
-           one.kept, one.moved, one.placed, one.late_s, one.utilisation, one.caught_up_s, one.topic_spread,
-           one.rack_gb_per_day, one.rack_cost_per_day, one.imbalance
-    FROM stored one
-    JOIN fairlead_raw.plan ON plan.group_id = one.group_id AND plan.state = 'published'
-    JOIN fairlead_raw.plan_event published
-        ON published.group_id = plan.group_id AND published.version = plan.version
-        AND published.state = 'published' AND published.at < one.measured_at
-    WHERE one.kind = 'observed' ORDER BY one.group_id, one.measured_at DESC
-    ON CONFLICT (group_id, version, kind) DO UPDATE SET
-        measured_at = excluded.measured_at, snapshot_id = excluded.snapshot_id,
-        count_min = excluded.count_min, count_max = excluded.count_max,
-        balance_score = excluded.balance_score, lag_max = excluded.lag_max,
-        lag_mean = excluded.lag_mean, lag_lower_bound = excluded.lag_lower_bound,
-        gap = excluded.gap, kept = excluded.kept, moved = excluded.moved, placed = excluded.placed,
-        late_s = excluded.late_s, utilisation = excluded.utilisation,
-        caught_up_s = excluded.caught_up_s,
-        topic_spread = excluded.topic_spread, rack_gb_per_day = excluded.rack_gb_per_day,
-        rack_cost_per_day = excluded.rack_cost_per_day, imbalance = excluded.imbalance
-    WHERE known.measured_at < excluded.measured_at;
+    -- The balance observed while a plan is published is what the plan has achieved.
+    achieved := ARRAY(
+        SELECT DISTINCT ON (one.group_id) jsonb_populate_record(NULL::fairlead_raw.plan_balance,
+            to_jsonb(one) || jsonb_build_object('version', plan.version, 'kind', 'achieved'))
+        FROM stored one
+        JOIN fairlead_raw.plan ON plan.group_id = one.group_id AND plan.state = 'published'
+        JOIN fairlead_raw.plan_event published
+            ON published.group_id = plan.group_id AND published.version = plan.version
+            AND published.state = 'published' AND published.at < one.measured_at
+        WHERE one.kind = 'observed' ORDER BY one.group_id, one.measured_at DESC
+    );
+    DELETE FROM fairlead_raw.plan_balance known USING unnest(achieved) newer
+    WHERE known.group_id = newer.group_id AND known.version = newer.version
+        AND known.kind = newer.kind AND known.measured_at < newer.measured_at;
+    INSERT INTO fairlead_raw.plan_balance SELECT newer.* FROM unnest(achieved) newer
+    ON CONFLICT (group_id, version, kind) DO NOTHING;
     RETURN NULL;
 END $$;
 COMMENT ON FUNCTION fairlead_raw.sum_up_balances IS
@@ -196,7 +182,7 @@ CREATE TRIGGER sum_up AFTER INSERT ON fairlead_raw.plan_adoption
     FOR EACH STATEMENT EXECUTE FUNCTION fairlead_raw.sum_up_adoptions();
 
 
--- What there is, and what goes.
+-- Which days there are, and pruning.
 CREATE FUNCTION fairlead.history_days()
 RETURNS TABLE (history text, day date, relation regclass, bytes bigint) LANGUAGE sql STABLE
 SET search_path = pg_catalog, pg_temp AS $$
@@ -211,8 +197,8 @@ $$;
 COMMENT ON FUNCTION fairlead.history_days IS
     'The days (UTC) that are kept of each history, and their size on disk.';
 
--- One history at a time, each its own transaction: whoever reads two of them never waits for this
--- while this waits for them. Waits for locks for ten seconds at most: who reads meanwhile goes first.
+-- Prunes one history per transaction, so that a reader of two histories and this function never wait for each
+-- other. Waits ten seconds for locks, so that readers come first.
 CREATE FUNCTION fairlead.prune_history(history text, older_than timestamptz)
 RETURNS TABLE (day date, bytes bigint) LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET lock_timeout = '10s' AS $$
@@ -240,8 +226,8 @@ END $$;
 COMMENT ON FUNCTION fairlead.prune_history IS
     'Drops all whole days (UTC) of a history before a moment; returns the days and the bytes freed.';
 
--- Rows that are in no day. A version that nobody followed and no person rejected goes, unless it is
--- its group's newest (versions count on from it) or another one goes back to it.
+-- Rows outside of the days. A version that nobody followed and no person rejected is deleted, unless it is the
+-- newest of its group (versions count on from it) or another version goes back to it.
 CREATE FUNCTION fairlead.prune_rows(
     older_than timestamptz, summaries_older_than timestamptz, at_most integer DEFAULT 50000
 ) RETURNS TABLE (what text, gone bigint) LANGUAGE plpgsql
@@ -304,7 +290,7 @@ BEGIN
     SELECT array_agg(known.group_id) INTO groups FROM fairlead_raw.consumer_group known
     WHERE known.first_seen_at < first_kept::timestamp AT TIME ZONE 'UTC'
         AND NOT EXISTS (SELECT FROM fairlead_raw.plan WHERE plan.group_id = known.group_id)
-        -- Freezes and what people did on pages are kept for good, and name their group.
+        -- Freezes and web actions are kept permanently, and refer to their group.
         AND NOT EXISTS (SELECT FROM fairlead_raw.freeze_event WHERE freeze_event.group_id = known.group_id)
         AND NOT EXISTS (SELECT FROM fairlead_raw.page_act WHERE page_act.group_id = known.group_id)
         AND NOT EXISTS (SELECT FROM fairlead_raw.group_day WHERE group_day.group_id = known.group_id)

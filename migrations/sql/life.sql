@@ -1,15 +1,15 @@
 -- The life of a plan, as the database enforces it. Errors carry SQLSTATEs of their own:
 --   FL001  a transition the life does not have, or a plan that does not exist
 --   FL002  an attempt to change what is written once
---   FL003  the hash an approval names is not the plan's
---   FL004  an approval by somebody who is no second pair of eyes, of a plan that needs one
--- Functions that write for those who may not themselves run as the schema's owner. The person is
--- session_user in them too, which neither SET ROLE nor the owner's rights change. Whoever writes runs
--- the others, with their own search path: what they call must not depend on it.
+--   FL003  the hash of an approval is not the plan's
+--   FL004  a plan needs four eyes, and the approver is no second person
+-- Functions that write on behalf of users without that right run as the schema's owner. session_user is
+-- the person there, too: neither SET ROLE nor the owner's rights change it. The other functions run as
+-- the caller. Each sets its own search path, so that no caller's search path replaces what it calls.
 
 
--- Nobody deletes what is written once, but for prune_rows: nobody else has the right to, and whoever
--- has it, as the owner of the schema, does not do it by mistake.
+-- Only prune_rows deletes append-only rows. Others lack the right; the owner of the schema has it, and
+-- this trigger prevents mistakes.
 CREATE FUNCTION fairlead_raw.refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF TG_OP = 'DELETE' AND current_setting('fairlead.pruning', true) = 'on' THEN
@@ -32,16 +32,16 @@ CREATE TRIGGER append_only BEFORE DELETE OR TRUNCATE ON fairlead_raw.plan
     FOR EACH STATEMENT EXECUTE FUNCTION fairlead_raw.refuse_change();
 
 
--- Whoever writes to the plans of a group holds the lock on the group's row: versions have no gaps
--- and transitions do not interleave. NO KEY: rows that merely refer to the group do not wait.
+-- A transaction that writes to the plans of a group locks the group's row: versions have no gaps, and
+-- transitions do not interleave. NO KEY: rows that refer to the group do not wait.
 CREATE FUNCTION fairlead_raw.lock_group(wanted text) RETURNS void LANGUAGE sql
 SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
     SELECT FROM fairlead_raw.consumer_group WHERE group_id = wanted FOR NO KEY UPDATE
 $$;
 COMMENT ON FUNCTION fairlead_raw.lock_group IS 'Locks a group until the transaction ends.';
 
--- Locks the groups of a batch. Those that somebody else is at are waited for together, for so long,
--- and then left out: a transaction that somebody leaves open holds up its own groups alone.
+-- Locks the groups of a batch. Groups that another transaction has locked are waited for together, for
+-- the time `patience`, and then left out: a transaction that stays open delays only its own groups.
 CREATE FUNCTION fairlead_raw.lock_groups(wanted text[], patience interval) RETURNS SETOF text
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -74,12 +74,11 @@ BEGIN
     RETURN QUERY SELECT unnest(held);
 END $$;
 COMMENT ON FUNCTION fairlead_raw.lock_groups IS
-    'Locks groups until the transaction ends, and returns those that could be locked in time.';
+    'Locks groups until the transaction ends; returns those that were locked in time.';
 
 
--- Whether a plan needs another pair of eyes is not the planner's word alone: of groups that stand in
--- the table four_eyes every plan does. Its rows are the owner's of the schema; the planner may add to
--- it by its policies, and take nothing away.
+-- Plans of the groups in the table four_eyes need four eyes. The owner of the schema writes that table;
+-- the planner's policies may require four eyes for more groups, never for fewer.
 CREATE FUNCTION fairlead_raw.needs_four_eyes(group_id text) RETURNS boolean
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
     SELECT EXISTS (
@@ -92,7 +91,7 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
     )
 $$;
 COMMENT ON FUNCTION fairlead_raw.needs_four_eyes IS
-    'Whether the owner of the schema asks for another pair of eyes for the plans of a group.';
+    'Whether the owner of the schema requires four eyes for the plans of a group.';
 
 CREATE FUNCTION fairlead_raw.objection_to_approver() RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
@@ -105,9 +104,9 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
     END
 $$;
 COMMENT ON FUNCTION fairlead_raw.objection_to_approver IS
-    'Why the session''s user is no second pair of eyes, whatever it is about; null: it may be one.';
+    'Why the session''s user cannot be the second person of any plan; null: it can.';
 
--- The web server says for whom it acts, and so must be nothing else.
+-- The web server names the person for whom it acts, so its login must have no other role.
 CREATE FUNCTION fairlead.objection_to_pages() RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
     SELECT CASE
@@ -124,20 +123,20 @@ $$;
 COMMENT ON FUNCTION fairlead.objection_to_pages IS
     'Why the session''s user may not act for people on pages; null: it may.';
 
--- The planner may write events itself; the web server's login reaches them by act_as alone.
+-- The planner may write events directly; the web server's login only through act_as.
 CREATE FUNCTION fairlead_raw.speaks_for_others() RETURNS boolean
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
     SELECT has_column_privilege(session_user, 'fairlead_raw.plan_event', 'actor', 'INSERT')
         OR fairlead.objection_to_pages() IS NULL
 $$;
 COMMENT ON FUNCTION fairlead_raw.speaks_for_others IS
-    'Whether the session''s user is a service, which says for whom it acts.';
+    'Whether the session''s user is a service, which names the person for whom it acts.';
 
 CREATE FUNCTION fairlead_raw.check_four_eyes(group_id text, version integer) RETURNS void
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     objection text := fairlead_raw.objection_to_approver();
-    -- The web server comes here by act_as alone, which has counted two people.
+    -- The web server's login can only call this through act_as, which has counted two people.
     by_page boolean := fairlead.objection_to_pages() IS NULL AND 'proxy' = (
         SELECT plan.four_eyes FROM fairlead_raw.plan
         WHERE plan.group_id = check_four_eyes.group_id AND plan.version = check_four_eyes.version
@@ -157,7 +156,7 @@ BEGIN
         group_id, version, session_user, objection USING ERRCODE = 'FL004';
 END $$;
 COMMENT ON FUNCTION fairlead_raw.check_four_eyes IS
-    'Refuses the session''s user as approver: who proposed the plan, a planner, or no approver.';
+    'Refuses the session''s user as approver: the proposer, a planner, or no approver.';
 
 
 CREATE FUNCTION fairlead_raw.plan_insert() RETURNS trigger LANGUAGE plpgsql
@@ -189,7 +188,7 @@ BEGIN
     VALUES (NEW.group_id, NEW.version, NEW.state, NEW.reason, NEW.sha256);
     RETURN NULL;
 END $$;
-COMMENT ON FUNCTION fairlead_raw.plan_propose IS 'Every plan has its event proposed.';
+COMMENT ON FUNCTION fairlead_raw.plan_propose IS 'Writes the event proposed of a new plan.';
 
 CREATE TRIGGER propose AFTER INSERT ON fairlead_raw.plan
     FOR EACH ROW EXECUTE FUNCTION fairlead_raw.plan_propose();
@@ -207,19 +206,18 @@ BEGIN
     END IF;
     RETURN NEW;
 END $$;
-COMMENT ON FUNCTION fairlead_raw.plan_update IS 'A plan''s state changes by a plan_event only.';
+COMMENT ON FUNCTION fairlead_raw.plan_update IS 'Only a plan_event changes the state of a plan.';
 
 CREATE TRIGGER written_once BEFORE UPDATE ON fairlead_raw.plan
     FOR EACH ROW EXECUTE FUNCTION fairlead_raw.plan_update();
 
 
--- Whether somebody sees anything of a text: of blanks of any width, and of what only orders others, nobody
--- does.
+-- Whether a text has a visible character: not only blanks, of any width, and control characters.
 CREATE FUNCTION fairlead_raw.says_something(said text) RETURNS boolean LANGUAGE sql IMMUTABLE
 SET search_path = pg_catalog, pg_temp AS $$
     SELECT coalesce(said, '') ~ '[^\s\u0001-\u0020\u007f-\u00a0\u00ad\u034f\u061c\u115f\u1160\u1680\u17b4\u17b5\u180b-\u180f\u2000-\u200f\u2028-\u202f\u205f-\u206f\u2800\u3000\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffc\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]'
 $$;
-COMMENT ON FUNCTION fairlead_raw.says_something IS 'Whether somebody sees anything of a text.';
+COMMENT ON FUNCTION fairlead_raw.says_something IS 'Whether a text has a visible character.';
 
 CREATE FUNCTION fairlead_raw.check_length(what text, reason text) RETURNS void LANGUAGE plpgsql IMMUTABLE
 SET search_path = pg_catalog, pg_temp AS $$
@@ -228,12 +226,11 @@ BEGIN
         RAISE EXCEPTION '%: a reason has 2,000 characters at most', what USING ERRCODE = 'FL001';
     END IF;
 END $$;
-COMMENT ON FUNCTION fairlead_raw.check_length IS 'Refuses a reason of a person that is too long.';
+COMMENT ON FUNCTION fairlead_raw.check_length IS 'Refuses a reason that is too long.';
 
--- A step takes a reason in words, for whoever asks later. An approval is of a plan that has not expired,
--- since publication would refuse it. An approved plan is published in two steps, each committed:
--- sending, before anything is sent, and published, once the plan topic has it. What dies between the
--- two leaves a plan that says so.
+-- A step needs a reason in words. A plan that has expired cannot be approved: publication would refuse
+-- it. An approved plan is published in two steps, each committed: sending, before the record is sent, and
+-- published, when the plan topic has it. After a crash between the two the plan is still sending.
 CREATE FUNCTION fairlead_raw.plan_event_apply() RETURNS trigger LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -242,11 +239,11 @@ BEGIN
     NEW.at := clock_timestamp();
     NEW.transaction_id := pg_current_xact_id()::text::bigint;
     NEW.database_user := session_user;
-    -- Services may speak for others; the others for themselves.
+    -- Services act for others; everybody else only for themselves.
     IF coalesce(btrim(NEW.actor), '') = '' OR NOT fairlead_raw.speaks_for_others()
     THEN
         NEW.actor := session_user;
-        -- Who decides by hand and then leaves the transaction open, at lunch say, is cut off.
+        -- End the session of a person who leaves the transaction open.
         PERFORM set_config('idle_in_transaction_session_timeout', '60s', true);
         PERFORM fairlead_raw.check_length(
             format('group %s: version %s', NEW.group_id, NEW.version), NEW.reason);
@@ -268,7 +265,7 @@ BEGIN
         ('proposed', 'approved'), ('proposed', 'rejected'), ('proposed', 'expired'),
         ('approved', 'sending'), ('approved', 'stale'),
         ('sending', 'published'), ('sending', 'stale'), ('sending', 'refused'),
-        ('published', 'superseded'), ('published', 'retired')
+        ('published', 'superseded'), ('published', 'withdrawn')
     ) THEN
         RAISE EXCEPTION 'group %: version % is %: it cannot become %',
             NEW.group_id, NEW.version, plan.state, NEW.state USING ERRCODE = 'FL001';
@@ -293,7 +290,7 @@ BEGIN
     IF NEW.state = 'approved' AND plan.four_eyes IS NOT NULL THEN
         PERFORM fairlead_raw.check_four_eyes(NEW.group_id, NEW.version);
     END IF;
-    -- Read under the lock, and never earlier than the step before: a plan's events are in order.
+    -- Taken under the lock, and never earlier than the step before: a plan's events are in order.
     NEW.at := greatest(clock_timestamp(), (
         SELECT max(at) FROM fairlead_raw.plan_event
         WHERE group_id = NEW.group_id AND version = NEW.version
@@ -302,15 +299,15 @@ BEGIN
         WHERE group_id = NEW.group_id AND version = NEW.version;
     RETURN NEW;
 END $$;
-COMMENT ON FUNCTION fairlead_raw.plan_event_apply IS 'The transitions of a plan''s life.';
+COMMENT ON FUNCTION fairlead_raw.plan_event_apply IS 'Applies a step to a plan, and refuses steps that its life does not have.';
 
 CREATE TRIGGER apply BEFORE INSERT ON fairlead_raw.plan_event
     FOR EACH ROW EXECUTE FUNCTION fairlead_raw.plan_event_apply();
 
 
--- Every door approves by this function: SQL, the command, the job, pages, and policies.
+-- SQL, the command, the job, pages and policies all approve by this function.
 -- For people: SELECT * FROM fairlead.approve_plan('orders', 7, 'quiet hour, few moves');
--- Who decides by hand waits for others for half a minute, not for ever.
+-- It waits half a minute for other transactions.
 CREATE FUNCTION fairlead.approve_plan(
     group_id text, version integer, reason text,
     sha256 text DEFAULT NULL, actor text DEFAULT NULL
@@ -322,8 +319,8 @@ SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET lock_timeout = '30s' 
     RETURNING *
 $$;
 COMMENT ON FUNCTION fairlead.approve_plan IS
-    'Approves a proposed plan, as the session''s user. sha256: of the document that you have seen; '
-    'null: of the one that is stored. actor: whom a service acts for.';
+    'Approves a proposed plan, as the session''s user. sha256: hash of the document that you have seen; '
+    'null: the stored one. actor: the person for whom a service acts.';
 
 CREATE FUNCTION fairlead.reject_plan(
     group_id text, version integer, reason text, actor text DEFAULT NULL
@@ -335,11 +332,11 @@ SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET lock_timeout = '30s' 
     RETURNING *
 $$;
 COMMENT ON FUNCTION fairlead.reject_plan IS
-    'Rejects a proposed plan, as the session''s user. actor: whom a service acts for.';
+    'Rejects a proposed plan, as the session''s user. actor: the person for whom a service acts.';
 
 
--- Whoever sends to a partition of the plan topic holds its row from before the broker is told to
--- fence earlier senders until the intents are committed. Nobody but the planner may touch the row.
+-- A publisher locks the row of a partition of the plan topic, fences earlier publishers, and commits its
+-- outbox entries, in this order. Only the planner may lock the row.
 CREATE FUNCTION fairlead_raw.lock_partition(topic text, partition integer) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -354,20 +351,20 @@ BEGIN
     RETURN mine;
 END $$;
 COMMENT ON FUNCTION fairlead_raw.lock_partition IS
-    'Locks a partition of the plan topic until the transaction ends; returns whose turn it is.';
+    'Locks a partition of the plan topic until the transaction ends; returns the number of this turn.';
 
--- What a sender says of records that are not in the topic is true as long as nobody else has had a turn:
--- another one may have sent them since. Nobody begins one until the transaction ends.
+-- A publisher may record that a record was not sent only if no other publisher has had a turn since:
+-- that one may have sent it. This lock keeps others from beginning a turn until the transaction ends.
 CREATE FUNCTION fairlead_raw.partition_turn(topic text, partition integer) RETURNS bigint
 LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
     SELECT held.turn FROM fairlead_raw.plan_partition held
     WHERE held.topic = partition_turn.topic AND held.partition = partition_turn.partition FOR SHARE
 $$;
 COMMENT ON FUNCTION fairlead_raw.partition_turn IS
-    'Whose turn at a partition of the plan topic was the last; it stays so until the transaction ends.';
+    'The number of the last turn at a partition of the plan topic; no turn begins until the transaction ends.';
 
 
--- What a version gives to whom, and what differs between two, from the documents themselves.
+-- The assignment of a version, and the differences between two, read from the stored documents.
 CREATE FUNCTION fairlead.plan_owners(group_id text, version integer)
 RETURNS TABLE (topic text, partition integer, member text) LANGUAGE plpgsql STABLE
 SET search_path = pg_catalog, pg_temp ROWS 100000 AS $$

@@ -1,16 +1,16 @@
--- Who may do what.
+-- Rights of the roles.
 --   fairlead_planner   writes snapshots, decisions, plans and events; rewrites and deletes nothing
---   fairlead_approver  reads, and approves, rejects, freezes or unfreezes by the functions of these names
+--   fairlead_approver  reads; approves, rejects, freezes and unfreezes by the functions of these names
 --   fairlead_reader    reads
---   fairlead_web       reads, and calls act_as for people on pages; of nobody who is one of the first two
--- Migrating and pruning stay with the owner of the schema.
+--   fairlead_web       reads, and calls act_as for people on pages; its members must have no other role
+-- Only the owner of the schema migrates and prunes.
 
 GRANT USAGE ON SCHEMA fairlead, fairlead_raw
     TO fairlead_planner, fairlead_approver, fairlead_reader, fairlead_web;
 GRANT SELECT ON ALL TABLES IN SCHEMA fairlead, fairlead_raw
     TO fairlead_planner, fairlead_approver, fairlead_reader, fairlead_web;
 
--- By column: state, times and the database's users are not the planner's to say.
+-- By column: the planner must not set states, times and the database's users.
 GRANT INSERT (group_id) ON fairlead_raw.consumer_group TO fairlead_planner;
 GRANT INSERT (group_id, version, plan_id, assignor, reason, snapshot_id, snapshot_at, created_at,
               expires_at, document, sha256, four_eyes, observed_only, rolled_back_from, analysed,
@@ -44,7 +44,7 @@ GRANT EXECUTE ON FUNCTION
     fairlead_raw.time_share, fairlead.objection_to_pages, fairlead.plan_owners, fairlead.plan_diff, fairlead.history_days
     TO fairlead_planner, fairlead_approver, fairlead_reader, fairlead_web;
 
--- By default whoever may log in at all has CONNECT. Here it takes one of the roles, or a grant.
+-- By default everybody who may log in has CONNECT. Here it needs one of the roles, or a grant.
 DO $$
 DECLARE
     owned boolean := (
@@ -64,8 +64,8 @@ BEGIN
     );
 END $$;
 
--- By default whoever may log in can fill the server's one table of locks with advisory ones, so that nobody
--- gets a lock or a connection any more, and its disk with large objects.
+-- By default everybody who may log in can fill the server's only table of locks with advisory locks, so that
+-- nobody gets a lock or a connection any more, and its disk with large objects.
 DO $$
 DECLARE
     one regprocedure;

@@ -1,7 +1,7 @@
--- What it may take an administrator to create: the roles, which belong to the cluster, and the schema of
--- the tables. Whoever may not is told what to let run:
+-- Objects that an administrator may have to create: the roles, which belong to the cluster, and the schema of
+-- the tables. A user who may not create them gets the statements in the error:
 --   FL005  a role or a schema is missing, and the user may not create it
--- The roles cannot log in; people and services are made members: GRANT fairlead_approver TO kim;
+-- The roles cannot log in; people and services become members: GRANT fairlead_approver TO kim;
 
 DO $$
 DECLARE

@@ -1,5 +1,5 @@
--- What people query: figures as they are stored, sums and largest values of them. But for the
--- diagnoses, no view is in an order: to ask for the newest of a group must not mean to sort all of it.
+-- Views for people: stored figures, their sums and maxima. Only the diagnoses are ordered: a query for the
+-- newest row of a group must not sort all rows.
 
 CREATE FUNCTION fairlead_raw.time_share(arrival_rate double precision, seconds double precision)
 RETURNS double precision LANGUAGE sql IMMUTABLE PARALLEL SAFE AS
@@ -9,7 +9,7 @@ COMMENT ON FUNCTION fairlead_raw.time_share IS
     'Arrival rate times seconds per record: the share of one consumer''s time that the records take.';
 
 
--- Tables that people ask as they are.
+-- Tables that people query as they are.
 CREATE VIEW fairlead.plan AS SELECT * FROM fairlead_raw.plan;
 CREATE VIEW fairlead.plan_event AS SELECT * FROM fairlead_raw.plan_event;
 CREATE VIEW fairlead.freeze_event AS SELECT * FROM fairlead_raw.freeze_event;
@@ -34,7 +34,7 @@ SELECT plan.group_id,
        plan.created_at AS proposed_at,
        plan.four_eyes,
        plan.observed_only,
-       -- Only a service may name another actor than its login.
+       -- Only a service may name an actor other than its login.
        CASE WHEN approved.actor = 'policy' THEN 'policy'
             ELSE coalesce(approved.database_user, rejected.database_user) END AS decided_by,
        coalesce(approved.at, rejected.at) AS decided_at,
@@ -186,20 +186,20 @@ SELECT group_id, topic, partition::integer AS partition,
        (seconds ->> 1)::double precision AS seconds_per_record,
        (seconds ->> 0)::double precision AS seconds_low,
        (seconds ->> 2)::double precision AS seconds_high,
-       (times ->> 1)::double precision AS cost,
-       (times ->> 0)::double precision AS low,
-       (times ->> 2)::double precision AS high,
-       last_seen
+       cost, cost / width AS low, cost * width AS high, last_seen
 FROM fairlead_raw.group_diagnosis
 CROSS JOIN LATERAL (
-    SELECT topic, partition, seconds, times
+    SELECT topic, partition, seconds, cost, width
     FROM (
         SELECT topic.key AS topic, partition.key AS partition, partition.value AS seconds
         FROM jsonb_each(reported -> 'partitions') topic, jsonb_each(topic.value) partition
     ) measured
     FULL JOIN (
-        SELECT topic.key AS topic, partition.key AS partition, partition.value AS times
+        SELECT topic.key AS topic, partition.key AS partition,
+               (partition.value ->> 0)::double precision AS cost,
+               exp(1.645 * (partition.value ->> 1)::double precision) AS width
         FROM jsonb_each(costs) topic, jsonb_each(topic.value) partition
+        WHERE (partition.value ->> 1)::double precision <= 0.135  -- known, see analysis/costs.py
     ) compared USING (topic, partition)
 ) known
 WHERE until IS NULL;
@@ -271,8 +271,7 @@ COMMENT ON VIEW fairlead.diagnosis_history IS
 COMMENT ON TABLE fairlead.alembic_version IS 'Alembic''s: the revision of this schema.';
 COMMENT ON COLUMN fairlead.alembic_version.version_num IS 'The revision.';
 
--- The other views are tables under their own names, and the other columns of views are columns of the
--- tables that they read: what is said of these holds for them.
+-- Comments of views and columns that have none yet: those of the tables and columns that they show.
 DO $$
 DECLARE
     shown record;

@@ -1,11 +1,11 @@
--- What people do on pages. The web server says in whose name, by which proof; its own login is no planner
--- and no approver: it may call fairlead.act_as, and nothing else that writes.
+-- Web actions. The web server names the person and the proof of identity. Its login is neither planner nor
+-- approver: the only function by which it may write is fairlead.act_as.
 
 CREATE TRIGGER append_only BEFORE DELETE OR TRUNCATE ON fairlead_raw.page_act
     FOR EACH STATEMENT EXECUTE FUNCTION fairlead_raw.refuse_change();
 
--- How many people have asked for the same within a day: what somebody agreed to weeks ago, nobody counts on.
--- Who asked for a rollback has asked for its approval.
+-- How many people have asked for the same within a day. An agreement ends after that day. A person who asked
+-- for a rollback has asked for its approval, too.
 CREATE FUNCTION fairlead_raw.people_for(asked fairlead_raw.page_act) RETURNS bigint
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
     SELECT count(DISTINCT lower(actor)) FROM (
@@ -23,7 +23,7 @@ $$;
 COMMENT ON FUNCTION fairlead_raw.people_for IS 'How many people have asked for the same on pages within a day.';
 
 
--- A freeze on a page waits, as in fairlead.freeze, until a sender that hangs has been cut off.
+-- A freeze on a page waits, as in fairlead.freeze, until a publisher that hangs has lost its session.
 CREATE FUNCTION fairlead.act_as(
     actor text, proof text, id uuid, act text,
     group_id text, version integer, sha256 text, reason text
@@ -52,7 +52,7 @@ BEGIN
     IF act_as.group_id IS NULL AND act NOT IN ('freeze', 'unfreeze') THEN
         RAISE EXCEPTION 'to % takes a group', act USING ERRCODE = 'FL001';
     END IF;
-    -- Two people who ask at once are counted one after the other.
+    -- Two people who ask at the same time are counted one after the other.
     IF act_as.group_id IS NULL THEN
         LOCK TABLE fairlead_raw.freeze_event IN EXCLUSIVE MODE;
     ELSE
@@ -75,7 +75,7 @@ BEGIN
         ELSIF seen.sha256 IS DISTINCT FROM act_as.sha256 THEN
             RAISE EXCEPTION '%: version % has the hash %, not %', what, version, seen.sha256, act_as.sha256
                 USING ERRCODE = 'FL003';
-        ELSIF act = 'retire' AND seen.state <> 'published' OR act = 'rollback' AND seen.state = 'published'
+        ELSIF act = 'withdraw' AND seen.state <> 'published' OR act = 'rollback' AND seen.state = 'published'
             OR act IN ('approve', 'reject') AND seen.state <> 'proposed'
         THEN
             RAISE EXCEPTION '%: version % is %: to % it is too late', what, version, seen.state, act
@@ -91,19 +91,19 @@ BEGIN
         RAISE EXCEPTION '%: to % needs four eyes that the database sees: do it as a database user', what, act
             USING ERRCODE = 'FL004';
     END IF;
-    -- Else a new version would be sent to a frozen group by that name.
-    IF act = 'rollback' AND seen.state NOT IN ('superseded', 'retired') THEN
+    -- Otherwise a new version could be sent to a frozen group as a rollback.
+    IF act = 'rollback' AND seen.state NOT IN ('superseded', 'withdrawn') THEN
         RAISE EXCEPTION '%: version % is %: nobody has followed it, so nobody goes back to it',
             what, version, seen.state USING ERRCODE = 'FL001';
     END IF;
-    IF act IN ('rollback', 'retire') AND EXISTS (
+    IF act IN ('rollback', 'withdraw') AND EXISTS (
         SELECT FROM fairlead_raw.page_act asked
         WHERE asked.group_id = act_as.group_id AND asked.outcome = 'asked'
     ) THEN
         RAISE EXCEPTION '%: the planner has not answered yet what was asked before', what
             USING ERRCODE = 'FL001';
     END IF;
-    -- Who agrees in several tabs agrees once.
+    -- A person who agrees in several tabs agrees once.
     IF needs = 'proxy' AND act <> 'rollback' THEN
         SELECT * INTO done FROM fairlead_raw.page_act agreed
             WHERE agreed.outcome = 'agreed' AND agreed.at > clock_timestamp() - interval '1 day'
@@ -119,7 +119,7 @@ BEGIN
         (id, at, actor, proof, act, group_id, version, sha256, reason, database_user, outcome)
     VALUES (act_as.id, clock_timestamp(), act_as.actor, act_as.proof, act_as.act, act_as.group_id,
             act_as.version, act_as.sha256, act_as.reason, session_user,
-            CASE WHEN act_as.act IN ('rollback', 'retire') THEN 'asked' ELSE 'done' END)
+            CASE WHEN act_as.act IN ('rollback', 'withdraw') THEN 'asked' ELSE 'done' END)
     ON CONFLICT DO NOTHING RETURNING * INTO done;
     IF NOT FOUND THEN
         RAISE EXCEPTION '%: this form was sent before', what USING ERRCODE = 'FL001';
@@ -136,15 +136,15 @@ BEGIN
     RETURN done;
 END $$;
 COMMENT ON FUNCTION fairlead.act_as IS
-    'What a person does on a page: approve, reject, rollback, retire, freeze or unfreeze. The web server '
+    'What a person does on a page: approve, reject, rollback, withdraw, freeze or unfreeze. The web server '
     'alone may call it. id: of the form, which counts once. version: to unfreeze, the number of the freeze. '
     'Returns what is kept: an earlier agreement, if the person has agreed to the same within a day.';
 
--- The planner does what takes Kafka, and says what came of it.
+-- The planner carries out what needs Kafka, and answers.
 CREATE FUNCTION fairlead_raw.answer_act(id uuid, outcome text, answer text) RETURNS void LANGUAGE sql
 SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
     UPDATE fairlead_raw.page_act asked
     SET outcome = answer_act.outcome, answer = answer_act.answer, answered_at = clock_timestamp()
     WHERE asked.id = answer_act.id AND asked.outcome = 'asked'
 $$;
-COMMENT ON FUNCTION fairlead_raw.answer_act IS 'Says what came of a rollback or a retirement that was asked for.';
+COMMENT ON FUNCTION fairlead_raw.answer_act IS 'Says what came of a rollback or a withdrawal that was asked for.';

@@ -1,7 +1,6 @@
 """What is tried again: a broker that does not answer, not a setting that is wrong."""
 
 from pathlib import Path
-from typing import Any
 
 import dagster as dg
 import pytest
@@ -42,20 +41,6 @@ def test_a_wrong_setting_ends_the_pipeline_at_its_first_attempt(
     attempts, message = ended(result)
     assert attempts == 0
     assert f"{config}: kafka.lease" in message
-
-
-@pytest.mark.parametrize(("job", "config"), [("look", None), ("prune", {})])
-def test_a_wrong_setting_ends_an_operation_at_its_first_attempt(
-    job: str, config: dict[str, Any] | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Also where it is read before anything is done."""
-    monkeypatch.setenv("FAIRLEAD_CONFIG", str(tmp_path / "absent.toml"))
-    definition = build_defs().resolve_job_def(job)
-    (node,) = definition.nodes
-    asked = None if config is None else {"ops": {node.name: {"config": config}}}
-    attempts, message = ended(definition.execute_in_process(run_config=asked, raise_on_error=False))
-    assert attempts == 0
-    assert "which does not exist" in message
 
 
 @pytest.mark.parametrize(

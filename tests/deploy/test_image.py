@@ -15,7 +15,7 @@ pytestmark = pytest.mark.test_long(guarded_by="tests/deploy/test_compose.py")
 
 OURS = [name for name, service in COMPOSE["services"].items() if "build" in service]
 KILLED = ("postgres", "kafka", "code", "daemon", "webserver", "serve")
-RETIRE = "fairlead plans retire carts --reason again --yes"
+WITHDRAW = "fairlead plans withdraw carts --reason again --yes"
 PUBLISH = """
 version=$(fairlead plans rollback carts 1 --reason again --yes --json |
     python -c 'import json, sys; print(json.load(sys.stdin)["version"])')
@@ -122,10 +122,10 @@ def test_kills_leave_database_and_topic_agreed(
     chance = random.Random(2026)
     versions: list[int] = []
     amid = 0
-    lasts_s = {RETIRE: 15.0, PUBLISH: 15.0}
+    lasts_s = {WITHDRAW: 15.0, PUBLISH: 15.0}
     for kill in range(pytestconfig.getoption("container_kills")):
         published = "SELECT count(*) FROM fairlead.plan_history WHERE state = 'published'"
-        step = RETIRE if asked(followed, published) == "1" else PUBLISH
+        step = WITHDRAW if asked(followed, published) == "1" else PUBLISH
         sending = followed.begin("code", "sh", "-c", step)
         began = time.monotonic()  # clock: when to kill
         try:
@@ -169,7 +169,7 @@ def agreed(composed: Composed, after: str) -> int:
 def test_ends_by_itself_and_leaves_nothing_half_published(followed: Composed, name: str) -> None:
     """SIGTERM amid a step ends each service, nobody has to kill it; topic and database agree."""
     published = "SELECT count(*) FROM fairlead.plan_history WHERE state = 'published'"
-    step = RETIRE if asked(followed, published) == "1" else PUBLISH
+    step = WITHDRAW if asked(followed, published) == "1" else PUBLISH
     sending = followed.begin("code", "sh", "-c", step)
     time.sleep(random.Random(name).uniform(2, 10))  # clock: amid the step
     followed.stop(name)

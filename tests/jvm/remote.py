@@ -28,7 +28,7 @@ from fairlead.sandbox.kafka import KafkaBroker
 from fairlead.wire.document import MemberShare, PlanDocument
 from fairlead.wire.members_record import Membership
 from fairlead.wire.partitions import kafka_uuid
-from fairlead.wire.record import Headers, Origin, plan_headers, retired_value
+from fairlead.wire.record import Headers, Origin, plan_headers, withdrawn_value
 from fairlead.wire.signing import Signer
 from tests.cluster import QUIET, KafkaCluster
 from tests.jvm.asking import Checks
@@ -141,9 +141,9 @@ class Cluster:
         self._send(PLANS, group, value, self._headers(value, group, version, now + lease))
         return plan
 
-    def retire(self, group: str, version: int) -> None:
-        """Take a plan back."""
-        value = retired_value(group, version)
+    def withdraw(self, group: str, version: int) -> None:
+        """Withdraw a plan."""
+        value = withdrawn_value(group, version)
         headers = plan_headers(
             value,
             group=group,
@@ -151,7 +151,7 @@ class Cluster:
             origin=self._origin(PLANS),
             epoch=self._epoch,
             lease_until=None,
-            kind="retired",
+            kind="withdrawn",
             signer=self.signer,
         )
         self._send(PLANS, group, value, headers)

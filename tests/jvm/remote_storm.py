@@ -71,7 +71,7 @@ class RemoteStorm(Storm):
         if self._plan is None:
             return None
         self._plan = None
-        self.cluster.retire(self.group, self.version)
+        self.cluster.withdraw(self.group, self.version)
         return "retired"
 
     def garbage(self) -> str:

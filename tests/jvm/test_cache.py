@@ -11,7 +11,7 @@ import pytest
 
 from fairlead.followers.core.plan_cache import PlanCache, PlanRecord, PlanState
 from fairlead.followers.core.rejoin import RejoinSchedule
-from fairlead.wire.record import Headers, Identity, retired_value
+from fairlead.wire.record import Headers, Identity, withdrawn_value
 from fairlead.wire.signing import Verifier
 from tests.fairlead.followers.helpers import make_plan
 from tests.jvm.asking import Checks
@@ -41,8 +41,8 @@ def draw_step(rng: random.Random) -> Step:
     if kind == 3:
         return value, unsigned(value)
     if kind in {4, 5}:
-        gone = retired_value("group", version)
-        return gone, signed(gone, version=version, epoch=epoch, kind="retired")
+        gone = withdrawn_value("group", version)
+        return gone, signed(gone, version=version, epoch=epoch, kind="withdrawn")
     return value, signed(value, version=version, epoch=epoch, lease_until=lease)
 
 

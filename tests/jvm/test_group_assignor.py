@@ -115,7 +115,7 @@ def test_end_of_a_plan_leaves_everybody_what_they_have(group: Group, end: str) -
     if end == "lapsed":
         group.publish(2, {"a": [5], "b": [3, 4], "c": [0, 1, 2]}, lease=-timedelta(minutes=2))
     else:
-        group.cluster.retire(group.name, 1)
+        group.cluster.withdraw(group.name, 1)
     group.leave("c")
     group.join("d")
     assert group.revoked() == {}

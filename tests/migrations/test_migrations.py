@@ -144,22 +144,9 @@ def test_upgrades_at_once_take_turns(database: str) -> None:
     """Hosts that start together do not create the same table twice."""
     program = "import sys; from fairlead.store.migrate import upgrade; upgrade(sys.argv[1])"
     command = [sys.executable, "-c", program, database]
-    upgrades = [subprocess.Popen(command) for _ in range(3)]
-    assert [process.wait(timeout=PATIENCE_S) for process in upgrades] == [0, 0, 0]
+    upgrades = [subprocess.Popen(command) for _ in range(2)]
+    assert [process.wait(timeout=PATIENCE_S) for process in upgrades] == [0, 0]
     assert migrate.current(database) == migrate.head()
-
-
-def test_alembics_table_is_in_our_schema(database: str, engine: Engine) -> None:
-    """Dagster has a table of the same name, which is not ours to read."""
-    with transaction(engine) as connection:
-        connection.execute(text("CREATE TABLE public.alembic_version (version_num text)"))
-        connection.execute(text("INSERT INTO public.alembic_version VALUES ('dagster')"))
-    migrate.upgrade(database)
-    migrate.check(database)
-    assert rows(engine, "SELECT version_num FROM public.alembic_version") == {("dagster",)}
-    assert rows(engine, "SELECT version_num FROM fairlead.alembic_version") == {
-        (str(migrate.head()),)
-    }
 
 
 def test_everything_has_a_comment(database: str, engine: Engine) -> None:
@@ -218,15 +205,6 @@ def test_whoever_may_not_create_roles_is_told_how(own_services: Path) -> None:
         migrate.check(server.url("fairlead").replace("postgres@", "reader@"))
     finally:
         server.stop()
-
-
-def test_installation_without_migrations_says_so(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    """Whoever took files out of it learns what to do."""
-    monkeypatch.setattr(migrate, "MIGRATIONS", tmp_path)
-    with pytest.raises(ConfigurationError, match="the installation is not whole"):
-        migrate.upgrade("postgresql://nowhere/db")
 
 
 def test_schema_of_the_first_release_is_kept(migrated: str) -> None:

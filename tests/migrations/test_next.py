@@ -113,7 +113,7 @@ VALUES ('g', 'c0', 12.5, true, '2026-01-31+00', 'at its limit');
 INSERT INTO group_diagnosis (group_id, since, last_seen, diagnosis, names, evidence, consumers_why,
     costs, reported)
 VALUES ('g', '2026-01-31+00', '2026-02-01+00', 'slow member', '{c0}', 'c0 is slow', 'it is enough',
-    '{"t": {"0": [6.1, 7.6, 9.4]}}',
+    '{"t": {"0": [7.6, 0.1, 1769817600]}}',
     '{"partitions": {"t": {"0": [0.1, 0.2, 0.3]}}, "consumers": {"c0": 0.5}}');
 """
 COLUMNS = """

@@ -1,10 +1,9 @@
 """Fixtures of the orchestration's tests."""
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
-from types import ModuleType
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 import pytest
 
@@ -101,18 +100,3 @@ def look(pipeline: Pipeline, *groups: str) -> str:
     for group in groups:
         pipeline.recall(group)
     return str(pipeline.sensor("group_samples").skip_message)
-
-
-@contextmanager
-def counted(kind: type | ModuleType, method: str) -> Iterator[list[str]]:
-    """Note every call of a method meanwhile."""
-    calls: list[str] = []
-    original = getattr(kind, method)
-
-    def noting(*args: Any, **kwargs: Any) -> Any:
-        calls.append(method)
-        return original(*args, **kwargs)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(kind, method, noting)
-        yield calls

@@ -11,12 +11,11 @@ import dagster as dg
 import pytest
 from typer.testing import CliRunner
 
-from assets.partitions import COHORT
 from fairlead.common.words import plural
 from fairlead.domain.policy import Policy
 from fairlead.errors import StalePlanError
 from fairlead.surfaces.cli import app
-from fairlead.wire.record import retired_value
+from fairlead.wire.record import withdrawn_value
 from orchestration.runs import known_cohorts
 from orchestration.shell import main
 from tests.orchestration.conftest import StartConsumers
@@ -72,7 +71,7 @@ def planned_from_a_shell(
     return plan
 
 
-def test_group_is_planned_retired_rolled_back_approved_and_published(
+def test_group_is_planned_withdrawn_rolled_back_approved_and_published(
     pipeline: Pipeline,
     start_consumers: StartConsumers,
     planned_from_a_shell: Callable[[str], str],
@@ -93,13 +92,13 @@ def test_group_is_planned_retired_rolled_back_approved_and_published(
     planned = consumers.owned
     pipeline.configure(APPROVED_BY_A_PERSON)
 
-    retired = answer("plans", "retire", unique_name, "--reason", "too risky", "--yes")
-    assert (retired["version"], retired["topic"]) == (1, pipeline.settings.kafka.plan_topic)
+    withdrawn = answer("plans", "withdraw", unique_name, "--reason", "too risky", "--yes")
+    assert (withdrawn["version"], withdrawn["topic"]) == (1, pipeline.settings.kafka.plan_topic)
     said = pipeline.record(unique_name)
     assert said is not None
     assert (said.value, said.position) == (
-        retired_value(unique_name, 1),
-        (retired["partition"], retired["offset"]),
+        withdrawn_value(unique_name, 1),
+        (withdrawn["partition"], withdrawn["offset"]),
     )
     eventually(lambda: consumers.owned == fallback, "the consumers fall back")
 
@@ -130,27 +129,6 @@ def test_group_is_planned_retired_rolled_back_approved_and_published(
     assert isinstance(refused.exception, StalePlanError)
     assert "version 1 no longer fits" in str(refused.exception)
     assert [row["version"] for row in pipeline.history(unique_name)] == [1, 2]
-
-
-def test_cohort_without_groups_keeps_no_other_from_being_planned(
-    pipeline: Pipeline,
-    start_consumers: StartConsumers,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    unique_name: str,
-) -> None:
-    """What failed is said, the exit code is 1, and the group behind it has its decision."""
-    start_consumers(unique_name)
-    pipeline.configure('[[policies]]\ngroups = "none-*"\ncohort = "gone"\n')
-    monkeypatch.setenv("DAGSTER_HOME", str(tmp_path))
-    with dg.DagsterInstance.get() as instance:
-        instance.add_dynamic_partitions(COHORT, ["gone", "between"])
-    answered, said = io.StringIO(), io.StringIO()
-    with redirect_stdout(answered), redirect_stderr(said):
-        assert main(["planning", "gone", unique_name]) == 1
-    assert answered.getvalue().startswith(f"{unique_name}: plan, version 1")
-    assert "planning of gone failed: group_offsets: " in said.getvalue()
-    assert len(pipeline.decisions(unique_name)) == 1
 
 
 def test_mistyped_group_is_refused_before_anything_is_stored(

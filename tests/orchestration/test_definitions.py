@@ -12,7 +12,6 @@ import dagster as dg
 import pytest
 
 from assets.about import CHANGES, Changed
-from assets.partitions import COHORT
 from orchestration.definitions import build_defs
 from orchestration.operations import GroupConfig
 from tests.waiting import PATIENCE_S
@@ -24,7 +23,7 @@ OPERATIONS = {
     "approve": {"group", "version", "reason"},
     "reject": {"group", "version", "reason"},
     "rollback": {"group", "version", "reason"},
-    "retire": {"group", "reason"},
+    "withdraw": {"group", "reason"},
     "prune": set[str](),
     "keys": {"topic"},
 }
@@ -52,72 +51,6 @@ def repository() -> dg.RepositoryDefinition:
 def jobs() -> Iterator[dg.JobDefinition]:
     """Yield the jobs that people see."""
     return (job for job in repository().get_all_jobs() if not job.name.startswith("__"))
-
-
-def test_asset_graph() -> None:
-    """Six steps in three groups, the lag beside the analysis, each with the systems it touches."""
-    graph = repository().asset_graph
-    found = {
-        key.to_user_string(): (
-            sorted(parent.to_user_string() for parent in graph.get(key).parent_keys),
-            graph.get(key).group_name,
-            sorted(graph.get(key).kinds),
-        )
-        for key in graph.get_all_asset_keys()
-    }
-    assert found == {
-        "group_offsets": ([], "observe", ["kafka", "parquet"]),
-        "partition_lag": (["group_offsets"], "observe", ["postgres", "spark"]),
-        "candidate_plans": (["group_offsets"], "decide", ["parquet", "spark"]),
-        "assignment_plan": (["candidate_plans"], "decide", ["postgres"]),
-        "published_plan": (["assignment_plan"], "act", ["kafka"]),
-        "plan_adoption": (["published_plan"], "act", ["kafka", "postgres"]),
-    }
-
-
-def test_every_asset_is_partitioned_by_cohort_and_runs_over_many_at_once() -> None:
-    """Dynamic partitions `cohort`, a single run a backfill, retries."""
-    graph = repository().asset_graph
-    for key in graph.get_all_asset_keys():
-        node = graph.get(key)
-        assert isinstance(node.partitions_def, dg.DynamicPartitionsDefinition)
-        assert node.partitions_def.name == COHORT
-        assert node.backfill_policy == dg.BackfillPolicy.single_run()
-        retries = node.assets_def.op.retry_policy
-        assert retries is not None
-        assert retries.max_retries > 0
-
-
-def test_asset_checks() -> None:
-    """What each check is on, and whether it stops what comes after."""
-    graph = repository().asset_graph
-    found = {
-        key.name: (key.asset_key.to_user_string(), graph.get_check_spec(key).blocking)
-        for key in graph.asset_check_keys
-    }
-    assert found == {
-        "every_group_was_read": ("group_offsets", False),
-        "every_partition_has_one_lag": ("partition_lag", True),
-        "every_partition_has_one_owner": ("assignment_plan", True),
-        "stored_metrics_agree": ("assignment_plan", False),
-        "the_topic_agrees": ("published_plan", True),
-    }
-
-
-def test_jobs() -> None:
-    """Each job's steps: planning is everything, publication and adoption are its ends."""
-    found = {
-        job.name: {key.to_user_string() for key in job.asset_layer.selected_asset_keys}
-        for job in jobs()
-        if job.name not in OPERATIONS
-    }
-    every = {key.to_user_string() for key in repository().asset_graph.get_all_asset_keys()}
-    assert found == {
-        "planning": every,
-        "publication": {"published_plan", "plan_adoption"},
-        "adoption": {"plan_adoption"},
-        "look": set(),
-    }
 
 
 def test_what_a_person_does_is_a_job() -> None:
@@ -207,20 +140,6 @@ def unsaid(definition: Any, wanted: set[str]) -> set[str]:
     return missing
 
 
-def test_overrides_replace_arguments() -> None:
-    """A variant for a test replaces what it names, and keeps the rest."""
-    variant = build_defs(schedules=[], jobs=[])
-    assert list(variant.schedules or []) == []
-    assert [sensor.name for sensor in variant.sensors or []] == [
-        "group_discovery",
-        "approved_plans",
-        "plan_life",
-        "group_samples",
-        "planning_sensor",
-    ]
-    assert len(list(build_defs().schedules or [])) == 1
-
-
 @cache
 def imported() -> set[str]:
     """Import the definitions in a new process; return the packages that this has imported."""
@@ -242,36 +161,6 @@ def imported() -> set[str]:
 def test_loading_does_no_io() -> None:
     """Nothing is connected to, started or written while the definitions are imported."""
     assert "orchestration" in imported()
-
-
-@pytest.mark.parametrize("folder", ["assets", "orchestration"])
-def test_dagster_can_read_annotations(folder: str) -> None:
-    """`from __future__ import annotations` would turn what Dagster reads into text."""
-    modules = list((ROOT / folder).glob("**/*.py"))
-    assert modules
-    statement = "\nfrom __future__ import annotations"
-    assert [path.name for path in modules if statement in f"\n{path.read_text()}"] == []
-
-
-@pytest.mark.long
-def test_dagster_validates_the_workspace(tmp_path: Path) -> None:
-    """Dagster's own check of workspace.yaml and the definitions passes, without a warning."""
-    result = subprocess.run(
-        [
-            *(sys.executable, "-m", "dagster", "definitions", "validate"),
-            *("-w", str(ROOT / "workspace.yaml")),
-        ],
-        cwd=ROOT,
-        env={**os.environ, "DAGSTER_HOME": str(tmp_path), "DAGSTER_DISABLE_TELEMETRY": "yes"},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=PATIENCE_S,
-    )
-    assert result.returncode == 0, result.stderr
-    said = result.stderr + result.stdout
-    assert "fairlead" in said
-    assert "BetaWarning" not in said
 
 
 @pytest.mark.long

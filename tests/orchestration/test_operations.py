@@ -1,5 +1,7 @@
 """What a person does from the UI, to a group of real consumers on real services."""
 
+import subprocess
+import sys
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import unquote
@@ -8,22 +10,37 @@ import dagster as dg
 import pytest
 from confluent_kafka import Producer
 from dagster_shared.yaml_utils import load_run_config_yaml
+from typer.testing import CliRunner
 
 from fairlead.sandbox import Services
+from fairlead.surfaces.cli import app
 from fairlead.surfaces.links import launchpad_url
 from orchestration.definitions import build_defs
 from tests.conftest import KafkaTopic
 from tests.fairlead.store.test_history import lag_table
 from tests.orchestration.conftest import StartConsumers
-from tests.pipeline import APPROVED_BY_A_PERSON, APPROVED_BY_POLICY, Pipeline
+from tests.pipeline import Pipeline
 from tests.waiting import PATIENCE_S, eventually
 
-pytestmark = [
-    pytest.mark.kafka,
-    pytest.mark.postgres,
-    pytest.mark.spark,
-    pytest.mark.usefixtures("spark"),
-]
+pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
+
+#: Runs the job of each line from standard input; prints whether Spark is imported.
+APPROVE_AND_WITHDRAW = """
+import sys
+import dagster as dg
+from orchestration.definitions import defs
+from orchestration.proxy import ACTOR_TAG
+
+group = sys.argv[1]
+with dg.DagsterInstance.ephemeral() as instance:
+    for line in iter(sys.stdin.readline, ''):
+        job, version = line.split()[0], {"version": int(v) for v in line.split()[1:]}
+        definition = defs.resolve_job_def(job)
+        (node,) = definition.nodes
+        given = {"ops": {node.name: {"config": {"group": group, "reason": "why", **version}}}}
+        definition.execute_in_process(instance=instance, run_config=given, tags={ACTOR_TAG: "kim"})
+        print("pyspark" in sys.modules, flush=True)
+"""
 
 
 def outcome(result: dg.ExecuteInProcessResult) -> dict[str, Any]:
@@ -32,40 +49,48 @@ def outcome(result: dg.ExecuteInProcessResult) -> dict[str, Any]:
     return {name: value.value for name, value in output.step_output_data.metadata.items()}
 
 
-def test_retired_plan_is_left_and_comes_back_by_rollback_and_approval(
+def test_plan_is_approved_withdrawn_and_rolled_back_to(
     pipeline: Pipeline, start_consumers: StartConsumers, unique_name: str
 ) -> None:
-    """The consumers return to their fallback, and follow version 1's shares again as version 2."""
+    """Consumers follow it, fall back, and follow it again; two jobs import no Spark."""
     consumers = start_consumers(unique_name)
     fallback = consumers.owned
-    pipeline.configure(APPROVED_BY_POLICY)
-    pipeline.run("planning", unique_name)
-    planned = consumers.owned
-    assert planned != fallback
-
-    assert pipeline.operate("retire", actor="kim", group=unique_name, reason="too risky").success
+    assert CliRunner().invoke(app, ["plan", unique_name]).exit_code == 0
+    command = [sys.executable, "-c", APPROVE_AND_WITHDRAW, unique_name]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write("approve 1\n")
+        assert process.stdout.readline() == "False\n"
+        assert pipeline.sensor("approved_plans").run_requests is not None
+        eventually(lambda: consumers.owned != fallback, "the consumers follow the plan")
+        planned = consumers.owned
+        process.stdin.write("withdraw\n")
+        assert process.stdout.readline() == "False\n"
+        process.stdin.close()
     eventually(lambda: consumers.owned == fallback, "the consumers fall back")
-    pipeline.configure(APPROVED_BY_A_PERSON)
+
     assert pipeline.operate("rollback", group=unique_name, version=1, reason="it was fine").success
     assert pipeline.store.get(unique_name, 2).state == "proposed"
     approval: dict[str, Any] = {"group": unique_name, "version": 2, "reason": "agreed"}
     assert not pipeline.operate("approve", **approval, sha256="0" * 64).success
     approved = pipeline.operate("approve", actor="lee", **approval)
-    assert approved.success
     assert outcome(approved)["state"] == "approved"
-    assert pipeline.sensor("approved_plans").run_requests
+    pipeline.sensor("approved_plans")
     eventually(lambda: consumers.owned == planned, "the consumers follow the plan again")
-    first, second = pipeline.history(unique_name)
-    assert (first["state"], second["state"]) == ("retired", "published")
-    assert second["decision"] == "agreed"
-    agreed, retired = pipeline.sql(
-        "SELECT actor, reason FROM fairlead.plan_event WHERE group_id = %s"
-        " AND (state = 'retired' OR (state, version) = ('approved', 2)) ORDER BY state",
+    states = [row["state"] for row in pipeline.history(unique_name)]
+    assert states == ["withdrawn", "published"]
+    steps = pipeline.sql(
+        "SELECT state, actor FROM fairlead.plan_event WHERE group_id = %s"
+        " AND (state = 'withdrawn' OR (state, version) = ('approved', 2)) ORDER BY state",
         unique_name,
     )
-    assert agreed["actor"] == "lee"
-    assert retired["actor"] == "kim"
-    assert retired["reason"].startswith("too risky (said in ")
+    assert [(step["state"], step["actor"]) for step in steps] == [
+        ("approved", "lee"),
+        ("withdrawn", "kim"),
+    ]
 
 
 def test_operation_that_is_refused_says_why_at_once(pipeline: Pipeline, unique_name: str) -> None:

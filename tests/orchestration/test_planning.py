@@ -1,18 +1,14 @@
 """Whole planning runs: real consumers on a real broker, real Spark, real Postgres."""
 
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import unquote
 
 import dagster as dg
-import pyarrow as pa
 import pytest
 from dagster_shared.serdes import serialize_value
 from dagster_shared.yaml_utils import load_run_config_yaml
 
-from fairlead.domain.samples import GroupSnapshot, new_snapshot_id
-from fairlead.kafka.gateway import KafkaGateway
 from fairlead.wire.document import PlanDocument
 from tests.conftest import KafkaTopic
 from tests.fairlead.kafka.conftest import Commit
@@ -26,7 +22,6 @@ from tests.pipeline import (
     metadata,
     rows,
 )
-from tests.samples import samples
 from tests.waiting import eventually
 
 pytestmark = [
@@ -99,7 +94,6 @@ def test_one_run_takes_a_group_from_lag_to_an_adopted_plan(
         unique_name,
     )
     assert before == [{"member": "one", "owned": [0, 1]}, {"member": "two", "owned": [2, 3]}]
-    predicted = version["lag_max_predicted"]
     expected: dict[str, dict[str, float]] = {
         "partition_lag": {"total lag (records)": 190, "heaviest partition (records)": 100},
         "candidate_plans": {"failed": 0},
@@ -109,9 +103,6 @@ def test_one_run_takes_a_group_from_lag_to_an_adopted_plan(
     }
     for asset, figures in expected.items():
         assert figures.items() <= numbers(result, asset).items(), asset
-    records = metadata(result, "assignment_plan")["figures"].records
-    (heaviest,) = (row.data for row in records if row.data["figure"] == "Most loaded consumer")
-    assert (heaviest["as it is"], heaviest["as planned"]) == ("180", f"{predicted:,.0f}")
     (published,) = rows(result, "published_plan", "plans")
     assert f" at offset {record.position.offset}, until " in published["where or why not"]
 
@@ -121,33 +112,6 @@ def test_one_run_takes_a_group_from_lag_to_an_adopted_plan(
     pipeline.run("adoption", unique_name)
     (version,) = pipeline.history(unique_name)
     assert version["adherence"] == 1
-
-
-def test_room_for_relief_makes_a_second_version_that_supersedes_the_first(
-    pipeline: Pipeline, start_consumers: StartConsumers, unique_name: str
-) -> None:
-    """A third consumer, to whom the first plan gives nothing, relieves two that are behind."""
-    consumers = start_consumers(unique_name, backlog=(100, 80, 60, 40, 5, 5, 5, 5))
-    pipeline.configure(APPROVED_BY_POLICY)
-    pipeline.run("planning", unique_name)
-    consumers.join("three")
-
-    def joined() -> bool:
-        with KafkaGateway(pipeline.settings.kafka) as gateway:
-            return len(gateway.live_group(unique_name).members) == 3
-
-    eventually(joined, "the third consumer is in the group")
-    pipeline.age(unique_name, minutes=60)
-    pipeline.recall(unique_name)
-
-    pipeline.run("planning", unique_name)
-
-    states = {row["version"]: row["state"] for row in pipeline.history(unique_name)}
-    assert states == {1: "superseded", 2: "published"}
-    record = pipeline.record(unique_name)
-    assert record is not None
-    assert record.value == pipeline.store.get(unique_name, 2).document
-    assert consumers.owned == planned_shares(pipeline, consumers, 2)
 
 
 def test_one_run_covers_a_range_of_cohorts_and_no_other(
@@ -177,47 +141,6 @@ def test_one_run_covers_a_range_of_cohorts_and_no_other(
             assert (
                 materialization.metadata["total lag (records)"].value == 190
             )  # its own group's alone
-
-
-def test_run_works_on_its_own_snapshot_whatever_a_clock_has_said(
-    pipeline: Pipeline, start_consumers: StartConsumers, unique_name: str
-) -> None:
-    """A run whose clock was a day ahead has left tables of tomorrow: nobody works on them."""
-    start_consumers(unique_name)
-    pipeline.configure(APPROVED_BY_A_PERSON)
-    at = datetime.now(UTC) + timedelta(days=1)
-    tomorrow = new_snapshot_id(at)
-    row = {"group": unique_name, "sample_id": tomorrow, "at": at, "topics": [], "counts": []}
-    pipeline.warehouse.write_snapshot(GroupSnapshot(tomorrow, at, 0.0, samples(row)), cohorts={})
-    for table in ("lag", "candidates"):
-        pipeline.warehouse.write(table, tomorrow, pa.table({"group": [unique_name]}))
-
-    assert pipeline.run("planning", unique_name).success
-
-    rows = pipeline.sql("SELECT snapshot_id, outcome FROM fairlead_raw.decision")
-    assert [row["outcome"] for row in rows] == ["plan"]
-    assert rows[0]["snapshot_id"] < tomorrow
-
-
-def test_policy_gathers_groups_in_one_named_cohort(
-    pipeline: Pipeline, start_consumers: StartConsumers, unique_name: str
-) -> None:
-    """Three groups are one partition, planned in one run; a plan that is observed goes nowhere."""
-    names = [f"{unique_name}-{number}" for number in range(3)]
-    for name in names:
-        start_consumers(name)
-    rules = 'cohort = "fleet"\napproval = {automatic = true, forbidden_statuses = []}\n'
-    pipeline.configure(
-        f'[[policies]]\ngroups = "{unique_name}-2"\nobserve = true\n{rules}'
-        f'[[policies]]\ngroups = "{unique_name}-*"\n{rules}'
-    )
-
-    result = pipeline.run("planning", "fleet")
-
-    assert [row["group"] for row in rows(result, "group_offsets", "by group")] == names
-    states = [pipeline.only_version(name).state for name in names]
-    assert states == ["published", "published", "proposed"]
-    assert [pipeline.record(name) is not None for name in names] == [True, True, False]
 
 
 def test_broken_group_does_not_hold_up_the_fleet_and_is_tried_again(
@@ -319,7 +242,7 @@ def test_plan_that_waits_for_a_person_is_not_published(
     assert pipeline.record(unique_name) is None
     assert consumers.owned == before
     said = metadata(runs[0], "assignment_plan")["policy"]
-    assert said == "waits for a person: the policy approves nothing by itself"
+    assert said == "waits for a person: the policy approves nothing automatically"
     named = {"group": unique_name, "version": 1}
     for result in runs:
         facts = metadata(result, "assignment_plan")
@@ -327,7 +250,4 @@ def test_plan_that_waits_for_a_person_is_not_published(
         assert filled_in(facts["to reject it"], "reject_plan") == named
         approval = filled_in(facts["to approve it"], "approve_plan")
         assert approval == {**named, "sha256": plan.sha256}
-        moves = facts["moves"].records
-        assert facts["cost"].startswith(f"partitions: {len(moves)} moved")
-        assert all(move.data["why"] for move in moves)
     assert "waits for approval" in metadata(runs[1], "assignment_plan")["decision"]

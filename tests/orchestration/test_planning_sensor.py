@@ -1,6 +1,5 @@
 """Which runs looks ask for: of the groups that need one, in one run, and never two at a time."""
 
-import json
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -8,24 +7,12 @@ import dagster as dg
 import pytest
 from confluent_kafka.admin import AdminClient
 
-from assets.resources import SparkResource
 from assets.scope import run_config
-from fairlead.archive import LookArchive
-from fairlead.kafka.gateway import KafkaGateway
-from fairlead.workflows import diagnosing
 from orchestration.planning_sensor import WHY_TAG
-from tests.orchestration.conftest import MakeGroup, StartConsumers, counted, look
-from tests.pipeline import APPROVED_BY_A_PERSON, APPROVED_BY_POLICY, Pipeline
+from tests.orchestration.conftest import MakeGroup, look
+from tests.pipeline import APPROVED_BY_A_PERSON, Pipeline
 
 pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
-
-UP_TO_PUBLICATION = (
-    "group_offsets",
-    "candidate_plans",
-    "partition_lag",
-    "assignment_plan",
-    "published_plan",
-)
 
 
 def asked(pipeline: Pipeline) -> list[dict[str, Any]]:
@@ -68,13 +55,6 @@ def test_groups_in_trouble_get_one_run_and_healthy_ones_none(
     assert request.run_config == run_config({first: [first], second: [second]})
     assert f"2 groups: {first}, {second}. {first}: unbalanced: " in request.tags[WHY_TAG]
     assert f"2 groups: {first}, {second}." in str(tick.cursor)
-
-
-def test_what_nobody_can_plan_is_said(pipeline: Pipeline, make_group: MakeGroup) -> None:
-    """A group that Dagster does not know yet waits for discovery, by name."""
-    group = make_group("new", trouble=True)
-    look(pipeline, group)
-    assert f"in no partition that Dagster knows: {group}" in skipped(pipeline)
 
 
 def test_no_second_run_while_one_is_under_way(pipeline: Pipeline, make_group: MakeGroup) -> None:
@@ -162,33 +142,3 @@ def test_run_is_about_the_groups_that_were_asked_for(
         if evaluation.check_name == "every_partition_has_one_owner"
     }
     assert check == 0
-
-
-@pytest.mark.spark
-@pytest.mark.usefixtures("spark")
-def test_from_look_to_publication_nothing_is_done_needlessly(
-    pipeline: Pipeline, start_consumers: StartConsumers, unique_name: str
-) -> None:
-    """Look and run each take a sample and analyse it; then publication describes the group."""
-    start_consumers(unique_name)
-    pipeline.configure(f'[discovery]\ninclude = ["{unique_name}"]\n{APPROVED_BY_POLICY}')
-    pipeline.know(unique_name)
-    speed = {"records_per_s": 1.0, "measured": True, "evidence": "", "note": ""}
-    known = {unique_name: {"one": speed | {"measured_at": datetime.now(UTC).isoformat()}}}
-    pipeline.sql("INSERT INTO fairlead_raw.consumer_group VALUES (%s)", unique_name)
-    pipeline.sql("SELECT fairlead_raw.record_capacities(%s)", json.dumps(known))
-    with (
-        counted(LookArchive, "append") as written,
-        counted(KafkaGateway, "_describe") as described,
-        counted(diagnosing, "ask") as analysed,
-        counted(SparkResource, "compute") as spark,
-    ):
-        pipeline.sensor("group_samples")
-        (request,) = pipeline.sensor("planning_sensor").run_requests or ()
-        to_publication = [dg.AssetKey(name) for name in UP_TO_PUBLICATION]  # adoption asks and asks
-        arguments = {"run_config": request.run_config, "tags": request.tags}
-        run = pipeline.run("planning", unique_name, asset_selection=to_publication, **arguments)
-    assert run.success
-    assert pipeline.only_version(unique_name).state == "published"
-    counts = [len(calls) for calls in (written, described, analysed, spark)]
-    assert counts == [2, 3, 1, 2]  # Spark measures the lag, and analyses for the run

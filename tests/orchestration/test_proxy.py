@@ -110,13 +110,6 @@ def test_run_that_is_run_again_is_by_who_runs_it_again(
     assert tags_of(instance, graphql(webserver, AGAIN, again, None))[ACTOR_TAG] == ""
 
 
-def test_queue_is_configured_as_dagsters_own(instance: dg.DagsterInstance) -> None:
-    """Runs wait in the queue, with its settings."""
-    queue = instance.get_concurrency_config().run_queue_config
-    assert queue is not None
-    assert queue.max_concurrent_runs == 7
-
-
 def parameters(tags: list[dict[str, str]]) -> dict[str, Any]:
     """Return what the launchpad sends."""
     return {

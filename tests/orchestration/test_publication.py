@@ -10,7 +10,7 @@ from uuid import uuid4
 import dagster as dg
 import psycopg
 import pytest
-from confluent_kafka.admin import AdminClient, NewPartitions
+from confluent_kafka.admin import AdminClient
 from typer.testing import CliRunner
 
 from fairlead.domain.records import StoredPlan
@@ -22,9 +22,9 @@ from tests.fairlead.store.conftest import make_draft
 from tests.logins import logins
 from tests.orchestration.conftest import StartConsumers
 from tests.orchestration.test_operations import outcome
-from tests.pipeline import Consumers, Pipeline, metadata, rows
+from tests.pipeline import Consumers, Pipeline, metadata
 from tests.stored import record_decision
-from tests.waiting import PATIENCE_S, eventually
+from tests.waiting import PATIENCE_S
 
 pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
 
@@ -146,12 +146,6 @@ def test_plan_of_a_group_without_a_partition_is_published(
     assert pipeline.sensor("approved_plans").skip_message == "Nothing is to be sent."
 
 
-@pytest.mark.usefixtures("proposed")
-def test_sensor_passes_over_a_plan_that_nobody_approved(pipeline: Pipeline) -> None:
-    """A proposed plan is not sent."""
-    assert pipeline.sensor("approved_plans").skip_message == "Nothing is to be sent."
-
-
 def test_plan_topic_is_there_before_the_first_plan(
     pipeline: Pipeline, unique_name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -162,34 +156,3 @@ def test_plan_topic_is_there_before_the_first_plan(
     admin = AdminClient(pipeline.settings.kafka.librdkafka())
     assert unique_name in admin.list_topics(timeout=PATIENCE_S).topics
     admin.delete_topics([unique_name])[unique_name].result(PATIENCE_S)
-
-
-def test_job_publishes_what_a_person_approved(pipeline: Pipeline, approved: Consumers) -> None:
-    """The approved bytes are sent and followed; the history names whom the database saw."""
-    pipeline.run("publication", approved.group)
-    (version,) = pipeline.history(approved.group)
-    (saw,) = pipeline.sql("SELECT session_user::text AS who")
-    assert (version["state"], version["decided_by"]) == ("published", saw["who"])
-    assert version["adherence"] == 1
-
-
-def test_plan_is_refused_when_a_member_has_left(pipeline: Pipeline, approved: Consumers) -> None:
-    """A plan for members who are no longer there is stale, and says who left."""
-    approved.members["two"].stop()
-    eventually(lambda: len(approved.owned["one"]) == 4, "the group settles without the member")
-    result = pipeline.run("publication", approved.group)
-    (row,) = rows(result, "published_plan", "plans")
-    assert row["outcome"] == "refused"
-    assert row["where or why not"] == "members that left: two"
-    assert pipeline.only_version(approved.group).state == "stale"
-    assert pipeline.record(approved.group) is None
-
-
-def test_plan_is_refused_when_a_topic_has_grown(pipeline: Pipeline, approved: Consumers) -> None:
-    """A plan that knows fewer partitions than there are is stale, and says which topic grew."""
-    admin = AdminClient(pipeline.settings.kafka.librdkafka())
-    admin.create_partitions([NewPartitions(approved.topic, 6)])[approved.topic].result(PATIENCE_S)
-    result = pipeline.run("publication", approved.group)
-    (row,) = rows(result, "published_plan", "plans")
-    assert row["where or why not"] == f"topic {approved.topic} has 6 partitions, planned were 4"
-    assert pipeline.only_version(approved.group).state == "stale"

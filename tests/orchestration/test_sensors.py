@@ -12,7 +12,6 @@ from fairlead.store import create_store_engine
 from fairlead.store.acts import Act, act
 from fairlead.store.attempts import Attempt
 from orchestration.looks import IN_A_TICK_S
-from orchestration.runs import PRESUMED_DEAD
 from tests.conftest import KafkaTopic
 from tests.docs.scenario import store_week
 from tests.fairlead.kafka.conftest import Join
@@ -61,14 +60,6 @@ def leave_run(pipeline: Pipeline, job: str, *, age: timedelta = timedelta(0)) ->
     pipeline.instance.run_storage.add_historical_run(run, datetime.now(UTC) - age)
 
 
-def test_discovery_adds_the_groups_that_are_included(
-    pipeline: Pipeline, make_groups: MakeGroups
-) -> None:
-    """Every included group becomes a partition, in order; an excluded one does not."""
-    a, b, _ = make_groups("a", "b", "test", exclude=["*-test"])
-    assert requested(pipeline) == {"add": [a, b]}
-
-
 def test_discovery_adds_one_partition_for_a_named_cohort(
     pipeline: Pipeline, make_groups: MakeGroups, unique_name: str
 ) -> None:
@@ -77,22 +68,6 @@ def test_discovery_adds_one_partition_for_a_named_cohort(
         "eu-1", "eu-2", "us", policies=f'[[policies]]\ngroups = "{unique_name}-eu-*"\ncohort = "eu"'
     )
     assert requested(pipeline) == {"add": ["eu", other]}
-
-
-def test_discovery_asks_for_nothing_when_all_is_known(
-    pipeline: Pipeline, make_groups: MakeGroups
-) -> None:
-    """No change is a skip with a reason."""
-    pipeline.know(*make_groups("a", "b"))
-    assert requested(pipeline) == {}
-    assert "2 known cohorts" in str(pipeline.sensor("group_discovery").skip_message)
-
-
-def test_discovery_removes_what_is_gone(pipeline: Pipeline, make_groups: MakeGroups) -> None:
-    """A partition whose group the cluster no longer has goes, in the same tick as others come."""
-    (a,) = make_groups("a")
-    pipeline.know("vanished")
-    assert requested(pipeline) == {"add": [a], "remove": ["vanished"]}
 
 
 @pytest.mark.parametrize("job", ["planning", "publication"])
@@ -104,16 +79,6 @@ def test_discovery_removes_nothing_while_a_run_is_under_way(
     pipeline.know("vanished")
     leave_run(pipeline, job)
     assert requested(pipeline) == {"add": [a]}
-
-
-def test_run_that_was_killed_does_not_stop_discovery_for_good(
-    pipeline: Pipeline, make_groups: MakeGroups
-) -> None:
-    """A killed process leaves its run as started for ever; after a while it is taken for dead."""
-    make_groups()
-    pipeline.know("vanished")
-    leave_run(pipeline, "planning", age=PRESUMED_DEAD + timedelta(minutes=1))
-    assert requested(pipeline) == {"remove": ["vanished"]}
 
 
 def approve_billing(pipeline: Pipeline, database: str) -> None:
@@ -175,7 +140,7 @@ def test_what_is_asked_for_on_a_page_is_done_at_once(pipeline: Pipeline, migrate
             actor="kim",
             proof="token 1",
             id=uuid4(),
-            act="retire",
+            act="withdraw",
             group="orders",
             version=plan.version,
             sha256=plan.sha256,
@@ -184,7 +149,7 @@ def test_what_is_asked_for_on_a_page_is_done_at_once(pipeline: Pipeline, migrate
         act(engine, wanted)
         engine.dispose()
     pipeline.sensor("approved_plans")
-    assert pipeline.store.get("orders", plan.version).state == "retired"
+    assert pipeline.store.get("orders", plan.version).state == "withdrawn"
 
 
 def test_looks_are_taken_by_a_sensor(pipeline: Pipeline, make_groups: MakeGroups) -> None:
@@ -210,12 +175,6 @@ def test_look_that_takes_long_is_a_run(pipeline: Pipeline, make_groups: MakeGrou
     taken = archive.taken()
     assert taken is not None
     assert taken.groups == 2
-
-
-def test_looks_wait_for_a_look_that_is_under_way(pipeline: Pipeline) -> None:
-    """One at a time."""
-    leave_run(pipeline, "look")
-    assert "under way" in str(pipeline.sensor("group_samples").skip_message)
 
 
 def test_looks_do_not_wait_for_a_look_that_was_killed(pipeline: Pipeline) -> None:

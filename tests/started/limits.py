@@ -53,7 +53,6 @@ OWN_SERVICES: Final = {
     "tests/fairlead/surfaces/demo/test_demo.py": "the demo as a newcomer runs it",
     "tests/fairlead/surfaces/up/test_up.py": "all of the planner, started and ended",
     "tests/fairlead/surfaces/web/test_frozen_database.py": "the database is frozen",
-    "tests/fairlead/workflows/test_conversion.py": "Java consumers are in the group",
     "tests/fairlead/workflows/test_crashes.py": "the broker and the database crash",
     "tests/jvm/test_broker_reading.py": "the assignor in a broker, with rights of its own",
     "tests/jvm/test_cache.py": "the jar's classes answer from one JVM",
@@ -62,7 +61,6 @@ OWN_SERVICES: Final = {
     "tests/migrations/test_migrations.py": "a Postgres whose roles are not there yet",
     "tests/jvm/test_group_assignor.py": "the same broker",
     "tests/ui/test_person.py": "the run's only Dagster UI",
-    "tests/orchestration/test_crashes.py": "a planning run in a process that is killed",
     "tests/orchestration/test_installed.py": "plans by the installed wheel",
 }
 

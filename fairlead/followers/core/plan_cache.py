@@ -36,7 +36,7 @@ class PlanState:
     Parameters
     ----------
     plan
-        The last good plan; None: there is none, or it was taken back.
+        The last good plan; None: there is none, or it was withdrawn.
     seen
         What the record that said so is known by; NOTHING: there was none.
     lease_until
@@ -58,7 +58,7 @@ class PlanCache:
     """Keeps the state of one group's plan.
 
     Of two records the one of the later epoch counts, within an epoch that of the higher version,
-    and a version's retirement after its plan; lower ones are ignored. The same version again
+    and a version's withdrawal after its plan; lower ones are ignored. The same version again
     extends the lease, and changes nothing else. A record that cannot be read, that is not signed as
     it must be, or that gives a known version other bytes, is skipped with a warning and the last
     good plan stays. A tombstone is heeded where no keys are configured.
@@ -135,7 +135,7 @@ class PlanCache:
             "Group %s: plan version %d %s (offset %d)",
             self._group,
             told.identity.version,
-            f"read, by {told.plan.assignor}" if told.plan else "was taken back",
+            f"read, by {told.plan.assignor}" if told.plan else "was withdrawn",
             record.offset,
         )
         self.state = PlanState(

@@ -1,7 +1,7 @@
-"""Tables of what the analysis knows: how fast members are, what is the matter with groups.
+"""Tables of what the analysis remembers: speeds of members, and diagnoses of groups.
 
-Belongs here: what the next analysis brings along, and the history of diagnoses. Does not: what a
-look came to (`plan.DecisionRow`). Planners write both by functions (`migrations/sql`).
+Belongs here: what the next analysis starts from, and the history of diagnoses. Does not: decisions
+(`plan.DecisionRow`). Planners write both by functions (`migrations/sql`).
 """
 
 from datetime import datetime
@@ -17,7 +17,7 @@ from fairlead.store.models.plan import ConsumerGroup
 
 
 class MemberCapacity(Base):
-    """How fast members are, as last seen: what forecasts count with."""
+    """Speeds of members, as last measured; forecasts use them."""
 
     __tablename__ = "member_capacity"
     __table_args__ = (CheckConstraint("records_per_s >= 0", name="records_per_s"),)
@@ -28,14 +28,14 @@ class MemberCapacity(Base):
     member: Mapped[str] = mapped_column(primary_key=True, comment="The member's name in plans.")
     records_per_s: Mapped[float]
     measured: Mapped[bool] = mapped_column(
-        comment="Whether it was at its limit: else it can do at least so much."
+        comment="Whether it was at its limit; false: it can do at least this."
     )
-    measured_at: Mapped[datetime] = mapped_column(comment="When that was seen.")
-    evidence: Mapped[str] = mapped_column(comment="What it was seen by.")
+    measured_at: Mapped[datetime] = mapped_column(comment="When that was measured.")
+    evidence: Mapped[str] = mapped_column(comment="The evidence, in a sentence.")
 
 
 class GroupDiagnosis(Base):
-    """What was the matter with each group; a row where that changed."""
+    """Diagnoses of each group; a new row when the diagnosis changes."""
 
     __tablename__ = "group_diagnosis"
     __table_args__ = (
@@ -56,30 +56,25 @@ class GroupDiagnosis(Base):
     )
     since: Mapped[datetime] = mapped_column(primary_key=True, comment="When it was first seen.")
     until: Mapped[datetime | None] = mapped_column(
-        comment="When something else was seen; null: it holds still."
+        comment="When another diagnosis followed; null: it is the present one."
     )
     last_seen: Mapped[datetime] = mapped_column(comment="When it was last seen.")
-    diagnosis: Mapped[str] = mapped_column(comment="What is the matter.")
+    diagnosis: Mapped[str] = mapped_column(comment="The diagnosis.")
     names: Mapped[list[str]] = mapped_column(
-        ARRAY(Text), comment="The members, or topic-partition, that it is about."
+        ARRAY(Text), comment="The members or topic-partitions that it names."
     )
-    evidence: Mapped[str] = mapped_column(comment="By what, in a sentence, as last seen.")
+    evidence: Mapped[str] = mapped_column(comment="The evidence, in a sentence, as last seen.")
     late_s: Mapped[float | None]
     utilisation: Mapped[float | None]
     loss_s: Mapped[float | None]
     caught_up_s: Mapped[float | None]
     consumers_wanted: Mapped[int | None]
-    consumers_why: Mapped[str] = mapped_column(comment="Why so many, in a sentence.")
+    consumers_why: Mapped[str] = mapped_column(comment="Why this number, in a sentence.")
     costs: Mapped[Any] = mapped_column(
         JSONB,
-        comment="How many times as long as usual a record takes, where that is known: topic to "
-        "partition to lower end, value and upper end of the 90 % interval.",
-    )
-    remembered_costs: Mapped[Any] = mapped_column(
-        JSONB,
-        server_default="{}",
-        comment="Costs for the next analysis: topic to partition to estimate, standard deviation of"
-        " its logarithm, and the time of the newest sample, seconds since the epoch.",
+        comment="How many times as long as usual a record takes: topic to partition to estimate,"
+        " standard deviation of its logarithm, and the time of the newest sample, seconds since the"
+        " epoch.",
     )
     reported: Mapped[Any] = mapped_column(
         JSONB,
@@ -87,10 +82,10 @@ class GroupDiagnosis(Base):
         " of the seconds per record; `consumers`: name to busy share.",
     )
     called_for: Mapped[str | None] = mapped_column(
-        comment="What a look calls for a plan by: the diagnosis with its names; null: for none."
+        comment="The plan request of a sample: the diagnosis with its names; null: none."
     )
-    call_reason: Mapped[str | None] = mapped_column(comment="The same in words.")
+    call_reason: Mapped[str | None] = mapped_column(comment="The reason of the request.")
     called_since: Mapped[datetime | None] = mapped_column(
-        comment="When a look first called for the same, without one in between that did not."
+        comment="When the same request was first made, without interruption."
     )
-    called_at: Mapped[datetime | None] = mapped_column(comment="When a look last did.")
+    called_at: Mapped[datetime | None] = mapped_column(comment="When it was last made.")

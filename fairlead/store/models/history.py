@@ -1,10 +1,10 @@
-"""Tables of what is measured over time: balance, adoption and lag, and what is kept of it for long.
+"""Tables of what is measured over time: balance, adoption and lag, and their summaries.
 
-Belongs here: history that grows with every look and is pruned. Does not: plans (`plan`).
+Belongs here: history that grows with every sample and is pruned. Does not: plans (`plan`).
 
 Histories are partitioned by the day, and have no foreign keys, since to drop a day would lock the
-table that it refers to: `PlanStore` is their only writer. What is kept for longer follows from them
-by triggers (`migrations/sql/history.sql`).
+table that they refer to: `PlanStore` is their only writer. Triggers keep the summaries
+(`migrations/sql/history.sql`).
 """
 
 from datetime import date, datetime
@@ -30,7 +30,7 @@ from fairlead.store.models.base import Base, MeasuredBalance, one_of
 from fairlead.store.models.plan import ConsumerGroup, of_plan
 
 KINDS: Final = ("observed", "predicted")
-"""What a balance is."""
+"""Kinds of a balance."""
 
 
 class Balance(MeasuredBalance, Base):

@@ -1,7 +1,7 @@
 """Tables of decisions and plans, and of a plan's life.
 
-Belongs here: what is written when a group is looked at or a plan changes state. Does not: what is
-measured over time (`history`), nor the transitions, which the trigger `plan_event_apply` holds.
+Belongs here: rows that are written with a decision and with each step of a plan. Does not: what is
+measured over time (`history`), nor the transitions, which the trigger `plan_event_apply` enforces.
 """
 
 from datetime import datetime
@@ -36,19 +36,19 @@ STATES: Final = (
     "expired",
     "stale",
     "refused",
-    "retired",
+    "withdrawn",
 )
-"""The states of a plan. The trigger `plan_event_apply` holds the transitions between them."""
+"""The states of a plan. The trigger `plan_event_apply` enforces the transitions."""
 
 
-VERBS: Final = ("approve", "reject", "rollback", "retire", "freeze", "unfreeze")
-"""What people do on pages."""
+VERBS: Final = ("approve", "reject", "rollback", "withdraw", "freeze", "unfreeze")
+"""Web actions."""
 OUTCOMES: Final = ("done", "agreed", "asked", "refused")
-"""What came of it."""
+"""Outcomes of web actions."""
 
 
 class ConsumerGroup(Base):
-    """Consumer groups ever observed; the row locks a group's plans."""
+    """Consumer groups ever observed; transactions lock the row before they write plans."""
 
     __tablename__ = "consumer_group"
 
@@ -59,7 +59,7 @@ class ConsumerGroup(Base):
 
 
 class Plan(Base):
-    """Every version of every group's plan. Only state changes, by a plan_event."""
+    """Every version of every group's plan. Only the state changes, by a plan_event."""
 
     __tablename__ = "plan"
     __table_args__ = (
@@ -113,7 +113,9 @@ class Plan(Base):
     snapshot_id: Mapped[str] = mapped_column(comment="The snapshot the plan was made from.")
     snapshot_at: Mapped[datetime] = mapped_column(comment="When that snapshot was taken.")
     created_at: Mapped[datetime] = mapped_column(comment="When the plan was proposed.")
-    expires_at: Mapped[datetime | None] = mapped_column(comment="Void from then on; null: never.")
+    expires_at: Mapped[datetime | None] = mapped_column(
+        comment="When the plan expires; null: never."
+    )
     document: Mapped[bytes] = mapped_column(comment="The exact bytes that are published: JSON.")
     sha256: Mapped[str] = mapped_column(comment="SHA-256 of the document, in hexadecimal.")
     four_eyes: Mapped[SeenBy | None] = mapped_column(
@@ -138,24 +140,24 @@ class Plan(Base):
 
 
 def of_plan() -> ForeignKeyConstraint:
-    """Return that the rows of a table are about versions of plans."""
+    """Return the foreign key of a table whose rows belong to versions of plans."""
     return ForeignKeyConstraint(
         ["group_id", "version"], ["fairlead_raw.plan.group_id", "fairlead_raw.plan.version"]
     )
 
 
 class FourEyes(Base):
-    """Groups whose plans need four eyes; the owner of the schema says which."""
+    """Groups whose plans need four eyes; only the owner of the schema writes it."""
 
     __tablename__ = "four_eyes"
 
     groups: Mapped[str] = mapped_column(
-        primary_key=True, comment="Groups, as in a policy: * and ? stand in."
+        primary_key=True, comment="Groups, as in a policy: * and ? are wildcards."
     )
 
 
 class PlanEvent(Base):
-    """Append-only: who took which plan to which state, when and why."""
+    """Append-only: each step of a plan, with the actor, the time and the reason."""
 
     __tablename__ = "plan_event"
     __table_args__ = (
@@ -201,29 +203,30 @@ class PlanEvent(Base):
 
 
 def _of_record() -> tuple[ForeignKeyConstraint | CheckConstraint, ...]:
-    """Return what holds of every record of the plan topic."""
+    """Return the constraints of every record of the plan topic."""
     return (
         of_plan(),
-        CheckConstraint(one_of("kind", ("plan", "retired")), name="kind"),
+        CheckConstraint(one_of("kind", ("plan", "withdrawn")), name="kind"),
         CheckConstraint("epoch > 0", name="epoch"),
     )
 
 
 class TopicRecord:
-    """What a record of the plan topic says, as columns."""
+    """The fields of a record of the plan topic, as columns."""
 
     group_id: Mapped[str] = mapped_column(
         primary_key=True, sort_order=-1, comment="The consumer group."
     )
-    kind: Mapped[str] = mapped_column(sort_order=-1, comment="plan or retired.")
+    kind: Mapped[str] = mapped_column(sort_order=-1, comment="plan or withdrawn.")
     version: Mapped[int] = mapped_column(
-        Integer, sort_order=-1, comment="The version that is told or retired."
+        Integer, sort_order=-1, comment="The version that is told or withdrawn."
     )
     epoch: Mapped[int] = mapped_column(
         sort_order=-1, comment="Of the group's versions; followers ignore lower ones."
     )
     lease_until: Mapped[datetime | None] = mapped_column(
-        sort_order=-1, comment="When the plan lapses unless it is told again; null: it is retired."
+        sort_order=-1,
+        comment="When the plan lapses unless it is told again; null: it is withdrawn.",
     )
 
 
@@ -245,20 +248,22 @@ class PlanTold(TopicRecord, Base):
 
 
 class PlanIntent(TopicRecord, Base):
-    """What is on its way to the plan topic: committed before it is sent."""
+    """The outbox: records for the plan topic, committed before they are sent."""
 
     __tablename__ = "plan_intent"
     __table_args__ = _of_record()
 
-    actor: Mapped[str | None] = mapped_column(comment="Who asks for it; null: the planner.")
-    reason: Mapped[str | None] = mapped_column(comment="Why it is retired.")
+    actor: Mapped[str | None] = mapped_column(
+        comment="The person who asked for it; null: the planner."
+    )
+    reason: Mapped[str | None] = mapped_column(comment="Why it is withdrawn.")
     at: Mapped[datetime] = mapped_column(
-        server_default=func.now(), comment="Since when it is on its way, by the database's clock."
+        server_default=func.now(), comment="When it was committed, by the database's clock."
     )
 
 
 class PlanAttempt(Base):
-    """The last attempt to send a group's plan that came to nothing, and why."""
+    """The last failed attempt to send each group's plan."""
 
     __tablename__ = "plan_attempt"
 
@@ -266,23 +271,23 @@ class PlanAttempt(Base):
         ForeignKey(ConsumerGroup.group_id), primary_key=True, comment="The consumer group."
     )
     version: Mapped[int] = mapped_column(Integer, comment="The version that was to be sent.")
-    at: Mapped[datetime] = mapped_column(comment="When it was not sent.")
+    at: Mapped[datetime] = mapped_column(comment="When the attempt failed.")
     reason: Mapped[str] = mapped_column(comment="Why.")
     again_at: Mapped[datetime] = mapped_column(comment="When the planner tries again.")
 
 
 class PlanPartition(Base):
-    """The partitions of the plan topic; the row locks one for a sender."""
+    """The partitions of the plan topic; a publisher locks the row of its partition."""
 
     __tablename__ = "plan_partition"
 
     topic: Mapped[str] = mapped_column(primary_key=True, comment="The plan topic.")
     partition: Mapped[int] = mapped_column(Integer, primary_key=True, comment="Its partition.")
-    taken_at: Mapped[datetime | None] = mapped_column(comment="When somebody last sent to it.")
+    taken_at: Mapped[datetime | None] = mapped_column(comment="When a publisher last locked it.")
     taken_by: Mapped[str | None] = mapped_column(comment="Who, as the database knows.")
     turn: Mapped[int] = mapped_column(
         server_default=text("0"),
-        comment="How often it was taken: says whether somebody else had it since.",
+        comment="Number of turns: shows whether another publisher had a turn since.",
     )
 
 
@@ -308,7 +313,7 @@ class MovedPartition(Base):
 
 
 class PageAct(Base):
-    """What people did on pages: by which proof, what, and what came of it."""
+    """Web actions: the person, the proof of identity, the action and its outcome."""
 
     __tablename__ = "page_act"
     __table_args__ = (
@@ -324,12 +329,16 @@ class PageAct(Base):
         Index("page_act_asked_idx", "at", postgresql_where=text("outcome = 'asked'")),
     )
 
-    id: Mapped[UUID] = mapped_column(primary_key=True, comment="Of the form, which counts once.")
+    id: Mapped[UUID] = mapped_column(
+        primary_key=True, comment="Id of the form; a form counts once."
+    )
     at: Mapped[datetime] = mapped_column(comment="When.")
-    actor: Mapped[str] = mapped_column(comment="Who, as the web server says.")
-    proof: Mapped[str] = mapped_column(comment="What proved it to the web server.")
+    actor: Mapped[str] = mapped_column(comment="The person, as the web server names them.")
+    proof: Mapped[str] = mapped_column(
+        comment="The proof of identity that the web server accepted."
+    )
     act: Mapped[str] = mapped_column(
-        comment="approve, reject, rollback, retire, freeze or unfreeze."
+        comment="approve, reject, rollback, withdraw, freeze or unfreeze."
     )
     group_id: Mapped[str | None] = mapped_column(
         ForeignKey(ConsumerGroup.group_id), comment="The consumer group; null: all groups."
@@ -348,7 +357,7 @@ class PageAct(Base):
 
 
 class DecisionRow(Base):
-    """What each snapshot of a group came to, even where nothing was changed."""
+    """The decision on each snapshot of a group, also to change nothing."""
 
     __tablename__ = "decision"
     __table_args__ = (
@@ -367,7 +376,7 @@ class DecisionRow(Base):
         server_default=func.now(), comment="When the decision was stored."
     )
     outcome: Mapped[str] = mapped_column(comment="plan, no change, or failed.")
-    reason: Mapped[str] = mapped_column(comment="Why, in words.")
+    reason: Mapped[str] = mapped_column(comment="The reason.")
     version: Mapped[int | None] = mapped_column(Integer, comment="The plan proposed, if any.")
     settings: Mapped[str | None] = mapped_column(
         comment="The file whose policies decided, and the start of its SHA-256."
@@ -375,7 +384,7 @@ class DecisionRow(Base):
 
 
 class CandidatePlan(MeasuredBalance, Base):
-    """What each assignor of the policy would have done with a snapshot."""
+    """The candidate of each assignor of the policy for a snapshot."""
 
     __tablename__ = "candidate"
     __table_args__ = (
@@ -388,12 +397,12 @@ class CandidatePlan(MeasuredBalance, Base):
     group_id: Mapped[str] = mapped_column(comment="The consumer group.")
     snapshot_id: Mapped[str] = mapped_column(comment="The snapshot.")
     assignor: Mapped[str] = mapped_column(comment="The assignor's name.")
-    outcome: Mapped[str | None] = mapped_column(comment="What the assignor says of its result.")
-    error: Mapped[str | None] = mapped_column(comment="Why it gave no assignment.")
+    outcome: Mapped[str | None] = mapped_column(comment="The assignor's own note on its result.")
+    error: Mapped[str | None] = mapped_column(comment="Why there is no assignment.")
     frontier: Mapped[list[list[float]] | None] = mapped_column(
         JSONB,
         sort_order=1,
-        comment="What fewer moves would have bought: [moves, late_s], ...",
+        comment="Forecast lag after fewer moves: [moves, late_s], ...",
     )
     snapshot_at: Mapped[datetime] = mapped_column(
         sort_order=3, comment="When the snapshot was taken."
@@ -401,13 +410,13 @@ class CandidatePlan(MeasuredBalance, Base):
 
 
 class PlanPruned(Base):
-    """How many versions of each group are gone: those that nobody followed or rejected."""
+    """Number of pruned versions of each group: versions that nobody followed or rejected."""
 
     __tablename__ = "plan_pruned"
 
     group_id: Mapped[str] = mapped_column(primary_key=True, comment="The consumer group.")
     versions: Mapped[int] = mapped_column(comment="Versions that pruning has removed.")
-    last_at: Mapped[datetime] = mapped_column(comment="When it last did.")
+    last_at: Mapped[datetime] = mapped_column(comment="When versions were last pruned.")
 
 
 class FreezeEvent(Base):
@@ -455,6 +464,6 @@ class MadeWorse(Base):
         comment="Whether the planner goes back by itself; else it proposes to."
     )
     back_to: Mapped[int | None] = mapped_column(
-        Integer, comment="The version before; null: there was none, the plan is to be retired."
+        Integer, comment="The version before; null: there was none, the plan is to be withdrawn."
     )
     rests_until: Mapped[datetime] = mapped_column(comment="Until when the group gets no plan.")

@@ -1,4 +1,4 @@
-"""`fairlead plans approve | reject | publish | rollback | retire`: a plan's next step, by a person.
+"""`fairlead plans approve | reject | publish | rollback | withdraw`: a person's next step.
 
 Belongs here: showing what is about to happen, asking, and saying what came of it. Does not: the
 steps themselves (`fairlead.store`, `fairlead.workflows`).
@@ -130,7 +130,7 @@ def publish(group: Group, *, as_json: Json = False) -> None:
             "followed": followed.adherence if followed else None,
         },
         f"{group}: version {sent.version} is published: {sent.reason}. {_whether(followed)} "
-        f"`fairlead plans retire {shell_quote(group)}` takes it back",
+        f"`fairlead plans withdraw {shell_quote(group)}` withdraws it",
         as_json=as_json,
     )
     for reason in held_up:
@@ -216,9 +216,9 @@ def rollback(
     )
 
 
-@app.command(epilog=epilog("plans retire orders --reason 'moves to another cluster' --yes"))
-def retire(group: Group, *, reason: Reason, yes: Yes = False, as_json: Json = False) -> None:
-    """Take the published plan back: the consumers return to their fallback."""
+@app.command(epilog=epilog("plans withdraw orders --reason 'moves to another cluster' --yes"))
+def withdraw(group: Group, *, reason: Reason, yes: Yes = False, as_json: Json = False) -> None:
+    """Withdraw the published plan: the consumers return to their fallback."""
     from fairlead.errors import PlanStateError
     from fairlead.kafka.plan_topic import PlanTopic
     from fairlead.store import PlanStore
@@ -230,8 +230,8 @@ def retire(group: Group, *, reason: Reason, yes: Yes = False, as_json: Json = Fa
     with opened_engine() as engine:
         published = read_plans(engine, group, state="published", limit=1)
         if not published:
-            raise PlanStateError(f"group {group} has no published plan to retire")
-        ask(f"Retire version {published[0]['version']} of {group}?", yes=yes)
+            raise PlanStateError(f"group {group} has no published plan to withdraw")
+        ask(f"Withdraw version {published[0]['version']} of {group}?", yes=yes)
         with PlanTopic(kafka) as topic:
             done = withdraw(
                 PlanStore(engine),
@@ -249,7 +249,7 @@ def retire(group: Group, *, reason: Reason, yes: Yes = False, as_json: Json = Fa
             "partition": done.position[0],
             "offset": done.position[1],
         },
-        f"{group}: version {done.version} is retired, by {done.reason}",
+        f"{group}: version {done.version} is withdrawn, by {done.reason}",
         as_json=as_json,
     )
 
@@ -376,7 +376,7 @@ def _require_other_than_published(plan: Mapping[str, Any]) -> None:
     if plan["state"] == "published":
         raise PlanStateError(
             f"group {plan['group']}: version {plan['version']} is the one that is published; "
-            f"`fairlead plans retire {shell_quote(plan['group'])}` takes it back, and consumers "
+            f"`fairlead plans withdraw {shell_quote(plan['group'])}` withdraws it, and consumers "
             "return to their fallback"
         )
 

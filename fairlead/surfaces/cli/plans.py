@@ -65,7 +65,7 @@ def list_plans(
         str | None,
         typer.Option(
             help="proposed, approved, sending, published, superseded, rejected, expired, stale, "
-            "refused or retired.",
+            "refused or withdrawn.",
             callback=plan_steps.known_state,
             autocompletion=complete_state,
         ),

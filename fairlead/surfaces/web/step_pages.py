@@ -178,7 +178,7 @@ def _rollback(engine: Engine, plan: StoredPlan, _: datetime) -> Sheet:
 
 def _withdraw(engine: Engine, plan: StoredPlan, _: datetime) -> Sheet:
     _require(engine, plan, "published")
-    texts = [_WITHDRAWN, _PLANNED_AGAIN, _SOON, *_second(engine, "retire", plan)]
+    texts = [_WITHDRAWN, _PLANNED_AGAIN, _SOON, *_second(engine, "withdraw", plan)]
     return _sheet(plan, "Withdraw", texts)
 
 
@@ -214,15 +214,14 @@ _STEPS: Final[Mapping[str, Callable[[Engine, StoredPlan, datetime], Sheet]]] = {
     "approve": _approve,
     "reject": _reject,
     "rollback": _rollback,
-    "retire": _withdraw,
+    "withdraw": _withdraw,
 }
-_WORDS: Final = {"rollback": "roll back", "retire": "withdraw"}
 
 
 def outcome(engine: Engine, done: Acted) -> list[str]:
     """Return the result of a step, in sentences."""
     what = _what(done.group) if done.sha256 is None else f"{done.group}, version {done.version}"
-    verb = _WORDS.get(done.act, done.act)
+    verb = "roll back" if done.act == "rollback" else done.act
     who = f"{done.actor} asked to {verb} ({what}): {done.reason}."
     if done.outcome == "agreed":
         return [who, "It takes two people: another person has to ask for the same."]

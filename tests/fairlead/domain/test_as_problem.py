@@ -9,11 +9,6 @@ PLAN = make_plan(
 )
 
 
-def test_planned_is_what_the_document_says() -> None:
-    """Shares become plain lists of numbers."""
-    assert planned(PLAN) == {"a": {"t": [0, 2]}, "b": {"t": [1], "u": [0]}}
-
-
 def test_plan_as_its_own_solution_breaks_no_rule() -> None:
     """Document to problem and assignment and back gives the same shares."""
     problem = problem_of(PLAN, planned(PLAN))
@@ -23,14 +18,6 @@ def test_plan_as_its_own_solution_breaks_no_rule() -> None:
         "a": {"t": [0, 2]},
         "b": {"t": [1], "u": [0]},
     }
-
-
-def test_partition_without_an_owner_is_a_violation() -> None:
-    """What the plan leaves out is found by the verifier."""
-    plan = make_plan({"a": {"t": [0]}}, {"t": [1.0, 1.0]})
-    problem = problem_of(plan, planned(plan))
-    (violation,) = violations(problem, assignment_of(problem, planned(plan)))
-    assert "t-1" in violation
 
 
 def test_member_that_the_plan_does_not_know_is_part_of_the_problem() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from assignors.metrics import Metrics
-from fairlead.domain.candidate_figures import METRICS, improvement, lightening
+from fairlead.domain.candidate_figures import METRICS, improvement
 
 
 def test_every_metric_of_an_assignment_is_stored() -> None:
@@ -28,14 +28,3 @@ def test_every_metric_of_an_assignment_is_stored() -> None:
 def test_improvement_is_a_share_of_the_forecast(before: Any, after: Any, share: Any) -> None:
     """Of what was not late nothing can be gained; of what nobody forecast nothing is known."""
     assert improvement({"late_s": before}, {"late_s": after}) == share
-
-
-def test_improvement_of_a_plan_without_a_forecast_is_not_known() -> None:
-    """A rollback has the balance of its assignment alone."""
-    assert improvement({"lag_max": 1, "late_s": 5.0}, {"lag_max": 1}) is None
-
-
-def test_lag_stands_beside_it() -> None:
-    """The heaviest member's, in records."""
-    assert lightening({"lag_max": 160_000}, {"lag_max": 120_000}) == 0.25
-    assert lightening({"lag_max": 0}, {"lag_max": 0}) == 0

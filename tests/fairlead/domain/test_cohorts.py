@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.domain.cohorts import cadence_of, cohort_of, discover, due, groups_in, stretches
+from fairlead.domain.cohorts import cadence_of, discover, due, groups_in, stretches
 from fairlead.domain.policy import Discovery, Policy
 
 ORDERS = Policy(groups="orders-*", cohort="orders")
@@ -16,18 +16,6 @@ HOURLY = Policy(groups="hourly", cadence=timedelta(hours=1))
 
 def at(hour: int, minute: int) -> datetime:
     return datetime(2026, 3, 1, hour, minute, tzinfo=UTC)
-
-
-def test_group_is_a_cohort_of_its_own_by_default() -> None:
-    """Without a policy that names a cohort, a group is planned by itself."""
-    assert cohort_of("audit", [Policy(groups="*")]) == "audit"
-
-
-def test_most_specific_policy_names_the_cohort() -> None:
-    """A group for which a finer policy holds leaves the cohort of the coarser one."""
-    policies = [ORDERS, Policy(groups="orders-eu")]
-    assert cohort_of("orders-us", policies) == "orders"
-    assert cohort_of("orders-eu", policies) == "orders-eu"
 
 
 def test_discovery_gathers_included_groups_in_order() -> None:
@@ -39,30 +27,6 @@ def test_discovery_gathers_included_groups_in_order() -> None:
         ("orders", ["orders-eu", "orders-us"]),
         ("zeta", ["zeta"]),
     ]
-
-
-def test_group_named_like_a_named_cohort_joins_it() -> None:
-    """A group whose id is a policy's cohort is planned with that cohort's groups."""
-    assert discover(["orders", "orders-eu"], Discovery(), [ORDERS]) == {
-        "orders": ["orders", "orders-eu"]
-    }
-
-
-def test_vanished_group_stands_for_its_cohort() -> None:
-    """A cohort of one whose group is gone is still looked at, so that somebody hears of it."""
-    assert groups_in(["gone"], ["audit"], Discovery(), []) == {"gone": "gone"}
-
-
-def test_named_cohort_without_groups_has_none() -> None:
-    """A policy's cohort is no group: nothing stands for it."""
-    assert groups_in(["orders"], ["audit"], Discovery(), [ORDERS]) == {}
-
-
-def test_excluded_group_is_not_read_in_a_cohort_of_others() -> None:
-    """Discovery's patterns hold within a named cohort too."""
-    discovery = Discovery(exclude=("orders-test",))
-    found = groups_in(["orders"], ["orders-eu", "orders-test"], discovery, [ORDERS])
-    assert found == {"orders-eu": "orders"}
 
 
 def test_excluded_group_is_not_planned_while_its_partition_is_still_known() -> None:
@@ -79,11 +43,6 @@ def test_group_that_moved_into_a_cohort_is_not_planned_under_its_own_name() -> N
     assert groups_in(["orders-eu", "orders"], groups, Discovery(), [ORDERS]) == dict.fromkeys(
         groups, "orders"
     )
-
-
-def test_cohort_unknown_to_the_order_is_left_out() -> None:
-    """What Dagster does not know cannot be asked for."""
-    assert stretches(["a", "x"], ["a", "b"]) == [("a", "a")]
 
 
 @given(st.lists(st.booleans(), max_size=40))

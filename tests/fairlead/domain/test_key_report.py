@@ -119,11 +119,6 @@ def test_partitioner_is_seen(place: object, count: int, name: str) -> None:
     assert len(key_report(shares)["scenarios"]) == (1 if name == "unknown" else 2)
 
 
-def test_one_key_may_be_where_it_is_by_chance() -> None:
-    """A single key shows no partitioner."""
-    assert KeyShares(read(logs([b"only"] * 100, 6), 50)).placement[0] == "assumed"
-
-
 @pytest.mark.parametrize(("place", "count"), [(by_murmur2, 12), (by_crc32, 12), (by_murmur2, 9)])
 def test_load_of_more_partitions(place: object, count: int) -> None:
     """Each partition within 6 %, from a sample of a fifth; null keys are spread evenly."""

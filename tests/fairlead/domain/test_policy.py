@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from fairlead.domain.analysis.rules import Rules
 from fairlead.domain.policy import Approval, Discovery, Policy, policy_for
 
 group_ids = st.text(st.characters(exclude_characters="*?[]"), min_size=1, max_size=20)
@@ -40,24 +39,11 @@ def test_character_sets_are_no_literals() -> None:
     assert policy_for("orders-abc", rules).groups == "orders-a*"
 
 
-def test_patterns_heed_case() -> None:
-    """Group ids that differ in case are different groups, on every platform."""
-    assert policy_for("Orders", [Policy(groups="orders", choose="first")]) == Policy()
-
-
 @given(group_ids)
 def test_exact_name_beats_every_pattern(group: str) -> None:
     """A policy that names the group itself decides before any pattern."""
     rules = [Policy(groups="*"), Policy(groups=f"{group[:-1]}?"), Policy(groups=group)]
     assert policy_for(group, rules).groups == group
-
-
-@given(group_ids)
-def test_defaults_decide_where_nothing_matches(group: str) -> None:
-    """A group without a policy is planned by the defaults, and waits for a person."""
-    policy = policy_for(group, [Policy(groups=f"not-{group}")])
-    assert policy == Policy()
-    assert not policy.approval.automatic
 
 
 @pytest.mark.parametrize(
@@ -68,11 +54,6 @@ def test_discovery_excludes_after_it_includes(group: str, covered: bool) -> None
     """A group is planned when an include pattern matches and no exclude pattern does."""
     discovery = Discovery(include=("orders*",), exclude=("*-test",))
     assert discovery.covers(group) == covered
-
-
-def test_dangerous_statuses_are_forbidden_by_default() -> None:
-    """Nobody has to remember that stopped partitions and lost data are for a person."""
-    assert set(Approval().forbidden_statuses) == {"STOP", "DATA_LOSS"}
 
 
 @pytest.mark.parametrize(
@@ -124,13 +105,6 @@ def test_keys_of_the_policy_reach_the_assignors_that_know_them() -> None:
         "max_count_skew": 0,
     }
     assert policy.assignor_options("lag-aware") == {}
-
-
-def test_analysis_is_told_the_rules_in_seconds() -> None:
-    """Durations of the file; what it leaves out is the analysis's own default."""
-    rules = Policy(objective="PT2M", pause=timedelta(seconds=3), cooldown="PT1H").rules()  # type: ignore[arg-type]
-    assert (rules.objective_s, rules.pause_s, rules.cooldown_s) == (120, 3, 3600)
-    assert (rules.horizon_s, rules.headroom) == (Rules().horizon_s, Rules().headroom)
 
 
 def test_racks_are_preferred_ignored_or_priced() -> None:

@@ -13,14 +13,14 @@ from fairlead.wire.record import Kind
 
 ENDS: Final = Objection("somebody left", ends=True)
 WAITS: Final = Objection("it is rebalancing", passing=True)
-KINDS: Final[Sequence[Kind | None]] = (None, "plan", "retired")
+KINDS: Final[Sequence[Kind | None]] = (None, "plan", "withdrawn")
 
 
 @st.composite
 def situations(draw: st.DrawFn) -> Situation:
     """Draw a state that a group can be in."""
     on_its_way, approved = draw(st.sampled_from(KINDS)), draw(st.booleans())
-    followed = "plan" if on_its_way == "retired" else draw(st.sampled_from(KINDS))
+    followed = "plan" if on_its_way == "withdrawn" else draw(st.sampled_from(KINDS))
     published = followed == "plan"
     sent = on_its_way == "plan" or (approved and on_its_way is None)
     return Situation(
@@ -50,7 +50,7 @@ def after(group: Situation, action: Action) -> Situation:
         left = group.approved and group.on_its_way == "plan"
         return replace(settled, approved=left, followed="plan", damage="", withdrawal="")
     if action in {Action.WITHDRAW, Action.FINISH}:
-        return replace(settled, approved=False, followed="retired", damage="", withdrawal="")
+        return replace(settled, approved=False, followed="withdrawn", damage="", withdrawal="")
     return group
 
 

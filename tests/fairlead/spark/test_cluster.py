@@ -6,7 +6,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 
 import pyspark
@@ -42,28 +42,6 @@ def daemon(log: Path, *command: str) -> Iterator[None]:
 
 
 @pytest.fixture
-def master(tmp_path: Path) -> Iterator[str]:
-    """Start a master and two workers of one core each; return the master's URL."""
-
-    def said(name: str, what: str) -> list[str]:
-        return re.findall(what, (tmp_path / name).read_text())
-
-    with ExitStack() as daemons:
-        deploy = "org.apache.spark.deploy"
-        daemons.enter_context(daemon(tmp_path / "master", f"{deploy}.master.Master", *ANY_PORT))
-        address = r"Starting Spark master at (spark://\S+)"
-        eventually(lambda: bool(said("master", address)), "the master listens")
-        (url,) = said("master", address)
-        for worker in ("worker-1", "worker-2"):
-            arguments = ("--cores", "1", "--memory", "1g", "--work-dir", str(tmp_path / worker))
-            command = (f"{deploy}.worker.Worker", *ANY_PORT, *arguments, url)
-            daemons.enter_context(daemon(tmp_path / f"{worker}.log", *command))
-        registered = "Registering worker"
-        eventually(lambda: len(said("master", registered)) == 2, "both workers register")
-        yield url
-
-
-@pytest.fixture
 def connect_server(tmp_path: Path) -> Iterator[str]:
     """Start a Spark Connect server with two cores; return its address for clients."""
     log = tmp_path / "connect"
@@ -84,21 +62,6 @@ def connect_server(tmp_path: Path) -> Iterator[str]:
 
         eventually(listens, "the Spark Connect server listens")
         yield f"sc://127.0.0.1:{found[0]}"
-
-
-@pytest.mark.test_long(
-    guarded_by="tests/fairlead/spark/test_cluster.py::test_fleet_is_planned_through_spark_connect"
-)
-@pytest.mark.usefixtures("spark")
-def test_fleet_is_planned_on_a_cluster_as_in_this_process(master: str, tmp_path: Path) -> None:
-    """Settings alone move the work to two executors, and what comes out is the same."""
-    properties = {
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.executor.memory": "512m",
-        "spark.sql.shuffle.partitions": "4",
-    }
-    assert len(planned_elsewhere(master, properties, tmp_path)) == 2
 
 
 @pytest.mark.usefixtures("spark")

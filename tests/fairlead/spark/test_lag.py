@@ -81,12 +81,6 @@ def test_a_row_a_partition_that_could_be_read(spark: SparkSession, warehouse: Wa
     ]
 
 
-def test_no_groups_have_no_lag(spark: SparkSession, warehouse: Warehouse) -> None:
-    """An empty snapshot is no error."""
-    write(warehouse, [])
-    assert measured(spark, warehouse) == []
-
-
 def test_owner_is_named(spark: SparkSession, warehouse: Warehouse) -> None:
     """Or null, where nobody owns the partition, or claims contradict each other."""
     write(warehouse, ["g"], members=["one", "two"], owner=[1, 0, 0])
@@ -148,10 +142,3 @@ def test_rare_looks_are_looked_back_on_further(spark: SparkSession, warehouse: W
     assert rows["g"]["arrival_rate"] == pytest.approx(1.0)
     assert rows["g"]["status"] == "STOP"
     assert rows["often"]["arrival_rate"] == pytest.approx(10.0)
-
-
-def test_every_group_is_measured_once(spark: SparkSession, warehouse: Warehouse) -> None:
-    """However many tasks they are dealt out to."""
-    names = [f"g{number:04}" for number in range(1_500)]
-    write(warehouse, names)
-    assert [row["group"] for row in measured(spark, warehouse)[::2]] == names

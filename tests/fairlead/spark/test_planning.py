@@ -13,7 +13,7 @@ from assignors.assignment import Assignment
 from fairlead.domain.analysis.capacities import Capacity
 from fairlead.domain.candidate_figures import OBSERVED
 from fairlead.domain.candidate_rows import analyse_group
-from fairlead.domain.samples.questions import Group, PlanningOptions, question_about
+from fairlead.domain.samples.questions import Group, PlanningOptions
 from fairlead.spark.planning import CANDIDATES, as_batch
 from tests.recalled import CONSUMED, recalled
 from tests.samples import filled, samples
@@ -111,23 +111,6 @@ def test_group_that_falls_behind_is_planned_with_its_diagnosis() -> None:
     assert len(observed["capacity_used"]) == 2
 
 
-def test_what_fewer_moves_would_buy_is_told() -> None:
-    """From the group as it is to the plan, in seconds late; of who moves step by step alone."""
-    found = analysed(fallen_behind(), replace(PLANNING, assignors=("sticky-lag-aware", "range")))
-    observed, plan = found[OBSERVED], found["sticky-lag-aware"]
-    first, *_, last = ((point["moves"], point["late_s"]) for point in plan["frontier"])
-    assert first == (0, observed["late_s"])
-    assert last == (plan["moved"], plan["late_s"])
-    assert found["range"]["frontier"] == []
-
-
-def test_without_looks_it_says_what_it_does_not_know() -> None:
-    """One moment tells no backlog from a late commit: no plan, and why."""
-    observed = analysed(group(SKEWED, BACKLOG))[OBSERVED]
-    assert (observed["diagnosis"], observed["decision"]) == ("unknown", "no change")
-    assert "There is 1 look" in observed["decision_reason"]
-
-
 def test_what_was_known_before_is_remembered() -> None:
     """Of members that are there, and of names that may come back; not of member ids."""
     gone = "client-2f1b7a3c-1111-2222-3333-0123456789ab"
@@ -140,13 +123,6 @@ def test_what_was_known_before_is_remembered() -> None:
     assert gone not in found
 
 
-def test_a_plan_that_just_took_effect_is_waited_for() -> None:
-    """Nothing is analysed by looks from before it."""
-    observed = analysed(fallen_behind(changes=[NOON.timestamp() - 60]))[OBSERVED]
-    assert observed["decision"] == "no change"
-    assert "took effect 60 s ago" in observed["decision_reason"]
-
-
 def test_where_no_plan_is_called_for_nothing_need_be_compared() -> None:
     """In a fleet, candidates of groups that stay as they are would be most of the work."""
     calm = {"t": [0, 0, 0, 0]}
@@ -157,38 +133,10 @@ def test_where_no_plan_is_called_for_nothing_need_be_compared() -> None:
     assert found[OBSERVED]["diagnosis"] == "healthy"
 
 
-@pytest.mark.parametrize(
-    ("protocol", "generation", "eager"),
-    [
-        ("range", None, True),
-        ("cooperative-sticky", None, False),
-        ("fairlead", None, True),
-        ("fairlead", 4, False),
-        ("", None, False),
-    ],
-)
-def test_eager_groups_stand_still_as_a_whole(
-    protocol: str,
-    generation: int | None,
-    eager: bool,  # noqa: FBT001
-) -> None:
-    """Which the price of a plan counts, in a group whose protocol revokes everything."""
-    row = look(SKEWED, BACKLOG, protocol=protocol, generations=[generation] * len(SKEWED))
-    assert question_about(Group(samples(row)), PLANNING).eager is eager
-
-
 def test_only_what_members_read_is_planned() -> None:
     """Topics with commits but without subscribers do not enter the problem."""
     found = analysed(group({"a": (["t"], [])}, {"t": [1], "left": [5, 5]}))
     assert found[OBSERVED]["topics"] == ["t"]
-
-
-def test_claims_on_what_is_gone_are_dropped() -> None:
-    """A member that still owns a deleted topic or a vanished partition can be planned."""
-    members: Members = {"a": (["t", "gone"], [("t", 0), ("t", 9), ("gone", 0)])}
-    found = analysed(group(members, {"t": [1]}))
-    assert found["range"]["kept"] == 1
-    assert found[OBSERVED]["owner"] == [0]
 
 
 @pytest.mark.parametrize(
@@ -225,13 +173,6 @@ def test_a_partition_that_could_not_be_read_is_an_error() -> None:
     assert "topic t: the lag of some partition is not known" in found[OBSERVED]["error"]
 
 
-def test_an_option_that_contradicts_itself_is_the_groups_error() -> None:
-    """Policies are checked when they are read; what gets past that stays in its group."""
-    wrong = replace(PLANNING, options={"range": {"x": 1}})
-    found = analysed(group(ONE_OWNS_ALL, {"t": [1, 2]}), wrong)
-    assert "options.x" in found[OBSERVED]["error"]
-
-
 def test_an_assignor_that_raises_or_errs_fails_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """A defect in one assignor, or an invalid assignment, does not reach the others."""
 
@@ -249,20 +190,3 @@ def test_an_assignor_that_raises_or_errs_fails_alone(monkeypatch: pytest.MonkeyP
     assert "RuntimeError('broken by t')" in found["broken"]["error"]
     assert "have no owner: t-2" in found["careless"]["error"]
     assert [name for name, row in found.items() if row["owner"]] == [OBSERVED, "range"]
-
-
-def test_an_assignors_own_reasons_and_outcome_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What an assignor says of a move stands beside it, what it says of all in the summary."""
-
-    def talkative(problem: Any) -> Assignment:
-        owner = problem.owner.copy()
-        owner[0] = 1
-        return Assignment(problem, owner, outcome="done", reasons={0: "because", 1: "not moved"})
-
-    monkeypatch.setattr(registry, "ASSIGNORS", {"talkative": talkative})
-    found = analysed(group(ONE_OWNS_ALL, {"t": [1, 2]}), PlanningOptions(assignors=("talkative",)))
-    assert found["talkative"]["outcome"] == "done"
-    assert found["talkative"]["reasons"] == [
-        {"index": 0, "reason": "because"},
-        {"index": 1, "reason": "not moved"},
-    ]

@@ -8,7 +8,6 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from fairlead.archive import LookArchive
 from fairlead.domain.samples import SAMPLES, GroupSnapshot, new_snapshot_id
 from fairlead.spark.warehouse import Recent, Warehouse
 from tests.samples import samples
@@ -79,23 +78,6 @@ def test_a_table_in_parts_is_found_when_all_are_written(tmp_path: Path) -> None:
     with warehouse.in_parts("numbers", "s", schema) as parts:
         parts.write(0, rows())
     assert warehouse.load("numbers", "s").equals(schema.empty_table())
-
-
-def test_an_unfinished_snapshot_is_none(tmp_path: Path) -> None:
-    """A run that dies before the last table, or within a file, leaves nothing to be found."""
-    warehouse, snapshot = Warehouse(str(tmp_path)), snapshot_at(NOON)
-    LookArchive(warehouse.path).append(snapshot.samples, snapshot.snapshot_id)
-    (tmp_path / "groups" / snapshot.snapshot_id).mkdir(parents=True)
-    (tmp_path / "groups" / snapshot.snapshot_id / "_part-0.parquet").write_bytes(b"PAR1")
-    assert warehouse.snapshots() == []
-
-
-def test_what_was_not_written_is_not_found(tmp_path: Path) -> None:
-    """Reading a missing table names the table and the snapshot."""
-    warehouse = Warehouse(str(tmp_path))
-    assert warehouse.snapshots() == []
-    with pytest.raises(FileNotFoundError, match="no table lag of s"):
-        warehouse.load("lag", "s")
 
 
 def test_pruning_removes_what_is_older_and_nothing_else(tmp_path: Path) -> None:

@@ -31,13 +31,6 @@ def keep(warehouse: Warehouse, minute: int, cohorts: dict[str, str], *tables: st
     return Recent(snapshot_id, at, tuple(sorted(cohorts)))
 
 
-def test_newest_snapshot_of_a_cohort_is_found(warehouse: Warehouse) -> None:
-    """Of two, the later one."""
-    keep(warehouse, 1, {"a": "a"})
-    later = keep(warehouse, 2, {"a": "a"})
-    assert warehouse.newest(["a"], "groups", EVENING) == [later]
-
-
 def test_snapshot_without_the_table_is_passed_over(warehouse: Warehouse) -> None:
     """What a killed run left half done is not worked on: the last whole one is."""
     whole = keep(warehouse, 1, {"a": "a"}, "lag")
@@ -60,19 +53,6 @@ def test_cohorts_seen_in_different_snapshots_are_each_found(warehouse: Warehouse
     assert warehouse.newest(["b", "a"], "groups", EVENING) == [of_a, of_b]
 
 
-def test_one_snapshot_of_all_is_found_once(warehouse: Warehouse) -> None:
-    """A run that measured its cohorts together works on one snapshot."""
-    both = keep(warehouse, 1, {"a": "a", "b": "b"})
-    assert warehouse.newest(["a", "b"], "groups", EVENING) == [both]
-
-
-def test_cohort_that_was_never_seen_has_none(warehouse: Warehouse) -> None:
-    """Neither an empty warehouse nor another cohort's snapshot gives one."""
-    assert warehouse.newest(["a"], "groups", EVENING) == []
-    keep(warehouse, 1, {"b": "b"})
-    assert warehouse.newest(["a"], "groups", EVENING) == []
-
-
 def test_snapshot_of_a_clock_that_was_ahead_is_passed_over(warehouse: Warehouse) -> None:
     """Dated tomorrow, it would be worked on for a day."""
     real = keep(warehouse, 1, {"a": "a"})
@@ -88,10 +68,3 @@ def test_snapshot_that_a_run_took_is_found_by_its_id(warehouse: Warehouse) -> No
     (found,) = warehouse.of_groups(mine.snapshot_id, "lag", lambda group, _: group == "b")
     assert found.groups == ("b",)
     assert warehouse.of_groups(mine.snapshot_id, "candidates", lambda *_: True) == []
-
-
-def test_snapshot_of_no_group_is_passed_over(warehouse: Warehouse) -> None:
-    """It spoils the search for none of the others."""
-    before = keep(warehouse, 1, {"a": "a"})
-    keep(warehouse, 2, {})
-    assert warehouse.newest(["a"], "groups", EVENING) == [before]

@@ -45,12 +45,12 @@ def record_publication(store: PlanStore, plan: StoredPlan) -> None:
     outbox.confirm({plan.group: (intent, sent(plan.version))})
 
 
-def record_retirement(store: PlanStore, group: str, *, reason: str = "enough") -> None:
-    """Take a group's published plan to retired, as if that had been sent."""
+def record_withdrawal(store: PlanStore, group: str, *, reason: str = "enough") -> None:
+    """Take a group's published plan to withdrawn, as if that had been sent."""
     plan, outbox = store.published(group), Outbox(store.engine)
     assert plan is not None
     with outbox.turn("fairlead.plans", 0) as turn:
-        (intent,) = turn.intend([PublishRequest(group, plan.version, "retired", reason=reason)])
+        (intent,) = turn.intend([PublishRequest(group, plan.version, "withdrawn", reason=reason)])
     outbox.confirm({group: (intent, sent(lease_until=None))})
 
 

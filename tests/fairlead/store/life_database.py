@@ -26,9 +26,9 @@ from tests.fairlead.store.life_model import (
     Operation,
     Propose,
     Publish,
-    Retire,
     Step,
     Tamper,
+    Withdraw,
 )
 from tests.stored import record_decision
 
@@ -71,7 +71,7 @@ class Database:
             Propose: self._propose,
             Decide: self._decide,
             Publish: self._publish,
-            Retire: self._retire,
+            Withdraw: self._withdraw,
             Expire: self._expire,
             Step: self._step,
             Tamper: self._tamper,
@@ -132,17 +132,17 @@ class Database:
             return self._send(operation, group)
         return self._settle(outbox, intents[0], operation.how, done="sent")
 
-    def _retire(self, operation: Retire, group: str) -> str:
+    def _withdraw(self, operation: Withdraw, group: str) -> str:
         with self.sending:
             return self._take_back(operation, group)
 
-    def _take_back(self, operation: Retire, group: str) -> str:
+    def _take_back(self, operation: Withdraw, group: str) -> str:
         store = self.stores[operation.who]
         outbox, published = self._outbox(store), store.published(group)
         if published is None:
             raise PlanStateError
         with outbox.turn("plans", 0) as turn:
-            wanted = PublishRequest(group, published.version, "retired", reason="enough")
+            wanted = PublishRequest(group, published.version, "withdrawn", reason="enough")
             intents = turn.intend([wanted])
         if not intents:
             raise PlanStateError

@@ -15,7 +15,7 @@ STEPS: Final = {
     "proposed": {"approved", "rejected", "expired"},
     "approved": {"sending", "stale"},
     "sending": {"published", "stale", "refused"},
-    "published": {"superseded", "retired"},
+    "published": {"superseded", "withdrawn"},
 }
 PLANNERS: Final = ("planner", "other planner")
 APPROVER: Final = "approver"
@@ -65,8 +65,8 @@ class Publish(Operation):
 
 
 @dataclass(frozen=True)
-class Retire(Operation):
-    """Take the published plan back; or die before that is recorded."""
+class Withdraw(Operation):
+    """Withdraw the published plan; or die before that is recorded."""
 
     how: str
 
@@ -131,7 +131,7 @@ class Group:
             Propose: self._propose,
             Decide: self._decide,
             Publish: self._publish,
-            Retire: self._retire,
+            Withdraw: self._withdraw,
             Expire: self._expire,
             Step: self._step,
             Tamper: lambda _: "FL002",
@@ -190,10 +190,10 @@ class Group:
         self.on_its_way = ("plan", approved[0])
         return self._settle(operation.how, done="sent")
 
-    def _retire(self, operation: Retire) -> str:
+    def _withdraw(self, operation: Withdraw) -> str:
         if not (published := self._in("published")) or self.on_its_way:
             return "PlanStateError"
-        self.on_its_way = ("retired", published[0])
+        self.on_its_way = ("withdrawn", published[0])
         return self._settle(operation.how, done="sent")
 
     def _settle(self, how: str, done: str = "settled") -> str:
@@ -201,9 +201,9 @@ class Group:
         if how == "died" or self.on_its_way is None:
             return "died"
         (kind, plan), self.on_its_way = self.on_its_way, None
-        if kind == "retired" and plan.state == "published":
+        if kind == "withdrawn" and plan.state == "published":
             self._close_open(self._in(*OPEN))
-            plan.states.append("retired")
+            plan.states.append("withdrawn")
         elif kind == "plan" and plan.state == "sending":
             if how == "sent":
                 for other in self._in("published"):

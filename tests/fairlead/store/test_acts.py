@@ -9,11 +9,10 @@ import psycopg
 import pytest
 from sqlalchemy import Engine
 
-from fairlead.domain.identity import FourEyes
 from fairlead.errors import ConfigurationError, PlanStateError, TamperedPlanError
 from fairlead.store import PlanDraft, PlanStore, StoredPlan
 from fairlead.store.acts import Act, Verb, act, agreed, answer, asked, find_act, objection_to_pages
-from fairlead.store.freezes import freeze_plans, read_freezes, unfreeze_plans
+from fairlead.store.freezes import read_freezes
 from fairlead.store.history_queries import read_plan
 from tests.fairlead.store.conftest import MakeDraft, StoreAs, record_publication
 from tests.logins import Login
@@ -189,14 +188,6 @@ def test_texts_of_an_act_are_bounded(web: Engine, proposed: Propose, given: str,
     act(web, wanted("reject", plan, **{given: "x" * most}))
 
 
-def test_two_people_at_once_are_counted_one_after_the_other(web: Engine, proposed: Propose) -> None:
-    """Neither is overlooked, and one of them approves."""
-    plan = proposed(four_eyes="proxy")
-    with ThreadPoolExecutor() as beside:
-        list(beside.map(lambda who: act(web, wanted("approve", plan, who)), ("kim", "lee")))
-    assert read_plan(web, "orders", 1)["state"] == "approved"
-
-
 def test_one_person_in_several_tabs_agrees_once(web: Engine, proposed: Propose) -> None:
     """Whichever form comes first is stored; the plan waits for another person."""
     plan = proposed(four_eyes="proxy")
@@ -244,7 +235,7 @@ def test_rollback_is_asked_for_and_done_once(
         act(web, wanted("rollback", other))
     act(web, back)
     with pytest.raises(PlanStateError, match="has not answered yet"):
-        act(web, wanted("retire", other))
+        act(web, wanted("withdraw", other))
     assert [page_act.id for page_act in asked(planner.engine)] == [back.id]
     made: PlanDraft = draft("s3", rolled_back_from=1, request_id=back.id, four_eyes="proxy")
     stored = record_decision(planner, made).plan
@@ -266,24 +257,6 @@ def test_rollback_is_to_what_was_followed(web: Engine, proposed: Propose) -> Non
     act(web, wanted("reject", plan))
     with pytest.raises(PlanStateError, match="version 1 is rejected: nobody has followed it"):
         act(web, wanted("rollback", plan))
-
-
-def test_what_was_refused_takes_two_people_again(
-    web: Engine, planner: PlanStore, proposed: Propose
-) -> None:
-    """Whoever made it two has to ask again, too."""
-    plan = proposed(four_eyes="proxy")
-    approve = [wanted("approve", plan, who) for who in ("kim@example.com", "lee@example.com")]
-    for form in approve:
-        act(web, form)
-    record_publication(planner, planner.get("orders", 1))
-    plan = planner.get("orders", 1)
-    act(web, wanted("retire", plan, "kim@example.com"))
-    second = wanted("retire", plan, "lee@example.com")
-    act(web, second)
-    answer(planner.engine, second.id, "refused", "not now")
-    act(web, wanted("retire", plan, "kim@example.com"))
-    assert asked(planner.engine) == []
 
 
 @pytest.mark.parametrize(
@@ -328,15 +301,3 @@ def test_nobody_acts_without_name_proof_and_reason(
             act(web, wanted("approve", plan, **given))
     with pytest.raises(PlanStateError, match="group nobody is not known"):
         act(web, freeze_of("nobody"))
-
-
-@pytest.mark.parametrize("four_eyes", [None, "proxy"])
-def test_approver_releases_in_sql_what_a_page_has_put_on(
-    web: Engine, login: Login, store_as: StoreAs, proposed: Propose, four_eyes: FourEyes | None
-) -> None:
-    """The freeze is one, whoever puts it on and wherever it is released."""
-    proposed(four_eyes=four_eyes)
-    act(web, freeze_of("orders"))
-    unfreeze_plans(store_as(login("fairlead_approver")).engine, "orders", reason="over")
-    freeze_plans(store_as(login("fairlead_approver")).engine, "orders", reason="again")
-    assert [freeze.reason for freeze in read_freezes(web)] == ["again"]

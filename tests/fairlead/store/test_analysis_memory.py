@@ -12,10 +12,9 @@ from fairlead.domain.analysis.capacities import Capacity
 from fairlead.domain.candidate_figures import Outcome
 from fairlead.domain.plan_requests import PlanRequest, StandingRequest
 from fairlead.domain.records import Findings
-from fairlead.store import NoPlan, PlanStore, StoredPlan
+from fairlead.store import NoPlan, PlanStore
 from fairlead.store.engine import transaction
-from tests.fairlead.store.conftest import SNAPSHOT_AT, MakeDraft, StoreAs, make_metrics
-from tests.logins import Login
+from tests.fairlead.store.conftest import SNAPSHOT_AT, MakeDraft
 from tests.stored import record_decision
 
 pytestmark = pytest.mark.postgres
@@ -105,29 +104,6 @@ def test_changes_of_the_diagnosis_are_rows(
     assert store.capacities(["orders"]) == {}
 
 
-def test_another_name_is_another_diagnosis(
-    store: PlanStore, rows: Callable[[str], list[dict[str, Any]]]
-) -> None:
-    """The slow member is now somebody else."""
-    store.record_findings({"orders": (SNAPSHOT_AT, SICK)}, {})
-    store.record_findings(
-        {"orders": (SNAPSHOT_AT + MINUTE, replace(SICK, names=("orders-1",)))}, {}
-    )
-    history = rows("SELECT names, until FROM fairlead.diagnosis_history")
-    assert [(row["names"], row["until"]) for row in history] == [
-        (["orders-2"], SNAPSHOT_AT + MINUTE),
-        (["orders-1"], None),
-    ]
-
-
-def test_nothing_found_is_nothing_stored(
-    store: PlanStore, rows: Callable[[str], list[dict[str, Any]]]
-) -> None:
-    """The first look at groups that nobody can analyse yet."""
-    store.record_findings({}, {})
-    assert rows("SELECT * FROM fairlead_raw.consumer_group") == []
-
-
 def test_what_was_seen_earlier_changes_nothing(
     store: PlanStore, rows: Callable[[str], list[dict[str, Any]]]
 ) -> None:
@@ -201,38 +177,3 @@ def test_last_decision_is_none_that_failed_and_no_clock_hides_it(store: PlanStor
     ahead = decide(3, now + 60 * MINUTE)
     assert ahead > first
     assert decide(4, now - MINUTE) > ahead
-
-
-def test_forecast_stands_with_decision_candidates_and_plan(
-    store: PlanStore, rows: Callable[[str], list[dict[str, Any]]], draft: MakeDraft
-) -> None:
-    """Seconds late and the fullest member's share: as it is, and as planned."""
-    plan: StoredPlan | None = record_decision(
-        store,
-        draft(
-            findings=SICK,
-            observed=make_metrics(late_s=321.5, utilisation=1.25),
-            predicted=make_metrics(late_s=12.0, utilisation=0.8, moved=1),
-        ),
-    ).plan
-    assert plan is not None
-    (version,) = store.history("orders")
-    assert (version["late_before"], version["late_predicted"]) == (321.5, 12.0)
-    assert (version["utilisation_before"], version["utilisation_predicted"]) == (1.25, 0.8)
-    balance = rows("SELECT kind, late_s, utilisation FROM fairlead.balance_history ORDER BY kind")
-    assert [tuple(row.values()) for row in balance] == [
-        ("observed", 321.5, 1.25),
-        ("predicted", 12.0, 0.8),
-    ]
-    assert store.predicted([plan])["orders", 1]["late_s"] == 12.0
-
-
-def test_planner_writes_them_by_functions_alone(
-    login: Login, store_as: StoreAs, rows: Callable[[str], list[dict[str, Any]]], draft: MakeDraft
-) -> None:
-    """As a member of its role, which may not change a row of either table."""
-    planner = store_as(login("fairlead_planner", name="planner"))
-    record_decision(planner, draft(findings=SICK))
-    planner.record_findings({"orders": (SNAPSHOT_AT + MINUTE, WELL)}, {})
-    assert [row["diagnosis"] for row in rows("SELECT * FROM fairlead.diagnosis")] == ["healthy"]
-    assert planner.capacities(["orders"]) == {"orders": SICK.capacities}

@@ -1,6 +1,5 @@
 """COPY stores every value as it is."""
 
-import math
 from datetime import UTC, datetime
 
 import psycopg
@@ -58,20 +57,6 @@ def test_any_text_number_and_time_comes_back_as_it_was(
         }
     )
     assert round_trip(engine, arrow) == zoned
-
-
-def test_not_a_number_is_not_null(engine: Engine) -> None:
-    """NaN and infinity are values."""
-    arrow = pa.table({"value": [math.nan, math.inf, None]})
-    (nan,), (infinity,), (null,) = [row[1:2] for row in round_trip(engine, arrow)]
-    assert isinstance(nan, float)
-    assert math.isnan(nan)
-    assert (infinity, null) == (math.inf, None)
-
-
-def test_more_rows_than_a_chunk_arrive(engine: Engine) -> None:
-    """Chunks follow each other in one COPY."""
-    assert len(round_trip(engine, pa.table({"value": [0.5] * 150_000}))) == 150_000
 
 
 def test_a_row_the_table_refuses_refuses_all(engine: Engine) -> None:

@@ -8,13 +8,12 @@ from typing import Any
 from uuid import UUID
 
 import psycopg
-import pyarrow as pa
 import pytest
 from sqlalchemy import Engine, text
 from sqlalchemy.exc import IntegrityError
 
 from fairlead.errors import StoreUnavailableError
-from fairlead.store import NoPlan, PlanDraft, PlanStore, StoredPlan, create_store_engine
+from fairlead.store import NoPlan, PlanDraft, PlanStore, create_store_engine
 from fairlead.store.engine import transaction
 from fairlead.store.history_queries import read_candidates, read_decisions
 from fairlead.wire.document import PlanDocument
@@ -93,29 +92,6 @@ def test_candidates_are_read_back_as_they_were(
     assert read_candidates(engine, "orders", "s1") == list(decision.candidates)
 
 
-def test_no_change_is_a_row_with_its_reason(
-    store: PlanStore, engine: Engine, no_plan: NoPlan
-) -> None:
-    """A decision to do nothing can be looked up later, with the balance it was made on."""
-    decision = record_decision(store, no_plan)
-    assert (decision.outcome, decision.plan) == ("no change", None)
-    assert rows(engine, "SELECT outcome, reason, version FROM fairlead.decision") == [
-        ("no change", "within the band", None)
-    ]
-    assert rows(engine, "SELECT kind FROM fairlead.balance_history") == [("observed",)]
-
-
-def test_a_group_that_was_not_measured_has_a_decision_too(
-    store: PlanStore, engine: Engine, no_plan: NoPlan
-) -> None:
-    """A failure has no balance, but a row."""
-    record_decision(
-        store,
-        dataclasses.replace(no_plan, outcome="failed", reason="no coordinator", observed=None),
-    )
-    assert counts(engine) == dict.fromkeys(TABLES, 0) | {"decision": 1}
-
-
 def test_the_same_snapshot_again_stores_nothing(
     store: PlanStore, engine: Engine, draft: MakeDraft
 ) -> None:
@@ -125,54 +101,6 @@ def test_the_same_snapshot_again_stores_nothing(
     again = record_decision(store, draft("s1", assignor="range", reason="another idea"))
     assert again == dataclasses.replace(first, created=False)
     assert counts(engine) == before
-
-
-def test_a_decision_against_a_plan_stays_one(
-    store: PlanStore, no_plan: NoPlan, draft: MakeDraft
-) -> None:
-    """What was decided on a snapshot holds, whatever a repeated run would decide."""
-    record_decision(store, no_plan)
-    again = record_decision(store, draft(no_plan.snapshot_id))
-    assert (again.outcome, again.plan, again.created) == ("no change", None, False)
-
-
-def test_a_new_plan_replaces_a_proposed_one(
-    store: PlanStore, engine: Engine, propose: Callable[..., StoredPlan]
-) -> None:
-    """Nobody can approve a plan that a newer one has overtaken."""
-    propose("s1")
-    propose("s2")
-    assert [store.get("orders", version).state for version in (1, 2)] == ["expired", "proposed"]
-    assert rows(engine, "SELECT reason FROM fairlead.plan_event WHERE state = 'expired'") == [
-        ("version 2 was proposed",)
-    ]
-
-
-def test_a_new_plan_replaces_an_approved_one(
-    store: PlanStore, approve: Callable[..., StoredPlan], propose: Callable[..., StoredPlan]
-) -> None:
-    """An approved plan that was not published yet is stale once the group is planned anew."""
-    approve("s1")
-    propose("s2")
-    assert store.get("orders", 1).state == "stale"
-    assert store.approved_unpublished(["orders"]) == []
-
-
-def test_a_new_plan_leaves_the_published_one_alone(
-    store: PlanStore, publish: Callable[..., StoredPlan], propose: Callable[..., StoredPlan]
-) -> None:
-    """Consumers go on with the published plan until another is published."""
-    publish("s1")
-    propose("s2")
-    published = store.published("orders")
-    assert published is not None
-    assert published.version == 1
-
-
-def test_versions_count_per_group(propose: Callable[..., StoredPlan]) -> None:
-    """Each group has its own version 1."""
-    plans = [propose("s1", group="a"), propose("s1", group="b"), propose("s2", group="a")]
-    assert [plan.version for plan in plans] == [1, 1, 2]
 
 
 def test_runs_at_once_leave_no_gap_and_no_duplicate(
@@ -231,16 +159,6 @@ def test_a_connection_lost_in_the_middle_leaves_nothing(
     assert plan.version == 2
 
 
-def test_rows_that_cannot_be_stored_leave_nothing(
-    store: PlanStore, engine: Engine, draft: MakeDraft
-) -> None:
-    """The moves are written last; a partition that moves twice takes the plan with it."""
-    twice = draft().moves
-    with pytest.raises(psycopg.errors.UniqueViolation):
-        record_decision(store, draft(moves=pa.concat_tables([twice, twice])))
-    assert counts(engine) == dict.fromkeys(TABLES, 0)
-
-
 def test_a_move_to_the_same_member_is_refused(store: PlanStore, draft: MakeDraft) -> None:
     """Rows that move nothing would make the history lie."""
     moves = draft().moves
@@ -255,14 +173,6 @@ def test_lag_beyond_64_bits_is_stored(
     """A sum of int64 lags is no int64."""
     record_decision(store, dataclasses.replace(no_plan, observed=metrics(lag_max=2**64)))
     assert rows(engine, "SELECT lag_max FROM fairlead_raw.balance") == [(2**64,)]
-
-
-def test_words_of_any_language_are_stored(store: PlanStore, draft: MakeDraft) -> None:
-    """Reasons and member names are text, not ASCII."""
-    plan = record_decision(store, draft(reason="größer, 更大", assignor="åttonde")).plan
-    assert plan is not None
-    assert plan.reason == "größer, 更大"
-    assert plan.verify().assignor == "åttonde"
 
 
 def test_one_snapshot_has_one_observed_balance(

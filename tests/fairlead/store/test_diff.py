@@ -1,8 +1,6 @@
 """What differs between two versions, as the database reads it from the documents."""
 
-import time
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 
 import numpy as np
 import psycopg
@@ -12,7 +10,6 @@ from sqlalchemy import Engine, text
 from fairlead.store import StoredPlan
 from fairlead.store.engine import transaction
 from fairlead.wire.document import MemberShare
-from tests.cost import costs_at_most
 
 pytestmark = pytest.mark.postgres
 
@@ -82,18 +79,3 @@ def test_a_version_that_does_not_exist_is_told(propose: Plans, store_url: str) -
             with pytest.raises(psycopg.Error, match="has no version") as error:
                 person.execute(f"SELECT * FROM fairlead.plan_diff({arguments})".encode())
             assert error.value.sqlstate == "FL001"
-
-
-def test_ten_times_the_partitions_are_compared_in_ten_times_the_time(
-    engine: Engine, propose: Plans
-) -> None:
-    """100,000 of 100 topics, 500 members that have no two neighbours: as many ranges, too."""
-    topics = [f"t{number}" for number in range(100)]
-    many = {(topic, number): f"m{number % 500}" for topic in topics for number in range(1000)}
-    few = dict(list(many.items())[:10_000])
-    changed = {("t7", number): "m499" for number in range(10)}
-    proposed(propose, few, few | changed, many, many | changed)
-    costs_at_most(
-        40, partial(diff, engine, 3, 4), partial(diff, engine, 1, 2), clock=time.perf_counter
-    )
-    assert diff(engine, 3, 4) == differences(many, many | changed)

@@ -1,10 +1,7 @@
 """The engine names its driver, keeps secrets, and says what went wrong in our words."""
 
 import socket
-import ssl
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psycopg
@@ -19,7 +16,6 @@ from fairlead.sandbox import Services
 from fairlead.settings import PostgresSettings
 from fairlead.store import PlanStore, create_store_engine
 from fairlead.store.engine import transaction
-from tests.fairlead.kafka.secured import certify
 from tests.waiting import eventually
 
 
@@ -50,12 +46,6 @@ def test_a_password_with_an_at_sign_is_refused_without_its_tail(secret: str) -> 
     with pytest.raises(ConfigurationError, match="written %40") as error:
         create_store_engine(f"postgresql://user:{secret}@127.0.0.1:1/plans")
     assert "hunter2" not in str(error.value)
-
-
-def test_an_at_sign_that_is_written_as_it_should_be_is_taken() -> None:
-    """In the password, and in what the query says."""
-    engine = create_store_engine("postgresql://user:a%40b@host/db?application_name=me@here")
-    assert (engine.url.password, engine.url.host) == ("a@b", "host")
 
 
 def test_an_absent_database_is_unavailable_and_its_password_unspoken() -> None:
@@ -139,60 +129,6 @@ def test_a_misspelt_option_of_the_url_is_named(migrated: str) -> None:
     assert "aplication_name" in str(error)
 
 
-@contextmanager
-def encrypting(keys: Path) -> Iterator[int]:
-    """Do what a Postgres server does up to its certificate; the sandbox's has no TLS."""
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    context.load_cert_chain(keys)
-
-    def answer(connection: socket.socket) -> None:
-        # SSLRequest, which may come behind a GSSENCRequest: eight bytes each.
-        while (asked := connection.recv(8)) and asked[4:] != (80877103).to_bytes(4, "big"):
-            connection.sendall(b"N")
-        if asked:
-            connection.sendall(b"S")
-            context.wrap_socket(connection, server_side=True).close()
-
-    def serve() -> None:
-        with suppress(OSError):
-            while True:
-                connection, _ = listener.accept()
-                with connection, suppress(OSError):
-                    answer(connection)
-
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        thread = threading.Thread(target=serve)
-        thread.start()
-        try:
-            yield listener.getsockname()[1]
-        finally:
-            listener.shutdown(socket.SHUT_RDWR)
-            thread.join()
-
-
-def test_a_certificate_that_is_refused_says_why(tmp_path: Path) -> None:
-    """An unknown authority is told from another host's certificate."""
-    (tmp_path / "other").mkdir()
-    authority, keys = certify(tmp_path)
-    other, _ = certify(tmp_path / "other", "another")
-
-    def said(host: str, trusted: Path) -> str:
-        query = f"sslmode=verify-full&sslrootcert={trusted}"
-        error = refusal_of(f"postgresql://user@{host}:{port}/plans?{query}")
-        assert isinstance(error, ConfigurationError)
-        return str(error)
-
-    with encrypting(keys) as port:
-        untrusted = said("127.0.0.1", other)
-        elsewhere = said("localhost", authority)
-        absent = said("127.0.0.1", tmp_path / "absent.pem")
-    assert "certificate verify failed" in untrusted
-    assert "Is sslrootcert in postgres.url the authority" in untrusted
-    assert 'does not match host name "localhost"' in elsewhere
-    assert "Name the host in postgres.url as" in elsewhere
-    assert "absent.pem" in absent
-
-
 @pytest.mark.postgres
 def test_a_database_without_the_schema_says_what_to_run(database: str) -> None:
     """A store on a database that was never migrated."""
@@ -203,45 +139,12 @@ def test_a_database_without_the_schema_says_what_to_run(database: str) -> None:
 
 
 @pytest.mark.postgres
-def test_sessions_are_bounded_and_in_utc(engine: Engine) -> None:
-    """No session waits for a lock, or holds one idly, for ever; none compiles its queries."""
-    with transaction(engine) as connection:
-        setting = {
-            name: connection.scalar(text("SELECT current_setting(:name)"), {"name": name})
-            for name in (
-                "application_name",
-                "timezone",
-                "lock_timeout",
-                "idle_in_transaction_session_timeout",
-                "jit",
-            )
-        }
-    assert setting == {
-        "application_name": "fairlead",
-        "timezone": "UTC",
-        "lock_timeout": "1min",
-        "idle_in_transaction_session_timeout": "5min",
-        "jit": "off",
-    }
-
-
-@pytest.mark.postgres
 def test_error_in_many_rows_is_one_error(engine: Engine, caplog: pytest.LogCaptureFixture) -> None:
     """The driver does not warn of the pipeline that the error has aborted."""
     rows = [{"number": 0}] * 1000
     with pytest.raises(DataError, match="division by zero"), transaction(engine) as connection:
         connection.execute(text("SELECT 1 / CAST(:number AS int)"), rows)
     assert caplog.messages == []
-
-
-@pytest.mark.postgres
-def test_options_of_the_url_win(database: str) -> None:
-    """Whoever sets a time-out in the URL means it."""
-    separator = "&" if "?" in database else "?"
-    engine = create_store_engine(f"{database}{separator}options=-c%20lock_timeout%3D7s")
-    with transaction(engine) as connection:
-        assert connection.scalar(text("SHOW lock_timeout")) == "7s"
-    engine.dispose()
 
 
 @pytest.mark.postgres

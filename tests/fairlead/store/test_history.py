@@ -7,12 +7,11 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-import psycopg
 import pyarrow as pa
 import pytest
 from sqlalchemy import Engine, text
 
-from fairlead.store import NoPlan, PlanStore, StoredPlan, create_store_engine
+from fairlead.store import NoPlan, PlanStore, StoredPlan
 from fairlead.store.attempts import Attempt
 from fairlead.store.engine import transaction
 from fairlead.store.history_queries import (
@@ -24,8 +23,6 @@ from fairlead.store.history_queries import (
     read_plans,
 )
 from fairlead.store.monitoring import _LAG
-from fairlead.store.retention import prune
-from tests.logins import Login
 from tests.stored import record_adoption, record_decision
 
 pytestmark = pytest.mark.postgres
@@ -126,11 +123,6 @@ def test_a_snapshot_is_stored_once_per_group(store: PlanStore, at: Any) -> None:
     assert store.record_lag(lag_table("s2", at + timedelta(seconds=1), "a")) == 2
 
 
-def test_an_empty_snapshot_stores_nothing(store: PlanStore, at: Any) -> None:
-    """No group could be read: there is no row, and no error."""
-    assert store.record_lag(lag_table("s1", at)) == 0
-
-
 def test_runs_at_once_store_a_snapshot_once(store: PlanStore, at: Any) -> None:
     """Of eight that store the same groups in different orders, each group's rows come from one."""
     groups = [f"g{number}" for number in range(20)]
@@ -140,24 +132,6 @@ def test_runs_at_once_store_a_snapshot_once(store: PlanStore, at: Any) -> None:
 
     with ThreadPoolExecutor(8) as pool:
         assert sum(pool.map(record, range(8))) == 40
-
-
-def test_adoption_is_stored_once(
-    store: PlanStore,
-    engine: Engine,
-    publish: Plans,
-) -> None:
-    """How many partitions are where the plan wants them; stored again, it stays one row."""
-    plan = publish()
-    seen: dict[str, Any] = {
-        "observed_at": plan.snapshot_at + timedelta(minutes=1),
-        "planned": 3,
-        "as_planned": 2,
-    }
-    for _ in range(2):
-        record_adoption(store, "orders", 1, **seen)
-    (row,) = query(engine, "SELECT * FROM fairlead.adoption")
-    assert (row["planned"], row["as_planned"], row["adherence"]) == (3, 2, Decimal("0.6666"))
 
 
 def test_rollback_is_no_measurement(
@@ -240,21 +214,6 @@ def test_plan_history_answers_who_what_and_how_well(
     assert store.history("orders")[1]["decided_by"] == "policy"
 
 
-def test_balance_history_tells_the_kinds_apart(engine: Engine, publish: Plans) -> None:
-    """Observed and predicted, with their imbalance."""
-    publish()
-    assert [
-        (row["kind"], row["assignor"], row["lag_max"], row["imbalance"], row["topic_spread"])
-        for row in query(
-            engine,
-            "SELECT * FROM fairlead.balance_history ORDER BY measured_at, version NULLS FIRST",
-        )
-    ] == [
-        ("observed", None, 160_000, Decimal("1.524"), 1.5),
-        ("predicted", "sticky", 110_000, Decimal("1.048"), 1.5),
-    ]
-
-
 def test_a_prediction_comes_back_as_it_was_stored(store: PlanStore, propose: Plans) -> None:
     """Whole numbers are whole again, whatever the column's type."""
     plan = propose()
@@ -280,35 +239,3 @@ def test_a_plan_that_nobody_looked_at_yet_is_found(store: PlanStore, publish: Pl
     )
     assert store.unobserved(plans) == {("b", 1)}
     assert store.unobserved([]) == set()
-
-
-def test_plans_are_found_by_state(store: PlanStore, publish: Plans, propose: Plans) -> None:
-    """In any of some states, of all groups or of some."""
-    publish("s1", group="a")
-    propose("s2", group="a")
-    propose("s1", group="b")
-
-    def found(*states: str, groups: list[str] | None = None) -> list[tuple[str, int]]:
-        return [(plan.group, plan.version) for plan in store.in_state(*states, groups=groups)]
-
-    assert found("proposed") == [("a", 2), ("b", 1)]
-    assert found("proposed", "published", groups=["a"]) == [("a", 1), ("a", 2)]
-    assert found("proposed", groups=[]) == []
-
-
-@pytest.mark.parametrize("roles", [(), ("fairlead_planner",)])
-def test_nobody_who_may_log_in_can_stop_a_new_day(
-    store_url: str, at: Any, login: Login, roles: tuple[str, ...]
-) -> None:
-    """No advisory lock is had, and with the strongest table lock that is, lag is stored."""
-    impatient = f"{store_url}&options=-c%20lock_timeout%3D2s"
-    engine = create_store_engine(impatient)
-    with psycopg.connect(login(*roles)) as stranger:
-        with pytest.raises(psycopg.errors.InsufficientPrivilege), stranger.transaction():
-            stranger.execute("SELECT pg_advisory_lock(oid::bigint) FROM pg_class")
-        if roles:
-            stranger.execute("LOCK TABLE fairlead_raw.partition_lag IN ROW EXCLUSIVE MODE")
-        store = PlanStore(engine)
-        assert store.record_lag(lag_table("s1", at + timedelta(days=9), "orders")) == 2
-    assert [day.day for day in prune(engine, at + timedelta(days=20)).days]
-    engine.dispose()

@@ -27,9 +27,9 @@ from tests.fairlead.store.life_model import (
     Operation,
     Propose,
     Publish,
-    Retire,
     Step,
     Tamper,
+    Withdraw,
 )
 from tests.lengths import form
 from tests.logins import Login
@@ -84,13 +84,13 @@ operations = st.one_of(
     proposals,
     decisions,
     publications,
-    st.builds(Retire, everybody, groups, how=st.sampled_from(ENDS)),
+    st.builds(Withdraw, everybody, groups, how=st.sampled_from(ENDS)),
     st.builds(Expire, planners, groups),
     st.builds(
         Step,
         everybody.map(lambda who: APPROVER if who == APPROVER else SUPERUSER),
         groups,
-        state=st.sampled_from(["proposed", "approved", "published", "superseded", "retired"]),
+        state=st.sampled_from(["proposed", "approved", "published", "superseded", "withdrawn"]),
         version=versions,
     ),
     st.builds(

@@ -17,7 +17,7 @@ from tests.waiting import PATIENCE_S
 
 
 @pytest.mark.postgres
-def test_publications_and_retirements_count(
+def test_publications_and_withdrawals_count(
     store: PlanStore, engine: Engine, publish: Callable[..., StoredPlan]
 ) -> None:
     """Ascending by version; groups without any are missing."""

@@ -84,13 +84,6 @@ def test_whole_days_before_the_moment_go(three_days: PlanStore, engine: Engine) 
     assert left == [{"snapshot_id": "s2"}]
 
 
-def test_pruned_snapshot_can_be_stored_again(three_days: PlanStore, engine: Engine) -> None:
-    """What makes storing twice do nothing has gone with the rows."""
-    prune(engine, NOON + timedelta(days=1))
-    assert three_days.record_lag(lag_table("s0", NOON, "a", "b")) == 4
-    assert three_days.record_lag(lag_table("s0", NOON, "a", "b")) == 0
-
-
 def test_days_are_divided_at_midnight_utc(store: PlanStore, engine: Engine) -> None:
     """Whatever the time zone of the session."""
     midnight = datetime(2026, 1, 10, tzinfo=UTC)
@@ -171,19 +164,6 @@ def test_every_history_is_bounded_and_plans_know_what_they_came_to(
     assert {row["history"]: row["count"] for row in kept} == dict.fromkeys(HISTORIES, 3)
 
 
-def test_what_a_plan_predicted_is_known_after_its_day(
-    store: PlanStore, engine: Engine, publish: Plans
-) -> None:
-    """Publication compares it with the document for as long as there is the plan."""
-    plan = publish("first", snapshot_at=NOON)
-    predicted = store.predicted([plan])
-    adopt(store, NOON, as_planned=2)
-    prune(engine, NOON + timedelta(days=2))
-    assert count(engine, "balance") == 0
-    assert store.predicted([plan]) == predicted
-    assert store.unobserved([plan]) == set()
-
-
 def test_a_day_in_summary_is_what_its_rows_say(
     store: PlanStore, engine: Engine, no_plan: NoPlan, draft: MakeDraft
 ) -> None:
@@ -246,28 +226,6 @@ def test_versions_that_nobody_followed_go_and_the_others_stay(
         store.get("orders", 4)
 
 
-def test_a_version_that_another_goes_back_to_stays(
-    store: PlanStore, engine: Engine, propose: Plans
-) -> None:
-    """It says where it comes from."""
-    propose("s1")
-    propose("s2", rolled_back_from=1)
-    propose("s3")
-    prune(engine, datetime.now(UTC) + timedelta(days=1))
-    assert [row["version"] for row in store.history("orders")] == [1, 3]
-    prune(engine, datetime.now(UTC) + timedelta(days=1))
-    assert [row["version"] for row in store.history("orders")] == [3]
-
-
-def test_the_owner_still_deletes_nothing_by_mistake(engine: Engine, propose: Plans) -> None:
-    """What pruning may, a statement may not: not of a table, nor of a day of it."""
-    propose("s1", snapshot_at=NOON)
-    prune(engine, NOON - timedelta(days=9))
-    for table in ("plan_event", "plan", "moved_partition", "decision", "decision_20260110"):
-        with pytest.raises(PlanStateError, match="written once"), transaction(engine) as connection:
-            connection.execute(text(f"DELETE FROM fairlead_raw.{table}"))
-
-
 def test_diagnoses_that_hold_no_more_and_groups_without_anything_go(
     store: PlanStore, engine: Engine, no_plan: NoPlan, propose: Plans
 ) -> None:
@@ -298,17 +256,6 @@ def test_diagnoses_that_hold_no_more_and_groups_without_anything_go(
     assert store.known_groups() == ["orders", "planned"]
     held = query(engine, "SELECT diagnosis FROM fairlead.diagnosis_history ORDER BY since")
     assert [row["diagnosis"] for row in held] == ["overloaded", "healthy"]
-
-
-def test_summaries_are_kept_as_long_as_what_they_sum_up(
-    store: PlanStore, engine: Engine, no_plan: NoPlan
-) -> None:
-    """Whoever asks for less is told, or gets the same."""
-    look(store, no_plan, NOON, lag_max=1)
-    prune(engine, NOON, NOON + timedelta(days=30))
-    assert count(engine, "group_day") == 1
-    with pytest.raises(Exception, match="as long as"), transaction(engine) as connection:
-        connection.execute(text("SELECT fairlead.prune_rows(now(), now() + interval '1 day')"))
 
 
 @pytest.mark.parametrize("roles", [(), ("fairlead_planner",)])
@@ -355,3 +302,12 @@ def test_group_that_was_braked_stays_with_its_freeze(store: PlanStore, engine: E
     assert query(engine, "SELECT group_id FROM fairlead_raw.consumer_group") == [
         {"group_id": "frozen"}
     ]
+
+
+def test_the_owner_still_deletes_nothing_by_mistake(engine: Engine, propose: Plans) -> None:
+    """What pruning may, a statement may not: not of a table, nor of a day of it."""
+    propose("s1", snapshot_at=NOON)
+    prune(engine, NOON - timedelta(days=9))
+    for table in ("plan_event", "plan", "moved_partition", "decision", "decision_20260110"):
+        with pytest.raises(PlanStateError, match="written once"), transaction(engine) as connection:
+            connection.execute(text(f"DELETE FROM fairlead_raw.{table}"))

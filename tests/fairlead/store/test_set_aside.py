@@ -128,7 +128,7 @@ def test_a_name_of_6000_characters_is_refused_for_its_group_alone(
     assert [plan.created for plan in stored] == [True, True, False, True]
     assert stored[2].outcome == "failed"
     name = shortened(ENDLESS) if endless == "group" else "odd"
-    assert stored[2].reason.startswith(f"group {name} is set aside: Postgres does not take it: ")
+    assert stored[2].reason.startswith(f"group {name} is set aside: Postgres does not accept it: ")
     assert store.known_groups() == list(GROUPS)
 
 

@@ -20,7 +20,7 @@ from fairlead.wire.record import (
     Origin,
     message_of,
     plan_headers,
-    retired_value,
+    withdrawn_value,
 )
 from fairlead.wire.record_reading import VerifiedRecord, read_record
 from fairlead.wire.signing import Signer, Verifier
@@ -81,7 +81,7 @@ def test_records_are_those_of_the_shared_vectors(vector: dict[str, Any]) -> None
     assert told.identity[:3] == (
         int(vector["headers"]["epoch"]),
         vector["version"],
-        vector["headers"]["kind"] == "retired",
+        vector["headers"]["kind"] == "withdrawn",
     )
 
 
@@ -110,14 +110,14 @@ def test_a_signed_record_says_what_it_is_known_by() -> None:
     assert told.plan is not None
 
 
-def test_a_retirement_is_signed_like_a_plan() -> None:
+def test_a_withdrawal_is_signed_like_a_plan() -> None:
     """It names its version, and has no lease."""
-    value = retired_value("group", 7)
-    told = read(value, signed(value, version=7, kind="retired"))
+    value = withdrawn_value("group", 7)
+    told = read(value, signed(value, version=7, kind="withdrawn"))
     assert (told.identity[:3], told.plan, told.lease_until) == ((1, 7, True), None, None)
 
 
-def test_identities_are_ordered_by_epoch_version_and_retirement() -> None:
+def test_identities_are_ordered_by_epoch_version_and_withdrawal() -> None:
     """Of two records the greater one is the later."""
     ordered = [NOTHING, Identity(1, 1), Identity(1, 1, retired=True), Identity(2, 1)]
     backward = ordered[::-1]

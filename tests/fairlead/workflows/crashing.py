@@ -1,4 +1,4 @@
-"""A planning run that dies where it is told to, in a process of its own.
+"""A planning run that stops at a point between two steps, in a process of its own.
 
 Belongs here: the steps of a run on the store and the plan topic, without Spark, which computes
 nothing that outlives a crash; and the points between them. Does not: any expectation.
@@ -7,14 +7,17 @@ nothing that outlives a crash; and the points between them. Does not: any expect
 import os
 import signal
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
+from multiprocessing import get_context
+from multiprocessing.process import BaseProcess
 from typing import Any, Final
 
 import pyarrow as pa
 from sqlalchemy import event
 
 from fairlead.domain.policy import Approval, Policy
+from fairlead.errors import FairleadError
 from fairlead.kafka.plan_channel import Outgoing, PlanChannel
 from fairlead.kafka.plan_topic import PlanTopic
 from fairlead.settings import KafkaSettings
@@ -26,7 +29,7 @@ from tests.fairlead.workflows.plans import OPTIONS, run
 from tests.stored import record_adoption
 from tests.waiting import PATIENCE_S
 
-#: Where a run can die, in its order, and the state its plan is in then; None: there is no plan.
+#: The points of a run, in its order, and the state of its plan there; None: there is no plan.
 PLANNING: Final = {
     "lag uncommitted": None,
     "lag committed": None,
@@ -47,41 +50,47 @@ PLANNING: Final = {
     "adoption uncommitted": "published",
     "adoption committed": "published",
 }
-#: The same for a retirement, which the run then ends with.
-RETIRING: Final = {
-    "before the fence": "published",
-    "after the fence": "published",
-    "intent uncommitted": "published",
-    "intent committed": "published",
-    "before the send": "published",
-    "inside the send": "published",
-    "after the send": "published",
-    "retirement uncommitted": "published",
-    "retirement committed": "retired",
-}
+#: The points of a withdrawal, which follows a run.
+WITHDRAWAL: Final = {
+    f"withdrawal: {point}": "published"
+    for point in (
+        *("before the fence", "after the fence", "intent uncommitted", "intent committed"),
+        *("before the send", "inside the send", "after the send", "withdrawal uncommitted"),
+    )
+} | {"withdrawal: withdrawal committed": "withdrawn"}
 POLICY: Final = Policy(approval=Approval(automatic=True))
 
 Reach = Callable[[str], None]
 
 
-def survive(_: str) -> None:
-    """Die nowhere."""
+def nothing(_: str) -> None:
+    """Go on at every point."""
 
 
-def die_at(point: str, url: str, kafka: KafkaSettings, group: str, *, retiring: bool) -> None:
-    """Run, and be killed at a point."""
+def start(point: str, how: signal.Signals, *run: Any) -> BaseProcess:
+    """Start a run that sends itself a signal at a point."""
+    context = get_context("forkserver")
+    context.set_forkserver_preload(["tests.fairlead.workflows.crashing"])
+    process = context.Process(target=_stop_at, args=(point, how, *run))
+    process.start()
+    return process
+
+
+def _stop_at(point: str, how: signal.Signals, url: str, kafka: KafkaSettings, group: str) -> None:
+    step, _, name = point.rpartition(": ")
 
     def reach(where: str) -> None:
-        if where == point:
-            os.kill(os.getpid(), signal.SIGKILL)
+        if where == name:
+            os.kill(os.getpid(), how)
 
-    plan(url, kafka, group, "s1", survive if retiring else reach)
-    if retiring:
-        send_back(url, kafka, group, reach)
+    with suppress(FairleadError):  # a run that is continued too late is refused
+        plan(url, kafka, group, "s1", nothing if step else reach)
+        if step:
+            withdraw_plan(url, kafka, group, reach)
 
 
-def plan(url: str, kafka: KafkaSettings, group: str, snapshot: str, reach: Reach) -> None:
-    """Store lag, decide, approve, publish and look who follows, as a planning run does."""
+def plan(url: str, kafka: KafkaSettings, group: str, snapshot: str, reach: Reach = nothing) -> None:
+    """Store lag, decide, approve, publish and record adoption, as a planning run does."""
     at = SNAPSHOT_AT + timedelta(minutes=int(snapshot.removeprefix("s")))
     with open_store(url, reach) as (store, transaction), Reaching(kafka, reach) as topic:
         transaction.name = "lag"
@@ -93,21 +102,15 @@ def plan(url: str, kafka: KafkaSettings, group: str, snapshot: str, reach: Reach
         run(store, topic, groups=[group], now=at)
         transaction.name = "adoption"
         published = store.published(group)
-        if published is not None:  # a retirement that was on its way ends what waits, too
-            record_adoption(
-                store,
-                group,
-                published.version,
-                observed_at=at,
-                planned=3,
-                as_planned=3,
-            )
+        if published is not None:  # a withdrawal that was on its way ends what waits, too
+            version = published.version
+            record_adoption(store, group, version, observed_at=at, planned=3, as_planned=3)
 
 
-def send_back(url: str, kafka: KafkaSettings, group: str, reach: Reach) -> None:
-    """Retire a group's published plan."""
+def withdraw_plan(url: str, kafka: KafkaSettings, group: str, reach: Reach = nothing) -> None:
+    """Withdraw a group's published plan."""
     with open_store(url, reach) as (store, transaction), Reaching(kafka, reach) as topic:
-        transaction.name = "retirement"
+        transaction.name = "withdrawal"
         withdraw(store, group, topic=topic, options=OPTIONS, reason="enough")
 
 
@@ -127,12 +130,12 @@ def lag(group: str, snapshot: str, at: datetime) -> pa.Table:
 
 
 class Transaction:
-    """What is being written, for the names of points.
+    """The name of the transaction under way, for the names of points.
 
     Attributes
     ----------
     name
-        Of the step; an approval has a name of its own.
+        Of the step; approvals and intents have names of their own.
     """
 
     name = ""
@@ -142,7 +145,7 @@ class Transaction:
 
 @contextmanager
 def open_store(url: str, reach: Reach) -> Iterator[tuple[PlanStore, Transaction]]:
-    """Open a store that says where its transactions are."""
+    """Open a store that calls `reach` before and after each commit."""
     engine = create_store_engine(url, connect_timeout_s=int(PATIENCE_S))
     transaction = Transaction()
 
@@ -176,15 +179,7 @@ def open_store(url: str, reach: Reach) -> Iterator[tuple[PlanStore, Transaction]
 
 
 class Reaching(PlanTopic):
-    """A plan topic that says how far its sender is.
-
-    Parameters
-    ----------
-    settings
-        As for `PlanTopic`.
-    reach
-        Is told.
-    """
+    """A plan topic that calls `reach` before and after each step of its sender."""
 
     def __init__(self, settings: KafkaSettings, reach: Reach) -> None:
         super().__init__(settings)

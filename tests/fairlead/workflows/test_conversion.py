@@ -1,8 +1,6 @@
 """Groups under a plan go over to the consumer protocol and back, on the run's broker."""
 
-import subprocess
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,20 +9,16 @@ from confluent_kafka import Consumer, Producer
 from fairlead.domain.advice import CLASSIC
 from fairlead.domain.records import StoredPlan
 from fairlead.errors import GroupError
-from fairlead.followers import FollowOptions
-from fairlead.followers.confluent import PlanConsumer
 from fairlead.kafka.consumer_protocol import CONSUMER
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.kafka.plan_topic import PlanTopic
 from fairlead.sandbox import Services
-from fairlead.sandbox.java import find_java
 from fairlead.settings import Settings
 from fairlead.store import PlanStore
 from fairlead.workflows.following import follow
-from tests.fairlead.followers.helpers import ConfluentMember, Fleet
+from tests.fairlead.followers.helpers import Fleet
 from tests.fairlead.kafka.members import BrokerAssigned
 from tests.fairlead.workflows.test_following import draft_of, publish
-from tests.jvm.members import java_group
 from tests.waiting import PATIENCE_S, eventually
 
 pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
@@ -166,70 +160,6 @@ def test_a_followed_group_goes_over_member_by_member_and_back(
     )
 
 
-def test_java_and_python_follow_side_by_side_without_a_line_about_plans(
-    group: Group, members: BrokerAssigned, java_classpath: str, tmp_path: Path
-) -> None:
-    """Kafka's own console consumer and a plain confluent-kafka one, of the consumer protocol.
-
-    Beside them a Java follower of the classic one, which takes what the coordinator gives.
-    """
-    command = [
-        *(str(find_java()), "-Xmx96m", "-XX:TieredStopAtLevel=1", "-cp", java_classpath),
-        *("org.apache.kafka.tools.consumer.ConsoleConsumer", "--from-beginning"),
-        *("--bootstrap-server", group.kafka.bootstrap_servers),
-        *("--topic", group.topic, "--group", group.name),
-    ]
-    config = {
-        "group.protocol": CONSUMER,
-        "group.remote.assignor": "fairlead",
-        "client.id": "java",
-    }
-    for name, value in config.items():
-        command += ["--command-property", f"{name}={value}"]
-
-    def owned() -> Owned:
-        found = group.gateway.live_groups([group.name])[group.name]
-        own = getattr(found, "members", ())
-        return {member.name: list(member.partitions.get(group.topic, ())) for member in own}
-
-    of_the_classic = {
-        "bootstrap.servers": group.kafka.bootstrap_servers,
-        "group.id": group.name,
-        "auto.offset.reset": "earliest",
-        "heartbeat.interval.ms": 300,
-    }
-    with (
-        (tmp_path / "read").open("wb") as read,
-        subprocess.Popen(command, stdout=read) as java,
-        java_group(java_classpath, tmp_path, group.topic, of_the_classic) as followers,
-    ):
-        try:
-            members.join(group.name, "python", [group.topic])
-            eventually(lambda: len(owned()) == 2, "they are in one group")
-            follower = followers.join("follower")
-            eventually(lambda: all(owned().values()) and len(owned()) == 3, "they share")
-            for plan in (
-                {"java": [0], "python": [1], "follower": [2, 3]},
-                {"java": [0, 1, 2], "python": [3], "follower": []},
-            ):
-                group.publish(plan)
-                eventually(group.is_followed, "the broker's target is the plan's")
-                eventually(lambda plan=plan: owned() == plan, "both follow")  # type: ignore[misc]
-            eventually(
-                lambda: "the broker assigns" in (follower.state["reason"] or ""),
-                "it takes what comes",
-            )
-            group.produce(range(40))
-
-            def values() -> set[int]:
-                lines = [*members.values, *(tmp_path / "read").read_bytes().splitlines()]
-                return set(map(int, lines))
-
-            eventually(lambda: values() == set(range(40)), "all is read")
-        finally:
-            java.kill()  # a console consumer that hangs would hold the run up for good
-
-
 def refusal(group: Group) -> str:
     """Return why a consumer of the consumer protocol cannot join."""
     consumer = Consumer(
@@ -246,55 +176,3 @@ def refusal(group: Group) -> str:
         return error.str()
     finally:
         consumer.close()
-
-
-@pytest.mark.test_long(
-    guarded_by="tests/fairlead/workflows/test_conversion.py::test_java_and_python_follow_side_by_side_without_a_line_about_plans"
-)
-def test_roll_calls_end_where_a_group_is_converted_and_begin_again(
-    group: Group, members: BrokerAssigned, kafka_topic: Any
-) -> None:
-    """Who followed by a roll call takes what the broker gives, whatever it gives next."""
-    pins, options = kafka_topic(), FollowOptions(group.kafka.plan_topic, rejoin_jitter_s=0.2)
-
-    def join(name: str) -> ConfluentMember:
-        settings = {
-            "group.id": group.name,
-            "client.id": name,
-            "auto.offset.reset": "earliest",
-            "heartbeat.interval.ms": 300,
-        }
-        consumer = PlanConsumer(group.kafka.librdkafka(**settings), options=options, pin_topic=pins)
-        return ConfluentMember(consumer, [group.topic])
-
-    classic = {name: join(name) for name in "ab"}
-
-    def owned() -> Owned:
-        found = {**{name: consumer.owned for name, consumer in classic.items()}, **members.owned()}
-        return {name: share.get(group.topic, []) for name, share in found.items()}
-
-    try:
-        eventually(lambda: sorted(map(len, owned().values())) == [2, 2], "they share by range")
-        first = {"a": [0, 1], "b": [2], "c": [3]}
-        members.join(group.name, "c", [group.topic])
-        eventually(lambda: group.is_of(CONSUMER, 3), "the group is converted")
-        group.publish(first)
-        eventually(group.is_followed, "the broker's target is the plan's")
-        eventually(lambda: owned() == first, "each has what the broker gave it")
-        second = {"a": [0], "b": [2, 3], "c": [1]}
-        version = group.publish(second)
-        eventually(group.is_followed, "the broker's target is the newer plan's")
-        eventually(lambda: owned() == second, "what one gives up another gets, in one generation")
-        reasons = {consumer.status().fallback_reason or "" for consumer in classic.values()}
-        assert all("the broker assigns" in reason for reason in reasons)
-        members.leave("c")
-        eventually(lambda: group.is_of(CLASSIC, 2), "the group is converted back")
-        versions = {consumer.status().plan_version for consumer in classic.values()}
-        eventually(
-            lambda: {consumer.status().plan_version for consumer in classic.values()} == {version},
-            f"they follow by roll calls again: {versions}",
-        )
-        assert sorted(number for share in owned().values() for number in share) == [0, 1, 2, 3]
-    finally:
-        for follower in classic.values():
-            follower.stop()

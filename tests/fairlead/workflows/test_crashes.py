@@ -1,50 +1,51 @@
-"""What the next run makes of one that was killed, of a broker that is away, of a database that is.
+"""What remains of a run that was killed or frozen, of a broker and a database that crashed.
 
 The runs do everything that a planning run does to Postgres and to the plan topic. The whole
 pipeline is killed in `tests/orchestration/test_crashes.py`.
 """
 
+import logging
+import os
 import signal
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from multiprocessing import get_context
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import psycopg
 import pytest
 
+from fairlead.domain.reconciliation import Action
 from fairlead.errors import KafkaUnavailableError, StoreUnavailableError
+from fairlead.followers.core.plan_cache import PlanCache, PlanRecord
 from fairlead.kafka.plan_topic import PlanTopic
 from fairlead.sandbox.kafka import KafkaBroker
 from fairlead.sandbox.postgres import Postgres
 from fairlead.settings import KafkaSettings, Settings
 from fairlead.store import PlanStore, StoredPlan, create_store_engine
-from fairlead.wire.record import retired_value
+from fairlead.wire.record import withdrawn_value
+from fairlead.workflows.publication import publish_groups
+from fairlead.workflows.reconciling import differences
 from tests.cluster import QUIET_PROPERTIES
 from tests.conftest import KafkaTopic
-from tests.fairlead.workflows.crashing import PLANNING, RETIRING, die_at, plan, send_back, survive
+from tests.fairlead.workflows.crashing import PLANNING, WITHDRAWAL, plan, start, withdraw_plan
 from tests.lengths import LONG, form
-from tests.waiting import PATIENCE_S
+from tests.waiting import PATIENCE_S, eventually
 
 pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
 
-#: Of each of what a crash can leave behind, the point that leaves most; all in the long form.
-SHORT = {
-    "plan half written",
-    "decision committed",
-    "after the fence",
-    "intent committed",
-    "inside the send",
-    "after the send",
-    "retirement uncommitted",
-}
-PLANNED = {point: PLANNING[point] for point in PLANNING if point in SHORT or LONG}
-RETIRED = {point: RETIRING[point] for point in RETIRING if point in SHORT or LONG}
-
 Approve = Callable[..., StoredPlan]
-#: One after the other: they would fence each other before they come to their point.
-AT_ONCE = 1
+#: Points that leave the most behind; the long form has all.
+SHORT = {
+    *("plan half written", "decision committed", "after the fence", "intent committed"),
+    *("inside the send", "after the send", "withdrawal: after the send"),
+}
+POINTS = {
+    point: state for point, state in (PLANNING | WITHDRAWAL).items() if point in SHORT or LONG
+}
+#: Points of a publisher that sends too late, or records too late what became of its plan.
+FREEZES = form(
+    short=["after the fence", "intent committed", "inside the send", "after the send"],
+    long=list(PLANNING | WITHDRAWAL),
+)
 #: What is stored of a plan besides its document, one row of each.
 PARTS = """
     SELECT 'moves' FROM fairlead_raw.moved_partition
@@ -59,32 +60,23 @@ PARTS = """
 
 @pytest.fixture
 def kafka(settings: Settings, kafka_topic: KafkaTopic) -> KafkaSettings:
-    """Return the way to a plan topic of the test's own."""
+    """Return Kafka's settings with a plan topic of the test's own."""
     name = kafka_topic(config={"cleanup.policy": "compact"})
     return settings.kafka.model_copy(update={"plan_topic": name})
 
 
-def kill_at(point: str, *run: Any, retiring: bool = False) -> None:
-    """Run in a process of its own, which is killed at a point."""
-    context = get_context("forkserver")
-    context.set_forkserver_preload(["tests.fairlead.workflows.crashing"])
-    process = context.Process(target=die_at, args=(point, *run), kwargs={"retiring": retiring})
-    process.start()
-    process.join(timeout=PATIENCE_S)
-    assert process.exitcode == -signal.SIGKILL, point
-    process.close()
-
-
-def assert_whole(url: str, store: PlanStore, kafka: KafkaSettings, group: str) -> None:
-    """Hold versions, what belongs to them, hashes and the topic's bytes against each other."""
+def assert_whole(url: str, kafka: KafkaSettings, group: str) -> None:
+    """Compare versions, their rows, the topic's bytes, and what a new follower follows."""
+    engine = create_store_engine(url)
+    store = PlanStore(engine)
     history = store.history(group)
-    assert [row["version"] for row in history] == list(range(1, len(history) + 1))
-    assert history[-1]["state"] == "published"
-    assert {row["state"] for row in history[:-1]} <= {"expired", "stale", "superseded"}
+    assert [row["version"] for row in history] == list(range(1, len(history) + 1)), group
+    assert history[-1]["state"] == "published", group
+    assert {row["state"] for row in history[:-1]} <= {"expired", "stale", "superseded", "withdrawn"}
     with psycopg.connect(url) as reader:
         for row in history:
             parts = reader.execute(PARTS, {"group": group, "version": row["version"]}).fetchall()
-            assert sorted(parts) == [("decision",), ("moves",), ("predicted",)]
+            assert sorted(parts) == [("decision",), ("moves",), ("predicted",)], group
         measured = reader.execute(
             "SELECT count(*) FROM fairlead.lag_history WHERE group_id = %s GROUP BY snapshot_id",
             [group],
@@ -92,63 +84,102 @@ def assert_whole(url: str, store: PlanStore, kafka: KafkaSettings, group: str) -
         assert set(measured) == {(3,)}
     published = store.get(group, len(history))
     published.verify()
+    assert published.approved_sha256 == published.sha256
+    assert store.outbox().outstanding([group]) == []
     with PlanTopic(kafka) as topic:
-        record = topic.read(group)
+        assert differences(store, [group], topic=topic, verifier=None) == [], group
+        record, cache = topic.read(group), PlanCache(group, topic.origin, None)
     assert record is not None
     assert record.value == published.document
     assert record.position == (published.partition, published.record_offset)
-    assert published.approved_sha256 == published.sha256
+    cache.apply(PlanRecord(0, group.encode(), record.value, tuple(record.headers)))
+    assert cache.state.plan is not None
+    assert cache.state.plan.version == published.version
+    engine.dispose()
 
 
-def test_the_run_after_a_killed_one_leaves_nothing_half_done(
+def test_next_run_finishes_what_a_killed_one_left(
     store_url: str, store: PlanStore, kafka: KafkaSettings
 ) -> None:
     """Killed before and after each transaction and each send: no gap, no half plan, those bytes."""
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        list(pool.map(lambda point: kill_at(point, store_url, kafka, point), PLANNED))
-    left = {point: [row["state"] for row in store.history(point)] for point in PLANNED}
-    assert left == {point: [state] if state else [] for point, state in PLANNED.items()}
+    for point in POINTS:
+        process = start(point, signal.SIGKILL, store_url, kafka, point)
+        process.join(timeout=PATIENCE_S)
+        assert process.exitcode == -signal.SIGKILL, point
+    left = {point: [row["state"] for row in store.history(point)] for point in POINTS}
+    assert left == {point: [state] if state else [] for point, state in POINTS.items()}
 
-    for group in PLANNED:
-        plan(store_url, kafka, group, "s2", survive)
-        assert_whole(store_url, store, kafka, group)
+    for point in POINTS:
+        plan(store_url, kafka, point, "s2")
+        if store.published(point) is None:  # the next run has finished the withdrawal
+            with PlanTopic(kafka) as topic:
+                record = topic.read(point)
+            assert record is not None
+            assert record.value == withdrawn_value(point, 1)
+            plan(store_url, kafka, point, "s3")
+        assert_whole(store_url, kafka, point)
 
 
-def test_a_retirement_that_was_killed_is_asked_for_again(
+def test_withdrawal_that_was_killed_is_done_when_it_is_repeated(
     store_url: str, store: PlanStore, kafka: KafkaSettings
 ) -> None:
-    """Killed before and after its send and its transaction: a retirement is the last record."""
+    """Sent, and not recorded: repeated, it is recorded and not sent again."""
+    point = "withdrawal: after the send"
+    process = start(point, signal.SIGKILL, store_url, kafka, "orders")
+    process.join(timeout=PATIENCE_S)
+    with PlanTopic(kafka) as topic:
+        sent = topic.read("orders")
+        withdraw_plan(store_url, kafka, "orders")
+        assert topic.read("orders") == sent
+    assert [row["state"] for row in store.history("orders")] == ["withdrawn"]
 
-    def kill(point: str) -> None:
-        kill_at(point, store_url, kafka, point, retiring=True)
 
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        list(pool.map(kill, RETIRED))
-    for group, state in RETIRED.items():
-        assert [row["state"] for row in store.history(group)] == [state]
-        if state == "published":
-            send_back(store_url, kafka, group, survive)
-        assert [row["state"] for row in store.history(group)] == ["retired"]
-        with PlanTopic(kafka) as topic:
-            record = topic.read(group)
-        assert record is not None
-        assert record.value == retired_value(group, 1)
+@pytest.mark.parametrize("point", FREEZES)
+def test_run_that_was_frozen_undoes_nothing_of_what_others_did(
+    store_url: str, kafka: KafkaSettings, point: str
+) -> None:
+    """Two planners, of which one freezes between two steps and continues after the other's runs.
+
+    Postgres ends the session of a publisher that holds a lock and does nothing.
+    """
+    frozen = start(point, signal.SIGSTOP, store_url, kafka, "orders")
+    try:
+        assert frozen.pid is not None
+        stat = Path(f"/proc/{frozen.pid}/stat")
+        eventually(lambda: stat.read_text().rpartition(")")[2].split()[0] in "TZ", "it stops")
+        with psycopg.connect(store_url, autocommit=True) as superuser:
+            superuser.execute(
+                "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity"
+                " WHERE datname = current_database() AND state = 'idle in transaction'"
+            )
+        for snapshot in ("s2", "s3"):
+            plan(store_url, kafka, "orders", snapshot)
+        os.kill(frozen.pid, signal.SIGCONT)
+        frozen.join(PATIENCE_S)
+        assert frozen.exitcode == 0, point
+    finally:
+        frozen.kill()  # a frozen process would never end
+        frozen.join()
+    plan(store_url, kafka, "orders", "s4")
+    assert_whole(store_url, kafka, "orders")
 
 
 @pytest.mark.parametrize(
     "point",
     form(
-        short=["plan half written", "adoption uncommitted"],
+        short=["plan half written"],
         long=[
-            *("plan half written", "decision uncommitted"),
-            *("after the fence", "adoption uncommitted"),
+            "plan half written",
+            "decision uncommitted",
+            "after the fence",
+            "adoption uncommitted",
         ],
     ),
 )
-def test_postgres_may_crash_and_come_back_in_the_middle(
+def test_postgres_crashes_and_returns_in_the_middle(
     own_postgres: Postgres, kafka: KafkaSettings, point: str
 ) -> None:
-    """The run fails as one that is worth a retry; the next one leaves nothing half done."""
+    """The run fails with an error that is worth a retry; the next run leaves nothing half done."""
     url = own_postgres.url("fairlead")
 
     def restart(where: str) -> None:
@@ -158,40 +189,81 @@ def test_postgres_may_crash_and_come_back_in_the_middle(
 
     with pytest.raises(StoreUnavailableError):
         plan(url, kafka, "orders", "s1", restart)
-    plan(url, kafka, "orders", "s2", survive)
-    engine = create_store_engine(url)
-    assert_whole(url, PlanStore(engine), kafka, "orders")
-    engine.dispose()
+    plan(url, kafka, "orders", "s2")
+    assert_whole(url, kafka, "orders")
 
 
-def test_the_broker_may_crash_and_come_back_during_publication(
-    own_services: Path, store_url: str, store: PlanStore, unique_name: str
-) -> None:
-    """The plan is on its way while the broker is away, and is published once it is there."""
+@pytest.fixture(scope="module")
+def broker(own_services: Path) -> Iterator[KafkaBroker]:
+    """Return a broker that tests may kill."""
     broker = KafkaBroker(own_services / "kafka", assignor=True)
     broker.start()
+    yield broker
+    broker.stop()
+
+
+@pytest.fixture
+def killable(broker: KafkaBroker, unique_name: str) -> KafkaSettings:
+    """Return the settings of that broker, with a plan topic of the test's own."""
+    kafka = KafkaSettings(
+        bootstrap_servers=broker.bootstrap_servers,
+        plan_topic=f"plans-{unique_name}",
+        properties=QUIET_PROPERTIES,
+        request_timeout_s=30.0,  # clock: a publication waits as long for a broker that is away
+    )
+    with PlanTopic(kafka) as topic:
+        topic.ensure()
+    return kafka
+
+
+def test_broker_crashes_and_returns_during_publication(
+    broker: KafkaBroker, killable: KafkaSettings, store_url: str, store: PlanStore
+) -> None:
+    """The plan is on its way while the broker is away, and is published when it is back."""
+
+    def crash(where: str) -> None:
+        if where == "before the send":
+            broker.kill()
+
+    with pytest.raises(KafkaUnavailableError):
+        plan(store_url, killable, "orders", "s1", crash)
+    waiting = store.get("orders", 1)
+    assert waiting.state == "sending"
+    broker.start()
+    patient = killable.model_copy(update={"request_timeout_s": PATIENCE_S})
+    plan(store_url, patient, "orders", "s2")
+    assert_whole(store_url, patient, "orders")
+    assert store.get("orders", 1).sha256 == waiting.sha256
+
+
+class Restart(logging.Handler):
+    """Starts a broker when the first attempt of a publication has failed."""
+
+    def __init__(self, broker: KafkaBroker) -> None:
+        super().__init__()
+        self._broker, self.warnings = broker, list[str]()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Start the broker."""
+        self.warnings.append(record.getMessage())
+        self._broker.start()
+
+
+def test_publication_survives_a_broker_that_has_just_died(
+    broker: KafkaBroker, killable: KafkaSettings, store: PlanStore, approve: Approve
+) -> None:
+    """Its first attempt fails soon; the second one, by new clients, does what was to be done."""
+    approve(group="absent")
+    patient = killable.model_copy(update={"request_timeout_s": PATIENCE_S})
+    handler, log = Restart(broker), logging.getLogger("fairlead.workflows.publication")
+    log.addHandler(handler)
+    broker.kill()
     try:
-        kafka = KafkaSettings(
-            bootstrap_servers=broker.bootstrap_servers,
-            plan_topic=f"plans-{unique_name}",
-            properties=QUIET_PROPERTIES,
-            request_timeout_s=30.0,  # clock: it is waited out once, by who finds no broker
-        )
-        with PlanTopic(kafka) as topic:
-            topic.ensure()
-
-        def crash(where: str) -> None:
-            if where == "before the send":
-                broker.kill()
-
-        with pytest.raises(KafkaUnavailableError):
-            plan(store_url, kafka, "orders", "s1", crash)
-        waiting = store.get("orders", 1)
-        assert waiting.state == "sending"
-        broker.start()
-        patient = kafka.model_copy(update={"request_timeout_s": PATIENCE_S})
-        plan(store_url, patient, "orders", "s2", survive)
-        assert_whole(store_url, store, patient, "orders")
-        assert store.get("orders", 1).sha256 == waiting.sha256
+        _, done = publish_groups(store, ["absent"], Settings(kafka=patient))
     finally:
-        broker.stop()
+        log.removeHandler(handler)
+    assert [warning.partition(":")[0] for warning in handler.warnings] == [
+        "Trying once more, by other brokers"
+    ]
+    assert [(result.group, result.action) for result in done] == [("absent", Action.DISCARD)]
+    assert store.get("absent", 1).state == "stale"

@@ -1,15 +1,12 @@
 """Looks at groups of the run's broker."""
 
 from collections.abc import Callable, Sequence
-from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from confluent_kafka import Consumer
 from pydantic import SecretStr
 from sqlalchemy import Engine, text
 
@@ -23,14 +20,12 @@ from fairlead.domain.records import StoredPlan
 from fairlead.domain.regression import Regression
 from fairlead.domain.samples import new_snapshot_id, samples_of
 from fairlead.domain.samples.questions import Group, PlanningOptions, question_about
-from fairlead.errors import FileSystemError, StoreUnavailableError
+from fairlead.errors import StoreUnavailableError
 from fairlead.kafka.gateway import KafkaGateway
-from fairlead.sandbox import Services
 from fairlead.settings import PostgresSettings, Settings
 from fairlead.store import PlanStore
 from fairlead.store.engine import create_store_engine
 from fairlead.store.group_history import read_looks
-from fairlead.store.monitoring import last_look
 from fairlead.surfaces.next_step import follows, next_step
 from fairlead.workflows import diagnosing
 from fairlead.workflows import looking as taking
@@ -56,7 +51,6 @@ from tests.fairlead.store.conftest import (  # noqa: F401 - fixtures
     store_url,
 )
 from tests.recalled import CONSUMED, recall
-from tests.waiting import eventually
 
 pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
 
@@ -144,45 +138,6 @@ def test_groups_are_diagnosed_as_they_are_looked_at(
     assert digests == {store.last_looks([unique_name])[unique_name].digest}
 
 
-def test_look_is_taken_where_the_samples_before_cannot_be_listed(
-    *,
-    gateway: KafkaGateway,  # noqa: F811
-    settings: Settings,
-    commit: Commit,  # noqa: F811
-    kafka_topic: KafkaTopic,
-    tmp_path: Path,
-    unique_name: str,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """What they are needed for, last stable offsets, is not read then."""
-
-    def unlisted(*_: object) -> None:
-        raise FileSystemError("cannot list")
-
-    commit(unique_name, {(kafka_topic(partitions=1), 0): 0})
-    archive = LookArchive(str(tmp_path))
-    monkeypatch.setattr(archive, "newest", unlisted)
-    assert take(gateway, archive, settings, [unique_name]).taken.groups == 1
-    assert archive.groups(datetime.now(UTC) - timedelta(minutes=5), datetime.now(UTC)) == [
-        unique_name
-    ]
-
-
-def test_look_at_no_group_is_a_look(
-    gateway: KafkaGateway,  # noqa: F811
-    settings: Settings,
-    tmp_path: Path,
-    store: PlanStore,  # noqa: F811
-    engine: Engine,  # noqa: F811
-) -> None:
-    """Whoever asks whether looks are taken is told so, with the time to the next."""
-    looked = take(gateway, LookArchive(str(tmp_path)), settings, [], store)
-    last = last_look(engine)
-    assert last is not None
-    assert (last.began, last.interval) == (looked.taken.began, settings.sampling.every)
-    assert not last.overdue
-
-
 @pytest.mark.parametrize("lags", [(100, 80, 5, 5), (5, 5, 5, 5)])
 def test_change_of_members_calls_for_a_plan_where_the_fit_does_not_do(
     *,
@@ -262,45 +217,6 @@ def test_nothing_is_planned_while_a_plan_is_doubted_but_what_went_back_is_not(
             text("UPDATE fairlead_raw.plan SET rolled_back_from = 1 WHERE version = 2")
         )
     assert list(take(gateway, archive, settings, [unique_name], store).requests) == [unique_name]
-
-
-def test_look_waits_for_no_group_that_rebalances(
-    *,
-    gateway: KafkaGateway,  # noqa: F811
-    settings: Settings,
-    tmp_path: Path,
-    unique_name: str,
-    kafka_topic: KafkaTopic,
-    services: Services,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """A member that never comes back holds its group up for minutes; the look asks once."""
-    config = {
-        "bootstrap.servers": services.bootstrap_servers,
-        "group.id": unique_name,
-        "max.poll.interval.ms": 300_000,
-    }
-    with closing(Consumer(config)) as stays, closing(Consumer(config)) as joins:
-        topic = kafka_topic()
-        stays.subscribe([topic])
-        eventually(lambda: stays.poll(0.2) is None and bool(stays.assignment()), "one has joined")
-        joins.subscribe([topic])
-
-        def rebalances() -> bool:
-            joins.poll(0.2)
-            (error,) = gateway.snapshot([unique_name], patience_s=0.0).samples["error"].to_pylist()
-            return "ebalanc" in (error or "")
-
-        eventually(rebalances, "the group is in a rebalance")
-        described, describe_each = list[Any](), KafkaGateway._describe_each  # noqa: SLF001 - asks
-
-        def noted(self: KafkaGateway, *asked: Any) -> Any:
-            described.append(asked)
-            return describe_each(self, *asked)
-
-        monkeypatch.setattr(KafkaGateway, "_describe_each", noted)
-        take(gateway, LookArchive(str(tmp_path)), settings, [unique_name])
-        assert len(described) == 1
 
 
 def three_groups(at: datetime, without_members: Sequence[str] = ()) -> pa.Table:

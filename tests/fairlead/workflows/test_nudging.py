@@ -70,7 +70,7 @@ def nudge(gateway: KafkaGateway, cluster: KafkaSettings, group: str, topic: str)
     return done
 
 
-@pytest.mark.parametrize("assignor", ["uniform", "range"])
+@pytest.mark.parametrize("assignor", ["uniform"])
 def test_nobody_moves_under_the_brokers_own_assignors(
     gateway: KafkaGateway, cluster: KafkaSettings, kafka_topic: Any, unique_name: str, assignor: str
 ) -> None:
@@ -129,32 +129,6 @@ def test_an_absent_and_an_empty_group_are_never_joined(
         assert (done.reached, done.nudges) == (False, 0)
     assert gateway.live_group(empty).state == "Empty"
     assert unique_name not in gateway.list_groups()
-
-
-def test_the_nudge_leaves_with_the_last_member(
-    gateway: KafkaGateway, cluster: KafkaSettings, kafka_topic: Any, unique_name: str
-) -> None:
-    """It does not stay in a group of which everybody else is gone while it is there."""
-    topic = kafka_topic(partitions=6)
-    with BrokerAssigned(cluster) as members:
-        come(members, gateway, unique_name, topic)
-        looks = 0
-
-        def describe(groups: Any) -> Any:
-            nonlocal looks
-            looks += 1
-            if looks == 2:
-                for name in "abc":
-                    members.leave(name)
-            return gateway.broker_groups(groups)
-
-        goals = {unique_name: goal(unique_name, topic)}
-        (done,) = nudge_all(goals, describe, cluster, stays_s=(30.0,), any_assignor=True)
-    assert done == BrokerAdoption(
-        unique_name, 1, reached=False, nudges=1, reason="it has no members"
-    )
-    assert gateway.live_group(unique_name).state == "Empty"
-    assert not gateway.broker_groups([unique_name])[unique_name].members
 
 
 def test_a_killed_nudge_is_a_ghost_that_disturbs_nobody(

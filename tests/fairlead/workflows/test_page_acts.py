@@ -13,7 +13,7 @@ from fairlead.kafka.plan_topic import PlanTopic
 from fairlead.settings import Settings
 from fairlead.store import PlanStore, StoredPlan, acts, create_store_engine
 from fairlead.store.acts import Act, Verb
-from fairlead.wire.record import retired_value
+from fairlead.wire.record import withdrawn_value
 from fairlead.workflows.page_acts import take_up
 from tests.fairlead.workflows.plans import OPTIONS, Dying
 from tests.fairlead.workflows.test_rollback import NOW, SECOND, following_second
@@ -96,19 +96,19 @@ def test_rollback_is_proposed_and_answered_once(
     assert (done.outcome, done.answer) == ("done", said)
 
 
-def test_retirement_is_done_and_answered(
+def test_withdrawal_is_done_and_answered(
     store: PlanStore, topic: PlanTopic, settings: Settings, ask: Callable[[Verb, int], UUID]
 ) -> None:
     """In the person's name; Kafka that does not answer leaves it asked for."""
-    asked = ask("retire", 2)
+    asked = ask("withdraw", 2)
     dying = Dying(settings.kafka.model_copy(update={"plan_topic": topic.name}))
     with pytest.raises(KafkaUnavailableError):
         taken(store, dying)
     assert [act.id for act in acts.asked(store.engine)] == [asked]
-    assert taken(store, topic) == {"orders": "version 2 is retired"}
+    assert taken(store, topic) == {"orders": "version 2 is withdrawn"}
     record = topic.read("orders")
     assert record is not None
-    assert record.value == retired_value("orders", 2)
+    assert record.value == withdrawn_value("orders", 2)
 
 
 def test_what_cannot_be_done_is_refused_with_the_reason(

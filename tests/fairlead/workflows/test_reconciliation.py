@@ -106,10 +106,10 @@ def test_an_epoch_that_nobody_draws_is_not_outdone(
     assert newcomer(topic).seen == before
 
 
-def test_a_transaction_that_another_leaves_open_is_told(
+def test_plan_is_sent_once_while_another_producers_transaction_is_open(
     store: PlanStore, topic: PlanTopic, settings: Settings, approve: Approve, unique_name: str
 ) -> None:
-    """It hides what is sent after it from followers, with whatever keys."""
+    """It hides the record from followers and from the planner; the result reports it."""
     other = Producer(
         {
             "bootstrap.servers": settings.kafka.bootstrap_servers,
@@ -121,10 +121,11 @@ def test_a_transaction_that_another_leaves_open_is_told(
     other.produce(topic.name, b"anything", key=b"orders", partition=0)
     assert other.flush(PATIENCE_S) == 0
     approve()
-    done, *_ = run(store, topic, options=OPTIONS)
-    assert "consumers do not read it yet" in str(done)
+    (done,) = run(store, topic, options=OPTIONS)
+    assert "consumers do not read it yet" in done.reason
     other.abort_transaction(30)
     assert topic.held_up(0, 1) is None
+    assert differences(store, None, topic=topic, verifier=OPTIONS.verifier()) == []
 
 
 def test_what_the_database_has_forgotten_is_outdone_by_a_new_epoch(
@@ -159,10 +160,10 @@ def test_a_topic_that_grew_has_every_plan_where_followers_look(
     assert published.partition == 0
 
 
-def test_a_retirement_that_was_covered_is_said_again(
+def test_a_withdrawal_that_was_covered_is_said_again(
     store: PlanStore, topic: PlanTopic, published: StoredPlan, put: Put
 ) -> None:
-    """A replay of the retired plan does not bring it back for longer than a pass."""
+    """A replay of the withdrawn plan does not bring it back for longer than a pass."""
     record = topic.read("orders")
     assert record is not None
     withdraw(store, "orders", topic=topic, options=OPTIONS, reason="enough")

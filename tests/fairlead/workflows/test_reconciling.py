@@ -1,7 +1,7 @@
 """A plan's way to the topic and back, on a real store and a real topic.
 
-What the table decides is in `tests/fairlead/domain/test_reconciliation.py`; any order of passes,
-crashes and foreign records in `model`.
+The table of steps is tested in `tests/fairlead/domain/test_reconciliation.py`, kills and freezes in
+`test_crashes`, foreign records in `test_reconciliation`.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -24,7 +24,7 @@ from fairlead.store import PlanStore, StoredPlan
 from fairlead.store.freezes import freeze_plans, unfreeze_plans
 from fairlead.store.outbox import PublishRequest
 from fairlead.wire.document import MemberShare
-from fairlead.wire.record import retired_value
+from fairlead.wire.record import withdrawn_value
 from fairlead.wire.record_reading import VerifiedRecord, read_record
 from fairlead.wire.signing import Verifier
 from fairlead.workflows.delivery import PublishOptions
@@ -98,15 +98,6 @@ def test_approved_bytes_are_sent_once_signed_and_recorded(
     assert read.lease_until == SNAPSHOT_AT + timedelta(hours=6)
     assert run(store, topic, options=options) == []
     assert topic.read("orders") == record
-
-
-def test_nothing_is_sent_without_approval(
-    store: PlanStore, topic: PlanTopic, propose: Approve
-) -> None:
-    """A proposed plan is not for publication."""
-    propose()
-    assert run(store, topic) == []
-    assert topic.read("orders") is None
 
 
 def test_what_followers_have_is_published_although_the_group_has_changed(
@@ -339,19 +330,7 @@ def test_lease_of_a_group_that_does_not_exist_ends_and_its_plan_with_it(
     store.mark_stale(store.get("orders", 2), reason="enough")
     (withdrawn,) = run(store, topic, absent, now=until)
     assert withdrawn.withdrawn
-    assert store.get("orders", 1).state == "retired"
-
-
-def test_group_that_comes_back_keeps_its_plan(
-    store: PlanStore, topic: PlanTopic, approve: Approve
-) -> None:
-    """After its lease as well: the plan is sent again."""
-    approve()
-    run(store, topic)
-    now = SNAPSHOT_AT + 2 * OPTIONS.lease
-    (renewed,) = run(store, topic, now=now)
-    assert renewed.action is Action.RENEW
-    assert store.get("orders", 1).lease_until == now + OPTIONS.lease
+    assert store.get("orders", 1).state == "withdrawn"
 
 
 def test_withdrawal_sends_the_group_back_and_ends_what_waits(
@@ -363,38 +342,8 @@ def test_withdrawal_sends_the_group_back_and_ends_what_waits(
     done = withdraw(store, "orders", topic=topic, options=OPTIONS, reason="too few", actor="kim")
     record = topic.read("orders")
     assert record is not None
-    assert (record.value, record.position) == (retired_value("orders", 1), done.position)
-    assert [row["state"] for row in store.history("orders")] == ["retired", "stale"]
-    with pytest.raises(PlanStateError, match="group orders has no published plan to retire"):
+    assert (record.value, record.position) == (withdrawn_value("orders", 1), done.position)
+    assert [row["state"] for row in store.history("orders")] == ["withdrawn", "stale"]
+    with pytest.raises(PlanStateError, match="group orders has no published plan to withdraw"):
         withdraw(store, "orders", topic=topic, options=OPTIONS, reason="again")
     assert run(store, topic, now=SNAPSHOT_AT + 2 * OPTIONS.lease) == []
-
-
-def test_plan_after_a_withdrawal_is_of_a_later_epoch(
-    store: PlanStore, topic: PlanTopic, approve: Approve
-) -> None:
-    """Followers that have read the withdrawal accept it."""
-    approve()
-    run(store, topic)
-    withdraw(store, "orders", topic=topic, options=OPTIONS, reason="enough")
-    withdrawn = newest(topic)
-    assert withdrawn.identity.rank[1:] == (1, True)
-    approve("s2")
-    run(store, topic)
-    assert newest(topic).identity.epoch > withdrawn.identity.epoch
-
-
-def test_withdrawal_whose_sender_died_is_finished_by_who_asks_again(
-    store: PlanStore, topic: PlanTopic, dying: PlanTopic, publish: Approve
-) -> None:
-    """Nothing is sent twice: the topic has it, and the database learns of it."""
-    publish()
-    with pytest.raises(KafkaUnavailableError):
-        withdraw(store, "orders", topic=dying, options=OPTIONS, reason="broken")
-    first = topic.read("orders")
-    assert first is not None
-    assert store.get("orders", 1).state == "published"
-    again = withdraw(store, "orders", topic=topic, options=OPTIONS, reason="broken")
-    assert again.position == first.position
-    assert store.get("orders", 1).state == "retired"
-    assert store.outbox().outstanding() == []

@@ -13,10 +13,10 @@ from fairlead.errors import PlanStateError
 from fairlead.kafka.plan_topic import PlanTopic
 from fairlead.store import PlanStore, StoredPlan
 from fairlead.store.engine import transaction
-from fairlead.store.hindsight import regrets, rests, say_made_worse
+from fairlead.store.hindsight import regrets, say_made_worse
 from fairlead.store.history_queries import read_history
 from fairlead.store.monitoring import DecisionCounts, read_all_groups
-from fairlead.wire.record import retired_value
+from fairlead.wire.record import withdrawn_value
 from fairlead.workflows.proposal import Look, carry_out
 from fairlead.workflows.publication import regretted
 from fairlead.workflows.reconciling import reconcile
@@ -91,16 +91,7 @@ def test_first_plan_that_takes_four_eyes_waits_for_a_person(
     assert [(left.version, left.automatic) for left in regrets(store.engine)] == [(1, False)]
 
 
-def test_what_is_not_sure_is_not_said(store: PlanStore, publish: Step) -> None:
-    """One look is chance."""
-    publish("s1")
-    publish("s2", members=SECOND)
-    once = Regression(900.0, 60.0, 30.0, 3, 1, "late", np.zeros(3, np.int32))
-    assert back(store, found=once) == []
-    assert rests(store.engine) == {}
-
-
-def test_first_plan_is_retired_by_the_next_pass(
+def test_first_plan_is_withdrawn_by_the_next_pass(
     store: PlanStore, topic: PlanTopic, publish: Step
 ) -> None:
     """Nothing was followed before: the group goes back to its fallback."""
@@ -117,7 +108,7 @@ def test_first_plan_is_retired_by_the_next_pass(
     )
     record = topic.read("orders")
     assert record is not None
-    assert record.value == retired_value("orders", 1)
+    assert record.value == withdrawn_value("orders", 1)
     assert (done.version, done.withdrawn) == (1, True)
     assert regrets(store.engine) == []
     assert ended(store) == ["orders"]

@@ -70,13 +70,6 @@ def test_topic_that_grew_was_unknown_before() -> None:
     assert looks.owner.tolist() == [[0, -1, -1], [0, 0, 0]]
 
 
-def test_topics_that_nobody_reads_any_more_are_left_out() -> None:
-    """And those that were made since stand where the problem has them."""
-    old, new = row(1, topics={"gone": 2, "t": 2}), row(0, topics={"new": 1, "t": 2})
-    looks = arrays_of(samples(old, new), ["new", "t"], [1, 2], ["a"])
-    assert looks.end.tolist() == [[-1, 992, 993], [1000, 1001, 1002]]
-
-
 def test_owners_are_named_across_looks() -> None:
     """Members of now come first, in their order; who left keeps a name of its own."""
     before = row(1, members=["gone", "b"], owner=[1, 0])
@@ -84,24 +77,6 @@ def test_owners_are_named_across_looks() -> None:
     looks = arrays_of(samples(before, now), ["t"], [2], ["a", "b"])
     assert looks.members == ("a", "b", "gone")
     assert looks.owner.tolist() == [[1, 2], [0, -1]]
-
-
-def test_one_look_only() -> None:
-    """It is what is now."""
-    looks = arrays_of(samples(row(0)), ["t"], [2], ["a"])
-    assert (len(looks), looks.partitions) == (1, 2)
-
-
-def test_group_that_reads_nothing() -> None:
-    """No partition, whatever it once committed."""
-    looks = arrays_of(samples(row(0), row(1, topics={})), [], [], [])
-    assert (len(looks), looks.partitions) == (2, 0)
-
-
-def test_every_sample_counts_where_asked_for() -> None:
-    """A replay goes through all of them, however old."""
-    rows = samples(*(row(before) for before in range(60 * 30, -1, -5)))
-    assert len(arrays_of(rows, ["t"], [2], ["a"], every=True)) == rows.num_rows
 
 
 def test_all_topics_of_the_newest_sample_are_laid_out() -> None:

@@ -36,11 +36,6 @@ def test_what_the_newest_look_knows_is_laid_out_as_asked() -> None:
     assert found.log_bytes.tolist() == [30, 10, 20]
 
 
-def test_where_nothing_is_known_nothing_is_told() -> None:
-    """Where no member names a rack, nobody asks brokers."""
-    assert known(look(0, racks=None, rack_set=None, log_bytes=None)) is None
-
-
 def test_racks_that_have_just_changed_are_not_known() -> None:
     """A broker restarts, and its partitions have other leaders for a while: no plan is made of it.
 

@@ -173,54 +173,6 @@ def test_reports_of_present_members_are_columns_of_the_sample() -> None:
     assert [row[name] for name in OF_MEMBERS] == [[n, -1] for n in (20, 21, 22, 23, 27, 28)]
 
 
-def test_groups_ascend_and_none_is_an_empty_table() -> None:
-    """In whatever order they were described; a group may have nothing at all."""
-    groups = [described(group=name) for name in "hg"]
-    assert sampled(*groups, log=log_of({}))["group"].to_pylist() == ["g", "h"]
-    assert sampled(log=log_of({"t": 1})).num_rows == 0
-
-
-def test_claims_are_settled_as_assignors_settle_them() -> None:
-    """The newest generation holds, equal ones are void; claims on what is gone are dropped."""
-    group = described(
-        member("a", "t", owned={"t": [0, 1, 7]}, generation=4),
-        member("b", "t", owned={"t": [0, 2], "gone": [0]}, generation=5),
-        member("c", "t", owned={"t": [2]}, generation=5),
-    )
-    assert row_of(group, log=log_of({"t": 3}))["owner"] == [1, 0, -1]
-
-
-def test_claims_of_a_group_are_settled_apart_from_others() -> None:
-    """Two groups may own the same partition, and each member's place is its own group's."""
-    first = described(member("m", "t"), member("n", "t", owned={"t": [0]}), group="a")
-    second = described(member("n", "t", owned={"t": [0]}), group="b")
-    assert sampled(first, second, log=log_of({"t": 1}))["owner"].to_pylist() == [[1], [0]]
-
-
-def test_commits_and_subscriptions_of_what_is_gone_are_left_out() -> None:
-    """A deleted topic, partitions of one that was made anew, and topics that never were."""
-    group = described(member("m", "absent", "t"))
-    commits = {"gone": {0: 3}, "t": {0: 4, 2: 6}}
-    row = row_of(group, log=log_of({"t": 2}), committed={"g": commits})
-    assert (row["topics"], row["counts"], row["committed"]) == (["t"], [2], [4, -1])
-    assert row["subscriptions"] == [["absent", "t"]]
-
-
-def test_topic_that_grew_has_all_its_partitions() -> None:
-    """Nothing is committed of the new ones, and nobody owns them."""
-    group = described(member("m", "t", owned={"t": [0]}))
-    row = row_of(group, log=log_of({"t": 3}), committed={"g": {"t": {0: 4}}})
-    assert (row["committed"], row["owner"]) == ([4, -1, -1], [0, -1, -1])
-
-
-def test_group_without_members_has_the_topics_that_it_committed() -> None:
-    """And none of which its commits could not be read."""
-    log = log_of({"t": 1, "u": 1})
-    row = row_of(described(), log=log, committed={"g": {"u": {0: 7}}})
-    assert (row["state"], row["topics"], row["committed"]) == ("Empty", ["u"], [7])
-    assert row_of(described(), log=log)["topics"] == []
-
-
 def test_group_that_could_not_be_described_says_why() -> None:
     """Its commits are read all the same."""
     group = described(state="PreparingRebalance", error="Group g rebalances")

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from fairlead.followers.core.plan_cache import PlanCache, PlanRecord, PlanState
 from fairlead.wire.document import PlanDocument
-from fairlead.wire.record import Identity, Kind, retired_value
+from fairlead.wire.record import Identity, Kind, withdrawn_value
 from fairlead.wire.signing import Verifier
 from tests.fairlead.followers.helpers import make_plan
 from tests.lengths import form
@@ -40,8 +40,8 @@ def record(offset: int, value: bytes | None, key: bytes = KEY) -> PlanRecord:
 
 def told(offset: int, version: int, *, retired: bool = False, **changes: Any) -> PlanRecord:
     """Return a record as the planner signs it."""
-    value = retired_value("group", version) if retired else plan(version).to_bytes()
-    kind: Kind = "retired" if retired else "plan"
+    value = withdrawn_value("group", version) if retired else plan(version).to_bytes()
+    kind: Kind = "withdrawn" if retired else "plan"
     return PlanRecord(
         offset, KEY, value, tuple(signed(value, version=version, kind=kind, **changes))
     )

@@ -8,7 +8,7 @@ from fairlead.followers.core.plan_or_fallback import decide
 from fairlead.followers.core.status import FollowerStatus
 from fairlead.wire.fit import Shares, fit
 from fairlead.wire.members import member_names
-from fairlead.wire.record import Headers, Origin, plan_headers, retired_value
+from fairlead.wire.record import Headers, Origin, plan_headers, withdrawn_value
 from fairlead.wire.record_reading import SKEW
 from tests.fairlead.followers.simulator.join_group import Dealt, GroupCoordinator
 from tests.fairlead.followers.simulator.led_member import PLANS, Kind, LedMember, group_members
@@ -93,7 +93,7 @@ class LedWorld(Timeline[LedMember]):
             return
         value = plan(self.version)[1]
         if self.retired:
-            value = retired_value(GROUP, self.version)
+            value = withdrawn_value(GROUP, self.version)
         lapses = self.leased and not self.retired and not forever
         headers = plan_headers(
             value,
@@ -102,7 +102,7 @@ class LedWorld(Timeline[LedMember]):
             origin=Origin("plans", "cluster", self.plans.identity),
             epoch=self.epoch,
             lease_until=self.clock.utc() + timedelta(seconds=LEASE_S) - SKEW if lapses else None,
-            kind="retired" if self.retired else "plan",
+            kind="withdrawn" if self.retired else "plan",
         )
         self._write(value, headers)
 

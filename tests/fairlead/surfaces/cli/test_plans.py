@@ -316,7 +316,7 @@ def test_rollback_to_the_published_version_is_refused_before_anybody_is_asked(we
     """Nothing is shown that would not come about; without `--yes` and without Kafka."""
     result = run(week, "plans", "rollback", "orders", "2", "--reason", "x")
     assert (result.exit_code, result.output) == (1, "")
-    said = "group orders: version 2 is the one that is published; `fairlead plans retire orders` "
+    said = "group orders: version 2 is the one that is published; `fairlead plans withdraw orders` "
     assert str(result.exception).startswith(said)
 
 
@@ -326,7 +326,7 @@ def test_what_cannot_be_done_says_why(week: str, services: Any) -> None:
         (("plans", "show", "nonsense"), GroupError),
         (("plans", "diff", "orders", "1", "9"), PlanStateError),
         (("plans", "publish", "orders"), PlanStateError),
-        (("plans", "retire", "billing", "--reason", "x", "--yes"), PlanStateError),
+        (("plans", "withdraw", "billing", "--reason", "x", "--yes"), PlanStateError),
     ):
         result = run(week, *arguments)
         assert (result.exit_code, type(result.exception)) == (1, error)

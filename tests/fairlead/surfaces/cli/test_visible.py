@@ -143,7 +143,7 @@ def test_sentences_are_broken_between_words_in_a_window(
     width: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Never in a name or a command, which are copied; in a pipe each stays a line."""
-    command = "`fairlead plans retire orders`"
+    command = "`fairlead plans withdraw orders`"
     sentence = f"  {EVIL}: orders-eu-1 gets 169% of what it can do, till {command} says no"
     monkeypatch.setenv("COLUMNS", str(width or 30))
     out = io.StringIO()

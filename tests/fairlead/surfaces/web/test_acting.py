@@ -155,7 +155,7 @@ def test_four_eyes_of_the_database_are_no_pages(desks: Desks) -> None:
     assert desks.state("billing") == "proposed"
 
 
-@pytest.mark.parametrize(("verb", "version"), [("retire", 2), ("rollback", 1)])
+@pytest.mark.parametrize(("verb", "version"), [("withdraw", 2), ("rollback", 1)])
 def test_what_takes_kafka_is_asked_of_the_planner(desks: Desks, verb: str, version: int) -> None:
     """The page says what will happen, that it is asked for, and then what the planner answered."""
     _, after = walk(desks, f"do={verb}&group=stock&version={version}")
@@ -186,7 +186,7 @@ def test_pages_are_read_only_without_a_proof(desks: Desks) -> None:
         assert page.status == 200
         assert "This page is read-only: the request has no header X-Fairlead-Secret" in page.text
         assert "act?do=" not in page.text
-    assert "fairlead plans retire --reason" in page.text
-    before = desks.get("/act?do=retire&group=stock&version=2", None)
+    assert "fairlead plans withdraw --reason" in page.text
+    before = desks.get("/act?do=withdraw&group=stock&version=2", None)
     assert "<form" not in before.text
     assert "Read-only:" in before.text

@@ -201,7 +201,7 @@ MALFORMED = {
     "a step in capitals": Forged(fields=(("do", "APPROVE"),)),
     "what the database is to see": Forged(fields=(("group", "billing"),)),
     "a rollback to what waits": Forged(fields=(("do", "rollback"),)),
-    "a retirement of what waits": Forged(fields=(("do", "retire"),)),
+    "a withdrawal of what waits": Forged(fields=(("do", "withdraw"),)),
     "a release of no freeze": Forged(fields=(("do", "unfreeze"), ("sha256", None))),
     "a freeze with a version": Forged(fields=(("do", "freeze"),)),
 }
@@ -462,7 +462,7 @@ def test_a_stolen_server_does_what_people_do_and_no_more(desks: Desks, rows: Row
             # What it can: people of its own making, two where it takes two.
             assert act("nobody", "approve", "orders") == "done"
             assert act("one", "approve", "payments") == act("two", "approve", "payments") == "done"
-            assert act("one", "retire", "stock") == "done"
+            assert act("one", "withdraw", "stock") == "done"
             assert act("one", "freeze", None) == act("one", "freeze", "billing") == "done"
             assert act("one", "reject", "billing") == "done"
             written = set(rows.changed())

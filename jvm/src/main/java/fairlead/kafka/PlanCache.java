@@ -24,7 +24,7 @@ final class PlanCache {
     private final Signatures signatures;
     private PlanState state;
     /**
-     * What was known before, until it is read again: tombstones that stand before it in the log took back
+     * What was known before, until it is read again: tombstones that stand before it in the log withdrew
      * something else.
      */
     private Identity unread;
@@ -61,7 +61,7 @@ final class PlanCache {
         int rank = told.identity.compareRank(state.seen);
         if (rank > 0 || (again && state.plan() == null)) {
             LOG.info("Group {}: plan version {} {} (offset {})", group, told.identity.version,
-                told.plan != null ? "read" : "was taken back", offset);
+                told.plan != null ? "read" : "was withdrawn", offset);
             state = new PlanState(told.plan, told.identity, told.leaseUntil, null, state.skipped);
         } else if (rank == 0 && !told.identity.sha256.equals(state.seen.sha256)) {
             skip(offset, "Version " + state.seen.version + " is known with other bytes");

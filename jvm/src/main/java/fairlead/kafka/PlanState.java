@@ -23,7 +23,7 @@ public final class PlanState {
         this.skipped = skipped;
     }
 
-    /** The last good plan; null: there is none, or it was taken back. */
+    /** The last good plan; null: there is none, or it was withdrawn. */
     public PlanDocument plan() {
         return plan;
     }

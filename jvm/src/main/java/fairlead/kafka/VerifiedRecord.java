@@ -20,7 +20,7 @@ final class VerifiedRecord {
     private static final long AHEAD_MS = 24 * 3_600_000L;
 
     final Identity identity;
-    /** The plan to follow; null: the one that was followed is retired. */
+    /** The plan to follow; null: the one that was followed is withdrawn. */
     final PlanDocument plan;
     /** When it lapses unless it is told again; null: never. */
     final Instant leaseUntil;
@@ -55,7 +55,7 @@ final class VerifiedRecord {
         throws InvalidPlanException {
         Map<String, byte[]> found = headers(value, headers);
         String kind = text(found, "kind");
-        if (!kind.equals("plan") && !kind.equals("retired")) {
+        if (!kind.equals("plan") && !kind.equals("withdrawn")) {
             throw new InvalidPlanException(
                 "The record is of kind '" + kind + "', which this version does not know");
         }
@@ -66,7 +66,7 @@ final class VerifiedRecord {
         check("cluster", text(found, "cluster"), origin.cluster);
         check("log", text(found, "log"), origin.log);
         PlanDocument plan = kind.equals("plan") ? document(value, group) : null;
-        int says = plan != null ? plan.version() : retiredVersion(value, group);
+        int says = plan != null ? plan.version() : withdrawnVersion(value, group);
         if (says != version) {
             throw new InvalidPlanException(
                 "The record's version header is " + version + ", its value says " + says);
@@ -108,12 +108,12 @@ final class VerifiedRecord {
         return plan;
     }
 
-    private static int retiredVersion(byte[] value, String group) throws InvalidPlanException {
-        Map<String, Object> raw = PlanDocument.object(Json.parse(value), "the record of a retirement");
-        int version = PlanDocument.count(raw.get("version"), "the retired version");
-        if (!group.equals(raw.get("group")) || !"retired".equals(raw.get("kind")) || version == 0) {
+    private static int withdrawnVersion(byte[] value, String group) throws InvalidPlanException {
+        Map<String, Object> raw = PlanDocument.object(Json.parse(value), "the record of a withdrawal");
+        int version = PlanDocument.count(raw.get("version"), "the withdrawn version");
+        if (!group.equals(raw.get("group")) || !"withdrawn".equals(raw.get("kind")) || version == 0) {
             throw new InvalidPlanException(
-                "The record of a retirement is none of a version of '" + group + "'");
+                "The record of a withdrawal is none of a version of '" + group + "'");
         }
         return version;
     }

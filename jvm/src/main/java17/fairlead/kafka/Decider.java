@@ -27,7 +27,7 @@ final class Decider {
         KEPT_UNREAD,
         /** Targets stayed: some plan may be this group's, but none of its members is known. */
         KEPT_UNKNOWN,
-        /** Targets stayed: the plan has lapsed or was taken back. */
+        /** Targets stayed: the plan has lapsed or was withdrawn. */
         KEPT_LAPSED,
         /** Targets stayed: the group's only records could not be read, or were refused. */
         KEPT_UNREADABLE,

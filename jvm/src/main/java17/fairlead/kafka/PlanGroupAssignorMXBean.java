@@ -34,7 +34,7 @@ public interface PlanGroupAssignorMXBean {
     /** Groups with a plan that holds. */
     int getPlans();
 
-    /** Groups with a plan that has lapsed or was taken back, or none that could be read. */
+    /** Groups with a plan that has lapsed or was withdrawn, or none that could be read. */
     int getPlansOver();
 
     /** Groups of which something was dropped, since what is held may take an eighth of the heap at most. */
