@@ -1,6 +1,6 @@
 """Consumer groups and decisions about them, as values and pure functions.
 
-- `groups` has the answers of brokers about a group; `samples` the table of these answers, and arrays
+- `groups` has the answers of brokers about a group; `samples` the table of these, and arrays
   made from it.
 - `analysis` diagnoses a group and decides what helps; `policy` and `cohorts` are the settings.
 - `drafting`, `candidate_figures`, `approval`, `basis`, `prospect`, `consumers` and `explanation`
