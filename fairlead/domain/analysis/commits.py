@@ -258,23 +258,23 @@ def read_commits(
     owned_s = _waiting(looks, moved, uncommitted)
     marked = per_member.any(moved)
     due = held & (uncommitted[:-1] | moved)
+    overdue = waiting_s >= STUCK_INTERVALS * _own_interval(looks, moved, due, waiting_s)
     interval_s, late = _intervals(looks, marked, per_member.any(due))
     rarely = _intervals(looks, moved, due)[1]
     unpunctual = late | _any_owned(looks, rarely)
     foreign = _foreign(looks)
-    silent = _silent(looks, per_member, waiting_s, interval_s) | _any_owned(looks, foreign)
+    silent = _silent(looks, per_member, np.where(overdue, waiting_s, owned_s), interval_s)
+    silent |= _any_owned(looks, foreign)
     patience_s = _patience(looks, interval_s)
     stuck = _stuck(looks, moved, marked, owned_s, patience_s)
     stuck &= owned_s >= STUCK_INTERVALS * _own_interval(looks, moved, due, owned_s)
     behind = looks.position[1:] < looks.readable_end[:-1]
     left, read = _left_behind(looks, held, behind, marked=marked, late=late)
     waited_s = patience_s[np.maximum(looks.owner[-1], 0)]
-    usual_s = _own_interval(looks, moved, due, waiting_s)
-    # Whoever owned it.
-    stands = waiting_s >= np.maximum(waited_s, STUCK_INTERVALS * usual_s)
-    stuck |= left & (read == 0) & stands
+    stuck |= left & (read == 0) & overdue & (waiting_s >= waited_s)
     # What gathers before a commit, by day or night, waits for it.
-    stuck &= looks.lag[-1] > np.maximum(rest, _GATHERS * brought)
+    gathers = looks.lag[-1] <= np.maximum(rest, _GATHERS * brought)
+    stuck &= ~gathers
     begun = (looks.last_committed[-1] >= 0) | (looks.arrived > 0).any(axis=0)
     stuck &= begun
     crawling = left & (read > 0)
@@ -294,7 +294,8 @@ def read_commits(
     busy = throughout | (by_age & (waits > counted))
     by_commits = unpunctual | ((counted > 0) & (waits[-1:].sum(axis=0) <= counted))
     most = np.where(
-        in_batches | np.append(by_commits, False)[looks.owner[-1]],  # -1 is nobody
+        (in_batches | np.append(by_commits, False)[looks.owner[-1]])  # -1 is nobody
+        & ~(overdue & ~gathers & (waiting_s >= waited_s)),
         _left_by_last(looks, looks.committed_again, proven, brought),
         np.inf,
     )
