@@ -110,7 +110,7 @@ def publish(group: Group, *, as_json: Json = False) -> None:
         sent = next((result for result in done if result.published), None)
         followed, held_up = _followed(store, group, kafka) if sent else (None, ())
     for answer in answers.values():
-        say(f"{group}: asked for on a page: {answer}", err=True)
+        say(f"{group}: request from a page: {answer}", err=True)
     for result in done:
         if result.refused or result.waits:
             again = "; the planner tries again by itself" if result.waits else ""
