@@ -45,7 +45,7 @@ def test_an_approvers_open_transaction_holds_up_its_group_alone(
         stored = store.record_decisions(looks)
         assert [plan.outcome for plan in stored] == ["plan", "failed", "plan"]
         assert stored[1].reason.startswith(
-            "group g1 is set aside: somebody else's open transaction"
+            "group g1 is set aside: another open transaction"
         )
         assert [plan.version for plan in store.in_state("proposed")] == [2, 1, 2]
     again = store.record_decisions(looks)
