@@ -1,7 +1,7 @@
 """Whether a plan has made a group worse: what came, replayed under the owners before the plan.
 
 Belongs here: the verdict with its evidence, and for how long a group rests after it. Does not:
-going back (`fairlead.workflows.taking_back`), nor analysing what is (`analysis`).
+going back (`fairlead.workflows.automatic_rollback`), nor analysing what is (`analysis`).
 
 The arrivals that came are replayed with the owners before the plan and the speeds that were
 measured before it, a fluid for each member. A plan is worse where the replay became less late
