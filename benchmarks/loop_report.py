@@ -167,17 +167,11 @@ def _span(rows: Sequence[Row], key: str, form: str) -> str:
 
 
 def _diagnosis(document: Mapping[str, Any]) -> str:
-    right = [row["right"] for row in document["diagnosis"]]
-    causes = sorted({cause for shares in right for cause in shares} - {"all"})
     rows = [
-        (
-            row["runs"],
-            f"{row['diagnoses']:,}",
-            *(_share(row["right"].get(cause)) for cause in ("all", *causes)),
-        )
+        (row["runs"], f"{row['diagnoses']:,}", _share(row["right"].get("all")))
         for row in document["diagnosis"]
     ]
-    return _markdown(("groups", "diagnoses", "right", *causes), rows)
+    return _markdown(("groups", "diagnoses", "right"), rows)
 
 
 def _flips(document: Mapping[str, Any]) -> str:

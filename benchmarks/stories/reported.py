@@ -7,28 +7,13 @@ Rates are records per minute, and offsets begin at 50,000. Without a policy the 
 minute, and the horizon half an hour.
 """
 
-from collections.abc import Callable
 from typing import Final
 
 from benchmarks.stories.answers import Right, Story
-from benchmarks.stories.scene import Scene
+from benchmarks.stories.scene import Scene, stories_of
 
 REPORTED: Final[list[Story]] = []
-_GITHUB: Final = "https://github.com/"
-
-
-def _story(
-    source: str, text: str, right: Right
-) -> Callable[[Callable[[], Scene]], Callable[[], Scene]]:
-    """Add a story; `source` is below github.com unless it is a full address."""
-
-    def add(play: Callable[[], Scene]) -> Callable[[], Scene]:
-        name = play.__name__.strip("_").replace("_", "-")
-        address = source if source.startswith("https:") else _GITHUB + source
-        REPORTED.append(Story(name, address, text, right, lambda: play().question()))
-        return play
-
-    return add
+_story: Final = stories_of(REPORTED)
 
 
 # Positions that go back

@@ -1,17 +1,20 @@
 """A consumer group, minute by minute, that becomes a question for `fairlead decide`.
 
 Belongs here: records that arrive, are read, committed and deleted. Does not: the stories
-(`reported`), the right answers (`answers`).
+(`reported`, `collected`), the right answers (`answers`).
 """
 
 import fnmatch
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 import numpy as np
 
+from benchmarks.stories.answers import Right, Story
+
+_GITHUB: Final = "https://github.com/"
 _START: Final = datetime(2026, 3, 2, tzinfo=UTC)
 #: Minutes. Oldest record that the last automatic commit may miss: `auto.commit.interval.ms`.
 _AUTO_COMMIT: Final = 5.0 / 60.0
@@ -45,6 +48,10 @@ class Partition:
         Records that retention leaves; None: all.
     delay
         Minutes that a record must be old before the consumer takes it.
+    unseen
+        Records that arrive after the end was read and before the commit is.
+    seconds
+        Seconds that a record takes, for reports.
     exists, readable
         Whether the partition exists, and whether its offsets can be read.
     """
@@ -63,6 +70,8 @@ class Partition:
     stable: int | None = None
     keeps: int | None = None
     delay: int = 0
+    unseen: int = 0
+    seconds: float = 0.0
     exists: bool = True
     readable: bool = True
     ends: list[int] = field(default_factory=list)
@@ -103,6 +112,54 @@ class Partition:
             self.committed = min(end, self.end - self.behind_end)
 
 
+@dataclass
+class Reporter:
+    """What a consumer reports with its commits, since it started.
+
+    Parameters
+    ----------
+    token
+        Changes when it starts again.
+    since
+        The minute in which it started.
+    ahead_s
+        Seconds that its clock is ahead.
+    records
+        Records taken, by partition.
+    busy
+        Seconds spent on them.
+    """
+
+    token: str
+    since: int
+    ahead_s: float = 0.0
+    records: dict[str, int] = field(default_factory=dict)
+    busy: dict[str, float] = field(default_factory=dict)
+
+    def take(self, name: str, partition: Partition, records: int) -> dict[str, Any]:
+        """Count records; return the report that is stored with the commit of the partition."""
+        self.records[name] = self.records.get(name, 0) + records
+        self.busy[name] = self.busy.get(name, 0.0) + records * partition.seconds
+        return {
+            "consumer": partition.owner,
+            "records": self.records[name],
+            "busy_s": self.busy[name],
+            "busy_squares_s2": 1.2 * self.busy[name] * partition.seconds,
+        }
+
+    def report(self, minute: int) -> dict[str, Any]:
+        """Return what it reports of itself."""
+        elapsed, handler = 60.0 * (minute - self.since), sum(self.busy.values())
+        return {
+            "token": self.token,
+            "elapsed_s": elapsed,
+            "waiting_s": 0.98 * max(elapsed - handler, 0.0),
+            "handler_s": handler,
+            "calls": sum(self.records.values()) // 20,
+            "at": (_START + timedelta(minutes=minute, seconds=self.ahead_s)).isoformat(),
+        }
+
+
 class Scene:
     """A group whose minutes pass.
 
@@ -138,7 +195,9 @@ class Scene:
             for number in range(count)
         }
         self._samples: list[dict[str, Any]] = []
-        self.commits_readable = True
+        self._reports: dict[str, dict[str, Any]] = {}
+        self.reporters: dict[str, Reporter] = {}
+        self.commits_readable = self.owners_shown = True
 
     def __getitem__(self, name: str) -> Partition:
         """Return a partition, such as `t-0`."""
@@ -165,21 +224,33 @@ class Scene:
             self.set(patterns, owner=member)
         return self
 
+    def report(self, members: str) -> "Scene":
+        """Let members report their work, and begin to count anew."""
+        for member in members.split():
+            token = f"{member}{self._minute}"
+            self.reporters[member] = Reporter(token, self._minute)
+        return self
+
     def behind(self, patterns: str, records: int) -> "Scene":
         """Let the group be so many records behind."""
         for partition in self.matching(patterns):
             partition.seek(partition.end - records)
         return self
 
-    def run(self, minutes: int) -> "Scene":
-        """Let minutes pass; take samples."""
+    def run(self, minutes: int, *, sampled: bool = True) -> "Scene":
+        """Let minutes pass; take samples, unless they are missing."""
         if not self._samples:
             self._sample()
         for _ in range(minutes):
             self._minute += 1
-            for partition in self._partitions.values():
+            for name, partition in self._partitions.items():
+                before = partition.committed
                 partition.step(self._minute, self._rng)
-            if self._minute % self._every == 0:
+                read = (partition.committed or 0) - (before or 0)
+                if read > 0 and partition.owner in self.reporters:
+                    reporter = self.reporters[partition.owner]
+                    self._reports[name] = reporter.take(name, partition, read)
+            if sampled and self._minute % self._every == 0:
                 self._sample()
         return self
 
@@ -192,19 +263,31 @@ class Scene:
         known = [part if part.exists and part.readable else None for part in self._all()]
         columns: dict[str, Sequence[Any]] = {
             "begin": [part and part.begin for part in known],
-            "end": [part and part.end for part in known],
+            "end": [part and part.end - part.unseen for part in known],
             "committed": [
                 part.committed if part.exists and self.commits_readable else None
                 for part in self._all()
             ],
-            "owners": [part.owner if part.exists else None for part in self._all()],
+            "owners": [
+                part.owner if part.exists and self.owners_shown else None for part in self._all()
+            ],
         }
         if any(part.stable is not None for part in self._all()):
             columns["stable_end"] = [part.stable for part in self._all()]
         at = (_START + timedelta(minutes=self._minute)).isoformat()
-        self._samples.append(
-            {"at": at} | {name: self._by_topic(values) for name, values in columns.items()}
-        )
+        sample: dict[str, Any] = {"at": at}
+        sample |= {name: self._by_topic(values) for name, values in columns.items()}
+        if self.reporters:
+            sample["reports"] = {
+                "partitions": self._by_topic(
+                    [self._reports.get(name) for name in self._partitions]
+                ),
+                "consumers": {
+                    member: reporter.report(self._minute)
+                    for member, reporter in self.reporters.items()
+                },
+            }
+        self._samples.append(sample)
 
     def _all(self) -> list[Partition]:
         return list(self._partitions.values())
@@ -212,3 +295,25 @@ class Scene:
     def _by_topic(self, values: Sequence[Any]) -> dict[str, list[Any]]:
         rest = iter(values)
         return {topic: [next(rest) for _ in range(count)] for topic, count in self._topics.items()}
+
+
+def stories_of(
+    stories: list[Story],
+) -> Callable[[str, str, Right], Callable[[Callable[[], Scene]], Callable[[], Scene]]]:
+    """Return a decorator that adds a scene to stories, with its source, text and right answer.
+
+    The source is below github.com unless it is a full address.
+    """
+
+    def story(
+        source: str, text: str, right: Right
+    ) -> Callable[[Callable[[], Scene]], Callable[[], Scene]]:
+        def add(play: Callable[[], Scene]) -> Callable[[], Scene]:
+            name = play.__name__.strip("_").replace("_", "-")
+            address = source if source.startswith("https:") else _GITHUB + source
+            stories.append(Story(name, address, text, right, lambda: play().question()))
+            return play
+
+        return add
+
+    return story

@@ -1,23 +1,24 @@
-"""What is to be done about a group that its broker assigns without regard to plans.
+"""Advice for groups whose broker assigns partitions and ignores plans.
 
-Belongs here: the sentence, and finding it again in a diagnosis. Does not: anything that takes
-arrays, for which whoever reads a list of groups would wait.
+Belongs here: the sentence, and finding it in the evidence of a diagnosis. Does not: anything that
+imports arrays, which would slow down lists of groups.
 """
 
 from collections.abc import Mapping
 from typing import Any, Final
 
 CLASSIC: Final = "classic"
-"""The type of groups whose members assign; of the others (KIP-848), `consumer`, the broker does."""
+"""Type of groups whose members assign partitions; in the type `consumer` (KIP-848) the broker does.
+"""
 PINNED: Final = "range+fairlead"
-"""The protocol of classic groups of confluent-kafka followers: the broker deals out by range, and
-the members share that out again by their plan."""
+"""Protocol of classic groups of confluent-kafka followers, which share out a `range` assignment
+again by their plan."""
 _FOLLOWING: Final = "fairlead"
 _BROKERS: Final = "the broker's assignor "
 
 
 def not_followed(group_type: str | None, assignor: str) -> str:
-    """Say what to do about a group that a broker assigns without regard to plans; empty: nothing.
+    """Return advice for a group whose broker ignores plans; empty for other groups.
 
     Examples
     --------
@@ -35,21 +36,21 @@ def not_followed(group_type: str | None, assignor: str) -> str:
 
 
 def with_advice(evidence: str, described: Mapping[str, Any]) -> str:
-    """Return the evidence of a diagnosis, and what else is to be said of its group.
+    """Return the evidence of a diagnosis, with advice if the group needs it.
 
     Parameters
     ----------
     evidence
         A sentence.
     described
-        Its row of the snapshot's groups.
+        The group's row of a sample.
     """
     advice = not_followed(described["group_type"], described["protocol"])
     return f"{evidence.removesuffix('.')}; {advice}" if advice else evidence
 
 
 def advice_in(evidence: str | None) -> str:
-    """Return what `with_advice` has added to the evidence of a diagnosis; empty: nothing.
+    """Return the advice that `with_advice` added to the evidence of a diagnosis; empty if none.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""May a plan be published unasked? The policy's answer, with every reason in words.
+"""Approval of plans by their group's policy, with all reasons in words.
 
-Belongs here: weighing a plan against the policy's approval rules. Does not: recording the answer
-(`fairlead.store`), nor a person's approval. Pure.
+Belongs here: weighing a plan against the policy's approval rules. Does not: storing the decision
+(`fairlead.store`), nor a person's approval.
 """
 
 from collections.abc import Collection
@@ -14,18 +14,18 @@ from fairlead.domain.policy import Approval, Policy
 
 @dataclass(frozen=True)
 class PlanFacts:
-    """What approval rules look at.
+    """The facts of a plan that approval rules use.
 
     Parameters
     ----------
     moved
-        Partitions taken from an owner that is present.
+        Number of partitions taken from an owner that is present.
     placed
-        Partitions without an owner that get one.
+        Number of partitions without an owner that get one.
     improvement
-        Share by which forecast lateness falls; negative where it rises; None: it is not known.
+        Share by which the forecast lag falls; negative if it rises; None: not known.
     statuses
-        The statuses that partitions of the group have in the plan's snapshot.
+        Statuses of the group's partitions in the plan's snapshot.
     """
 
     moved: int
@@ -45,18 +45,13 @@ class ApprovalDecision:
 def decide_approval(policy: Policy, facts: PlanFacts, now: datetime) -> ApprovalDecision:
     """Weigh a plan against a policy's approval rules.
 
-    The improvement asked for does not bind a plan that places partitions without an owner: their
-    lag was nobody's load before, and must be somebody's after. Nor one that moves nothing. Under
-    `four_eyes` the answer is always a person's.
+    A plan that places partitions without an owner, or moves none, needs no improvement: the lag of
+    partitions without an owner was no consumer's load before. With `four_eyes`, a person decides.
 
     Parameters
     ----------
-    policy
-        The group's.
-    facts
-        Of the plan.
     now
-        What the allowed hours are held against; time-zone-aware.
+        Compared with the allowed hours; time-zone-aware.
 
     Examples
     --------
@@ -68,26 +63,21 @@ def decide_approval(policy: Policy, facts: PlanFacts, now: datetime) -> Approval
     'waits for a person: 12 partitions move, the policy allows 10'
     """
     if policy.observe:
-        reason = "is observed: the policy publishes nothing, and nobody can approve it"
-        return ApprovalDecision(approved=False, reason=reason)
-    if policy.four_eyes:
+        reason = "the policy only observes: nobody can approve this plan"
+    elif policy.four_eyes:
         who = "two people" if policy.four_eyes == "proxy" else "a person other than who proposed it"
         reason = f"waits for {who}: the policy asks for four eyes"
-        return ApprovalDecision(approved=False, reason=reason)
-    if not policy.approval.automatic:
-        return ApprovalDecision(
-            approved=False, reason="waits for a person: the policy approves nothing by itself"
-        )
-    objections = _objections(policy.approval, facts, now)
-    if objections:
-        return ApprovalDecision(
-            approved=False, reason=f"waits for a person: {'; '.join(objections)}"
-        )
-    return ApprovalDecision(approved=True, reason=f"approved by policy: {_merits(facts)}")
+    elif not policy.approval.automatic:
+        reason = "waits for a person: the policy approves nothing automatically"
+    elif objections := _objections(policy.approval, facts, now):
+        reason = f"waits for a person: {'; '.join(objections)}"
+    else:
+        return ApprovalDecision(approved=True, reason=f"approved by policy: {_merits(facts)}")
+    return ApprovalDecision(approved=False, reason=reason)
 
 
 def requirements(policy: Policy) -> list[str]:
-    """Say what a plan needs to be approved, a sentence a condition.
+    """Return the conditions for the approval of a plan, as sentences.
 
     Examples
     --------
@@ -95,7 +85,7 @@ def requirements(policy: Policy) -> list[str]:
     ['a person approves, as a database user who is no planner and did not propose it']
     """
     if policy.observe:
-        return ["nothing is approved: the policy observes"]
+        return ["nothing is approved: the policy only observes"]
     if policy.four_eyes:
         who = "a person approves, as a database user who is no planner and did not propose it"
         pages = "; or two people on pages, as the proxy names them"
@@ -109,15 +99,15 @@ def requirements(policy: Policy) -> list[str]:
     if rules.min_improvement:
         fall = _percent(rules.min_improvement)
         conditions.append(
-            f"forecast lateness falls by {fall} at least, unless partitions lack an owner"
+            f"the forecast lag falls by {fall} at least, unless partitions lack an owner"
         )
     if rules.forbidden_statuses:
         conditions.append(f"no partition is in {' or '.join(rules.forbidden_statuses)}")
     if rules.hours:
         conditions.append(f"it is {_hours(rules)}")
     if not conditions:
-        return ["nothing: the policy approves every plan by itself"]
-    return ["a person approves, or the policy by itself where all of this holds", *conditions]
+        return ["nothing: the policy approves every plan automatically"]
+    return ["a person approves, or the policy automatically if all of this holds", *conditions]
 
 
 def _objections(approval: Approval, facts: PlanFacts, now: datetime) -> list[str]:
@@ -158,9 +148,9 @@ def _moves(count: int) -> str:
 
 def _change(improvement: float | None) -> str:
     if improvement is None:
-        return "how late it would be is not known"
+        return "the forecast lag is not known"
     verb = "falls" if improvement >= 0 else "rises"
-    return f"forecast lateness {verb} by {_percent(abs(improvement))}"
+    return f"the forecast lag {verb} by {_percent(abs(improvement))}"
 
 
 def _percent(share: float) -> str:

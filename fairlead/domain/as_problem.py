@@ -17,7 +17,7 @@ Ownership = Mapping[str, Mapping[str, Collection[int]]]
 
 
 class Shares(Protocol):
-    """What gives members their shares: a document, or the draft of one."""
+    """A plan document, or the draft of one."""
 
     @property
     def members(self) -> Mapping[str, MemberShare]:
@@ -26,7 +26,7 @@ class Shares(Protocol):
 
 
 def planned(plan: Shares) -> Ownership:
-    """Return what a plan gives each member."""
+    """Return the planned partitions of each member."""
     return {
         name: {topic: numbers.tolist() for topic, numbers in share.partitions.items()}
         for name, share in plan.members.items()
@@ -38,22 +38,24 @@ def problem_of(
     owned: Ownership,
     subscriptions: Mapping[str, Collection[str]] | None = None,
 ) -> Problem:
-    """Return the problem that a plan solves, for a group that owns so much.
+    """Return the assignment problem that a plan solves.
 
     Parameters
     ----------
     plan
-        Gives topics, partition counts, subscriptions and, as weights, lags in records.
+        Source of topics, partition counts, subscriptions and, as weights, lags in records.
     owned
-        Who owns what now. Members that the plan does not know are added, subscribed to what they
-        own of its topics; topics and partitions that the plan does not count are left out.
+        Present owners. Members that the plan does not have are added, with the plan's topics that
+        they own as their subscription. Topics and partitions that the plan does not have are left
+        out.
     subscriptions
-        Of the problem's members, who are just these; None: those of the plan, and who owns.
+        Subscriptions of all members of the problem; None: the members are those of the plan and
+        the present owners.
     """
     if subscriptions is None:
         subscriptions = {name: share.topics for name, share in plan.members.items()}
-        newcomers = {name: tuple(share) for name, share in owned.items()}
-        subscriptions = {**newcomers, **subscriptions}
+        new = {name: tuple(share) for name, share in owned.items()}
+        subscriptions = {**new, **subscriptions}
     return Problem.of(
         topics=plan.partition_counts,
         members={
@@ -65,7 +67,7 @@ def problem_of(
 
 
 def assignment_of(problem: Problem, owned: Ownership) -> Assignment:
-    """Return an ownership as an assignment of a problem: the last owner named counts."""
+    """Return an ownership as an assignment of a problem; the last of several owners counts."""
     members = {name: index for index, name in enumerate(problem.members)}
     topics = {topic: index for index, topic in enumerate(problem.topics)}
     owner = np.full(problem.partition_total, -1, dtype=np.int32)

@@ -1,7 +1,7 @@
-"""Does a plan still fit its group? The members, subscriptions and partition counts it was made for.
+"""A plan's basis: the members, subscriptions and partition counts that it was made for.
 
 Belongs here: comparing a plan with the live group. Does not: asking Kafka (`fairlead.kafka`), nor
-what follows from the answer (`fairlead.workflows`).
+acting on differences (`fairlead.workflows`).
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping
 from fairlead.domain.groups import LiveGroup
 from fairlead.wire.document import PlanDocument
 
-#: At most so many differences of one kind are named.
+#: Maximum number of differences of one kind in a message.
 NAMED = 5
 
 
@@ -18,20 +18,14 @@ def differences(
     subscriptions: Mapping[str, Collection[str]],
     partition_counts: Mapping[str, int],
 ) -> list[str]:
-    """Compare a plan with its group as it is now.
+    """Return the differences between a plan's basis and its group, a sentence each.
 
     Parameters
     ----------
-    plan
-        The plan.
     subscriptions
-        Member name to subscribed topics, of the live members.
+        Member name to subscribed topics, of the present members.
     partition_counts
-        Topic to number of partitions, of the live topics; a topic that is gone is missing.
-
-    Returns
-    -------
-    One sentence a difference; empty: the plan's basis holds.
+        Topic to number of partitions, of the existing topics.
 
     Examples
     --------
@@ -67,7 +61,7 @@ def differences(
 
 
 def differences_from(plan: PlanDocument, group: LiveGroup) -> list[str]:
-    """Compare a plan with its group as the gateway describes it; see `differences`."""
+    """Return `differences` between a plan and its group as the gateway describes it."""
     subscriptions = {member.name: member.topics for member in group.members}
     return differences(plan, subscriptions, group.partition_counts)
 

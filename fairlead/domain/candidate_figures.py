@@ -1,8 +1,7 @@
-"""Candidates for a plan, and what of them counts: how late a group will be.
+"""Candidates for a plan, with their figures.
 
-Belongs here: the figures of candidates that the analysis has compared, and what they come to. Does
-not: comparing them (`fairlead.domain.analysis`), storing the decision (`fairlead.store`), nor
-whether the plan may be published unasked (`approval`). Pure.
+Belongs here: the figures, and improvements from one assignment to another. Does not: comparing
+candidates (`fairlead.domain.analysis`), storing decisions (`fairlead.store`), nor approval.
 """
 
 from collections.abc import Mapping
@@ -10,14 +9,14 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 Outcome = Literal["plan", "no change", "failed"]
-#: Among candidates, the assignment as it is.
+#: The name of the present assignment among candidates.
 OBSERVED: Final = "observed"
 METRICS: Final = (
     *("count_min", "count_max", "balance_score"),
     *("lag_max", "lag_mean", "lag_lower_bound", "gap"),
     *("kept", "moved", "placed", "topic_spread"),
 )
-"""The fields of `assignors.metrics.Metrics`, without the import of numpy, which commands avoid."""
+"""The fields of `assignors.metrics.Metrics`, repeated so that commands need not import numpy."""
 FORECAST: Final = ("late_s", "utilisation", "caught_up_s")
 """Forecast figures; None for assignments that were not analysed."""
 RACKS: Final = ("rack_gb_per_day", "rack_cost_per_day")
@@ -27,22 +26,22 @@ _FIGURES: Final = (*METRICS, *FORECAST, *RACKS)
 
 @dataclass(frozen=True)
 class SnapshotCandidate:
-    """What one assignor would do with a snapshot.
+    """The result of one assignor for a group of a snapshot.
 
     Parameters
     ----------
     assignor
         Its name.
     metrics
-        Those of its assignment (`lag_max`, `moved`, ...), and its forecast, `late_s` and
-        `utilisation`; None where it failed.
+        Metrics of its assignment (`lag_max`, `moved`, ...) and its forecast, `late_s` and
+        `utilisation`; None if it failed.
     outcome
-        What the assignor says of its result, if anything.
+        The assignor's remark on its result, if any.
     error
-        Why it failed; None where it did not.
+        Why it failed; None if it did not.
     frontier
-        What fewer moves would have bought: (moves, lateness at the horizon in seconds), ascending
-        by moves; empty where the assignor has none.
+        The results of fewer moves: (moves, time lag at the horizon in seconds), by moves; empty if
+        the assignor has no such results.
     """
 
     assignor: str
@@ -53,7 +52,7 @@ class SnapshotCandidate:
 
 
 def candidate_of(row: Mapping[str, Any]) -> SnapshotCandidate:
-    """Return the candidate that a row of the table of candidates describes."""
+    """Return the candidate in a row of the table of candidates."""
     return SnapshotCandidate(
         assignor=row["assignor"],
         metrics=None if row["error"] else {name: row[name] for name in _FIGURES},
@@ -64,11 +63,11 @@ def candidate_of(row: Mapping[str, Any]) -> SnapshotCandidate:
 
 
 def improvement(observed: Mapping[str, Any], predicted: Mapping[str, Any]) -> float | None:
-    """Return the share by which forecast lateness falls; negative where it rises.
+    """Return the share by which the forecast lag falls; negative if it rises.
 
     Returns
     -------
-    None: one of the forecasts is not known, as of plans that no analysis made.
+    None if a forecast is not known, as for rollbacks.
 
     Examples
     --------
@@ -79,7 +78,7 @@ def improvement(observed: Mapping[str, Any], predicted: Mapping[str, Any]) -> fl
 
 
 def lightening(observed: Mapping[str, Any], predicted: Mapping[str, Any]) -> float:
-    """Return the share by which the heaviest member's lag falls; negative where it rises.
+    """Return the share by which the most loaded consumer's lag falls; negative if it rises.
 
     Examples
     --------

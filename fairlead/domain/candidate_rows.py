@@ -1,10 +1,10 @@
-"""Analysing groups: samples and stored speeds in, rows of candidates out.
+"""Analysis of groups: from samples and remembered estimates to rows of candidates.
 
-Belongs here: asking the questions about groups, and laying the answer out. Does not: the question
-(`fairlead.domain.samples.questions`), where the tables come from (`fairlead.spark`).
+Belongs here: analysing many groups together, and the rows. Does not: the input of an analysis
+(`fairlead.domain.samples.questions`), reading and writing tables (`fairlead.spark`).
 """
 
-import json
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -16,25 +16,29 @@ from assignors.metrics import measure
 from assignors.problem import Problem
 from fairlead.domain.analysis.candidates import Candidate
 from fairlead.domain.analysis.decide import PlanDecision, decide
-from fairlead.domain.analysis.looks import Looks
 from fairlead.domain.analysis.question import Question
 from fairlead.domain.analysis.racks import cost_per_day
 from fairlead.domain.analysis.read import Observations, read_together
 from fairlead.domain.candidate_figures import OBSERVED
-from fairlead.domain.samples.lag import LAG_HISTORY, LAG_SAMPLES, partition_statuses
+from fairlead.domain.records import Findings
+from fairlead.domain.samples.lag import partition_statuses
 from fairlead.domain.samples.questions import (
     Group,
     PlanningOptions,
-    capacity_rows,
-    lasting,
     question_about,
 )
 from fairlead.errors import GroupError
 
 Row = dict[str, Any]
 
-#: Offsets of partitions at looks that are laid out side by side at once, or few more.
+#: About the maximum number of cells, samples x partitions, that are analysed at once.
 _CELLS: Final = 1_000_000
+#: Names of members that do not return after a restart: a client id and a UUID or, if the broker
+#: assigns, a UUID in base64 (which rarely lacks capitals or small letters).
+_MEMBER_ID: Final = re.compile(
+    r"-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$"
+    r"|^(?=.*[a-z])(?=.*[A-Z])[A-Za-z0-9_+/-]{22}$"
+)
 
 
 def analyse_group(group: Group, planning: PlanningOptions) -> list[Row]:
@@ -42,14 +46,14 @@ def analyse_group(group: Group, planning: PlanningOptions) -> list[Row]:
 
     Returns
     -------
-    Rows of the schema `fairlead.spark.planning.CANDIDATES`, values by column; what is missing is
-    null. What is wrong with the group is the error of its only row, `observed`.
+    Rows of the schema `fairlead.spark.planning.CANDIDATES`, values by column; missing values are
+    null. A group that cannot be analysed has one row, `observed`, with the error.
     """
     return next(analyse_groups([(group, planning)]))
 
 
 def analyse_groups(groups: Iterable[tuple[Group, PlanningOptions]]) -> Iterator[list[Row]]:
-    """Analyse groups, as `analyse_group` does each of them."""
+    """Yield the rows of each group, as `analyse_group` returns them."""
     for group, planning, question in questions_about(groups):
         try:
             rows = _rows(group, planning, question)
@@ -62,42 +66,40 @@ def analyse_groups(groups: Iterable[tuple[Group, PlanningOptions]]) -> Iterator[
 def questions_about(
     groups: Iterable[tuple[Group, PlanningOptions]],
 ) -> Iterator[tuple[Group, PlanningOptions, Question | Exception]]:
-    """Ask about groups, whose looks are seen side by side as far as memory has room for them.
+    """Yield each group with its question, or with the error.
 
-    Yields
-    ------
-    Each group with its question, or with what is wrong with it.
+    Samples of several groups are read together, as far as `_CELLS` allows.
     """
-    asked: list[tuple[Group, PlanningOptions, Question | Exception]] = []
+    read: list[tuple[Group, PlanningOptions, Question | Exception]] = []
     cells = 0
     for group, planning in groups:
-        question = _asked(group, planning)
-        asked.append((group, planning, question))
+        question = _question(group, planning)
+        read.append((group, planning, question))
         cells += question.looks.end.size if isinstance(question, Question) else 0
         if cells >= _CELLS:
-            yield from _together(asked)
-            asked, cells = [], 0
-    yield from _together(asked)
+            yield from _together(read)
+            read, cells = [], 0
+    yield from _together(read)
 
 
-def _asked(group: Group, planning: PlanningOptions) -> Question | Exception:
+def _question(group: Group, planning: PlanningOptions) -> Question | Exception:
     if group.now["error"]:
         return GroupError(group.now["error"])
     try:
         return question_about(group, planning)
-    except Exception as error:  # noqa: BLE001 - as above
+    except Exception as error:  # noqa: BLE001 - the same
         return error
 
 
 def _together(
-    asked: Sequence[tuple[Group, PlanningOptions, Question | Exception]],
+    read: Sequence[tuple[Group, PlanningOptions, Question | Exception]],
 ) -> Iterator[tuple[Group, PlanningOptions, Question | Exception]]:
-    questions = [question for _, _, question in asked if isinstance(question, Question)]
-    # One group's data must not fail the others: each is read again, and fails, alone.
+    questions = [question for _, _, question in read if isinstance(question, Question)]
+    # If reading fails, each group is read again separately, so that only the faulty one fails.
     observed: Iterator[Observations | None] = repeat(None)
     with suppress(Exception):
         observed = iter(read_together([question.looks for question in questions]))
-    for group, planning, question in asked:
+    for group, planning, question in read:
         if isinstance(question, Question):
             yield group, planning, replace(question, observations=next(observed))
         else:
@@ -105,7 +107,7 @@ def _together(
 
 
 def _rows(group: Group, planning: PlanningOptions, question: Question | Exception) -> list[Row]:
-    """Return what is known of the observed assignment, then of each candidate."""
+    """Return the row of the present assignment, then those of the candidates."""
     if group.now["error"]:
         return [{"assignor": OBSERVED, "error": group.now["error"]}]
     if isinstance(question, Exception):
@@ -120,7 +122,7 @@ def _rows(group: Group, planning: PlanningOptions, question: Question | Exceptio
 
 
 def ask(question: Question, planning: PlanningOptions) -> PlanDecision:
-    """Return the analysis of a question, under planning options."""
+    """Return the decision on a question, by planning options."""
     return decide(
         question,
         assignors=planning.assignors,
@@ -131,12 +133,12 @@ def ask(question: Question, planning: PlanningOptions) -> PlanDecision:
 
 
 def rows_of(question: Question, decision: PlanDecision, planning: PlanningOptions) -> list[Row]:
-    """Lay an analysis out in rows, as `analyse_group` does, without the columns of its key."""
+    """Return the rows of a decision, without the columns of their key."""
     problem, price = question.problem, planning.rules.price_per_gb
     far = None if decision.traffic is None else decision.traffic.gb_per_day(problem.owner)
     observed = {
         "assignor": OBSERVED,
-        "statuses": _statuses(question.looks) if decision.outcome == "plan" else [],
+        "statuses": partition_statuses(question.looks) if decision.outcome == "plan" else [],
         **_figures(Assignment(problem, problem.owner)),
         **_laid_out(problem),
         **_analysed(decision, problem),
@@ -150,7 +152,7 @@ def rows_of(question: Question, decision: PlanDecision, planning: PlanningOption
 
 
 def _far(gb_per_day: float | None, price_per_gb: float | None) -> Row:
-    """Return what comes from other racks a day, and what it costs."""
+    """Return the columns for traffic from other racks."""
     cost = cost_per_day(gb_per_day, price_per_gb)
     return {"rack_gb_per_day": gb_per_day, "rack_cost_per_day": cost}
 
@@ -174,25 +176,12 @@ def _candidate(candidate: Candidate) -> Row:
 
 
 def _analysed(decision: PlanDecision, problem: Problem) -> Row:
-    """Return what the analysis says of the group as it is."""
-    diagnosis, chosen = decision.diagnosis, decision.chosen
+    """Return the columns for the analysis of the present assignment."""
     return {
-        "late_s": decision.kept.late_s,
-        "utilisation": decision.kept.utilisation,
-        "loss_s": decision.kept.loss_s,
-        "caught_up_s": decision.kept.caught_up_s,
-        "consumers_wanted": decision.size.wanted,
-        "consumers_why": decision.size.why,
-        "costs": json.dumps(decision.costs.intervals(problem)),
-        "remembered_costs": json.dumps(decision.costs.rows(problem)),
-        "reported": json.dumps(decision.reported(problem)),
-        "diagnosis": diagnosis.name,
-        "names": list(diagnosis.names),
-        "evidence": diagnosis.evidence,
+        **findings_of(decision, problem).columns(),
         "decision": decision.outcome,
         "decision_reason": decision.reason,
-        "chosen": None if chosen is None else chosen.assignor,
-        "capacities": capacity_rows(lasting(decision.capacities, problem.members)),
+        "chosen": None if decision.chosen is None else decision.chosen.assignor,
         "arrival_rates": decision.outlook.arrivals,
         "backlog": decision.outlook.backlog,
         "behind_s": decision.outlook.late_s,
@@ -202,9 +191,28 @@ def _analysed(decision: PlanDecision, problem: Problem) -> Row:
     }
 
 
-def _statuses(looks: Looks) -> list[str]:
-    """Return the statuses that the partitions have, which approval asks for."""
-    return partition_statuses(looks.last(LAG_HISTORY.total_seconds(), LAG_SAMPLES + 1))
+def findings_of(decision: PlanDecision, problem: Problem) -> Findings:
+    """Return the findings of an analysis."""
+    diagnosis, forecast = decision.diagnosis, decision.kept
+    return Findings(
+        diagnosis=diagnosis.name,
+        names=diagnosis.names,
+        evidence=diagnosis.evidence,
+        late_s=forecast.late_s,
+        utilisation=forecast.utilisation,
+        loss_s=forecast.loss_s,
+        caught_up_s=forecast.caught_up_s,
+        consumers_wanted=decision.size.wanted,
+        consumers_why=decision.size.why,
+        costs=decision.costs.intervals(problem),
+        remembered_costs=decision.costs.rows(problem),
+        reported=decision.reported(problem),
+        capacities={
+            name: capacity
+            for name, capacity in decision.capacities.items()
+            if name in problem.members or not _MEMBER_ID.search(name)
+        },
+    )
 
 
 def _laid_out(problem: Problem) -> Row:

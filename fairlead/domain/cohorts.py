@@ -1,7 +1,7 @@
 """Cohorts: sets of consumer groups that are planned together, in one run and one Spark job.
 
-Belongs here: which cohort a group belongs to, when a cohort is due, and which stretches of cohorts
-one run can cover. Does not: Dagster's partitions, which are named like cohorts.
+Belongs here: the cohort of a group, when a cohort is due, and which ranges of cohorts one run can
+cover. Does not: Dagster's partitions, which are named like cohorts.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,12 +10,12 @@ from typing import Final
 
 from fairlead.domain.policy import Discovery, Policy, policy_for
 
-#: What stretches of a cadence are counted from: midnight, so that PT6H means four times a day.
+#: Start of the first interval of every cadence: midnight, so that PT6H means four times a day.
 _EPOCH: Final = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def cohort_of(group: str, policies: Iterable[Policy]) -> str:
-    """Return the cohort a group is planned in: its policy's, else one of its own.
+    """Return the cohort of a group: its policy's, else one with the group's name.
 
     Examples
     --------
@@ -30,16 +30,16 @@ def cohort_of(group: str, policies: Iterable[Policy]) -> str:
 def discover(
     groups: Iterable[str], discovery: Discovery, policies: Sequence[Policy]
 ) -> dict[str, list[str]]:
-    """Gather the groups that are to be planned into their cohorts.
+    """Return the groups that are planned, by cohort.
 
     Parameters
     ----------
     groups
-        Every consumer group of the cluster.
+        All consumer groups of the cluster.
     discovery
-        Which of them are planned at all.
+        Selects the groups that are planned.
     policies
-        Which of them share a cohort.
+        Name shared cohorts.
 
     Returns
     -------
@@ -60,10 +60,10 @@ def discover(
 def planned_cohorts(
     cohorts: Iterable[str], discovery: Discovery, policies: Sequence[Policy]
 ) -> list[str]:
-    """Return the cohorts that can have groups: those that a policy names, and planned groups.
+    """Return the cohorts that can have groups: those named by a policy, and planned groups.
 
-    A cohort that discovery excludes, or whose group a policy has moved into another cohort, is none
-    of them.
+    Cohorts that discovery excludes are left out, and those whose group a policy has moved into
+    another cohort.
 
     Examples
     --------
@@ -88,8 +88,8 @@ def groups_in(
 ) -> dict[str, str]:
     """Return the groups of some cohorts, each with its cohort.
 
-    A cohort without any group in the cluster stands for the group of its own name, unless a policy
-    names it or discovery excludes it: the group that vanished is then reported, not passed over.
+    The result has the group of a cohort's own name even if it no longer exists, so that its absence
+    is reported; not if a policy names the cohort, or discovery excludes it.
 
     Examples
     --------
@@ -107,11 +107,11 @@ def groups_in(
 
 
 def cadence_of(cohort: str, policies: Sequence[Policy]) -> timedelta | None:
-    """Return how often a cohort is planned: as often as the policy that asks for it most often.
+    """Return the cadence of a cohort: the shortest of its policies.
 
     Returns
     -------
-    None: at every tick of the schedule.
+    None if the cohort is planned at every tick of the schedule.
 
     Examples
     --------
@@ -125,12 +125,12 @@ def cadence_of(cohort: str, policies: Sequence[Policy]) -> timedelta | None:
     return min(given) if len(given) == len(asked) else None
 
 
-def stretch_began(cadence: timedelta, now: datetime) -> datetime:
-    """Return when the stretch of a cadence began that `now` lies in (time-zone-aware).
+def interval_began(cadence: timedelta, now: datetime) -> datetime:
+    """Return the start of the present interval of a cadence; both times are time-zone-aware.
 
     Examples
     --------
-    >>> stretch_began(timedelta(hours=6), datetime(2026, 1, 1, 13, 5, tzinfo=UTC)).hour
+    >>> interval_began(timedelta(hours=6), datetime(2026, 1, 1, 13, 5, tzinfo=UTC)).hour
     12
     """
     return now - (now - _EPOCH) % cadence
@@ -142,20 +142,15 @@ def overdue(
     decided_at: Mapping[str, datetime],
     now: datetime,
 ) -> list[str]:
-    """Return the groups that were not decided on in this stretch of their cohort's cadence.
+    """Return the groups without a decision in the present interval of their cohort's cadence.
 
-    Stretches are counted from midnight UTC, not from the run before, which would drift by the
-    length of a run each time. Groups of cohorts without a cadence are due at each tick of the
-    schedule, and never here.
+    Intervals are counted from midnight UTC, not from the last run, which would add the length of a
+    run each time. Groups of cohorts without a cadence are never overdue.
 
     Parameters
     ----------
-    groups
-        Those that there are.
-    policies
-        With their cadences.
     decided_at
-        Group to when it was last decided on; groups that never were are missing.
+        Group to the time of its last decision, if any.
     now
         Time-zone-aware.
 
@@ -175,7 +170,7 @@ def overdue(
         cohort = cohort_of(group, policies)
         if cohort not in began:
             cadence = cadence_of(cohort, policies)
-            began[cohort] = None if cadence is None else stretch_began(cadence, now)
+            began[cohort] = None if cadence is None else interval_began(cadence, now)
         start = began[cohort]
         return start is not None and (group not in decided_at or decided_at[group] < start)
 
@@ -190,18 +185,17 @@ def due(
     *,
     seen: Iterable[str] = (),
 ) -> list[str]:
-    """Return the cohorts that are to be planned now: those of which a group is `overdue`.
+    """Return the cohorts to plan now: those with an `overdue` group.
 
     Parameters
     ----------
     cohorts
-        Those known. One without a cadence is due at each tick, and so is one of which no group was
-        seen or decided on.
+        All cohorts. Those without a cadence are due at each tick, and so are those without a
+        sampled group and without a decision.
     policies, decided_at, now
         As for `overdue`; `now` is the schedule's tick.
     seen
-        The groups that the last look saw; those of cohorts of which it saw none are the groups that
-        were decided on.
+        Groups in the last sample. For cohorts without any, the groups with a decision count.
 
     Examples
     --------
@@ -225,21 +219,21 @@ def due(
 
 
 def stretches(chosen: Iterable[str], ordered: Sequence[str]) -> list[tuple[str, str]]:
-    """Cover a choice of cohorts by as few runs as there are gaps in it.
+    """Return the fewest ranges that cover some cohorts and no others.
 
-    A Dagster run covers either one partition or a range of partitions in the order in which they
-    were added; a choice that is no range needs several runs.
+    A Dagster run covers one partition, or a range of partitions in the order in which they were
+    added.
 
     Parameters
     ----------
     chosen
-        The cohorts to be planned.
+        Cohorts to plan; those that `ordered` does not have are left out.
     ordered
-        Every cohort, in the order in which Dagster knows them.
+        All cohorts, in Dagster's order.
 
     Returns
     -------
-    First and last cohort of each stretch; cohorts that `ordered` lacks are left out.
+    First and last cohort of each range.
 
     Examples
     --------

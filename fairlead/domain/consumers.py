@@ -1,8 +1,4 @@
-"""A plan consumer by consumer: what each owns before and after, in partitions and records.
-
-Belongs here: sums for people. Does not: how they are shown (`fairlead.surfaces.plots`,
-`fairlead.surfaces.review`).
-"""
+"""Partitions and lag of each consumer, before and after a plan."""
 
 from dataclasses import dataclass
 
@@ -24,14 +20,14 @@ class ConsumerChange:
 
 
 def changes(plan: PlanDocument, before: Ownership, after: Ownership) -> list[ConsumerChange]:
-    """Sum up every consumer, the one with the most lag before first.
+    """Return all consumers, the one with the most lag before first.
 
     Parameters
     ----------
     plan
-        Gives the weights.
+        Source of the weights.
     before, after
-        Who owned what before, and who owns what after; either may lack consumers.
+        Owners before and after; either may lack consumers.
     """
     rows = []
     for name in sorted({*before, *after}):
@@ -44,7 +40,7 @@ def changes(plan: PlanDocument, before: Ownership, after: Ownership) -> list[Con
 
 
 def load(plan: PlanDocument, owned: Ownership, consumer: str) -> tuple[int, int]:
-    """Return how many partitions a consumer owns, and their lag in records."""
+    """Return the number of partitions that a consumer owns, and their lag in records."""
     partitions = lag = 0
     for topic, numbers in owned.get(consumer, {}).items():
         weights = plan.weights.get(topic, np.empty(0))

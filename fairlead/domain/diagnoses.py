@@ -1,7 +1,6 @@
-"""The nine words for what is the matter with a group.
+"""Names of the nine diagnoses.
 
-Belongs here: the words. Does not: which of them holds (`fairlead.domain.analysis.diagnosis`), what
-people do then (`docs/operations.md`).
+`fairlead.domain.analysis.diagnosis` chooses one; `docs/operations.md` says what to do about each.
 """
 
 from typing import Final, Literal, get_args
@@ -18,5 +17,5 @@ DiagnosisName = Literal[
     "unknown",
 ]
 DIAGNOSES: Final[tuple[DiagnosisName, ...]] = get_args(DiagnosisName)
-#: The evidence of `unknown` for a group that nobody is a member of.
+#: The evidence of the diagnosis `unknown` for a group without members.
 NO_MEMBERS: Final = "The group has no members."

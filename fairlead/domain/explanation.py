@@ -1,8 +1,7 @@
-"""Which policy decides on a group, and why, in words and in order.
+"""Explanation of the policy of a group: which one decides, why, and all its values.
 
-Belongs here: laying out what `fairlead.domain.policy` decides, for people who wonder. Does not:
-deciding (`fairlead.domain.policy`, `candidate_figures`, `approval`), showing it (the command line).
-Pure.
+Belongs here: facts and sentences for people. Does not: choosing the policy
+(`fairlead.domain.policy`), printing (the command line).
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,7 +13,7 @@ from fairlead.domain.approval import requirements
 from fairlead.domain.policy import SHARED_OPTIONS, Discovery, Policy, ranked, specificity
 
 DEFAULT: Final = "default"
-#: Keys that say which groups, not what is done with them; and those that are laid out below.
+#: Keys that are not values of the explanation, or that have functions of their own.
 _APART: Final = frozenset({"groups", "options", "approval"})
 
 
@@ -25,13 +24,13 @@ class Match:
     Parameters
     ----------
     place
-        Which `[[policies]]` of the file, counted from 1.
+        Position among the `[[policies]]` of the file, from 1.
     pattern
         Its `groups`.
     literals
-        Characters of the pattern that stand for themselves: the more, the more specific.
+        Number of literal characters in the pattern.
     decides
-        Whether it is the one that holds.
+        Whether it is the policy that decides.
     """
 
     place: int
@@ -42,17 +41,17 @@ class Match:
 
 @dataclass(frozen=True)
 class Value:
-    """A key of the policy that holds.
+    """A value of the policy that decides.
 
     Parameters
     ----------
     key
         As in the file: `approval.max_moves`, `options.sticky-lag-aware.band`.
     value
-        As JSON has it; durations in ISO 8601. None: no limit, or nothing asked for.
+        For JSON; durations in ISO 8601. None: no limit, or not set.
     source
-        `[[policies]] 2`, or `default`; for an assignor's option also the policy's key that it is
-        taken from.
+        `[[policies]] 2` or `default`; for an assignor's option that is taken from a key of the
+        policy, also that key.
     """
 
     key: str
@@ -62,22 +61,22 @@ class Value:
 
 @dataclass(frozen=True)
 class Explanation:
-    """Which policy holds for a group, why, and what it comes to.
+    """The policy of a group.
 
     Parameters
     ----------
     group
         The consumer group.
     planned
-        Whether discovery covers the group: no policy plans one that is excluded.
+        Whether discovery covers the group.
     why
-        Which policy decides, as a sentence.
+        A sentence: which policy decides, and why.
     matches
-        Every policy that matches, the one that decides first.
+        All policies that match; the first one decides.
     values
-        What holds, key by key.
+        All values of the policy.
     approval
-        What it takes until a plan of this group is published, a sentence a condition.
+        Conditions for the approval of a plan, as sentences.
     """
 
     group: str
@@ -91,14 +90,14 @@ class Explanation:
 def explain(
     group: str, policies: Sequence[Policy], discovery: Discovery | None = None
 ) -> Explanation:
-    """Say which policy decides on a group and why, and what holds for the group.
+    """Explain which policy decides for a group, and its values.
 
     Parameters
     ----------
     group
         The consumer group; it need not exist.
     policies, discovery
-        From the settings; no discovery: every group is planned.
+        From the settings; without discovery, all groups are planned.
 
     Examples
     --------
@@ -127,14 +126,14 @@ def explain(
 
 def _why(found: Sequence[tuple[int, Policy]]) -> str:
     if not found:
-        return "no policy matches: the defaults hold"
+        return "no policy matches: the defaults apply"
     place, first = found[0]
     decides = f"[[policies]] {place} ({first.groups}) decides"
     if len(found) == 1:
         return f"{decides}: no other matches"
     equals = sum(specificity(policy) == specificity(first) for _, policy in found)
     if equals > 1:
-        return f"{decides}: of {equals} equally specific ones it stands first"
+        return f"{decides}: of {equals} equally specific ones it comes first"
     return f"{decides}: of {len(found)} that match it has the most literal characters"
 
 
@@ -156,7 +155,7 @@ def _values(policy: Policy, source: str) -> Iterator[Value]:
 
 
 def _option_values(policy: Policy, source: str) -> Iterator[Value]:
-    """Yield what each assignor is run with."""
+    """Yield the options of each assignor."""
     for name in policy.assignors:
         own, run_with = policy.options.get(name, {}), policy.assignor_options(name)
         for option, default in option_defaults(name).items():

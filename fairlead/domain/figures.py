@@ -1,7 +1,7 @@
 """The figures of groups, members, partitions and plans: name, label, unit, meaning and format.
 
-Belongs here: one entry per figure, which every surface uses. Does not: computing them; each figure
-is computed in one file, which `tests/fairlead/domain/test_figures.py` lists.
+Belongs here: one entry per figure, which every surface uses. Does not: computing them, except
+`adherence` and `imbalance`.
 """
 
 from collections.abc import Callable, Mapping
@@ -82,12 +82,12 @@ _ALL: Final = (
     Figure("lag", "Lag", "records",
         "Records that the group has yet to read, by the rule of KAFKA-5337."),
     Figure("behind_now_s", "Behind now", "seconds",
-        "How far behind the worst partition was at the last look."),
-    Figure("lag_now", "Lag now", "records", "Records behind at the last look, in all."),
+        "How far behind the worst partition was in the last sample."),
+    Figure("lag_now", "Lag now", "records", "Lag of all partitions in the last sample."),
     Figure("lag_max_now", "Most loaded consumer now", "records",
-        "Lag of the most loaded consumer at the last look."),
+        "Lag of the most loaded consumer in the last sample."),
     Figure("rebalances", "Rebalances", "",
-        "Looks at which owners, members, topics or partition counts had changed."),
+        "Samples in which owners, members, topics or partition counts had changed."),
     # Of an assignment: the present one, a candidate or a plan.
     Figure("count_min", "Fewest partitions", "partitions", "Fewest partitions of a consumer."),
     Figure("count_max", "Most partitions", "partitions", "Most partitions of a consumer."),
@@ -160,9 +160,9 @@ def figure(column: str) -> Figure:
     if column in FIGURES:
         return FIGURES[column]
     name, _, which = column.rpartition("_")
-    found = FIGURES.get(name) or FIGURES[f"{name}_s"]
-    said = f"{_WHICH[which]}: {found.meaning}"
-    return replace(found, name=column, label=f"{found.label}, {which}", meaning=said)
+    base = FIGURES.get(name) or FIGURES[f"{name}_s"]
+    meaning = f"{_WHICH[which]}: {base.meaning}"
+    return replace(base, name=column, label=f"{base.label}, {which}", meaning=meaning)
 
 
 def adherence(as_planned: int, planned: int) -> float | None:

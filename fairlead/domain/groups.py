@@ -1,7 +1,6 @@
-"""What Kafka tells of consumer groups: their members, what those own, and where logs stand.
+"""Consumer groups, members, commits and log offsets, as brokers return them.
 
-Belongs here: values. Does not: asking brokers for them (`fairlead.kafka`), nor the table made of
-them (`samples`).
+Belongs here: values. Does not: requests to brokers (`fairlead.kafka`), nor the table of samples.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,7 +15,7 @@ from fairlead.domain.advice import CLASSIC
 
 
 class TopicCommits(NamedTuple):
-    """What a group has committed of one topic, a partition at each position.
+    """Commits of a group for K partitions of one topic.
 
     Parameters
     ----------
@@ -44,17 +43,16 @@ class LiveMember:
     member_id, client_id, host, instance_id
         As the coordinator knows it; `instance_id` is `group.instance.id` of static members.
     name
-        What plans call it: the instance id, else a client id unique in the group, else the member
-        id.
+        Name in plans: the instance id, else a client id unique in the group, else the member id.
     topics
-        Its subscription, ascending; empty: it reads nothing.
+        Subscribed topics, ascending.
     partitions
-        What it owns: topic to partition numbers, ascending.
+        Owned partitions: topic to numbers, ascending.
     generation
-        The generation in which it last owned partitions, where its protocol version tells; where
-        the broker assigns, the group's epoch that the member has reached.
+        Generation in which it last owned partitions, if its protocol version includes it; if the
+        broker assigns, the member's epoch.
     rack
-        `client.rack`, where its protocol version tells (KIP-881).
+        `client.rack`, if its protocol version includes it (KIP-881).
     """
 
     member_id: str
@@ -70,21 +68,21 @@ class LiveMember:
 
 @dataclass(frozen=True)
 class GroupDescription:
-    """One consumer group at one moment.
+    """Description of a consumer group.
 
     Parameters
     ----------
     group, state, protocol_type, protocol
-        As the coordinator says: `Stable`, `Empty`, ...; `consumer`; the assignor's name.
+        From the coordinator: `Stable`, `Empty`, ...; `consumer`; the assignor's name.
     members
-        Ascending by name. Known in the states `Stable` and `Empty` alone.
+        By name. Only known in the states `Stable` and `Empty`.
     error
-        Why the group cannot be planned now; None: it can.
+        Why the group cannot be planned now; None if it can.
     group_type
         `classic` or `consumer`.
     topic_ids
-        Topic to its id, as Kafka writes it, where the coordinator tells: for who assigns in a
-        broker, and knows no names.
+        Topic to its id, as Kafka writes it, if the coordinator returns it: assignors in brokers
+        use ids, not names.
     """
 
     group: str
@@ -106,9 +104,9 @@ class ListedGroups:
     consumer
         Consumer groups, with or without members; ascending.
     memberless
-        Groups that commit offsets, and that no consumer ever joined; ascending.
+        Groups that commit offsets without consumers; ascending.
     others
-        How many there are of every other kind: `share`, `streams`, `connect`, ...
+        Number of groups of each other kind: `share`, `streams`, `connect`, ...
     """
 
     consumer: Sequence[str]
@@ -118,7 +116,7 @@ class ListedGroups:
 
 @dataclass(frozen=True)
 class LiveGroup:
-    """A group as it is now, whatever its commits.
+    """A group at present, without its commits.
 
     Parameters
     ----------
@@ -127,9 +125,9 @@ class LiveGroup:
     members
         Ascending by name.
     partition_counts
-        Topic to number of partitions, of the topics that some member subscribes to and that exist.
+        Existing topics with a subscriber, to their numbers of partitions.
     observed_at
-        When it was asked for; time-zone-aware.
+        Time of the request; time-zone-aware.
     group_type
         `classic` or `consumer`.
     """
@@ -145,18 +143,18 @@ class LiveGroup:
 
 @dataclass(frozen=True, eq=False)
 class LogOffsets:
-    """Begin and end of the partitions of some topics: P partitions in all.
+    """Log offsets of all P partitions of some topics.
 
     Parameters
     ----------
     starts
-        Topic to where its partition 0 stands in the arrays; topics that do not exist are missing.
+        Topic to the index of its partition 0; topics that do not exist are missing.
     counts
         Topic to number of partitions.
     begin, end
-        Log start offset, and high watermark, int64 of shape (P,); -1 where it could not be read.
+        Log start offset and high watermark, int64 of shape (P,); -1: could not be read.
     unreadable
-        Topic to why (some of) its partitions could not be read, although the topic exists.
+        Existing topics with partitions that could not be read, to the reason.
     """
 
     starts: Mapping[str, int]
@@ -166,23 +164,23 @@ class LogOffsets:
     unreadable: Mapping[str, str]
 
     def place(self, topic: str) -> tuple[int, int]:
-        """Return where a topic's partitions stand in the arrays, and how many there are."""
+        """Return the index of a topic's first partition, and its number of partitions."""
         return self.starts.get(topic, 0), self.counts.get(topic, 0)
 
 
 @dataclass(frozen=True, eq=False)
 class FetchSources:
-    """Where consumers fetch partitions from, and how large their logs are: P partitions.
+    """Racks to fetch from and log sizes of P partitions.
 
     Parameters
     ----------
     rack_sets
         Sets of racks, ascending each.
     rack_set
-        The set of racks of the brokers that a consumer may fetch a partition from, int32 of shape
+        Index of the set of racks of the brokers that a consumer may fetch from, int32 of shape
         (P,), in the order of `LogOffsets`; -1: not known.
     log_bytes
-        Size of the log as its leader keeps it, int64 of shape (P,); -1: not known.
+        Size of the leader's log, int64 of shape (P,); -1: not known.
     """
 
     rack_sets: Sequence[tuple[str, ...]]

@@ -1,7 +1,7 @@
-"""Who asks: how a proxy proves it, and when two names are one person.
+"""Identity of people on pages: how a proxy proves it, and how names are compared.
 
-Belongs here: the settings of both proofs, and names as they are compared. Does not: checking a
-request (`fairlead.surfaces.web.identity`), what a person may do, which the database says.
+Belongs here: the settings of both proofs, and the comparison. Does not: checking a request
+(`fairlead.surfaces.web.identity`), nor rights, which the database has.
 """
 
 import re
@@ -15,30 +15,30 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, mo
 
 from fairlead.common.nearest import WrongAt
 
-#: Signatures by a key that only the issuer has; a shared key could sign for anybody.
+#: Signatures with a private key of the issuer; whoever has a shared key could sign as anybody.
 Algorithm = Literal[
     "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"
 ]
-#: Who sees that two decide: the database, by their logins; or the proxy, by whom it names.
+#: Who checks that two people decide: the database, by logins, or the proxy, by names.
 FourEyes = Literal["database", "proxy"]
 LEAST_SECRET: Final = 32
 LONGEST_NAME: Final = 200
 LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
-#: Controls, formats (zero width, bidi), surrogates, private use, what is not assigned, line ends.
+#: Controls, formats (zero width, bidi), surrogates, private use, unassigned, line ends.
 _UNSEEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
-#: Letters and marks that nobody sees either: joiners, fillers, blanks, variation selectors.
+#: Other invisible characters: joiners, fillers, blanks, variation selectors.
 _BLANK: Final = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\ufe00-\ufe0f\U000e0100-\U000e01ef]"
 )
 
 
 def _no_wiretap(url: str) -> str:
-    """Refuse keys from a place whose answers others on the network could write."""
+    """Refuse keys over plain HTTP, which others on the network could replace."""
     parts = urlsplit(url)
     if not parts.hostname or parts.scheme not in {"http", "https"}:
-        raise ValueError("an address such as https://login.example/keys")
+        raise ValueError("must be an address such as https://login.example/keys")
     if parts.scheme == "http" and parts.hostname not in LOOPBACK:
-        raise ValueError("https: who answers in the place of the issuer could approve anything")
+        raise ValueError("must be https: whoever answers for the issuer could approve anything")
     return url
 
 
@@ -63,21 +63,21 @@ class TokenSettings(_Proof):
     """A signed token (JWT) in a header."""
 
     header: HeaderName = Field(
-        default="Authorization", description="Where the token is; `Bearer` before it is allowed."
+        default="Authorization", description="Header with the token; may begin with `Bearer`."
     )
     jwks_url: Annotated[str, AfterValidator(_no_wiretap)] = Field(
-        description="Where the issuer publishes its keys."
+        description="Address of the issuer's public keys."
     )
-    issuer: str = Field(min_length=1, description="Whose tokens count: `iss`.")
-    audience: str = Field(min_length=1, description="For whom they are meant: `aud`.")
+    issuer: str = Field(min_length=1, description="Accepted issuer: `iss`.")
+    audience: str = Field(min_length=1, description="Accepted audience: `aud`.")
     claim: str = Field(default="email", min_length=1, description="The claim that names a person.")
     algorithms: tuple[Algorithm, ...] = Field(
-        default=("RS256", "ES256"), min_length=1, description="Signatures that count."
+        default=("RS256", "ES256"), min_length=1, description="Accepted signatures."
     )
 
 
 class HeaderSettings(_Proof):
-    """A header that names a person, beside another one with a secret of the proxy's."""
+    """A header with a person's name, and one with the proxy's secret."""
 
     name: HeaderName = Field(
         default="X-Forwarded-Email", description="The header that names a person."
@@ -86,7 +86,7 @@ class HeaderSettings(_Proof):
         default="X-Fairlead-Secret", description="The header with the secret."
     )
     secret: Annotated[SecretStr, AfterValidator(_long_enough)] = Field(
-        description="What the proxy and this server know, and nobody else."
+        description="Secret that only the proxy and this server know."
     )
 
     @model_validator(mode="after")
@@ -102,12 +102,12 @@ def person_named(name: str) -> str:
     Parameters
     ----------
     name
-        As the proxy tells it.
+        From the proxy.
 
     Raises
     ------
     ValueError
-        Nobody could read it, or it is none: the message says why.
+        The name is empty, too long, or has invisible characters.
 
     Examples
     --------
@@ -131,7 +131,7 @@ def person_named(name: str) -> str:
 
 
 def is_among(person: str, patterns: Iterable[str]) -> bool:
-    """Whether a person's name, as compared, matches a pattern.
+    """Whether a person, by `person_named`, matches a pattern.
 
     Examples
     --------

@@ -1,8 +1,7 @@
-"""Which groups need a plan by what a look found, and why.
+"""Requests for plans, which the analysis of samples makes, and which of them are open.
 
-Belongs here: what a look leaves for whoever starts runs, and what of it still holds beside the last
-decisions. Does not: taking looks and analysing them (`fairlead.workflows`), what is due by its
-cadence (`cohorts`), starting runs.
+Belongs here: the requests, and comparing them with decisions. Does not: sampling and analysing
+(`fairlead.workflows`), cadences (`cohorts`), starting runs.
 """
 
 from collections.abc import Mapping
@@ -12,14 +11,14 @@ from datetime import datetime, timedelta
 
 @dataclass(frozen=True)
 class PlanRequest:
-    """A look found that a plan is worth its price for a group.
+    """A plan for a group would be worth its moves.
 
     Parameters
     ----------
     what
-        The diagnosis with its names: what makes it another request than the one before.
+        The diagnosis with its names; requests with the same text are the same request.
     why
-        In words, for people.
+        A sentence for people.
     """
 
     what: str
@@ -28,15 +27,14 @@ class PlanRequest:
 
 @dataclass(frozen=True)
 class StandingRequest:
-    """A request, and when looks said so; as the database keeps it beside the diagnosis.
+    """A request, with its times, as it is stored.
 
     Parameters
     ----------
     request
-        What the last look said.
+        The request of the last sample.
     since, at
-        When a look first said the same, without another one in between that did not, and when the
-        last one did; time-zone-aware.
+        Times of the first and last of the consecutive samples with this request; time-zone-aware.
     """
 
     request: PlanRequest
@@ -53,17 +51,17 @@ def unanswered(
 ) -> dict[str, PlanRequest]:
     """Return the requests that no decision has answered.
 
-    A decision that is newer than the look knows more than the look. A decision that came after the
-    request began has answered it until `again` is over: the plan it led to may wait for a person.
+    A decision later than the sample answers the request. A decision later than the request's first
+    sample answers it for the time `again`: its plan may be waiting for a person.
 
     Parameters
     ----------
     requests
         By group.
     decided_at
-        Group to when it was last decided on; groups that never were are missing.
+        Group to the time of its last decision, if any.
     again
-        After so long the same request is unanswered again.
+        Time after which the same request is open again.
 
     Examples
     --------

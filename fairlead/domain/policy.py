@@ -1,12 +1,11 @@
-"""Policies: which groups are planned, by which assignor, and what may be published unasked.
+"""Policies: which groups are planned, how, and which plans are approved automatically.
 
-Belongs here: what `fairlead.toml` says of groups, and which rule holds for one. Does not: carrying
-a decision out (`fairlead.workflows`), nor saying which rule decides
-(`fairlead.domain.explanation`).
+Belongs here: policies in `fairlead.toml`, and choosing the one for a group. Does not: carrying out
+decisions (`fairlead.workflows`), explaining the choice (`fairlead.domain.explanation`).
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from datetime import timedelta
 from fnmatch import fnmatchcase
 from typing import Annotated, Any, Final, Literal, Self
@@ -28,12 +27,12 @@ from fairlead.common.wrong_values import what_is_wrong
 from fairlead.domain.analysis.rules import Rules
 from fairlead.domain.identity import FourEyes
 
-#: What stands for any characters in a shell pattern; [!]] is a set too.
+#: Parts of a shell pattern that are not literal; [!]] is a set too.
 _WILDCARDS = re.compile(r"[*?]|\[!?.[^]]*\]", re.DOTALL)
 
 _NO_RACKS: Final = 'must be "ignore", "prefer" or a price: { price_per_gb = 0.02 }'
 
-#: Keys of a policy that are options of each assignor that has one of this name.
+#: Keys of a policy that are also options of the assignors that have them.
 SHARED_OPTIONS: Final = ("max_moves",)
 
 Status = Literal["OK", "WARN", "STALL", "STOP", "REWIND", "DATA_LOSS"]
@@ -68,25 +67,23 @@ class _Rule(BaseModel):
 
 
 class Approval(_Rule):
-    """What a plan must satisfy to be approved without a person.
-
-    With `automatic` false, every plan waits for a person.
-    """
+    """Conditions for automatic approval; if `automatic` is false, a person approves each plan."""
 
     automatic: bool = False
-    max_moves: int | None = Field(default=None, ge=0, description="Owned partitions moved at most.")
+    max_moves: int | None = Field(default=None, ge=0, description="Maximum number of moves.")
     min_improvement: float = Field(
         default=0.0,
         ge=0.0,
         le=1.0,
-        description="How late the group is forecast falls by this share at least.",
+        description="Minimum share by which the forecast lag falls.",
     )
     forbidden_statuses: tuple[Status, ...] = Field(
-        default=("STOP", "DATA_LOSS"), description="No partition of the group has one of these."
+        default=("STOP", "DATA_LOSS"),
+        description="No partition may have one of these.",
     )
     hours: tuple[Annotated[str, AfterValidator(_checked_hours)], ...] = Field(
         default=(),
-        description='When: ["Mon-Fri 22:00-06:00"], by the clock of `time_zone`; none: always.',
+        description='Times: ["Mon-Fri 22:00-06:00"], in `time_zone`; none: always.',
     )
     time_zone: Annotated[str, AfterValidator(_checked_zone)] = Field(
         default="UTC", description="An IANA time zone, such as Europe/Berlin."
@@ -94,55 +91,53 @@ class Approval(_Rule):
 
 
 class RackPrice(_Rule):
-    """What traffic between racks costs."""
+    """The price of traffic between racks."""
 
-    price_per_gb: float = Field(ge=0.0, description="What a gigabyte between racks costs.")
+    price_per_gb: float = Field(ge=0.0, description="Price of a gigabyte between racks.")
     least_saving_per_day: float = Field(
         default=1.0,
         ge=0.0,
-        description="A plan for racks alone saves as much a day, at least, in the same money.",
+        description="Minimum saving a day of a plan for racks only, in the same currency.",
     )
 
 
 class Policy(_Rule):
     """How the groups that match a pattern are planned.
 
-    The most specific pattern that matches decides: the one with the most literal characters, the
-    earlier one where these are equal. It decides alone: nothing is taken from the others.
+    Of the policies that match, the one whose pattern has the most literal characters decides; of
+    several with equally many, the first. The others have no effect.
     """
 
     groups: str = Field(default="*", description="A shell pattern over group ids: orders-*")
     cohort: str | None = Field(
         default=None,
-        description="Plan all matching groups in one cohort of this name; default: each its own.",
+        description="Plan all matching groups in one cohort of this name; default: a cohort each.",
     )
     cadence: Duration | None = Field(
         default=None,
-        description="Planned once in each stretch of this length; default: at every tick of the "
-        "schedule.",
+        description="Interval between plans; default: every tick of the schedule.",
     )
     assignors: tuple[str, ...] = Field(
         default=("sticky-lag-aware", "lag-aware", "sticky", "fair", "roundrobin", "range"),
         min_length=1,
-        description="Candidates, each computed on the same snapshot.",
+        description="Candidates, computed from the same snapshot.",
     )
     objective: Duration = Field(
         default=timedelta(minutes=1),
-        description="How far behind is too far: while no partition is forecast further behind, the "
-        "answer is 'no change'.",
+        description="Maximum forecast lag: no plan is made while all partitions are within it.",
     )
     horizon: Duration = Field(
-        default=timedelta(minutes=30), description="How far ahead lateness is forecast."
+        default=timedelta(minutes=30), description="Time span of the forecast."
     )
     headroom: float = Field(
         default=0.95,
         gt=0.0,
         le=1.0,
-        description="How full a member may be planned to be: what arrives over what it can do.",
+        description="Maximum planned utilisation of a consumer: arrival rate over capacity.",
     )
     pause: Annotated[timedelta, Field(ge=timedelta(0))] = Field(
         default=timedelta(seconds=10),
-        description="For how long a partition stands still that is moved: the price of a move.",
+        description="Assumed time for which a moved partition is not read.",
     )
     racks: Literal["ignore", "prefer"] | RackPrice = Field(
         default="prefer",
@@ -154,69 +149,68 @@ class Policy(_Rule):
     max_moves: int | None = Field(
         default=None,
         ge=0,
-        description="A plan moves so many owned partitions at most: told to the assignors that "
-        "can heed it; the candidates of others that move more are passed over.",
+        description="Maximum number of owned partitions that a plan moves. Assignors without this "
+        "option may exceed it; then their candidate is not chosen.",
     )
     options: dict[str, dict[str, Any]] = Field(
         default_factory=dict,
-        description="Assignor name to its options; of two `max_moves` the smaller counts.",
+        description="Assignor name to its options; of two `max_moves`, the smaller one counts.",
     )
     choose: Literal["first", "best"] = Field(
         default="first",
         description="first: the first of `assignors`; the others are for comparison. best: the one "
-        "that is least late, then least full, then moves least, then the order of `assignors`.",
+        "with the lowest forecast lag, then utilisation, then moves, then by `assignors`.",
     )
     cooldown: Duration | None = Field(
         default=None,
-        description="Time without another plan after one was published or withdrawn, "
-        "unless a partition lacks an owner.",
+        description="Time without a new plan after one was published or withdrawn, unless a "
+        "partition lacks an owner.",
     )
     auto_offset_reset: Annotated[str, AfterValidator(_checked_reset)] = Field(
         default="earliest",
         description="The consumers' auto.offset.reset: earliest, latest, none or by_duration:PT1H. "
-        "The lag of a partition without a commit: nothing with latest, else its whole log.",
+        "The lag of a partition without a commit is 0 with latest, else its whole log.",
     )
     expires_after: Duration | None = Field(
         default=None,
-        description="A plan that waits for longer can neither be approved nor published;"
-        " default: it can.",
+        description="Time after which a waiting plan can no longer be approved or published; "
+        "default: never.",
     )
     four_eyes: FourEyes | None = Field(
         default=None,
-        description="Whoever approves is not who proposed: as the database knows them, or, on "
-        "pages, as the proxy in front of them tells two people.",
+        description="Another person approves than proposed. database: two logins of the database. "
+        "proxy: two people on pages, as named by the proxy in front of them.",
     )
     observe: bool = Field(
         default=False,
-        description="Plans are stored, and none is approved or published; what would have come of "
-        "them is replayed.",
+        description="Plans are stored and replayed, but not approved or published.",
     )
     approval: Approval = Approval()
 
     @field_validator("assignors")
     @classmethod
     def _known_assignors(cls, assignors: tuple[str, ...]) -> tuple[str, ...]:
-        from assignors.registry import option_defaults  # noqa: PLC0415 - arrays, for who has policies
+        from assignors.registry import option_defaults  # noqa: PLC0415 - imports arrays, which reading settings does not need
 
         for name in assignors:
-            option_defaults(name)  # raises where there is no such assignor
+            option_defaults(name)  # raises an error if there is no such assignor
         return assignors
 
     @field_validator("four_eyes", mode="before")
     @classmethod
     def _whose_eyes(cls, given: Any) -> Any:
-        """Take false for no; true does not say who sees that there are two."""
+        """Accept false as none, and refuse true, which does not say who checks."""
         if given is True or given in ("true", "True"):
             raise ValueError(
-                'say who tells two people apart: "database", by their logins, or "proxy", by whom '
-                "the proxy in front of the pages names"
+                'must be "database", which compares logins, or "proxy", which compares the people '
+                "named by the proxy in front of the pages"
             )
         return None if given is False else given
 
     @field_validator("racks", mode="before")
     @classmethod
     def _word_or_price(cls, given: Any) -> Any:
-        """Say of a price what is wrong with it, and not that it is no word either."""
+        """Report errors of a price only, not also that it is no word."""
         if isinstance(given, RackPrice) or given in ("ignore", "prefer"):
             return given
         if not isinstance(given, dict):
@@ -232,7 +226,7 @@ class Policy(_Rule):
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
-        """Refuse what cannot be done before any group is planned by it."""
+        """Refuse options that assignors do not accept, and contradictions."""
         from assignors.registry import ASSIGNORS  # noqa: PLC0415 - as above
 
         for name, options in self.options.items():
@@ -242,14 +236,13 @@ class Policy(_Rule):
                 _check_option(name, option, value)
         if self.four_eyes and self.approval.automatic:
             raise WrongAt(
-                "the policy cannot be the second pair of eyes: four_eyes asks for a person, "
-                "automatic for none",
+                "four_eyes needs a person, but approval.automatic approves without one",
                 "four_eyes",
             )
         return self
 
     def rules(self) -> Rules:
-        """Return what this policy asks of the analysis.
+        """Return the rules of this policy for the analysis.
 
         Examples
         --------
@@ -269,22 +262,22 @@ class Policy(_Rule):
 
     @property
     def doubt(self) -> str:
-        """What of this policy can hardly be meant; "": nothing.
+        """A warning if this policy can hardly be meant, else "".
 
         Examples
         --------
         >>> Policy(objective="PT30M", horizon="PT10M").doubt
-        'the objective, 30 min, is longer than the horizon, 10 min: lateness is foreseen too late'
+        'the objective, 30 min, is longer than the horizon, 10 min: lag is forecast too late'
         """
         if self.objective <= self.horizon:
             return ""
         return (
             f"the objective, {length(self.objective.total_seconds())}, is longer than the horizon, "
-            f"{length(self.horizon.total_seconds())}: lateness is foreseen too late"
+            f"{length(self.horizon.total_seconds())}: lag is forecast too late"
         )
 
     def assignor_options(self, name: str) -> dict[str, Any]:
-        """Return the options an assignor is run with: its own over those of the policy.
+        """Return the options of an assignor: its own, then those of the policy.
 
         Examples
         --------
@@ -301,7 +294,7 @@ class Policy(_Rule):
 
 
 def _check_option(assignor: str, option: str, value: Any) -> None:
-    """Ask the assignor itself, which knows its options and the values that they can have."""
+    """Raise an error if the assignor does not accept the option or its value."""
     from assignors.problem import InvalidProblemError, Problem  # noqa: PLC0415 - as above
     from assignors.registry import assign  # noqa: PLC0415 - as above
 
@@ -313,20 +306,20 @@ def _check_option(assignor: str, option: str, value: Any) -> None:
 
 
 class Discovery(_Rule):
-    """Which consumer groups of the cluster are planned at all."""
+    """Selects the consumer groups that are planned."""
 
     include: tuple[str, ...] = ("*",)
     exclude: tuple[str, ...] = ()
 
     def covers(self, group: str) -> bool:
-        """Whether some include pattern and no exclude pattern matches."""
+        """Whether an include pattern and no exclude pattern matches."""
         return any(fnmatchcase(group, pattern) for pattern in self.include) and not any(
             fnmatchcase(group, pattern) for pattern in self.exclude
         )
 
 
 def policy_for(group: str, policies: Iterable[Policy]) -> Policy:
-    """Return the policy that decides for a group; the defaults where none matches.
+    """Return the policy that decides for a group; the defaults if none matches.
 
     Examples
     --------
@@ -334,14 +327,13 @@ def policy_for(group: str, policies: Iterable[Policy]) -> Policy:
     >>> policy_for("orders-eu", rules).groups
     'orders-*'
     """
-    matching = [policy for policy in policies if fnmatchcase(group, policy.groups)]
-    return max(matching, key=specificity, default=Policy())
+    return next((policy for _, policy in ranked(group, policies)), Policy())
 
 
-def ranked(group: str, policies: Sequence[Policy]) -> list[tuple[int, Policy]]:
-    """Return the policies that match a group, the one that decides first.
+def ranked(group: str, policies: Iterable[Policy]) -> list[tuple[int, Policy]]:
+    """Return the policies that match a group, with their places in the file from 1.
 
-    Each comes with its place in the file, counted from 1.
+    The first one decides.
 
     Examples
     --------
@@ -358,5 +350,5 @@ def ranked(group: str, policies: Sequence[Policy]) -> list[tuple[int, Policy]]:
 
 
 def specificity(policy: Policy) -> int:
-    """Return how many literal characters a policy's pattern has."""
+    """Return the number of literal characters in a policy's pattern."""
     return len(_WILDCARDS.sub("", policy.groups))

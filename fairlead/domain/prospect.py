@@ -1,7 +1,6 @@
-"""How late a group will be under any assignment, as its analysis saw it.
+"""Forecasts of a group under any plan, from its analysis.
 
-Belongs here: the analysis's figures in the terms of plans, so that one which was made before can
-be held against what is known now. Does not: the forecast (`fairlead.domain.analysis.forecast`).
+So an earlier plan can be compared with a new one by the same figures.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,7 +14,7 @@ from fairlead.domain.as_problem import Shares
 
 @dataclass(frozen=True, eq=False)
 class Prospect:
-    """What is expected of a group: P partitions of T topics, M members.
+    """The outlook of a group with M members and T topics.
 
     Parameters
     ----------
@@ -26,7 +25,7 @@ class Prospect:
     outlook
         Arrivals, backlog and capacities.
     horizon_s
-        How far ahead; seconds.
+        Horizon of the forecast; seconds.
     """
 
     partition_counts: Mapping[str, int]
@@ -35,12 +34,12 @@ class Prospect:
     horizon_s: float
 
     def forecast(self, plan: Shares) -> Forecast:
-        """Return what becomes of the group under a plan for the same members and partitions."""
+        """Return the forecast under a plan for the same members and partitions."""
         starts = dict(
             zip(
                 self.partition_counts,
                 np.cumsum([0, *self.partition_counts.values()]).tolist(),
-                strict=False,  # the last is where nothing starts
+                strict=False,  # the last one is the end
             )
         )
         owner = np.full(sum(self.partition_counts.values()), -1, dtype=np.int32)

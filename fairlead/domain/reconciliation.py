@@ -15,9 +15,9 @@ from typing import Final
 
 from fairlead.wire.record import Kind
 
-#: Seconds. How soon an approval is published, at whichever door.
+#: Seconds. Maximum time from an approval to its publication, however it was approved.
 PUBLISHED_WITHIN_S: Final = 30
-#: The sensor that reconciles, and what every door says after an approval.
+#: The sensor that reconciles, and the messages after an approval.
 SENSOR: Final = "approved_plans"
 WHAT_FOLLOWS: Final = (
     f"the sensor {SENSOR} publishes it within {PUBLISHED_WITHIN_S} s, if the group still is what "
@@ -39,7 +39,7 @@ class Action(Enum):
 
 
 class Lease(Enum):
-    """How much of a published plan's lease is used up."""
+    """Whether a published plan's lease is to be renewed."""
 
     HOLDS = auto()
     DUE = auto()
@@ -55,9 +55,9 @@ class Objection:
     reason
         In words.
     ends
-        Whether the plan ends by it, as stale; False: it waits, and is tried again.
+        Whether it makes the plan permanently stale; False: the plan waits and is tried again.
     passing
-        Whether the reason passes without anybody's help, as a rebalance does.
+        Whether the reason ends without help, like a rebalance.
     """
 
     reason: str
@@ -67,28 +67,28 @@ class Objection:
 
 @dataclass(frozen=True, kw_only=True)
 class Situation:
-    """A group, as the database, the topic and the broker have it.
+    """State of a group in the database, in the topic and at the broker.
 
     Parameters
     ----------
     on_its_way
-        The record that was announced in the outbox and is not known to have been sent.
+        Kind of the record in the outbox that may not have been sent.
     arrived
-        Whether the topic has that record.
+        Whether the topic has this record.
     approved
         Whether an approved plan waits for publication.
     objection
-        To sending the plan that is on its way or approved.
+        Objection to sending the plan that is on its way or approved.
     followed
-        What the database last recorded as sent: a plan, or its withdrawal.
+        Kind of the record that the database last stored as sent: a plan, or its withdrawal.
     difference
-        How the group's newest record differs from that; empty if it does not.
+        How the group's newest record in the topic differs from it; empty if it does not.
     damage
-        What is wrong with the stored document of the published plan; empty if nothing is.
+        The error of the published plan's stored document; empty if it is intact.
     lease
-        Of the published plan.
+        Lease of the published plan.
     exists
-        Whether the group exists. True if nobody had to ask.
+        Whether the group exists; True if the broker was not asked.
     withdrawal
         Why the published plan is to be withdrawn; empty if it is not.
     """
@@ -106,7 +106,7 @@ class Situation:
 
     @property
     def ends(self) -> bool:
-        """Whether the plan that is on its way or approved ends by an objection."""
+        """Whether an objection makes the plan that is on its way or approved stale."""
         return self.objection is not None and self.objection.ends
 
     @property
@@ -122,7 +122,7 @@ class Situation:
 
 @dataclass(frozen=True)
 class NextStep:
-    """What to do for a group, and why; the reason is empty if the state says it."""
+    """The next step of a group, with a reason if the state does not imply it."""
 
     action: Action
     reason: str = ""
@@ -181,7 +181,7 @@ def decide(group: Situation) -> NextStep:
 
 
 def renewed_after(lease: timedelta) -> timedelta:
-    """Return how much of a lease may be used up: so much that two renewals may fail.
+    """Return the age at which a lease is renewed: a third, so that two renewals may fail.
 
     Examples
     --------

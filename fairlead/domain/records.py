@@ -1,13 +1,14 @@
-"""What goes into the store and what comes out of it, as frozen records.
+"""Decisions and plans, as they are stored and read.
 
-Belongs here: drafts of decisions, and plans as stored, which can check their own integrity. Does
-not: any SQL (`fairlead.store`), nor the document's format (`fairlead.wire.document`).
+Belongs here: drafts of decisions, and stored plans, which check their integrity. Does not: SQL
+(`fairlead.store`), nor the document's format (`fairlead.wire.document`).
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Final, Literal
 from uuid import UUID
 
 import numpy as np
@@ -27,30 +28,29 @@ from fairlead.wire.document import MemberShare, PlanDocument, content_hash
 
 @dataclass(frozen=True, kw_only=True)
 class Findings:
-    """What an analysis says of a group as it is.
+    """The findings of an analysis of a group.
 
     Parameters
     ----------
     diagnosis, names, evidence
         As in `fairlead.domain.analysis.diagnosis.Diagnosis`.
     late_s, utilisation, loss_s, caught_up_s
-        The forecast of what is; `loss_s` None where retention takes nothing, `caught_up_s` where
-        the group will never be within its objective.
+        The forecast with the present owners; `loss_s` is None if retention deletes no unread
+        record, `caught_up_s` if the group will never be within its objective.
     consumers_wanted, consumers_why
-        How many consumers would do, None where that is not known or more do not help, and why.
+        Number of consumers that are enough, None if not known or if more do not help; and why.
     costs
-        What a record of a partition takes, where that is known: topic to partition to low, value
-        and high.
+        Known costs of records: topic to partition to low, value and high.
     remembered_costs
         Costs for the next analysis, by `Costs.rows`.
     reported
         Reported work as JSON, by `MeasuredWork.row`; empty if there is none.
     capacities
-        Member to what is known of its speed now; replaces what was known before.
+        Member to its capacity, for the next analysis.
     seen
-        What the look saw, which replaces what the look before saw; None: a planning run analysed.
+        The sample, which replaces the group's last one; None in planning runs.
     kept
-        What is kept of the look; None: it is like the one that is kept already.
+        The sample, if it becomes part of the group's history; see `StoredSample.is_news`.
     """
 
     diagnosis: str
@@ -69,23 +69,58 @@ class Findings:
     seen: StoredSample | None = None
     kept: StoredSample | None = None
 
+    def columns(self) -> dict[str, Any]:
+        """Return the findings of an analysis as columns of the table of candidates."""
+        values = {name: getattr(self, name) for name in _COLUMNS}
+        return values | {
+            "names": list(self.names),
+            "capacities": capacity_rows(self.capacities),
+            **{name: json.dumps(values[name]) for name in _JSON},
+        }
+
+    @classmethod
+    def of_columns(cls, row: Mapping[str, Any]) -> "Findings":
+        """Return the findings in a row of the table of candidates."""
+        values = {name: row[name] for name in _COLUMNS}
+        return cls(
+            **values
+            | {"names": tuple(row["names"]), "capacities": capacities_of(row["capacities"])}
+            | {name: json.loads(row[name]) for name in _JSON}
+        )
+
+
+_COLUMNS: Final = [each.name for each in fields(Findings) if each.name not in {"seen", "kept"}]
+_JSON: Final = ("costs", "remembered_costs", "reported")
+
+
+def capacity_rows(capacities: Mapping[str, Capacity]) -> list[dict[str, Any]]:
+    """Return members' capacities as rows, one per member."""
+    return [{"member": name} | vars(capacity) for name, capacity in capacities.items()]
+
+
+def capacities_of(rows: Iterable[Mapping[str, Any]]) -> dict[str, Capacity]:
+    """Return the capacities by member; the inverse of `capacity_rows`."""
+    return {
+        row["member"]: Capacity(row["records_per_s"], row["measured"], row["at"]) for row in rows
+    }
+
 
 @dataclass(frozen=True, kw_only=True)
 class MemberLoad:
-    """What an analysis counts on for one member, in records of the group's usual kind a second.
+    """Load and capacity of one member in an analysis, in usual records of the group a second.
 
     People read shares of these values, and no values in this unit.
 
     Parameters
     ----------
     before, after
-        What arrives at its partitions: those it has, and those that the plan gives it.
+        Arrivals in its present partitions, and in its planned ones.
     capacity
-        What it can do, as the forecast counts; 0 where nothing is known of anybody.
+        Its capacity in the forecast; 0 if no member's is known.
     seen
-        What was seen of it; None: nothing.
+        The speed that it reached; None: unknown.
     measured
-        Whether it was at its limit then; else `capacity` is expected of it.
+        Whether it was at its limit then; else `capacity` is an assumption.
     """
 
     before: float
@@ -96,18 +131,18 @@ class MemberLoad:
 
     @property
     def used_before(self) -> float | None:
-        """What arrives at what it has, as a share of what it can do."""
+        """Utilisation with the present partitions."""
         return self.before / self.capacity if self.capacity else None
 
     @property
     def used_after(self) -> float | None:
-        """The same, under the plan."""
+        """Utilisation with the planned partitions."""
         return self.after / self.capacity if self.capacity else None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Analysed:
-    """What the analysis behind a plan counted with; stored with the plan.
+    """Input of the decision on a plan; stored with the plan.
 
     Parameters
     ----------
@@ -116,7 +151,7 @@ class Analysed:
     costs, reported
         As in `Findings`.
     statuses
-        Those that the group's partitions have in the snapshot, as approval asks for them.
+        Statuses of the group's partitions in the snapshot.
     """
 
     members: Mapping[str, MemberLoad]
@@ -127,20 +162,20 @@ class Analysed:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class NoPlan:
-    """A look at a group that proposes nothing.
+    """A decision not to plan.
 
     Parameters
     ----------
     group, snapshot_id, snapshot_at
-        The group, and the snapshot that was looked at; time-zone-aware.
+        The group and its snapshot; time-zone-aware.
     outcome, reason
-        What it came to, and why, in words.
+        The outcome, and a sentence.
     observed
-        Metrics of the group's assignment in the snapshot; None where there is none.
+        Metrics of the present assignment; None if it is not known.
     candidates
-        What the assignors of the policy would have done.
+        Results of the policy's assignors.
     findings
-        What the analysis says; None where there was none, as of a group that cannot be read.
+        The findings of the analysis; None if the group was not analysed.
     """
 
     group: str
@@ -155,36 +190,36 @@ class NoPlan:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PlanDraft(NoPlan):
-    """A look at a group that proposes a plan: everything but its version.
+    """A proposed plan, without its version.
 
     Parameters
     ----------
     assignor
-        The one whose candidate was chosen.
+        The assignor whose candidate was chosen.
     predicted
-        Metrics of the plan's assignment, on the snapshot.
+        Metrics of the plan's assignment in the snapshot.
     moves
-        The partitions whose owner changes, one row each: topic string, partition int32,
+        Partitions whose owner changes, a row each: topic string, partition int32,
         previous_member string, member string, weight double, reason string. The last two columns
         may be absent.
     expires_at
-        Until when the plan can be approved and published; None: no end.
+        End of the time in which the plan can be approved and published; None: no end.
     partition_counts, members, weights, topic_ids
         As in `PlanDocument`.
     four_eyes
-        Who sees that another person approves than proposed; None: nobody has to.
+        Who checks that another person approves than proposed; None: nobody.
     observed_only
-        Whether the policy observes: nobody can approve it.
+        Whether the policy only observes: nobody can approve the plan.
     rolled_back_from
-        The version whose assignment this is again; None: it is a new one.
+        The earlier version with the same assignment, for rollbacks; else None.
     request_id
-        What a person asked for on a page, where that is why.
+        The request on a page that led to this plan, if any.
     prospect
-        What holds this plan against another one; None where nothing was analysed.
+        Forecasts for comparing this plan with others; None if the group was not analysed.
     statuses
-        Those that the group's partitions have in the snapshot, as approval asks for them.
+        Statuses of the group's partitions in the snapshot.
     loads
-        What the analysis counts on for each member; empty where nothing was analysed.
+        Member to its load; empty if the group was not analysed.
     """
 
     outcome: Literal["plan"] = field(default="plan", init=False)
@@ -206,7 +241,7 @@ class PlanDraft(NoPlan):
 
     @property
     def analysed(self) -> Analysed | None:
-        """What the analysis counted with; None where nothing was analysed."""
+        """Input of the decision; None if the group was not analysed."""
         if not self.loads or self.findings is None:
             return None
         found = self.findings
@@ -215,7 +250,7 @@ class PlanDraft(NoPlan):
         )
 
     def document(self, version: int, plan_id: UUID, created_at: datetime) -> PlanDocument:
-        """Return the document of this draft as a version."""
+        """Return the plan document for a version."""
         return PlanDocument(
             group=self.group,
             version=version,
@@ -232,22 +267,22 @@ class PlanDraft(NoPlan):
 
 @dataclass(frozen=True, kw_only=True)
 class StoredPlan:
-    """One version of a group's plan, as the database holds it.
+    """One version of a group's plan, as stored.
 
     Parameters
     ----------
     reason
-        Why a plan was made, and why from this candidate.
+        Why the plan was made, and why from this candidate.
     document
         The exact bytes that are published.
     sha256, approved_sha256
-        The stored hash of `document`, and the hash that the approval names; None: not approved.
+        The stored hash of `document`, and the approved hash; None: not approved.
     topic, partition, record_offset
-        Where it was published; None: it was not.
+        Its record; None if not published.
     four_eyes, observed_only, rolled_back_from
         As in `PlanDraft`.
     lease_until
-        When consumers leave it unless they are told of it again; None: they are not to follow it.
+        Time at which consumers stop following it unless it is renewed; None: they do not follow it.
     """
 
     group: str
@@ -273,23 +308,23 @@ class StoredPlan:
 
     @property
     def was_followed(self) -> bool:
-        """Whether consumers followed it and do not now: what a rollback can go back to."""
+        """Whether consumers followed it earlier, so that a rollback can return to it."""
         return self.state in {"superseded", "withdrawn"}
 
     def expired(self, now: datetime) -> bool:
-        """Whether it is too late to approve or publish the plan at `now` (time-zone-aware)."""
+        """Whether the plan can no longer be approved or published at `now` (time-zone-aware)."""
         return self.expires_at is not None and now >= self.expires_at
 
     def verify(self) -> PlanDocument:
-        """Check the bytes against the hashes, and that they are this version's; return them read.
+        """Return the document, after checking its hashes and its version.
 
         Raises
         ------
         TamperedPlanError
-            The document, its stored hash and the hash approved are not one and the same, or the
-            document is that of another plan.
+            The document's hash differs from the stored or the approved one, or it is the document
+            of another plan.
         InvalidPlanError
-            The document breaks an invariant of its format.
+            The document is not valid.
         """
         name = f"group {self.group}: version {self.version}"
         actual = content_hash(self.document)
@@ -309,14 +344,14 @@ class StoredPlan:
 
 @dataclass(frozen=True, kw_only=True)
 class StoredDecision:
-    """What a look at a group came to, as the database holds it.
+    """A decision on a group, as stored.
 
     Parameters
     ----------
     plan
-        The plan proposed; None where the outcome is not `plan`.
+        The proposed plan; None unless the outcome is `plan`.
     created
-        Whether this call stored it; False: the snapshot had been decided on before.
+        Whether this call stored it; False: there was a decision on the snapshot already.
     """
 
     group: str
@@ -329,16 +364,16 @@ class StoredDecision:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SeenAdoption:
-    """How much of a published plan its consumers follow.
+    """The share of a published plan that its consumers follow.
 
     Parameters
     ----------
     group, version
         The plan.
     observed_at
-        When the live assignment was read.
+        Time at which the assignment was read.
     planned, as_planned
-        Partitions that the plan gives an owner, and those of them that this owner has.
+        Number of partitions with a planned owner, and of those that this owner has.
     """
 
     group: str
@@ -349,22 +384,22 @@ class SeenAdoption:
 
     @property
     def adherence(self) -> float | None:
-        """The share of planned partitions that are as planned."""
+        """Share of planned partitions that have their planned owner."""
         return adherence(self.as_planned, self.planned)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class MeasuredLag:
-    """What a snapshot says of a group's partitions.
+    """Lag and statuses of a group's partitions in a snapshot.
 
     Parameters
     ----------
     snapshot_at
-        When it was taken.
+        Time of the snapshot.
     lags
-        Topic to lag in records, one a measured partition, in the order of their numbers.
+        Topic to lag in records of each measured partition, by number.
     statuses
-        Those that partitions have.
+        The different statuses of the partitions.
     """
 
     snapshot_at: datetime

@@ -1,28 +1,27 @@
-"""Whether a plan has made a group worse: what came, replayed under the owners before the plan.
+"""Regression check: whether a plan made its group worse.
 
-Belongs here: the verdict with its evidence, and for how long a group rests after it. Does not:
-going back (`fairlead.workflows.automatic_rollback`), nor analysing what is (`analysis`).
+Belongs here: the verdict with its evidence. Does not: rolling back
+(`fairlead.workflows.automatic_rollback`), nor analysing the present (`analysis`).
 
-The arrivals that came are replayed with the owners before the plan and the speeds that were
-measured before it, a fluid for each member. A plan is worse where the replay became less late
-since the plan than the group did, and will be less late at the horizon, by more than the replay's
-own error. That has three parts, each in seconds of lateness, summed over partitions:
+The records that arrived since the plan are replayed with the owners before the plan and the speeds
+measured before it; each member is a fluid. The plan is a regression if, both since the plan and at
+the horizon, the group fell further behind than the replay, by more than the replay's error and by
+more than a tenth of the replay's change. The error has three parts, each in seconds of time lag
+over the objective, summed over partitions:
 
-- *hindcast*: the same replay over the time before the plan, against what was seen then.
-- *bystanders*: members that the plan gave nothing, replayed with what they have, against what was
-  seen of them. Whatever makes them later than that, a deploy or a slower network, is no plan's
-  doing, and is expected of all partitions alike.
-- *resolution*: each late partition is known to the age of a commit.
+- *hindcast*: a replay of the time before the plan, compared with what was measured then.
+- *bystanders*: a replay of the members that got no partition by the plan, compared with what was
+  measured since. If these fell further behind than the replay, because of a deploy or a slower
+  network, the plan is not the cause; the same is assumed for all partitions.
+- *resolution*: the time lag of each late partition is known to the age of a commit.
 
-A tenth of what changed since the plan is no difference, either.
+The plan is also a regression if more partitions are late than in the replay, now and at the
+horizon, and it saves less of the time lag than the tenth that a plan has to save
+(`weighing.BETTER`): knowing this, it would not have been made. The number of partitions for which
+the replay is wrong is measured as above.
 
-It is worse, too, where it made partitions late that the replay says would not be, now and later,
-and saves less than the tenth of all lateness that a plan has to save (`weighing.BETTER`): it would
-not have been made, had all been known. How many partitions the replay is wrong about is measured as
-above.
-
-A member that never was at its limit counts with what it has shown, so that the replay is rather too
-late than too early. Where members came or went since, there is no verdict: who they are is new.
+A member that was never at its limit counts with the speed that it reached, so the replay is rather
+too pessimistic. There is no verdict if members joined or left since the plan.
 """
 
 from collections.abc import Sequence
@@ -43,32 +42,32 @@ from fairlead.domain.analysis.steps import Analysis, analyse
 from fairlead.domain.analysis.thresholds import SAMPLES_NEEDED
 from fairlead.domain.analysis.weighing import BETTER
 
-#: Looks one after the other that have to say the same.
+#: Consecutive samples that have to show a regression.
 IN_A_ROW: Final = 2
-#: Two ways of becoming late that differ by less than this share are the same.
+#: Minimum difference to the replay, as a share of the replay's change.
 CLOSE: Final = 0.1
 
 
 @dataclass(frozen=True, eq=False)
 class Regression:
-    """What the owners before the plan would have come to.
+    """A plan that made its group worse.
 
     Parameters
     ----------
     seen_s
-        By how much more the group is late than when the plan came, summed over partitions.
+        Increase of the time lag over the objective since the plan, summed over partitions.
     before_s
-        The same, replayed under the owners before.
+        The same in the replay with the owners before the plan.
     error_s
-        The replay's own error.
+        The replay's error.
     late, late_before
-        How many partitions are late, and would be under the owners before.
+        Number of late partitions now, and in the replay.
     evidence
-        In a sentence.
+        A sentence.
     owner
         The owners before the plan, int32 of shape (P,).
     sure
-        Whether `IN_A_ROW` looks say so: until then nothing new is planned.
+        Whether `IN_A_ROW` samples show it. Until then, the group gets no new plan.
     """
 
     seen_s: float
@@ -82,30 +81,29 @@ class Regression:
 
 
 def find_regression(question: Question) -> Regression | None:
-    """Say that the plan which a group follows has made it worse; None: nothing says so.
+    """Return the regression by the plan that a group follows; None if nothing shows one.
 
     Parameters
     ----------
     question
-        As it is analysed now; its looks begin well before `changed_at`.
+        Present input of the analysis; its samples begin well before `changed_at`.
 
     Notes
     -----
-    Pure. Nothing is said before the group has followed the plan for `SAMPLES_NEEDED` samples, or if
-    the owners before cannot come back.
+    There is no verdict before the group has followed the plan for `SAMPLES_NEEDED` samples, or if
+    an owner before the plan is no longer a member.
     """
-    found = _at_last_look(question)
-    if found is None:
+    regression = _at_last_sample(question)
+    if regression is None:
         return None
     looks = question.looks
     earlier = (
         question.with_looks(looks.until(len(looks) - 1 - back)) for back in range(1, IN_A_ROW)
     )
-    sure = all(_at_last_look(past) is not None for past in earlier)
-    return replace(found, sure=sure)
+    return replace(regression, sure=all(_at_last_sample(past) is not None for past in earlier))
 
 
-def _at_last_look(question: Question) -> Regression | None:
+def _at_last_sample(question: Question) -> Regression | None:
     looks = question.looks.bridged().spaced()
     if not (looks.lag[-1] > 0).any():
         return None
@@ -139,16 +137,16 @@ def _at_last_look(question: Question) -> Regression | None:
     late_before = _late(replay.late_before[1], objective_s)
     horizon = length(question.rules.horizon_s)
     evidence = (
-        f"{plural(late, 'partition')} late, by {_more(seen_s)} in all than when the plan came, and "
-        f"by {_more(ahead)} in {horizon}; what came since, replayed under the "
-        f"owners before with the speeds measured then: {late_before:,} late, by {_more(before_s)}, "
-        f"and by {_more(ahead_before)}; known to {length(error_s)}"
+        f"{plural(late, 'partition')} late, in all {_more(seen_s)} behind than when the plan took "
+        f"effect, and {_more(ahead)} in {horizon}; a replay with the owners and speeds before the "
+        f"plan: {late_before:,} late, {_more(before_s)} behind, and {_more(ahead_before)} in "
+        f"{horizon}; error at most {length(error_s)}"
     )
     return Regression(seen_s, before_s, error_s, late, late_before, evidence, old)
 
 
 def _crowded(replay: "_Replay", seen_s: float, before_s: float, error_s: float) -> bool:
-    """Whether the plan made partitions late that would not be, and saved hardly anything for it."""
+    """Whether the plan made more partitions late and saved little time lag."""
     analysis, objective_s = replay.analysis, replay.objective_s
     began_s = float(replay.began.sum())
     now = analysis.outlook.late_s - replay.age_s(), replay.late_before[1]
@@ -168,9 +166,9 @@ def _crowded(replay: "_Replay", seen_s: float, before_s: float, error_s: float) 
 def _handover(  # noqa: PLR0911 - each is a reason for no verdict
     question: Question, looks: Looks
 ) -> tuple[Looks, Looks] | None:
-    """Split looks into those before the plan, and those since, from the last one before it on.
+    """Return the samples before the plan, and those since; the last one before it is in both.
 
-    None: it is too early, too late, or somebody came or went.
+    None: it is too early or too late for a verdict, or a member joined or left.
     """
     changed_at, problem = question.changed_at, question.problem
     if changed_at is None:
@@ -185,7 +183,7 @@ def _handover(  # noqa: PLR0911 - each is a reason for no verdict
     if owned.any() or np.array_equal(old, new):
         return None
     if (looks.owner[behind[-SAMPLES_NEEDED:]] != old).any():
-        return None  # they had hardly begun
+        return None  # these owners were too short in charge
     rows = looks.owner[first:]
     if ((rows >= 0) & (rows != old) & (rows != new)).any():
         return None
@@ -200,31 +198,32 @@ def _handover(  # noqa: PLR0911 - each is a reason for no verdict
 
 @dataclass(frozen=True, eq=False)
 class _Replay:
-    """Members as fluids: P partitions, M members, S steps since the plan; all in work.
+    """Members as fluids: P partitions, M members, S steps since the plan; amounts are work.
 
     Parameters
     ----------
     analysis
-        Of now.
+        Of the present.
     old
-        The owners before, int32 of shape (P,).
+        The owners before the plan, int32 of shape (P,).
     speeds
-        As measured before the plan, work a second, float64 of shape (M,).
+        Measured before the plan, work a second, float64 of shape (M,).
     at
-        The looks since, from the last one before the plan on, float64 of shape (S + 1,).
+        Times of the samples since, and of the last one before the plan, float64 of shape (S + 1,).
     arrived
-        In each step, float64 of shape (S, P); nothing of what is held.
+        Arrivals of each step, float64 of shape (S, P); 0 for partitions that are not `free`.
     waited
-        When the plan came, float64 of shape (P,).
+        Backlog when the plan took effect, float64 of shape (P,).
     usual
-        What arrived before the plan, a second, float64 of shape (P,).
+        Arrivals a second before the plan, float64 of shape (P,).
     began
-        Lateness beyond the objective when the plan came, float64 of shape (P,).
+        Time lag over the objective when the plan took effect, float64 of shape (P,).
     free
-        What is replayed: neither stuck nor crawling, nor of a silent member; bool of shape (P,).
+        Partitions that are replayed: neither stuck nor throttled, and not of a silent member; bool
+        of shape (P,).
     hindcast_s, misjudged
-        By how much the same replay is wrong of the time before the plan, and of how many partitions
-        it is wrong that they are late, or are not.
+        Errors of a replay of the time before the plan: of the time lag, summed, and the number of
+        partitions that are late only there or only in the replay.
     """
 
     analysis: Analysis
@@ -241,7 +240,7 @@ class _Replay:
 
     @classmethod
     def of(cls, before: Looks, since: Looks, analysis: Analysis, old: Int32) -> "_Replay | None":
-        """Replay what came; None: nobody knows how fast somebody was."""
+        """Return the replay; None if the speed of a member is not known."""
         costs, members = analysis.estimates.costs.value, analysis.problem.members
         recent = before.last(HISTORY_S, LEAST_LOOKS)
         commits = read_commits(recent).in_work(recent, costs)
@@ -251,7 +250,7 @@ class _Replay:
         if (theirs & (speeds <= 0)).any():
             return None
         waited = np.where(free, commits.backlog, 0.0) * costs
-        # Only what came since somebody else last owned a partition tells how wrong the replay is.
+        # The hindcast covers the time since these owners took over.
         others = np.flatnonzero(((recent.owner >= 0) & (recent.owner != old)).any(axis=1))
         first = int(others[-1]) + 1 if others.size else 0
         then = recent.last(recent.now - float(recent.at[first]), 1)
@@ -283,7 +282,7 @@ class _Replay:
 
     @property
     def outlook(self) -> Outlook:
-        """What is expected as it is, if as much comes as came since the plan."""
+        """The outlook with the present owners and the arrival rates since the plan."""
         seconds = float(self.at[-1] - self.at[0])
         came = self.arrived.sum(axis=0)
         return replace(
@@ -297,17 +296,17 @@ class _Replay:
 
     @property
     def objective_s(self) -> float:
-        """How late is too late."""
+        """The policy's objective."""
         return self.analysis.rules.objective_s
 
     @cached_property
     def late_before(self) -> Float64:
-        """How late partitions would be under the owners before, at first and now, shape (2, P)."""
+        """Time lag with the owners before the plan, first and now, float64 of shape (2, P)."""
         return self._late_s(self.old)
 
     @cached_property
     def late_replayed(self) -> Float64:
-        """The same under the owners now: what the replay makes of what was seen."""
+        """The same with the present owners."""
         return self._late_s(self.mine)
 
     def _late_s(self, owner: Int32) -> Float64:
@@ -317,40 +316,40 @@ class _Replay:
         return late * self.free
 
     def became(self, late_s: Float64) -> Float64:
-        """Return by how much later each is now than at first, beyond the objective."""
+        """Return the increase of each time lag over the objective."""
         first, now = _over(late_s, self.objective_s)
         return np.asarray(now - first, np.float64)
 
     def bystanders_s(self) -> float:
-        """Return by how much members became later than they should that the plan gave nothing."""
+        """Return by how much bystanders are further behind than the replay."""
         seen = _over(self.analysis.outlook.late_s, self.objective_s) - self.began
         return self._of_all(np.maximum(seen - self.became(self.late_replayed), 0.0))
 
     def bystanders(self) -> float:
-        """Return how many partitions of such members are late that should not be."""
+        """Return the number of bystanders' partitions that are late only in reality."""
         late = self.analysis.outlook.late_s > self.objective_s
         return self._of_all(late & (self.late_replayed[1] <= self.objective_s))
 
     def _of_all(self, values: Float64 | Mask) -> float:
-        """Sum values over partitions of members that the plan gave nothing, as if all were such."""
+        """Return the sum of values over bystanders' partitions, scaled up to all partitions."""
         given = np.unique(self.mine[self.mine != self.old])
         theirs = ~np.isin(self.mine, given) & (self.mine >= 0) & self.free
         return float(values[theirs].sum()) * self.mine.size / max(int(theirs.sum()), 1)
 
     def age_s(self) -> Float64:
-        """Return how old the commits of each partition are at most, float64 of shape (P,)."""
+        """Return the maximum age of the commit of each partition, float64 of shape (P,)."""
         explained_s = np.nan_to_num(self.analysis.estimates.commits.explained_s, posinf=HISTORY_S)
         return _of_owners(explained_s, self.mine)
 
     def resolution_s(self) -> float:
-        """Return how old the commits of what is late are at most, summed over partitions."""
+        """Return the maximum age of the commits of late partitions, summed."""
         late = self.analysis.outlook.late_s > self.objective_s
         return float(self.age_s()[late].sum())
 
     def ahead_s(self, horizon_s: float) -> tuple[Float64, Float64]:
-        """Return how late each partition will be at a horizon: as it is, and under the old owners.
+        """Return the time lag of each partition at a horizon, with the present and the old owners.
 
-        Of what is, as little as is sure.
+        With the present owners, it is the lower bound of the forecast.
         """
         expected, late_s = self.outlook, self.late_before[1]
         before = replace(
@@ -363,9 +362,9 @@ class _Replay:
 
 
 def _speeds(members: Sequence[str], recent: Looks, commits: Commits, analysis: Analysis) -> Float64:
-    """Return what each member did before the plan: at its limit, else at least.
+    """Return the speed of each member before the plan, a lower bound if it was not at its limit.
 
-    A member that was not at its limit can do what it has done at its limit since, if that is more.
+    If it was not, its speed at the limit since then counts if that is higher.
     """
     then, now = (
         shown(recent, commits),
@@ -389,10 +388,10 @@ def _late_s(
     owner: Int32,
     speeds: Float64,
 ) -> Float64:
-    """Replay: return how late each of P partitions is at the first and last of S + 1 moments.
+    """Replay: return the time lag of each of P partitions at the first and last of S + 1 times.
 
-    A member's partitions are all as late as it is: it reads in the order of arrival. What waits at
-    first came as it came `before`, a second.
+    All partitions of a member have the same time lag: it reads in the order of arrival. The first
+    backlog arrived at the rate `before`.
     """
     count, owned = speeds.size, owner >= 0
     seconds = np.diff(at)
@@ -418,7 +417,7 @@ def _late_s(
 
 
 def _of_owners(values: Float64, owner: Int32) -> Float64:
-    """Return members' values, shape (..., M), of each partition's owner; 0 where nobody is."""
+    """Return the value of each partition's owner, of values of shape (..., M); 0 without owner."""
     return np.where(owner >= 0, values[..., owner], 0.0)
 
 

@@ -1,7 +1,6 @@
-"""Which group is worse off than which: the order of lists of groups.
+"""The order of groups on pages, in tables and in surveys.
 
-Belongs here: the one order of pages, tables and surveys. Does not: what is the matter with a group
-(`fairlead.domain.analysis.diagnosis`). Lists wait for no arrays: nothing here imports any.
+Imports no arrays, so that lists of groups are quick.
 """
 
 from collections.abc import Iterable, Mapping
@@ -9,18 +8,18 @@ from typing import Any, Final, TypeVar
 
 RowT = TypeVar("RowT", bound=Mapping[str, Any])
 
-#: Records that are lost within so many seconds come before all else.
+#: Seconds. Groups that lose records within this time come first.
 SOON_S: Final = 86_400.0
-#: Every other diagnosis comes before these.
+#: Ranks of diagnoses; all others come before these.
 _CALM: Final = {None: 1, "unknown": 1, "recovering": 2, "healthy": 3}
 
 
 def worst_first(rows: Iterable[RowT]) -> list[RowT]:
-    """Order groups by how bad it is with them.
+    """Return groups in order, worst first.
 
-    First come those that lose records within a day, the soonest first; then those that are ill,
-    those of which too little is known, those that recover, the healthy ones; among each, who waits
-    for a person, who is forecast latest, who is furthest behind, by name.
+    First, groups that lose records within a day, the soonest first. Then by diagnosis: faulty,
+    unknown, recovering, healthy. Among these, groups with a proposed plan, then by forecast lag, by
+    lag and by name.
 
     Parameters
     ----------

@@ -18,7 +18,8 @@ from pyspark.sql import SparkSession
 from fairlead.domain.analysis.capacities import Capacity
 from fairlead.domain.analysis.costs import CostRows
 from fairlead.domain.policy import Policy
-from fairlead.domain.samples.questions import PlanningOptions, capacity_rows
+from fairlead.domain.records import capacity_rows
+from fairlead.domain.samples.questions import PlanningOptions
 from fairlead.spark.dealing import deal_snapshot, in_tasks
 from fairlead.spark.planning import CANDIDATES, QUESTIONS, plan_task
 from fairlead.spark.warehouse import Warehouse

@@ -16,7 +16,8 @@ import pyarrow as pa
 from assignors.metrics import Metrics
 from fairlead.domain.candidate_rows import Row, analyse_groups
 from fairlead.domain.history import history_needed
-from fairlead.domain.samples.questions import Group, PlanningOptions, capacities_of
+from fairlead.domain.records import capacities_of
+from fairlead.domain.samples.questions import Group, PlanningOptions
 from fairlead.spark.dealing import samples_until
 from fairlead.spark.warehouse import Warehouse
 

@@ -18,7 +18,6 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from assignors.problem import Problem
 from fairlead.archive import LookArchive, with_history
 from fairlead.domain.advice import with_advice
 from fairlead.domain.analysis.capacities import Capacity
@@ -26,7 +25,7 @@ from fairlead.domain.analysis.costs import CostRows
 from fairlead.domain.analysis.decide import PlanDecision
 from fairlead.domain.analysis.question import Question
 from fairlead.domain.basis import differences
-from fairlead.domain.candidate_rows import ask, questions_about
+from fairlead.domain.candidate_rows import ask, findings_of, questions_about
 from fairlead.domain.diagnoses import NO_MEMBERS
 from fairlead.domain.history import EVERY_SAMPLE, HISTORY
 from fairlead.domain.plan_requests import PlanRequest
@@ -230,9 +229,11 @@ def _analyse(
         return
     decision = ask(question, planning)
     name, at = group.name, group.now["at"]
-    findings = _findings(group, question.problem, decision)
     saw = _seen(group, question, decision)
-    findings = replace(findings, seen=saw, kept=saw if saw.is_news(last) else None)
+    findings = findings_of(decision, question.problem)
+    evidence = with_advice(findings.evidence, group.now)
+    kept = saw if saw.is_news(last) else None
+    findings = replace(findings, evidence=evidence, seen=saw, kept=kept)
     late = decision.kept.late_s > question.rules.objective_s
     worse = find_regression(question) if late and question.changes else None
     if worse is not None:
@@ -284,24 +285,6 @@ def _changes(plan: StoredPlan, row: Mapping[str, Any]) -> list[str]:
         return []
     read = dict(zip(row["members"], row["subscriptions"], strict=True))
     return differences(document, read, dict(zip(row["topics"], row["counts"], strict=True)))
-
-
-def _findings(group: Group, problem: Problem, decision: PlanDecision) -> Findings:
-    return Findings(
-        diagnosis=decision.diagnosis.name,
-        names=decision.diagnosis.names,
-        evidence=with_advice(decision.diagnosis.evidence, group.now),
-        late_s=decision.kept.late_s,
-        utilisation=decision.kept.utilisation,
-        loss_s=decision.kept.loss_s,
-        caught_up_s=decision.kept.caught_up_s,
-        consumers_wanted=decision.size.wanted,
-        consumers_why=decision.size.why,
-        costs=decision.costs.intervals(problem),
-        remembered_costs=decision.costs.rows(problem),
-        reported=decision.reported(problem),
-        capacities=decision.capacities,
-    )
 
 
 def _seen(group: Group, question: Question, decision: PlanDecision) -> StoredSample:

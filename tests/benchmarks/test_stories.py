@@ -4,10 +4,11 @@ import pytest
 
 from benchmarks.stories.__main__ import mark
 from benchmarks.stories.answers import Right, Story
+from benchmarks.stories.collected import COLLECTED
 from benchmarks.stories.reported import REPORTED
 from benchmarks.stories.retold import RETOLD
 
-_STORIES = [*RETOLD, *REPORTED]
+_STORIES = [*RETOLD, *REPORTED, *COLLECTED]
 
 
 def test_every_story_has_a_name_and_a_source_of_its_own() -> None:

@@ -5,7 +5,7 @@ Belongs here: the page's text. Does not: what a figure means (`fairlead.domain.f
 
 from typing import Final
 
-from fairlead.domain.figures import FIGURES
+from fairlead.domain.figures import FIGURES, Figure
 from tests.docs.blocks import DOCS
 
 PAGE: Final = DOCS / "figures.md"
@@ -17,17 +17,17 @@ pages, in tables of commands and in Dagster. Columns in SQL have suffixes: `_bef
 plan), `_predicted` (by the plan), `_achieved` (last measured under it); `_first`, `_last`, `_worst`
 (of a day). "No value" is null in SQL and JSON, and absent in metrics.
 
-| name | label | unit | meaning |
-| --- | --- | --- | --- |
 """
 
 
 def figures_page() -> str:
-    """Return the page: one row per figure."""
-    return _HEAD + "".join(
-        f"| `{figure.name}` | {figure.label} | {figure.unit} | {figure.meaning} |\n"
-        for figure in FIGURES.values()
-    )
+    """Return the page: one item per figure."""
+    return _HEAD + "".join(_item(figure) for figure in FIGURES.values())
+
+
+def _item(figure: Figure) -> str:
+    label = ", ".join(filter(None, (figure.label, figure.unit)))
+    return f"- `{figure.name}` ({label}): {figure.meaning}\n"
 
 
 if __name__ == "__main__":

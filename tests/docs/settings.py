@@ -21,32 +21,27 @@ _ELSEWHERE: Final = {"discovery", "policies"}
 _HEAD: Final = """\
 # Settings
 
-Which settings are there? They stand in `fairlead.toml`, in the directory where a process starts. A
-variable wins over the file: `kafka.plan_topic` is `FAIRLEAD_KAFKA__PLAN_TOPIC`, with two
-underscores for the dot. Durations are ISO 8601 (`PT6H`) or seconds. `[discovery]` and
-`[[policies]]` are explained under [policies](policies.md), security settings under
-[your own cluster](own-cluster.md#security-settings).
+Which settings are there? They are in `fairlead.toml`, in the directory where a process starts, or
+in variables, which take precedence: `kafka.plan_topic` is `FAIRLEAD_KAFKA__PLAN_TOPIC`, with two
+underscores for the dot. Durations are ISO 8601 (`PT6H`) or seconds. Defaults are in brackets.
+[Policies](policies.md) explains `[discovery]` and `[[policies]]`, [your own
+cluster](own-cluster.md#security-settings) security settings.
 
-Two variables are no settings:
-
-| variable | default | |
-| --- | --- | --- |
-| `FAIRLEAD_CONFIG` | `fairlead.toml` | Path of the file with the settings. |
-| `FAIRLEAD_CACHE_DIR` | the user's cache directory | Where the sandbox keeps what it downloads. |
+Two more variables: `FAIRLEAD_CONFIG` (`fairlead.toml`) is the path of the file,
+`FAIRLEAD_CACHE_DIR` (the user's cache directory) the directory for downloads of the sandbox.
 """
 
 
 def settings_page() -> str:
-    """Return the page: a table for each section of the file."""
+    """Return the page: a list for each section of the file."""
     sections: dict[str, list[str]] = {}
     for name, default, description in _rows(Settings):
         section, _, key = name.rpartition(".")
-        sections.setdefault(section, []).append(f"| `{key}` | {default} | {description} |")
+        sections.setdefault(section, []).append(f"- `{key}` ({default}): {description}")
     tables = [
         "\n".join(
             [
                 f"\n## {f'`[{section}]`' if section else 'At the top of the file'}\n",
-                "| setting | default | |\n| --- | --- | --- |",
                 *rows,
             ]
         )
@@ -70,7 +65,7 @@ def _rows(model: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, str, 
         if not tables:
             default = field.get_default(call_default_factory=True)
             assert field.description, f"{prefix}{name} has no description"
-            yield prefix + name, _written(default), field.description.replace("|", "\\|")
+            yield prefix + name, _written(default), field.description
 
 
 def _written(default: Any) -> str:

@@ -242,7 +242,7 @@ def test_plan_that_waits_for_a_person_is_not_published(
     assert pipeline.record(unique_name) is None
     assert consumers.owned == before
     said = metadata(runs[0], "assignment_plan")["policy"]
-    assert said == "waits for a person: the policy approves nothing by itself"
+    assert said == "waits for a person: the policy approves nothing automatically"
     named = {"group": unique_name, "version": 1}
     for result in runs:
         facts = metadata(result, "assignment_plan")

@@ -323,9 +323,13 @@ def speeds(
     seen = value > 0
     # Slow members reach their limit first: the fast ones of those measured are typical.
     typical = _by_peers(value, measured, peers, _upper_quartile)
-    # A member of which nothing is known is assumed to be like the others.
+    # A member of which nothing is known is assumed to be like the others, or like members that are
+    # gone: a deployment may replace all of them.
     usual = _by_peers(value, seen, peers, median)
-    values = np.where(seen, value, np.where(usual > 0, usual, _of(value, seen, median)))
+    gone = known.keys() - set(members)
+    were = np.array([known[name].records_per_s for name in gone if _lasts(known[name], now)])
+    others = _of(value, seen, median) if seen.any() else _of(were, were > 0, median)
+    values = np.where(seen, value, np.where(usual > 0, usual, others))
     outdone = ~measured & (values > (1.0 + NEGLIGIBLE) * typical)
     assumed = np.where(outdone, FASTER * values, np.maximum(typical, _NOISE * values))
     per_s = np.where(measured, value, assumed)

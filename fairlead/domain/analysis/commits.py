@@ -48,7 +48,6 @@ from fairlead.domain.analysis.stalled import (
     silent_members,
     stuck_partitions,
     waiting_seconds,
-    waits_under_any_owner,
 )
 from fairlead.domain.analysis.thresholds import CLEARLY, FEW_RECORDS, NEGLIGIBLE, SEVERAL, STEPS
 
@@ -109,7 +108,8 @@ class Commits:
         Records that wait to be read, certainly or probably, float64 of shape (P,). 0 for stuck and
         throttled partitions.
     waiting_s
-        For how long a partition has had something to commit and no commit, float64 of shape (P,).
+        For how long a partition has had something to commit and no commit, also under earlier
+        owners, float64 of shape (P,).
     explained_s
         Age of a lag that each member's commits explain, seconds, float64 of shape (M,).
     """
@@ -213,7 +213,8 @@ def read_commits(
     moved = held & looks.committed_again
     rest = at_rest(looks)
     uncommitted = (looks.lag > rest) | never_committed(looks)
-    waiting_s = waiting_seconds(looks, moved, uncommitted)
+    waiting_s = waiting_seconds(looks, moved, uncommitted, same_owner=False)
+    owned_s = waiting_seconds(looks, moved, uncommitted)
     marked = per_member.any(moved)
     due = held & (uncommitted[:-1] | moved)
     interval_s, rare = _intervals(looks, marked, per_member.any(due))
@@ -222,15 +223,13 @@ def read_commits(
     foreign = foreign_partitions(looks)
     silent = silent_members(looks, per_member, waiting_s, interval_s) | any_owned(looks, foreign)
     patience_s = patience(looks, interval_s)
-    stuck = stuck_partitions(looks, moved, marked, waiting_s, patience_s)
-    stuck &= waiting_s >= SEVERAL * own_interval(looks, moved, due, waiting_s)
+    stuck = stuck_partitions(looks, moved, marked, owned_s, patience_s)
+    stuck &= owned_s >= SEVERAL * own_interval(looks, moved, due, owned_s)
     behind = looks.position[1:] < looks.readable_end[:-1]
     left, read_per_s = left_behind(looks, held, behind, marked=marked, rare=rare)
-    waited_s = patience_s[np.maximum(looks.owner[-1], 0)]
-    unread = left & (read_per_s == 0)
-    stuck |= waits_under_any_owner(
-        looks, moved, due, uncommitted, chosen=unread, patience_s=waited_s
-    )
+    usual_s = SEVERAL * own_interval(looks, moved, due, waiting_s)
+    waits = waiting_s >= np.maximum(patience_s[np.maximum(looks.owner[-1], 0)], usual_s)
+    stuck |= left & (read_per_s == 0) & waits
     # What usually gathers before a commit is not stuck.
     stuck &= looks.lag[-1] > np.maximum(rest, CLEARLY * brought)
     started = (looks.last_committed[-1] >= 0) | (looks.arrived > 0).any(axis=0)
@@ -254,7 +253,7 @@ def read_commits(
     by_commits = unpunctual | ((counted > 0) & (waits[-1:].sum(axis=0) <= counted))
     most = np.where(
         batches | np.append(by_commits, False)[looks.owner[-1]],  # -1, no owner, is the last
-        _left_by_last(looks, free, proven, brought),
+        _left_by_last(looks, looks.committed_again, proven, brought),
         np.inf,
     )
     counts = ~(stuck | throttled) & started

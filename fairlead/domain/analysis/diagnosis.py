@@ -10,16 +10,17 @@ Belongs here: the definitions of diagnoses and their order. Does not: the figure
 2. stuck partition: it waits while its owner commits others.
 3. throttled partition: it falls behind while its owner keeps up with others.
 4. unbalanced: a partition without an owner is behind.
-5. hot partition: more arrives than the fastest member can process.
-6. overloaded: more arrives than all members that read it can process.
-7. slow member: its measured capacity is below `SLOW` times the median of its peers.
-8. recovering: every member catches up, about as soon as with any other assignment.
-9. unknown: more arrives at each member than it has shown it can process.
-10. unbalanced: more arrives at a member than it can process, and others have room.
-11. recovering: over the objective now, and within it at the horizon.
-12. healthy: within the objective now and at the horizon.
+5. unknown: no capacity is known.
+6. hot partition: more arrives than the fastest member can process.
+7. overloaded: more arrives than all members that read it can process.
+8. slow member: its measured capacity is below `SLOW` times the median of its peers.
+9. recovering: every member catches up, about as soon as with any other assignment.
+10. unknown: more arrives at each member than it has shown it can process.
+11. unbalanced: more arrives at a member than it can process, and others have room.
+12. recovering: over the objective now, and within it at the horizon.
+13. healthy: within the objective now and at the horizon.
 
-5 to 10 are checked only if a member is forecast over the objective.
+5 to 11 are checked only if a member is forecast over the objective.
 """
 
 from collections.abc import Sequence
@@ -219,7 +220,8 @@ def _known(found: Basis, late: Mask) -> Diagnosis:
         return of_partitions
     if late.any():
         return (
-            _hot(found, late)
+            _no_capacity(found, late)
+            or _hot(found, late)
             or _overloaded(found, late)
             or _slow(found, late)
             or _catching_up(found, late)
@@ -388,6 +390,19 @@ def _without_owner(found: Basis) -> Diagnosis | None:
         tuple(found.partition(index) for index in np.flatnonzero(late).tolist()),
         f"{found.partition(worst)} has no owner, and "
         f"{plural(int(found.looks.lag[-1, worst]), 'record')} wait{_and_more(int(late.sum()))}.",
+    )
+
+
+def _no_capacity(found: Basis, late: Mask) -> Diagnosis | None:
+    """Return unknown if the capacity of no member that is behind is known."""
+    if found.speeds.per_s[late].any():
+        return None
+    names = _names(found.problem.members, late)
+    return Diagnosis(
+        "unknown",
+        names,
+        f"The capacity of {a_few(names)} is unknown yet: it takes {SAMPLES_NEEDED} samples with "
+        "the same owners.",
     )
 
 

@@ -237,25 +237,3 @@ def own_interval(looks: Looks, moved: Mask, due: Mask, waiting_s: Float64) -> Fl
     marks = moved.sum(axis=0)
     seconds = (due * looks.seconds[:, None]).sum(axis=0) - waiting_s if len(looks) > 1 else 0.0
     return np.where(marks > 0, np.maximum(seconds, 0.0) / np.maximum(marks, 1), 0.0)
-
-
-def waits_under_any_owner(
-    looks: Looks, moved: Mask, due: Mask, uncommitted: Mask, *, chosen: Mask, patience_s: Float64
-) -> Mask:
-    """Return those of the chosen partitions that wait for too long, also under other owners, (P,).
-
-    Parameters
-    ----------
-    due
-        Whether a commit was to be expected in each step, bool of shape (S, P).
-    chosen
-        bool of shape (P,).
-    patience_s
-        `patience` of each partition's owner, float64 of shape (P,).
-    """
-    if not chosen.any():
-        return chosen
-    waiting_s = waiting_seconds(looks, moved, uncommitted, same_owner=False)
-    usual_s = own_interval(looks, moved, due, waiting_s)
-    waits: Mask = chosen & (waiting_s >= np.maximum(patience_s, SEVERAL * usual_s))
-    return waits

@@ -1,8 +1,9 @@
 """The table of samples: the state of consumer groups, one row per group and moment.
 
-Belongs here: the columns, filling them from what brokers answered, and reading them partition by
-partition. Does not: asking brokers (`fairlead.kafka.gateway`), keeping samples
-(`fairlead.archive`), nor what they mean (`fairlead.domain.analysis`).
+Belongs here: the columns, filling them from the answers of brokers, and reading them by partition;
+in the modules of this package, samples as `arrays`, `lag`, and the `questions` for the analysis.
+Does not: requests to brokers (`fairlead.kafka.gateway`), storing samples (`fairlead.archive`), nor
+analysing them (`fairlead.domain.analysis`).
 
 A row has lists for the group's topics, partitions and members, so that a fleet's sample is
 thousands of rows, not millions. Example: topic a has two partitions, topic b has three::

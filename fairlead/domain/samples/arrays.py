@@ -1,8 +1,7 @@
-"""A group's looks as the analysis takes them: from rows of the archive to arrays.
+"""Samples of one group as numpy arrays, for the analysis.
 
-Belongs here: putting looks in order, choosing those that count, laying them out over the partitions
-that exist now. Does not: keeping looks (`archive`), nor analysing by them
-(`fairlead.domain.analysis`).
+Belongs here: choosing and ordering samples, and arrays over the partitions that exist now. Does
+not: storing samples (`archive`), nor analysing them (`fairlead.domain.analysis`).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,8 +21,7 @@ from fairlead.domain.samples.work_columns import OF_PARTITIONS
 from fairlead.wire.work_report import SEVERAL_AT_A_TIME
 
 MICROSECONDS: Final = 1_000_000
-_COUNTERS: Final = ("elapsed_ms", "waiting_ms", "handler_ms", "paused")
-#: The columns that are laid out.
+#: Columns that `arrays_of` reads.
 _READ: Final = [
     *("at", "topics", "counts", "begin", "end", "committed", "stable_end", "members", "owner")
 ]
@@ -103,29 +101,33 @@ def reports_of(
     by = np.append(numbers, np.int32(NONE))[
         np.where(reporter >= 0, first[:-1, None] + reporter, NONE)
     ]
-    shape = rows.num_rows, len(members)
     sample = np.repeat(np.arange(rows.num_rows), np.diff(first))
-    of_members = {name: _with_nulls(rows, name, "members").astype(np.float64) for name in _COUNTERS}
     tokens = as_array(rows["tokens"]).flatten().dictionary_encode()
     codes = np.full(numbers.size, NONE, np.int64)
     reported = np.repeat(rows["tokens"].is_valid().to_numpy(), np.diff(first))
     codes[reported] = tokens.indices.fill_null(NONE).to_numpy(zero_copy_only=False)
-    token, tables = np.full(shape, NONE, np.int64), {}
-    token[sample, numbers] = codes
-    for name, column in of_members.items():
-        tables[name] = np.full(shape, np.nan)
-        tables[name][sample, numbers] = np.where(column >= 0, column, np.nan)
-    tables["paused"][tables["paused"] == SEVERAL_AT_A_TIME] = np.nan
+
+    def of_members(values: Int64) -> Int64:
+        table = np.full((rows.num_rows, len(members)), NONE, np.int64)
+        table[sample, numbers] = values
+        return table
+
+    def counters(name: str) -> npt.NDArray[np.float64]:
+        table = of_members(_with_nulls(rows, name, "members"))
+        return np.where(table >= 0, table, np.nan)
+
+    paused = counters("paused")
+    paused[paused == SEVERAL_AT_A_TIME] = np.nan
     return ReportSeries(
         by=by,
         records=records.astype(np.float64),
         busy_s=busy_ms / 1e3,
         squares_s2=squares_ms2 / 1e6,
-        token=token,
-        elapsed_s=tables["elapsed_ms"] / 1e3,
-        waiting_s=tables["waiting_ms"] / 1e3,
-        handler_s=tables["handler_ms"] / 1e3,
-        paused=tables["paused"],
+        token=of_members(codes),
+        elapsed_s=counters("elapsed_ms") / 1e3,
+        waiting_s=counters("waiting_ms") / 1e3,
+        handler_s=counters("handler_ms") / 1e3,
+        paused=paused,
     )
 
 
@@ -186,7 +188,7 @@ def _with_nulls(rows: pa.Table, name: str, like: str) -> Int64:
 
 
 def _taken(rows: pa.Table, chosen: Int64) -> pa.Table:
-    """Return the chosen rows; nothing is copied where these stand one behind the other already."""
+    """Return the chosen rows, without a copy if they are consecutive."""
     first = int(chosen[0])
     if (np.diff(chosen) == 1).all():
         return rows.slice(first, chosen.size)
@@ -194,13 +196,13 @@ def _taken(rows: pa.Table, chosen: Int64) -> pa.Table:
 
 
 def moments(rows: pa.Table) -> Int64:
-    """Return when each look was taken, in microseconds since the epoch."""
+    """Return the time of each sample, in microseconds since the epoch."""
     at: Int64 = rows["at"].to_numpy().view(np.int64)
     return at
 
 
 def _chosen(at: Int64) -> Int64:
-    """Return which looks count, in order of time."""
+    """Return the indices of the samples that count, by time."""
     order = np.argsort(at, kind="stable")
     at = at[order]
     age = at[-1] - at
@@ -216,31 +218,28 @@ def _microseconds(length: Any) -> int:
 
 
 def _layouts(rows: pa.Table) -> list[tuple[Int64, list[tuple[str, int]]]]:
-    """Gather the looks that know the same topics with the same numbers of partitions."""
+    """Return the samples with the same topics and numbers of partitions, with these."""
     encoded = as_array(rows["topics"]).flatten().dictionary_encode()
     codes = encoded.indices.to_numpy(zero_copy_only=False)
-    counts = flat(rows["counts"])
-    ends = list_starts(rows["counts"])
+    counts, names = flat(rows["counts"]), encoded.dictionary.to_pylist()
     both = np.column_stack((codes, counts))
-    text, width = both.tobytes(), both.itemsize * 2
-    found: dict[bytes, list[int]] = {}
-    for row, (start, end) in enumerate(pairwise((ends * width).tolist())):
-        found.setdefault(text[start:end], []).append(row)
-    names = encoded.dictionary.to_pylist()
-    layouts = []
-    for same in found.values():
-        mine = slice(ends[same[0]], ends[same[0] + 1])
-        layout = [
-            (names[code], count) for code, count in zip(codes[mine], counts[mine], strict=True)
-        ]
-        layouts.append((np.array(same, dtype=np.int64), layout))
-    return layouts
+    by_layout: dict[bytes, list[int]] = {}
+    bounds = list(pairwise(list_starts(rows["counts"]).tolist()))
+    for row, (start, end) in enumerate(bounds):
+        by_layout.setdefault(both[start:end].tobytes(), []).append(row)
+    return [
+        (
+            np.array(same, dtype=np.int64),
+            [(names[code], count) for code, count in both[slice(*bounds[same[0]])].tolist()],
+        )
+        for same in by_layout.values()
+    ]
 
 
 def _positions(
     layout: Sequence[tuple[str, int]], place: dict[str, tuple[int, int]]
 ) -> tuple[Int64, Int64]:
-    """Return where the partitions that count stand in a look, and where they go."""
+    """Return the indices of the partitions that count, in a sample and in the result."""
     source, target, start = [np.empty(0, np.int64)], [np.empty(0, np.int64)], 0
     for topic, count in layout:
         first, wanted = place.get(topic, (0, 0))
@@ -252,7 +251,7 @@ def _positions(
 
 
 def _numbered(rows: pa.Table, members: Sequence[str]) -> tuple[tuple[str, ...], Int32]:
-    """Return all names, and the index into these of each member of each look."""
+    """Return all names, and the index into these of each member of each sample."""
     encoded = as_array(rows["members"]).flatten().dictionary_encode()
     known = encoded.dictionary.to_pylist()
     names = dict.fromkeys([*members, *known])

@@ -1,7 +1,7 @@
-"""Where a group's partitions are fetched from, as its looks know: from rows to arrays.
+"""Racks and log sizes of a group's partitions, from its samples.
 
-Belongs here: laying racks and sizes of logs out over the partitions that exist now. Does not: what
-traffic between racks comes to (`fairlead.domain.analysis.racks`).
+Belongs here: arrays over the partitions that exist now. Does not: traffic between racks
+(`fairlead.domain.analysis.racks`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,8 @@ import pyarrow as pa
 
 from fairlead.domain.samples import NONE
 
-#: Leaders move when a broker restarts, and come back: racks that have changed since are not known.
+#: Racks that changed within this time are unknown: when a broker restarts, leaders move away and
+#: come back.
 STEADY: Final = timedelta(minutes=15)
 
 Int64 = npt.NDArray[np.int64]
@@ -23,12 +24,12 @@ Int64 = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Sources:
-    """Where P partitions are fetched from.
+    """Racks and log sizes of P partitions.
 
     Parameters
     ----------
     racks
-        Topic to the racks of each of its partitions, as `Problem.of` takes them; none: not known.
+        Topic to the racks of each partition, as for `Problem.of`; no racks: not known.
     log_bytes
         Size of each partition's log, int64 of shape (P,); -1: not known.
     """
@@ -37,30 +38,33 @@ class Sources:
     log_bytes: Int64
 
 
-def sources_of(looks: pa.Table, topics: Sequence[str], counts: Mapping[str, int]) -> Sources | None:
-    """Return what looks know of some topics; None: nothing.
+def sources_of(
+    samples: pa.Table, topics: Sequence[str], counts: Mapping[str, int]
+) -> Sources | None:
+    """Return racks and log sizes of some topics; None if nothing is known.
 
     Parameters
     ----------
-    looks
+    samples
         One group's rows of the schema `SAMPLES`, at least one, by time.
     topics, counts
-        Those that are read now, in the order of the arrays, and their numbers of partitions.
+        Topics in the order of the result, and their present numbers of partitions.
     """
-    last = looks.num_rows - 1
-    if not looks["racks"][last].is_valid:
+    last = samples.num_rows - 1
+    if not samples["racks"][last].is_valid:
         return None
     numbers: dict[tuple[str, ...], int] = {}
-    layout = looks["topics"][last], looks["counts"][last]
-    now = _racks(looks, last, numbers)
-    since = looks["at"][last].as_py() - STEADY
+    layout = samples["topics"][last], samples["counts"][last]
+    now = _racks(samples, last, numbers)
+    since = samples["at"][last].as_py() - STEADY
     for row in range(last - 1, -1, -1):
-        if looks["at"][row].as_py() < since:
+        if samples["at"][row].as_py() < since:
             break
-        if (looks["topics"][row], looks["counts"][row]) == layout and looks["racks"][row].is_valid:
-            before = _racks(looks, row, numbers)
+        same = (samples["topics"][row], samples["counts"][row]) == layout
+        if same and samples["racks"][row].is_valid:
+            before = _racks(samples, row, numbers)
             now = np.where((before >= 0) & (before != now), NONE, now)
-    names, sizes = list(numbers), _values(looks["log_bytes"], last)
+    names, sizes = list(numbers), _values(samples["log_bytes"], last)
     firsts = np.cumsum([0, *layout[1].as_py()]).tolist()
     starts = dict(zip(layout[0].as_py(), firsts, strict=False))
     places = [np.arange(starts[topic], starts[topic] + counts[topic]) for topic in topics]
@@ -73,10 +77,12 @@ def sources_of(looks: pa.Table, topics: Sequence[str], counts: Mapping[str, int]
     )
 
 
-def _racks(looks: pa.Table, row: int, numbers: dict[tuple[str, ...], int]) -> Int64:
-    """Return the number of each partition's set of racks in a look; -1: it was not known."""
-    sets = [numbers.setdefault(tuple(racks), len(numbers)) for racks in looks["racks"][row].as_py()]
-    return np.array([*sets, NONE], dtype=np.int64)[_values(looks["rack_set"], row)]
+def _racks(samples: pa.Table, row: int, numbers: dict[tuple[str, ...], int]) -> Int64:
+    """Return the number of each partition's set of racks in a sample; -1: not known."""
+    sets = [
+        numbers.setdefault(tuple(racks), len(numbers)) for racks in samples["racks"][row].as_py()
+    ]
+    return np.array([*sets, NONE], dtype=np.int64)[_values(samples["rack_set"], row)]
 
 
 def _values(column: pa.ChunkedArray, row: int) -> Int64:

@@ -1,40 +1,37 @@
-"""How far behind each partition of a group is, how fast it fills and drains, whether it is healthy.
+"""Lag, rates, time lag and status of a group's partitions.
 
-Belongs here: lag, rates, time lag and status from a group's looks. Does not: reading looks
-(`archive`), doing this for many groups (`fairlead.spark.lag`), nor planning
-(`fairlead.domain.analysis`).
+Belongs here: their definitions. Does not: reading samples (`archive`), computing many groups
+(`fairlead.spark.lag`), nor planning (`fairlead.domain.analysis`).
 
-This module is the one definition of a group's lag. Lag is KAFKA-5337's, of the records that are
-still there: with a commit, end - committed; without one and reset policy `latest`, 0; without one
-otherwise, end - begin; never below 0. It follows that
+Lag is KAFKA-5337's, of the records that still exist: with a commit, end - committed; without one
+and with the reset policy `latest`, 0; else end - begin; never below 0. It follows that
 
-- records that were deleted before they were read are not lag: they are `lost`, how many and when;
-- a commit beyond the log's end, after an unclean election or on a re-created topic, is lag 0;
-- in a compacted log, offsets count, not the records that remain: Kafka's own measure;
-- a partition that does not exist any more, or whose offsets could not be read, has no lag.
+- records that were deleted before they were read are not lag but `lost`;
+- a commit beyond the log's end, after an unclean election or in a re-created topic, is lag 0;
+- in a compacted log, lag counts offsets, not the remaining records: Kafka's own measure;
+- a partition that no longer exists, or whose offsets could not be read, has no lag.
 
-A group has left a topic if it has commits there but its members subscribe to other topics alone
-(`left_topics`). The partitions of such a topic have no status and are not part of the group's lag.
+A group has left a topic if it has commits there but its members subscribe to other topics only
+(`left_topics`). The partitions of such a topic have no status and do not count in the group's lag.
 
-Records are lost in a look if the log's start has passed the commit since the look before. In the
-first look, all that lies between commit and start counts: when it was deleted, nobody saw. Records
-that were deleted and passed over by the consumers between two looks are not seen.
+Records are lost in a sample if the log's start has passed the commit since the sample before. In
+the first sample, all records between commit and start count. Records that were deleted and skipped
+by the consumers between two samples are not noticed.
 
-Rates and status look back at earlier looks. What these cannot tell is unknown, never a guess.
-Status follows Burrow's rules, with looks for commits; the first that holds:
+Rates and status use earlier samples. What these cannot show is unknown, not estimated. Status
+follows Burrow's rules, with samples for commits. The first rule that holds decides:
 
-- DATA_LOSS: a look of the last half hour (`LOST_WITHIN_S`) saw that records were lost, more than
-  the partition's lag at rest.
-- REWIND: the committed offset went back since the look before.
-- OK: there is no more lag than at rest (`fairlead.domain.analysis.commits`).
-- STOP: nobody in the group committed anything for the group's patience, and there was lag
-  meanwhile.
-- STALL: the same of this partition, for its own patience, while others of the group were committed.
+- DATA_LOSS: in the last half hour (`LOST_WITHIN_S`) more records were lost than the partition's lag
+  at rest.
+- REWIND: the committed offset went back since the sample before.
+- OK: lag is no larger than at rest (`fairlead.domain.analysis.commits`).
+- STOP: the group had lag but committed nothing for the group's patience.
+- STALL: the same for this partition and its own patience, while the group committed others.
 - WARN: lag grew for that long and never fell, although the partition was committed.
-- OK: otherwise, also where looks are too few to tell.
+- OK: otherwise, also if there are too few samples.
 
-Patience is three usual commit intervals, and `STALLED_AFTER_S` at least. A group's usual interval
-is the median of its partitions'; a partition's own patience is never below its group's.
+Patience is three usual commit intervals, at least `STALLED_AFTER_S`. A group's usual interval is
+the median of its partitions'; a partition's patience is at least its group's.
 """
 
 from collections.abc import Collection, Iterable, Iterator
@@ -50,45 +47,43 @@ from fairlead.domain.analysis.commits import at_rest
 from fairlead.domain.analysis.looks import Float64, Int64, Looks, Mask
 from fairlead.domain.analysis.thresholds import SEVERAL
 
+#: Minimum seconds without a commit that are a stall, if commits are usual between any two samples.
 STALLED_AFTER_S: Final = 60.0
-"""The least time without a commit that is a stall, where every step between looks has a commit."""
+#: Seconds. Time constant of the consumption rate: a step of this age weighs 1/e.
 SMOOTHING_S: Final = 900.0
-"""Time constant of the rates: what happened so long ago counts 1/e of what happens now."""
+#: Seconds. How long a loss is reported after the first sample that shows it: half of
+#: `LAG_HISTORY`, so that the oldest sample of an hour is not taken for the first one.
 LOST_WITHIN_S: Final = 1800.0
-"""Seconds. How long a loss is reported after the first look that saw it: half of `LAG_HISTORY`, so
-that the oldest look of an hour is not taken for the first one that saw a loss."""
 STATUSES: Final = ("OK", "WARN", "STALL", "STOP", "REWIND", "DATA_LOSS")
 
+#: Rates and statuses use the samples of this time, and at least this number of earlier samples.
 LAG_HISTORY: Final = timedelta(hours=1)
 LAG_SAMPLES: Final = 2
-"""Rates and statuses look back so far, and at so many looks before it where there are fewer."""
 
-#: Partitions measured at once: what is computed on the way stays small beside the looks.
+#: Partitions measured at once: keeps intermediate arrays small compared to the samples.
 _AT_ONCE: Final = 2_000
 
 
 @dataclass(frozen=True, eq=False)
 class PartitionLag:
-    """What is known of P partitions at the last look.
+    """Lag and status of P partitions at the last sample; each array is of shape (P,).
 
     Parameters
     ----------
     readable
-        Whether it could be read; of the others nothing is known. Bool of shape (P,).
+        Whether the partition could be read; if not, its other values have no meaning.
     lag
-        Records behind, int64 of shape (P,).
+        In records.
     lost
-        Records that were deleted before they were read, int64 of shape (P,).
+        Records that were deleted before they were read.
     lost_at
-        When a look first saw the newest of them lost, seconds since the epoch, float64 of shape
-        (P,); NaN: none were lost.
+        Time of the first sample that shows the newest loss, seconds since the epoch; NaN: none.
     arrival_rate, consumption_rate
-        Records a second, float64 of shape (P,); NaN: unknown.
+        Records a second; NaN: unknown.
     time_lag_s
-        How long ago the log ended where the group stands now, seconds, float64 of shape (P,); NaN:
-        unknown.
+        Age of the next record to be read, in seconds; NaN: unknown.
     status
-        Index into `STATUSES`, int64 of shape (P,).
+        Index into `STATUSES`.
     """
 
     readable: Mask
@@ -107,10 +102,10 @@ def left_topics(topics: Iterable[str], members: Collection[Collection[str]]) -> 
     Parameters
     ----------
     topics
-        Those that the group's members read or the group has committed.
+        Topics that the group's members read or the group has committed.
     members
-        The topics that each member subscribes to. If there are none, the group has no members, or
-        its subscriptions are not known, and it has left nothing.
+        Subscribed topics of each member. If there are none, the group has left nothing: it has no
+        members, or its subscriptions are not known.
 
     Examples
     --------
@@ -124,60 +119,52 @@ def left_topics(topics: Iterable[str], members: Collection[Collection[str]]) -> 
 def partition_lag(
     looks: Looks, group_of: Int64 | None = None, *, lost_within_s: float = LOST_WITHIN_S
 ) -> PartitionLag:
-    """Measure every partition of a group, or of several that were looked at together.
+    """Measure the partitions of a group, or of several that were sampled at the same times.
 
     Parameters
     ----------
     looks
-        P partitions; owners do not matter.
+        Samples of P partitions; owners do not matter.
     group_of
         Number of each partition's group, int64 of shape (P,); None: there is one group.
     lost_within_s
-        Lost records count for so many seconds after the first look that saw them lost.
+        How long a loss counts after the first sample that shows it.
 
     Notes
     -----
     The arrival rate is the analysis's. The consumption rate is a time-aware exponentially weighted
-    mean over the steps between looks: a step weighs as much as the decay covers it, whatever its
+    mean over the steps between samples: a step weighs as much as the decay covers it, whatever its
     length. Steps in which an offset went back are left out.
 
-    `time_lag_s` is interpolated between the looks around the moment at which the log ended where
-    the group stands now; before the first of them it is lag / `arrival_rate`; 0 without lag.
+    `time_lag_s` is interpolated between the samples around the time at which the log ended at the
+    group's position; before the first sample it is lag / `arrival_rate`; 0 without lag.
     """
-    measured = [
-        block.measured(still_s, usual_s)
+    blocks = [
+        vars(block.measured(still_s, usual_s))
         for block, still_s, usual_s in _blocks(looks, group_of, lost_within_s)
     ]
-    return PartitionLag(
-        readable=np.concatenate([part.readable for part in measured]),
-        lag=np.concatenate([part.lag for part in measured]),
-        lost=np.concatenate([part.lost for part in measured]),
-        lost_at=np.concatenate([part.lost_at for part in measured]),
-        arrival_rate=np.concatenate([part.arrival_rate for part in measured]),
-        consumption_rate=np.concatenate([part.consumption_rate for part in measured]),
-        time_lag_s=np.concatenate([part.time_lag_s for part in measured]),
-        status=np.concatenate([part.status for part in measured]),
-    )
+    return PartitionLag(**{name: np.concatenate([b[name] for b in blocks]) for name in blocks[0]})
 
 
 def partition_statuses(looks: Looks) -> list[str]:
-    """Return the statuses that a group's readable partitions have, each once, as `partition_lag`.
+    """Return the different statuses of a group's readable partitions, as `partition_lag` has them.
 
-    Without the rest of what that measures.
+    Only the samples of `LAG_HISTORY` count.
     """
-    found = [
+    looks = looks.last(LAG_HISTORY.total_seconds(), LAG_SAMPLES + 1)
+    statuses = [
         block.status(still_s, usual_s)[block.readable]
-        for block, still_s, usual_s in _blocks(looks, None)
+        for block, still_s, usual_s in _blocks(looks, None, LOST_WITHIN_S)
     ]
-    return [STATUSES[status] for status in np.unique(np.concatenate(found))]
+    return [STATUSES[status] for status in np.unique(np.concatenate(statuses))]
 
 
 def _blocks(
-    looks: Looks, group_of: Int64 | None, lost_within_s: float = LOST_WITHIN_S
-) -> Iterator[tuple["_LookedAt", Float64, Float64]]:
-    """Yield partitions in blocks, with how long their groups are still, and commit at intervals."""
+    looks: Looks, group_of: Int64 | None, lost_within_s: float
+) -> Iterator[tuple["_Block", Float64, Float64]]:
+    """Yield blocks of partitions, with the silence and usual commit interval of their groups."""
     blocks = [
-        _LookedAt(looks, slice(start, start + _AT_ONCE), lost_within_s)
+        _Block(looks, slice(start, start + _AT_ONCE), lost_within_s)
         for start in range(0, max(looks.partitions, 1), _AT_ONCE)
     ]
     group_of = np.zeros(looks.partitions, np.int64) if group_of is None else group_of
@@ -191,7 +178,7 @@ def _blocks(
 
 
 def _median_by_group(values: Float64, group_of: Int64, groups: int) -> Float64:
-    """Return the upper median of each group's values that are known, float64 (groups,); else 0."""
+    """Return the upper median of each group's known values, float64 of shape (groups,); else 0."""
     known = np.flatnonzero(~np.isnan(values))
     order = known[np.lexsort((values[known], group_of[known]))]
     counts = np.bincount(group_of[known], minlength=groups)
@@ -202,30 +189,27 @@ def _median_by_group(values: Float64, group_of: Int64, groups: int) -> Float64:
 
 
 def _patience(interval_s: Float64) -> Float64:
-    """Return for how long commits with a usual interval may stay out, seconds."""
+    """Return the seconds without a commit that are not yet a stall, by the usual interval."""
     return np.maximum(SEVERAL * interval_s, STALLED_AFTER_S)
 
 
-class _LookedAt:
-    """Some partitions at L looks; every array is of shape (L, partitions) unless it says else."""
+class _Block:
+    """Some partitions in L samples; arrays are of shape (L, partitions) unless stated otherwise."""
 
     def __init__(self, looks: Looks, where: slice, lost_within_s: float) -> None:
         self.where = where
-        if looks.partitions > _AT_ONCE:  # else these are all, with what was derived of them before
-            values = {field.name: getattr(looks, field.name) for field in fields(looks)}
+        if looks.partitions > _AT_ONCE:  # else keep the object, which has cached arrays
             by_partition: dict[str, Any] = {
-                name: value[:, where]
-                for name, value in values.items()
-                if isinstance(value, np.ndarray) and value.ndim > 1
+                field.name: value[:, where]
+                for field in fields(looks)
+                if isinstance(value := getattr(looks, field.name), np.ndarray) and value.ndim > 1
             }
             looks = replace(looks, **by_partition)
+        self._looks, self._lag, self._now = looks, looks.lag, looks.now
         self._begin, self._end, self._committed = looks.begin, looks.end, looks.committed
-        self._looks = looks
         self._at = np.broadcast_to(looks.at[:, None], self._end.shape)
-        self._now = looks.now
         self._readable = (self._begin >= 0) & (self._end >= 0)
-        self._lag = looks.lag
-        # The look before at which each could be read, -1: there is none; None: the one before it.
+        # The last sample before in which each could be read; -1: none. None: always the one before.
         self._before: Int64 | None = None
         self._steps: Mask = np.broadcast_to(np.arange(len(looks))[:, None] > 0, self._end.shape)
         if not self._readable.all():
@@ -234,35 +218,26 @@ class _LookedAt:
             self._before = np.concatenate((np.full_like(place[:1], -1), earlier))
             self._steps = self._readable & (self._before >= 0)
         self._step_s: Float64 = self._at - self._prior(self._at)
-        self._rest = self._lag_at_rest(looks)
+        self._rest = self._lag_at_rest()
         self._lost, self._lost_at = self._losses(lost_within_s)
         self._moved: Mask = self._steps & (self._committed != self._prior(self._committed))
         self._still_s = self._silence()
         self.interval_s = self._interval()
-
-    @property
-    def readable(self) -> Mask:
-        """Whether each partition could be read, bool of shape (partitions,)."""
-        readable: Mask = self._readable[-1]
-        return readable
-
-    @property
-    def _counted(self) -> Mask:
-        """The steps from one commit to another."""
-        return self._steps & (self._committed >= 0) & (self._prior(self._committed) >= 0)
-
-    @property
-    def still_s(self) -> Float64:
-        """For how long nothing has been committed, seconds; infinite where it cannot be read."""
-        return np.where(self._readable[-1], self._still_s, np.inf)
+        #: Whether each partition could be read, bool of shape (partitions,).
+        self.readable: Mask = self._readable[-1]
+        #: Seconds without a commit; infinite if it cannot be read.
+        self.still_s = np.where(self.readable, self._still_s, np.inf)
+        #: Steps from one commit to another.
+        prior = self._prior(self._committed)
+        self._counted: Mask = self._steps & (self._committed >= 0) & (prior >= 0)
 
     def measured(self, group_still_s: Float64, group_interval_s: Float64) -> PartitionLag:
-        """Return what is known of the partitions.
+        """Return lag and status.
 
         Parameters
         ----------
         group_still_s
-            For how long each partition's group has committed nothing, seconds.
+            Seconds for which each partition's group has committed nothing.
         group_interval_s
             The group's usual commit interval, seconds.
         """
@@ -274,33 +249,33 @@ class _LookedAt:
             lost=self._lost,
             lost_at=self._lost_at,
             arrival_rate=arrival_rate,
-            consumption_rate=self._rate(self._committed, self._counted),
+            consumption_rate=self._consumption(),
             time_lag_s=self._time_lag(arrival_rate),
             status=self.status(group_still_s, group_interval_s),
         )
 
     def _prior(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return the values at the look before; meaningless where there is none."""
+        """Return the values of the sample before; they have no meaning if there is none."""
         if self._before is None:
             return np.concatenate((values[:1], values[:-1]))
         return np.take_along_axis(values, np.maximum(self._before, 0), axis=0)
 
-    def _rate(self, offsets: Int64, counted: Mask) -> Float64:
-        """Average what was added a second over the steps that count, recent ones weighing more."""
-        added = offsets - self._prior(offsets)
-        usable = counted & (self._step_s > 0) & (added >= 0)
+    def _consumption(self) -> Float64:
+        """Return the weighted mean of records read a second, of shape (partitions,)."""
+        read = self._committed - self._prior(self._committed)
+        usable = self._counted & (self._step_s > 0) & (read >= 0)
         step_s = np.where(usable, self._step_s, 1.0)
         age_s = self._now - self._at
         weight = np.exp(-age_s / SMOOTHING_S) * (1.0 - np.exp(-step_s / SMOOTHING_S))
         weight = np.where(usable, weight, 0.0)
         total = weight.sum(axis=0)
-        weighed = (weight * np.where(usable, added, 0) / step_s).sum(axis=0)
+        weighed = (weight * np.where(usable, read, 0) / step_s).sum(axis=0)
         unknown = np.full_like(total, np.nan)
         rate: Float64 = np.divide(weighed, total, out=unknown, where=total > 0)
         return rate
 
     def _silence(self) -> Float64:
-        """Return for how long each commit has been the same, seconds, of shape (partitions,)."""
+        """Return the seconds since each commit last changed, of shape (partitions,)."""
         moved_at = np.where(self._moved, self._at, -np.inf).max(axis=0)
         first_at = np.where(self._readable, self._at, np.inf).min(axis=0)
         still_s: Float64 = self._now - np.where(np.isfinite(moved_at), moved_at, first_at)
@@ -310,7 +285,7 @@ class _LookedAt:
         """Return each partition's usual time between commits, seconds, of shape (partitions,).
 
         0: every step with something to commit has a commit; NaN: there is no commit. The silence
-        since the last commit does not count: it is what the interval is held against.
+        since the last commit does not count, since it is compared with the interval.
         """
         until_last = np.logical_or.accumulate(self._moved[::-1], axis=0)[::-1]
         due = until_last & self._steps & ((self._prior(self._lag) > self._rest) | self._moved)
@@ -319,22 +294,19 @@ class _LookedAt:
         interval_s = np.where((due & ~self._moved).any(axis=0), due_s / np.maximum(commits, 1), 0.0)
         return np.where(commits > 0, interval_s, np.nan)
 
-    def _lag_at_rest(self, looks: Looks) -> Int64:
-        """Return the largest lag that each partition showed at rest, of shape (partitions,).
+    def _lag_at_rest(self) -> Int64:
+        """Return the largest lag of each partition at rest, of shape (partitions,).
 
-        Of the lag that counts records below the log's start, too: retention takes the marker of a
-        transaction as well.
+        Here, records below the log's start count: retention also deletes transaction markers.
         """
         gone = (self._committed >= 0) & (self._committed < self._begin)
         if not gone.any():
-            return at_rest(looks)
-        return at_rest(replace(looks, begin=np.where(gone, self._committed, self._begin)))
+            return at_rest(self._looks)
+        begin = np.where(gone, self._committed, self._begin)
+        return at_rest(replace(self._looks, begin=begin))
 
     def _losses(self, within_s: float) -> tuple[Int64, Float64]:
-        """Return the records lost, and when that was first seen; both of shape (partitions,).
-
-        As `PartitionLag` has them.
-        """
+        """Return `PartitionLag.lost` and `lost_at`."""
         passed = np.where(self._steps, self._prior(self._begin), 0)
         lost = np.maximum(self._begin - np.maximum(self._committed, passed), 0)
         counted = self._readable & (self._committed >= 0) & (self._now - self._at <= within_s)
@@ -361,7 +333,7 @@ class _LookedAt:
         return np.where(lag == 0, 0.0, np.where(inside, seen, guessed))
 
     def status(self, group_still_s: Float64, group_interval_s: Float64) -> Int64:
-        """Return the statuses alone of what `measured` returns."""
+        """Return `PartitionLag.status`; for the parameters see `measured`."""
         at, lag, rest = self._at, self._lag, self._rest
         group_patience_s = _patience(group_interval_s)
         patience_s = np.fmax(_patience(self.interval_s), group_patience_s)
@@ -378,7 +350,7 @@ class _LookedAt:
             ("STALL", np.minimum(behind_s, self._still_s) >= patience_s),
             ("WARN", (behind_s >= patience_s) & (grown.sum(axis=0) > 0) & (grown.min(axis=0) >= 0)),
         )
-        found = np.full(lag.shape[1], STATUSES.index("OK"))
-        for name, holds in reversed(rules):  # the first that holds is the status
-            found[holds] = STATUSES.index(name)
-        return found
+        status = np.full(lag.shape[1], STATUSES.index("OK"))
+        for name, holds in reversed(rules):  # the first that holds decides
+            status[holds] = STATUSES.index(name)
+        return status

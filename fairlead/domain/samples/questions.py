@@ -1,14 +1,8 @@
-"""The question about a group, from its samples.
+"""Input of the analysis of a group, from its samples, its policy and remembered estimates."""
 
-Belongs here: what the analysis is told of a group. Does not: the analysis
-(`fairlead.domain.analysis`).
-"""
-
-import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import accumulate
 from typing import Any, Final
 
 import numpy as np
@@ -35,28 +29,22 @@ _NOW: Final = [
     *("topics", "topic_ids", "counts", "owner", "members", "client_ids", "instance_ids"),
     *("member_racks", "generations", "subscriptions"),
 ]
-#: A member id is the client's id and a UUID, or a UUID alone in base64, where the broker assigns
-#: (rarely without both cases): a name that no restart keeps.
-_MEMBER_ID: Final = re.compile(
-    r"-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$"
-    r"|^(?=.*[a-z])(?=.*[A-Z])[A-Za-z0-9_+/-]{22}$"
-)
 
 
 @dataclass(frozen=True)
 class PlanningOptions:
-    """How groups of one policy are analysed.
+    """Options for analysing the groups of one policy.
 
     Parameters
     ----------
     rules
         The policy's.
     assignors, options, choose
-        As for `analyse`.
+        As for `fairlead.domain.analysis.decide.decide`.
     latest
         Whether consumers without a commit start at the log's end.
     compare
-        Whether candidates are computed where no plan is called for, too.
+        Whether candidates are computed even if no plan is needed.
     """
 
     rules: Rules = field(default_factory=Rules)
@@ -81,18 +69,18 @@ class PlanningOptions:
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """All that is known of one group.
+    """Samples of one group, and what is remembered of it.
 
     Parameters
     ----------
     samples
         Rows of the schema `fairlead.domain.samples.SAMPLES`, at least one, by time.
     capacities
-        The remembered speeds of its members.
+        Remembered capacities of its members.
     changes
-        When plans took effect lately, seconds since the epoch, ascending.
+        Times at which recent plans took effect, seconds since the epoch, ascending.
     costs
-        The remembered costs of its partitions, by `Costs.rows`.
+        Remembered costs of its partitions, by `Costs.rows`.
     """
 
     samples: pa.Table
@@ -114,36 +102,16 @@ class Group:
         return name
 
 
-def capacity_rows(capacities: Mapping[str, Capacity]) -> list[dict[str, Any]]:
-    """Return members' capacities as rows, one per member."""
-    return [
-        {
-            "member": name,
-            "records_per_s": capacity.records_per_s,
-            "measured": capacity.measured,
-            "at": capacity.at,
-        }
-        for name, capacity in capacities.items()
-    ]
-
-
-def capacities_of(rows: Iterable[Mapping[str, Any]]) -> dict[str, Capacity]:
-    """Return the capacities by member; the inverse of `capacity_rows`."""
-    return {
-        row["member"]: Capacity(row["records_per_s"], row["measured"], row["at"]) for row in rows
-    }
-
-
 def question_about(group: Group, planning: PlanningOptions) -> Question:
-    """Return what is asked about a group that could be read.
+    """Return the input of the analysis of a group that could be read.
 
     Raises
     ------
     ValueError
-        The offsets of some partition are not known.
+        The end offset of a partition is not known.
     """
     now, owned = group.now, ownership(group.now)
-    details = (now[name] for name in ("generations", "instance_ids", "member_racks"))
+    columns = ("members", "subscriptions", "generations", "instance_ids", "member_racks")
     members = {
         name: Member(
             topics=topics,
@@ -153,25 +121,22 @@ def question_about(group: Group, planning: PlanningOptions) -> Question:
             rack=rack if planning.rules.racks else None,
         )
         for name, topics, generation, instance_id, rack in zip(
-            now["members"], now["subscriptions"], *details, strict=True
+            *(now[column] for column in columns), strict=True
         )
     }
     read = {topic for member in members.values() for topic in member.topics}
-    counts = {
-        topic: count
-        for topic, count in zip(now["topics"], now["counts"], strict=True)
-        if topic in read
-    }
-    topics = sorted(counts, key=kafka_order)
+    sizes = dict(zip(now["topics"], now["counts"], strict=True))
+    counts = {topic: sizes[topic] for topic in sorted(sizes.keys() & read, key=kafka_order)}
+    topics, numbers = list(counts), list(counts.values())
     looks = arrays_of(
         group.samples,
         topics,
-        [counts[topic] for topic in topics],
+        numbers,
         sorted(members, key=kafka_order),
         latest=planning.latest,
     )
-    lag, ends = looks.lag[-1], accumulate(counts[topic] for topic in topics)
-    lags = {topic: lag[end - counts[topic] : end] for topic, end in zip(topics, ends, strict=True)}
+    cuts = np.cumsum(numbers)[:-1]
+    lags = dict(zip(topics, np.split(looks.lag[-1], cuts) if topics else (), strict=True))
     sources = sources_of(group.samples, topics, counts) if planning.rules.racks else None
     racks = None if sources is None else sources.racks
     problem = Problem.of(counts, members, lags, replica_racks=racks)
@@ -189,9 +154,7 @@ def question_about(group: Group, planning: PlanningOptions) -> Question:
         },
         costs=group.costs,
         changes=[min(at, looks.now) for at in group.changes],
-        reports=reports_of(
-            group.samples, topics, [counts[topic] for topic in topics], looks.members
-        ),
+        reports=reports_of(group.samples, topics, numbers, looks.members),
         eager=_eager(now),
         record_bytes=None
         if sources is None
@@ -200,19 +163,10 @@ def question_about(group: Group, planning: PlanningOptions) -> Question:
 
 
 def _eager(now: Mapping[str, Any]) -> bool:
-    """Whether every partition of a group stands still at each rebalance, as far as Kafka tells."""
+    """Whether each rebalance stops all partitions of a group, by its protocol."""
     if now["group_type"] != CLASSIC:  # only partitions that move are revoked
         return False
     protocol = now["protocol"]
-    if protocol == _FOLLOWING:  # cooperative followers say which generation they own from
+    if protocol == _FOLLOWING:  # only cooperative followers report a generation
         return None in now["generations"]
     return bool(protocol) and protocol != _COOPERATIVE
-
-
-def lasting(capacities: Mapping[str, Capacity], members: Collection[str]) -> dict[str, Capacity]:
-    """Leave out what is known of members that are gone and can never come back under their name."""
-    return {
-        name: capacity
-        for name, capacity in capacities.items()
-        if name in members or not _MEMBER_ID.search(name)
-    }

@@ -20,7 +20,7 @@ from fairlead.domain.analysis.commits import read_commits
 from fairlead.domain.analysis.looks import NONE, Looks
 from fairlead.domain.analysis.read import HISTORY_S, LEAST_LOOKS
 from fairlead.domain.samples.arrays import arrays_of
-from fairlead.domain.samples.lag import LAG_HISTORY, LAG_SAMPLES, partition_statuses
+from fairlead.domain.samples.lag import partition_statuses
 from fairlead.simulation.world import Float64, Int64, Mask, Roster, World
 from fairlead.surfaces.backtest.speeds import RecordedSpeeds, grown_ends
 
@@ -84,8 +84,7 @@ class Recording:
 
     def statuses(self, sample: int) -> frozenset[str]:
         """Return the statuses that partitions had at a sample."""
-        looks = self.looks.until(sample).last(LAG_HISTORY.total_seconds(), LAG_SAMPLES + 1)
-        return frozenset(partition_statuses(looks))
+        return frozenset(partition_statuses(self.looks.until(sample)))
 
     @cached_property
     def seconds(self) -> Float64:

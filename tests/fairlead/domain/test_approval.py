@@ -24,7 +24,7 @@ def test_an_approval_says_what_was_approved() -> None:
     assert decision.approved
     assert decision.reason == (
         "approved by policy: 3 partitions move, 2 without an owner get one, "
-        "forecast lateness falls by 40.0 %"
+        "the forecast lag falls by 40.0 %"
     )
 
 
@@ -35,7 +35,7 @@ def test_all_objections_are_named() -> None:
     assert not decision.approved
     assert decision.reason == (
         "waits for a person: 3 partitions move, the policy allows 1; "
-        "forecast lateness falls by 40.0 %, "
+        "the forecast lag falls by 40.0 %, "
         "the policy asks for a fall of 50.0 % at least; "
         "partitions are in DATA_LOSS and STOP"
     )
@@ -85,13 +85,13 @@ def test_requirements_name_every_rule() -> None:
     """What a person reads before a plan exists agrees with what is asked of it then."""
     rules = Approval(automatic=True, max_moves=20, min_improvement=0.1, hours=("22:00-06:00",))
     assert requirements(Policy(approval=rules)) == [
-        "a person approves, or the policy by itself where all of this holds",
+        "a person approves, or the policy automatically if all of this holds",
         "at most 20 partitions move",
-        "forecast lateness falls by 10.0 % at least, unless partitions lack an owner",
+        "the forecast lag falls by 10.0 % at least, unless partitions lack an owner",
         "no partition is in STOP or DATA_LOSS",
         "it is 22:00-06:00, UTC",
     ]
     nothing = Approval(automatic=True, forbidden_statuses=())
     assert requirements(Policy(approval=nothing)) == [
-        "nothing: the policy approves every plan by itself"
+        "nothing: the policy approves every plan automatically"
     ]

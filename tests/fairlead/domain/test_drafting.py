@@ -11,7 +11,7 @@ from fairlead.domain.candidate_figures import OBSERVED
 from fairlead.domain.candidate_rows import analyse_group
 from fairlead.domain.drafting import MOVED, PLACED, decisions
 from fairlead.domain.policy import Policy
-from fairlead.domain.records import NoPlan, PlanDraft
+from fairlead.domain.records import Findings, NoPlan, PlanDraft
 from fairlead.domain.samples.questions import Group, PlanningOptions
 from fairlead.spark.planning import CANDIDATES, as_batch
 from tests.fairlead.workflows.plans import DAY
@@ -130,8 +130,12 @@ def test_what_is_expected_under_other_plans_is_what_the_analysis_expects() -> No
 
 
 def test_shares_of_several_topics_are_cut_where_topics_end() -> None:
-    """Empty topics between others take no place in the arrays."""
+    """A topic without partitions between others has no place in the arrays."""
+    findings = Findings(
+        diagnosis="healthy", names=(), evidence="", late_s=0.0, utilisation=0.5, capacities={}
+    )
     layout = {
+        **findings.columns(),
         "assignor": OBSERVED,
         "topics": ["a", "b", "c"],
         "partition_counts": [2, 0, 2],
@@ -142,18 +146,6 @@ def test_shares_of_several_topics_are_cut_where_topics_end() -> None:
         "decision": "plan",
         "decision_reason": "c-1 has no owner",
         "chosen": "range",
-        "diagnosis": "healthy",
-        "names": [],
-        "evidence": "all is well",
-        "late_s": 0.0,
-        "utilisation": 0.5,
-        "caught_up_s": 0.0,
-        "consumers_wanted": 2,
-        "consumers_why": "2 would do",
-        "costs": "{}",
-        "remembered_costs": "{}",
-        "reported": "{}",
-        "capacities": [],
     }
     chosen = {"assignor": "range", "owner": [1, 0, 1, 0], "reasons": [], "lag_max": 6} | {
         "moved": 1,

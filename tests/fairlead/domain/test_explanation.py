@@ -39,11 +39,11 @@ def test_matches_come_in_the_order_in_which_they_decide() -> None:
     ("group", "rules", "why"),
     [
         ("billing", RULES, "[[policies]] 1 (*) decides: no other matches"),
-        ("billing", [], "no policy matches: the defaults hold"),
+        ("billing", [], "no policy matches: the defaults apply"),
         (
             "ab",
             [Policy(groups="a*"), Policy(groups="*b")],
-            "[[policies]] 1 (a*) decides: of 2 equally specific ones it stands first",
+            "[[policies]] 1 (a*) decides: of 2 equally specific ones it comes first",
         ),
     ],
 )

@@ -17,9 +17,9 @@ from fairlead.archive import LookArchive
 from fairlead.domain.analysis.capacities import Capacity
 from fairlead.domain.candidate_figures import OBSERVED
 from fairlead.domain.policy import Policy
-from fairlead.domain.records import PlanDraft
+from fairlead.domain.records import PlanDraft, capacity_rows
 from fairlead.domain.samples import GroupSnapshot
-from fairlead.domain.samples.questions import PlanningOptions, capacity_rows
+from fairlead.domain.samples.questions import PlanningOptions
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.spark.planning import QUESTIONS, plan_task
 from fairlead.spark.warehouse import Warehouse

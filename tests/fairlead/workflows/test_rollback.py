@@ -91,7 +91,7 @@ def test_old_assignment_becomes_the_next_version(second: PlanStore) -> None:
     old, new = (second.get("orders", version).verify() for version in (1, 3))
     assert shares_of(new) == shares_of(old)
     assert done.plan.expires_at == NOW + timedelta(hours=1)
-    assert done.approval.reason == "waits for a person: the policy approves nothing by itself"
+    assert done.approval.reason == "waits for a person: the policy approves nothing automatically"
 
 
 def test_moves_and_balance_are_those_from_what_the_group_has_now(second: PlanStore) -> None:

@@ -7,13 +7,7 @@ from typing import Any
 import pytest
 
 from fairlead.domain.analysis.capacities import Capacity, remembered
-from fairlead.domain.samples.questions import (
-    Group,
-    PlanningOptions,
-    capacities_of,
-    capacity_rows,
-    question_about,
-)
+from fairlead.domain.samples.questions import Group, PlanningOptions, question_about
 from tests.samples import samples
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
@@ -77,10 +71,3 @@ def test_unknown_offsets_are_refused_with_their_topic() -> None:
     """A plan is not made by a guess."""
     with pytest.raises(ValueError, match="topic t: the lag of some partition is not known"):
         question_about(group(end=[-1]), PlanningOptions())
-
-
-def test_what_is_known_of_speeds_comes_back_from_its_rows() -> None:
-    """As tables of the warehouse have it."""
-    slow = Capacity(20.0, measured=True, at=1.0)
-    known = {"a": slow, "b": Capacity(3.5, measured=False, at=2.0)}
-    assert capacities_of(capacity_rows(known)) == known
