@@ -1,7 +1,7 @@
 """Regression check: whether a plan made its group worse.
 
 Belongs here: the verdict with its evidence. Does not: rolling back
-(`fairlead.workflows.taking_back`), nor analysing the present (`analysis`).
+(`fairlead.workflows.automatic_rollback`), nor analysing the present (`analysis`).
 
 The records that arrived since the plan are replayed with the owners before the plan and the speeds
 measured before it; each member is a fluid. The plan is a regression if, both since the plan and at

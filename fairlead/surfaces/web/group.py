@@ -20,8 +20,8 @@ from fairlead.domain.work_text import time_per_record
 from fairlead.errors import PlanStateError
 from fairlead.store import group_history, history_queries
 from fairlead.store.freezes import freezes_on
-from fairlead.store.hindsight import rests
 from fairlead.store.observed_plans import observed_days
+from fairlead.store.regressions import back_offs
 from fairlead.surfaces.backtest.report import would_have_saved
 from fairlead.surfaces.links import asset_url
 from fairlead.surfaces.next_step import next_step
@@ -102,7 +102,7 @@ def group_page(
     looks = group_history.read_looks(engine, group)
     went = GroupHistory.of(looks)
     changes = went.changes()
-    freezes, resting = freezes_on(engine, group), rests(engine, [group])
+    freezes, resting = freezes_on(engine, group), back_offs(engine, [group])
     return TEMPLATES.get_template("group.html").render(
         row=row,
         desk=desk,

@@ -44,9 +44,7 @@ def test_an_approvers_open_transaction_holds_up_its_group_alone(
     with at_lunch(login("fairlead_approver"), "g1"):
         stored = store.record_decisions(looks)
         assert [plan.outcome for plan in stored] == ["plan", "failed", "plan"]
-        assert stored[1].reason.startswith(
-            "group g1 is set aside: somebody else's open transaction"
-        )
+        assert stored[1].reason.startswith("group g1 is set aside: another open transaction")
         assert [plan.version for plan in store.in_state("proposed")] == [2, 1, 2]
     again = store.record_decisions(looks)
     assert [plan.created for plan in again] == [False, True, False]

@@ -23,7 +23,7 @@ from fairlead.store import PlanStore, create_store_engine
 from fairlead.store.attempts import Attempt
 from fairlead.store.engine import transaction
 from fairlead.store.group_history import keep_looks, read_looks, replace_last_looks
-from fairlead.store.hindsight import say_made_worse
+from fairlead.store.regressions import record_regression
 from fairlead.surfaces.cli import app
 from fairlead.surfaces.web.group import Asked, group_page
 from fairlead.surfaces.web.groups_list import groups_page
@@ -271,7 +271,7 @@ def test_a_group_that_rests_waits_and_no_other(week: str) -> None:
     """What to do next is to wait, until then and why; the page says it of that group."""
     engine, at = create_store_engine(week), datetime.now(UTC)
     worse = Regression(900.0, 60.0, 30.0, 3, 1, "it is 14 min later", np.zeros(6, np.int32))
-    assert say_made_worse(engine, "orders", 2, worse, automatic=True)
+    assert record_regression(engine, "orders", 2, worse, automatic=True)
     with psycopg.connect(week) as connection:
         connection.execute("SET session_replication_role = replica")
         connection.execute(
