@@ -12,9 +12,9 @@ import java.util.Map;
 import java.util.Set;
 
 /**
- * One version of a group's plan: what {@code fairlead/wire/document.py} reads, read alike.
+ * One version of a group's plan, read as by {@code fairlead/wire/document.py}.
  *
- * <p>Immutable by contract: arrays are handed out as they are, and nobody writes to them.
+ * <p>Immutable by contract: arrays are returned without a copy, and callers do not change them.
  */
 public final class PlanDocument {
     /** Of documents, and of the records that they stand in. */

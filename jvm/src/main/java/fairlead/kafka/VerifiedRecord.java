@@ -11,7 +11,7 @@ import java.util.Map;
 import org.apache.kafka.common.header.Header;
 
 /**
- * What a good record of the plan topic says: every check that one record can be put to by itself.
+ * A valid record of the plan topic: all checks of a single record.
  *
  * <p>The same as {@code fairlead/wire/record_reading.py}.
  */
