@@ -46,7 +46,7 @@ final class Fallback {
         }
         String type = NAMED.getOrDefault(name, name);
         if (type.equals(PlanAssignor.class.getName())) {
-            throw new ConfigException(Settings.FALLBACK, name, "it is for when there is no plan");
+            throw new ConfigException(Settings.FALLBACK, name, "the fallback must not need a plan");
         }
         try {
             ConsumerPartitionAssignor assignor = given instanceof Class

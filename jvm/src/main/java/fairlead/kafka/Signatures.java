@@ -97,7 +97,7 @@ public final class Signatures {
             holds = false;
         }
         if (!holds) {
-            throw new InvalidPlanException("its signature by key '" + keyId + "' does not hold");
+            throw new InvalidPlanException("its signature with key '" + keyId + "' is invalid");
         }
     }
 
