@@ -102,7 +102,7 @@ ISSUER = 'jwks_url = "{}"\nissuer = "i"\naudience = "a"\n'
         ('header.secret = "{S}é"', r"web\.header\.secret: .*openssl rand"),
         ('header = {secret = "{S}", name = "X_User"}', r"web\.header\.name: "),
         ('header = {secret = "{S}", name = "x-fairlead-secret"}', r"web\.header\.secret_name: one"),
-        ('header.secret = "{S}"\n[web.token]\n{T}', r"web\.header: set either web\.token or web\.header"),
+        ('header.secret = "{S}"\n[web.token]\n{T}', r"web\.header: set either"),
         ('[web.token]\njwks_url = "https://x/k"', r"web\.token\.issuer: .*web\.token\.audience"),
         ('[web.token]\njwks_url = "http://x/k"', r"web\.token\.jwks_url: https: who answers"),
         ('[web.token]\n{T}algorithms = ["HS256"]', r"web\.token\.algorithms\.0: "),

@@ -81,7 +81,9 @@ class Truth:
         dear = {f"{topic}-{number}": cost for number, cost in self.dear.items()}
         topics = {topic: list(self.spread)}
         rate = RATE * faster
-        return DemoGroup(name, topics, MEMBERS, rate, slow=self.slow, load=self.load, expensive=dear)
+        return DemoGroup(
+            name, topics, MEMBERS, rate, slow=self.slow, load=self.load, expensive=dear
+        )
 
     @property
     def speeds(self) -> Float64:
