@@ -93,7 +93,7 @@ def test_group_is_planned_retired_rolled_back_approved_and_published(
     planned = consumers.owned
     pipeline.configure(APPROVED_BY_A_PERSON)
 
-    retired = answer("plans", "retire", unique_name, "--reason", "too risky", "--yes")
+    retired = answer("plans", "withdraw", unique_name, "--reason", "too risky", "--yes")
     assert (retired["version"], retired["topic"]) == (1, pipeline.settings.kafka.plan_topic)
     said = pipeline.record(unique_name)
     assert said is not None
