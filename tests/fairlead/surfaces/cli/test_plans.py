@@ -368,7 +368,7 @@ def test_a_shell_offers_groups_versions_and_states(
 
 
 def test_freeze_is_shown_until_it_ends(week: str) -> None:
-    """With a reason, of one group or of all; `groups` says who put it on, and since when."""
+    """With a reason, of one group or of all; `groups` says who froze it, and since when."""
     assert "name one group, or give --all" in run(week, "freeze", "--reason", "why", "--yes").stderr
     both = run(week, "freeze", "orders", "--all", "--reason", "why", "--yes")
     assert "name one group, or give --all" in both.stderr
