@@ -96,7 +96,7 @@ bench-reaction: install
 bench-store: install
 	$(BIN)/python -m benchmarks.store
 
-# Histories of simulated groups that follow plans: make simulate SEEDS="1 1000000"
+# Histories of simulated groups of confluent-kafka followers: make simulate SEEDS="1 1000000"
 SEEDS ?= 1 10001
 simulate: install
 	$(BIN)/python -m tests.fairlead.followers.simulator.simulate $(SEEDS)

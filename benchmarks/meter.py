@@ -159,7 +159,7 @@ def _confluent(report: bool, fetch: Callable[..., Any]) -> Any:  # noqa: FBT001 
         report,
         _reporting=reporting,
         _meter=reporting.meter,
-        _membership=SimpleNamespace(fetch=fetch),
+        _member=SimpleNamespace(fetch=fetch),
     )
 
 

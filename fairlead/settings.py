@@ -44,21 +44,21 @@ from fairlead.wire.signing import Signer
 _log = logging.getLogger(__name__)
 
 CONFIG_VARIABLE: Final = "FAIRLEAD_CONFIG"
-#: Spark's master where nobody chose one.
+#: Default of `spark.master`.
 ANYWHERE: Final = "auto"
-#: Variables that are no settings: where settings and downloads are.
+#: Variables that are no settings: paths of the settings and of downloads.
 OTHER_VARIABLES: Final = frozenset({CONFIG_VARIABLE, "FAIRLEAD_CACHE_DIR"})
 
 
 def _librdkafka_text(value: Any) -> Any:
-    """Librdkafka takes every value as text; TOML may write numbers and booleans."""
+    """Return a value as text, which librdkafka expects; TOML has numbers and booleans, too."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return str(value) if isinstance(value, int | float) else value
 
 
 def _able_to_sign(key: SecretStr) -> SecretStr:
-    """Refuse a key that could not sign, and an empty one: it would switch signing off."""
+    """Refuse a key that cannot sign, and an empty one, which would switch signing off."""
     try:
         Signer.from_text(key.get_secret_value())
     except ConfigurationError as error:
@@ -74,50 +74,52 @@ class _Section(BaseModel):
 
 
 class KafkaSettings(_Section):
-    """The cluster that is planned for."""
+    """The Kafka cluster, and Fairlead's topics in it."""
 
     bootstrap_servers: str = Field(
-        default="localhost:9092", description="Brokers to ask first, separated by commas."
+        default="localhost:9092", description="Addresses of brokers, separated by commas."
     )
     properties: dict[str, LibrdkafkaValue] = Field(
         default_factory=dict,
-        description="Settings of librdkafka, such as security.protocol. Values are never logged.",
+        description="Client settings of librdkafka, such as security.protocol. Values are never "
+        "logged.",
     )
-    plan_topic: str = Field(default="fairlead.plans", description="Where plans are published.")
+    plan_topic: str = Field(default="fairlead.plans", description="Topic of published plans.")
     plan_topic_replication_factor: int = Field(
         default=-1,
-        description="Copies of the plan topic when it is created; -1: three, or as many as there "
-        "are brokers.",
+        description="Replication factor of the plan topic when it is created; -1: three, or the "
+        "number of brokers if that is less.",
     )
     plan_topic_partitions: int = Field(
         default=16,
         ge=1,
-        description="Partitions of the plan topic when it is created. A follower reads one.",
+        description="Partitions of the plan topic when it is created. A consumer reads one.",
     )
     pin_topic: str = Field(
-        default="fairlead.pins", description="Where members of confluent-kafka groups agree."
+        default="fairlead.pins",
+        description="Coordination topic: members of confluent-kafka groups agree there.",
     )
     members_topic: str = Field(
         default="fairlead.members",
-        description="Tells brokers who the members of groups are that they assign (KIP-848).",
+        description="Topic by which brokers that assign know the names of members (KIP-848).",
     )
     private_key: Annotated[SecretStr, AfterValidator(_able_to_sign)] | None = Field(
         default=None,
-        description="Ed25519 key that plans are signed with, as `fairlead signing-key` prints it: "
-        "a secret of the planner's, which no consumer has.",
+        description="Ed25519 key that signs plans, as `fairlead signing-key` prints it: a secret "
+        "of the planner; consumers have the public key.",
     )
     lease: timedelta = Field(
         default=timedelta(hours=6),
         ge=timedelta(minutes=3),
-        description="How long consumers follow a plan that they are not told of again.",
+        description="Time for which consumers follow a plan without a lease renewal.",
     )
     request_timeout_s: float = Field(
-        default=30.0, gt=0, description="Seconds that a request to Kafka may take."
+        default=30.0, gt=0, description="Time-out of a request to Kafka, in seconds."
     )
 
     @property
     def signer(self) -> Signer | None:
-        """What plans are signed with; None: they are not."""
+        """Signs plans; None: plans are not signed."""
         key = self.private_key
         return None if key is None else Signer.from_text(key.get_secret_value())
 
@@ -125,9 +127,9 @@ class KafkaSettings(_Section):
         """Return a librdkafka configuration, secrets revealed: never log it."""
         return {
             "bootstrap.servers": self.bootstrap_servers,
-            "log_level": "2",  # it logs a broker that is gone 20 times a second; errors are raised
-            # Asking about a topic makes it otherwise, where brokers do so: the plan topic with
-            # settings that lose plans, or a topic that somebody has just deleted.
+            "log_level": "2",  # it logs a lost broker 20 times a second; errors are raised
+            # Otherwise a metadata request may create the topic: the plan topic with settings that
+            # lose plans, or a topic that somebody has just deleted.
             "allow.auto.create.topics": False,
             **{name: value.get_secret_value() for name, value in self.properties.items()},
             **overrides,
@@ -135,30 +137,32 @@ class KafkaSettings(_Section):
 
 
 class PostgresSettings(_Section):
-    """Where plans and history are kept, in the schema `fairlead`."""
+    """The database of plans and history; schema `fairlead`."""
 
     url: SecretStr = Field(
         default=SecretStr("postgresql://localhost/fairlead"),
-        description="The database, with its user and password. It is never logged.",
+        description="URL of the database, with user and password. It is never logged.",
     )
 
 
 class SamplingSettings(_Section):
-    """How often the planned groups are looked at, and how long that is kept."""
+    """How often the planned groups are sampled, and how long samples are kept."""
 
     every: timedelta = Field(
-        default=timedelta(seconds=60), gt=timedelta(0), description="From one look to the next."
+        default=timedelta(seconds=60), gt=timedelta(0), description="Time between offset samples."
     )
     share: float = Field(
         default=0.15,
         gt=0,
         le=1,
-        description="Looks are taken less often where they would take more of the time than this.",
+        description="Maximum share of the time spent on sampling: if it is exceeded, samples are "
+        "taken less often.",
     )
     retention: timedelta = Field(
         default=timedelta(days=2),
         ge=timedelta(hours=2),
-        description="Older looks are removed; of those older than an hour, one a quarter is kept.",
+        description="Samples older than this are removed; of those older than an hour, one per "
+        "quarter of an hour is kept.",
     )
 
 
@@ -168,27 +172,27 @@ class PlanningSettings(_Section):
     schedule: str = Field(
         default="*/15 * * * *",
         pattern=r"^[\d*,/-]+( [\d*,/A-Za-z-]+){4}$",
-        description="Of planning_schedule, as cron writes it; read when the code location loads.",
+        description="Cron expression of planning_schedule, read when the code location loads.",
     )
     again: timedelta = Field(
         default=timedelta(minutes=10),
         gt=timedelta(0),
-        description="A group that goes on needing a plan after a decision is planned again.",
+        description="Time after a decision until a group that still needs a plan is planned again.",
     )
 
 
 class SparkSettings(_Section):
-    """The Spark session that computes lag and candidate plans."""
+    """Spark, which computes lag and candidate plans."""
 
     master: str = Field(
         default=ANYWHERE,
-        description="auto: the warm Spark of this machine (`fairlead spark up`) where there is "
-        "one, else the process itself, local[*]; or any of Spark's own.",
+        description="auto: the Spark that `fairlead spark up` keeps running on this machine, else "
+        "local[*]; or any master URL of Spark.",
     )
     properties: dict[str, str] = Field(
         default_factory=dict,
         repr=False,  # keys of an object store may be among them
-        description="Any spark.* setting.",
+        description="Spark properties (spark.*).",
     )
 
 
@@ -196,43 +200,41 @@ def _without_slash(url: str) -> str:
     return url.rstrip("/")
 
 
-#: Where something is reached by a browser; paths are appended.
+#: Base URL for browsers; paths are appended.
 WebAddress = Annotated[str, Field(pattern="^https?://[^/]"), AfterValidator(_without_slash)]
 
 
 class WebSettings(_Section):
-    """Where people's browsers reach the pages, and who may act on them."""
+    """Addresses of the pages for browsers, and who may act on pages."""
 
-    url: WebAddress | None = Field(default=None, description="Where `fairlead serve` is reached.")
-    dagster_url: WebAddress | None = Field(
-        default=None, description="Where the Dagster UI is reached."
-    )
+    url: WebAddress | None = Field(default=None, description="Address of `fairlead serve`.")
+    dagster_url: WebAddress | None = Field(default=None, description="Address of the Dagster UI.")
     docs_url: WebAddress | None = Field(
-        default=None, description="Where these pages are reached: what alerts name as runbooks."
+        default=None, description="Address of this documentation: alerts link to its runbook."
     )
     token: TokenSettings | None = Field(
-        default=None, description="A signed token proves to the pages who asks."
+        default=None, description="Identify people by a signed token."
     )
     header: HeaderSettings | None = Field(
-        default=None, description="A header beside a shared secret proves to the pages who asks."
+        default=None, description="Identify people by a header, beside a shared secret."
     )
     approvers: tuple[Annotated[str, Field(min_length=1)], ...] = Field(
         default=("*",),
-        description="Who may act on pages, of those whom the proxy names: * and ? stand in.",
+        description="Names of people who may act on pages; * and ? are wildcards.",
     )
 
     @model_validator(mode="after")
     def _one_proof(self) -> Self:
-        """Refuse two proofs, of which the weaker would count, and one without an address."""
+        """Refuse two proofs, since the weaker one would count, and a proof without `url`."""
         if self.token is not None and self.header is not None:
-            raise WrongAt("web.token proves who asks already: name one of the two", "header")
+            raise WrongAt("set either web.token or web.header, not both", "header")
         if (self.token or self.header) is not None and self.url is None:
-            raise WrongAt("acting on pages takes it: forms count that its pages have sent", "url")
+            raise WrongAt("set it: forms are accepted from pages at this address only", "url")
         return self
 
 
 class Settings(BaseSettings):
-    """Everything Fairlead is told about its surroundings."""
+    """All settings."""
 
     model_config = SettingsConfigDict(
         env_prefix="FAIRLEAD_",
@@ -242,10 +244,11 @@ class Settings(BaseSettings):
     )
 
     state_dir: Path = Field(
-        default=Path(".fairlead"), description="Embedded services, the demo and snapshots."
+        default=Path(".fairlead"),
+        description="Directory of embedded services, the demo and samples.",
     )
     warehouse: str | None = Field(
-        default=None, description="Path of the Parquet snapshots; default: STATE_DIR/warehouse."
+        default=None, description="Path of the Parquet files; default: STATE_DIR/warehouse."
     )
     warehouse_retention: timedelta = Field(
         default=timedelta(days=2),
@@ -255,14 +258,14 @@ class Settings(BaseSettings):
     history_retention: timedelta = Field(
         default=timedelta(days=30),
         gt=timedelta(days=1),
-        description="How long history in Postgres is kept by `fairlead db prune`: looks, lag, "
-        "decisions, candidates, balances, adoption, diagnoses that hold no more, plans that nobody "
-        "followed.",
+        description="Age from which `fairlead db prune` removes history in Postgres: samples, lag, "
+        "decisions, candidates, balances, adoption, earlier diagnoses, plans that were "
+        "not followed.",
     )
     summary_retention: timedelta = Field(
         default=timedelta(days=400),
         gt=timedelta(days=1),
-        description="How long each group's days are kept in summary; history_retention at least.",
+        description="Age from which daily summaries are removed; at least history_retention.",
     )
     kafka: KafkaSettings = KafkaSettings()
     postgres: PostgresSettings = PostgresSettings()
@@ -275,7 +278,7 @@ class Settings(BaseSettings):
     _source: str = PrivateAttr(default="")
 
     def model_post_init(self, _: Any) -> None:
-        """Note what these settings were read from."""
+        """Note the source of these settings."""
         self._source = _source()
 
     @property
@@ -285,7 +288,7 @@ class Settings(BaseSettings):
 
     @property
     def warehouse_path(self) -> str:
-        """Where Parquet snapshots are written; every Spark executor must reach it."""
+        """Path of the Parquet files; every Spark executor must reach it."""
         return self.warehouse or str((self.state_dir / "warehouse").absolute())
 
     @classmethod
@@ -308,16 +311,16 @@ def load_settings() -> Settings:
     Raises
     ------
     ConfigurationError
-        A setting is unknown or has a value it cannot have. The message names each with the file or
-        the variable where it is set, never its value.
+        A setting is unknown, or its value is not valid. The message names the setting and the file
+        or variable that sets it, never its value.
     """
     path = _config_path()
     if CONFIG_VARIABLE in os.environ and not path.exists():
         raise ConfigurationError(f"{CONFIG_VARIABLE} names {path}, which does not exist")
     if unknown := _unknown_variables():
         raise ConfigurationError(
-            f"{'; '.join(map(_no_such_variable, unknown))} A nested name takes two underscores: "
-            "FAIRLEAD_KAFKA__BOOTSTRAP_SERVERS"
+            f"{'; '.join(map(_no_such_variable, unknown))} Separate nested names by two "
+            "underscores: FAIRLEAD_KAFKA__BOOTSTRAP_SERVERS"
         )
     try:
         while True:  # a file that changes while it is read is read again
@@ -336,16 +339,16 @@ def load_settings() -> Settings:
 
 
 def reloaded(before: Settings) -> Settings:
-    """Return the settings as they are now; while they cannot be read, those of before.
+    """Return the present settings; if they cannot be read, the earlier ones.
 
-    A mounted ConfigMap changes under a service that runs.
+    A mounted ConfigMap changes while a service runs.
     """
     if _source() == before.source:
         return before
     try:
         return load_settings()
     except ConfigurationError as error:
-        _log.error("%s; the settings of before hold on", error)
+        _log.error("%s; the earlier settings stay in force", error)
         return before
 
 
@@ -357,21 +360,21 @@ def _source() -> str:
 
 
 def _problem(path: Path, problem: ErrorDetails) -> str:
-    """Say where a setting that is wrong was set, its key, and what is wrong."""
+    """Return where a wrong setting was set, its key, and the error."""
     keys = [*problem["loc"]]
     cause = problem.get("ctx", {}).get("error")
     if isinstance(cause, WrongAt):
         keys += cause.keys
     what = what_is_wrong(problem)
     if keys[-1] == "schedule":
-        what = 'no schedule as cron writes it: five fields, "*/15 * * * *"'
+        what = 'not a cron expression of five fields, such as "*/15 * * * *"'
     if problem["type"] == "extra_forbidden":
         what = no_such("key", str(keys[-1]), known_keys(Settings, keys[:-1]))
     return f"{_where(path, keys)}: {_spelt(keys)}: {what}"
 
 
 def _spelt(keys: Sequence[str | int]) -> str:
-    """Return a key as people know it: policies by their place, as `policy explain` has them.
+    """Return a key for people: policies by their position, as in `policy explain`.
 
     Examples
     --------
@@ -385,10 +388,10 @@ def _spelt(keys: Sequence[str | int]) -> str:
 
 
 def _not_json(message: str) -> str:
-    """Name the variables that set what pydantic says it cannot parse."""
+    """Return an error that names the variables which pydantic cannot parse."""
     field = re.search(r'field "(\w+)"', message)
     names = _variables_below([field[1]]) if field else []
-    return f"{', '.join(names) or 'FAIRLEAD_*'}: no JSON as this setting takes it"
+    return f"{', '.join(names) or 'FAIRLEAD_*'}: not valid JSON for this setting"
 
 
 def _where(path: Path, keys: Sequence[str | int]) -> str:
@@ -397,7 +400,7 @@ def _where(path: Path, keys: Sequence[str | int]) -> str:
 
 
 def _variable(keys: Sequence[str | int]) -> str | None:
-    """Return the variable that sets a key, or something that it is part of."""
+    """Return the variable that sets a key, or a section that contains it."""
     names = [f"FAIRLEAD_{'__'.join(map(str, keys[:end]))}" for end in range(1, len(keys) + 1)]
     given = {name.upper(): name for name in os.environ}
     return next((given[name.upper()] for name in names if name.upper() in given), None)
@@ -410,15 +413,15 @@ def _variables_below(keys: Sequence[str | int]) -> list[str]:
 
 
 def origin() -> str:
-    """Say where settings come from: the file, or that there is none."""
+    """Return the file of the settings, or a note that there is none."""
     path = _config_path()
     if path.exists():
         return str(path)
-    return f"there is no {path} in {Path.cwd()}: variables and defaults count"
+    return f"there is no {path} in {Path.cwd()}: using variables and defaults"
 
 
 def set_by(key: str, variable: str) -> str:
-    """Name a setting with the file and the variable that set it."""
+    """Return a setting with the file and the variable that set it."""
     path = _config_path()
     there = path if path.exists() else f"there is no {path} in {Path.cwd()}"
     return f"{key} ({there}; {variable})"

@@ -745,3 +745,42 @@ def _a_transaction_for_each_checkpoint() -> Scene:
             partition.stable = partition.end
         scene.run(minutes)
     return scene
+
+
+@_story(
+    "seglo/kafka-lag-exporter/issues/121",
+    "A job writes 8,000 records to each partition within seconds. The group is asked at the look "
+    "behind it; it has never been busy.",
+    Right(
+        "One look with more does not tell what will come; each consumer keeps up with what usually "
+        "comes.",
+        "recovering|healthy",
+        never=("repartition",),
+    ),
+)
+def _a_dump_seen_once() -> Scene:
+    scene = Scene({"t": 6}, dict.fromkeys("abc", "t"))
+    scene.own({"a": "t-[01]", "b": "t-[23]", "c": "t-[45]"})
+    scene.set("t-*", arrives=300, reads=1_000).run(40)
+    for partition in scene.matching("t-*"):
+        partition.end += 8_000
+    return scene.run(1)
+
+
+@_story(
+    "typelevel/fs2-kafka/issues/1230",
+    "A partition is stuck, and its consumer restarts every two minutes under a new name; in "
+    "between another consumer has the partition for two minutes. All else is committed.",
+    Right(
+        "It was not committed for 40 minutes by anybody, and 24,000 records wait.",
+        "stuck partition",
+        names="t-5",
+    ),
+)
+def _stuck_and_handed_to_and_fro() -> Scene:
+    scene = Scene({"t": 6}, {"a": "t", "b": "t", "c9": "t"})
+    scene.own({"a": "t-[01]", "b": "t-[23]", "c0": "t-[45]"})
+    scene.set("t-*", arrives=600, reads=3_000).run(8).set("t-5", reads=0)
+    for start in range(10):
+        scene.own({"a": "t-5"}).run(2).own({f"c{start}": "t-[45]"}).run(2)
+    return scene

@@ -1,7 +1,7 @@
-"""What knows nothing of consumer groups: text, tables and hours, cut the way Fairlead wants them.
+"""Helpers that know nothing of consumer groups.
 
-`commands` quotes names for commands and SQL; `json_lines` answers lines of JSON; `nearest` says
-what was meant; `progress` how far something is; `tables` cuts Arrow tables; `hours` reads times of
-the week; `visible` writes out what a terminal would not show; `kafka_python` opens clients;
-`installed` knows the package's name and version.
+`commands` quotes names for shells and SQL; `json_lines` answers lines of JSON; `nearest` suggests
+names; `progress` reports progress; `tables` slices Arrow tables; `hours` reads times of the week;
+`visible` escapes control characters; `words` formats figures and times; `kafka_python` opens
+clients; `installed` has the package's name and version.
 """

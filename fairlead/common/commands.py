@@ -1,10 +1,10 @@
-"""Commands and SQL that people copy and paste: quoted, so that a name can run nothing.
+"""Commands and SQL to copy and paste, quoted so that a name cannot run anything.
 
 Belongs here: quoting, and the command that changes a topic's configuration. Does not: which
 commands are offered (`fairlead.surfaces.offers`).
 
-A terminal acts on a pasted control character before the shell sees any quotes: Ctrl-C drops the
-line, and what follows the next line feed is a command. So none is written.
+Terminals act on pasted control characters before the shell sees any quotes: Ctrl-C drops the line,
+and text after a line feed is a new command. So control characters are written as escapes.
 """
 
 import shlex
@@ -22,7 +22,7 @@ def shell_quote(text: str) -> str:
     Parameters
     ----------
     text
-        Anything without NUL, which no argument of a program can hold.
+        Any text without NUL, which arguments of programs cannot contain.
 
     Examples
     --------
@@ -84,7 +84,7 @@ def alter_topic(topic: str, config: str) -> str:
 def _in_shell(character: str) -> str:
     if character.isprintable():
         return _SHELL.get(character, character)
-    # Bytes: what bash makes of \u depends on the locale.
+    # Bytes, because the meaning of \u in bash depends on the locale.
     return "".join(f"\\x{byte:02x}" for byte in character.encode(errors="surrogatepass"))
 
 

@@ -1,6 +1,6 @@
-"""Errors of the file system as one line: what failed, which path, what to do.
+"""Errors of the file system in one line: the operation, the path, the remedy.
 
-Belongs here: the words, and which errors mean a full disk. Does not: writing any file.
+Belongs here: messages, and which errors mean a full disk. Does not: writing files.
 """
 
 import errno
@@ -20,7 +20,7 @@ _REMEDIES: Final = {
     errno.EPERM: "Give this user the right to do so",
     errno.EROFS: "Mount it writable",
 } | dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EFBIG), "Free some space there")
-#: What `tempfile` raises, as FileNotFoundError, if no directory takes a file.
+#: Message of the FileNotFoundError of `tempfile` if no directory is usable.
 _NO_TEMPORARY: Final = "No usable temporary directory found"
 _ELSEWHERE: Final = "set state_dir or warehouse to another place"
 
@@ -28,16 +28,16 @@ _ELSEWHERE: Final = "set state_dir or warehouse to another place"
 def cannot(
     verb: str, place: str | Path, error: OSError, *, otherwise: str = _ELSEWHERE
 ) -> FileSystemError:
-    """Return the error to raise in place of one of the file system.
+    """Return the error to raise in place of an OSError.
 
     Parameters
     ----------
     verb
-        What failed: `write`, `list`.
+        The operation: `write`, `list`.
     place
-        The path or the URI.
+        The path or URI.
     otherwise
-        What to do if that does not help.
+        An alternative remedy.
 
     Examples
     --------
@@ -53,19 +53,19 @@ def cannot(
 
 @contextmanager
 def room_in(place: str | Path, *, otherwise: str = _ELSEWHERE) -> Iterator[None]:
-    """Raise a full or read-only disk as an error that names where there is no room.
+    """Turn errors of a full or read-only disk into one that names the path.
 
     Parameters
     ----------
     place
-        Where the block writes; the path that the error has goes before it.
+        Where the block writes, used if the error has no path.
     otherwise
-        What to do if no room can be made.
+        An alternative remedy.
 
     Raises
     ------
     FileSystemError
-        There is no room. Other errors pass: a refused connection is an OSError, too.
+        The disk is full or read-only. Other errors pass, such as refused connections.
     """
     try:
         yield

@@ -1,7 +1,7 @@
-"""Hours of the week, by the clock of a time zone: when something may happen.
+"""Hours of the week in a time zone.
 
-Belongs here: reading "Mon-Fri 22:00-06:00" and time zones, and whether a moment lies within. Does
-not: what may happen then (`fairlead.domain.policy`).
+Belongs here: reading "Mon-Fri 22:00-06:00" and time zones, and whether a time is within. Does not:
+what may happen then (`fairlead.domain.policy`).
 """
 
 import re
@@ -17,10 +17,10 @@ _DAY = 24 * 60
 
 
 class Hours(NamedTuple):
-    """A stretch of some days in minutes after midnight: from `start`, up to and without `end`.
+    """Hours of some days, in minutes after midnight: from `start` to before `end`.
 
-    Where `end` lies before `start` the stretch goes over midnight, into the day after. Days are
-    those on which it begins, 0 is Monday.
+    If `end` is before `start`, they end on the next day. `days` are the days on which they begin; 0
+    is Monday.
     """
 
     start: int
@@ -28,7 +28,7 @@ class Hours(NamedTuple):
     days: frozenset[int]
 
     def contain(self, day: int, minute: int) -> bool:
-        """Whether a minute of a day of the week lies within."""
+        """Whether a minute of a day of the week is within the hours."""
         if self.start < self.end:
             return day in self.days and self.start <= minute < self.end
         began = day if minute >= self.start else (day - 1) % 7
@@ -36,23 +36,23 @@ class Hours(NamedTuple):
 
 
 def parse_hours(text: str) -> Hours:
-    """Read a stretch of every day, or of some days of the week.
+    """Read hours of every day, or of some days of the week.
 
     Raises
     ------
     ValueError
-        The text is none, or the stretch has no length.
+        The text is invalid, or the hours are empty.
 
     Examples
     --------
     >>> parse_hours("Fri-Sun 22:00-06:00")
     Hours(start=1320, end=360, days=frozenset({4, 5, 6}))
     """
-    found = _HOURS.fullmatch(text)
-    if not found:
-        raise ValueError(f"{text!r} are no hours such as '22:00-06:00' or 'Mon-Fri 12:00-13:00'")
-    hour, minute, end_hour, end_minute = map(int, found.groups()[2:])
-    hours = Hours(60 * hour + minute, 60 * end_hour + end_minute, _days(found[1], found[2]))
+    match = _HOURS.fullmatch(text)
+    if not match:
+        raise ValueError(f"{text!r} are not hours such as '22:00-06:00' or 'Mon-Fri 12:00-13:00'")
+    hour, minute, end_hour, end_minute = map(int, match.groups()[2:])
+    hours = Hours(60 * hour + minute, 60 * end_hour + end_minute, _days(match[1], match[2]))
     if minute > 59 or end_minute > 59 or hours.start >= _DAY or hours.end > _DAY:  # noqa: PLR2004
         raise ValueError(f"{text!r}: a day has the times 00:00 to 24:00")
     if hours.start == hours.end:
@@ -73,16 +73,16 @@ def time_zone(name: str) -> ZoneInfo:
     Raises
     ------
     ValueError
-        There is none of this name on this machine.
+        This machine has no time zone of this name.
     """
     try:
         return ZoneInfo(name)
-    except (OSError, ValueError, LookupError):  # a folder, a path, an unknown name
-        raise ValueError(f"{name!r} is no time zone such as 'Europe/Berlin'") from None
+    except (OSError, ValueError, LookupError):  # a directory, a path, an unknown name
+        raise ValueError(f"{name!r} is not a time zone such as 'Europe/Berlin'") from None
 
 
 def within(hours: Iterable[str], zone: str, now: datetime) -> bool:
-    """Whether a moment lies within some stretch, by the clock of a time zone.
+    """Whether a time is within any of the hours, in a time zone.
 
     Examples
     --------

@@ -1,15 +1,15 @@
-"""The package that Fairlead is installed from: its name and its version.
+"""Name and version of the installed distribution.
 
-Belongs here: what importlib knows it by. Does not: the import name, `fairlead`.
+Belongs here: its metadata. Does not: the import name, `fairlead`.
 """
 
 from importlib.metadata import version
 from typing import Final
 
-#: On PyPI `fairlead` is another project.
+#: `fairlead` is another project on PyPI.
 DISTRIBUTION: Final = "kafka-fairlead"
 
 
 def installed_version() -> str:
-    """Return the version that is installed."""
+    """Return the installed version."""
     return version(DISTRIBUTION)

@@ -1,7 +1,7 @@
-"""JSON lines in, JSON lines out: one answer a line, errors in their place.
+"""Answers to lines of JSON, one line for each, with errors in place of answers.
 
-Belongs here: the line protocol of `fairlead assign`, `partition` and `decide`. Does not: what a
-line may say (whoever answers).
+Belongs here: the line protocol of `fairlead assign`, `partition` and `decide`. Does not: the
+content of questions and answers.
 """
 
 import json
@@ -12,12 +12,12 @@ from typing import Any, NoReturn
 from assignors.problem import InvalidProblemError
 from assignors.problem_input import first_repeated
 
-#: Of a value that is wrong, so much is shown.
+#: Maximum number of characters of an invalid value in a message.
 _SHOWN = 60
-#: And of a message, which names what it is about: names have any length.
+#: Maximum number of characters of a message; names in it have any length.
 _LONGEST_MESSAGE = 1000
 
-#: What tells where a value of an object ends.
+#: Tokens for finding the end of a value in an object.
 _TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[][{},:]')
 
 Answer = Callable[[dict[str, Any]], dict[str, Any]]
@@ -26,15 +26,15 @@ Answer = Callable[[dict[str, Any]], dict[str, Any]]
 def answer_lines(
     lines: Iterable[bytes], answer: Answer, *, spare: str = ""
 ) -> Iterator[dict[str, Any]]:
-    """Answer each line as it comes, errors in their place; a blank line is an error too.
+    """Answer each line as it comes; invalid lines, blank ones included, get an error.
 
     Parameters
     ----------
     lines, answer
-        What is asked, and who answers.
+        Questions, and the function that answers one.
     spare
-        A key of whose value a line need not fail: where that is no JSON, as it is nested too
-        deeply or has numbers that are none, it counts as an empty text.
+        A key whose value may be invalid JSON, such as one nested too deeply: it is then replaced by
+        an empty string.
 
     Examples
     --------
@@ -62,13 +62,13 @@ def _answer(line: bytes, answer: Answer, spare: str) -> dict[str, Any]:
     except MemoryError:
         return _error("the problem does not fit into memory")
     except RecursionError:
-        return _error("is nested too deeply to be read")
+        return _error("is nested too deeply")
     except Exception as error:  # noqa: BLE001 - the lines behind this one must be answered too
-        return _error(f"cannot be answered, which is a fault of Fairlead: {error!r}")
+        return _error(f"a bug of Fairlead: {error!r}")
 
 
 def _without(line: bytes, key: bytes) -> bytes:
-    """Return an object's text with an empty text in place of the value of a key."""
+    """Return an object's text with an empty string in place of the value of a key."""
     depth, begin, after_key = 0, -1, False
     for token in _TOKEN.finditer(line):
         text = token.group()
@@ -83,7 +83,7 @@ def _without(line: bytes, key: bytes) -> bytes:
 
 def _error(message: str) -> dict[str, Any]:
     if len(message) > _LONGEST_MESSAGE:
-        # What is wrong stands at the end, behind the name of what it is about.
+        # The reason is at the end, after names.
         half = _LONGEST_MESSAGE // 2
         message = f"{message[:half]} ... {message[-half:]}"
     return {"error": message}
@@ -106,7 +106,7 @@ def _parse(line: bytes) -> dict[str, Any]:
 
 
 def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Refuse what `json` would silently resolve: the same member or topic given twice."""
+    """Refuse a name that occurs twice in an object; `json` would keep the last value."""
     result = dict(pairs)
     if len(result) < len(pairs):
         twice = first_repeated(name for name, _ in pairs)
@@ -115,13 +115,13 @@ def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    raise InvalidProblemError(f"not JSON: {name} is no JSON number")
+    raise InvalidProblemError(f"not JSON: {name} is not a JSON number")
 
 
 def check_keys(
     given: dict[str, Any], known: frozenset[str], *, required: Iterable[str], where: str
 ) -> None:
-    """Refuse keys that nobody knows, and ask for those that are needed.
+    """Raise an error for unknown and for missing keys.
 
     Raises
     ------
@@ -139,12 +139,12 @@ def check_keys(
 
 
 def an_object(value: Any, where: str) -> dict[str, Any]:
-    """Return a value that is to be an object.
+    """Return a value if it is an object.
 
     Raises
     ------
     InvalidProblemError
-        It is none.
+        It is not.
     """
     if not isinstance(value, dict):
         raise InvalidProblemError(f"{where}: {shown(value)} is not an object")
@@ -152,6 +152,6 @@ def an_object(value: Any, where: str) -> dict[str, Any]:
 
 
 def shown(value: Any) -> str:
-    """Write a value for an error message, the beginning of it where it is long."""
+    """Write a value for an error message, cut if it is long."""
     text = json.dumps(value, default=str)
     return text if len(text) <= _SHOWN else text[:_SHOWN] + "..."

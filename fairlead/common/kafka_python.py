@@ -1,25 +1,25 @@
-"""How the planner and followers open clients of kafka-python.
+"""Opening kafka-python's clients, for the planner and followers.
 
 Belongs here: workarounds for two bugs of kafka-python. It logs passwords at DEBUG, and a client
-that cannot reach the cluster raises, but leaves its network thread running.
+that cannot reach the cluster raises an error, but leaves its network thread running.
 """
 
 import logging
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-if TYPE_CHECKING:  # imported when a client is opened: it takes as long as all else of the planner
+if TYPE_CHECKING:  # imported on use: it takes as long as the rest of the planner
     from kafka.net.compat import KafkaNetClient
 
 Client = TypeVar("Client")
 
 _REQUEST: Final = "kafka.net.connection"
-#: The client's whole configuration; every byte that is sent, and each request once more.
+#: Loggers of the client's configuration, of all bytes sent, and of each request again.
 _ALWAYS: Final = ("kafka.admin.client", "kafka.protocol.parser")
 
 
 def connect(kind: Callable[..., Client], configuration: Mapping[str, Any]) -> Client:
-    """Return a new consumer or admin client; an attempt that fails ends its thread.
+    """Return a new consumer or admin client; a failed attempt leaves no thread.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ def connect(kind: Callable[..., Client], configuration: Mapping[str, Any]) -> Cl
     Raises
     ------
     kafka.errors.KafkaError
-        Whatever the constructor raises.
+        An error of the constructor.
     """
     from kafka.net.compat import KafkaNetClient  # noqa: PLC0415 - see above
 
@@ -51,10 +51,9 @@ def connect(kind: Callable[..., Client], configuration: Mapping[str, Any]) -> Cl
 
 
 def keep_secrets() -> None:
-    """Keep kafka-python from logging passwords, in this process; may be called again and again.
+    """Stop kafka-python from logging passwords in this process; can be called repeatedly.
 
-    It logs the configuration of an admin client, and how a client authenticates: as requests, and
-    as the bytes that are sent.
+    It logs the configuration of admin clients, and authentication as requests and as bytes.
     """
     for name in (_REQUEST, *_ALWAYS):
         logging.getLogger(name).addFilter(_holds_no_secret)
@@ -64,6 +63,6 @@ def _holds_no_secret(record: logging.LogRecord) -> bool:
     if record.levelno > logging.DEBUG:
         return True
     if record.name == _REQUEST:
-        given = record.args if isinstance(record.args, tuple) else (record.args,)
-        return not any(type(handler).__name__.startswith("Sasl") for handler in given)
+        arguments = record.args if isinstance(record.args, tuple) else (record.args,)
+        return not any(type(handler).__name__.startswith("Sasl") for handler in arguments)
     return "configuration" not in record.msg and record.name != "kafka.protocol.parser"

@@ -1,7 +1,7 @@
-"""What was meant: the nearest name to one that was mistyped.
+"""Suggestions for mistyped names.
 
-Belongs here: comparing names, the names that settings may have, and errors that know theirs. Does
-not: which names there are otherwise.
+Belongs here: comparing names, the keys of settings, and errors with the path of a key. Does not:
+other lists of names.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,15 +11,15 @@ from typing import Any, get_args
 from pydantic import BaseModel
 
 
-class WrongAt(ValueError):  # noqa: N818 - what it is called by those who raise it, not its kind
-    """A value that is wrong at a key below the one being validated.
+class WrongAt(ValueError):  # noqa: N818 - reads well where it is raised
+    """An invalid value at a key below the one being validated.
 
     Parameters
     ----------
     message
-        What is wrong.
+        The error.
     keys
-        The way down from the table being validated.
+        Path from the table being validated.
     """
 
     def __init__(self, message: str, *keys: str) -> None:
@@ -28,7 +28,7 @@ class WrongAt(ValueError):  # noqa: N818 - what it is called by those who raise 
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """Return the known name that is most like another one; None where none is much like it.
+    """Return the known name that is most similar to a name; None: no name is similar.
 
     Examples
     --------
@@ -42,7 +42,7 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
 
 
 def no_such(what: str, name: str, known: Iterable[str]) -> str:
-    """Say that there is no such thing, and what may have been meant.
+    """Return the error for an unknown name, with a suggestion or all known names.
 
     Examples
     --------
@@ -59,14 +59,14 @@ def no_such(what: str, name: str, known: Iterable[str]) -> str:
 
 
 def known_keys(model: type[BaseModel], way: Sequence[str | int]) -> list[str]:
-    """Return the keys that a table of the settings may have.
+    """Return the keys of a table of the settings.
 
     Parameters
     ----------
     model
-        Of all settings.
+        The model of all settings.
     way
-        Down to the table; numbers are places in arrays.
+        Path to the table; numbers are indices of arrays.
 
     Examples
     --------
@@ -88,7 +88,7 @@ def known_keys(model: type[BaseModel], way: Sequence[str | int]) -> list[str]:
 
 
 def _models(annotation: Any) -> Iterator[type[BaseModel]]:
-    """Yield the models that an annotation is made of."""
+    """Yield the models in an annotation."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         yield annotation
     for argument in get_args(annotation):

@@ -1,6 +1,6 @@
-"""How far something is, for people who wait for it: a line every few seconds.
+"""Progress of long operations, a line every few seconds.
 
-Belongs here: when to say it, and asking Spark. Does not: where it is said.
+Belongs here: when to report, and the progress of Spark. Does not: where lines are written.
 """
 
 import threading
@@ -9,66 +9,67 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
-if TYPE_CHECKING:  # whoever has a session has imported Spark; the others need not
+if TYPE_CHECKING:  # callers without a session do not need Spark
     from pyspark.sql import SparkSession
 
 ReportProgress = Callable[[str], None]
 ReportCount = Callable[[int, int], None]
-"""Called with how many are done, and of how many."""
+"""Called with the numbers of finished and of all items."""
 
 EVERY_S: Final = 5.0
+"""Seconds between two lines."""
 
 
-def phase(tell: ReportProgress, text: str) -> ReportCount:
-    """Return what tells of one phase: its end once, and every few seconds before it.
+def phase(report: ReportProgress, text: str) -> ReportCount:
+    """Return a progress reporter for a phase: it reports every few seconds, and once at the end.
 
     Parameters
     ----------
-    tell
+    report
         Called with a line for the user.
     text
-        The line, with two places for numbers.
+        The line, with two placeholders for numbers.
 
     Examples
     --------
-    >>> told = phase(print, "Described {:,} of {:,} groups")
-    >>> told(200, 1_000)
-    >>> told(1_000, 1_000)
+    >>> count = phase(print, "Described {:,} of {:,} groups")
+    >>> count(200, 1_000)
+    >>> count(1_000, 1_000)
     Described 1,000 of 1,000 groups
-    >>> told(1_000, 1_000)
+    >>> count(1_000, 1_000)
     """
-    told_at = time.monotonic()
+    reported_at = time.monotonic()
     ended = False
 
-    def told(done: int, total: int) -> None:
-        nonlocal told_at, ended
+    def count(done: int, total: int) -> None:
+        nonlocal reported_at, ended
         now = time.monotonic()
-        if ended or (done < total and now - told_at < EVERY_S):
+        if ended or (done < total and now - reported_at < EVERY_S):
             return
-        told_at, ended = now, done >= total
-        tell(text.format(done, total))
+        reported_at, ended = now, done >= total
+        report(text.format(done, total))
 
-    return told
+    return count
 
 
 @contextmanager
 def spark_works(
-    session: "SparkSession", what: str, tell: ReportProgress, *, every_s: float = EVERY_S
+    session: "SparkSession", what: str, report: ReportProgress, *, every_s: float = EVERY_S
 ) -> Iterator[None]:
-    """Say that something begins, and how far it is every few seconds while the block lasts.
+    """Report the start of an operation, and Spark's progress every few seconds during the block.
 
     Parameters
     ----------
     session
-        A classic one is asked; of a Spark Connect server's, the answers bring it along.
+        A classic session, or one of a Spark Connect server, which reports progress by itself.
     what
-        What begins, such as "Analysing 3 groups".
-    tell
-        Takes a line for the log; called from another thread while Spark works.
+        The operation, such as "Analysing 3 groups".
+    report
+        Takes a line for the log; also called from another thread.
     every_s
         Seconds between two lines.
     """
-    tell(what)
+    report(what)
     newest: tuple[int, int] | None = None
     connect: Any = session if type(session).__module__.startswith("pyspark.sql.connect") else None
 
@@ -78,7 +79,7 @@ def spark_works(
         finished = sum(stage.num_completed_tasks for stage in running)
         newest = (finished, sum(stage.num_tasks for stage in running)) if running else None
 
-    def look() -> tuple[int, int] | None:
+    def current() -> tuple[int, int] | None:
         if connect is not None:
             return newest
         tracker = session.sparkContext.statusTracker()
@@ -91,8 +92,8 @@ def spark_works(
 
     def watch() -> None:
         while not ended.wait(every_s):
-            if (found := look()) is not None:
-                tell(f"{what}: {found[0]:,} of {found[1]:,} tasks done")
+            if (counts := current()) is not None:
+                report(f"{what}: {counts[0]:,} of {counts[1]:,} tasks done")
 
     if connect is not None:
         connect.registerProgressHandler(handle)

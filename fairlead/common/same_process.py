@@ -1,25 +1,25 @@
-"""A process that is asked for later: its pid and when it started, since pids are used again.
+"""Finding a process again by pid and start time, because pids are reused.
 
-Belongs here: finding that very process. Does not: what it is, or ending it.
+Belongs here: this look-up. Does not: ending processes.
 """
 
 from typing import Final
 
 import psutil
 
-# A process's start time is counted from the boot time, which clock adjustments shift.
+# Start times are relative to the boot time, which clock adjustments shift.
 _CLOCK_TOLERANCE_S: Final = 5.0
 
 
 def same_process(pid: int, started_at: float) -> psutil.Process | None:
-    """Return the process of a pid that started at a time; None: it runs no more.
+    """Return the process with a pid and start time; None: it has ended.
 
     Parameters
     ----------
     pid
-        As the process was known.
+        Its pid.
     started_at
-        Seconds since 1970, as `psutil.Process.create_time` told.
+        Seconds since 1970, from `psutil.Process.create_time`.
 
     Examples
     --------

@@ -1,7 +1,6 @@
-"""Arrow tables, cut the way several parts of Fairlead want them.
+"""Helpers for Arrow tables.
 
-Belongs here: what knows nothing of the columns. Does not: what tables mean (`fairlead.kafka`,
-`fairlead.spark`).
+Belongs here: helpers that do not depend on the columns. Does not: schemas.
 """
 
 from collections.abc import Sequence
@@ -14,11 +13,11 @@ import pyarrow.compute as pc
 
 
 def slices(table: pa.Table, column: str) -> dict[str, pa.Table]:
-    """Cut a table into one slice for each value of a column; rows keep their order in each."""
+    """Split a table by the values of a column; rows keep their order."""
     if not table.num_rows:
         return {}
     order = pc.sort_indices(table, sort_keys=[(column, "ascending")])
-    if (np.diff(order.to_numpy()) != 1).any():  # else nothing is copied
+    if (np.diff(order.to_numpy()) != 1).any():  # else the rows are sorted already
         table = table.take(order)
     table = table.combine_chunks()
     names = table[column].to_numpy()
@@ -31,7 +30,7 @@ def slices(table: pa.Table, column: str) -> dict[str, pa.Table]:
 
 
 def named(numbers: npt.NDArray[Any], names: Sequence[str]) -> pa.Array:
-    """Return the names of numbers, indices into `names`; null for negative numbers.
+    """Return names by index; null for negative indices.
 
     Examples
     --------
@@ -42,7 +41,7 @@ def named(numbers: npt.NDArray[Any], names: Sequence[str]) -> pa.Array:
 
 
 def as_array(values: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """Return a column as one array; nothing is copied where it is one."""
+    """Return a column as one array, without a copy if it has one chunk."""
     if isinstance(values, pa.Array):
         return values
     return values.chunk(0) if values.num_chunks == 1 else values.combine_chunks()

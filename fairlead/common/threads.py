@@ -1,16 +1,15 @@
-"""How many threads linear algebra takes: one.
+"""The number of threads of numpy's linear algebra: one.
 
-Belongs here: saying so before numpy is there to hear it. Does not: processes and pools.
+Belongs here: setting it before numpy is imported. Does not: processes and pools.
 """
 
 import os
 
 
 def one_thread() -> None:
-    """Let numpy's linear algebra take one thread, unless the environment says how many.
+    """Limit numpy's linear algebra to one thread, unless the environment sets another number.
 
-    Analyses solve small systems by the hundred: on a busy machine its threads wait for each other
-    for longer than they work. It counts in this process if numpy has not been imported, and in
-    those that it starts.
+    Analyses solve hundreds of small systems; on a busy machine several threads mostly wait for each
+    other. Has an effect in this process before numpy is imported, and in child processes.
     """
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

@@ -1,33 +1,32 @@
-"""Text of others made safe to show in a terminal or a log.
+"""Foreign text made safe for terminals, logs and pages.
 
-Belongs here: which characters are written as escapes. Does not: where they are shown (the command
-line's `output`, pages), nor JSON, which has escapes of its own.
+Belongs here: which characters are escaped. Does not: output (the command line's `output`, pages),
+nor JSON, which has its own escapes.
 """
 
 import logging
 import unicodedata
 from typing import Any, Final
 
-#: Controls (terminal escapes among them), formats (bidi overrides, zero width), lone surrogates,
-#: and what Unicode ends lines and paragraphs with.
+#: Unicode categories: control (such as terminal escapes), format (bidi overrides, zero width),
+#: surrogates, line and paragraph separators.
 _HIDDEN: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
-#: Characters of a line. A command that names a group has fewer, even if each byte of the longest
-#: group id is an escape.
+#: Maximum length of a line: more than a command with the longest group id, each byte escaped.
 _LONGEST: Final = 5_000
 
 
 def visible(text: str, *, keep: str = "") -> str:
-    r"""Write as escapes what would not be seen, or would change how the rest is; cut long lines.
+    r"""Escape characters that are invisible or change other text; cut long lines.
 
-    Names of groups, clients and topics, and reasons, hold whatever somebody gave them: colours, a
-    second line that looks like ours, letters in another order.
+    Names of groups, clients and topics can contain anything: colours, a second line that looks like
+    Fairlead's own, letters in another order.
 
     Parameters
     ----------
     text
-        Anything.
+        Any text.
     keep
-        Characters that stay, such as a line feed where there are several lines.
+        Characters to keep, such as line feeds.
 
     Examples
     --------
@@ -56,9 +55,9 @@ def _cut(line: str) -> str:
 
 
 def on_page(value: object) -> object:
-    """Return what a page writes of a value: of a text what can be seen, in its order.
+    """Return a value for a page; text is made visible.
 
-    For `finalize` of a Jinja environment, which escapes for HTML afterwards what is not HTML yet.
+    For `finalize` of a Jinja environment, which escapes HTML afterwards.
     """
     if not isinstance(value, str) or hasattr(value, "__html__"):
         return value
@@ -66,7 +65,7 @@ def on_page(value: object) -> object:
 
 
 class VisibleFormatter(logging.Formatter):
-    """Formats records in a line each, whatever is in them; tracebacks keep theirs."""
+    """Formats each record as one line, with escapes; tracebacks keep their lines."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - logging's name
         """Return the record's own line."""

@@ -1,6 +1,6 @@
-"""Figures and times as people read them.
+"""Formatters for figures, times and names.
 
-Belongs here: text of a value, the same everywhere. Does not: sentences.
+Belongs here: the text of a value, the same everywhere. Does not: sentences.
 """
 
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from math import floor, log10
 from typing import Final
 
 _NAMES: Final = 10
-#: Characters of a name in a sentence. A partition's topic may have 249, a client id 32,000.
+#: Maximum length of a name in a sentence. Topics have at most 249 characters, client ids 32,000.
 _NAME: Final = 300
 _CUT: Final = 250
 _YEAR_S: Final = 365 * 86_400.0
@@ -29,7 +29,7 @@ def number(value: float | Decimal | None) -> str:
 
 
 def percent(share: float | None) -> str:
-    """Write a share of one; what is short of the whole is less than 100 %.
+    """Write a share as per cent; less than the whole never becomes 100 %.
 
     Examples
     --------
@@ -42,7 +42,7 @@ def percent(share: float | None) -> str:
 
 
 def times(factor: float | None) -> str:
-    """Write how many times something is as much.
+    """Write a factor.
 
     Examples
     --------
@@ -64,14 +64,14 @@ def moment(at: datetime | None) -> str:
 
 
 def caught_up(seconds: float | None, since: datetime) -> str:
-    """Write when something is read up to date, in UTC.
+    """Write when a group has caught up, in UTC.
 
     Parameters
     ----------
     seconds
-        How long that takes from `since` on; None: for ever.
+        Seconds from `since`; None: never.
     since
-        When that was forecast; time-zone-aware.
+        Time of the forecast; time-zone-aware.
 
     Examples
     --------
@@ -91,7 +91,7 @@ def caught_up(seconds: float | None, since: datetime) -> str:
 
 
 def length(seconds: float | None) -> str:
-    """Write a length of time.
+    """Write a duration.
 
     Examples
     --------
@@ -109,7 +109,7 @@ def length(seconds: float | None) -> str:
 
 
 def milliseconds(seconds: float) -> str:
-    """Write a length of milliseconds.
+    """Write a duration in milliseconds.
 
     Examples
     --------
@@ -122,7 +122,7 @@ def milliseconds(seconds: float) -> str:
 
 
 def gigabytes(amount: float | None) -> str | None:
-    """Write an amount of gigabytes; None: it is not known.
+    """Write gigabytes; None if unknown.
 
     Examples
     --------
@@ -136,22 +136,22 @@ def gigabytes(amount: float | None) -> str | None:
 
 
 def rate(per_s: float) -> str:
-    """Write records a second.
+    """Write records per second.
 
     Examples
     --------
     >>> rate(0.25), rate(7.3), rate(1234.0)
     ('0.25/s', '7.3/s', '1,234/s')
     """
-    if per_s >= 100:  # noqa: PLR2004 - three digits are enough of any rate
+    if per_s >= 100:  # noqa: PLR2004 - three digits are enough
         return f"{per_s:,.0f}/s"
     return f"{per_s:.3g}/s"
 
 
 def span(length: timedelta) -> str:
-    """Write a length of time by its two largest units; what is yet to come is less than a minute.
+    """Write a duration in its two largest units; negative ones are less than a minute.
 
-    Where two clocks are seconds apart, what has just been seen is ahead.
+    Two clocks may differ by seconds, so that a recent event seems to lie in the future.
 
     Examples
     --------
@@ -167,7 +167,7 @@ def span(length: timedelta) -> str:
 
 
 def plural(count: int, what: str) -> str:
-    """Write a number of things.
+    """Write a number with a noun.
 
     Examples
     --------
@@ -178,7 +178,7 @@ def plural(count: int, what: str) -> str:
 
 
 def shortened(name: str) -> str:
-    """Write a name in a sentence: cut if it is longer than that of any partition.
+    """Write a name in a sentence, cut if it is longer than any topic's.
 
     Examples
     --------
@@ -189,14 +189,14 @@ def shortened(name: str) -> str:
 
 
 def listed(names: Sequence[str], count: int | None = None, *, at_most: int = _NAMES) -> str:
-    """Write names, the first of them.
+    """Write the first of some names, and how many more there are.
 
     Parameters
     ----------
     count
-        How many there are, where `names` are the first of them.
+        Number of all names, if `names` are only the first.
     at_most
-        How many are written.
+        Maximum number of names to write.
 
     Examples
     --------

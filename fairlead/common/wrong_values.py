@@ -1,7 +1,7 @@
-"""What is wrong with a value that a person or a program gave, in Fairlead's own words.
+"""Messages for invalid values.
 
-Belongs here: a sentence for each kind of error of a pydantic model. Does not: where the value was
-given, nor errors that a validator of ours raises, whose text is kept.
+Belongs here: a sentence for each kind of error of a pydantic model. Does not: the place of the
+value, nor errors of Fairlead's validators, whose text is kept.
 """
 
 from collections.abc import Mapping
@@ -44,7 +44,7 @@ _BOUNDS: Final = {
 
 
 def what_is_wrong(problem: Mapping[str, Any]) -> str:
-    """Return what is wrong with a value.
+    """Return the message for an invalid value.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def what_is_wrong(problem: Mapping[str, Any]) -> str:
     'must be at least 0'
     """
     kind, context = problem["type"], problem.get("ctx", {})
-    if kind == "value_error":  # a validator of ours
+    if kind == "value_error":  # a validator of Fairlead
         return str(problem["msg"]).removeprefix("Value error, ")
     if kind == "string_pattern_mismatch" and "https" in context.get("pattern", ""):
         return "must be a URL that begins with https:// or http://"

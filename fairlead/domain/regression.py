@@ -90,8 +90,8 @@ def find_regression(question: Question) -> Regression | None:
 
     Notes
     -----
-    There is no verdict before the group has followed the plan for `SAMPLES_NEEDED` samples, or if an
-    owner before the plan is no longer a member.
+    There is no verdict before the group has followed the plan for `SAMPLES_NEEDED` samples, or if
+    an owner before the plan is no longer a member.
     """
     regression = _at_last_sample(question)
     if regression is None:

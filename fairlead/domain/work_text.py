@@ -104,8 +104,8 @@ def work_of_group(reported: Mapping[str, Any]) -> dict[str, str]:
         for found in (topics, others)
     ]
     shares = [f"{name} {percent(share)}" for name, share in consumers]
-    told = {
+    texts = {
         FIGURES["seconds_per_record"].label: ", ".join(filter(None, times)),
         FIGURES["busy"].label: listed(shares, at_most=_NAMED),
     }
-    return {label: text for label, text in told.items() if text}
+    return {label: text for label, text in texts.items() if text}

@@ -1,13 +1,13 @@
-"""Followers: consumers that read their group's plan at a rebalance and adopt it.
+"""Followers: consumers that read their group's plan, and follow it at a rebalance.
 
-`core` is what followers have in common, whatever their client; `kafka_python`, `aiokafka` and
-`confluent` are each a client's. Beside plans: `client_assignors` are assignors that consumers use
-without plans, and `cleanup` tells what a rebalance truly takes. What members tell each other is in
+`core` is common to all clients; `kafka_python`, `aiokafka` and `confluent` are for one client each.
+Without plans: `client_assignors` are assignors that consumers use directly, and `cleanup` tells an
+application which partitions a rebalance really takes. The bytes that members exchange are in
 `fairlead.wire`.
 
-Numpy and the client library are all a consumer application needs. Followers need the classic
-group protocol (`group.protocol=classic`): under KIP-848 the broker assigns. A plan that expires
-is dropped at the next rebalance; it starts none.
+A consumer application needs only numpy and its client library. Followers need the classic group
+protocol (`group.protocol=classic`): under KIP-848 the broker assigns. An expired plan starts no
+rebalance; the next one drops it.
 """
 
 from fairlead.followers.core.follower import FollowOptions

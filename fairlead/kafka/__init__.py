@@ -1,10 +1,10 @@
-"""Kafka as the planner sees it: groups, members, offsets, and the topic that carries plans.
+"""The planner's access to Kafka: groups, members, offsets and the plan topic.
 
-`gateway` reads consumer groups into a snapshot of columns; `descriptions` says who the members are,
-`offsets` where partitions begin, end and were committed; `plan_topic` publishes plans and reads
-them back. `kafka_python_settings` gives both client libraries the same settings, `requests`
-retries, `refusals` says why a cluster lets nobody in.
+`gateway` reads consumer groups into a snapshot; `descriptions` reads members, `offsets` begin and
+end offsets, `commits` committed offsets; `plan_topic` publishes plans and reads them back.
+`kafka_python_settings` gives both client libraries the same settings, `requests` retries,
+`refusals` explains failed logins.
 
-confluent-kafka (librdkafka) does the bulk of the work; members' subscriptions come from
-kafka-python, because librdkafka does not decode them.
+confluent-kafka (librdkafka) does most of the work; members' subscriptions come from kafka-python,
+because librdkafka does not decode them.
 """

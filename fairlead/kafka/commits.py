@@ -74,8 +74,8 @@ def fetch_commits(
         except PythonKafkaError as error:
             return dict.fromkeys(portion, _failed(error))
 
-    counted = phase(progress, "Read the commits of {:,} of {:,} groups")
-    return ask_each(groups, ask, batch=GROUPS_PER_LOOKUP, timeout_s=timeout_s, told=counted)
+    report = phase(progress, "Read the commits of {:,} of {:,} groups")
+    return ask_each(groups, ask, batch=GROUPS_PER_LOOKUP, timeout_s=timeout_s, report=report)
 
 
 async def _ask(

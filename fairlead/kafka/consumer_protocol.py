@@ -1,10 +1,10 @@
-"""Groups of the consumer protocol (KIP-848), in which the broker assigns, as coordinators tell.
+"""Groups of the consumer protocol (KIP-848), in which the broker assigns.
 
-Belongs here: asking for them, which kafka-python has no message for, and reading the answers. Does
-not: what a planner makes of a group (`descriptions`).
+Belongs here: describing these groups, for which kafka-python has no message. Does not: members in
+the planner's terms (`descriptions`).
 
-librdkafka's admin client describes these groups, too, but tells neither what members subscribe to,
-nor their racks, nor which of them speak the classic protocol.
+librdkafka's admin client describes these groups, too, but without subscriptions, racks, and which
+members use the classic protocol.
 """
 
 from collections import defaultdict
@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fairlead.wire.partitions import kafka_uuid
 
-if TYPE_CHECKING:  # imported by who asks: it takes as long as all else of the gateway
+if TYPE_CHECKING:  # imported on use: it takes as long as the rest of the gateway
     from kafka.admin import KafkaAdminClient
 
-#: The group type, as Kafka calls it, and so the clients' setting `group.protocol`.
+#: The group type, and the value of the clients' setting `group.protocol`.
 CONSUMER: Final = "consumer"
-#: Of the broker's assignor that follows plans.
+#: Name of the broker's assignor that follows plans.
 ASSIGNOR: Final = "fairlead"
-#: Client id, and beginning of the rack, of who joins for a moment to have a target computed.
+#: Client id and rack prefix of a nudge, which joins for a moment to make the broker reassign.
 NUDGE: Final = "fairlead-nudge"
 NUDGE_RACK: Final = "fairlead:"
 _CLASSIC_MEMBER: Final = 0
@@ -32,21 +32,21 @@ Partitions = Mapping[str, tuple[int, ...]]
 
 @dataclass(frozen=True)
 class BrokerMember:
-    """One member of a group in which the broker assigns.
+    """A member of a group in which the broker assigns.
 
     Parameters
     ----------
     member_id, instance_id, client_id, host, rack
-        As the coordinator knows it.
+        From the coordinator.
     epoch
-        Of the group, that the member has reached.
+        The group epoch that the member has reached.
     topics
-        What it subscribes to by name, ascending, and what its pattern is known to match: topics of
-        which somebody with this pattern owns, or is to own, a partition.
+        Topics that it subscribes to by name, ascending, and those that its pattern is known to
+        match, because a member with this pattern owns, or will own, a partition of them.
     owned, target
-        What it owns, and what the broker wants it to own.
+        Its current partitions, and those that the broker has assigned to it.
     classic
-        Whether it speaks the classic protocol, in a group that is being converted.
+        Whether it uses the classic protocol, in a group that is being converted.
     """
 
     member_id: str
@@ -62,7 +62,7 @@ class BrokerMember:
 
     @property
     def is_nudge(self) -> bool:
-        """Whether it is no consumer, but joined to have a target computed."""
+        """Whether the member is a nudge and not a consumer."""
         return self.client_id == NUDGE and (self.rack or "").startswith(NUDGE_RACK)
 
 
@@ -73,13 +73,13 @@ class BrokerGroup:
     Parameters
     ----------
     group, state, assignor
-        Its id; `Empty`, `Assigning`, `Reconciling`, `Stable` or `Dead`; who assigns.
+        The group id; `Empty`, `Assigning`, `Reconciling`, `Stable` or `Dead`; the assignor's name.
     members
-        All of them, nudges too, ascending by member id.
+        All members including nudges, ascending by member id.
     topic_ids
-        Topic to its id, as Kafka writes it, of the topics of which somebody owns partitions.
+        Topic to its id, as Kafka writes it, for topics with an owned partition.
     error
-        Why the coordinator does not describe it; None: it does.
+        Why the coordinator does not describe the group; None: it does.
     """
 
     group: str
@@ -91,14 +91,15 @@ class BrokerGroup:
 
     @property
     def consumers(self) -> tuple[BrokerMember, ...]:
-        """The members that are consumers."""
+        """The members without nudges."""
         return tuple(member for member in self.members if not member.is_nudge)
 
     @property
     def behind(self) -> tuple[BrokerMember, ...]:
-        """The consumers that have not given up yet what they were told to, where others wait.
+        """The consumers that have not given up partitions for which other members wait.
 
-        Whoever waits for partitions is of the group's epoch already; who is to give some up is not.
+        A member that waits for partitions has reached the group epoch; one that must give some up
+        has not.
         """
         newest = max((consumer.epoch for consumer in self.consumers), default=0)
         waits = any(
@@ -111,12 +112,12 @@ class BrokerGroup:
 def describe_broker_groups(
     admin: "KafkaAdminClient", groups: Sequence[str]
 ) -> dict[str, BrokerGroup]:
-    """Ask the coordinators about groups of the consumer protocol.
+    """Describe groups of the consumer protocol.
 
     Raises
     ------
     kafka.errors.KafkaError
-        A coordinator does not answer. What is wrong with a group by itself is in its answer.
+        A coordinator does not answer. The error of a single group is in its answer instead.
     """
     answers: list[Any] = admin._manager.run(_ask, admin, groups)  # noqa: SLF001 - no public way to send
     return {found.group_id: _read(found) for answer in answers for found in answer.groups}
@@ -175,12 +176,12 @@ def _read(found: Any) -> BrokerGroup:
 
 
 def _matched(members: Iterable[Any]) -> dict[str, set[str]]:
-    """Return what each pattern is known to match: coordinators do not tell it; "": nothing."""
+    """Return the topics that each pattern is known to match; coordinators do not report them."""
     matched: dict[str, set[str]] = {"": set()}
     for raw in members:
         if raw.subscribed_topic_regex:
-            of_pattern = matched.setdefault(raw.subscribed_topic_regex, set())
-            of_pattern |= {entry.topic_name for entry in _entries(raw)}
+            topics = matched.setdefault(raw.subscribed_topic_regex, set())
+            topics |= {entry.topic_name for entry in _entries(raw)}
     return matched
 
 

@@ -1,18 +1,18 @@
-"""How many copies of a plan a cluster keeps, and must have written, by how many brokers it has.
+"""The replication factor and min.insync.replicas of Fairlead's topics.
 
 Belongs here: the rule. Does not: asking brokers (`plan_topic`).
 """
 
 
 def copies_wanted(brokers: int) -> int:
-    """Return how many copies of a partition a cluster is to keep: three, if it has the brokers."""
+    """Return the replication factor: three, or the number of brokers if there are fewer."""
     return max(1, min(3, brokers))
 
 
 def in_sync_wanted(copies: int) -> int:
-    """Return how many of the copies must have a record before it counts as written.
+    """Return min.insync.replicas: all copies but one.
 
-    All but one: the loss of a broker loses no plan, and stops no publication.
+    Losing one broker then neither loses a plan nor stops publication.
 
     Examples
     --------
@@ -23,7 +23,7 @@ def in_sync_wanted(copies: int) -> int:
 
 
 def too_few(copies: int, in_sync: int, brokers: int) -> str:
-    """Say how a topic could lose plans that this cluster need not lose; empty: it could not.
+    """Describe how a topic could lose plans although the cluster has enough brokers; "": it cannot.
 
     Examples
     --------

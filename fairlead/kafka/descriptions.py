@@ -1,7 +1,7 @@
-"""Who the members of a consumer group are, from what its coordinator tells.
+"""The members of a consumer group, from the coordinator's description.
 
-Belongs here: reading descriptions of groups of both types, and naming members as plans do. Does
-not: asking for descriptions (`gateway`, `consumer_protocol`), nor offsets (`offsets`).
+Belongs here: reading descriptions of groups of both types, and the members' names in plans. Does
+not: requesting descriptions (`gateway`, `consumer_protocol`), nor offsets (`offsets`).
 """
 
 import re
@@ -28,7 +28,7 @@ _UNSETTLED: Final = "The group is rebalancing ({}): its members' partitions are 
 _ABSENT_AS_CLASSIC: Final = "The group does not exist as a classic group"
 _NOT_DESCRIBED: Final = "The coordinator does not describe the group: "
 NUL: Final = "\0"
-"""The one character that Kafka takes in ids and Postgres does not."""
+"""The only character that Kafka accepts in ids and Postgres does not."""
 
 _LONGEST_TOPIC: Final = 249
 #: The names that Kafka allows for topics: its class `org.apache.kafka.common.internals.Topic`.
@@ -36,7 +36,7 @@ _TOPIC_NAME: Final = re.compile(rf"(?!\.\.?\Z)[A-Za-z0-9._-]{{1,{_LONGEST_TOPIC}
 
 
 def absent(error: GroupError) -> bool:
-    """Whether what is wrong with a group is that it does not exist.
+    """Whether an error means that the group does not exist.
 
     Examples
     --------
@@ -47,7 +47,7 @@ def absent(error: GroupError) -> bool:
 
 
 def passing(error: GroupError) -> bool:
-    """Whether what is wrong with a group ends by itself: a rebalance, a coordinator that moves.
+    """Whether an error is temporary: a rebalance, or a coordinator that moves.
 
     Examples
     --------
@@ -60,7 +60,7 @@ def passing(error: GroupError) -> bool:
 def read_description(group: str, raw: Mapping[str, Any]) -> GroupDescription:
     """Read what kafka-python's `describe_groups` returns for one group.
 
-    Whatever is wrong with the group ends up in `error`.
+    Any problem of the group is in `error`.
     """
     state, protocol_type = raw["group_state"], raw["protocol_type"]
     members: tuple[LiveMember, ...] = ()
@@ -74,9 +74,9 @@ def read_description(group: str, raw: Mapping[str, Any]) -> GroupDescription:
 
 
 def read_broker_group(found: BrokerGroup) -> GroupDescription:
-    """Read what is told of a group in which the broker assigns; nudges are no members.
+    """Read the description of a group in which the broker assigns; nudges are left out.
 
-    Whatever is wrong with the group ends up in `error`.
+    Any problem of the group is in `error`.
     """
     members: tuple[LiveMember, ...] = ()
     state = found.state if found.consumers or found.state == DEAD else EMPTY
@@ -113,7 +113,7 @@ def read_broker_group(found: BrokerGroup) -> GroupDescription:
 
 
 def broker_names(found: BrokerGroup) -> dict[str, str]:
-    """Return member id to the name that plans use, settled or not; nudges have none."""
+    """Return member id to name in plans, also during a rebalance; nudges are left out."""
     return member_names(
         GroupMember(
             consumer.member_id,
@@ -126,7 +126,7 @@ def broker_names(found: BrokerGroup) -> dict[str, str]:
 
 
 def of_the_other_type(description: GroupDescription) -> bool:
-    """Whether a group that was asked for as a classic one is none."""
+    """Whether a group that was described as a classic one has the other type."""
     return "not a classic group" in (description.error or "")
 
 
@@ -144,22 +144,22 @@ def _broker_refusal(found: BrokerGroup, state: str) -> str | None:
 
 
 def holds_up(names: Sequence[str]) -> str:
-    """Say for whom a group waits, and what to do where it waits on.
+    """Name the members for which a group waits, and the remedy.
 
     Examples
     --------
     >>> holds_up(["a", "b"])
-    'it waits for a, b to give partitions up: restart who still holds them after two heartbeats'
+    'it waits for a, b to give partitions up: if they keep them for two heartbeats, restart them'
     """
     who = listed(names, at_most=3)
     return (
-        f"it waits for {who} to give partitions up: restart who still holds them after two "
-        "heartbeats"
+        f"it waits for {who} to give partitions up: if they keep them for two heartbeats, "
+        "restart them"
     )
 
 
 def _refusal(raw: Mapping[str, Any]) -> str | None:
-    """Say why a group cannot be planned whoever its members are; None: no such reason."""
+    """Return why a group cannot be planned, whoever its members are; None: it can."""
     error, state, protocol_type = raw["error"] or "", raw["group_state"], raw["protocol_type"]
     reasons = (
         ("not a classic group" in error, error),
@@ -168,7 +168,7 @@ def _refusal(raw: Mapping[str, Any]) -> str | None:
         (state == DEAD, _ABSENT_AS_CLASSIC),
         (
             protocol_type not in (CONSUMER_PROTOCOL, ""),
-            f"The group is no consumer group: its protocol type is {protocol_type}",
+            f"The group is not a consumer group: its protocol type is {protocol_type}",
         ),
         (state in REBALANCING, _UNSETTLED.format(state)),
     )
@@ -189,12 +189,12 @@ def _read_members(raw_members: list[dict[str, Any]]) -> tuple[LiveMember, ...]:
             rack=_decoded(raw, "member_metadata", "subscription").get("rack_id") or None,
         )
         for raw in raw_members
-        if raw["client_id"] != NUDGE  # it makes a group rebalance, and is gone
+        if raw["client_id"] != NUDGE  # a nudge, which leaves at once
     )
 
 
 def _named(members: Iterable[LiveMember]) -> tuple[LiveMember, ...]:
-    """Give members their names, ascending by them.
+    """Add the members' names; return the members ascending by name.
 
     Raises
     ------
@@ -253,7 +253,7 @@ def _owned(raw: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
             what = "a partition twice" if twice else f"partition {numbers[0]}"
             raise GroupError(
                 f"The assignment of member {raw['member_id']} (client {raw['client_id']}) names "
-                f"{what} of topic {topic}: its group's leader has computed it wrongly"
+                f"{what} of topic {topic}: the group's leader computed it wrongly"
             )
     return owned
 
@@ -264,7 +264,7 @@ def _generation(raw: Mapping[str, Any]) -> int | None:
 
 
 def _decoded(raw: Mapping[str, Any], key: str, what: str) -> Mapping[str, Any]:
-    """Return a part of a description that kafka-python could decode; of no bytes, nothing."""
+    """Return a decoded part of a description, empty if there are no bytes."""
     value = raw[key]
     if not value:
         return {}

@@ -1,7 +1,7 @@
-"""Where consumers fetch partitions from: brokers' racks, replicas, and how large logs are.
+"""Where consumers fetch partitions from: racks of brokers, replicas, and sizes of logs.
 
-Belongs here: asking brokers, and what their configuration means for who is fetched from. Does not:
-what traffic between racks comes to (`fairlead.domain.analysis.racks`).
+Belongs here: reading this from brokers. Does not: the traffic between racks
+(`fairlead.domain.analysis.racks`).
 
 A broker whose `replica.selector.class` is Kafka's RackAwareReplicaSelector sends a consumer to the
 replica in its rack (KIP-392), if there is one; any other has all consumers fetch from the leader.
@@ -15,7 +15,7 @@ import numpy as np
 
 from fairlead.domain.groups import FetchSources, GroupDescription, LogOffsets
 
-if TYPE_CHECKING:  # imported by who asks: it takes as long as all else of the gateway
+if TYPE_CHECKING:  # imported on use: it takes as long as the rest of the gateway
     from kafka.admin import KafkaAdminClient
 
 _log = logging.getLogger(__name__)
@@ -24,11 +24,11 @@ SELECTOR: Final = "replica.selector.class"
 RACK_AWARE: Final = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 
 Racks = Mapping[int, str]
-"""Broker to its rack, of those that have one."""
+"""Broker id to rack, for brokers with a rack."""
 
 
 def topics_of_racks(descriptions: Iterable[GroupDescription]) -> set[str]:
-    """Return the topics of the groups in which some member names its rack."""
+    """Return the topics of the groups with a member that has a rack."""
     return {
         topic
         for found in descriptions
@@ -39,21 +39,20 @@ def topics_of_racks(descriptions: Iterable[GroupDescription]) -> set[str]:
 
 
 def read_sources(admin: "KafkaAdminClient", log: LogOffsets, topics: Iterable[str]) -> FetchSources:
-    """Ask where some topics' partitions are fetched from.
+    """Read where partitions of topics are fetched from.
 
     Parameters
     ----------
     log
-        Says which partitions there are.
+        The existing partitions.
     topics
-        Of all others nothing is known.
+        Topics to read about; others stay unknown.
 
     Raises
     ------
     kafka.errors.KafkaError
-        No broker answers, or one refuses. What a broker does not tell for want of rights (its
-        configuration, the sizes of logs) is not known: then leaders are fetched from, as is the
-        default.
+        No broker answers, or one refuses. Without the right to read configurations or sizes of
+        logs, these are unknown, and fetches from the leader are assumed, Kafka's default.
     """
     wanted = sorted(topic for topic in topics if topic in log.starts)
     total = log.end.size
@@ -107,11 +106,11 @@ def _rack_aware(admin: "KafkaAdminClient", brokers: set[int]) -> set[int]:
         ConfigResource(ConfigResourceType.BROKER, str(broker), {SELECTOR: None})
         for broker in sorted(brokers)
     ]
-    told = admin.describe_configs(resources, config_filter="all").get("broker", {})
-    values = {int(name): found.get(SELECTOR, {}).get("value") for name, found in told.items()}
+    configs = admin.describe_configs(resources, config_filter="all").get("broker", {})
+    values = {int(name): config.get(SELECTOR, {}).get("value") for name, config in configs.items()}
     foreign = {value for value in values.values() if value not in {None, "", RACK_AWARE}}
     if foreign:
-        _log.info("%s is %s: taken for the leader's", SELECTOR, ", ".join(sorted(foreign)))
+        _log.info("%s=%s: assuming fetches from the leader", SELECTOR, ", ".join(sorted(foreign)))
     return {broker for broker, value in values.items() if value == RACK_AWARE}
 
 

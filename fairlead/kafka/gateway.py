@@ -1,7 +1,7 @@
-"""The gateway to a Kafka cluster: which groups there are, who is in them, where they stand.
+"""The gateway to a Kafka cluster: its groups, their members and offsets.
 
-Belongs here: opening both clients, the order of questions, what is retried. Does not: reading the
-answers (`descriptions`, `offsets`), the table they fill (`fairlead.domain.samples`), plans
+Belongs here: opening both clients, the order of requests, and retries. Does not: reading the
+responses (`descriptions`, `offsets`), the table of samples (`fairlead.domain.samples`), plans
 (`plan_topic`).
 """
 
@@ -56,7 +56,7 @@ from fairlead.kafka.stable_ends import with_stable_ends
 from fairlead.settings import KafkaSettings
 from fairlead.wire.partitions import kafka_uuid
 
-if TYPE_CHECKING:  # imported when a coordinator is asked: it takes as long as all else here
+if TYPE_CHECKING:  # imported on use: it takes as long as the rest of this module
     from kafka.admin import KafkaAdminClient
 
 log = logging.getLogger(__name__)
@@ -65,10 +65,10 @@ Result = TypeVar("Result")
 
 GROUPS_PER_DESCRIPTION: Final = 200
 LONGEST_GROUP_BYTES: Final = 1_000
-"""Ids that are longer do not fit into Postgres' indexes beside what stands there with them."""
+"""Maximum length of a group id, in bytes: indexes of Postgres limit it."""
 
 SETTLING_S: Final = 10.0
-"""How long a rebalance is waited for, before the group is given up for this time."""
+"""Seconds to wait for the end of a rebalance before a group is left out of a sample."""
 
 _COORDINATOR_MOVING: Final = (
     "CoordinatorNotAvailable",
@@ -78,7 +78,7 @@ _COORDINATOR_MOVING: Final = (
 
 
 def too_long(group: str) -> str:
-    """Say that a group's id is too long to be stored; empty: it is not.
+    """Return a warning if a group's id is too long to be stored; else "".
 
     Examples
     --------
@@ -105,7 +105,7 @@ class KafkaGateway:
     Raises
     ------
     ConfigurationError
-        A setting is unknown to librdkafka, or a security setting has no equivalent in kafka-python.
+        librdkafka does not know a setting, or kafka-python has no equivalent of a security setting.
     """
 
     def __init__(self, settings: KafkaSettings) -> None:
@@ -139,11 +139,11 @@ class KafkaGateway:
         return self._settings
 
     def list_groups(self) -> list[str]:
-        """List the consumer groups of the cluster, empty ones included, ascending.
+        """List the consumer groups of the cluster, including empty ones, ascending.
 
-        Groups of other protocols (Connect, share groups), offsets committed without a group, and
-        ids with a NUL character, which Postgres does not take, are not among them. Nor are ids
-        too long for its indexes: a warning names them.
+        Left out are groups of other protocols (Connect, share groups), offsets committed without a
+        group, and ids that Postgres cannot store: ids with a NUL character, and ids that are too
+        long, of which a warning is logged.
 
         Raises
         ------
@@ -193,9 +193,9 @@ class KafkaGateway:
         groups
             Group ids.
         snapshot_id
-            Sorts by time; None: a new one.
+            Its id, which sorts by time; None: a new one.
         patience_s
-            How long groups that are in a rebalance are waited for, all together, in seconds.
+            Seconds to wait for all groups that rebalance, together.
         before
             The sample before, at most one row per group. If a partition's commit is still the
             same, its last stable offset is read. None: no last stable offset is read.
@@ -209,7 +209,7 @@ class KafkaGateway:
         """
         descriptions = self._describe(sorted(set(groups)), patience_s, progress)
         started = time.monotonic()
-        # Also of groups that cannot be planned: their lag is worth knowing.
+        # Also for groups that cannot be planned: their lag is shown.
         commits = self._commits(sorted(descriptions), progress)
         for name, error in commits.errors.items():
             why = descriptions[name].error or f"Its commits cannot be read: {error.str()}"
@@ -230,7 +230,7 @@ class KafkaGateway:
                 sizes.counts,
                 sizes.hidden,
                 self._timeout_s,
-                tell=progress,
+                progress=progress,
             )
         spread_s = time.monotonic() - started
         snapshot_id = snapshot_id or new_snapshot_id(ends_at)
@@ -250,9 +250,9 @@ class KafkaGateway:
     def _sources(
         self, ends: LogOffsets, descriptions: Mapping[str, GroupDescription]
     ) -> FetchSources | None:
-        """Ask where partitions are fetched from; None: no member names its rack, or not told.
+        """Read where partitions are fetched from; None: unknown, or no member has a rack.
 
-        Traffic between racks is no reason to have no snapshot.
+        A failure is only logged: the snapshot is useful without it.
         """
         from kafka.errors import BrokerResponseError  # noqa: PLC0415 - see above
 
@@ -262,11 +262,11 @@ class KafkaGateway:
         try:
             return self.ask_members(lambda admin: read_sources(admin, ends, topics))
         except (BrokerResponseError, KafkaUnavailableError) as error:
-            log.warning("It is not known which racks partitions are read in: %s", error)
+            log.warning("Racks of partitions are unknown: %s", error)
             return None
 
     def live_group(self, group: str) -> LiveGroup:
-        """Read who is in a group now, and what everybody owns.
+        """Read the members of a group and their partitions.
 
         Raises
         ------
@@ -281,7 +281,7 @@ class KafkaGateway:
         return live
 
     def live_groups(self, groups: Iterable[str]) -> dict[str, LiveGroup | GroupError]:
-        """Read who is in groups now, as `live_group`; what is wrong with one is its value.
+        """Read groups as `live_group`; the error of a group is its value.
 
         Raises
         ------
@@ -316,28 +316,28 @@ class KafkaGateway:
         patience_s: float = SETTLING_S,
         progress: ReportProgress = lambda _: None,
     ) -> dict[str, GroupDescription]:
-        """Describe groups; those in a rebalance are asked again until they settle."""
+        """Describe groups; describe those that rebalance again until they are stable."""
         found: dict[str, GroupDescription] = {}
         pending = list(groups)
-        told = phase(progress, "Described {:,} of {:,} groups")
+        report = phase(progress, "Described {:,} of {:,} groups")
 
         def describe_pending() -> bool:
             for start in range(0, len(pending), GROUPS_PER_DESCRIPTION):
                 found.update(self._describe_each(pending[start : start + GROUPS_PER_DESCRIPTION]))
-                told(len(found), len(groups))
+                report(len(found), len(groups))
             pending[:] = [group for group in pending if _unsettled(found[group])]
             return bool(pending)
 
         Retrying(
             retry=retry_if_result(bool),
-            retry_error_callback=lambda _: None,  # what is left says so in its description
+            retry_error_callback=lambda _: None,  # the rest have an error in their descriptions
             wait=wait_fixed(0.2),
             stop=stop_after_delay(min(patience_s, self._timeout_s)),
         )(describe_pending)
         return with_pinned_shares(found, self._pins)
 
     def _describe_each(self, groups: Sequence[str]) -> dict[str, GroupDescription]:
-        """Describe some groups; when one spoils the answer for all, fewer at a time."""
+        """Describe some groups; if one of them makes the request fail, fewer at a time."""
         from kafka.errors import BrokerResponseError  # noqa: PLC0415 - see above
 
         try:
@@ -348,12 +348,12 @@ class KafkaGateway:
             why = f"The group cannot be described: {error}"
             return {groups[0]: GroupDescription(groups[0], "", "", "", error=why)}
         if any(entry["error"] and "NotCoordinator" in entry["error"] for entry in raw.values()):
-            self._close_member_admin()  # which remembers coordinators for good
+            self._close_member_admin()  # which caches coordinators permanently
         found = {group: read_description(group, raw[group]) for group in groups}
         broker_assigns = [group for group in groups if of_the_other_type(found[group])]
         return found | {
-            group: read_broker_group(told)
-            for group, told in self.broker_groups(broker_assigns).items()
+            group: read_broker_group(described)
+            for group, described in self.broker_groups(broker_assigns).items()
         }
 
     def _listed(self) -> list[dict[str, Any]]:
@@ -365,7 +365,7 @@ class KafkaGateway:
             raise KafkaUnavailableError(f"Kafka does not list groups: {error}") from error
 
     def assigned_by_brokers(self, groups: Iterable[str]) -> list[str]:
-        """Return those of some groups that are of the consumer protocol (KIP-848), ascending.
+        """Return which of some groups use the consumer protocol (KIP-848), ascending.
 
         Raises
         ------
@@ -381,22 +381,22 @@ class KafkaGateway:
         )
 
     def features(self) -> dict[str, int]:
-        """Return the levels that the cluster's features are set to, such as `group.version`.
+        """Return the finalized levels of the cluster's features, such as `group.version`.
 
         Raises
         ------
         KafkaUnavailableError
             No broker answers in time.
         """
-        told = self.ask_members(lambda admin: admin.describe_features())
+        features = self.ask_members(lambda admin: admin.describe_features())
         return {
             name: version["finalized"][1]
-            for name, version in told.items()
+            for name, version in features.items()
             if "finalized" in version
         }
 
     def topics_of(self, topics: Collection[str]) -> dict[str, tuple[str, int]]:
-        """Return topics' ids, as Kafka writes them, and how many partitions they have.
+        """Return topic to its id, as Kafka writes it, and its number of partitions.
 
         Topics that do not exist, or may not be described, are missing.
 
@@ -413,9 +413,9 @@ class KafkaGateway:
         }
 
     def broker_groups(self, groups: Sequence[str]) -> dict[str, BrokerGroup]:
-        """Describe groups of the consumer protocol (KIP-848), as their coordinators know them.
+        """Describe groups of the consumer protocol (KIP-848).
 
-        When one spoils the answer for all, fewer are asked about at a time.
+        If one of them makes the request fail, fewer are described at a time.
 
         Raises
         ------
@@ -433,18 +433,18 @@ class KafkaGateway:
                 return self.broker_groups(groups[:half]) | self.broker_groups(groups[half:])
             return {groups[0]: BrokerGroup(groups[0], "", "", error=str(error))}
         if any(answer.error and "NotCoordinator" in answer.error for answer in found.values()):
-            self._close_member_admin()  # which remembers coordinators for good
+            self._close_member_admin()  # which caches coordinators permanently
         return found
 
     def ask_members(self, question: "Callable[[KafkaAdminClient], Result]") -> Result:
-        """Ask by kafka-python; after an error that may pass, again on new connections.
+        """Call a function with kafka-python's client; after a transient error, with a new one.
 
         Raises
         ------
         KafkaUnavailableError
             Brokers do not answer in time.
         kafka.errors.BrokerResponseError
-            A broker answers with an error about what was asked.
+            A broker returns an error about the request.
         """
         from kafka.errors import (  # noqa: PLC0415 - see above
             BrokerResponseError,
@@ -466,15 +466,15 @@ class KafkaGateway:
             if isinstance(error, BrokerResponseError) and not isinstance(
                 error, RequestTimedOutError
             ):
-                raise  # about what was asked; kafka-python itself raises the time-out
+                raise  # an error about the request; kafka-python itself raises time-outs
             self._close_member_admin()
             raise KafkaUnavailableError(f"Kafka does not answer: {error}") from error
 
     @contextmanager
     def _asking(self) -> Iterator[AdminClient]:
-        """Yield the client; where nobody answers it, what comes next is asked by a new one.
+        """Yield librdkafka's client; replace it if brokers do not answer.
 
-        What librdkafka asks the controller it asks one that is gone for five minutes more.
+        librdkafka goes on asking a controller that is gone for five minutes.
         """
         if self._admin is None:
             raise RuntimeError("KafkaGateway is a context manager: enter it first")
@@ -485,7 +485,7 @@ class KafkaGateway:
             raise
 
     def _open_reader(self) -> Consumer:
-        """Return a consumer that is asked for offsets; it never joins its group."""
+        """Return a consumer for reading offsets; it never joins its group."""
         if self._reader is None:
             self._reader = Consumer(
                 self._settings.librdkafka(
@@ -522,7 +522,7 @@ class KafkaGateway:
 
 
 def _list_groups(admin: "KafkaAdminClient") -> list[dict[str, Any]]:
-    """List the groups of every broker, also of one that has returned since the client connected."""
+    """List the groups of every broker, including brokers that started after the client."""
     manager = admin._manager  # noqa: SLF001 - no public way to refresh kafka-python's list of brokers
     manager.run(manager.cluster.refresh_metadata)
     listed: list[dict[str, Any]] = admin.list_groups()
@@ -530,13 +530,13 @@ def _list_groups(admin: "KafkaAdminClient") -> list[dict[str, Any]]:
 
 
 def _kind(group: Mapping[str, Any]) -> str:
-    """Return the kind of a listed group: `consumer`, `share`, `connect`, ...; "": only commits."""
+    """Return the kind of a listed group: `consumer`, `share`, `connect`, ...; "": offsets only."""
     kind = str(group.get("group_type") or "").lower()
     return kind if kind in {"share", "streams"} else group["protocol_type"]
 
 
 def _unsettled(found: GroupDescription) -> bool:
-    """Whether a group may well be described in a moment."""
+    """Whether describing a group may soon succeed."""
     moving = any(name in (found.error or "") for name in _COORDINATOR_MOVING)
     return moving or found.state in REBALANCING
 
@@ -555,7 +555,7 @@ def _unlisted(count: int) -> str:
 def _live(
     group: str, found: GroupDescription, sizes: TopicSizes, observed_at: datetime
 ) -> LiveGroup | GroupError:
-    """Return what is known of a group, with the partition counts of what it reads, or why not."""
+    """Return a group with the partition counts of its topics, or its error."""
     if found.error:
         return GroupError(f"Group {group}: {found.error}")
     if group in sizes.unlisted:

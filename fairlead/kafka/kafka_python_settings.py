@@ -1,7 +1,7 @@
-"""Settings for kafka-python from librdkafka's: how it connects.
+"""kafka-python's connection settings, translated from librdkafka's.
 
-Belongs here: the librdkafka names that decide whether and as whom a client gets in, and what
-kafka-python calls them. Does not: any other librdkafka setting, which kafka-python does not need.
+Belongs here: settings for addresses, encryption and authentication. Does not: other settings of
+librdkafka, which kafka-python does not need.
 """
 
 from collections.abc import Mapping
@@ -62,7 +62,7 @@ _SECURITY_PREFIXES: Final = ("security.", "sasl.", "ssl.", "enable.ssl.", "enabl
 def kafka_python_settings(librdkafka: Mapping[str, Any]) -> dict[str, Any]:
     """Translate a librdkafka configuration for kafka-python.
 
-    Settings that have nothing to do with getting in are left out.
+    Settings that do not concern connecting are left out.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ def kafka_python_settings(librdkafka: Mapping[str, Any]) -> dict[str, Any]:
         if target is not None:
             translated[target] = value.upper() if target in _UPPER_CASE else value
             if target == "sasl_mechanism" and value.upper() not in _MECHANISMS:
-                problems.append(f"{name} is none of {', '.join(sorted(_MECHANISMS))}")
+                problems.append(f"{name} must be one of {', '.join(sorted(_MECHANISMS))}")
         elif name == _HOSTNAME_CHECK:
             translated["ssl_check_hostname"] = value.lower() != "none"
         elif (name, value) != (_VERIFICATION, "true") and (why := _objection(name)):
@@ -106,13 +106,13 @@ def kafka_python_settings(librdkafka: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _objection(name: str) -> str | None:
-    """Return why a setting is refused; None: it is not."""
+    """Return why a setting is refused; None: it is accepted."""
     reasons = (why for start, why in REFUSED.items() if name.startswith(start))
     if why := next(reasons, None):
         return f"{name} cannot be used: {why}"
     meant = nearest(name, [*_NAMES, _HOSTNAME_CHECK])
     if name.startswith(_SECURITY_PREFIXES) or (meant and not _known_to_librdkafka(name)):
-        return f"{name} is no such setting" + (f", did you mean {meant}?" if meant else "")
+        return f"there is no setting {name}" + (f", did you mean {meant}?" if meant else "")
     return None
 
 
@@ -121,6 +121,6 @@ def _known_to_librdkafka(name: str) -> bool:
         AdminClient({"log_level": "0", name: ""})
     except KafkaException as error:
         return "No such configuration property" not in str(error)
-    except (TypeError, ValueError):  # of a callback: the binding knows it
+    except (TypeError, ValueError):  # a callback, which the Python binding checks
         return True
     return True

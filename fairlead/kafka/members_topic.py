@@ -1,7 +1,8 @@
-"""The members topic: compacted; its newest record under a group's id says who the members are.
+"""The members topic, a compacted topic with a record of the members of each group.
 
-Belongs here: creating the topic, reading the newest records, sending others. Does not: what one
-says (`fairlead.wire.members_record`), nor when one is sent (`fairlead.workflows.following`).
+Belongs here: creating the topic, reading the newest records, sending new ones. Does not: the
+content of records (`fairlead.wire.members_record`), nor when they are sent
+(`fairlead.workflows.following`).
 """
 
 import logging
@@ -19,19 +20,19 @@ from fairlead.wire.members_record import Membership, read_membership
 log = logging.getLogger(__name__)
 
 Known = dict[str, tuple[Membership, int]]
-"""Group to what its newest good record says, and the record's epoch."""
+"""Group to the content of its newest valid record, and the record's epoch."""
 
 
 class MembersTopic:
-    """Reads and sends records of who is who. Not for several threads.
+    """Reads and sends records of groups' members. Not for several threads.
 
-    Unlike plans, these are sent without a turn: each says how things are, and the next look mends
-    what an older one has covered.
+    Unlike plans, these are sent without a lock: each record is a complete state, and the next
+    sample corrects one that an older record has overwritten.
 
     Parameters
     ----------
     settings
-        How to reach the cluster, the topic's name, and what records are signed with.
+        How to reach the cluster, the topic's name, and the private key.
     """
 
     def __init__(self, settings: KafkaSettings) -> None:
@@ -49,14 +50,14 @@ class MembersTopic:
     def ensure(self) -> None:
         """Create the topic unless it exists; raises as `PlanTopic.ensure`.
 
-        Brokers wait for it, and move nothing before: it is made with the plan topic.
+        Brokers change no assignment before it exists, so it is created with the plan topic.
         """
         if not self._ready:
             self._topic.ensure()
             self._ready = True
 
     def newest(self, groups: Collection[str]) -> Known:
-        """Return what is said of groups; the topic is made, if there is none.
+        """Return the newest valid records of groups; create the topic if it does not exist.
 
         Raises
         ------
@@ -84,7 +85,7 @@ class MembersTopic:
                         verifier=verifier,
                     )
                 except InvalidPlanError as error:
-                    log.warning("Topic %s, group %s: %s; said again", self.name, group, error)
+                    log.warning("Topic %s, group %s: %s; it is sent again", self.name, group, error)
         return known
 
     def send(self, memberships: Iterable[Membership], known: Known) -> None:
@@ -93,9 +94,9 @@ class MembersTopic:
         Parameters
         ----------
         memberships
-            What is to be said.
+            The records to send.
         known
-            What was said last.
+            The newest records, as `newest` returned them.
 
         Raises
         ------

@@ -1,16 +1,16 @@
-"""The nudge: a member that joins for a moment, so that the broker computes a group's target anew.
+"""The nudge: a member that joins a group briefly, so that the broker assigns again.
 
-Belongs here: joining and leaving without harm. Does not: which groups need it, and whether it has
+Belongs here: joining and leaving without harm. Does not: which groups need a nudge, and whether it
 worked (`fairlead.workflows.nudging`).
 
-Nothing in Kafka has a broker assign because a plan has arrived: a group's target is computed after
-a join, a leave or another subscription. The nudge subscribes to the plan topic alone: the broker's
-own assignors, where one of them is at work, give it partitions of that, and touch nobody else's. It
-names no assignor, which would be a vote; it is not static; it reads nothing and commits nothing.
-Killed, it is a ghost until its session ends, which has the target computed once more.
+A broker computes a group's assignment after a join, a leave or a change of subscription, not when a
+plan arrives. The nudge subscribes only to the plan topic, so that the broker's own assignors give
+it only partitions of that topic and move no others. It names no assignor, which would be a vote, is
+not static, and neither reads nor commits. If its process is killed, it remains a member until its
+session ends, and the broker then assigns once more.
 
-It is no consumer, but the three requests of one: a client that consumes takes some tenth of a
-second to know its coordinator, and a connection or three for each group.
+It sends only heartbeats: a real consumer takes a tenth of a second to find its coordinator, and up
+to three connections for each group.
 """
 
 import uuid
@@ -22,16 +22,16 @@ from fairlead.kafka.consumer_protocol import NUDGE, NUDGE_RACK
 from fairlead.kafka.kafka_python_settings import kafka_python_settings
 from fairlead.settings import KafkaSettings
 
-if TYPE_CHECKING:  # imported when somebody is nudged: it takes as long as all else of the planner
+if TYPE_CHECKING:  # imported on use: it takes as long as the rest of the planner
     from kafka.admin import KafkaAdminClient
 
-#: How long it may take to give up partitions: of topics that nobody else reads.
+#: Milliseconds. Rebalance time-out of the nudge, whose partitions nobody else reads.
 _GIVES_UP_MS: Final = 45_000
-_JOINS, _LEAVES = 0, -1  # in the place of an epoch
+_JOINS, _LEAVES = 0, -1  # special member epochs (KIP-848)
 
 
 class NudgeConnection:
-    """What nudges join and leave by. A context manager; not for several threads.
+    """The connection of nudges. A context manager; not for several threads.
 
     Parameters
     ----------
@@ -57,18 +57,18 @@ class NudgeConnection:
         self.close()
 
     def close(self) -> None:
-        """Close it; it opens again when it is needed."""
+        """Close the connection; it opens again on use."""
         if self._admin is not None:
             self._admin.close()
             self._admin = None
 
     def beat(self, group: str, heartbeat: Mapping[str, Any]) -> Any:
-        """Send a heartbeat to the coordinator of a group; returns its answer.
+        """Send a heartbeat to the coordinator of a group; return its response.
 
         Raises
         ------
         kafka.errors.KafkaError
-            It does not answer.
+            The coordinator does not answer.
         """
         from kafka.admin import KafkaAdminClient  # noqa: PLC0415 - see above
 
@@ -88,19 +88,17 @@ async def _send(admin: "KafkaAdminClient", group: str, heartbeat: Mapping[str, A
 
 
 class Nudge:
-    """One nudge of one group, which must be of the consumer protocol and have such a member.
-
-    A context manager; leaves the group on exit.
+    """A nudge of a group of the consumer protocol. A context manager; leaves the group on exit.
 
     Parameters
     ----------
     settings
         How to reach the cluster, and the plan topic.
     group, version
-        Which group, and the plan that the broker is to know: an assignor that has not read that
-        version can tell.
+        The group, and the version of the plan that the broker should know: an assignor that has not
+        read that version notices.
     by
-        A connection that several share; None: one of its own.
+        A shared connection; None: one of its own.
     """
 
     def __init__(
@@ -117,7 +115,7 @@ class Nudge:
         self._rack = f"{NUDGE_RACK}{group}:{version}"
         self._member = str(uuid.uuid4())
         self._epoch = _JOINS
-        self._sent = False  # whether the coordinator may know of it
+        self._sent = False  # whether the coordinator may know this member
         self._refused = ""
 
     def __enter__(self) -> Self:
@@ -128,13 +126,13 @@ class Nudge:
         self.leave()
 
     def join(self) -> None:
-        """Join the group, or try to: while a coordinator moves, `refused` tries again."""
+        """Join the group, or try to: if its coordinator is moving, `refused` tries again."""
         self.refused()
 
     def refused(self) -> str:
-        """Take part for a moment; returns why it cannot, or nothing.
+        """Send a heartbeat; return why the nudge was refused, or "".
 
-        A target that it was too early for is computed now, if it is time by now.
+        The broker computes an assignment now if it was too early at the join.
         """
         if not self._refused:
             self._refused = self._beat()
@@ -148,7 +146,7 @@ class Nudge:
             if self._sent:
                 self._connection.beat(self._group, {**self._who(), "member_epoch": _LEAVES})
         except KafkaError:
-            self._connection.close()  # then its session ends by itself
+            self._connection.close()  # its session will expire
         finally:
             self._sent = False
             if self._owns:
@@ -171,7 +169,7 @@ class Nudge:
             if answer.error_code:
                 raise errors.for_code(answer.error_code)(answer.error_message or "")
         except (errors.UnknownMemberIdError, errors.FencedMemberEpochError):
-            self._epoch = _JOINS  # it is out, and comes again
+            self._epoch = _JOINS  # removed from the group: join again
         except errors.KafkaError as error:
             passes = error.retriable or isinstance(error, errors.UnknownBrokerIdError)
             if not passes:

@@ -1,8 +1,7 @@
-"""Where partitions begin and end, and how many a topic has.
+"""Begin and end offsets of partitions, and the sizes of topics.
 
-Belongs here: asking librdkafka for offsets in batches, into arrays. Does not: members and their
-partitions (`descriptions`), commits (`commits`), the table of samples
-(`fairlead.domain.samples`).
+Belongs here: reading offsets with librdkafka in batches, into arrays. Does not: members and their
+partitions (`descriptions`), commits (`commits`), the table of samples (`fairlead.domain.samples`).
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -32,23 +31,23 @@ TOPICS_A_BATCH: Final = 100
 #: A group may subscribe to topics that do not exist yet. Each one costs a look-up in every sample.
 UNLISTED_TOPICS_PER_GROUP: Final = 1_000
 PARTITIONS_A_BATCH: Final = 500
-"""Few: librdkafka's time for a batch grows faster than the batch."""
-UNTOLD: Final = "its leader does not answer"
-"""Where librdkafka returns an offset below zero, and no error."""
+"""Kept small, because librdkafka's time for a batch grows faster than the batch."""
+NO_ANSWER: Final = "its leader does not answer"
+"""The error if librdkafka returns a negative offset without an error."""
 IN_ONE_CALL_S: Final = 5.0
-"""How long the quick way may take before partitions are asked about one by one."""
+"""Time-out of a request for a batch; afterwards partitions are requested one by one."""
 
 
 @dataclass(frozen=True)
 class TopicSizes:
-    """How many partitions topics have.
+    """Numbers of partitions of topics.
 
     Parameters
     ----------
     counts
         Topic to number of partitions, of the topics that exist.
     hidden
-        Topic to the error that hides it, such as a missing right.
+        Topic to the error of reading it, such as a missing right.
     unlisted
         Group to the number of its topics that the cluster does not list, of groups with more than
         `UNLISTED_TOPICS_PER_GROUP`: these topics were not looked up.
@@ -63,7 +62,7 @@ def topic_sizes(
     admin: AdminClient,
     topics_of: Mapping[str, Collection[str]],
     timeout_s: float,
-    tell: ReportProgress = lambda _: None,
+    progress: ReportProgress = lambda _: None,
 ) -> TopicSizes:
     """Count the partitions of the topics of groups.
 
@@ -73,9 +72,9 @@ def topic_sizes(
         Group to the topics that it reads or has committed.
     """
     topics = {topic for own in topics_of.values() for topic in own}
-    told = phase(tell, "Counted the partitions of {:,} of {:,} topics")
+    report = phase(progress, "Counted the partitions of {:,} of {:,} topics")
     counts = _in_one_call(admin, topics) if len(topics) > TOPICS_A_BATCH else {}
-    told(len(counts), len(topics))
+    report(len(counts), len(topics))
     left: set[str] = set()
     unlisted: dict[str, int] = {}
     for group, own in topics_of.items():
@@ -85,7 +84,7 @@ def topic_sizes(
         else:
             left |= missing
     answers = described_topics(admin, sorted(left), timeout_s)
-    told(len(topics), len(topics))
+    report(len(topics), len(topics))
     hidden = {
         topic: error.str() for topic, error in answers.errors.items() if error.code() not in MISSING
     }
@@ -96,7 +95,7 @@ def topic_sizes(
 def described_topics(
     admin: AdminClient, topics: Sequence[str], timeout_s: float
 ) -> Answers[str, TopicDescription]:
-    """Ask for the ids and partitions of topics, each by itself."""
+    """Read ids and partitions of topics, with an answer or error for each."""
 
     def ask(portion: Sequence[str]) -> dict[str, "Future[TopicDescription]"]:
         return admin.describe_topics(TopicCollection(list(portion)), request_timeout=timeout_s)
@@ -105,11 +104,11 @@ def described_topics(
 
 
 def _in_one_call(admin: AdminClient, topics: Collection[str]) -> dict[str, int]:
-    """Count the partitions of those topics of which the whole cluster's metadata tells no error."""
+    """Count the partitions of the topics that the cluster's metadata lists without an error."""
     try:
         listed = admin.list_topics(timeout=IN_ONE_CALL_S).topics
     except KafkaException:
-        return {}  # asked about one by one, they tell what is wrong
+        return {}  # requests for single topics will report the error
     return {
         topic: len(listed[topic].partitions)
         for topic in topics
@@ -124,34 +123,34 @@ def log_offsets(
     hidden: Mapping[str, str],
     timeout_s: float,
     *,
-    tell: ReportProgress = lambda _: None,
+    progress: ReportProgress = lambda _: None,
 ) -> tuple[LogOffsets, datetime]:
-    """Ask where partitions begin, then where they end.
+    """Read the begin offsets of partitions, then the end offsets.
 
-    The ends come last of all: later than any committed offset, so that no lag is negative because
-    a consumer moved on in between.
+    End offsets are read after all committed offsets, so that a consumer that moves on meanwhile
+    does not get a negative lag.
 
     Parameters
     ----------
     admin, reader
-        Of the same cluster; the reader with isolation level `read_uncommitted`.
+        Clients of the same cluster; the reader has the isolation level `read_uncommitted`.
     counts, hidden
         As `topic_sizes` returns them.
 
     Returns
     -------
-    The offsets, and when the ends were asked for, time-zone-aware.
+    The offsets, and the time of the request for end offsets, time-zone-aware.
     """
     topics = sorted(counts)
     firsts = np.concatenate(([0], np.cumsum([counts[topic] for topic in topics], dtype=np.int64)))
     partitions = [TopicPartition(topic, p) for topic in topics for p in range(counts[topic])]
-    told = phase(tell, "Read where {:,} of {:,} partitions begin")
+    report = phase(progress, "Read where {:,} of {:,} partitions begin")
     begin, begin_errors = _offsets(
-        admin, reader, partitions, OFFSET_BEGINNING, timeout_s, told=told
+        admin, reader, partitions, OFFSET_BEGINNING, timeout_s, report=report
     )
     ends_at = datetime.now(UTC)
-    told = phase(tell, "Read where {:,} of {:,} partitions end")
-    end, end_errors = _offsets(admin, reader, partitions, OFFSET_END, timeout_s, told=told)
+    report = phase(progress, "Read where {:,} of {:,} partitions end")
+    end, end_errors = _offsets(admin, reader, partitions, OFFSET_END, timeout_s, report=report)
     unreadable = dict(hidden)
     exists = dict(counts)
     for index, text in sorted((begin_errors | end_errors).items(), reverse=True):
@@ -178,12 +177,12 @@ def _offsets(
     where: int,
     timeout_s: float,
     *,
-    told: ReportCount,
+    report: ReportCount,
 ) -> tuple[npt.NDArray[np.int64], dict[int, str | None]]:
-    """Return offsets, -1 if unknown, and index to reason; None: the partition is gone.
+    """Return offsets, -1 if unknown, and index to error; None: the partition is gone.
 
-    A batch is one call where nothing is wrong, which is thrice as fast as a future a partition.
-    Where anything is, each partition of the batch is asked about by itself.
+    One call for a batch is three times as fast as a request for each partition. If the call fails,
+    each partition of the batch is requested separately.
     """
     offsets = np.full(len(partitions), -1, dtype=np.int64)
     left: list[int] = []
@@ -194,21 +193,21 @@ def _offsets(
             left += range(start, start + len(portion))
         else:
             offsets[start : start + len(portion)] = found
-        told(start + len(portion) - len(left), len(partitions))
+        report(start + len(portion) - len(left), len(partitions))
     answers = one_by_one(admin, partitions, left, where, timeout_s)
-    told(len(partitions), len(partitions))
+    report(len(partitions), len(partitions))
     for index, answer in answers.values.items():
         offsets[index] = answer.offset  # type: ignore[attr-defined] # the stubs leave it out
     gone = answers.missing()
     errors: dict[int, str | None] = {
         index: None if index in gone else error.str() for index, error in answers.errors.items()
     }
-    untold = {index: UNTOLD for index in answers.values if offsets[index] < 0}
-    return offsets, errors | untold
+    unanswered = {index: NO_ANSWER for index in answers.values if offsets[index] < 0}
+    return offsets, errors | unanswered
 
 
 def _at_once(reader: Consumer, portion: Sequence[TopicPartition], where: int) -> list[int] | None:
-    """Ask about partitions in one call; None: something is wrong with one of them."""
+    """Read offsets in one call; None: some partition failed."""
     asked = [TopicPartition(partition.topic, partition.partition, where) for partition in portion]
     try:
         found = reader.offsets_for_times(asked, timeout=IN_ONE_CALL_S)
@@ -226,10 +225,10 @@ def one_by_one(
     where: int,
     timeout_s: float,
     *,
-    # Uncommitted transactions count, as in Kafka's own tools.
+    # Counts uncommitted transactions, as Kafka's own tools do.
     isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
 ) -> Answers[int, ListOffsetsResultInfo]:
-    """Ask about the partitions of some indexes, each by itself.
+    """Read offsets of the partitions with some indexes, with an answer or error for each.
 
     Parameters
     ----------

@@ -1,13 +1,14 @@
-"""Who really owns what in groups of confluent-kafka followers, which the broker does not know.
+"""The actual owners in groups of confluent-kafka followers, which the broker does not know.
 
-Belongs here: reading the pin topic for the planner, and laying what is pinned over what the broker
-tells. Does not: how members agree (`fairlead.followers.confluent.roll_call`), nor asking the broker
+Belongs here: reading the pin topic for the planner, and applying pins to the broker's description.
+Does not: how members agree (`fairlead.followers.confluent.roll_call`), nor describing groups
 (`gateway`).
 
-The broker assigns by `range`; the members then share out anew what it gave them, as the first pin
-of the generation says. A coordinator tells no generation, but member ids never come again: the pin
-of the present generation is the newest one that lists members who are all there, and that deals out
-exactly what range gave them now. Whoever it does not list keeps what range gave.
+The broker assigns by `range`; the members then redistribute these partitions as the first pin of
+the generation states. Coordinators do not report the generation, but member ids are never reused:
+the pin of the present generation is the newest one whose members are all present and whose
+partitions are exactly those that `range` gave these members. Members that it does not list keep
+what `range` gave them.
 """
 
 import logging
@@ -32,24 +33,24 @@ log = logging.getLogger(__name__)
 
 _RANGE: Final = "range"
 _AT_ONCE: Final = 10_000
-#: As long as the topic keeps records: members write the pin that holds again every few hours.
+#: The retention of the topic: members write the valid pin again every few hours.
 _KEPT_S: Final = 24 * 60 * 60.0
 
 
 def with_pinned_shares(
     descriptions: Mapping[str, GroupDescription], log_of_pins: "SharedPinLog"
 ) -> dict[str, GroupDescription]:
-    """Replace what range gave by what is pinned, in the groups that agree through the pin topic.
+    """Apply pins to the groups that agree through the pin topic.
 
-    Where the pin topic does not exist, nothing changes. Where it cannot be read, a warning says
-    so, and the broker's view stays.
+    If the pin topic does not exist, nothing changes. If it cannot be read, a warning is logged and
+    the broker's view stays.
 
     Parameters
     ----------
     descriptions
-        Group to what the broker tells of it.
+        Group to the broker's description.
     log_of_pins
-        Where members agree.
+        The pin topic.
     """
     groups = [
         name
@@ -64,8 +65,8 @@ def with_pinned_shares(
     except (KafkaException, KafkaUnavailableError) as error:
         why = kafka_error(error).str() if isinstance(error, KafkaException) else error
         log.warning(
-            "The pin topic %s cannot be read (%s): of groups of confluent-kafka followers, what "
-            "range gave is taken for what they own",
+            "The pin topic %s cannot be read (%s): groups of confluent-kafka followers are shown "
+            "with the partitions that range gave them",
             log_of_pins.name,
             why,
         )
@@ -81,7 +82,7 @@ def with_pinned_shares(
 
 
 def with_pins(described: GroupDescription, pins: Iterable[Pin]) -> GroupDescription:
-    """Return a group with what its members own by its pins; its protocol is then `PINNED`."""
+    """Return a group with the owners of its present pin, and the protocol `PINNED`."""
     pin = _present_pin(described.members, pins)
     if pin is None:
         return described
@@ -112,28 +113,28 @@ def _present_pin(members: Sequence[LiveMember], pins: Iterable[Pin]) -> Pin | No
         if len(dealt) != len(ceded) or set(dealt) != ceded:
             continue
         if decided is None or pin.generation > decided.generation:
-            decided = pin  # of one generation the first
+            decided = pin  # the first one of a generation counts
     return decided
 
 
 def decode_pin(value: bytes | None) -> Pin | None:
-    """Read a pin; None: the record is another one."""
+    """Read a pin; None: the record is not a pin."""
     record = decode(value)
     return record if isinstance(record, Pin) else None
 
 
 @dataclass(frozen=True)
 class _Read:
-    """What this process has read of a pin topic.
+    """The records that this process has read from a pin topic.
 
     Parameters
     ----------
     next
-        Partition to the offset behind the last record that was read.
+        Partition to the offset after the last record read.
     records
-        Key to its records of the last day, in the order of the log: timestamp in ms, and value.
+        Key to its records of the last day in log order: timestamp in ms, and value.
     lock
-        Held while the topic is read.
+        Locked while the topic is read.
     """
 
     next: dict[int, int] = field(default_factory=dict)
@@ -141,7 +142,7 @@ class _Read:
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def forget(self, before_ms: float) -> None:
-        """Drop the records that are older."""
+        """Drop older records."""
         for key, records in list(self.records.items()):
             if records[0][0] < before_ms:
                 self.records[key] = [record for record in records if record[0] >= before_ms]
@@ -149,12 +150,12 @@ class _Read:
                     del self.records[key]
 
 
-#: Cluster and topic to what this process has read of it.
+#: Cluster and topic to the records that this process has read.
 _READ: Final[dict[tuple[str, str], _Read]] = {}
 
 
 class SharedPinLog:
-    """The pin topic, of which a process reads each record once, however many such logs it opens.
+    """The pin topic; a process reads each record once, even through several instances.
 
     Parameters
     ----------
@@ -173,14 +174,14 @@ class SharedPinLog:
         return self._settings.pin_topic
 
     def read(self, groups: Sequence[str]) -> dict[str, list[bytes | None]]:
-        """Read on to the end of the groups' partitions; returns each group's records of a day.
+        """Read to the end of the groups' partitions; return each group's records of the last day.
 
         Raises
         ------
         KafkaException
             The broker refuses.
         KafkaUnavailableError
-            It takes longer than a request may.
+            Reading takes longer than the request time-out.
         """
         consumer = self._open()
         timeout_s = self._settings.request_timeout_s
@@ -206,7 +207,7 @@ class SharedPinLog:
             }
 
     def close(self) -> None:
-        """Let go of the cluster."""
+        """Close the connection."""
         if self._consumer is not None:
             self._consumer.close()
             self._consumer = None
@@ -219,7 +220,7 @@ class SharedPinLog:
                         "group.id": "fairlead-pins",  # required, never joined
                         "enable.auto.commit": "false",
                         "enable.partition.eof": "true",
-                        "auto.offset.reset": "earliest",  # what was read to may be gone meanwhile
+                        "auto.offset.reset": "earliest",  # newer records may be deleted
                         "fetch.wait.max.ms": "50",
                     }
                 )
@@ -227,7 +228,7 @@ class SharedPinLog:
         return self._consumer
 
     def _drain(self, consumer: Consumer, pending: set[int], timeout_s: float) -> None:
-        """Keep what comes until every partition was read to its end."""
+        """Store records until every partition is read to its end."""
         deadline = time.monotonic() + timeout_s
         while pending:
             if time.monotonic() > deadline:

@@ -1,10 +1,10 @@
-"""Sending to one partition of the plan topic, so that no earlier sender speaks after a later one.
+"""Writing to a partition of the plan topic; a new writer fences the previous one.
 
-Belongs here: the transactional producer of a partition, and finding the one record of a batch that
-the broker refuses. Does not: what is sent, and the lock that senders take first
+Belongs here: the transactional producer of a partition, and finding the record of a batch that the
+broker rejects. Does not: what is written, and the lock that writers take first
 (`fairlead.workflows.delivery`).
 
-All senders of a partition share one transactional id: the broker fences whoever had it before.
+All writers of a partition share a transactional id, so the broker fences earlier producers.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -21,14 +21,14 @@ from fairlead.settings import KafkaSettings
 from fairlead.wire.record import Headers
 
 LARGEST_PLAN_BYTES: Final = 8 * 1024 * 1024
-"""Above the plan of a million partitions; a record's limit on the topic and in the producer."""
+"""Maximum size of a record, in the topic and the producer: more than a million partitions take."""
 
-#: Bytes in a transaction, unless one record has more: sent well within the transaction's time.
+#: Maximum bytes in a transaction of several records, which are sent well within its time-out.
 _AT_ONCE_BYTES: Final = 16 * 1024 * 1024
 _TRANSACTION_S: Final = 10
-#: How often a batch is sent again that another one's refusal has spoiled, by records.
+#: Retries for each record, of batches that fail because of an earlier rejection.
 _TRIES: Final = 2
-# What a broker, or the client before it, says of a record by itself.
+# Errors about a single record, of the broker or the client.
 _OF_ONE_RECORD: Final = frozenset(
     {
         KafkaError.INVALID_MSG,
@@ -44,7 +44,7 @@ _FENCED: Final = frozenset(
         KafkaError._FENCED,  # noqa: SLF001 - the same
         KafkaError._PURGE_INFLIGHT,  # noqa: SLF001 - the same
         KafkaError._PURGE_QUEUE,  # noqa: SLF001 - the same
-        KafkaError._STATE,  # noqa: SLF001 - what was fenced may begin nothing any more
+        KafkaError._STATE,  # noqa: SLF001 - a fenced producer
         KafkaError.INVALID_PRODUCER_EPOCH,
         KafkaError.INVALID_PRODUCER_ID_MAPPING,
         KafkaError.PRODUCER_FENCED,
@@ -54,7 +54,7 @@ _FENCED: Final = frozenset(
 
 @dataclass(frozen=True)
 class Outgoing:
-    """A record to be sent."""
+    """A record to send."""
 
     group: str
     value: bytes
@@ -62,25 +62,24 @@ class Outgoing:
 
 
 class RefusedRecordError(Exception):
-    """The broker takes a batch not, because of a record in it."""
+    """The broker rejects a batch because of one of its records."""
 
 
 class SpoiledTransactionError(Exception):
-    """A record that was refused before has left a gap in what the broker counts: the same again."""
+    """An earlier rejection left a gap in the sequence numbers; the batch can be sent again."""
 
 
 class PlanChannel:
-    """The one sender to a partition, until another one opens it. A context manager.
+    """The only writer of a partition, until another one opens it. A context manager.
 
-    Opening fences whoever had the partition before, and waits until what that sender began is
-    either committed or gone.
+    Opening fences the previous writer, and waits until its transaction is committed or aborted.
 
     Parameters
     ----------
     settings
         How to reach the cluster, and the topic's name.
     partition
-        Of the topic.
+        The partition of the topic.
 
     Raises
     ------
@@ -104,7 +103,7 @@ class PlanChannel:
         )
         self._producer = Producer(config)
         self._in_transaction = False
-        # Connected first: else it looks for its coordinator half a second later again.
+        # Connect first; otherwise the producer waits half a second before it finds its coordinator.
         connect = partial(self._producer.list_topics, self._topic)
         self._call("cannot be opened", connect, self._timeout_s)
         self._call("cannot be opened", self._producer.init_transactions, self._timeout_s)
@@ -113,26 +112,26 @@ class PlanChannel:
         return self
 
     def __exit__(self, *exc_info: object) -> None:
-        if self._in_transaction:  # the broker ends it too, but later
+        if self._in_transaction:  # the broker would abort it later
             with suppress(KafkaException), _fatal_errors():
                 self._producer.abort_transaction(self._timeout_s)
 
     def send(self, records: Sequence[Outgoing]) -> dict[str, int | str]:
-        """Send records, one a group, and wait until they are committed.
+        """Send records, one for each group, and wait until they are committed.
 
-        A record that the broker refuses is found by halves; the others are sent all the same.
+        A rejected record is found by bisection; the others are sent.
 
         Returns
         -------
-        Group to the record's offset, or to why the broker refuses it.
+        Group to the record's offset, or to why the broker rejects it.
 
         Raises
         ------
         ConfigurationError
             The topic may not be written.
         KafkaUnavailableError
-            Brokers do not answer in time, or another sender has taken over. What was not committed
-            before may have been sent or not.
+            Brokers do not answer in time, or another writer has taken over. Uncommitted records may
+            have been sent or not.
         """
         answers: dict[str, int | str] = {}
         pending = [list(batch) for batch in reversed(_batches(records))]
@@ -155,7 +154,7 @@ class PlanChannel:
         return answers
 
     def _transact(self, batch: Sequence[Outgoing]) -> dict[str, int]:
-        """Send a batch in one transaction; RefusedRecordError: nothing of it is sent."""
+        """Send a batch in one transaction; after a RefusedRecordError nothing of it is sent."""
         offsets: dict[str, int] = {}
         errors: list[KafkaError] = []
 
@@ -190,7 +189,7 @@ class PlanChannel:
         return offsets
 
     def _give_up(self, errors: Sequence[KafkaError], batch: Sequence[Outgoing]) -> NoReturn:
-        """Leave a transaction in which records failed, and raise what that means."""
+        """Abort a transaction in which records failed, and raise the reason."""
         refused = _of_one_record(errors)
         cause = self._cause() if refused is None else None
         if cause is not None:
@@ -205,13 +204,13 @@ class PlanChannel:
         raise RefusedRecordError(refused.str())
 
     def _cause(self) -> KafkaError | None:
-        """Return why a transaction cannot go on; its records may just say that it cannot."""
+        """Return why a transaction failed; the errors of its records may not state the reason."""
         try:
             with _fatal_errors():
                 self._producer.commit_transaction(self._timeout_s)
         except KafkaException as error:
             return kafka_error(error)
-        return None  # it cannot be: a record failed
+        return None  # impossible after a failed record
 
     def _call(self, what: str, call: Callable[..., object], *args: float) -> None:
         try:
@@ -236,16 +235,16 @@ def _of_one_record(errors: Sequence[KafkaError]) -> KafkaError | None:
 
 
 def _of_some_record(cause: KafkaError, batch: Sequence[Outgoing]) -> KafkaError | None:
-    """Return what may be due to one of many records; of one alone it would be said."""
+    """Return the error if one record of the batch may be to blame."""
     passing = cause.code() in TRANSIENT or cause.code() in _FENCED or cause.retriable()
     return cause if len(batch) > 1 and cause.txn_requires_abort() and not passing else None
 
 
 @contextmanager
 def _fatal_errors() -> Iterator[None]:
-    """Raise a fatal error, as that somebody is fenced, as what it is.
+    """Raise a fatal error, such as being fenced, in place of the SystemError that hides it.
 
-    The client raises it among callbacks, of which the next one fails for that.
+    The client raises it between callbacks, and the next callback fails because of it.
     """
     try:
         yield
@@ -256,7 +255,7 @@ def _fatal_errors() -> Iterator[None]:
 
 
 def _batches(records: Sequence[Outgoing]) -> list[list[Outgoing]]:
-    """Cut records into what goes into one transaction each."""
+    """Split records into transactions."""
     batches: list[list[Outgoing]] = []
     room = 0
     for record in records:

@@ -48,22 +48,22 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 Answer = TypeVar("Answer")
-#: Messages taken from the client at once.
+#: Maximum number of messages to take from the client at once.
 _AT_ONCE: Final = 1000
 _POLL_S: Final = 0.1
-#: A transaction's end is written to each of its partitions a moment after it was committed.
+#: Seconds. The marker of a commit is written to the partition a moment after the commit.
 _COMMITTED_S: Final = 5.0
 
 TOPIC_CONFIG: Final = {
     "cleanup.policy": "compact",
-    # Followers read a partition from its beginning. Plans are told again every other hour, and what
-    # was told before should be gone about then: twice the plans that hold is all there is to read.
+    # Followers read a partition from its beginning. Leases are renewed every other hour; the
+    # records before should be compacted by then, so that followers read each plan about twice.
     "min.cleanable.dirty.ratio": "0.1",
     "segment.ms": str(60 * 60 * 1000),
     "max.compaction.lag.ms": str(2 * 60 * 60 * 1000),
     "max.message.bytes": str(LARGEST_PLAN_BYTES),
-    # Brokers decompress what others send: followers need no codec, and no record grows beyond
-    # the limit above in their memory.
+    # Brokers decompress records of other producers: followers need no codec, and the limit above
+    # bounds their memory.
     "compression.type": "uncompressed",
 }
 #: Values of compression.type with which every client can read every record.
@@ -87,7 +87,7 @@ def foreign_codecs(compression: str) -> str:
 
 
 class Position(NamedTuple):
-    """Where a record stands in the plan topic."""
+    """Position of a record in the plan topic."""
 
     partition: int
     offset: int
@@ -100,19 +100,19 @@ class Record:
     Parameters
     ----------
     group
-        Its key.
+        The record's key.
     value
-        The plan's bytes, or that it is withdrawn; None: a tombstone, which nobody here sends.
+        The plan's bytes or its withdrawal; None: a tombstone, which only others write.
     headers
         As published.
     position
-        Where it stands.
+        Partition and offset.
     published_at
         The record's timestamp; time-zone-aware.
     began
-        The offset of the first record of its epoch that is left.
+        Offset of the first record of its epoch that still exists.
     tombstone
-        The offset of the newest tombstone below it; -1: there is none left.
+        Offset of the newest tombstone before it that still exists; -1: none.
     """
 
     group: str
@@ -125,7 +125,7 @@ class Record:
 
 
 class PlanTopic:
-    """Sends records and reads them back. A context manager; not for several threads.
+    """Writes and reads records. A context manager; not for several threads.
 
     Parameters
     ----------
@@ -146,7 +146,7 @@ class PlanTopic:
 
     @property
     def origin(self) -> Origin:
-        """The topic, with the ids of the cluster and of the topic in it: asked for once.
+        """The topic with the ids of cluster and topic, read once.
 
         Raises
         ------
@@ -169,17 +169,17 @@ class PlanTopic:
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        """Hold nothing: every sender and reader is closed where it is opened."""
+        """Explain a failed login; every writer and reader is closed where it is opened."""
         raise_if_refused(error, self._settings)
 
     def ensure(self) -> None:
-        """Create the topic unless it exists; check that it is compacted, and kept more than once.
+        """Create the topic unless it exists; check that it is compacted and replicated.
 
         Raises
         ------
         ConfigurationError
-            The topic exists, but its cleanup policy would lose plans, or it asks for more copies
-            than it has; or it may not be created.
+            The topic exists, but its cleanup policy would delete plans, or min.insync.replicas is
+            higher than its number of replicas; or there is no right to create it.
         KafkaUnavailableError
             Brokers do not answer in time.
         """
@@ -228,7 +228,7 @@ class PlanTopic:
         return f"Topic {self.name} {why}. Change it: {change}"
 
     def partition_for_key(self, group: str) -> int:
-        """Return the partition of a group's key; the topic is asked once how many it has.
+        """Return the partition of a group's key; the number of partitions is read once.
 
         Raises
         ------
@@ -242,7 +242,7 @@ class PlanTopic:
         return partition_for_key(group, self._count)
 
     def open(self, partition: int) -> PlanChannel:
-        """Become the one sender to a partition; raises as `PlanChannel`."""
+        """Become the only writer of a partition; raises as `PlanChannel`."""
         return PlanChannel(self._settings, partition)
 
     def newest(
@@ -253,9 +253,9 @@ class PlanTopic:
         Parameters
         ----------
         partition, groups
-            Whose keys land in which partition.
+            Groups, and the partition of their keys.
         only
-            Says which records count; None: all do.
+            Returns whether a record counts; None: all count.
 
         Raises
         ------
@@ -276,15 +276,15 @@ class PlanTopic:
         return newest
 
     def held_up(self, partition: int, offset: int) -> int | None:
-        """Return from which offset on followers read nothing of a partition; None: they read on.
+        """Return the last stable offset if followers cannot read a record yet; None: they can.
 
-        A transaction that somebody leaves open hides from them what others commit after it, until
-        it ends: after `transaction.max.timeout.ms` of the broker at the latest.
+        A transaction that another producer leaves open hides later records until it ends, at the
+        latest after the broker's `transaction.max.timeout.ms`.
 
         Parameters
         ----------
         offset
-            Of a record that was committed just now.
+            Offset of a record that was just committed.
         """
         place = TopicPartition(self.name, partition)
         committed = IsolationLevel.READ_COMMITTED
@@ -298,7 +298,7 @@ class PlanTopic:
                     within_s=0.0,
                 )
             except (ConfigurationError, KafkaUnavailableError):
-                return None  # the record is there: whoever looks next is told
+                return None  # the record is written; the next check will report it
             if found.offset > offset:
                 return None
             if time.monotonic() >= deadline:
@@ -306,7 +306,7 @@ class PlanTopic:
             time.sleep(_POLL_S)
 
     def read(self, group: str) -> Record | None:
-        """Return the newest record of a group, None: there is none; raises as `newest`."""
+        """Return the newest record of a group, None if there is none; raises as `newest`."""
         return self.newest(self.partition_for_key(group), [group]).get(group)
 
     def _read(self, partition: int) -> Iterator[Message]:
@@ -324,7 +324,7 @@ class PlanTopic:
             )
         )
         try:
-            # Not OFFSET_BEGINNING: librdkafka asks where that is, and half a second later again.
+            # Not OFFSET_BEGINNING, for which librdkafka needs a request and half a second more.
             consumer.assign([TopicPartition(self.name, partition, 0)])
             deadline = time.monotonic() + self._timeout_s
             while time.monotonic() < deadline:
@@ -342,7 +342,7 @@ class PlanTopic:
             consumer.close()
 
     def _describe(self, *, within_s: float = 0.0) -> TopicDescription:
-        """Ask for the topic's id and partitions; raises as `_ask`."""
+        """Read the topic's id and partitions; raises as `_ask`."""
         topics = TopicCollection([self.name])
         return self._ask(
             lambda admin: admin.describe_topics(topics, request_timeout=self._timeout_s)[self.name],
@@ -350,7 +350,7 @@ class PlanTopic:
         )
 
     def _config(self) -> dict[str, ConfigEntry]:
-        """Ask for the settings of a topic that exists; raises as `_ask`."""
+        """Read the configuration of an existing topic; raises as `_ask`."""
         topic = ConfigResource(ResourceType.TOPIC, self.name)
         return self._ask(
             lambda admin: admin.describe_configs([topic], request_timeout=self._timeout_s)[topic],
@@ -360,9 +360,9 @@ class PlanTopic:
     def _ask(
         self, question: "Callable[[AdminClient], Future[Answer]]", *, within_s: float
     ) -> Answer:
-        """Ask about the topic, and again for so long while the broker does not know it.
+        """Send a request about the topic; retry for `within_s` while the broker does not know it.
 
-        A broker learns of a topic a moment after it was made.
+        A broker learns of a new topic with a delay.
 
         Raises
         ------
@@ -372,7 +372,7 @@ class PlanTopic:
             Brokers do not answer in time.
         """
         require_broker(self._settings)
-        admin = AdminClient(self._settings.librdkafka())  # answers nothing once it is let go
+        admin = AdminClient(self._settings.librdkafka())  # must live until the answer
         deadline = time.monotonic() + within_s
         while True:
             try:
@@ -386,7 +386,7 @@ class PlanTopic:
             time.sleep(_POLL_S)
 
     def _check(self, brokers: int) -> None:
-        """Hold a topic that exists against what plans need."""
+        """Check an existing topic."""
         config = self._config()
         policy = config["cleanup.policy"].value
         if policy != "compact":
@@ -416,14 +416,14 @@ class PlanTopic:
 
 
 class Graves:
-    """Tells what lies below records of some groups, taking them in the order of the log."""
+    """Finds the start of each epoch and the newest tombstone, from records in log order."""
 
     def __init__(self) -> None:
         self._began: dict[tuple[str, bytes], int] = {}
         self._tombstones: dict[str, int] = {}
 
     def take(self, record: Record) -> Record:
-        """Return a record with what is known of it."""
+        """Return the record with `began` and `tombstone`."""
         offset = record.position.offset
         if record.value is None:
             self._tombstones[record.group] = offset

@@ -1,8 +1,8 @@
-"""Whether a broker accepts connections at all, which a wrong address answers within seconds.
+"""Whether a broker accepts TCP connections, to report a wrong address within seconds.
 
-Belongs here: connecting by TCP. Does not: what a broker refuses (`refusals`).
+Belongs here: TCP connections. Does not: failed logins (`refusals`).
 
-librdkafka and kafka-python try an address until a request times out, and then name neither the
+librdkafka and kafka-python try an address until a request times out, and then report neither the
 address nor the reason. kafka-python also leaks its sockets.
 """
 
@@ -31,7 +31,7 @@ def unreachable(bootstrap_servers: str) -> str | None:
     """
     addresses = [address.strip() for address in bootstrap_servers.split(",") if address.strip()]
     answers: SimpleQueue[str | None] = SimpleQueue()
-    for address in addresses:  # side by side: one that does not answer delays no other
+    for address in addresses:  # in parallel, so that a silent one delays no other
         Thread(target=lambda at=address: answers.put(_refusal(at)), daemon=True).start()
     deadline = time.monotonic() + CONNECT_S
     reasons: list[str] = []
@@ -39,7 +39,7 @@ def unreachable(bootstrap_servers: str) -> str | None:
         try:
             reason = answers.get(timeout=max(0.0, deadline - time.monotonic()))
         except Empty:
-            silent = [at for at in addresses if not any(said.startswith(at) for said in reasons)]
+            silent = [at for at in addresses if not any(why.startswith(at) for why in reasons)]
             reasons += [f"{at}: no answer within {CONNECT_S:.0f} s" for at in silent]
             break
         if reason is None:

@@ -1,10 +1,10 @@
 """Decode the record keys in a fetch response.
 
-Belongs here: record batches as Kafka writes them (KIP-98), compressed or not, and which of them a
-consumer that reads committed skips. Does not: fetching (`record_sample`).
+Belongs here: record batches (KIP-98), compressed or not, and which of them a `read_committed`
+consumer skips. Does not: fetching (`record_sample`).
 
-kafka-python decodes whole records, in 12 µs each, and neither lz4 nor snappy without further
-packages. A key alone takes 2 µs, and pyarrow decompresses everything.
+kafka-python decodes whole records, which takes 12 µs each, and needs more packages for lz4 and
+snappy. Only the key takes 2 µs, and pyarrow has all codecs.
 """
 
 import struct
@@ -20,12 +20,12 @@ from fairlead.errors import TopicError
 #: delta, times of the first and last record, producer's id and epoch, sequence, number of records.
 _HEADER: Final = struct.Struct(">qiibIhiqqqhii")
 _LENGTH: Final = struct.Struct(">i")
-#: Bytes before those that a batch's length counts.
+#: Bytes of a batch that its length does not count.
 _BEFORE: Final = 12
 _FORMAT: Final = 2
 _CODECS: Final = {0: None, 1: "gzip", 2: "snappy", 3: "lz4", 4: "zstd"}
 _CODEC, _TRANSACTIONAL, _CONTROL = 0x07, 0x10, 0x20
-#: How Java's snappy begins a stream of blocks; librdkafka writes one bare block.
+#: Start of the framed blocks of Java's snappy; librdkafka writes a single block without a frame.
 _BLOCKS: Final = b"\x82SNAPPY\x00"
 _BLOCKS_HEADER: Final = 16
 _MORE, _BITS, _SHIFT = 0x80, 0x7F, 7
@@ -39,9 +39,9 @@ class Batch(NamedTuple):
     next_offset
         Offset after the batch.
     size, records
-        Bytes and records of the whole batch, as it is stored.
+        Stored bytes and records of the whole batch.
     keys
-        Key of each record that a consumer gets; None: it has none.
+        Keys of the records that a consumer gets; None: a record without a key.
     """
 
     next_offset: int
@@ -60,14 +60,14 @@ def batches(
     data
         Bytes of one partition; the last batch may be cut off.
     first, stop
-        Records before the one offset, and from the other on, are left out.
+        Range of offsets; records outside are left out.
     aborted
         Producer id and first offset of each aborted transaction among the bytes.
 
     Raises
     ------
     TopicError
-        The records are of a format or a compression that is not supported.
+        The format or compression of the records is not supported.
     """
     view, at = memoryview(data), 0
     pending = sorted(aborted, key=lambda each: each[1])
@@ -78,18 +78,18 @@ def batches(
         )
         end = at + _BEFORE + length
         if version != _FORMAT:
-            raise TopicError("its records are of a format before Kafka 0.11, which cannot be read")
+            raise TopicError("its records have a format from before Kafka 0.11")
         if end > len(view):
             return
         while pending and pending[0][1] <= base + delta:
             rolled_back.add(pending.pop(0)[0])
         payload = view[at + _HEADER.size : end]
         at, keys = end, list[bytes | None]()
-        if flags & _CONTROL:  # what ends a transaction, committed or aborted
+        if flags & _CONTROL:  # the end of a transaction
             rolled_back.discard(producer)
         elif not (flags & _TRANSACTIONAL and producer in rolled_back) and base + delta >= first:
             read = _decompressed(payload, flags & _CODEC)
-            skipped = max(first - base, 0) if count == delta + 1 else 0  # else it was compacted
+            skipped = max(first - base, 0) if count == delta + 1 else 0  # else compacted
             found = takewhile(lambda each: each[0] < stop, _keys(read, base, count, skipped))
             keys = [key for offset, key in found if offset >= first]
         yield Batch(base + delta + 1, _BEFORE + length, count, keys)
@@ -112,7 +112,7 @@ def _keys(data: bytes, base: int, count: int, skipped: int) -> Iterator[tuple[in
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:
-    """Return a number of variable length, and where the next one begins."""
+    """Return a number of variable length, and the position after it."""
     byte = data[at]
     value, shift = byte & _BITS, _SHIFT
     at += 1
@@ -131,7 +131,7 @@ def _decompressed(payload: memoryview, kind: int) -> bytes:
     if codec == "snappy":
         return b"".join(map(_snappy, _blocks(bytes(payload))))
     if not codec:
-        raise TopicError(f"its records are compressed by codec {kind}, which is not known")
+        raise TopicError(f"its records are compressed with codec {kind}, which is not supported")
     return bytes(pa.CompressedInputStream(pa.BufferReader(payload), codec).read())
 
 
@@ -148,7 +148,7 @@ def _blocks(data: bytes) -> Iterator[bytes]:
 
 def _snappy(block: bytes) -> bytes:
     size, shift = 0, 0
-    for byte in block:  # its length, uncompressed, begins a block
+    for byte in block:  # a block begins with its uncompressed length
         size |= (byte & _BITS) << shift
         shift += _SHIFT
         if not byte & _MORE:

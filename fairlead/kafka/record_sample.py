@@ -3,8 +3,8 @@
 Belongs here: the window in the log, the requests, and their bounds. Does not: which runs are read
 (`fairlead.domain.record_sample`), nor decoding (`record_batches`).
 
-No group is joined, and nothing is committed. A client that prefetches would not do: for 48,000
-records in 600 runs librdkafka fetched 319 MB.
+No group is joined, and nothing is committed. A consumer would prefetch too much: for 48,000 records
+in 600 runs librdkafka fetched 319 MB.
 """
 
 import time
@@ -23,26 +23,26 @@ from fairlead.kafka.gateway import KafkaGateway
 from fairlead.kafka.record_batches import batches
 from fairlead.kafka.rights import remedy
 
-if TYPE_CHECKING:  # imported when a topic is sampled: it takes as long as all else here
+if TYPE_CHECKING:  # imported on use: it takes as long as the rest of this module
     from kafka.admin import KafkaAdminClient
 
-#: Records that are sampled by default.
+#: Default number of records to sample.
 RECORDS: Final = 100_000
-#: Bytes of fetched batches at most, and seconds.
+#: Maximum bytes of fetched batches, and maximum seconds.
 MOST_BYTES: Final = 100_000_000
 MOST_S: Final = 60.0
-#: Runs in all. More spread a sample better, and take a request each.
+#: Maximum number of runs. More runs spread a sample better, but each takes a request.
 _RUNS: Final = 2_400
-#: Runs, and the offsets of each, that show how large records and batches are.
+#: Runs of the probe for sizes of records and batches, and offsets of each run.
 _PROBES: Final = 24
 _PROBE: Final = 8
-#: Bytes asked for of a partition at first; a larger batch comes whole, one in a response.
+#: Bytes requested from a partition at first; a larger batch comes alone in a response.
 _FETCH: Final = 16_384
-#: Bytes asked for in a request; larger batches come all the same.
+#: Bytes requested in a request.
 _RESPONSE: Final = 2**20
-#: Share of the bytes that runs are planned for: they end within batches.
+#: Share of the maximum bytes for planned runs; the rest is for parts of batches outside of runs.
 _PLANNED: Final = 0.5
-#: Fetch by the names of topics; later versions have their ids.
+#: Latest version of Fetch with names of topics; later ones use ids.
 _VERSION: Final = 12
 _WAIT_MS: Final = 500
 
@@ -55,7 +55,7 @@ def window_of(gateway: KafkaGateway, topic: str, seconds: float) -> LogWindow:
     Raises
     ------
     TopicError
-        There is no such topic, or no right to read it, or nothing was written.
+        The topic does not exist or is empty in that time, or there is no right to read it.
     KafkaUnavailableError
         Brokers do not answer in time.
     """
@@ -80,7 +80,7 @@ def window_of(gateway: KafkaGateway, topic: str, seconds: float) -> LogWindow:
         begin, end = map(np.array, gateway.ask_members(ask))
     except BrokerResponseError as error:
         _raise(topic, error.errno)
-    begin = np.where(begin < 0, end, np.minimum(begin, end))  # -1: nothing was written since
+    begin = np.where(begin < 0, end, np.minimum(begin, end))  # -1: no record since then
     if not (end - begin).any():
         raise TopicError(
             f"Topic {topic}: no record was written in the last {seconds / 60:g} minutes. Ask for "
@@ -105,7 +105,7 @@ def sample_records(
     partition
         Partition to read half of the records from; None: all partitions in proportion.
     seed
-        Of the random places.
+        Seed of the random positions.
 
     Raises
     ------
@@ -121,7 +121,7 @@ def sample_records(
 
 
 def probe(gateway: KafkaGateway, window: LogWindow) -> tuple[float, RecordSample]:
-    """Return how many records an offset has, and the small sample that shows it."""
+    """Return the mean number of records per offset, and the small sample that it comes from."""
     runs = plan_runs(window, _PROBES * _PROBE, _PROBES, seed=1).first(_PROBES)
     found = _read(gateway, window, runs, MOST_BYTES)
     records = sum(found.cells["count"].to_pylist())
@@ -161,7 +161,7 @@ async def _fetch(
                 run, position = left.pop(answer.partition_index)
                 position = found.take(answer, run, position, int(runs.stop[run]))
                 if position < runs.stop[run]:
-                    left[answer.partition_index] = run, position  # behind the others
+                    left[answer.partition_index] = run, position  # after the others
             if size > most_bytes:
                 stopped = "bytes"
             elif time.monotonic() - began > MOST_S:
@@ -224,7 +224,7 @@ async def _ask(
 
 
 class _Found:
-    """What responses had: keys with their runs; bytes and records; bytes to ask for next."""
+    """Content of responses: keys with their runs; bytes and records; bytes to request next."""
 
     def __init__(self) -> None:
         self.runs = array("q")
@@ -263,7 +263,7 @@ def _raise(topic: str, code: int) -> NoReturn:
     from kafka import errors  # noqa: PLC0415 - as above
 
     if code == errors.UnknownTopicOrPartitionError.errno:
-        raise TopicError(f"Topic {topic}: there is none of this name in the cluster")
+        raise TopicError(f"Topic {topic} does not exist")
     if code == errors.TopicAuthorizationFailedError.errno:
         how = remedy("topic", topic, ["DESCRIBE", "READ"])
         raise TopicError(f"Topic {topic}: no right to read it. {how}")

@@ -1,8 +1,8 @@
-"""Why a cluster lets nobody in: a wrong password, an unknown authority, another host's certificate.
+"""Why connecting fails: a wrong password, an unknown authority, another host's certificate.
 
-librdkafka answers all of these like a broker that is down: it has waited in vain. What it knows
-better it tells a callback. Belongs here: asking once more, listening to that, and what to do about
-it. Does not: what is retried (`requests`).
+Belongs here: connecting once more for the reason, and the remedy. Does not: retries (`requests`).
+
+librdkafka reports all of these as a time-out, and passes the reason only to a callback.
 """
 
 import re
@@ -20,20 +20,20 @@ from fairlead.settings import KafkaSettings, set_by
 
 _PATIENCE_S: Final = 5.0
 #: "sasl_ssl://HOST:PORT/bootstrap: WHAT (after 12ms in state ...)"
-_SAID: Final = re.compile(r"(?:\w+://)?(?P<where>[^/\s]+)/\S+: (?P<what>.+?)(?: \(after .*)?")
+_REASON: Final = re.compile(r"(?:\w+://)?(?P<where>[^/\s]+)/\S+: (?P<what>.+?)(?: \(after .*)?")
 #: OpenSSL's X509_V_ERR_HOSTNAME_MISMATCH and X509_V_ERR_IP_ADDRESS_MISMATCH.
 _OTHER_HOST: Final = frozenset({62, 64})
 
 
 def raise_if_refused(error: BaseException | None, settings: KafkaSettings) -> None:
-    """Put where and why in the place of an error that says that the cluster does not answer.
+    """Replace an error that the cluster does not answer by one with address and reason.
 
     Raises
     ------
     ConfigurationError
-        It refuses; the message says where, why, and what to look at.
+        The cluster refuses the client; the message has the address, the reason and the settings.
     KafkaUnavailableError
-        It does not refuse; the message names the address and the setting.
+        No broker answers; the message has the address and the setting.
     """
     if not isinstance(error, KafkaUnavailableError):
         return
@@ -46,32 +46,32 @@ def raise_if_refused(error: BaseException | None, settings: KafkaSettings) -> No
 
 
 def refusal(settings: KafkaSettings) -> str | None:
-    """Connect once more, and say why brokers refuse; None: they do not, or do not answer at all."""
+    """Connect once more and return why brokers refuse; None: they accept, or do not answer."""
     config = settings.librdkafka()
     if config.get("security.protocol", "plaintext").lower() == "plaintext":
         return None
-    said: dict[int, str] = {}
+    reasons: dict[int, str] = {}
 
     def listen(error: KafkaError) -> None:
-        said.setdefault(error.code(), error.str())
+        reasons.setdefault(error.code(), error.str())
 
     admin = AdminClient({**config, "log_level": "0", "error_cb": listen})
     with suppress(KafkaException):
         admin.list_topics(timeout=_PATIENCE_S)
     admin.poll(0)
-    if denied := _SAID.fullmatch(said.get(KafkaError._AUTHENTICATION, "")):  # noqa: SLF001 - so librdkafka names its local errors
+    if denied := _REASON.fullmatch(reasons.get(KafkaError._AUTHENTICATION, "")):  # noqa: SLF001 - so librdkafka names its local errors
         return (
             f"Kafka at {denied['where']} refuses the user {config.get('sasl.username', '')}: "
             f"{denied['what']}. Are sasl.mechanism, sasl.username and sasl.password of "
             "kafka.properties right?"
         )
-    if broken := _SAID.fullmatch(said.get(KafkaError._SSL, "")):  # noqa: SLF001 - the same
+    if broken := _REASON.fullmatch(reasons.get(KafkaError._SSL, "")):  # noqa: SLF001 - the same
         return _distrust(broken["where"], broken["what"], config)
     return None
 
 
 def _distrust(where: str, what: str, config: dict[str, Any]) -> str:
-    """Tell the reasons apart that librdkafka says the same of."""
+    """Return the reason of a failed TLS handshake; librdkafka has one message for all."""
     authorities = config.get("ssl.ca.location", "")
     with suppress(OSError, ValueError):
         try:

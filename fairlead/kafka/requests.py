@@ -1,6 +1,6 @@
-"""Asking librdkafka many questions at once: bounded, retried, each answer or error by itself.
+"""Many requests to Kafka at once, bounded and retried, with an answer or error for each.
 
-Belongs here: which errors are worth a retry, and rounds of retries. Does not: what is asked.
+Belongs here: which errors are retried, and rounds of retries. Does not: the requests.
 """
 
 from collections import deque
@@ -28,11 +28,11 @@ Answer = TypeVar("Answer")
 
 ATTEMPTS: Final = 5
 BATCHES_IN_FLIGHT: Final = 4
-"""Enough for brokers to work on one while another is on its way."""
+"""Enough for brokers to work on one batch while another is on its way."""
 GRACE_S: Final = 5.0
-"""What a future may take beyond the request's own timeout before it is given up."""
+"""Seconds that a future may take beyond the time-out of its request."""
 
-# No broker was reached at all: nothing is known of any single group or partition.
+# Errors that mean that no broker was reached, and say nothing about a group or partition.
 _UNREACHABLE: Final = frozenset(
     {
         KafkaError._ALL_BROKERS_DOWN,  # noqa: SLF001 - so librdkafka names its local errors
@@ -55,7 +55,7 @@ TRANSIENT: Final = _UNREACHABLE | {
     KafkaError.THROTTLING_QUOTA_EXCEEDED,
     KafkaError.UNSTABLE_OFFSET_COMMIT,
 }
-"""Codes that may be gone when asked again: a coordinator or leader moving, throttling."""
+"""Transient error codes: a coordinator or leader moves, or the client is throttled."""
 
 MISSING: Final = frozenset(
     {
@@ -64,16 +64,16 @@ MISSING: Final = frozenset(
         KafkaError.UNKNOWN_TOPIC_OR_PART,
     }
 )
-"""Codes that say a topic or partition does not exist, or no longer."""
+"""Error codes that mean that a topic or partition does not exist (any more)."""
 
 ABOUT_A_GROUP: Final = frozenset({KafkaError.GROUP_AUTHORIZATION_FAILED})
-"""Codes that are nothing to who reads partitions: librdkafka wants a group id, and asks for the
-coordinator of that group, although it is never joined."""
+"""Error codes to ignore when reading partitions: librdkafka needs a group id and looks up its
+coordinator, although the group is never joined."""
 
 
 def kafka_answers(settings: KafkaSettings, *, within_s: float) -> bool:
-    """Say whether a broker tells what brokers there are."""
-    # Named: a client ends with its last name, and its questions with it. Its types are wrong.
+    """Return whether a broker describes the cluster."""
+    # A variable, because requests end when their client is garbage. The stubs' types are wrong.
     admin: Any = AdminClient(settings.librdkafka())
     try:
         admin.describe_cluster(request_timeout=within_s).result()
@@ -84,14 +84,14 @@ def kafka_answers(settings: KafkaSettings, *, within_s: float) -> bool:
 
 @dataclass(frozen=True)
 class Answers(Generic[Key, Answer]):
-    """What became of each question.
+    """Answers and errors of requests.
 
     Parameters
     ----------
     values
-        Key to answer, where there is one.
+        Key to answer.
     errors
-        Key to the last error, where there is none.
+        Key to the last error, if there is no answer.
     """
 
     values: dict[Key, Answer] = field(default_factory=dict)
@@ -108,28 +108,28 @@ def ask_each(
     *,
     batch: int,
     timeout_s: float,
-    told: ReportCount = lambda _done, _total: None,
+    report: ReportCount = lambda _done, _total: None,
 ) -> Answers[Key, Answer]:
-    """Ask about every key; ask again about those with transient errors.
+    """Send a request for every key; retry those with transient errors.
 
     Parameters
     ----------
     keys
-        What to ask about.
+        The keys.
     ask
-        Starts the requests for some keys and returns one future each.
+        Starts the requests for some keys and returns a future for each.
     batch
-        Keys that `ask` is given. `BATCHES_IN_FLIGHT` of them are asked about at the same time:
-        what bounds the load on brokers and memory.
+        Maximum number of keys for one call of `ask`. `BATCHES_IN_FLIGHT` calls run at the same
+        time, which bounds the load on brokers and memory.
     timeout_s
-        The time one request may take. No retry starts later than this after the first.
-    told
-        Called with how many keys were asked about, and how many there are, after each batch.
+        Time-out of a request in seconds. No retry starts later than this after the first request.
+    report
+        Called after each batch with the number of answered keys, and of all keys.
 
     Raises
     ------
     KafkaUnavailableError
-        No broker answered any of it. An error of single keys is in the answers instead.
+        No broker answered any request. Errors of single keys are in the answers instead.
     """
     answers: Answers[Key, Answer] = Answers()
     pending = list(keys)
@@ -141,16 +141,16 @@ def ask_each(
             asked.append(ask(pending[start : start + batch]))
             if len(asked) == BATCHES_IN_FLIGHT:
                 left -= _collect(asked.popleft(), answers, timeout_s)
-                told(len(keys) - left, len(keys))
+                report(len(keys) - left, len(keys))
         while asked:
             left -= _collect(asked.popleft(), answers, timeout_s)
-            told(len(keys) - left, len(keys))
+            report(len(keys) - left, len(keys))
         pending[:] = [key for key in pending if _code(answers, key) in TRANSIENT]
         return bool(pending)
 
     Retrying(
         retry=retry_if_result(bool),
-        retry_error_callback=lambda _: None,  # what is left is in the answers
+        retry_error_callback=lambda _: None,  # the last errors are in the answers
         **backoff(timeout_s),
     )(ask_pending)
     unreachable = [e for e in answers.errors.values() if e.code() in _UNREACHABLE]
@@ -160,9 +160,9 @@ def ask_each(
 
 
 def backoff(timeout_s: float) -> dict[str, Any]:
-    """Return how tenacity waits between attempts and when it gives up.
+    """Return tenacity's arguments for waits between attempts and the end of retries.
 
-    A request that took its whole timeout is not repeated.
+    A request that took its whole time-out is not retried.
     """
     return {
         "wait": wait_exponential_jitter(multiplier=0.1, max=2.0, jitter=0.1),
@@ -179,7 +179,7 @@ def kafka_error(error: KafkaException) -> KafkaError:
 def _collect(
     futures: "Mapping[Key, Future[Answer]]", answers: Answers[Key, Answer], timeout_s: float
 ) -> int:
-    """Wait for answers; return how many there are, errors among them."""
+    """Wait for answers; return their number, including errors."""
     for key, future in futures.items():
         try:
             answers.values[key] = future.result(timeout_s + GRACE_S)

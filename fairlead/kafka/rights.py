@@ -1,6 +1,6 @@
-"""What Kafka allows whoever asks, by its own telling, and the commands that allow more.
+"""The rights of the present user in Kafka, and the commands that grant more.
 
-Belongs here: authorized operations (KIP-430), and rules where Kafka tells none. Does not: which
+Belongs here: authorized operations (KIP-430), and ACLs for resources without these. Does not: which
 rights are needed (`fairlead.surfaces.doctor`).
 """
 
@@ -28,7 +28,7 @@ from fairlead.settings import KafkaSettings
 
 CLUSTER: Final = "cluster"
 CLUSTER_NAME: Final = "kafka-cluster"
-#: What nobody but a superuser is given all of.
+#: All of these together are taken for the rights of a superuser.
 _EVERYTHING: Final = frozenset({"ALTER", "CLUSTER_ACTION", "CREATE", "DESCRIBE"})
 _KINDS: Final = {
     CLUSTER: ResourceType.BROKER,
@@ -38,7 +38,7 @@ _KINDS: Final = {
 
 
 def remedy(kind: str, name: str, operations: Iterable[str], *, prefixed: bool = False) -> str:
-    """Return the command that gives somebody rights.
+    """Return the command that grants rights.
 
     Examples
     --------
@@ -55,12 +55,12 @@ def remedy(kind: str, name: str, operations: Iterable[str], *, prefixed: bool = 
 
 
 class Rights:
-    """Asks a cluster what it allows this user.
+    """Reads the rights of the present user in a cluster.
 
     Parameters
     ----------
     settings
-        How to reach it, and as whom.
+        How to reach the cluster, and the user.
     """
 
     def __init__(self, settings: KafkaSettings) -> None:
@@ -71,11 +71,11 @@ class Rights:
 
     @property
     def admin(self) -> AdminClient:
-        """The client, for what is no right."""
+        """The client, for other requests."""
         return self._admin
 
     def cluster(self) -> Any:
-        """Return the cluster's description, with the operations that are allowed on it.
+        """Return the cluster's description with its authorized operations.
 
         Raises
         ------
@@ -94,28 +94,28 @@ class Rights:
         return self._cluster
 
     def on_cluster(self) -> frozenset[str]:
-        """Return the operations that are allowed on the cluster."""
+        """Return the authorized operations on the cluster."""
         return _names(self.cluster())
 
     def on_topics(self, topics: Collection[str]) -> dict[str, tuple[frozenset[str], str | None]]:
-        """Return the operations that are allowed on topics, or what Kafka says instead."""
+        """Return the authorized operations on topics, or the error, by topic."""
         asked = self._admin.describe_topics(
             TopicCollection(list(topics)),
             include_authorized_operations=True,
             request_timeout=self._wait_s,
         )
-        return self._told(asked)
+        return self._operations(asked)
 
     def on_groups(self, groups: Collection[str]) -> dict[str, tuple[frozenset[str], str | None]]:
-        """Return the operations that are allowed on groups, or what Kafka says instead."""
+        """Return the authorized operations on groups, or the error, by group."""
         asked = self._admin.describe_consumer_groups(
             list(groups),
             include_authorized_operations=True,  # type: ignore[call-arg] # not in the stubs
             request_timeout=self._wait_s,
         )
-        return self._told(asked)
+        return self._operations(asked)
 
-    def _told(self, asked: Any) -> dict[str, tuple[frozenset[str], str | None]]:
+    def _operations(self, asked: Any) -> dict[str, tuple[frozenset[str], str | None]]:
         found: dict[str, tuple[frozenset[str], str | None]] = {}
         for name, future in asked.items():
             try:
@@ -126,9 +126,10 @@ class Rights:
         return found
 
     def by_rule(self, kind: str, name: str, operation: str) -> bool | None:
-        """Return whether a rule allows an operation where Kafka tells no operations; None: unknown.
+        """Return whether an ACL allows an operation; None: unknown.
 
-        Rules may be read with DESCRIBE on the cluster, and superusers need none.
+        For resources without authorized operations. Reading ACLs needs DESCRIBE on the cluster;
+        superusers need no ACL.
         """
         if self.on_cluster() >= _EVERYTHING:
             return True
@@ -136,7 +137,7 @@ class Rights:
             _KINDS[kind],
             name,
             ResourcePatternType.MATCH,
-            None,  # type: ignore[arg-type] # anybody, whatever the stubs say
+            None,  # type: ignore[arg-type] # any principal; the stubs are wrong
             None,  # type: ignore[arg-type] # from anywhere
             AclOperation.ANY,
             AclPermissionType.ANY,
@@ -147,7 +148,7 @@ class Rights:
         except KafkaException as error:
             off = kafka_error(error).code() == KafkaError.SECURITY_DISABLED
             return True if off else None
-        if not self._user:  # whoever a certificate names
+        if not self._user:  # the user is named by a certificate
             return None
         mine = [
             rule

@@ -1,7 +1,7 @@
 """The last stable offset of partitions whose commit does not advance.
 
-Belongs here: finding these partitions, and asking for their last stable offset. Does not: where
-logs begin and end (`offsets`), nor what a stable end means (`fairlead.domain.analysis.looks`).
+Belongs here: finding these partitions, and reading their last stable offset. Does not: begin and
+end offsets (`offsets`), nor what a stable end means (`fairlead.domain.analysis.looks`).
 """
 
 import numpy as np
@@ -36,25 +36,25 @@ def with_stable_ends(
         No broker answers in time.
     """
     partitions = by_partition(samples)
-    rows = pa.array(np.arange(partitions.num_rows))
-    waiting = _waiting(partitions.append_column("row", rows))
+    numbers = pa.array(np.arange(partitions.num_rows))
+    waiting = _waiting(partitions.append_column("row", numbers))
     groups = pc.unique(waiting["group"])
     earlier = readable(by_partition(before.filter(pc.is_in(before["group"], groups))))
     standing = waiting.join(earlier, keys=_KEYS, join_type="left semi")
     if not standing.num_rows:
         return samples
-    asked = standing.group_by(["topic", "partition"]).aggregate([("row", "list")]).to_pylist()
+    rows = standing.group_by(["topic", "partition"]).aggregate([("row", "list")]).to_pylist()
     answers = one_by_one(
         admin,
-        [TopicPartition(row["topic"], row["partition"]) for row in asked],
-        range(len(asked)),
+        [TopicPartition(row["topic"], row["partition"]) for row in rows],
+        range(len(rows)),
         OFFSET_END,
         timeout_s,
         isolation=IsolationLevel.READ_COMMITTED,
     )
     stable = np.full(partitions.num_rows, NONE, dtype=np.int64)
     for place, answer in answers.values.items():
-        stable[asked[place]["row_list"]] = answer.offset  # type: ignore[attr-defined] # the stubs leave it out
+        stable[rows[place]["row_list"]] = answer.offset  # type: ignore[attr-defined] # the stubs leave it out
     return with_stable_end(samples, stable)
 
 

@@ -1,14 +1,18 @@
-"""What to do next about a group, in a word, and whether it follows plans.
+"""The next step for a group, whether it follows its plan, and why it is not sampled.
 
 Belongs here: words for rows of `fairlead.store.history_queries.read_groups`. Does not: their order,
 which is the store's, nor links.
 """
 
 from collections.abc import Collection, Mapping
-from typing import Any, Final
+from datetime import UTC
+from typing import TYPE_CHECKING, Any, Final
 
 from fairlead.domain.advice import advice_in
 from fairlead.domain.diagnoses import NO_MEMBERS
+
+if TYPE_CHECKING:
+    from fairlead.store.monitoring import LookAge
 
 Row = Mapping[str, Any]
 
@@ -113,3 +117,13 @@ def next_step(row: Row, undecided: Collection[str], resting: Collection[str]) ->
         return "let it follow"
     step = _NEXT.get(row["diagnosis"], "wait for samples")
     return "wait: back-off" if step == "plan" and row["group"] in resting else step
+
+
+def why_no_sample(last: "LookAge | None") -> str:
+    """Explain why a group has no recent sample, by the age of the newest sample of any group."""
+    if last is None or last.overdue:
+        return "The sensor group_samples takes samples: is the Dagster daemon running?"
+    return (
+        f"Other groups were sampled at {last.began.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC: these "
+        "read nothing, do not exist any more, or are excluded by discovery"
+    )

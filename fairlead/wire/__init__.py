@@ -1,8 +1,8 @@
-"""What stands in topics, byte for byte, and what both sides must make of it alike.
+"""Records in topics, byte for byte, and the decisions that planner and consumers make alike.
 
-`document` and `partition_sets` are a plan's bytes; `record` and `record_reading` what stands beside
-them, with `signing`; `members` what clients tell each other in a rebalance; `pins` and `pin_seals`
-the records of the pin topic; `partitions` where a group's records stand; `fit` what a plan means
-for the members there are. Standard library, numpy and the library that signs alone: consumer
-applications import this.
+`document` and `partition_sets` are a plan's bytes; `record` and `record_reading` its headers, with
+`signing`; `members` the user data that clients exchange in a rebalance; `pins` and `pin_seals` the
+records of the pin topic; `partitions` the partition of a group's records; `fit` the shares that a
+plan gives to the members that are present. Consumer applications import this package, so it needs
+only the standard library, numpy and, for signatures, `cryptography`.
 """

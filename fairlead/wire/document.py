@@ -1,9 +1,8 @@
-"""The plan document: what the plan topic carries, byte for byte.
+"""The plan document: the value of a record in the plan topic, byte for byte.
 
-Belongs here: the document's format, and every check that a reader can make from the bytes alone.
-Does not: what stands beside the bytes in a record (`record`), whether the plan still fits a group
-(`fairlead.wire.fit`), nor who may approve it. Standard library and numpy alone: consumer
-applications import this module.
+Belongs here: the document's format, and every check that needs only its bytes. Does not: the
+record's headers (`record`), whether the plan still fits a group (`fairlead.wire.fit`), nor who may
+approve it.
 """
 
 import hashlib
@@ -20,30 +19,30 @@ from fairlead.errors import InvalidPlanError
 from fairlead.wire.partition_sets import HeldAsRanges, Ranges, format_partitions, parse_ranges
 from fairlead.wire.times import read_time
 
-#: Of documents, and of the records that they stand in.
+#: Version of the format of documents and of their records.
 FORMAT: Final = 2
-#: Partitions a document may count in all topics together.
+#: Maximum number of partitions of all topics of a document.
 MAX_PARTITIONS: Final = 10_000_000
 
 
 @dataclass(frozen=True, eq=False)
 class MemberShare:
-    """What one member is to read.
+    """The partitions that a plan gives to one member.
 
     Parameters
     ----------
     topics
         The member's subscription when the plan was made, ascending.
     partitions
-        Topic to partition numbers, int32 of shape (K,), ascending. Of a document that was read they
-        are made whenever they are asked for.
+        Topic to partition numbers, int32 of shape (K,), ascending. A document that was read holds
+        ranges and expands them on each access.
     """
 
     topics: tuple[str, ...]
     partitions: Mapping[str, npt.NDArray[np.int32]]
 
     def existing(self, topic: str, count: int) -> npt.NDArray[np.int32]:
-        """Return the partitions of a topic that exist, where it has so many."""
+        """Return the member's partitions of a topic that has `count` partitions now."""
         if isinstance(self.partitions, HeldAsRanges):
             return self.partitions.below(topic, count)
         partitions = self.partitions[topic]
@@ -123,7 +122,7 @@ class PlanDocument:
         value
             The record's value.
         group
-            The group the record's key names; None: any.
+            The group of the record's key; None: any.
 
         Raises
         ------
@@ -148,7 +147,7 @@ class PlanDocument:
             raise InvalidPlanError(f"The plan {what}") from error
         if group is not None and document.group != group:
             raise InvalidPlanError(
-                f"The plan is for group {document.group!r}, but stands under the key {group!r}"
+                f"The plan is for group {document.group!r}, but its key is {group!r}"
             )
         return document
 
@@ -178,16 +177,16 @@ class PlanDocument:
 
 
 def content_hash(value: bytes) -> str:
-    """Return the SHA-256 of a document's bytes, in hexadecimal: what an approval names."""
+    """Return the SHA-256 of a document's bytes in hexadecimal; approvals refer to it."""
     return hashlib.sha256(value).hexdigest()
 
 
 def unique_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Refuse what `json` would silently resolve: a member or topic that stands there twice."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise ValueError("a name stands twice in one object")
-    return found
+    """Refuse a name that occurs twice in an object; `json` would keep the last value."""
+    values = dict(pairs)
+    if len(values) < len(pairs):
+        raise ValueError("a name occurs twice in one object")
+    return values
 
 
 def _plain_number(value: float) -> float | int:
@@ -196,7 +195,7 @@ def _plain_number(value: float) -> float | int:
 
 def _text(raw: dict[str, Any], key: str) -> str:
     if not isinstance(raw[key], str) or not raw[key]:
-        raise ValueError(f"{key} is {raw[key]!r}, not a text")
+        raise ValueError(f"{key} is {raw[key]!r}, not a string")
     return str(raw[key])
 
 
@@ -216,7 +215,7 @@ def _time(value: Any, what: str) -> datetime:
 
 
 def _topic_ids(raw: dict[str, Any], counts: dict[str, int]) -> dict[str, str]:
-    for topic in raw.keys():  # noqa: SIM118 - of a list, which has none, nothing is read
+    for topic in raw.keys():  # noqa: SIM118 - a list has no keys(): AttributeError
         if topic not in counts:
             raise ValueError(f"topic_ids.{topic}: the topic has no partition count")
         _text(raw, topic)
@@ -227,17 +226,17 @@ def _weights(values: Any, counts: dict[str, int], topic: str) -> npt.NDArray[np.
     if topic not in counts:
         raise ValueError(f"weights.{topic}: the topic has no partition count")
     if not isinstance(values, list) or not all(type(value) in {int, float} for value in values):
-        raise TypeError(f"weights.{topic} is no list of numbers")
+        raise TypeError(f"weights.{topic} is not a list of numbers")
     weights = np.asarray(values, dtype=np.float64)
     if weights.shape != (counts[topic],):
         raise ValueError(f"weights.{topic}: {weights.size} values for {counts[topic]} partitions")
     if not (np.isfinite(weights).all() and (weights >= 0).all()):
-        raise ValueError(f"weights.{topic}: a value is negative or no number")
+        raise ValueError(f"weights.{topic}: a value is negative or not finite")
     return weights
 
 
 def _read_members(raw: dict[str, Any], counts: dict[str, int]) -> dict[str, MemberShare]:
-    """Read the shares; of no topic two of their ranges may overlap."""
+    """Read the members' shares; raises ValueError if two ranges of a topic overlap."""
     members = {}
     ranges: dict[str, list[Ranges]] = {}
     for name, share in raw.items():
@@ -258,11 +257,13 @@ def _read_share(name: str, raw: dict[str, Any], counts: dict[str, int]) -> dict[
         if topic not in counts:
             raise ValueError(f"members.{name}: topic {topic!r} has no partition count")
         if not isinstance(text, str):
-            raise TypeError(f"members.{name}.partitions.{topic} is {text!r}, not a text")
+            raise TypeError(f"members.{name}.partitions.{topic} is {text!r}, not a string")
         ranges[topic] = parse_ranges(text, below=counts[topic])
     topics = raw["topics"]
     if not isinstance(topics, list) or not all(isinstance(topic, str) for topic in topics):
         raise ValueError(f"members.{name}.topics is {topics!r}, not a list of topics")
     if unread := sorted(ranges.keys() - set(topics)):
-        raise ValueError(f"members.{name} owns partitions of {unread[0]!r}, which it does not read")
+        raise ValueError(
+            f"members.{name} owns partitions of {unread[0]!r}, to which it does not subscribe"
+        )
     return ranges

@@ -1,7 +1,7 @@
-"""Fit a plan to the members that are really there.
+"""Fit a plan to the members that are present.
 
-Belongs here: which share each present member gets. Does not: who is present and what the members
-are called (`members`), nor what happens without a plan (`fairlead.followers`).
+Belongs here: the share of each present member. Does not: who is present and the members' names
+(`members`), nor assignments without a plan (`fairlead.followers`).
 """
 
 import heapq
@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from assignors.filling import in_turns
 from fairlead.wire.document import PlanDocument
-from fairlead.wire.fit_spread import PAIRS, Held
 
 Shares = dict[str, dict[str, list[int]]]
 
@@ -22,15 +22,16 @@ def fit(
     subscriptions: Mapping[str, Collection[str]],
     partition_counts: Mapping[str, int],
 ) -> Shares:
-    """Give each partition of a subscribed topic to exactly one subscriber, as the plan says.
+    """Give each partition of a subscribed topic to exactly one subscriber, following the plan.
 
-    Members that the plan names keep their share of it, as far as they still subscribe. A newcomer
-    takes over the whole share of a member that is gone, when it subscribes to all topics of it:
-    the heaviest share first, to the newcomer with the fewest topics. What is left is placed one by
-    one: topics with the fewest subscribers first, within equal subscribers the heaviest partition
-    first, each to the subscriber with the fewest partitions, then with the least weight, then the
-    lowest name. Of partitions that weigh the same, who gets which is then exchanged so that topics
-    spread over members: nobody's count or weight changes by that.
+    Members that the plan names keep the part of their share to which they still subscribe. A new
+    member takes over the whole share of an absent member if it subscribes to all topics of that
+    share: the heaviest share goes first, to the new member with the fewest topics. The remaining
+    partitions are placed one by one: topics with the fewest subscribers first, among topics with
+    the same subscribers the heaviest partition first, each to the subscriber with the fewest
+    partitions, then the least weight, then the lowest name. Partitions of the same weight go to the
+    members that get them in turns, so that topics spread: no member's count or weight changes by
+    that.
 
     Parameters
     ----------
@@ -49,8 +50,8 @@ def fit(
 
     Notes
     -----
-    Deterministic: the order of members and topics in the input has no influence. With P partitions,
-    T topics, M members: O(P log M + M T), and one (gone x T) by (T x new) product.
+    The result does not depend on the order of members and topics in the input. With P partitions,
+    T topics, M members: O(P log M + M T), and one (absent x T) by (T x new) product.
 
     Examples
     --------
@@ -63,7 +64,7 @@ def fit(
     ...     members={"a": MemberShare(("t",), {"t": np.array([0], np.int32)}),
     ...              "b": MemberShare(("t",), {"t": np.array([1, 2], np.int32)})},
     ... )
-    >>> fit(plan, {"a": ["t"], "c": ["t"]}, {"t": 3})  # c came for b
+    >>> fit(plan, {"a": ["t"], "c": ["t"]}, {"t": 3})  # c replaces b
     {'a': {'t': [0]}, 'c': {'t': [1, 2]}}
     """
     group = _Group.of(plan, subscriptions, partition_counts)
@@ -125,14 +126,14 @@ class _Group:
 
 @dataclass(frozen=True, eq=False)
 class _Planned:
-    """What of a plan still exists, as arrays: K partitions in all.
+    """The planned partitions that still exist, as arrays of K partitions.
 
     Parameters
     ----------
     names
         The plan's members, in its order.
     member
-        Of each partition, number in `names`, int64 of shape (K,), ascending.
+        Index of each partition's member in `names`, int64 of shape (K,), ascending.
     topic, index
         Topic number and partition index, int64 of shape (K,).
     """
@@ -147,10 +148,10 @@ class _Planned:
         numbers, topics, pieces = [], [], [np.empty(0, np.int32)]
         for number, share in enumerate(plan.members.values()):
             for name in share.partitions:
-                if (of := group.topics.get(name)) is not None:
+                if (topic_number := group.topics.get(name)) is not None:
                     numbers.append(number)
-                    topics.append(of)
-                    count = int(group.offsets[of + 1] - group.offsets[of])
+                    topics.append(topic_number)
+                    count = int(np.diff(group.offsets[topic_number : topic_number + 2])[0])
                     pieces.append(share.existing(name, count))
         sizes = [piece.size for piece in pieces[1:]]
         member = np.repeat(np.array(numbers, dtype=np.int64), sizes)
@@ -160,7 +161,7 @@ class _Planned:
 
 
 def _keep(planned: _Planned, group: _Group, owner: npt.NDArray[np.int32]) -> None:
-    """Give each member that the plan names the part of its share it still subscribes to."""
+    """Give each member that the plan names the part of its share to which it still subscribes."""
     numbers = {name: number for number, name in enumerate(group.members)}
     present = np.array([numbers.get(name, -1) for name in planned.names], dtype=np.int64)
     member = present[planned.member]
@@ -170,9 +171,9 @@ def _keep(planned: _Planned, group: _Group, owner: npt.NDArray[np.int32]) -> Non
 
 
 def _take_over(planned: _Planned, group: _Group, owner: npt.NDArray[np.int32]) -> None:
-    """Give whole shares of members that are gone to newcomers that subscribe to all of it."""
+    """Give whole shares of absent members to new members that subscribe to all topics of them."""
     known, present = set(planned.names), set(group.members)
-    newcomers = np.array(
+    new_members = np.array(
         [number for number, name in enumerate(group.members) if name not in known], dtype=np.intp
     )
     sizes = np.bincount(planned.member, minlength=len(planned.names))
@@ -180,7 +181,7 @@ def _take_over(planned: _Planned, group: _Group, owner: npt.NDArray[np.int32]) -
         planned.member, weights=group.weights[planned.index], minlength=len(planned.names)
     )
     gone = [n for n, name in enumerate(planned.names) if name not in present and sizes[n]]
-    if not newcomers.size or not gone:
+    if not new_members.size or not gone:
         return
     heaviest_first = sorted(gone, key=lambda n: (-loads[n], -sizes[n], planned.names[n]))
     row_of = np.full(len(planned.names), -1)
@@ -188,8 +189,10 @@ def _take_over(planned: _Planned, group: _Group, owner: npt.NDArray[np.int32]) -
     rows = row_of[planned.member]
     needed = np.zeros((len(gone), len(group.topics)), dtype=np.float32)
     needed[rows[rows >= 0], planned.topic[rows >= 0]] = 1
-    narrowest_first = newcomers[np.argsort(group.subscribed[newcomers].sum(axis=1), kind="stable")]
-    # Zeros and ones: what a BLAS says of invalid values is of padding that it has read beside them.
+    narrowest_first = new_members[
+        np.argsort(group.subscribed[new_members].sum(axis=1), kind="stable")
+    ]
+    # The inputs are zeros and ones; some BLAS warn about padding beside them.
     with np.errstate(invalid="ignore"):
         covers = needed @ ~group.subscribed[narrowest_first].T == 0
     takers = np.full(len(gone), -1)
@@ -204,64 +207,49 @@ def _take_over(planned: _Planned, group: _Group, owner: npt.NDArray[np.int32]) -
 
 
 def _place(group: _Group, owner: npt.NDArray[np.int32]) -> None:
-    """Place what has no owner yet, evenly by count, then by weight."""
+    """Place the partitions without an owner evenly, by count, then by weight."""
     orphans = np.flatnonzero(owner < 0)
     if not orphans.size:
         return
     owned = owner >= 0
     counts = np.bincount(owner[owned], minlength=len(group.members))
     loads = np.bincount(owner[owned], weights=group.weights[owned], minlength=len(group.members))
-    loads = loads.astype(np.float64)  # of nothing owned, it counts in whole numbers
+    loads = loads.astype(np.float64)  # bincount returns integers for empty input
     topic_of = np.searchsorted(group.offsets, orphans, side="right") - 1
     for topics, members in _audiences(group, np.unique(topic_of)):
         mine = orphans[np.isin(topic_of, topics)]
         mine = mine[np.argsort(-group.weights[mine], kind="stable")]
-        # Beyond as many of the least loaded as there are partitions, nobody's turn comes.
+        # Only the least loaded members, as many as there are partitions, can get one.
         least = members[np.lexsort((loads[members], counts[members]))[: mine.size]]
         heap = [(int(counts[m]), float(loads[m]), int(m)) for m in least]
-        for index, weight in zip(mine.tolist(), group.weights[mine].tolist(), strict=True):
+        weights, placed = group.weights[mine], np.empty(mine.size, dtype=np.int32)
+        for number, weight in enumerate(weights.tolist()):
             count, load, member = heap[0]
-            owner[index] = member
+            placed[number] = member
             heapq.heapreplace(heap, (count + 1, load + weight, member))
         for count, load, member in heap:
             counts[member], loads[member] = count, load
-        _spread(group, mine, members, owner)
+        _in_turns(placed, weights)
+        owner[mine] = placed
 
 
-def _spread(
-    group: _Group,
-    placed: npt.NDArray[np.int64],
-    members: npt.NDArray[np.intp],
-    owner: npt.NDArray[np.int32],
-) -> None:
-    """Exchange what was placed among some members, the heaviest first, so that topics spread."""
-    weights = group.weights[placed]
-    topics, row = np.unique(
-        np.searchsorted(group.offsets, placed, side="right") - 1, return_inverse=True
-    )
-    bounds = np.flatnonzero(weights[1:] != weights[:-1]) + 1
-    starts, ends = np.append(0, bounds), np.append(bounds, placed.size)
-    several = row[starts] != row[ends - 1]
-    if not several.any() or topics.size * members.size > PAIRS:
-        return
-    counts = np.stack(
-        [
-            np.bincount(owner[start:end], minlength=len(group.members))[members]
-            for start, end in zip(group.offsets[topics], group.offsets[topics + 1], strict=True)
-        ]
-    )
-    even = -(-np.diff(group.offsets)[topics] // members.size)
-    held = Held(counts.astype(np.int32), even)
-    column = np.searchsorted(members, owner[placed])
-    for start, end in zip(starts[several].tolist(), ends[several].tolist(), strict=True):
-        alike = slice(start, end)
-        owner[placed[alike]] = members[held.exchange(row[alike], column[alike])]
+def _in_turns(placed: npt.NDArray[np.int32], weights: npt.NDArray[np.float64]) -> None:
+    """Deal partitions of one weight to the members that get them in turns, so that topics spread.
+
+    The members of the partitions, heaviest first, are changed in place. No member gets another
+    number or weight of partitions.
+    """
+    ends = np.flatnonzero(np.diff(weights, append=-1.0)) + 1
+    for first, last in zip([0, *ends[:-1].tolist()], ends.tolist(), strict=True):
+        received = np.bincount(placed[first:last])
+        if np.ptp(received[received > 0]) > 1:
+            placed[first:last] = in_turns(received)
 
 
 def _audiences(
     group: _Group, topics: npt.NDArray[np.intp]
 ) -> list[tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]]:
-    """Gather the topics that the same members read: the fewest members first."""
+    """Group topics by their subscribers; groups with the fewest subscribers come first."""
     same: dict[bytes, list[int]] = {}
     for topic, members in zip(
         topics, np.packbits(group.subscribed[:, topics].T, axis=1), strict=True
@@ -275,7 +263,7 @@ def _audiences(
 
 
 def _by_member(group: _Group, owner: npt.NDArray[np.int32]) -> Shares:
-    """Cut the owners into one list of partition numbers a member and topic."""
+    """Return partition numbers by member and topic."""
     shares: Shares = {name: {} for name in group.members}
     order = np.argsort(owner, kind="stable")
     order = order[np.searchsorted(owner[order], 0) :]

@@ -1,7 +1,7 @@
-"""The members of a group as its leader sees them, and what they tell each other.
+"""The members of a group as its leader knows them, and the user data they exchange.
 
-Belongs here: a member's name in plans, and the user data that followers put into their
-subscriptions and their leader into the assignments. Does not: who reads what (`fit`).
+Belongs here: a member's name in plans, and the user data of subscriptions and assignments. Does
+not: shares (`fit`).
 """
 
 import json
@@ -23,20 +23,20 @@ class GroupMember:
     Parameters
     ----------
     member_id
-        The id the coordinator gave it.
+        The id from the coordinator.
     topics
         Its subscription.
     instance_id
         `group.instance.id`, of static members.
     client_id
-        `client.id`, where the member is a follower and tells it.
+        `client.id`, if the member is a follower.
     seen
         The newest record of the plan topic that the member has read; NOTHING: none.
     lapsed
-        Whether that is a plan whose lease is over, as far as the member knows.
+        Whether `seen` is a plan whose lease has expired, by the member's clock.
     owned
-        Topic to partition numbers that the member holds on to during the rebalance: what a
-        cooperative member owns (KIP-429). An eager member has given up everything.
+        Topic to partition numbers that the member keeps during the rebalance (KIP-429): empty for
+        an eager member, which has given up everything.
     """
 
     member_id: str
@@ -50,18 +50,17 @@ class GroupMember:
 
 @dataclass(frozen=True)
 class SubscriptionNote:
-    """What a follower tells its leader beside its topics.
+    """User data of a follower's subscription.
 
     Parameters
     ----------
     client_id, instance_id
-        Its `client.id`, and its `group.instance.id`, which not every client library shows the
-        leader.
+        Its `client.id` and `group.instance.id`; some client libraries hide them from the leader.
     seen, lapsed
         As in `GroupMember`.
     again
-        How often it has asked for a rebalance for another reason: a coordinator that is told what
-        it knows already begins none.
+        Number of rebalances it has requested for other reasons. Changes the user data, because the
+        coordinator ignores a join that repeats a known subscription.
     """
 
     client_id: str | None = None
@@ -73,7 +72,7 @@ class SubscriptionNote:
 
 @dataclass(frozen=True)
 class AssignmentNote:
-    """What the leader tells every member beside its partitions.
+    """User data of an assignment, the same for every member.
 
     Parameters
     ----------
@@ -82,13 +81,13 @@ class AssignmentNote:
     seen
         The newest record of the plan topic that any member had read when the leader decided.
     fallback_reason
-        Why it is the fallback; None: it is not.
+        Why the assignment is the fallback; None: it follows a plan.
     lapsed
-        Whether `seen` is a plan whose lease was over, as far as any member that had read it knew.
+        Whether the lease of `seen` had expired for all members that had read it.
     decided
-        The newest record that the leader itself had read; None: it did not say.
+        The newest record that the leader itself had read; None: unknown.
     incomplete
-        Whether something was left out of every share until its holder has given it up.
+        Whether partitions were left out until the members that still own them give them up.
     """
 
     plan_version: int | None = None
@@ -99,12 +98,12 @@ class AssignmentNote:
     incomplete: bool = False
 
     def known(self, *, by_leader: bool) -> tuple[Identity, bool]:
-        """Return what was known when the leader decided, and whether its lease was over.
+        """Return the newest record when the leader decided, and whether its lease had expired.
 
         Examples
         --------
         >>> note = AssignmentNote(seen=Identity(1, 3), decided=Identity(1, 2))
-        >>> note.known(by_leader=True)  # it had a plan and did without
+        >>> note.known(by_leader=True)  # the leader had read a plan and did not follow it
         (Identity(epoch=1, version=2, retired=False, sha256=''), True)
         """
         if not by_leader or self.decided is None:
@@ -113,7 +112,7 @@ class AssignmentNote:
         return self.decided, had_plan and self.plan_version is None
 
     def followed(self) -> str:
-        """Say what the assignment follows, for the log.
+        """Describe what the assignment follows, for the log.
 
         Examples
         --------
@@ -128,13 +127,13 @@ class AssignmentNote:
 
 
 def member_names(members: Iterable[GroupMember]) -> dict[str, str]:
-    """Name each member as plans do: followers and the planner must agree on it.
+    """Return the name of each member in plans; followers and the planner use the same rule.
 
     Returns
     -------
     dict
         Member id to name, each name once: `group.instance.id`, else a `client.id` that no other
-        member goes by, else the member id.
+        member uses, else the member id.
 
     Examples
     --------
@@ -164,7 +163,7 @@ def encode_subscription(note: SubscriptionNote) -> bytes:
 
 
 def decode_subscription(user_data: bytes | None) -> SubscriptionNote:
-    """Read the user data of a subscription; of anything else than a follower's an empty note.
+    """Read the user data of a subscription; an empty note if it is not a follower's.
 
     Examples
     --------
@@ -191,7 +190,7 @@ def encode_assignment(note: AssignmentNote) -> bytes:
 
 
 def decode_assignment(user_data: bytes | None) -> AssignmentNote:
-    """Read the user data of an assignment; of anything else an empty note."""
+    """Read the user data of an assignment; an empty note if it is not a follower's."""
     note = _decode(user_data)
     version, reason = note.get("plan_version"), note.get("fallback_reason")
     return AssignmentNote(
@@ -205,7 +204,7 @@ def decode_assignment(user_data: bytes | None) -> AssignmentNote:
 
 
 def read_identity(raw: Any) -> Identity:
-    """Read what another member says that it has seen; NOTHING where that makes no sense.
+    """Read a record's identity from another member's user data; NOTHING if it is invalid.
 
     Examples
     --------

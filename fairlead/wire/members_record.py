@@ -1,13 +1,13 @@
-"""Who the members of a group of the consumer protocol (KIP-848) are: a record for brokers.
+"""The members of a group of the consumer protocol (KIP-848): a record for brokers.
 
-Belongs here: the record of the members topic, as it is written and read. Does not: how members are
-named (`members`), nor who writes it when (`fairlead.workflows`).
+Belongs here: writing and reading records of the members topic. Does not: the members' names
+(`members`), nor when a record is written (`fairlead.workflows`).
 
-There the broker assigns, and its assignors know member ids and topic ids alone, while plans name
-consumers and topics. A record under the group's key says which is which. It stands in a compacted
-topic of its own, with the headers of a plan's record: of kind `members`, without a lease, signed as
-of version 0; its epoch is the time of the look in milliseconds, and at least one more than the
-newest record's, so that of two records the greater epoch is the later one.
+In these groups the broker assigns, and its assignors know only member ids and topic ids, while
+plans name consumers and topics. A record under the group's key maps ids to names. The members topic
+is compacted. Its records have the headers of a plan's record: kind `members`, no lease, version 0.
+The epoch is the time of the sample in milliseconds and at least one more than the newest record's,
+so that the later of two records has the greater epoch.
 """
 
 import json
@@ -23,7 +23,7 @@ from fairlead.wire.record_reading import check_headers, header_text, read_header
 from fairlead.wire.signing import Signer, Verifier
 
 _KIND: Final = "members"
-#: What is signed in the place of a plan's version.
+#: Signed in place of a plan's version.
 _VERSION: Final = 0
 
 
@@ -34,14 +34,13 @@ class Membership:
     Parameters
     ----------
     group
-        Its id.
+        The group id.
     at
-        When they were seen; time-zone-aware.
+        Time of the sample; time-zone-aware.
     members
         Member id to the name that plans use.
     topics
-        Topic to the id that the cluster gave it, as Kafka writes it: of the topics that a member
-        reads and that exist.
+        Topic to its id in the cluster, as Kafka writes it, for existing topics that a member reads.
     """
 
     group: str
@@ -50,7 +49,7 @@ class Membership:
     topics: Mapping[str, str]
 
     def says(self) -> tuple[Mapping[str, str], Mapping[str, str]]:
-        """Return what it tells, whenever it was seen."""
+        """Return members and topics, without the time."""
         return dict(self.members), dict(self.topics)
 
     def to_bytes(self) -> bytes:
@@ -74,14 +73,14 @@ class Membership:
         return json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()
 
     def headers(self, *, origin: Origin, after: int = 0, signer: Signer | None = None) -> Headers:
-        """Return the headers that it is sent with.
+        """Return the headers of the record.
 
         Parameters
         ----------
         origin
-            Where it is sent to.
+            The topic that the record is written to.
         after
-            The epoch of the newest record of the group; 0: there is none.
+            The epoch of the group's newest record; 0: there is none.
         signer
             Signs the record.
         """
@@ -105,7 +104,7 @@ def read_membership(
     origin: Origin,
     verifier: Verifier | None,
 ) -> tuple[Membership, int]:
-    """Read and check a record of the members topic that has a value; returns its epoch, too.
+    """Read and check a record of the members topic that has a value; return it and its epoch.
 
     Parameters
     ----------
@@ -129,16 +128,14 @@ def read_membership(
             f"The record of a group's members cannot be read: {error}"
         ) from error
     if membership.group != group:
-        raise InvalidPlanError(
-            f"The record is of {membership.group!r}, but stands under the key {group!r}"
-        )
+        raise InvalidPlanError(f"The record is of {membership.group!r}, but its key is {group!r}")
     return membership, epoch
 
 
 def _read(raw: dict[str, Any]) -> Membership:
     at = datetime.fromisoformat(raw["at"])
     if raw["kind"] != _KIND or at.tzinfo is None:
-        raise ValueError("it is of another kind, or its time lacks the time zone")
+        raise ValueError("wrong kind, or a time without a time zone")
     return Membership(str(raw["group"]), at, _texts(raw["members"]), _texts(raw["topics"]))
 
 
@@ -146,5 +143,5 @@ def _texts(raw: Any) -> dict[str, str]:
     if not isinstance(raw, dict) or not all(
         isinstance(value, str) and value for value in raw.values()
     ):
-        raise TypeError("ids and names are texts")
+        raise TypeError("ids and names must be strings")
     return raw

@@ -1,7 +1,7 @@
 """Sets of partitions as range strings: "0-3,7" is {0, 1, 2, 3, 7}.
 
-Belongs here: the text form the plan topic uses, and shares that are held as ranges. Does not: which
-partitions belong to whom.
+Belongs here: the text form in the plan topic, and shares kept as ranges. Does not: who owns which
+partitions.
 """
 
 import re
@@ -41,7 +41,7 @@ def format_partitions(partitions: npt.ArrayLike) -> str:
 
 
 def parse_ranges(text: str, *, below: int) -> Ranges:
-    """Read a range string; what it costs is the text's length, not what the ranges hold.
+    """Read a range string in time proportional to its length.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def parse_ranges(text: str, *, below: int) -> Ranges:
     Raises
     ------
     ValueError
-        The text is no range string, or names a partition twice or one the topic does not have.
+        The text is not a range string, or names a partition twice or one that does not exist.
 
     Examples
     --------
@@ -63,7 +63,7 @@ def parse_ranges(text: str, *, below: int) -> Ranges:
     if not text:
         return np.empty((2, 0), dtype=np.int64)
     if not _RANGES.fullmatch(text):
-        raise ValueError(f"{text[:80]!r} is no set of partition ranges such as '0-3,7'")
+        raise ValueError(f"{text[:80]!r} is not a set of partition ranges such as '0-3,7'")
     firsts, lasts, free = [], [], 0
     for piece in text.split(","):
         first_text, _, last_text = piece.partition("-")
@@ -108,9 +108,9 @@ def parse_partitions(text: str, *, below: int) -> npt.NDArray[np.int32]:
 
 
 class HeldAsRanges(Mapping[str, npt.NDArray[np.int32]]):
-    """Topic to partition numbers, int32 of shape (K,), ascending: made whenever they are asked for.
+    """Topic to partition numbers, int32 of shape (K,), ascending, expanded on each access.
 
-    A text of a few bytes names millions of partitions. Held are its ranges.
+    A text of a few bytes can name millions of partitions, so only its ranges are kept.
 
     Parameters
     ----------
@@ -130,11 +130,11 @@ class HeldAsRanges(Mapping[str, npt.NDArray[np.int32]]):
         return iter(self._ranges)
 
     def __len__(self) -> int:
-        """Return how many topics there are."""
+        """Return the number of topics."""
         return len(self._ranges)
 
     def below(self, topic: str, count: int) -> npt.NDArray[np.int32]:
-        """Return the partitions of a topic below a count; no others are made.
+        """Return the partitions of a topic below a count, without expanding the others.
 
         Examples
         --------

@@ -1,7 +1,7 @@
-"""Partitions as clients name them, gathered the way rules and logs want them.
+"""Partitions, topic ids and keys as clients write them.
 
-Belongs here: what every client's module has to rearrange, and the partition of the plan topic that
-a group's key goes to. Does not: who reads what.
+Belongs here: conversions that every client's module needs, and the partition of a group's key. Does
+not: assignments.
 """
 
 import base64
@@ -11,7 +11,7 @@ from assignors.partitioner import partition_of
 
 
 def by_topic(partitions: Iterable[tuple[str, int]]) -> dict[str, list[int]]:
-    """Gather partitions by topic, both ascending.
+    """Group partitions by topic, both ascending.
 
     Examples
     --------
@@ -34,7 +34,7 @@ def partition_counts(
     subscriptions
         The topics of each member.
     partitions_for
-        Tells the partitions of a topic; None: there is no such topic.
+        Returns the partitions of a topic; None: there is no such topic.
 
     Examples
     --------
@@ -46,10 +46,9 @@ def partition_counts(
 
 
 def partition_for_key(group: str, count: int) -> int:
-    """Return the partition, of `count`, in which the records of a group stand.
+    """Return which of `count` partitions has the records of a group.
 
-    It is where any producer's default partitioner puts the group's key: the others need not be
-    read.
+    It is the partition of Kafka's default partitioner for the group's key.
 
     Examples
     --------
@@ -60,12 +59,12 @@ def partition_for_key(group: str, count: int) -> int:
 
 
 def kafka_uuid(raw: bytes | str) -> str:
-    """Write an id of 16 bytes as Kafka writes the ids of topics: base64 for URLs, without padding.
+    """Write a 16-byte id as Kafka writes topic ids: URL-safe base64 without padding.
 
     Parameters
     ----------
     raw
-        The bytes; or text as librdkafka writes it, which is base64 of the other alphabet.
+        The bytes, or the standard base64 that librdkafka returns.
 
     Examples
     --------

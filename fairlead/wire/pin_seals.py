@@ -1,12 +1,11 @@
-"""A secret that the members of a group share, and by which they know each other's records.
+"""A secret by which the members of a group authenticate their records in the pin topic.
 
-Belongs here: which bytes are sealed, and whether a seal holds. Does not: what records say (`pins`),
-where they stand (`fairlead.followers.confluent`). Plans are the planner's and have signatures of
-their own.
+Belongs here: the bytes that a seal covers, and checking seals. Does not: the content of records
+(`pins`), nor the topic (`fairlead.followers.confluent`). Plans are signed instead (`signing`).
 
-Whoever may write to the pin topic can otherwise speak as a member of any group. A record that was
-sealed for one group and one log holds in no other; one that is repeated is of a generation that is
-over.
+Without a secret, anyone who may write to the pin topic can act as a member of any group. A seal is
+valid for one group and one log only. A replayed record belongs to an earlier generation and has no
+effect.
 """
 
 import hmac
@@ -24,17 +23,17 @@ _SHORTEST: Final = 16
 
 @dataclass(frozen=True)
 class Seal:
-    """What seals the records of a group in one log, and what their seals are held against.
+    """Creates and checks the seals of a group's records in one log.
 
     Parameters
     ----------
     group
         The group id.
     log
-        The identity of the pin topic: its id.
+        The topic id of the pin topic.
     secrets
-        The first one seals, and each of them is accepted; empty: nothing is sealed, and any record
-        is accepted.
+        The first one creates seals, and each of them is accepted; empty: records have no seal, and
+        every record is accepted.
     """
 
     group: str
@@ -42,13 +41,13 @@ class Seal:
     secrets: tuple[bytes, ...] = field(default=(), repr=False)
 
     def headers(self, value: bytes) -> list[tuple[str, str | bytes]]:
-        """Return what a record's headers must say."""
-        return [(HEADER, self._of(self.secrets[0], value))] if self.secrets else []
+        """Return the header with the seal of a record, if there is a secret."""
+        return [(HEADER, self._seal(self.secrets[0], value))] if self.secrets else []
 
     def holds(
         self, value: bytes | None, headers: Iterable[tuple[str, str | bytes | None]] | None
     ) -> bool:
-        """Whether a record is a member's.
+        """Whether a record has a valid seal.
 
         Examples
         --------
@@ -60,29 +59,29 @@ class Seal:
         """
         if not self.secrets:
             return True
-        said = [seal for name, seal in headers or () if name == HEADER and isinstance(seal, bytes)]
+        seals = [seal for name, seal in headers or () if name == HEADER and isinstance(seal, bytes)]
         return any(
-            hmac.compare_digest(self._of(secret, value or b""), seal)
+            hmac.compare_digest(self._seal(secret, value or b""), seal)
             for secret in self.secrets
-            for seal in said[:1]
+            for seal in seals[:1]
         )
 
-    def _of(self, secret: bytes, value: bytes) -> bytes:
-        named = (part.encode() for part in (self.group, self.log))
-        parts = [_DOMAIN, *(b"%d:%s" % (len(part), part) for part in named), value]
+    def _seal(self, secret: bytes, value: bytes) -> bytes:
+        names = (part.encode() for part in (self.group, self.log))
+        parts = [_DOMAIN, *(b"%d:%s" % (len(part), part) for part in names), value]
         return hmac.digest(secret, b"\0".join(parts), "sha256")
 
 
 def read_secrets(text: str | None) -> tuple[bytes, ...]:
-    """Read the secrets that a group shares: one, or several separated by commas.
+    """Read a group's shared secrets, separated by commas.
 
-    To change one without a gap, give every member `old,new`, then `new,old`, then `new`.
+    To change a secret without a gap, give every member `old,new`, then `new,old`, then `new`.
 
     Raises
     ------
     ConfigurationError
-        One is shorter than 16 bytes, or empty: an unset variable must not switch sealing off. Or
-        the planner's private key is among them. The message does not repeat it.
+        A secret is shorter than 16 bytes or empty (an unset variable must not switch sealing off),
+        or is the planner's private key. The message does not contain the secret.
 
     Examples
     --------

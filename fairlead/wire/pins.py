@@ -1,10 +1,10 @@
-"""The records of the pin topic: what members tell each other, and what of it is let in.
+"""The records of the pin topic, by which the members of a group agree on an assignment.
 
-Belongs here: the records, their bytes, and the checks that each must pass by itself. Does not: what
-they mean one after the other (`roll_call`), nor writing and reading them (`pin_log`).
+Belongs here: the records, their bytes, and the checks of a single record. Does not: what a sequence
+of records means (`roll_call`), nor writing and reading the topic (`pin_log`).
 
-Whoever may write to the topic may write anything: a record counts only where every value has the
-type and the size that a member would have written.
+Anyone who may write to the topic may write anything, so a record is valid only if every value has
+the type and size that a member would have written.
 """
 
 import json
@@ -22,13 +22,12 @@ log = logging.getLogger(__name__)
 
 Partitions = Mapping[str, tuple[int, ...]]
 
-#: Members heed records of their own format alone. In a group of two formats each half deals out
-#: what it has ceded itself, so that nothing overlaps.
+#: Members ignore records of other formats. If a group has two formats, each half redistributes only
+#: what its own members have given up, so that no partition gets two owners.
 _FORMAT: Final = 3
-#: Partitions that one record may name, of one topic and in all, and topics and members that it may
-#: list: bounds what reading it can cost.
+#: Maximum number of partitions, topics and members in a record: bounds the cost of reading it.
 MOST_PARTITIONS: Final = 200_000
-#: Bytes, decompressed: a pin of 50,000 partitions has some two million.
+#: Maximum size of a record in bytes. A pin of 50,000 partitions has two million.
 LARGEST_RECORD: Final = 16_000_000
 _LONGEST_NAME: Final = 1000
 _LARGEST_GENERATION: Final = 2**31
@@ -36,7 +35,7 @@ _LARGEST_GENERATION: Final = 2**31
 
 @dataclass(frozen=True)
 class Announcement:
-    """A member announces itself, and cedes what range gave it in this generation.
+    """A member announces itself and gives up the partitions that `range` gave it.
 
     Parameters
     ----------
@@ -47,11 +46,11 @@ class Announcement:
     topics
         Its subscription, ascending.
     given
-        What range gave it.
+        The partitions that `range` gave it.
     seen
         The newest record of the plan topic that it has read; NOTHING: none.
     log
-        Which log the member takes part through: the id of the pin topic; "": unknown.
+        The topic id of the pin topic that the member uses; "": unknown.
     """
 
     generation: int
@@ -65,24 +64,24 @@ class Announcement:
 
 @dataclass(frozen=True)
 class Pin:
-    """One member's proposal for a generation; the first in the log is the decision.
+    """A proposal for a generation; the first one in the log is the decision.
 
     Parameters
     ----------
     generation, member
-        The generation, and who wrote it.
+        The generation, and the member that wrote the pin.
     topics
-        The subscription it is for, ascending.
+        The subscription that it is for, ascending.
     shares
-        Member id to topic to partition numbers. Lists every member heard that has this
-        subscription, also those without a share; deals out what they ceded, and nothing else.
+        Member id to topic to partition numbers: all known members with this subscription, those
+        without partitions included, and exactly the partitions that they gave up.
     plan_version
-        The plan it follows; None: what range gave.
+        The plan that it follows; None: the assignment by `range`.
     seen
         The newest record of the plan topic that its writer had read; members that know a newer one
-        ask for another rebalance.
+        request another rebalance.
     fallback_reason
-        Why it follows no plan; None: it does.
+        Why it follows no plan; None: it follows one.
     log
         As in `Announcement`.
     """
@@ -99,12 +98,12 @@ class Pin:
 
 @dataclass(frozen=True)
 class Mark:
-    """A place in the log: who wrote it and reads it again knows that the log works both ways.
+    """A test record: a member that reads its own mark can write to the log and read from it.
 
     Parameters
     ----------
     name
-        Drawn by who writes it; nobody else looks for it.
+        Random name, chosen by the writer.
     log
         As in `Announcement`.
     """
@@ -137,7 +136,7 @@ def encode(record: Record) -> bytes:
 
 
 def decode(value: bytes | None) -> Record | None:
-    """Read a record; None: it is none of ours, or none that a member would have written.
+    """Read a record; None: it is invalid or of another format.
 
     Examples
     --------
@@ -156,7 +155,7 @@ def decode(value: bytes | None) -> Record | None:
             return None
         return _READERS[_text(values["type"])](values)
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        log.debug("A record of the pin topic is no roll call's: %s", error)
+        log.debug("Ignored an invalid record of the pin topic: %s", error)
         return None
 
 
@@ -201,44 +200,44 @@ _READERS: Final[Mapping[str, Callable[[dict[str, Any]], Record]]] = {
 
 
 def _checked(value: Any, kind: type) -> Any:
-    """Return a value of exactly this type: True is no number here."""
+    """Return the value if it has exactly this type: True is not an int."""
     if type(value) is not kind:
-        raise TypeError(f"{str(value)[:80]!r} is no {kind.__name__}")
+        raise TypeError(f"{str(value)[:80]!r} is not of type {kind.__name__}")
     return value
 
 
 def _text(value: Any, *, empty: bool = False) -> str:
     text: str = _checked(value, str)
     if not (empty or text) or len(text) > _LONGEST_NAME:
-        raise ValueError(f"{text[:80]!r} is no name")
+        raise ValueError(f"invalid name: {text[:80]!r}")
     return text
 
 
 def _generation(value: Any) -> int:
     number: int = _checked(value, int)
     if not 0 <= number < _LARGEST_GENERATION:
-        raise ValueError(f"{number} is no generation")
+        raise ValueError(f"invalid generation: {number}")
     return number
 
 
 def _topics(value: Any) -> tuple[str, ...]:
     topics = tuple(_text(topic) for topic in _few(_checked(value, list)))
     if any(topic >= other for topic, other in pairwise(topics)):
-        raise ValueError("topics are out of order, or named twice")
+        raise ValueError("topics are not ascending")
     return topics
 
 
 def _few(values: Any) -> Any:
-    """Return what is listed, or an object of JSON, where it is not too much to look at."""
+    """Return the list or object, if it is not too long."""
     if len(values) > MOST_PARTITIONS:
-        raise ValueError(f"it lists {len(values)} of what there can be {MOST_PARTITIONS} of")
+        raise ValueError(f"{len(values)} entries; at most {MOST_PARTITIONS} are allowed")
     return values
 
 
 def _seen(value: Any) -> Identity:
     seen = read_identity(value)
     if len(seen.sha256) > _LONGEST_NAME or max(abs(seen.epoch), abs(seen.version)) >= 2**63:
-        raise ValueError("what it has seen is no record's identity")
+        raise ValueError("seen is not the identity of a record")
     return seen
 
 
@@ -247,7 +246,7 @@ def _ranges(partitions: Partitions) -> dict[str, str]:
 
 
 def _shares(raw: dict[Any, Any], topics: tuple[str, ...]) -> dict[str, Partitions]:
-    """Read shares of a subscription, all of them together within what a record may name."""
+    """Read the shares of a subscription, within the limit on partitions."""
     texts = {
         _text(member, empty=True): {
             _text(topic): _checked(text, str) for topic, text in _checked(share, dict).items()
@@ -256,9 +255,9 @@ def _shares(raw: dict[Any, Any], topics: tuple[str, ...]) -> dict[str, Partition
     }
     allowed = frozenset(topics)
     if not all(share.keys() <= allowed for share in texts.values()):
-        raise ValueError("a share names a topic that is not subscribed to")
+        raise ValueError("a share has a topic outside the subscription")
     if sum(_size(text) for share in texts.values() for text in share.values()) > MOST_PARTITIONS:
-        raise ValueError(f"it names more than {MOST_PARTITIONS} partitions")
+        raise ValueError(f"more than {MOST_PARTITIONS} partitions")
     return {
         member: {
             topic: tuple(parse_partitions(text, below=MOST_PARTITIONS).tolist())
@@ -269,9 +268,9 @@ def _shares(raw: dict[Any, Any], topics: tuple[str, ...]) -> dict[str, Partition
 
 
 def _size(text: str) -> int:
-    """Count the partitions that a range string names, without naming them."""
-    if text.count(",") >= MOST_PARTITIONS:  # each piece names one at least
-        raise ValueError(f"it names more than {MOST_PARTITIONS} partitions")
+    """Count the partitions of a range string without expanding it."""
+    if text.count(",") >= MOST_PARTITIONS:  # each piece names at least one
+        raise ValueError(f"more than {MOST_PARTITIONS} partitions")
     size = 0
     for piece in text.split(",") if text else ():
         first, _, last = piece.partition("-")

@@ -1,12 +1,11 @@
-"""A record of the plan topic, as it is written: what stands beside a plan's bytes.
+"""A record of the plan topic, as the planner writes it.
 
-Belongs here: headers, what followers know a record by, and the bytes that are signed. Does not: the
-document (`document`), what of a record is to be believed (`record_reading`), nor signatures as such
-(`signing`).
+Belongs here: headers, a record's identity, and the bytes that are signed. Does not: the document
+(`document`), checking records (`record_reading`), nor cryptography (`signing`).
 
-The value is a plan's document, or says that the group's plan is withdrawn. Headers name the format
-and kind, the version, the value's hash, the cluster and the log that it was written for, the
-epoch of the group's versions, and how long it holds.
+The value is a plan's document, or states that the group's plan is withdrawn. Headers hold the
+format and kind, the version, the value's hash, the cluster and the log (topic id) that the record
+was written for, the epoch of the group's versions, and the lease.
 """
 
 import base64
@@ -35,19 +34,19 @@ SIGNATURE_HEADER: Final = "signature"
 
 
 class Identity(NamedTuple):
-    """What followers know a record by, and compare: a later one is greater.
+    """Identity and order of a record: a later record is greater.
 
     Parameters
     ----------
     epoch
-        Of the group's versions, from 1: drawn by the planner with the group's first plan, after a
-        withdrawal, and where it had to begin anew.
+        Epoch of the group's versions, from 1. The planner draws a new one for the group's first
+        plan, after a withdrawal, and if its database was replaced.
     version
-        The plan's.
+        The plan's version.
     retired
         Whether the plan was withdrawn.
     sha256
-        Of the value, in hexadecimal.
+        Hash of the value, in hexadecimal.
     """
 
     epoch: int
@@ -57,24 +56,24 @@ class Identity(NamedTuple):
 
     @property
     def rank(self) -> tuple[int, int, bool]:
-        """What of two records decides which is the later one."""
+        """The part that decides which of two records is later."""
         return self[:3]
 
 
-#: Before any record.
+#: The identity before any record.
 NOTHING: Final = Identity(0, 0)
 
 
 @dataclass(frozen=True)
 class Origin:
-    """Where a record stands.
+    """The topic of a record.
 
     Parameters
     ----------
     topic
-        The plan topic.
+        The name of the plan topic.
     cluster, log
-        The cluster's id, and the id that it gave the topic, as Kafka writes them; "": unknown.
+        The cluster id and the topic id, as Kafka writes them; "": unknown.
     """
 
     topic: str
@@ -93,20 +92,20 @@ def plan_headers(
     kind: Kind = "plan",
     signer: Signer | None = None,
 ) -> Headers:
-    """Return the headers that a value is sent with.
+    """Return the headers of a record.
 
     Parameters
     ----------
     value
         A plan's document, or what `withdrawn_value` returns.
     group, version
-        Whose, and which version of its plan.
+        The group, and the version of its plan.
     origin
-        Where it is sent to.
+        The topic that the record is written to.
     epoch, lease_until
-        As in `Identity` and `VerifiedRecord`; the time counts to the millisecond.
+        As in `Identity` and `VerifiedRecord`; the lease is written to the millisecond.
     kind
-        What the value is.
+        Kind of the value.
     signer
         Signs the record.
     """
@@ -132,7 +131,7 @@ def plan_headers(
 
 
 def withdrawn_value(group: str, version: int) -> bytes:
-    """Return the value that withdraws a version, and keeps versions before it from coming again.
+    """Return the value that withdraws a version; versions before it stay withdrawn.
 
     Examples
     --------
@@ -144,14 +143,14 @@ def withdrawn_value(group: str, version: int) -> bytes:
 
 
 def message_of(headers: Mapping[str, bytes], *, group: str, version: int, topic: str) -> bytes:
-    """Return the bytes that are signed of a record.
+    """Return the bytes of a record that are signed.
 
     Parameters
     ----------
     headers
-        Kind and hash must be there.
+        The record's headers, with kind and hash.
     group, version, topic
-        What the record's key, its header and its place say.
+        From the record's key, its headers and its topic.
     """
     return signed_bytes(
         headers.get(CLUSTER_HEADER, b""),
@@ -167,5 +166,5 @@ def message_of(headers: Mapping[str, bytes], *, group: str, version: int, topic:
 
 
 def _time_text(time: datetime) -> str:
-    """Write a time as Java's `Instant` and Python's `datetime` both read it."""
+    """Write a time so that Java's `Instant` and Python's `datetime` can read it."""
     return time.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

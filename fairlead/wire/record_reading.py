@@ -1,7 +1,7 @@
-"""A record of the plan topic, as it is read: every check that one record can be put to by itself.
+"""Reading a record of the plan topic, with every check of a single record.
 
-Belongs here: what of a record is to be believed. Does not: how records are written (`record`), nor
-what a record means after others (`fairlead.followers.core.plan_cache`).
+Belongs here: which records are valid. Does not: writing records (`record`), nor what a record means
+after others (`fairlead.followers.core.plan_cache`).
 """
 
 import base64
@@ -33,27 +33,27 @@ from fairlead.wire.record import (
 from fairlead.wire.signing import Verifier
 from fairlead.wire.times import read_time
 
-#: How far a follower's clock may be ahead of the planner's before a plan lapses too early.
+#: A follower's clock may be this far ahead of the planner's; leases are extended by it.
 SKEW: Final = timedelta(seconds=60)
-#: An epoch is drawn by the planner's clock, in milliseconds: none is later than this from now. A
-#: later one would have the planner draw one that is later still.
+#: Latest valid epoch after now. The planner draws epochs from its clock in milliseconds, always
+#: later than the newest, so a forged epoch in the far future must not count.
 AHEAD: Final = timedelta(days=1)
-#: An epoch fits the integers of every client's language.
+#: Maximum number of digits: fits the integers of every client's language.
 _DIGITS: Final = 18
 
 
 @dataclass(frozen=True)
 class VerifiedRecord:
-    """What a good record says.
+    """The content of a valid record.
 
     Parameters
     ----------
     identity
-        What it is known by.
+        Identity and order of the record.
     plan
-        The plan to follow; None: the one that was followed is withdrawn.
+        The plan to follow; None: the group's plan is withdrawn.
     lease_until
-        When it lapses unless it is told again; None: never.
+        When the plan expires without renewal; None: never.
     """
 
     identity: Identity
@@ -69,34 +69,38 @@ def read_record(
     origin: Origin,
     verifier: Verifier | None,
 ) -> VerifiedRecord:
-    """Read and check a record that has a value: its signature before the value is parsed.
+    """Read and check a record that has a value; check its signature before parsing the value.
 
     Parameters
     ----------
     value, headers
-        The record's.
+        Value and headers of the record.
     group
-        What its key names.
+        The group of the record's key.
     origin
-        Where it was read.
+        The topic that the record was read from.
     verifier
-        With it, the record must be signed with a key that it knows; None: with none.
+        Holds the trusted keys; None: records need no signature.
 
     Raises
     ------
     InvalidPlanError
-        It is of another format, cannot be read, is another group's, cluster's or log's, its hash
-        differs, or it is not signed as it must be. The message says which.
+        The record has another format, cannot be read, is for another group, cluster or log, has a
+        wrong hash, or lacks a valid signature. The message states the reason.
     """
     found = read_headers(value, headers)
     if (kind := header_text(found, KIND_HEADER)) not in {"plan", "withdrawn"}:
-        raise InvalidPlanError(f"The record is of kind {kind!r}, which this version does not know")
+        raise InvalidPlanError(
+            f"The record is of kind {kind!r}, which this version does not support"
+        )
     version = _version(found)
     epoch = check_headers(found, group=group, version=version, origin=origin, verifier=verifier)
     plan = PlanDocument.from_bytes(value, group=group) if kind == "plan" else None
-    says = plan.version if plan is not None else _withdrawn_version(value, group)
-    if says != version:
-        raise InvalidPlanError(f"The record's version header is {version}, its value says {says}")
+    in_value = plan.version if plan is not None else _withdrawn_version(value, group)
+    if in_value != version:
+        raise InvalidPlanError(
+            f"The record's version header is {version}, but its value has version {in_value}"
+        )
     identity = Identity(epoch, version, plan is None, header_text(found, HASH_HEADER))
     return VerifiedRecord(identity, plan, _lease(found))
 
@@ -107,16 +111,16 @@ def read_headers(value: bytes, headers: Iterable[tuple[str, bytes | None]]) -> d
     Raises
     ------
     InvalidPlanError
-        They name another format, or another hash than the value's.
+        The format or the value's hash is wrong.
     """
     found = {name: text or b"" for name, text in headers}
-    said = header_text(found, FORMAT_HEADER)
-    if said != str(FORMAT):
+    version = header_text(found, FORMAT_HEADER)
+    if version != str(FORMAT):
         raise InvalidPlanError(
-            f"The record's format header is {said[:40]!r}; this version reads format {FORMAT}"
+            f"The record's format header is {version[:40]!r}; this version reads format {FORMAT}"
         )
     if header_text(found, HASH_HEADER) != content_hash(value):
-        raise InvalidPlanError("The record's sha256 header does not agree with its bytes")
+        raise InvalidPlanError("The record's sha256 header is not the hash of its value")
     return found
 
 
@@ -128,27 +132,27 @@ def check_headers(
     origin: Origin,
     verifier: Verifier | None,
 ) -> int:
-    """Check a record's signature and where it belongs; returns its epoch.
+    """Check a record's signature, cluster and log; return its epoch.
 
     Parameters
     ----------
     found
-        From `read_headers`, a kind among them.
+        Headers from `read_headers`, with a kind.
     group, version
-        What the record's key and its header say.
+        From the record's key and headers.
     origin, verifier
         As for `read_record`.
 
     Raises
     ------
     InvalidPlanError
-        It is another cluster's or log's, or is not signed as it must be.
+        The record is for another cluster or log, or lacks a valid signature.
     """
     if verifier is not None:
         _check_signature(found, group=group, version=version, topic=origin.topic, verifier=verifier)
     for name, known in ((CLUSTER_HEADER, origin.cluster), (LOG_HEADER, origin.log)):
-        if known and (said := header_text(found, name)) and said != known:
-            raise InvalidPlanError(f"The record is of {name} {said!r}, not of {known!r}")
+        if known and (value := header_text(found, name)) and value != known:
+            raise InvalidPlanError(f"The record is for {name} {value!r}, not for {known!r}")
     return _epoch(found)
 
 
@@ -158,16 +162,16 @@ def _check_signature(
     if SIGNATURE_HEADER not in found or KEY_HEADER not in found:
         raise InvalidPlanError("The record is not signed")
     if not (found.get(CLUSTER_HEADER) and found.get(LOG_HEADER)):
-        raise InvalidPlanError("The record does not say for which cluster and log it is signed")
+        raise InvalidPlanError("The record is signed without a cluster and log")
     try:
         signature = base64.b64decode(found[SIGNATURE_HEADER], validate=True)
     except binascii.Error as error:
-        raise InvalidPlanError("The record's signature is no base64") from error
+        raise InvalidPlanError("The record's signature is not base64") from error
     message = message_of(found, group=group, version=version, topic=topic)
     try:
         verifier.verify(header_text(found, KEY_HEADER), signature, message)
     except InvalidPlanError as error:
-        raise InvalidPlanError(f"The record is refused: {error}") from error
+        raise InvalidPlanError(f"The record is rejected: {error}") from error
 
 
 def _withdrawn_version(value: bytes, group: str) -> int:
@@ -176,9 +180,9 @@ def _withdrawn_version(value: bytes, group: str) -> int:
         raw = json.loads(value.decode(), object_pairs_hook=unique_names)
         version = raw["version"] if raw["group"] == group and raw["kind"] == "withdrawn" else None
     except (ValueError, RecursionError, KeyError, TypeError) as error:
-        raise InvalidPlanError(f"The record of a withdrawal cannot be read: {error}") from error
+        raise InvalidPlanError(f"The withdrawal record cannot be read: {error}") from error
     if type(version) is not int or not 0 < version < 2**31:
-        raise InvalidPlanError(f"The record of a withdrawal is none of a version of {group!r}")
+        raise InvalidPlanError(f"The withdrawal record has no version of {group!r}")
     return version
 
 
@@ -198,7 +202,7 @@ def _epoch(found: dict[str, bytes]) -> int:
     if not (text.isascii() and text.isdecimal()) or len(text) > _DIGITS or int(text) == 0:
         raise InvalidPlanError(f"The record's epoch is {text[:40]!r}, not a positive number")
     if (epoch := int(text)) > (time.time() + AHEAD.total_seconds()) * 1000:
-        raise InvalidPlanError(f"The record's epoch, {epoch}, lies more than a day ahead")
+        raise InvalidPlanError(f"The record's epoch, {epoch}, is more than a day ahead")
     return epoch
 
 
@@ -213,8 +217,8 @@ def _lease(found: dict[str, bytes]) -> datetime | None:
 
 
 def header_text(found: dict[str, bytes], name: str) -> str:
-    """Return a header, "" where it is missing; raises InvalidPlanError where it is no UTF-8."""
+    """Return a header, "" if it is missing; raises InvalidPlanError if it is not UTF-8."""
     try:
         return found.get(name, b"").decode()
     except UnicodeDecodeError as error:
-        raise InvalidPlanError(f"The record's {name} header is no UTF-8") from error
+        raise InvalidPlanError(f"The record's {name} header is not UTF-8") from error

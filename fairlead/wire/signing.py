@@ -1,8 +1,8 @@
 """Ed25519 signatures: the planner holds the private key, followers the public ones.
 
 Belongs here: keys as text, signing and verifying bytes. Does not: which bytes are signed
-(`record`). The library that signs is `cryptography`, of the extra `signed`; it is imported when a
-key is configured, so that a key that could not be used is an error at once and never ignored.
+(`record`). Needs the package `cryptography` of the extra `signed`. It is imported when a key is
+configured, so that a key that cannot be used is an error at once.
 """
 
 import base64
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
         Ed25519PublicKey,
     )
 
-#: Of the bytes that are signed: no signature of something else can pass for one of these.
+#: Prefix of the signed bytes, so that a signature made for another purpose is not valid here.
 DOMAIN: Final = b"fairlead-v2\0"
-#: In the base64 of every Ed25519 private key in PKCS8 DER, and of no public key: the algorithm, and
-#: how the octets of the key begin.
+#: Part of the base64 of every Ed25519 private key in PKCS8 DER, and of no public key: the algorithm
+#: and the start of the key's octets.
 _PRIVATE: Final = "BQYDK2VwBCIEI"
 
 
@@ -33,7 +33,7 @@ class Signer:
     Parameters
     ----------
     key_id
-        What followers find the public key by.
+        By which followers find the public key.
     """
 
     key_id: str
@@ -46,8 +46,8 @@ class Signer:
         Raises
         ------
         ConfigurationError
-            The text is empty or no such key, or `cryptography` is not installed. The message does
-            not repeat it.
+            The text is not such a key, or `cryptography` is not installed. The message does not
+            contain the key.
         """
         _require_library()
         from cryptography.hazmat.primitives import serialization  # noqa: PLC0415 - an extra
@@ -59,14 +59,14 @@ class Signer:
         try:
             key = serialization.load_der_private_key(der, password=None)
         except (ValueError, TypeError) as error:
-            raise ConfigurationError("The private key is none in PKCS8 DER") from error
+            raise ConfigurationError("The private key is not in PKCS8 DER") from error
         if not isinstance(key, Ed25519PrivateKey):
-            raise ConfigurationError("The private key is no Ed25519 key")
+            raise ConfigurationError("The private key is not an Ed25519 key")
         return cls(key_id, key)
 
     @classmethod
     def new(cls, key_id: str) -> Self:
-        """Draw a key."""
+        """Generate a key."""
         _require_library()
         from cryptography.hazmat.primitives.asymmetric.ed25519 import (  # noqa: PLC0415
             Ed25519PrivateKey,
@@ -79,7 +79,7 @@ class Signer:
         return cls(key_id, Ed25519PrivateKey.generate())
 
     def private_text(self) -> str:
-        """Return the private key as `from_text` reads it. A secret."""
+        """Return the private key, a secret, as `from_text` reads it."""
         from cryptography.hazmat.primitives import serialization  # noqa: PLC0415
 
         der = self._key.private_bytes(
@@ -99,7 +99,7 @@ class Signer:
         return f"{self.key_id}:{base64.b64encode(der).decode()}"
 
     def verifier(self) -> "Verifier":
-        """Return what verifies with this key alone."""
+        """Return a verifier that trusts only this key."""
         return Verifier({self.key_id: self._key.public_key()})
 
     def sign(self, message: bytes) -> bytes:
@@ -109,7 +109,7 @@ class Signer:
 
 @dataclass(frozen=True)
 class Verifier:
-    """Verifies with any of several public keys, so that keys are changed without a gap."""
+    """Verifies with any of several public keys, so that keys can be changed without a gap."""
 
     _keys: Mapping[str, "Ed25519PublicKey"]
 
@@ -120,7 +120,7 @@ class Verifier:
         Raises
         ------
         ConfigurationError
-            The text is empty or no such keys, an id stands twice, a private key is among them, or
+            The text is not a list of such keys, an id occurs twice, a key is private, or
             `cryptography` is not installed.
         """
         refuse_private_key(text, "public_keys")
@@ -136,11 +136,11 @@ class Verifier:
             try:
                 key = serialization.load_der_public_key(der)
             except (ValueError, TypeError) as error:
-                raise ConfigurationError(f"Public key {key_id!r} is none in SPKI DER") from error
+                raise ConfigurationError(f"Public key {key_id!r} is not in SPKI DER") from error
             if not isinstance(key, Ed25519PublicKey):
-                raise ConfigurationError(f"Public key {key_id!r} is no Ed25519 key")
+                raise ConfigurationError(f"Public key {key_id!r} is not an Ed25519 key")
             if key_id in keys:
-                raise ConfigurationError(f"Public key {key_id!r} stands twice")
+                raise ConfigurationError(f"Public key {key_id!r} occurs twice")
             keys[key_id] = key
         return cls(keys)
 
@@ -150,22 +150,24 @@ class Verifier:
         Raises
         ------
         InvalidPlanError
-            The key is not known, or the signature is not of these bytes.
+            The key is unknown, or the signature is invalid.
         """
         from cryptography.exceptions import InvalidSignature  # noqa: PLC0415
 
         key = self._keys.get(key_id)
         if key is None:
             known = ", ".join(sorted(self._keys))
-            raise InvalidPlanError(f"it is signed with key {key_id!r}; trusted are {known}")
+            raise InvalidPlanError(
+                f"it is signed with key {key_id!r}; the trusted keys are {known}"
+            )
         try:
             key.verify(signature, message)
         except InvalidSignature as error:
-            raise InvalidPlanError(f"its signature by key {key_id!r} does not hold") from error
+            raise InvalidPlanError(f"its signature with key {key_id!r} is invalid") from error
 
 
 def signed_bytes(*fields: bytes) -> bytes:
-    r"""Return what is signed of these fields: no two lists of fields give the same bytes.
+    r"""Return the bytes to sign for a list of fields; different lists give different bytes.
 
     Examples
     --------
@@ -176,17 +178,17 @@ def signed_bytes(*fields: bytes) -> bytes:
 
 
 def refuse_private_key(text: str, option: str) -> None:
-    """Refuse the planner's private key in an option of a consumer.
+    """Raise an error if a consumer's option contains the planner's private key.
 
     Raises
     ------
     ConfigurationError
-        It is there. The message does not repeat it.
+        It does. The message does not contain the key.
     """
     if _PRIVATE in text:
         raise ConfigurationError(
-            f"{option} holds a private key, which must not be here: it is the planner's secret, "
-            "kafka.private_key. Draw a new pair, and give consumers its public key alone"
+            f"{option} contains a private key, the planner's secret kafka.private_key. Generate a "
+            "new pair, and give consumers only its public key"
         )
 
 
@@ -195,19 +197,21 @@ def _require_library() -> None:
         import cryptography  # noqa: F401, PLC0415 - an extra
     except ImportError as error:
         raise ConfigurationError(
-            "A key is configured, but signatures cannot be verified: the package cryptography is "
-            "missing. Install Fairlead's wheel with its extra: signed"
+            "A key is configured, but the package cryptography is missing. Install Fairlead's "
+            "wheel with its extra: signed"
         ) from error
 
 
 def _split(text: str, what: str) -> tuple[str, bytes]:
-    """Return a key's id and its bytes."""
+    """Return a key's id and bytes."""
     if not text:
-        raise ConfigurationError(f"{what} is empty: is a variable not set? Leave it out for none")
+        raise ConfigurationError(
+            f"{what} is empty: is a variable not set? Remove the option to use no key"
+        )
     key_id, colon, encoded = text.partition(":")
     if not (key_id and colon and encoded):
-        raise ConfigurationError(f"{what} is not written as id:base64")
+        raise ConfigurationError(f"{what} is not of the form id:base64")
     try:
         return key_id, base64.b64decode(encoded, validate=True)
     except binascii.Error as error:
-        raise ConfigurationError(f"{what} is not written as id:base64") from error
+        raise ConfigurationError(f"{what} is not of the form id:base64") from error

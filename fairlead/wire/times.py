@@ -1,6 +1,6 @@
-"""Times as they stand in plans and beside them: texts that every language's follower reads alike.
+"""Times in plans and headers, which followers in every language read alike.
 
-Belongs here: which texts are times. Does not: what they are the times of.
+Belongs here: which texts are valid times. Does not: their meaning.
 """
 
 import re
@@ -13,14 +13,14 @@ _TIME = re.compile(
 
 
 def read_time(text: str) -> datetime:
-    """Read a time of ISO 8601: to the second, the millisecond or the microsecond, with its zone.
+    """Read an ISO 8601 time with zone, to the second, millisecond or microsecond.
 
-    `datetime.fromisoformat` alone reads more than that, and not the same in every version.
+    `datetime.fromisoformat` accepts more, and not the same in every Python version.
 
     Raises
     ------
     ValueError
-        The text is no such time.
+        The text is not such a time.
 
     Examples
     --------
@@ -28,5 +28,5 @@ def read_time(text: str) -> datetime:
     '2026-03-01T18:00:00.250000+00:00'
     """
     if not _TIME.fullmatch(text):
-        raise ValueError(f"{text[:40]!r} is no time such as '2026-03-01T18:00:00.250Z'")
+        raise ValueError(f"{text[:40]!r} is not a time such as '2026-03-01T18:00:00.250Z'")
     return datetime.fromisoformat(text)

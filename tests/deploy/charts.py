@@ -1,7 +1,7 @@
-"""The chart, rendered for eight sets of values; `python -m tests.deploy.charts` writes them anew.
+"""The chart, rendered for three sets of values; `python -m tests.deploy.charts` updates the files.
 
-Belongs here: the sets, where helm and kubeconform come from, and the form of golden files. Does
-not: what is asked of them (`test_chart`).
+Belongs here: the sets, helm and kubeconform, and the form of golden files. Does not: checks
+(`test_chart`).
 """
 
 import json
@@ -25,30 +25,18 @@ KUBERNETES: Final = "1.33.0"
 #: Values beside the broker, by name.
 SETS: Final[dict[str, dict[str, Any]]] = {
     "plain": {},
-    "secured-kafka": {"kafka": {"propertiesSecret": {"name": "kafka-client"}}},
-    "acting": {
+    "everything": {
+        "kafka": {"propertiesSecret": {"name": "kafka-client"}},
         "postgres": {"readerKey": "web-url"},
         "serve": {
             "url": "https://plans.example.com",
             "dagsterUrl": "https://d.example.com",
             "headerSecret": {"name": "fairlead-proxy"},
         },
-    },
-    "looks": {"looks": {"enabled": True, "storageClass": "fast"}},
-    "looks-on-a-claim": {"looks": {"enabled": True, "existingClaim": "looks"}},
-    "survey-alone": {
-        "serve": {"replicas": 0},
-        "migrate": {"enabled": False},
-        "prune": {"enabled": False},
-        "survey": {"enabled": True, "minutes": 2},
-        "podDisruptionBudget": {"enabled": False},
-    },
-    "monitored": {
+        "sampling": {"enabled": True, "storageClass": "fast"},
         "serviceMonitor": {"enabled": True, "labels": {"release": "prometheus"}},
         "prometheusRule": {"enabled": True},
         "dashboard": {"enabled": True},
-    },
-    "own-image-and-nodes": {
         "image": {
             "repository": "registry.example.com/fairlead",
             "tag": "0.1.0-1",
@@ -59,6 +47,14 @@ SETS: Final[dict[str, dict[str, Any]]] = {
         "podAnnotations": {"example.com/team": "streaming"},
         "nodeSelector": {"disk": "ssd"},
         "tolerations": [{"key": "dedicated", "operator": "Exists"}],
+    },
+    "few": {
+        "serve": {"replicas": 0},
+        "migrate": {"enabled": False},
+        "prune": {"enabled": False},
+        "sampling": {"enabled": True, "existingClaim": "samples"},
+        "survey": {"enabled": True, "minutes": 2},
+        "podDisruptionBudget": {"enabled": False},
     },
 }
 

@@ -71,16 +71,16 @@ def test_pods_are_restricted(name: str) -> None:
 
 
 def test_each_service_has_its_own_login() -> None:
-    """Pages read, looks plan, migrations own; a survey knows no database."""
+    """Pages read, sampling plans, migrations own; a survey has no database."""
     keys = {}
-    for name in ("looks", "survey-alone"):
+    for name in ("plain", "few"):
         for owner, pod in pods(name):
             environment = {entry["name"]: entry for entry in pod["containers"][0]["env"]}
             url = environment.get("FAIRLEAD_POSTGRES__URL")
             keys[owner] = url and url["valueFrom"]["secretKeyRef"]["key"]
     assert keys == {
         "fairlead-serve": "reader-url",
-        "fairlead-looks": "planner-url",
+        "fairlead-sampling": "planner-url",
         "fairlead-migrate": "owner-url",
         "fairlead-prune": "owner-url",
         "fairlead-survey-1": None,
@@ -92,9 +92,10 @@ def test_secret_of_the_proxy_reaches_the_pages_alone(monkeypatch: pytest.MonkeyP
     given = {
         "FAIRLEAD_WEB__HEADER__SECRET": "s" * 40,
         "FAIRLEAD_POSTGRES__URL": SECRETS["FAIRLEAD_POSTGRES__URL"],
+        "FAIRLEAD_KAFKA__PROPERTIES": "{}",
     }
     having = []
-    for owner, pod in pods("acting"):
+    for owner, pod in pods("everything"):
         environment = {entry["name"]: entry.get("value") for entry in pod["containers"][0]["env"]}
         if "FAIRLEAD_WEB__HEADER__SECRET" in environment:
             having.append(owner)

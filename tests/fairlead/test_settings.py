@@ -78,7 +78,10 @@ ISSUER = 'jwks_url = "{}"\nissuer = "i"\naudience = "a"\n'
         ('header.secret = "{S}é"', r"web\.header\.secret: .*openssl rand"),
         ('header = {secret = "{S}", name = "X_User"}', r"web\.header\.name: "),
         ('header = {secret = "{S}", name = "x-fairlead-secret"}', r"web\.header\.secret_name: one"),
-        ('header.secret = "{S}"\n[web.token]\n{T}', r"web\.header: web\.token proves who asks"),
+        (
+            'header.secret = "{S}"\n[web.token]\n{T}',
+            r"web\.header: set either web\.token or web\.header",
+        ),
         ('[web.token]\njwks_url = "https://x/k"', r"web\.token\.issuer: .*web\.token\.audience"),
         ('[web.token]\njwks_url = "http://x/k"', r"web\.token\.jwks_url: https: who answers"),
         ('[web.token]\n{T}algorithms = ["HS256"]', r"web\.token\.algorithms\.0: "),
@@ -122,7 +125,7 @@ def test_settings_that_cannot_be_are_named(config: Path, toml: str, name: str) -
     [
         ("[[policies]]\ncooldown = '1h'", 'no duration: write it as ISO 8601 does, "PT1H"'),
         ("discovery.include = 'orders-*'", "must be a list"),
-        ("planning.schedule = 'hourly'", "as cron writes it"),
+        ("planning.schedule = 'hourly'", "not a cron expression of five fields"),
         ("kafka.request_timeout_s = 'soon'", "request_timeout_s: must be a number$"),
         ("kafka.plan_topic_partitions = 1.5", "plan_topic_partitions: must be a whole number$"),
     ],

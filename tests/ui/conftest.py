@@ -14,7 +14,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
 
 from assets.partitions import COHORT
-from fairlead.followers.confluent.topics import cause_of
+from fairlead.followers.confluent.clients import cause_of
 from fairlead.sandbox import Services
 from fairlead.settings import KafkaSettings
 from fairlead.store.migrate import upgrade

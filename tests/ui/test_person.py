@@ -131,7 +131,7 @@ def look_up_why_a_partition_moved(page: Page, around: Surroundings) -> None:
     expect(page).to_have_url(re.compile(r"partition=.+#partition$"))
     moves = page.get_by_role("region", name="Moves of the partition")
     expect(moves.get_by_role("link", name="version 1")).to_be_visible()
-    expect(moves.get_by_role("row").nth(1)).to_contain_text("The plan:")
+    expect(moves.get_by_role("row").nth(1)).to_contain_text("Reason of the plan:")
     expect(page.get_by_role("region", name="Owners of the partition")).to_be_visible()
     keep(page, "why-partition")
     assert_open_to_all(page)

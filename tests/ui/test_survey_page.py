@@ -16,7 +16,7 @@ def test_survey_is_open_to_all(page: Page) -> None:
     right = {
         "kind": "topic",
         "name": long,
-        "then": "no lag is known of it",
+        "effect": "its lag is unknown",
         "remedy": f"kafka-acls.sh --bootstrap-server BROKER --add --topic {long}",
     }
     asked: list[str] = []

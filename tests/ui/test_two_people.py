@@ -85,7 +85,7 @@ class Team:
                 "previous_member": [NAMES[0]],
                 "member": [NAMES[1]],
                 "weight": [60_000.0],
-                "reason": ["orders-1 is the heaviest"],
+                "reason": ["orders-1 has most lag"],
             }
         )
         draft = make_draft(
@@ -197,7 +197,7 @@ def step(
     """Open a page, follow the link of a step, say why, send the form; see what came of it."""
     page.goto(address)
     page.get_by_role("link", name=link, exact=True).click()
-    page.get_by_label("Why").fill(reason)
+    page.get_by_label("Reason").fill(reason)
     if picture:
         keep(page, picture, whole=True)
         assert_open_to_all(page)
@@ -210,7 +210,7 @@ def step(
 @pytest.mark.test_long(
     guarded_by="tests/fairlead/surfaces/web/test_acting.py::test_two_people_agree"
 )
-def test_two_people_approve_freeze_release_and_go_back(
+def test_two_people_approve_freeze_unfreeze_and_roll_back(
     team: Team, people: tuple[Page, Page]
 ) -> None:
     """Each step on a page, each followed by real consumers, and none that one does alone."""
@@ -219,26 +219,24 @@ def test_two_people_approve_freeze_release_and_go_back(
     review = f"{team.address}/review?group={team.fleet.group}&version="
 
     team.propose("s1", FIRST)
-    step(kim, f"{review}1", "Approve", "Approve it", reason="it relieves orders-1")
-    expect(kim.get_by_text("somebody else has to ask for the same")).to_be_visible()
-    step(kim, f"{review}1", "Approve", "Approve it", reason="once more")
+    step(kim, f"{review}1", "Approve", "Approve", reason="it relieves orders-1")
+    expect(kim.get_by_text("another person has to ask for the same")).to_be_visible()
+    step(kim, f"{review}1", "Approve", "Approve", reason="once more")
     team.work()
     assert team.state(1) == "proposed"
-    step(
-        lee, f"{review}1", "Approve", "Approve it", reason="agreed with Kim", picture="act-approve"
-    )
+    step(lee, f"{review}1", "Approve", "Approve", reason="agreed with Kim", picture="act-approve")
     team.work()
     assert team.state(1) == "published"
     eventually(lambda: team.follow(FIRST), "the plan is followed")
 
     team.propose("s2", SECOND)
     for page in (kim, lee):
-        step(page, f"{review}2", "Approve", "Approve it", reason="the second")
+        step(page, f"{review}2", "Approve", "Approve", reason="the second")
     step(
         kim,
         group,
-        "Put the freeze on",
-        "Put the freeze on",
+        "Freeze",
+        "Freeze",
         reason="incident 4711",
         picture="act-freeze",
     )
@@ -255,13 +253,13 @@ def test_two_people_approve_freeze_release_and_go_back(
     assert (team.state(1), team.state(2)) == ("published", "approved")
     lee.goto(group)
     expect(lee.get_by_text("incident 4711").first).to_be_visible()
-    expect(lee.get_by_text("wait: a freeze holds")).to_be_visible()
+    expect(lee.get_by_text("wait: frozen")).to_be_visible()
     keep(lee, "act-frozen")
 
-    step(lee, group, "Release the freeze", "Release it", reason="it is over")
+    step(lee, group, "Unfreeze", "Unfreeze", reason="it is over")
     team.work()
     assert team.state(2) == "approved"
-    step(kim, group, "Release the freeze", "Release it", reason="over, too")
+    step(kim, group, "Unfreeze", "Unfreeze", reason="over, too")
     team.work()
     assert (team.state(1), team.state(2)) == ("superseded", "published")
     eventually(lambda: team.follow(SECOND), "the second plan is followed")
@@ -269,8 +267,8 @@ def test_two_people_approve_freeze_release_and_go_back(
     step(
         kim,
         f"{review}1",
-        "Go back to version 1",
-        "Ask for it",
+        "Roll back to version 1",
+        "Roll back to",
         reason="orders-1 got slow",
         picture="act-back",
     )
@@ -278,7 +276,7 @@ def test_two_people_approve_freeze_release_and_go_back(
     kim.reload()
     expect(kim.get_by_text("version 3, which goes back to version 1")).to_be_visible()
     keep(kim, "act-answered")
-    step(lee, f"{review}3", "Approve", "Approve it", reason="it did")
+    step(lee, f"{review}3", "Approve", "Approve", reason="it did")
     team.work()
     assert (team.state(2), team.state(3)) == ("superseded", "published")
     eventually(lambda: team.follow(FIRST), "the way back is followed")

@@ -217,21 +217,23 @@ def read_commits(
     owned_s = waiting_seconds(looks, moved, uncommitted)
     marked = per_member.any(moved)
     due = held & (uncommitted[:-1] | moved)
+    overdue = waiting_s >= SEVERAL * own_interval(looks, moved, due, waiting_s)
     interval_s, rare = _intervals(looks, marked, per_member.any(due))
     rarely = _intervals(looks, moved, due)[1]
     unpunctual = rare | any_owned(looks, rarely)
     foreign = foreign_partitions(looks)
-    silent = silent_members(looks, per_member, waiting_s, interval_s) | any_owned(looks, foreign)
+    # Time under earlier owners counts only if the commit is overdue by the partition's interval.
+    silent_s = np.where(overdue, waiting_s, owned_s)
+    silent = silent_members(looks, per_member, silent_s, interval_s) | any_owned(looks, foreign)
     patience_s = patience(looks, interval_s)
+    overdue &= waiting_s >= patience_s[np.maximum(looks.owner[-1], 0)]
     stuck = stuck_partitions(looks, moved, marked, owned_s, patience_s)
     stuck &= owned_s >= SEVERAL * own_interval(looks, moved, due, owned_s)
-    behind = looks.position[1:] < looks.readable_end[:-1]
-    left, read_per_s = left_behind(looks, held, behind, marked=marked, rare=rare)
-    usual_s = SEVERAL * own_interval(looks, moved, due, waiting_s)
-    waits = waiting_s >= np.maximum(patience_s[np.maximum(looks.owner[-1], 0)], usual_s)
-    stuck |= left & (read_per_s == 0) & waits
+    left, read_per_s = left_behind(looks, held, marked, rare)
+    stuck |= left & (read_per_s == 0) & overdue
     # What usually gathers before a commit is not stuck.
-    stuck &= looks.lag[-1] > np.maximum(rest, CLEARLY * brought)
+    gathers = looks.lag[-1] <= np.maximum(rest, CLEARLY * brought)
+    stuck &= ~gathers
     started = (looks.last_committed[-1] >= 0) | (looks.arrived > 0).any(axis=0)
     stuck &= started
     throttled = left & (read_per_s > 0)
@@ -241,8 +243,9 @@ def read_commits(
     taken: Int64 = np.where(free, advance, 0)
     consumed = per_member.sum(taken)
     arrived = per_member.sum(np.where(free, looks.arrived, 0))
-    lag = per_member.sum(free * looks.lag[1:])
-    explained_s = explained_ages(looks, arrived, lag, unpunctual, team_of)
+    explained_s = explained_ages(
+        looks, arrived, per_member.sum(free * looks.lag[1:]), unpunctual, team_of
+    )
     throughout = per_member.any(_left_by_commits(free, proven, advance, rarely))
     explained = arrived / looks.seconds[:, None] * explained_s
     batches, steady = in_batches(looks, held), per_member.steady()
@@ -252,7 +255,8 @@ def read_commits(
     busy = throughout | (by_age & (waits > counted))
     by_commits = unpunctual | ((counted > 0) & (waits[-1:].sum(axis=0) <= counted))
     most = np.where(
-        batches | np.append(by_commits, False)[looks.owner[-1]],  # -1, no owner, is the last
+        (batches | np.append(by_commits, False)[looks.owner[-1]])  # -1, no owner, is the last
+        & ~(overdue & ~gathers),
         _left_by_last(looks, looks.committed_again, proven, brought),
         np.inf,
     )

@@ -167,9 +167,7 @@ def _turns(looks: Looks, moved: Mask) -> Mask:
     return moved & (done | (between > since) | (before < 0))
 
 
-def left_behind(
-    looks: Looks, held: Mask, behind: Mask, *, marked: Mask, rare: Mask
-) -> tuple[Mask, Float64]:
+def left_behind(looks: Looks, held: Mask, marked: Mask, rare: Mask) -> tuple[Mask, Float64]:
     """Return partitions that fall behind while their owner keeps up with others.
 
     The newest steps count in which a partition kept its owner, and the owner committed something.
@@ -179,8 +177,6 @@ def left_behind(
     ----------
     held
         Whether a partition kept its owner in each step, bool of shape (S, P).
-    behind
-        Whether records were left that had arrived before the step, bool of shape (S, P).
     marked
         Whether each member committed anything, bool of shape (S, M).
     rare
@@ -206,7 +202,8 @@ def left_behind(
     wanted = np.where(rare[np.maximum(looks.owner[-1], 0)], SEVERAL, count)
     counts = held & (following >= 1) & (following <= wanted)
     shows &= counts
-    behind = behind[steps]
+    # Records were left that had arrived before the step.
+    behind = looks.position[1:][steps] < looks.readable_end[:-1][steps]
     seconds = looks.seconds[steps]
     span = np.maximum(seconds @ counts, 1e-9)
     read_per_s = np.where(counts, looks.advanced[steps], 0).sum(axis=0) / span

@@ -36,7 +36,7 @@ from fairlead.domain.groups import (
     LiveMember,
     LogOffsets,
 )
-from fairlead.domain.samples.work_columns import OF_MEMBERS, OF_PARTITIONS, work_columns
+from fairlead.domain.samples.work_columns import OF_MEMBERS, OF_PARTITIONS, lists, work_columns
 
 #: Stands for an unknown or missing offset, and for a missing or unknown owner.
 NONE: Final = -1
@@ -209,18 +209,18 @@ def samples_of(
         "at": pa.repeat(pa.scalar(at, _TIME), len(names)),
         **{name: [getattr(group, name) for group in groups] for name in _OF_GROUPS},
         "error": [_problem(group, log) for group in groups],
-        "topics": _lists(by_topic, pa.array([topic for _, topic in blocks], pa.string())),
-        "topic_ids": _lists(
+        "topics": lists(by_topic, pa.array([topic for _, topic in blocks], pa.string())),
+        "topic_ids": lists(
             by_topic, pa.array([group.topic_ids.get(topic) for group, topic in blocks], pa.string())
         ),
-        "counts": _lists(by_topic, pa.array(np.diff(block_starts).astype(np.int32))),
-        "begin": _lists(by_partition, pa.array(log.begin[index])),
-        "end": _lists(by_partition, pa.array(log.end[index])),
-        "committed": _lists(by_partition, pa.array(_committed(blocks, block_starts, committed))),
+        "counts": lists(by_topic, pa.array(np.diff(block_starts).astype(np.int32))),
+        "begin": lists(by_partition, pa.array(log.begin[index])),
+        "end": lists(by_partition, pa.array(log.end[index])),
+        "committed": lists(by_partition, pa.array(_committed(blocks, block_starts, committed))),
         "stable_end": pa.nulls(len(names), _OFFSETS),
         **_sources(sources, index, by_partition),
         **work_columns(groups, blocks, block_starts, by_partition, committed),
-        "owner": _lists(by_partition, pa.array(_owners(groups, topics, by_topic, block_starts))),
+        "owner": lists(by_partition, pa.array(_owners(groups, topics, by_topic, block_starts))),
         **{
             name: [[getattr(member, field) for member in group.members] for group in groups]
             for name, field in _OF_MEMBERS.items()
@@ -310,8 +310,8 @@ def _sources(sources: FetchSources | None, index: Codes, starts: Codes) -> dict[
     mask = pa.array([known_sets is None for known_sets in sets], pa.bool_())
     return {
         "racks": pa.array(sets, SAMPLES.field("racks").type),
-        "rack_set": _lists(starts, pa.array(codes), mask),
-        "log_bytes": _lists(starts, pa.array(sources.log_bytes[index]), mask),
+        "rack_set": lists(starts, pa.array(codes), mask),
+        "log_bytes": lists(starts, pa.array(sources.log_bytes[index]), mask),
     }
 
 
@@ -328,19 +328,19 @@ def with_stable_end(samples: pa.Table, stable: Codes) -> pa.Table:
     starts = list_starts(samples["end"])
     read = np.concatenate(([0], np.cumsum(stable >= 0)))
     nothing = pa.array(read[starts[1:]] == read[starts[:-1]], pa.bool_())
-    column = _lists(starts, pa.array(stable), nothing)
+    column = lists(starts, pa.array(stable), nothing)
     return samples.set_column(SAMPLES.get_field_index("stable_end"), "stable_end", column)
 
 
-def flat(lists: pa.ChunkedArray) -> npt.NDArray[Any]:
+def flat(column: pa.ChunkedArray) -> npt.NDArray[Any]:
     """Return the values of all rows' lists as one array."""
-    values: npt.NDArray[Any] = as_array(lists).flatten().to_numpy(zero_copy_only=False)
+    values: npt.NDArray[Any] = as_array(column).flatten().to_numpy(zero_copy_only=False)
     return values
 
 
-def list_starts(lists: pa.ChunkedArray) -> Codes:
+def list_starts(column: pa.ChunkedArray) -> Codes:
     """Return where each row's values begin in `flat`, and the end: int64 of shape (rows + 1,)."""
-    offsets = as_array(lists).offsets.to_numpy()
+    offsets = as_array(column).offsets.to_numpy()
     begins: Codes = (offsets - offsets[0]).astype(np.int64)
     return begins
 
@@ -404,7 +404,3 @@ def readable(partitions: pa.Table) -> pa.Table:
     return partitions.filter(
         pc.and_(pc.greater_equal(partitions["begin"], 0), pc.greater_equal(partitions["end"], 0))
     )
-
-
-def _lists(starts: Codes, values: pa.Array, mask: pa.Array | None = None) -> pa.Array:
-    return pa.ListArray.from_arrays(pa.array(starts.astype(np.int32)), values, mask=mask)

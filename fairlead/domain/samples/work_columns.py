@@ -7,7 +7,7 @@ Belongs here: filling the columns from the metadata of commits. Does not: the te
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import compress, pairwise
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -84,22 +84,23 @@ def work_columns(
     reports = np.bincount(group_of, minlength=len(groups)) > 0
     mask = pa.array(~reports, pa.bool_())
 
-    def lists(firsts: Int64, values: Any, kind: pa.DataType) -> pa.Array:
-        items = pa.array(values, kind)
-        return pa.ListArray.from_arrays(pa.array(firsts.astype(np.int32)), items, mask=mask)
-
     return {
-        "reporter": lists(by_partition, reporter, pa.int32()),
+        "reporter": lists(by_partition, pa.array(reporter), mask),
         **{
-            name: lists(by_partition, of_partition[:, field], pa.int64())
+            name: lists(by_partition, pa.array(of_partition[:, field]), mask)
             for name, field in OF_PARTITIONS.items()
         },
-        "tokens": lists(member_starts, tokens, pa.string()),
+        "tokens": lists(member_starts, pa.array(tokens, pa.string()), mask),
         **{
-            name: lists(member_starts, of_member[:, field], pa.int64())
+            name: lists(member_starts, pa.array(of_member[:, field]), mask)
             for name, field in OF_MEMBERS.items()
         },
     }
+
+
+def lists(starts: Int64, values: pa.Array, mask: pa.Array | None = None) -> pa.Array:
+    """Return a column of lists, which begin at `starts` in the values; null if masked."""
+    return pa.ListArray.from_arrays(pa.array(starts.astype(np.int32)), values, mask=mask)
 
 
 def _writers(

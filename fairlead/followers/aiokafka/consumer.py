@@ -1,7 +1,7 @@
 """Follow plans with aiokafka: `PlanConsumer`, or `PlanAssignor` in a consumer of your own.
 
-Belongs here: what touches aiokafka's consumer and its assignor interface. Does not: any decision
-(`follower` and below), nor reading the plan topic (`plan_source`).
+Belongs here: aiokafka's consumer and assignor interface. Does not: decisions (`follower`), nor
+reading the plan topic (`plan_source`).
 
 ::
 
@@ -10,7 +10,7 @@ Belongs here: what touches aiokafka's consumer and its assignor interface. Does 
     )
     await consumer.start()
 
-Eager rebalances alone: aiokafka has no cooperative ones.
+aiokafka only has eager rebalances.
 """
 
 import asyncio
@@ -41,21 +41,20 @@ from fairlead.wire.partitions import partition_counts
 
 
 class PlanAssignor(FollowingAssignor, AbstractPartitionAssignor):  # type: ignore[misc] # aiokafka is untyped
-    """Assigns partitions as the group's plan says; the group leader reads it and decides for all.
+    """Assigns partitions by the group's plan; the group leader decides for all members.
 
-    An object, where aiokafka's own assignors are classes; the consumer does not mind. Must be the
-    first in the list of assignors; it is used once every member of the group has it. Reads the
-    plan topic on a daemon thread until `close`. `PlanConsumer` is the shorter way.
+    An object, whereas aiokafka's own assignors are classes; the consumer accepts both. It must be
+    the first in the list of assignors; Kafka uses it once every member of the group has it. It
+    reads the plan topic on a daemon thread until `close`. `PlanConsumer` is the shorter way.
 
     Parameters
     ----------
     group
         The group id.
     connection
-        How to reach the cluster: `bootstrap_servers` and whatever else AIOKafkaConsumer needs for
-        it. A consumer's whole configuration will do.
+        AIOKafkaConsumer's connection settings, or its whole configuration.
     options
-        How to follow.
+        How to follow plans.
     """
 
     name = "fairlead"
@@ -75,7 +74,7 @@ class PlanAssignor(FollowingAssignor, AbstractPartitionAssignor):  # type: ignor
         return bool(consumer._subscription.partitions_auto_assigned())  # noqa: SLF001 - as below
 
     def follow(self, consumer: AIOKafkaConsumer) -> None:
-        """Let new plans make this assignor's consumer rejoin.
+        """Set the consumer that new plans make join again.
 
         Call before it starts, on its event loop.
         """
@@ -91,7 +90,7 @@ class PlanAssignor(FollowingAssignor, AbstractPartitionAssignor):  # type: ignor
         self._follower.rejoin_by(rejoin)
 
     async def read_ahead(self) -> None:
-        """Wait for the plan topic to be read, so that a rebalance need not. Call before joining."""
+        """Wait until the plan topic is read, so that a rebalance need not. Call before joining."""
         await asyncio.to_thread(self._follower.read_ahead)
 
     def metadata(self, topics: Iterable[str]) -> ConsumerProtocolMemberMetadata:
@@ -106,8 +105,8 @@ class PlanAssignor(FollowingAssignor, AbstractPartitionAssignor):  # type: ignor
     ) -> dict[str, ConsumerProtocolMemberAssignment]:
         """Decide for the whole group; called on its leader.
 
-        Blocks the event loop for `read_timeout_s` at most, and only where another member has seen
-        a newer plan than this one.
+        Blocks the event loop at most for `read_timeout_s`, and only if another member has read a
+        newer plan.
         """
         counts = partition_counts(
             [member.subscription for member in members.values()], cluster.partitions_for_topic
@@ -121,7 +120,7 @@ class PlanAssignor(FollowingAssignor, AbstractPartitionAssignor):  # type: ignor
         }
 
     def on_assignment(self, assignment: ConsumerProtocolMemberAssignment) -> None:
-        """Note what the new assignment follows; called on every member."""
+        """Note the new assignment; called on every member."""
         coordinator = _coordinator(self._consumer()) if self._consumer else None
         generation = -1 if coordinator is None else coordinator.generation
         self._follower.assigned(assignment.user_data, generation)
@@ -133,12 +132,12 @@ class PlanConsumer(AIOKafkaConsumer):  # type: ignore[misc] # aiokafka is untype
     Parameters
     ----------
     topics
-        What to subscribe to, as for AIOKafkaConsumer.
+        Topics to subscribe to, as for AIOKafkaConsumer.
     configs
-        As for AIOKafkaConsumer, and the fields of `FollowOptions` beside them. `group_id` is
-        needed. `partition_assignment_strategy` holds the assignors behind the plan's, for as long
-        as not all members follow plans; default: range and roundrobin, so that consumers with
-        Kafka's or aiokafka's default can be replaced one by one.
+        As for AIOKafkaConsumer, with the fields of `FollowOptions`. `group_id` is needed.
+        `partition_assignment_strategy` lists the assignors to use while not all members follow
+        plans; default: range and roundrobin, so that you can replace consumers with Kafka's or
+        aiokafka's default one by one.
 
     Raises
     ------
@@ -148,7 +147,7 @@ class PlanConsumer(AIOKafkaConsumer):  # type: ignore[misc] # aiokafka is untype
 
     def __init__(self, *topics: str, **configs: Any) -> None:
         if not configs.get("group_id"):
-            self._closed = True  # there is nothing to warn of when this is collected
+            self._closed = True  # no warning when this is deleted
             raise ConfigurationError("PlanConsumer: group_id is missing; plans are for groups")
         others = configs.pop(
             "partition_assignment_strategy", (RangePartitionAssignor, RoundRobinPartitionAssignor)
@@ -204,10 +203,10 @@ class PlanConsumer(AIOKafkaConsumer):  # type: ignore[misc] # aiokafka is untype
     def _asks(self, meter: Meter) -> None:
         """Note that the present task asks for records."""
         meter.asked()
-        task = asyncio.current_task(self._event_loop)  # takes much longer without the loop
+        task = asyncio.current_task(self._event_loop)  # much slower without the loop
         if task is not (taker := self._taker()) and task is not None:
             if taker is not None and not taker.done():
-                meter.give_up()  # the times of several tasks cannot be told apart
+                meter.give_up()  # their times cannot be distinguished
             self._taker = weakref.ref(task)
 
     async def start(self) -> None:

@@ -1,9 +1,9 @@
-"""A subscription that tells a member's rack, which aiokafka's own has no room for.
+"""A subscription with a member's rack, which aiokafka does not support.
 
-Belongs here: version 3 of the subscription (KIP-881), byte for byte. Does not: what is subscribed
-to (`consumer`).
+Belongs here: version 3 of the subscription (KIP-881), byte for byte. Does not: its content
+(`consumer`).
 
-Others read as much of it as they know: every version begins like the first.
+Members with an older version can read it: every version begins like the first.
 """
 
 from typing import Final
@@ -17,7 +17,7 @@ _TEXT: Final = String("utf-8")
 
 
 class MetadataWithRack(ConsumerProtocolMemberMetadata):  # type: ignore[misc] # aiokafka is untyped
-    """What a member in a rack joins with."""
+    """The subscription of a member in a rack."""
 
     SCHEMA = Schema(
         ("version", Int16),
@@ -30,7 +30,7 @@ class MetadataWithRack(ConsumerProtocolMemberMetadata):  # type: ignore[misc] # 
 
 
 def subscription(topics: list[str], user_data: bytes, rack: str) -> ConsumerProtocolMemberMetadata:
-    r"""Return what a member joins with; without a rack (empty), as aiokafka has it.
+    r"""Return a member's subscription; aiokafka's own if the rack is empty.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """Read the plan topic with aiokafka.
 
-Belongs here: the one partition that holds a group's key, read by an event loop of its own, so that
-the application's does not wait. Does not: what a record means (`plan_cache`).
+Belongs here: the partition of a group's key, read on an event loop of its own, so that the
+application's loop does not wait. Does not: what a record means (`plan_cache`).
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from fairlead.followers.core.plan_cache import PlanRecord
 from fairlead.wire.partitions import partition_for_key
 from fairlead.wire.record import Origin
 
-#: What says how a cluster is reached; everything else concerns the application's own consumer.
+#: A consumer's connection settings.
 CONNECTION: Final = frozenset(
     {
         "bootstrap_servers",
@@ -41,10 +41,9 @@ _FORBIDDEN_TOPIC: Final = 29
 
 @dataclass(eq=False)
 class AiokafkaSource:
-    """The plan topic's partition that holds a group's key, read from its beginning.
+    """The plan topic's partition of a group's key, read from its beginning.
 
-    Runs an event loop of its own, on the thread that calls it: plans are read whatever the
-    application's loop is busy with.
+    Runs an event loop of its own on the calling thread.
     """
 
     _runner: asyncio.Runner
@@ -56,14 +55,14 @@ class AiokafkaSource:
 
     @classmethod
     def open(cls, group: str, connection: Mapping[str, Any], topic: str) -> "AiokafkaSource | None":
-        """Connect; None where the topic does not exist, or may not be read.
+        """Connect; None: the topic does not exist, or may not be read.
 
         Parameters
         ----------
         group
             The group id.
         connection
-            A consumer's configuration; what does not concern the connection is left out.
+            A consumer's configuration; only its connection settings are used.
         topic
             The plan topic.
         """
@@ -88,7 +87,7 @@ class AiokafkaSource:
         return f"{self._partition.topic}, partition {self._partition.partition}"
 
     def read(self, timeout_s: float) -> list[PlanRecord]:
-        """Wait at most `timeout_s` for the next records."""
+        """Return the next records, waiting at most `timeout_s`."""
         batches = self._runner.run(self._consumer.getmany(timeout_ms=int(timeout_s * 1000)))
         return [
             PlanRecord(record.offset, record.key, record.value, tuple(record.headers))
@@ -96,12 +95,12 @@ class AiokafkaSource:
         ]
 
     def moved(self) -> bool:
-        """Whether the topic has grown, so that the group's key lands in another partition."""
+        """Whether the topic has grown, and the group's key belongs to another partition now."""
         count = len(self._consumer.partitions_for_topic(self._partition.topic) or ())
         return count > 0 and partition_for_key(self._group, count) != self._partition.partition
 
     def at_end(self) -> bool:
-        """Whether everything that was there when this was opened has been read."""
+        """Whether all records that existed at opening have been read."""
         position: int = self._runner.run(self._consumer.position(self._partition))
         return position >= self._end
 
@@ -116,7 +115,7 @@ class AiokafkaSource:
 async def _look(reach: dict[str, Any], topic: str) -> tuple[int, str]:
     """Return how many partitions the topic has, and the cluster's id.
 
-    Asked by the admin client: a consumer's question could create the topic.
+    Uses the admin client: a consumer's request could create the topic.
     """
     admin = AIOKafkaAdminClient(**reach)
     try:
@@ -134,12 +133,12 @@ async def _look(reach: dict[str, Any], topic: str) -> tuple[int, str]:
 
 
 async def _start(reach: dict[str, Any], partition: TopicPartition) -> tuple[AIOKafkaConsumer, int]:
-    """Start to read the partition; returns its end offset beside the consumer."""
+    """Start to read the partition; return the consumer, and the partition's end offset."""
     consumer = AIOKafkaConsumer(
         **reach,
         auto_offset_reset="earliest",
         enable_auto_commit=False,
-        fetch_max_wait_ms=5000,  # plans are rare: ask seldom
+        fetch_max_wait_ms=5000,  # plans are rare: few requests
         isolation_level="read_committed",
     )
     try:

@@ -1,4 +1,5 @@
-"""Tell an application what it lost and what it got, where a client tells all and all again.
+"""Tell an application which partitions a rebalance really takes and adds (KIP-54's pattern).
 
-`kafka_python` and `aiokafka` are listeners for their clients (KIP-54's pattern), over `holdings`.
+An eager client names all partitions at each rebalance. `kafka_python` and `aiokafka` are listeners
+for their clients; `holdings` compares assignments.
 """

@@ -1,7 +1,7 @@
 """KIP-54's listener pattern for aiokafka.
 
-Belongs here: aiokafka's callbacks, and how it tells a fenced member. Does not: what a rebalance
-takes and brings (`holdings`).
+Belongs here: aiokafka's callbacks, and recognising a member that its group dropped. Does not:
+comparing assignments (`holdings`).
 """
 
 import inspect
@@ -12,24 +12,24 @@ from fairlead.followers.cleanup.holdings import Callback, Holdings
 
 
 class CleanupListener(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka is untyped
-    """Cleans up only what a rebalance truly takes, sets up only what it truly brings.
+    """Cleans up only partitions that a rebalance really takes, sets up only added ones.
 
     Parameters
     ----------
     consumer
-        The consumer that it is to be subscribed with.
+        The consumer that subscribes with this listener.
     set_up
         Called with partitions that are new to this consumer; a function or a coroutine function.
     clean_up
-        Called with partitions that it no longer owns, once that is certain: after the rebalance,
-        or at once where the member was thrown out of its group.
+        Called with partitions that it no longer owns: after the rebalance, or at once if the group
+        dropped the member.
     before_revoke
-        Called with everything that may be taken, while it may still be committed.
+        Called with all partitions that may be taken, while offsets can still be committed.
 
     Notes
     -----
-    Callbacks are not called with no partitions at all. Stopping a consumer calls none: clean up
-    `held` then.
+    Callbacks are never called without partitions, nor when the consumer stops: clean up `held`
+    then.
     """
 
     def __init__(
@@ -48,19 +48,19 @@ class CleanupListener(ConsumerRebalanceListener):  # type: ignore[misc] # aiokaf
 
     @property
     def held(self) -> frozenset[TopicPartition]:
-        """The partitions that were set up and not cleaned up."""
+        """Partitions that were set up and not cleaned up."""
         return self._holdings.held
 
     async def on_partitions_revoked(self, revoked: set[TopicPartition]) -> None:
-        """Let the application commit; the next assignment tells what is gone."""
-        # aiokafka has no callback for what is lost: a member that was thrown out has no generation.
+        """Let the application commit; the next assignment shows which partitions are gone."""
+        # aiokafka has no callback for lost partitions: a dropped member has no generation.
         if self._consumer._coordinator.generation < 0:  # noqa: SLF001 - there is no other way
             await _call(self._clean_up, self._holdings.drop(revoked))
         else:
             await _call(self._before_revoke, set(revoked))
 
     async def on_partitions_assigned(self, assigned: set[TopicPartition]) -> None:
-        """Clean up what is gone, set up what is new."""
+        """Clean up removed partitions, set up added ones."""
         gone, new = self._holdings.assigned(assigned)
         await _call(self._clean_up, gone)
         await _call(self._set_up, new)

@@ -1,6 +1,6 @@
-"""Which partitions a consumer keeps local state for: KIP-54's listener pattern without a client.
+"""The partitions for which a consumer has local state: KIP-54's listener pattern, for any client.
 
-Belongs here: what a rebalance truly takes and truly brings. Does not: a client's listener
+Belongs here: which partitions a rebalance takes and adds. Does not: a client's listener
 (`kafka_python`, `aiokafka`).
 """
 
@@ -8,26 +8,26 @@ from collections.abc import Callable, Collection
 from typing import Generic, TypeVar
 
 Partition = TypeVar("Partition")
-#: Takes partitions; what it returns, a coroutine maybe, is the client's business.
+#: Accepts partitions; may be a coroutine function for asynchronous clients.
 Callback = Callable[[set[Partition]], object]
 
 
 class Holdings(Generic[Partition]):
-    """The partitions that local state is kept for.
+    """The partitions for which a consumer has local state.
 
-    An eager rebalance revokes everything and assigns most of it again. So nothing is cleaned up
-    when it is revoked, only when the next assignment turns out not to have it.
+    An eager rebalance revokes all partitions and assigns most of them again. So state is removed
+    not when a partition is revoked, but when the next assignment does not contain it.
 
     Examples
     --------
     >>> holdings = Holdings[int]()
     >>> holdings.assigned({0, 1})
     (set(), {0, 1})
-    >>> holdings.assigned({1, 2})  # what is gone, what is new
+    >>> holdings.assigned({1, 2})  # removed, added
     ({0}, {2})
     >>> holdings.drop({1})
     {1}
-    >>> holdings.assigned({1, 2})  # somebody else may have read 1 in between
+    >>> holdings.assigned({1, 2})  # another consumer may have read 1 in between
     (set(), {1})
     """
 
@@ -36,20 +36,20 @@ class Holdings(Generic[Partition]):
 
     @property
     def held(self) -> frozenset[Partition]:
-        """What local state is kept for now."""
+        """Partitions with local state."""
         return frozenset(self._held)
 
     def assigned(
         self, partitions: Collection[Partition], *, keep: Collection[Partition] = ()
     ) -> tuple[set[Partition], set[Partition]]:
-        """Note an assignment; returns what is gone and what is new.
+        """Note an assignment; return the removed and the added partitions.
 
         Parameters
         ----------
         partitions
-            What is assigned.
+            The assigned partitions.
         keep
-            What is held besides: a cooperative client lists only what it got.
+            Partitions that stay: a cooperative client names only added ones.
         """
         now = {*partitions, *keep}
         gone, new = self._held - now, now - self._held
@@ -57,7 +57,7 @@ class Holdings(Generic[Partition]):
         return gone, new
 
     def drop(self, partitions: Collection[Partition]) -> set[Partition]:
-        """Note partitions that are gone for certain; returns those that state was kept for."""
+        """Note lost partitions; return those with local state."""
         gone = self._held & set(partitions)
         self._held -= gone
         return gone

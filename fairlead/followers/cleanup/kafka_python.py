@@ -1,6 +1,6 @@
 """KIP-54's listener pattern for kafka-python.
 
-Belongs here: kafka-python's callbacks. Does not: what a rebalance takes and brings (`holdings`).
+Belongs here: kafka-python's callbacks. Does not: comparing assignments (`holdings`).
 """
 
 from kafka import ConsumerRebalanceListener, TopicPartition
@@ -9,25 +9,25 @@ from fairlead.followers.cleanup.holdings import Callback, Holdings
 
 
 class CleanupListener(ConsumerRebalanceListener):  # type: ignore[misc] # kafka-python is untyped
-    """Cleans up only what a rebalance truly takes, sets up only what it truly brings.
+    """Cleans up only partitions that a rebalance really takes, sets up only added ones.
 
     Parameters
     ----------
     set_up
         Called with partitions that are new to this consumer.
     clean_up
-        Called with partitions that it no longer owns, once that is certain: after the rebalance,
-        or at once where the member was thrown out of its group.
+        Called with partitions that it no longer owns: after the rebalance, or at once if the group
+        dropped the member.
     before_revoke
-        Called with everything that may be taken, while it may still be committed.
+        Called with all partitions that may be taken, while offsets can still be committed.
     cooperative
-        The consumer's assignors are cooperative (KIP-429): what is revoked does not come back, and
-        what is assigned is added to the rest.
+        Whether the consumer's assignors are cooperative (KIP-429): revoked partitions do not come
+        back, and assigned ones are added to the others.
 
     Notes
     -----
-    Callbacks are not called with no partitions at all. Closing a consumer calls none: clean up
-    `held` then.
+    Callbacks are never called without partitions, nor when the consumer closes: clean up `held`
+    then.
     """
 
     def __init__(
@@ -46,23 +46,23 @@ class CleanupListener(ConsumerRebalanceListener):  # type: ignore[misc] # kafka-
 
     @property
     def held(self) -> frozenset[TopicPartition]:
-        """The partitions that were set up and not cleaned up."""
+        """Partitions that were set up and not cleaned up."""
         return self._holdings.held
 
     def on_partitions_revoked(self, revoked: set[TopicPartition]) -> None:
-        """Let the application commit; the next assignment tells what is gone."""
+        """Let the application commit; the next assignment shows which partitions are gone."""
         if revoked and self._before_revoke:
             self._before_revoke(set(revoked))
         if self._cooperative:
             self.on_partitions_lost(revoked)
 
     def on_partitions_lost(self, lost: set[TopicPartition]) -> None:
-        """Clean up: others may have read these partitions by now."""
+        """Clean up: other consumers may have read these partitions by now."""
         if gone := self._holdings.drop(lost):
             self._clean_up(gone)
 
     def on_partitions_assigned(self, assigned: set[TopicPartition]) -> None:
-        """Clean up what is gone, set up what is new."""
+        """Clean up removed partitions, set up added ones."""
         keep = self.held if self._cooperative else ()
         gone, new = self._holdings.assigned(assigned, keep=keep)
         if gone:

@@ -1,5 +1,5 @@
 """Fairlead's assignors in a consumer, without plans.
 
-`kafka_python` and `aiokafka` have them for their clients; `rule` is what the leader does; `lags`
-asks Kafka, for those by lag.
+`kafka_python` and `aiokafka` have the assignors of their clients; `rule` decides for the leader;
+`lags` fetches lags for assignors by lag.
 """

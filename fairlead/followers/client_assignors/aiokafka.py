@@ -1,7 +1,7 @@
 """Fairlead's assignors in an aiokafka consumer, without plans.
 
-Belongs here: aiokafka's assignor interface, and its clients for lags. Does not: what the leader
-does (`rule`), nor following plans (`aiokafka`).
+Belongs here: aiokafka's assignor interface, and its clients for lags. Does not: the leader's
+decision (`rule`), nor following plans (`aiokafka`).
 
 ::
 
@@ -36,18 +36,18 @@ _NOT_COMMITTED: Final = -1
 
 
 class DirectAssignor(AbstractPartitionAssignor):  # type: ignore[misc] # aiokafka is untyped
-    """Assigns by one of Fairlead's rules; the classes below are made from it.
+    """Assigns by one of Fairlead's rules; base of the classes below.
 
-    An object, where aiokafka's own assignors are classes; the consumer does not mind.
+    An object, whereas aiokafka's own assignors are classes; the consumer accepts both.
 
     Parameters
     ----------
     group, connection
-        The group id, and a consumer's configuration to reach the cluster by. Only the assignors by
-        lag need them: they ask for offsets, as a rule while the members join. What is left of it
-        then blocks the event loop, for 5 s at most.
+        The group id, and a consumer's configuration. Only assignors by lag need them, to fetch
+        offsets, usually while the members join. The rest of that time blocks the event loop, at
+        most 5 s.
     options
-        The rule's own, such as `max_moves`.
+        Options of the rule, such as `max_moves`.
 
     Raises
     ------
@@ -64,14 +64,14 @@ class DirectAssignor(AbstractPartitionAssignor):  # type: ignore[misc] # aiokafk
         self._consumer: weakref.ref[AIOKafkaConsumer] | None = None
 
     def follow(self, consumer: AIOKafkaConsumer) -> None:
-        """Let the assignor know its consumer's generation. Call before the consumer starts.
+        """Set the assignor's consumer. Call before the consumer starts.
 
-        Without it sticky claims carry no generation, and lose to those of members that tell one.
+        Without it, sticky claims have no generation, and claims with a generation go first.
         """
         self._consumer = weakref.ref(consumer)
 
     def metadata(self, topics: Iterable[str]) -> ConsumerProtocolMemberMetadata:
-        """Return the subscription this member joins with."""
+        """Return the subscription that this member joins with."""
         if (coordinator := self._coordinator()) is not None:
             join_once(coordinator)
         subscription = sorted(topics)
@@ -112,16 +112,16 @@ StickyLagAwareAssignor = assignor_class(DirectAssignor, "sticky-lag-aware")
 
 
 def fetch_lags(group: str, connection: Mapping[str, Any], topics: Collection[str]) -> Lags:
-    """Ask Kafka for a group's lags.
+    """Fetch a group's lags from Kafka.
 
     Parameters
     ----------
     group
         The group id.
     connection
-        A consumer's configuration; what does not concern the connection is left out.
+        A consumer's configuration; only its connection settings are used.
     topics
-        Those that do not exist are left out.
+        Topics that do not exist are ignored.
     """
     return lags_of(*asyncio.run(_offsets(group, connection, topics)), connection)
 

@@ -1,7 +1,7 @@
 """Fairlead's assignors in a kafka-python consumer, without plans.
 
-Belongs here: kafka-python's assignor interface, and its admin client for lags. Does not: what the
-leader does (`rule`), nor following plans (`kafka_python`).
+Belongs here: kafka-python's assignor interface, and its admin client for lags. Does not: the
+leader's decision (`rule`), nor following plans (`kafka_python`).
 
 ::
 
@@ -9,7 +9,7 @@ leader does (`rule`), nor following plans (`kafka_python`).
     consumer = KafkaConsumer("orders", group_id="orders", partition_assignment_strategy=[assignor])
     assignor.follow(consumer)
 
-An assignor by lag, such as `LagAwareAssignor`, is given the group and how to reach the cluster.
+An assignor by lag, such as `LagAwareAssignor`, needs the group and its connection settings.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -32,15 +32,15 @@ from fairlead.wire.partitions import by_topic, partition_counts
 
 
 class DirectAssignor(AbstractPartitionAssignor):  # type: ignore[misc] # kafka-python is untyped
-    """Assigns by one of Fairlead's rules; the classes below are made from it.
+    """Assigns by one of Fairlead's rules; base of the classes below.
 
     Parameters
     ----------
     group, connection
-        The group id, and a consumer's configuration to reach the cluster by. Only the assignors by
-        lag need them: they ask for offsets, as a rule while the members join.
+        The group id, and a consumer's configuration. Only assignors by lag need them, to fetch
+        offsets, usually while the members join.
     options
-        The rule's own, such as `max_moves`.
+        Options of the rule, such as `max_moves`.
 
     Raises
     ------
@@ -57,15 +57,15 @@ class DirectAssignor(AbstractPartitionAssignor):  # type: ignore[misc] # kafka-p
         self._join = no_request
 
     def follow(self, consumer: KafkaConsumer) -> None:
-        """Keep the consumer in the rebalances it begins. Call before its first poll.
+        """Let the consumer complete the rebalances that it begins. Call before its first poll.
 
-        Without it a poll that ends amid a rebalance may cost a member its place, where the
-        rebalance began because a topic has grown or the consumer subscribed to other ones.
+        Without it, the group may drop a member whose poll ends during a rebalance, if the rebalance
+        began because a topic has grown or the consumer subscribed to other topics.
         """
         self._join = joining(consumer)
 
     def metadata(self, topics: set[str]) -> ConsumerProtocolSubscription:
-        """Return the subscription this member joins with."""
+        """Return the subscription that this member joins with."""
         self._join()
         subscription = sorted(topics)
         return ConsumerProtocolSubscription(0, subscription, self._rule.subscription(subscription))
@@ -103,16 +103,16 @@ StickyLagAwareAssignor = assignor_class(DirectAssignor, "sticky-lag-aware")
 
 
 def fetch_lags(group: str, connection: Mapping[str, Any], topics: Collection[str]) -> Lags:
-    """Ask Kafka for a group's lags.
+    """Fetch a group's lags from Kafka.
 
     Parameters
     ----------
     group
         The group id.
     connection
-        A consumer's configuration; what an admin client does not have is left out.
+        A consumer's configuration; only settings that an admin client has are used.
     topics
-        Those that do not exist are left out.
+        Topics that do not exist are ignored.
     """
     known = KafkaAdminClient.DEFAULT_CONFIG
     admin = connect(KafkaAdminClient, {key: connection[key] for key in connection.keys() & known})

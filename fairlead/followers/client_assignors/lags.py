@@ -1,4 +1,4 @@
-"""Lags for a leader that assigns by lag: fetched while the members join, waited for briefly.
+"""Lags for a leader that assigns by lag, fetched while the members join.
 
 Belongs here: when to fetch, how long to wait, and KAFKA-5337's rule. Does not: how a client fetches
 offsets.
@@ -16,7 +16,7 @@ from fairlead.followers.core.clock import Clock
 log = logging.getLogger(__name__)
 
 _TIMEOUT_S: Final = 5.0
-#: How old what was fetched may be: members that wait for others to join begin again and again.
+#: Seconds. Maximum age of lags: a member that waits for others begins to join several times.
 _STALE_S: Final = 10.0
 
 #: Topic and partition to a lag, or to an offset.
@@ -63,19 +63,19 @@ def lags_of(begin: Lags, end: Lags, committed: Lags, connection: Mapping[str, An
 
 
 class LagReader:
-    """Has the lags at hand when a rebalance needs them.
+    """Fetches lags before a rebalance needs them.
 
-    A member that may lead (it led the last time, or joins for the first) fetches on a thread of its
-    own while it waits for the other members to join. So the leader has little left to wait for.
+    A member that may lead (it led last time, or joins for the first time) fetches on a thread of
+    its own while it waits for the other members to join. So the leader waits only briefly.
 
     Parameters
     ----------
     fetch
-        Asks Kafka for the lags of some topics; called on a daemon thread.
+        Fetches the lags of some topics; called on a daemon thread.
     timeout_s
-        How long a rebalance waits; then lags count as 0.
+        Longest wait of a rebalance; then lags count as 0.
     clock
-        What time it is; default: the machine's.
+        The time; default: the machine's.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class LagReader:
             self._start(self._topics | frozenset(topics))
 
     def settled(self) -> None:
-        """End a rebalance: what was fetched has had its use."""
+        """End a rebalance, and drop its lags."""
         self._may_lead, self._leads = self._leads, False
         self._fetched = None
 

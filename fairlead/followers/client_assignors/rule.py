@@ -43,12 +43,12 @@ class DirectRule:
     Parameters
     ----------
     name
-        In `assignors.registry`; members agree on it. `sticky` and its user data are Kafka's own
-        (KIP-54), so that Java's StickyAssignor may be in the same group.
+        The rule in `assignors.registry`, and the assignor's name for the group. `sticky` and its
+        user data are Kafka's (KIP-54), so that Java's StickyAssignor may be in the same group.
     options
-        The assignor's.
+        Options of the rule.
     fetch_lags, group, connection
-        Asks Kafka for the lags of a group, and how to; needed by the assignors by lag.
+        Fetches lags; the group, and a consumer's configuration. Assignors by lag need them.
 
     Raises
     ------
@@ -81,7 +81,7 @@ class DirectRule:
             self._lags = LagReader(partial(fetch_lags, group, connection))
 
     def subscription(self, topics: Sequence[str]) -> bytes:
-        """Begin to join; returns the user data of this member's subscription."""
+        """Begin to join; return the user data of this member's subscription."""
         if self._lags:
             self._lags.joining(topics)
         if self._name not in _STICKY or self._owned is None:
@@ -109,7 +109,7 @@ class DirectRule:
             return assign("fair", problem).by_member()
 
     def assigned(self, owned: Mapping[str, Sequence[int]], generation: int | None) -> None:
-        """Remember the new assignment, to tell it at the next rebalance."""
+        """Remember the new assignment, to claim it at the next rebalance."""
         self._owned, self._generation = owned, generation
         if self._lags:
             self._lags.settled()
@@ -122,7 +122,7 @@ class DirectRule:
             except InvalidProblemError as error:
                 log.warning("Member %s: its claims are ignored: %s", member.member_id, error)
         return Member(
-            sorted(set(member.topics)),  # no client of ours names anything twice; others may
+            sorted(set(member.topics)),  # other clients may name one twice
             owned={topic: sorted(set(owned)) for topic, owned in claim.owned.items()},
             generation=claim.generation,
             instance_id=member.instance_id or None,
@@ -130,14 +130,14 @@ class DirectRule:
 
 
 def assignor_class(base: type[Assignor], rule: str) -> type[Assignor]:
-    """Make a client's assignor of one of the rules in `assignors.registry`.
+    """Return a client's assignor class for a rule in `assignors.registry`.
 
     Parameters
     ----------
     base
         The client's `DirectAssignor`.
     rule
-        Its name there, and what members agree on.
+        The rule's name.
     """
     title = "".join(word.capitalize() for word in rule.split("-"))
     return type(f"{title}Assignor", (base,), {"name": rule, "__module__": base.__module__})

@@ -1,9 +1,10 @@
-"""What the followers of one process share: the clients that ask and send, and readers of plans.
+"""The clients that followers of one process share, and requests that several modules make.
 
-Belongs here: who shares what, and for how long. Does not: what is asked, sent or read through it.
+Belongs here: which followers share a client, and for how long. Does not: topics and records
+(`pin_log`, `plan_source`).
 
-A client costs threads and connections even while nobody uses it. Shared is what looks the same
-from each follower; the tail of the pin topic is its own.
+A client costs threads and connections even if nobody uses it. Followers with equal connection
+settings share administrators, producers and plan readers; each has its own tail of the pin topic.
 """
 
 import os
@@ -12,53 +13,53 @@ from contextlib import suppress
 from typing import Any, Final
 from weakref import WeakSet, WeakValueDictionary
 
-from confluent_kafka import Producer
+from confluent_kafka import KafkaError, KafkaException, Producer, TopicCollection
 from confluent_kafka.admin import AdminClient
 
+from fairlead.wire.partitions import kafka_uuid
 from fairlead.wire.pins import LARGEST_RECORD
 
-#: How long a record may be on its way before nobody waits for it any more.
+#: Seconds. Longest time in which a record is sent; members do not wait longer for it.
 _SEND_S: Final = 2.0
 _SENDING: Final = {
     "acks": "all",
-    # A record that is refused is not there, and one that is lost is not waited for: whoever sent
-    # it decides what then, and the client sends it once.
+    # The client sends a record once; the member decides what to do if it was refused or lost.
     "retries": 0,
     "message.timeout.ms": int(_SEND_S * 1000),
     "linger.ms": 0,
-    # A pin of 50,000 partitions is larger than the megabyte that brokers take; compressed it is
-    # not. Every client can read gzip.
+    # A pin of 50,000 partitions exceeds the megabyte that brokers accept unless it is compressed.
+    # Every client can read gzip.
     "compression.type": "gzip",
     "message.max.bytes": LARGEST_RECORD,
     "reconnect.backoff.max.ms": 1000,
 }
 
-#: For as long as somebody holds it.
+#: Each client is kept as long as a follower holds it.
 shared: Final = WeakValueDictionary[Hashable, Any]()
 _forgotten: Final = WeakSet[Any]()
 
 
 class Sender(Producer):
-    """A producer that keeps nothing for longer than `_SEND_S`, not even when it is let go."""
+    """A producer that drops unsent records when it is deleted."""
 
     def __del__(self) -> None:
-        """Send no more, and tell what has become of what was sent."""
-        with suppress(RuntimeError):  # which says that it was never made
+        """Drop unsent records, and call the callbacks of the others."""
+        with suppress(RuntimeError):  # its construction failed
             self.purge(blocking=False)
             self.flush(0)
 
 
 def admin_client(connection: Mapping[str, Any]) -> AdminClient:
-    """Return what asks the cluster, made unless another follower holds it."""
+    """Return the administrator for a connection; a new one unless another follower has it."""
     key = (AdminClient, key_of(connection))
     client: AdminClient | None = shared.get(key)
-    if client is None or client in _forgotten:  # of two made at once each does its work
+    if client is None or client in _forgotten:  # two threads may each make one
         client = shared[key] = AdminClient(dict(connection))
     return client
 
 
 def sender(connection: Mapping[str, Any]) -> Sender:
-    """Return what sends pins, made unless another follower holds it."""
+    """Return the producer for a connection; a new one unless another follower has it."""
     key = (Sender, key_of(connection))
     client: Sender | None = shared.get(key)
     if client is None or client in _forgotten:
@@ -67,18 +68,60 @@ def sender(connection: Mapping[str, Any]) -> Sender:
 
 
 def forget(client: AdminClient | Sender) -> None:
-    """Let whoever asks for a client next have a new one, where this one does not do its work."""
+    """Give followers that ask later a new client instead of this one, which does not work."""
     _forgotten.add(client)
 
 
 def key_of(connection: Mapping[str, Any]) -> Hashable:
-    """Return what is equal for followers of one process that reach the cluster in the same way.
+    """Return a key that is equal for equal connection settings in one process.
 
-    A fork has none of its parent's threads. Callbacks and loggers count by their ids: some have no
-    hash, and whatever is shared holds them.
+    A fork has none of its parent's threads. Callbacks and loggers are compared by id: some have no
+    hash, and the shared client keeps them alive.
     """
     reach = {
         name: value if isinstance(value, str | bytes | int | float) else id(value)
         for name, value in connection.items()
     }
     return os.getpid(), frozenset(reach.items())
+
+
+class TopicIdRequest:
+    """A request for the id that the cluster gave a topic; sent at once.
+
+    Parameters
+    ----------
+    admin
+        Must live until the answer.
+    topic
+        The topic's name.
+    timeout_s
+        Longest time of the request.
+    """
+
+    def __init__(self, admin: AdminClient, topic: str, timeout_s: float) -> None:
+        self._timeout_s = timeout_s
+        described = admin.describe_topics(TopicCollection([topic]), request_timeout=timeout_s)
+        self._described = described[topic]
+
+    def answer(self) -> str:
+        """Wait for the id; "" if brokers have no topic ids.
+
+        Raises
+        ------
+        KafkaException
+            No broker answers in time.
+        """
+        try:
+            return kafka_uuid(str(self._described.result(self._timeout_s + 1).topic_id))
+        except TimeoutError as error:
+            raise KafkaException(KafkaError(KafkaError._TIMED_OUT)) from error  # noqa: SLF001
+        except KafkaException as error:
+            if cause_of(error).code() == KafkaError._UNSUPPORTED_FEATURE:  # noqa: SLF001
+                return ""
+            raise
+
+
+def cause_of(error: KafkaException) -> KafkaError:
+    """Return the error in an exception of the client."""
+    cause = error.args[0]
+    return cause if isinstance(cause, KafkaError) else KafkaError(KafkaError.UNKNOWN, str(cause))

@@ -1,4 +1,4 @@
-"""What a PlanConsumer's configuration may say, and what its helpers need of it.
+"""A PlanConsumer's configuration.
 
 Belongs here: settings, and why some are refused. Does not: anything that connects.
 """
@@ -21,12 +21,11 @@ _CONNECTION_PREFIXES: Final = (
     "socket.",
     "ssl.",
 )
-#: How long a broker may keep a fetch that finds nothing, in milliseconds: it answers once a record
-#: comes, and an empty answer costs both sides.
+#: Milliseconds. Longest wait of a broker for a record: empty answers cost both sides.
 _PATIENCE_MS: Final = 4_000
-#: The least, librdkafka's own: without any, fetches that find nothing follow each other at once.
+#: Milliseconds. Shortest wait, librdkafka's default: without one, empty fetches follow at once.
 _LEAST_MS: Final = 500
-#: librdkafka wants a fetch to be over so long before its request would be.
+#: Milliseconds. librdkafka requires this between the end of a fetch and its request's time-out.
 _SPARE_MS: Final = 1_000
 _CONNECTION: Final = frozenset(
     {"api.version.request", "debug", "log_level", "logger", "oauth_cb", "plugin.library.paths"}
@@ -34,7 +33,7 @@ _CONNECTION: Final = frozenset(
 
 
 def check(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a consumer's configuration with what plans need.
+    """Check a consumer's configuration, and add the settings that plans need.
 
     Parameters
     ----------
@@ -51,7 +50,7 @@ def check(config: Mapping[str, Any]) -> dict[str, Any]:
     >>> check({"group.id": "orders"})["partition.assignment.strategy"]
     'range'
     """
-    # confluent-kafka takes keyword arguments with underscores for dots; its own names have them.
+    # confluent-kafka accepts underscores for dots, except in its own names, which have underscores.
     settings = {_dotted(name): value for name, value in config.items()}
     if not settings.get("group.id"):
         raise ConfigurationError("PlanConsumer: group.id is missing; plans are for groups")
@@ -75,9 +74,9 @@ def check(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def connection_of(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a follower's own clients share: how to reach the cluster, and to make no topics.
+    """Return the settings of a follower's own clients: the connection, and to create no topics.
 
-    By default librdkafka lets brokers make the topic that a producer or administrator asks about.
+    By default librdkafka lets brokers create a topic that a producer or administrator asks about.
 
     Examples
     --------
@@ -93,7 +92,7 @@ def connection_of(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def patience_of(connection: Mapping[str, Any]) -> int:
-    """Return how many milliseconds a broker may keep a fetch of a follower at rest.
+    """Return how many milliseconds a broker may wait before it answers an idle follower's fetch.
 
     Examples
     --------

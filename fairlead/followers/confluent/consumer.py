@@ -1,11 +1,10 @@
 """Follow plans with confluent-kafka: `PlanConsumer`.
 
-Belongs here: what touches confluent-kafka's consumer and its callbacks. Does not: what they lead to
-(`membership`), how members agree (`participant`, `roll_call`), nor the log they agree through
-(`pin_log`).
+Belongs here: confluent-kafka's consumer and its callbacks. Does not: what a callback means for the
+group (`member`), how members agree (`generation`, `roll_call`), nor through which log (`pin_log`).
 
-librdkafka has no pluggable assignor: the group runs Kafka's own `range`, and members redistribute
-what it gave them by a roll call. Beside members that know no plans each keeps its own.
+librdkafka has no pluggable assignor: the group uses Kafka's `range`, and its members redistribute
+their shares in a roll call. Consumers without a follower keep the share that range gave them.
 
 ::
 
@@ -25,13 +24,13 @@ from typing import Any, Final, Self
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from fairlead.errors import ConfigurationError
+from fairlead.followers.confluent.clients import cause_of
 from fairlead.followers.confluent.config import check, connection_of
-from fairlead.followers.confluent.membership import Event, GroupMembership, Pair
-from fairlead.followers.confluent.participant import Participant
-from fairlead.followers.confluent.pin_listener import KafkaPinTopic, PinListener
+from fairlead.followers.confluent.member import Event, Member, Pair
+from fairlead.followers.confluent.pin_listener import PinListener
+from fairlead.followers.confluent.pin_log import KafkaPinTopic
 from fairlead.followers.confluent.plan_source import shared_reader
 from fairlead.followers.confluent.reporting import Reporting, without_reports
-from fairlead.followers.confluent.topics import cause_of
 from fairlead.followers.core.clock import Clock
 from fairlead.followers.core.follower import FollowOptions
 from fairlead.followers.core.status import FollowerStatus
@@ -41,22 +40,22 @@ RebalanceCallback = Callable[[Consumer, list[TopicPartition]], None]
 
 PIN_TOPIC: Final = "fairlead.pins"
 _METADATA: Final = b"CGMDv2:"
-#: From a call that waits for 0.2 s confluent-kafka does not return when a callback asks for it.
+#: Seconds. confluent-kafka returns early from a callback only if a call waits for less than 0.2 s.
 _CALL_S: Final = 0.199
 _CALLED_S: Final = 0.2
 
 
 class _BeganError(Exception):
-    """A roll call has begun: whoever waits for records has something else to do."""
+    """A generation has begun: ends a call that waits for records."""
 
 
 class PlanConsumer(Consumer):
     """A Consumer whose group follows its plans.
 
-    It is used as any Consumer, from one thread. Members agree within their calls of `poll` and
-    `consume`, which keep their timeout; only where a broker does not answer during a rebalance may
-    they take two seconds longer, four where the pin topic has to be created. `consume` returns as
-    soon as there is something. Rebalance callbacks name what this consumer really owns.
+    Use it as any Consumer, from one thread. Members agree within their calls of `poll` and
+    `consume`, which keep their timeout; if a broker does not answer during a rebalance, they may
+    take two seconds longer, or four if the pin topic must be created. `consume` returns as soon as
+    there is a message. Rebalance callbacks name the partitions that this consumer really owns.
 
     Parameters
     ----------
@@ -66,11 +65,11 @@ class PlanConsumer(Consumer):
     options
         How to follow plans.
     pin_topic
-        The topic through which the members of groups agree; made when it is missing.
+        The topic through which the members of groups agree; created if it is missing.
     group_secret
-        With it, members heed what was sealed with it alone: whoever else may write to the pin topic
-        cannot speak as one of them. 16 bytes at least, the same for all members of the group;
-        several, separated by commas, while it changes. None: nothing is sealed.
+        With it, members accept only records that are sealed with it, so that no other writer of the
+        pin topic can speak as a member. At least 16 bytes, the same for all members of the group;
+        several, separated by commas, while you change it. None: records have no seal.
     kwargs
         As for Consumer: more configuration, `logger`, callbacks.
 
@@ -82,8 +81,8 @@ class PlanConsumer(Consumer):
 
     Notes
     -----
-    All members must subscribe to the same topics. One that does not is told so by a
-    ConfigurationError from `poll` and leaves the group; the others go on.
+    All members must subscribe to the same topics. For one that does not, `poll` raises a
+    ConfigurationError, and it leaves the group; the others continue.
     """
 
     def __init__(
@@ -103,25 +102,29 @@ class PlanConsumer(Consumer):
         self._callbacks: dict[Event, RebalanceCallback | None] = {}
         self._closed = self._waiting = self._disturbed = False
         group, connection = settings["group.id"], connection_of(settings)
-        clock, rng = Clock(), random.Random()  # noqa: S311
+        clock, rng = Clock(), random.Random()  # noqa: S311 - no secret
         reader = shared_reader(group, connection, options)
-        self._dropped = weakref.finalize(self, reader.stop)  # without having been closed
+        self._dropped = weakref.finalize(self, reader.stop)  # if it is never closed
         topic = KafkaPinTopic(group, connection, pin_topic, secrets)
-        listener = PinListener(group, topic, clock, rng)
-        client_id = settings.get("client.id", "rdkafka")
-        self._participant = Participant(
-            group, client_id, options, listener=listener, reader=reader, clock=clock, rng=rng
+        self._member = Member(
+            group=group,
+            client_id=settings.get("client.id", "rdkafka"),
+            options=options,
+            client=_Client(self),
+            listener=PinListener(group, topic, clock, rng),
+            reader=reader,
+            clock=clock,
+            rng=rng,
         )
-        self._membership = GroupMembership(_Handle(self), self._participant, clock)
 
     @property
     def plan_version(self) -> int | None:
         """The plan that this consumer's assignment follows; None: range, or none yet."""
-        return self._participant.plan_version
+        return self._member.plan_version
 
     def status(self) -> FollowerStatus:
-        """Return what this consumer's follower does at the moment."""
-        status = self._participant.status(() if self._closed else _Handle(self).owned() or ())
+        """Return what this consumer's follower does now."""
+        status = self._member.status(() if self._closed else _Client(self).owned() or ())
         return replace(status, reported=self._reporting.reported_work())
 
     def subscribe(
@@ -131,9 +134,9 @@ class PlanConsumer(Consumer):
         on_revoke: RebalanceCallback | None = None,
         on_lost: RebalanceCallback | None = None,
     ) -> None:
-        """Subscribe to topics, as with Consumer; by name, patterns are refused.
+        """Subscribe to topics by name, as with Consumer; patterns are refused.
 
-        The consumer joins its group once it listens to the pin topic, here or in a later `poll`.
+        The consumer joins its group once it reads the pin topic, here or in a later `poll`.
 
         Raises
         ------
@@ -141,14 +144,14 @@ class PlanConsumer(Consumer):
             A topic is a pattern, or there is none; or the pin topic is compacted, or may not be
             created.
         TypeError
-            Topics are one text, not several, or not texts.
+            Topics are one string, or not strings.
         RuntimeError
             The consumer is closed.
         """
         if isinstance(topics, str):
             raise TypeError(f"PlanConsumer: topics is the text {topics!r}; give a list of names")
         if self._closed:
-            super().subscribe([])  # which says so
+            super().subscribe([])  # raises
         topics = list(topics)
         if not all(isinstance(topic, str) for topic in topics):
             raise TypeError(f"PlanConsumer: topics are {topics!r}; give a list of names")
@@ -166,19 +169,19 @@ class PlanConsumer(Consumer):
             "revoke": on_revoke,
             "lost": on_lost or on_revoke,
         }
-        self._membership.subscribe(topics)
+        self._member.subscribe(topics)
 
     def unsubscribe(self) -> None:
         """Leave the group."""
         self._store()
-        self._membership.unsubscribe()
+        self._member.unsubscribe()
 
     def poll(self, timeout: float | None = -1) -> Message | None:
         """Return the next message or event, as Consumer does."""
         if self._closed:
-            return super().poll(0)  # which says so
+            return super().poll(0)  # raises
         self._meter.asked()
-        message = self._membership.fetch(self._wait, timeout, nothing=None)
+        message = self._member.fetch(self._wait, timeout, nothing=None)
         if not self._reporting.reports:
             return message
         if message is None:
@@ -188,7 +191,7 @@ class PlanConsumer(Consumer):
         return message
 
     def consume(self, num_messages: int = 1, timeout: float | None = -1) -> list[Message]:
-        """Return what there is, up to `num_messages`, waiting at most `timeout` for the first.
+        """Return up to `num_messages` messages, waiting at most `timeout` for the first.
 
         If the consumer reports its work, iterating over the list is timed.
         """
@@ -205,7 +208,7 @@ class PlanConsumer(Consumer):
             return [] if message is None else [message]
 
         nothing: list[Message] = []
-        messages = self._membership.fetch(fetch, timeout, nothing=nothing)
+        messages = self._member.fetch(fetch, timeout, nothing=nothing)
         if not self._reporting.reports:
             return messages
         if messages:
@@ -220,7 +223,7 @@ class PlanConsumer(Consumer):
     def commit(self, *args: Any, **kwargs: Any) -> list[TopicPartition] | None:
         """Commit offsets, as Consumer does."""
         if self._closed:
-            return super().commit(*args, **kwargs)  # which says so
+            return super().commit(*args, **kwargs)  # raises
         self._store()
         committed = super().commit(**self._reporting.with_reports(self, args, kwargs))
         return None if committed is None else without_reports(committed)
@@ -243,9 +246,9 @@ class PlanConsumer(Consumer):
     def _wait(self, wait_s: float) -> Message | None:
         """Wait for the next message or event, for a rebalance, or for news of a plan.
 
-        A consumer at rest is mostly here: each call of Python costs more than the client's own.
+        An idle consumer is mostly here, so this makes few calls.
         """
-        poll, participant = super().poll, self._participant  # consume() would wait on
+        poll, member = super().poll, self._member  # consume() would not return early
         self._waiting, self._disturbed = True, False
         try:
             message = poll(0)
@@ -256,10 +259,10 @@ class PlanConsumer(Consumer):
             while True:
                 message = poll(min(wait_s, _CALL_S))
                 wait_s -= _CALLED_S
-                if message is not None or wait_s <= 0 or self._disturbed or participant.news:
+                if message is not None or wait_s <= 0 or self._disturbed or member.news:
                     return message
         except _BeganError as began:
-            began.__traceback__ = None  # the client keeps the exception, and so what it leads to
+            began.__traceback__ = None  # the client keeps the exception, and so its frames
             return None
         finally:
             self._waiting = False
@@ -267,14 +270,14 @@ class PlanConsumer(Consumer):
 
     def assign(self, partitions: list[TopicPartition]) -> None:
         """Start from other positions; in `on_assign`, as with Consumer."""
-        self._membership.touched = True
+        self._member.touched = True
         self._store()
         super().assign(partitions)
         self._reporting.assignment_changed()
 
     def unassign(self) -> None:
         """Own nothing; in `on_revoke`, as with Consumer."""
-        self._membership.touched = True
+        self._member.touched = True
         self._store()
         super().unassign()
         self._reporting.assignment_changed()
@@ -295,7 +298,7 @@ class PlanConsumer(Consumer):
                 super().close()
             finally:
                 self._dropped.detach()
-                self._participant.close()
+                self._member.close()
 
     def __enter__(self) -> Self:
         return self
@@ -304,59 +307,52 @@ class PlanConsumer(Consumer):
         self.close()
 
     def _on_assign(self, _: Consumer, partitions: list[TopicPartition]) -> None:
-        self._membership.assigned(
-            [(partition.topic, partition.partition) for partition in partitions]
-        )
+        self._member.assigned([(partition.topic, partition.partition) for partition in partitions])
         if self._waiting:
-            raise _BeganError  # makes the client return; by now it has assigned nothing, as it must
+            raise _BeganError  # makes the client return; it has assigned nothing
 
     def _on_revoke(self, _: Consumer, __: list[TopicPartition]) -> None:
         self._disturbed = True
         self._store()
-        self._membership.revoked()
+        self._member.revoked()
         self._reporting.assignment_changed()
 
     def _on_lost(self, _: Consumer, __: list[TopicPartition]) -> None:
         self._disturbed = True
-        self._membership.lost()
+        self._member.lost()
         self._reporting.assignment_changed()
 
     def _store(self) -> None:
         """Store the offsets of all returned messages."""
         self._reporting.store(self)
 
-    def _tell(self, event: Event, share: Sequence[Pair]) -> None:
-        """Call the application's callback, if it has given one."""
-        if callback := self._callbacks.get(event):
-            callback(self, _named(share))
 
-
-class _Handle:
-    """A PlanConsumer's own Consumer, as a membership uses it."""
+class _Client:
+    """A PlanConsumer's own Consumer, as its member uses it."""
 
     def __init__(self, consumer: PlanConsumer) -> None:
-        self._known = weakref.ref(consumer)
+        self._reference = weakref.ref(consumer)
 
     @property
     def _consumer(self) -> PlanConsumer:
-        consumer = self._known()
-        assert consumer is not None  # noqa: S101 - whose calls come through itself
+        consumer = self._reference()
+        assert consumer is not None  # noqa: S101 - all calls come through it
         return consumer
 
     def identity(self) -> tuple[int, str]:
-        """Return the generation and this member's id, from one look; (-1, "") outside a group."""
+        """Return the generation and member id, read together; (-1, "") outside a group."""
         raw = bytes(self._consumer.consumer_group_metadata())
         if not raw.startswith(_METADATA):
             raise ConfigurationError(
-                f"PlanConsumer: this confluent-kafka keeps group metadata as {raw[:7]!r}, not as "
-                f"{_METADATA!r}; use a version between 2.8 and 2.16"
+                f"PlanConsumer: the group metadata of this confluent-kafka begin with {raw[:7]!r}, "
+                f"not {_METADATA!r}; use a version between 2.8 and 2.16"
             )
         (generation,) = struct.unpack_from("<i", raw, len(_METADATA))
         member = raw[len(_METADATA) + 4 :].split(b"\0")[1].decode()
         return generation, member
 
     def subscribe(self, topics: Sequence[str]) -> None:
-        """Join the group, or join it anew."""
+        """Join the group, or join it again."""
         consumer = self._consumer
         Consumer.subscribe(
             consumer,
@@ -371,7 +367,7 @@ class _Handle:
         Consumer.unsubscribe(self._consumer)
 
     def own(self, share: Sequence[Pair]) -> None:
-        """Fetch these partitions and no others."""
+        """Fetch only these partitions."""
         Consumer.assign(self._consumer, _named(share))
 
     def disown(self) -> None:
@@ -382,7 +378,7 @@ class _Handle:
             _raise_unless_closed(error)
 
     def owned(self) -> list[Pair] | None:
-        """Return what is fetched; None: the client is being closed."""
+        """Return the partitions that are fetched; None: the client is closing."""
         try:
             owned = self._consumer.assignment()
         except KafkaException as error:
@@ -391,15 +387,16 @@ class _Handle:
         return [(partition.topic, partition.partition) for partition in owned]
 
     def tell(self, event: Event, share: Sequence[Pair]) -> None:
-        """Call what the application wants to be called."""
-        self._consumer._tell(event, share)  # noqa: SLF001 - as above
+        """Call the application's callback, if there is one."""
+        if callback := self._consumer._callbacks.get(event):  # noqa: SLF001 - as above
+            callback(self._consumer, _named(share))
 
 
 def _raise_unless_closed(error: KafkaException) -> None:
-    """Raise what an open client said.
+    """Raise an error of an open client.
 
-    A callback within `close` may meet a client that has left its group. What is raised there comes
-    out of `close` as a KafkaError, which is no exception, so that nobody can catch it.
+    In a callback of `close` the client may have left its group. An exception there would leave
+    `close` as a KafkaError, which cannot be caught.
     """
     if cause_of(error).code() != KafkaError._DESTROY:  # noqa: SLF001 - librdkafka's name
         raise error

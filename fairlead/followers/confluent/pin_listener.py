@@ -1,38 +1,36 @@
-"""Keep a group's part of the pin topic open, and know whether it works both ways.
+"""Keep a group's part of the pin topic open, and confirm that it can be written and read.
 
-Belongs here: when to try, what is wrong, and the mark that shows a log to be written and read. Does
-not: what it means for a roll call that the log was opened anew (`participant`).
+Belongs here: when to open and reconnect, what is wrong, and the marks that confirm a log. Does not:
+what a new log means for a member (`member`), nor requests to Kafka (`pin_log`).
 """
 
 import logging
 import random
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 from confluent_kafka import KafkaError, KafkaException
 
-from fairlead.followers.confluent.pin_log import Entry, PinLog, Sent
-from fairlead.followers.confluent.topics import cause_of, check_pin_topic, create_pin_topic
+from fairlead.followers.confluent.clients import cause_of
+from fairlead.followers.confluent.pin_log import Entry, Sent
 from fairlead.followers.core.clock import Clock
-from fairlead.wire.pins import Announcement, Mark, Pin, Record
+from fairlead.wire.pins import Mark, Record
 
 log = logging.getLogger(__name__)
 
-#: Seconds. Longest time of a request to the cluster, which a caller waits for.
+#: Seconds. Longest request to the cluster; the application's call waits for it.
 REQUEST_S: Final = 0.5
-#: A cluster that does not answer in time gets twice as long at each attempt, up to this factor.
+#: Requests may take twice as long after each failure, up to this multiple.
 MOST_PATIENT: Final = 8
 _RETRY_S: Final = 1.0
-#: How often to write a mark to a log that has not been shown to work: ever more seldom.
+#: Seconds between two marks in a log that is not confirmed; doubled each time.
 _MARK_S: Final = 1.0
 _LONGEST_MARK_S: Final = 30.0
-#: How long a mark may take to come back before the connections are made anew.
-_BACK_S: Final = 3.0
-#: How often to look whether the topic has grown.
-_LOOK_S: Final = 30.0
-#: Who has found the topic grown tells the others with a mark of this name: they look at once.
-_LOOK: Final = "look"
+#: Seconds. If a mark is not read again within this time, connect again.
+_READ_BACK_S: Final = 3.0
+#: Seconds between two checks whether the topic has more partitions.
+_CHECK_S: Final = 30.0
+#: Name of the mark by which a member asks the others to check at once.
+_CHECK_NOW: Final = "look"
 _MISSING: Final = frozenset(
     {
         KafkaError.UNKNOWN_TOPIC_OR_PART,
@@ -43,8 +41,9 @@ _MISSING: Final = frozenset(
 
 
 class Log(Protocol):
-    """A group's part of the pin topic, as `pins.PinLog` is one."""
+    """A group's part of the pin topic; `PinLog` is one."""
 
+    #: Why the log cannot be used any more; None: it can.
     broken: str | None
 
     @property
@@ -55,92 +54,53 @@ class Log(Protocol):
         """Send a record, once."""
 
     def read(self, timeout_s: float) -> list[Entry]:
-        """Wait at most `timeout_s` for the next records of the group."""
+        """Return the group's next records, waiting at most `timeout_s`."""
 
-    def skip_to_end(self, timeout_s: float) -> None:
-        """Pass over whatever stands in the log by now."""
-
-    def look(self, timeout_s: float, *, identity: bool) -> None:
-        """Ask whether this still is the group's part of the topic, and the same topic."""
+    def check(self, timeout_s: float, *, identity: bool) -> None:
+        """Set `broken` if the group's key belongs to another partition, or to another topic."""
 
     def partition_count(self, topic: str, timeout_s: float) -> int | None:
-        """Ask how many partitions a topic has; None: unknown."""
+        """Return how many partitions a topic has; None: unknown."""
 
     def broker_assigns(self, timeout_s: float) -> bool:
-        """Ask whether the group is one of the consumer protocol; where that is unknown: no."""
+        """Return whether the group uses the consumer protocol; False if unknown."""
 
     def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
 
 
 class PinTopic(Protocol):
-    """The way to the pin topic; all raise KafkaException where no broker answers in time."""
+    """Opens logs; `KafkaPinTopic` is one. All raise KafkaException if no broker answers in time."""
 
     @property
     def name(self) -> str:
         """The topic's name."""
 
     def open(self, timeout_s: float) -> Log:
-        """Stand at the end of the group's part of it."""
+        """Return the group's part of the topic, from its end."""
 
     def check(self, timeout_s: float) -> None:
-        """Raise a ConfigurationError where it is compacted."""
+        """Raise a ConfigurationError if the topic is compacted."""
 
     def create(self, timeout_s: float) -> None:
-        """Create it unless it exists; raise a ConfigurationError where that is not allowed."""
-
-
-@dataclass(frozen=True, repr=False)  # it holds secrets
-class KafkaPinTopic:
-    """The pin topic of a cluster.
-
-    Parameters
-    ----------
-    group
-        The group id.
-    connection
-        librdkafka's settings of how to reach the cluster.
-    name
-        The topic.
-    secrets
-        What the group's members seal their records with; empty: nothing.
-    """
-
-    group: str
-    connection: Mapping[str, Any]
-    name: str
-    secrets: tuple[bytes, ...] = ()
-
-    def open(self, timeout_s: float) -> PinLog:
-        """Stand at the end of the group's part of it."""
-        return PinLog.open(
-            self.group, self.connection, self.name, timeout_s=timeout_s, secrets=self.secrets
-        )
-
-    def check(self, timeout_s: float) -> None:
-        """Raise a ConfigurationError where it is compacted."""
-        check_pin_topic(self.connection, self.name, timeout_s=timeout_s)
-
-    def create(self, timeout_s: float) -> None:
-        """Create it unless it exists; raise a ConfigurationError where that is not allowed."""
-        create_pin_topic(self.connection, self.name, timeout_s=2 * timeout_s)
+        """Create the topic unless it exists; raise a ConfigurationError if not allowed."""
 
 
 class PinListener:
-    """Opens the log, and the topic where it is missing; tries again after a second, or longer.
+    """One member's log: opens it, creates the topic if it is missing, reconnects with back-off.
 
     Parameters
     ----------
     group
         The group id.
     topic
-        The way to the log.
+        Opens the log.
     clock, rng
-        What time it is, and what draws the names of marks.
+        The time; draws the names of marks.
     """
 
     def __init__(self, group: str, topic: PinTopic, clock: Clock, rng: random.Random) -> None:
-        self.topic = topic.name
+        #: Why the log could not be used last time; None: it could.
         self.problem: str | None = None
         self._group = group
         self._topic = topic
@@ -148,33 +108,34 @@ class PinListener:
         self._rng = rng
         self._log: Log | None = None
         self._retry_at = float("-inf")
-        self._checked = False
-        self._shown = False
+        self._settings_checked = False
+        self._confirmed = False
+        #: The mark that is on its way.
         self._mark: str | None = None
-        self._marked_at = self._mark_at = self._look_at = self._looked_at = 0.0
-        self._strangers = False
+        self._marked_at = self._mark_at = self._check_at = self._checked_at = 0.0
+        self._foreign_records = False
         self._mark_s = _MARK_S
         self._patience = 1
 
     @property
     def log(self) -> Log | None:
-        """The log as it was opened, whether it works or not; None: it is closed."""
+        """The open log, working or not; None: it is closed."""
         return self._log
 
     @property
     def works(self) -> bool:
-        """Whether the log is open, and still the one that was opened."""
+        """Whether the log is open and not broken."""
         return self._log is not None and self._log.broken is None
 
     @property
-    def shown(self) -> bool:
-        """Whether the log works, and what was written to it has been read since."""
-        return self._shown and self.works
+    def confirmed(self) -> bool:
+        """Whether the log works, and has returned the last mark."""
+        return self._confirmed and self.works
 
     def open(self) -> bool:
-        """Open the log at its end unless it works; whether it works now.
+        """Open the log at its end unless it works; return whether it works.
 
-        A request takes at most `REQUEST_S`, and longer after attempts that failed.
+        Each of four requests takes at most `REQUEST_S`, or longer after failures.
 
         Raises
         ------
@@ -190,89 +151,89 @@ class PinListener:
         return self._log is not None
 
     def close(self) -> None:
-        """Let go of the connections."""
-        closing, self._log, self._shown = self._log, None, False
+        """Close the connections."""
+        closing, self._log, self._confirmed = self._log, None, False
         if closing is not None:
             if closing.broken is not None:
-                self._complain(closing.broken)
+                self._report(closing.broken)
             closing.close()
 
-    def doubt(self, why: str) -> None:
-        """Take the log for one that does not work until a mark shows that it does."""
-        self._complain(why)
-        self._shown, self._mark = False, None
-        self._mark_at, self._mark_s = self._now() + _MARK_S, _MARK_S
+    def confirm(self, *, after_s: float = 0.0) -> None:
+        """Write a mark after some seconds; until it is read again, the log is not confirmed."""
+        self._confirmed, self._mark = False, None
+        self._mark_at, self._mark_s = self._now() + after_s, _MARK_S
 
-    def give_up(self, why: str) -> None:
-        """Let go of connections that do not work; the next are new ones."""
-        self.doubt(why)
+    def doubt(self, problem: str) -> None:
+        """Report a problem, and confirm the log again."""
+        self._report(problem)
+        self.confirm(after_s=_MARK_S)
+
+    def give_up(self, problem: str) -> None:
+        """Close connections that do not work; `open` makes new ones."""
+        self.doubt(problem)
         self._patience = min(2 * self._patience, MOST_PATIENT)
         if self._log is not None:
-            self._log.broken = why
+            self._log.broken = problem
         self.close()
 
-    def skip_to_end(self) -> None:
-        """Pass over whatever stands in the log by now."""
-        if self._log is not None and self.works:
-            self._log.skip_to_end(REQUEST_S)
+    def read(self, wait_s: float) -> list[Entry]:
+        """Return the next records, and the mark that confirms the log; wait at most `wait_s`.
 
-    def read(self, wait_s: float) -> list[tuple[Announcement | Pin, int]]:
-        """Return what members say next, and in which leader epoch, waiting so long at most.
-
-        Looks after the log by the way, and keeps marks to itself.
+        Also writes the mark and checks the topic, if it is time.
         """
         pins = self._log
         if pins is None or not self.works:
             return []
         now = self._now()
-        if self._mark is not None and now >= self._marked_at + self._patience * _BACK_S:
+        if self._mark is not None and now >= self._marked_at + self._patience * _READ_BACK_S:
             self.give_up("what was written to it is not read again")
             return []
-        if not self._shown and now >= self._mark_at:
+        if not self._confirmed and now >= self._mark_at:
             self._mark = f"{self._rng.getrandbits(64):016x}"
             self._marked_at, self._mark_at = now, now + self._mark_s
             self._mark_s = min(2 * self._mark_s, _LONGEST_MARK_S)
             pins.append(Mark(self._mark, pins.identity))
-        if now >= self._look_at:
-            self._look(pins)
-        said: list[tuple[Announcement | Pin, int]] = []
-        for record, epoch in pins.read(wait_s):
-            if record.log != pins.identity:
-                self._strangers = True
-            if isinstance(record, Mark):
-                self._heed(record)
-            else:
-                said.append((record, epoch))
-        return said
+        if now >= self._check_at:
+            self._check(pins)
+        entries = []
+        for entry in pins.read(wait_s):
+            if entry.record.log != pins.identity:
+                self._foreign_records = True
+            if not isinstance(entry.record, Mark) or self._accept(entry.record):
+                entries.append(entry)
+        return entries
 
-    def _heed(self, mark: Mark) -> None:
+    def _accept(self, mark: Mark) -> bool:
+        """Return whether a mark confirms the log."""
         if mark.name == self._mark:
-            self._shown, self._mark, self.problem = True, None, None
+            self._confirmed, self._mark, self.problem = True, None, None
             self._mark_s, self._patience = _MARK_S, 1
-        elif mark.name == _LOOK:
-            self._look_at = min(self._look_at, self._looked_at + _RETRY_S)
+            return True
+        if mark.name == _CHECK_NOW:
+            self._check_at = min(self._check_at, self._checked_at + _RETRY_S)
+        return False
 
-    def _look(self, pins: Log) -> None:
-        self._looked_at = self._now()
-        self._look_at = self._looked_at + self._rng.uniform(_LOOK_S / 2, _LOOK_S)
-        strangers, self._strangers = self._strangers, False
-        pins.look(REQUEST_S, identity=strangers)
+    def _check(self, pins: Log) -> None:
+        self._checked_at = self._now()
+        self._check_at = self._checked_at + self._rng.uniform(_CHECK_S / 2, _CHECK_S)
+        foreign, self._foreign_records = self._foreign_records, False
+        pins.check(REQUEST_S, identity=foreign)
         if pins.broken is not None:
-            pins.append(Mark(_LOOK, pins.identity))
+            pins.append(Mark(_CHECK_NOW, pins.identity))
 
     def _open(self) -> None:
         request_s = self._patience * REQUEST_S
         try:
-            if not self._checked:
+            if not self._settings_checked:
                 self._topic.check(request_s)
-                self._checked = True
-            self._shown, self._mark, self._strangers = False, None, False
-            self._mark_at, self._mark_s = self._now(), _MARK_S
-            self._look_at = self._now() + self._rng.uniform(_LOOK_S / 2, _LOOK_S)
+                self._settings_checked = True
+            self.confirm()
+            self._foreign_records = False
+            self._check_at = self._now() + self._rng.uniform(_CHECK_S / 2, _CHECK_S)
             self._log = self._topic.open(request_s)
         except KafkaException as error:
             cause = cause_of(error)
-            self._complain(cause.str())
+            self._report(cause.str())
             if cause.code() in _MISSING:
                 self._create_topic()
             else:
@@ -282,10 +243,10 @@ class PinListener:
         try:
             self._topic.create(self._patience * REQUEST_S)
         except KafkaException as error:
-            self._complain(cause_of(error).str())
+            self._report(cause_of(error).str())
 
-    def _complain(self, problem: str) -> None:
-        problem = f"the pin topic {self.topic} cannot be used: {problem}"
+    def _report(self, problem: str) -> None:
+        problem = f"the pin topic {self._topic.name} cannot be used: {problem}"
         if problem != self.problem:
-            log.warning("Group %s: %s; trying on", self._group, problem)
+            log.warning("Group %s: %s; trying again", self._group, problem)
         self.problem = problem

@@ -1,10 +1,9 @@
-"""The pin topic: the log through which the members of a group agree, written and tailed.
+"""The pin topic, through which the members of a group agree, and one group's part of it.
 
-Belongs here: the producer and the tail consumer, and whether it is still the same log. Does not:
-the topic's settings (`topics`), the records (`fairlead.wire.pins`), nor what they mean
-(`roll_call`).
+Belongs here: requests to Kafka about the pin topic, sending and reading records. Does not: what
+they contain (`fairlead.wire.pins`) and mean (`roll_call`), nor when to reconnect (`pin_listener`).
 
-A group's records stand in the one partition where its key lands.
+A group's records are in the one partition to which its key belongs.
 """
 
 import logging
@@ -16,25 +15,41 @@ from typing import Any, Final, NamedTuple
 from confluent_kafka import (  # type: ignore[attr-defined] # the type is newer than the stubs
     Consumer,
     ConsumerGroupType,
-    IsolationLevel,
     KafkaError,
     KafkaException,
     Message,
     TopicPartition,
 )
-from confluent_kafka.admin import AdminClient, OffsetSpec
+from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, ResourceType
 
-from fairlead.followers.confluent.clients import Sender, admin_client, forget, sender
+from fairlead.common.commands import alter_topic, shell_quote
+from fairlead.errors import ConfigurationError
+from fairlead.followers.confluent.clients import (
+    Sender,
+    TopicIdRequest,
+    admin_client,
+    cause_of,
+    forget,
+    sender,
+)
 from fairlead.followers.confluent.config import patience_of
-from fairlead.followers.confluent.topics import TopicIdRequest, cause_of
 from fairlead.wire.partitions import partition_for_key
 from fairlead.wire.pin_seals import Seal
 from fairlead.wire.pins import Record, decode, encode
 
 log = logging.getLogger(__name__)
 
-_ENOUGH: Final = 1000
-# After these what was read and what comes may belong to two different logs.
+#: Append only: compaction would remove the record that decides. Members need a record for seconds;
+#: a day is for people and the planner.
+PIN_TOPIC_CONFIG: Final = {
+    "cleanup.policy": "delete",
+    "retention.ms": str(24 * 60 * 60 * 1000),
+    "compression.type": "gzip",  # every client can read it, whatever producers send
+}
+PIN_PARTITIONS: Final = 8
+#: Most records per read.
+_BATCH: Final = 1000
+#: After these errors, records read before and after may belong to different logs.
 _BROKEN: Final = frozenset(
     {
         KafkaError.OFFSET_OUT_OF_RANGE,
@@ -47,7 +62,7 @@ _BROKEN: Final = frozenset(
         KafkaError._UNKNOWN_TOPIC,  # noqa: SLF001
     }
 )
-# Each of these a broker answers before it writes anything, and none is tried again.
+#: Errors that a broker returns before it writes anything; the client does not retry them.
 _NOT_WRITTEN: Final = frozenset(
     {
         KafkaError.INVALID_MSG,
@@ -68,7 +83,7 @@ _NOT_WRITTEN: Final = frozenset(
 
 
 class Entry(NamedTuple):
-    """A record as it stands in the log, and the leader epoch in which it was written."""
+    """A record of the log, and the leader epoch in which it was written."""
 
     record: Record
     epoch: int = 0
@@ -76,21 +91,21 @@ class Entry(NamedTuple):
 
 @dataclass
 class Sent:
-    """What has become of a record that was sent; that it arrived is known when it is read.
+    """The fate of a record that was sent. Only reading it shows that it arrived.
 
     Parameters
     ----------
     refused
-        Why it surely does not stand in the log; None: it may.
+        Why the record is surely not in the log; None: it may be.
     doubtful
-        Why it is not known whether it does; None: it is on its way, or there.
+        Why it is unknown whether the record is in the log; None: it is, or is on its way.
     """
 
     refused: str | None = None
     doubtful: str | None = None
 
     def note(self, error: KafkaError) -> None:
-        """Take note of the client's report."""
+        """Note an error of the client's delivery report."""
         if error.code() in _NOT_WRITTEN:
             self.refused = error.str()
         else:
@@ -98,25 +113,24 @@ class Sent:
 
 
 class PinLog:
-    """One group's part of the pin topic, from its end at the time of opening.
+    """One group's part of the pin topic, from its end when it was opened.
 
-    Not for several threads. What asks the cluster something (`open`, `skip_to_end`, `look`,
-    `partition_count`) waits for the answer; nothing else here does.
+    For one thread. `check`, `partition_count` and `broker_assigns` wait for a broker's answer.
 
     Parameters
     ----------
     tail
         A consumer of its own.
     producer, admin
-        What sends, and what asks beside the tail, whose own requests wait behind its fetches.
+        Send records and requests; the tail's own requests would wait behind its fetches.
     partition
-        Where the group's key lands, and where to begin.
+        The partition of the group's key, and the offset to begin at.
     group
         The group id.
     identity
         The topic's id; "": unknown.
     secrets
-        What the members seal their records with, as `pin_seal.read_secrets` returns them.
+        Keys of the members' seals, from `pin_seals.read_secrets`.
     """
 
     def __init__(
@@ -142,79 +156,17 @@ class PinLog:
         self.broken: str | None = None
         tail.assign([partition])
 
-    @classmethod
-    def open(
-        cls,
-        group: str,
-        connection: Mapping[str, Any],
-        topic: str,
-        *,
-        timeout_s: float,
-        secrets: tuple[bytes, ...] = (),
-    ) -> "PinLog":
-        """Connect, and stand at the end of the log.
-
-        Parameters
-        ----------
-        group
-            The group id.
-        connection
-            librdkafka's settings of how to reach the cluster.
-        topic
-            The pin topic; it must exist.
-        timeout_s
-            How long each of three requests may take.
-        secrets
-            What the members seal their records with.
-
-        Raises
-        ------
-        KafkaException
-            The topic is missing, or no broker answers in time.
-        """
-        tail = Consumer(
-            {
-                **connection,
-                "group.id": group,  # required, never joined: the one the consumer may read
-                "enable.auto.commit": False,
-                "auto.offset.reset": "error",
-                "fetch.wait.max.ms": patience_of(connection),
-                "fetch.error.backoff.ms": 50,
-                # While many members announce themselves, fetch what they said together.
-                "queued.min.messages": 1,
-                "fetch.queue.backoff.ms": 5,
-                "reconnect.backoff.max.ms": 1000,
-            }
-        )
-        try:
-            admin = admin_client(connection)
-            identity = TopicIdRequest(admin, topic, timeout_s)
-            found = tail.list_topics(topic, timeout=timeout_s).topics[topic]
-            if found.error is not None:
-                raise KafkaException(found.error)  # noqa: TRY301 - the tail is closed here
-            number = partition_for_key(group, len(found.partitions))
-            _, end = tail.get_watermark_offsets(TopicPartition(topic, number), timeout=timeout_s)
-            partition = TopicPartition(topic, number, end)
-            return cls(
-                *(tail, sender(connection), admin, partition, group),
-                identity=identity.answer(),
-                secrets=secrets,
-            )
-        except BaseException:
-            tail.close()
-            raise
-
     def append(self, record: Record) -> Sent:
-        """Send a record, once. That it arrived is known when `read` returns it."""
+        """Send a record, once. It has arrived when `read` returns it."""
         sent, read_to, value = Sent(), self._floor, encode(record)
-        known = weakref.ref(self)  # the producer keeps the callback, and this keeps the producer
+        this = weakref.ref(self)  # the producer keeps the callback, and this keeps the producer
 
         def delivered(error: KafkaError | None, message: Message) -> None:
             offset = message.offset()
             if error is not None:
                 sent.note(error)
-            elif offset is not None and 0 <= offset < read_to and (told := known()) is not None:
-                told.broken = f"it was made anew: offset {offset} follows {read_to - 1}"
+            elif offset is not None and 0 <= offset < read_to and (its := this()) is not None:
+                its.broken = f"it was made anew: offset {offset} follows {read_to - 1}"
 
         try:
             self._producer.produce(
@@ -233,12 +185,12 @@ class PinLog:
         return sent
 
     def read(self, timeout_s: float) -> list[Entry]:
-        """Wait at most `timeout_s` for the next records of the group."""
+        """Return the group's next records, waiting at most `timeout_s`."""
         self._producer.poll(0)
         entries = []
-        # consume() would wait for its whole time-out, whatever is there.
+        # consume() would wait for the whole time-out even if there are records.
         first = self._tail.poll(timeout_s)
-        messages = [] if first is None else [first, *self._tail.consume(_ENOUGH, 0.002)]
+        messages = [] if first is None else [first, *self._tail.consume(_BATCH, 0.002)]
         for message in messages:
             if (error := message.error()) is not None:
                 if error.code() in _BROKEN:
@@ -250,43 +202,20 @@ class PinLog:
             self._floor = offset + 1
             value = message.value()
             if not self._seal.holds(value, message.headers()):
-                log.debug("A record of the pin topic has no seal of the group's members")
+                log.debug("Ignored a record of the pin topic without the group's seal")
             elif (record := decode(value)) is not None:
                 entries.append(Entry(record, epoch))
         return entries
 
-    def skip_to_end(self, timeout_s: float) -> None:
-        """Pass over whatever stands in the log by now; where that cannot be known, it is broken."""
-        partition = self._partition
-        asked = self._admin.list_offsets(
-            {TopicPartition(partition.topic, partition.partition): OffsetSpec.latest()},
-            isolation_level=IsolationLevel.READ_UNCOMMITTED,
-            request_timeout=timeout_s,
-        )
-        try:
-            (answer,) = asked.values()
-            found: Any = answer.result(timeout_s + 1)
-        except KafkaException as error:
-            self.broken = cause_of(error).str()
-        except TimeoutError:
-            self.broken = "the cluster does not say where it ends"
-        else:
-            end = int(found.offset)
-            if end < 0:  # which librdkafka returns where a leader is gone
-                self.broken = "its leader does not say where it ends"
-            elif end < self._floor:
-                self.broken = f"it was made anew: it ends at {end}, and {self._floor - 1} was read"
-            self._floor = end
-
-    def look(self, timeout_s: float, *, identity: bool) -> None:
-        """Ask whether this still is the group's part of the topic; if not, it is broken.
+    def check(self, timeout_s: float, *, identity: bool) -> None:
+        """Set `broken` if the group's key belongs to another partition, or to another topic.
 
         Parameters
         ----------
         timeout_s
-            How long each request may take.
+            Longest time of each request.
         identity
-            Ask for the topic's id, too: records of another log have been read.
+            Whether to ask for the topic's id, too.
         """
         topic = self._partition.topic
         count = self.partition_count(topic, timeout_s)
@@ -296,42 +225,159 @@ class PinLog:
             try:
                 now = TopicIdRequest(self._admin, topic, timeout_s).answer()
             except KafkaException as error:
-                log.debug("The id of pin topic %s cannot be read: %s", topic, error)
+                log.debug("Cannot read the id of pin topic %s: %s", topic, error)
             else:
                 if now != self.identity:
                     self.broken = f"it was made anew: its id is {now}, and was {self.identity}"
 
     def partition_count(self, topic: str, timeout_s: float) -> int | None:
-        """Ask the cluster how many partitions a topic has; None: unknown.
+        """Return how many partitions a topic has; None: unknown.
 
-        Asked through the producer: on a consumer the request waits behind its own fetches.
+        Asks through the producer: on the tail the request would wait behind its fetches.
         """
         try:
-            found = self._producer.list_topics(topic, timeout=timeout_s).topics[topic]
+            metadata = self._producer.list_topics(topic, timeout=timeout_s).topics[topic]
         except KafkaException:
             return None
-        return None if found.error is not None else len(found.partitions)
+        return None if metadata.error is not None else len(metadata.partitions)
 
     def broker_assigns(self, timeout_s: float) -> bool:
-        """Ask whether the group is one of the consumer protocol; where that is unknown: no.
+        """Return whether the group uses the consumer protocol; False if unknown.
 
-        Brokers before KIP-848 know of no such groups, and one that does not answer converts none.
+        Brokers before KIP-848 have no such groups, and one that does not answer converts none.
         """
-        asked = self._admin.list_consumer_groups(
+        listing = self._admin.list_consumer_groups(
             types={ConsumerGroupType.CONSUMER},  # type: ignore[call-arg] # as above
             request_timeout=timeout_s,
         )
         try:
-            found = asked.result(timeout_s + 1).valid
+            groups = listing.result(timeout_s + 1).valid
         except (KafkaException, TimeoutError) as error:
-            log.debug("What type group %s is of cannot be read: %s", self._group, error)
+            log.debug("Cannot read the type of group %s: %s", self._group, error)
             return False
-        return any(member.group_id == self._group for member in found)
+        return any(listed.group_id == self._group for listed in groups)
 
     def close(self) -> None:
-        """Let go of the connections; where it is broken, nobody else shall have the same."""
+        """Close the tail; if the log is broken, other followers get new clients, too."""
         self._producer.poll(0)
         if self.broken is not None:
             forget(self._producer)
             forget(self._admin)
         self._tail.close()
+
+
+@dataclass(frozen=True, repr=False)  # it holds secrets
+class KafkaPinTopic:
+    """The pin topic of a cluster, as one group uses it.
+
+    Parameters
+    ----------
+    group
+        The group id.
+    connection
+        librdkafka's connection settings.
+    name
+        The topic.
+    secrets
+        Keys of the members' seals, from `pin_seals.read_secrets`; empty: records have no seal.
+    """
+
+    group: str
+    connection: Mapping[str, Any]
+    name: str
+    secrets: tuple[bytes, ...] = ()
+
+    def open(self, timeout_s: float) -> PinLog:
+        """Return the group's part of the topic, from its end; three requests.
+
+        Raises
+        ------
+        KafkaException
+            The topic is missing, or no broker answers in time.
+        """
+        tail = Consumer(
+            {
+                **self.connection,
+                "group.id": self.group,  # required, never joined: the consumer may read it
+                "enable.auto.commit": False,
+                "auto.offset.reset": "error",
+                "fetch.wait.max.ms": patience_of(self.connection),
+                "fetch.error.backoff.ms": 50,
+                # While many members announce themselves, fetch their records together.
+                "queued.min.messages": 1,
+                "fetch.queue.backoff.ms": 5,
+                "reconnect.backoff.max.ms": 1000,
+            }
+        )
+        try:
+            admin = admin_client(self.connection)
+            identity = TopicIdRequest(admin, self.name, timeout_s)
+            metadata = tail.list_topics(self.name, timeout=timeout_s).topics[self.name]
+            if metadata.error is not None:
+                raise KafkaException(metadata.error)  # noqa: TRY301 - the tail is closed here
+            number = partition_for_key(self.group, len(metadata.partitions))
+            partition = TopicPartition(self.name, number)
+            _, end = tail.get_watermark_offsets(partition, timeout=timeout_s)
+            return PinLog(
+                *(tail, sender(self.connection), admin),
+                TopicPartition(self.name, number, end),
+                self.group,
+                identity=identity.answer(),
+                secrets=self.secrets,
+            )
+        except BaseException:
+            tail.close()
+            raise
+
+    def check(self, timeout_s: float) -> None:
+        """Raise a ConfigurationError if the topic is compacted, as far as settings may be read."""
+        resource = ConfigResource(ResourceType.TOPIC, self.name)
+        admin = admin_client(self.connection)  # held until the answer
+        described = admin.describe_configs([resource], request_timeout=timeout_s)
+        try:
+            policy = described[resource].result(timeout_s + 1)["cleanup.policy"].value or ""
+        except TimeoutError as error:
+            raise KafkaException(KafkaError(KafkaError._TIMED_OUT)) from error  # noqa: SLF001
+        except KafkaException as error:
+            if cause_of(error).code() != KafkaError.TOPIC_AUTHORIZATION_FAILED:
+                raise
+            log.debug("Cannot read the settings of pin topic %s: %s", self.name, error)
+            return
+        if "compact" in policy:
+            raise ConfigurationError(
+                f"The pin topic {self.name} has cleanup.policy={policy}: compaction would remove "
+                "the record that decides. Change it: "
+                + alter_topic(self.name, "cleanup.policy=delete")
+            )
+
+    def create(self, timeout_s: float) -> None:
+        """Create the topic unless it exists.
+
+        Raises
+        ------
+        ConfigurationError
+            It may not be created.
+        KafkaException
+            No broker answers in time.
+        """
+        timeout_s *= 2
+        new = NewTopic(self.name, PIN_PARTITIONS, config=PIN_TOPIC_CONFIG)  # broker's replicas
+        admin = admin_client(self.connection)  # held until the answer
+        created = admin.create_topics([new], request_timeout=timeout_s)
+        try:
+            created[self.name].result(timeout_s + 1)
+        except KafkaException as error:
+            code = cause_of(error).code()
+            if code == KafkaError.TOPIC_AUTHORIZATION_FAILED:
+                config = " ".join(
+                    f"--config {key}={value}" for key, value in PIN_TOPIC_CONFIG.items()
+                )
+                raise ConfigurationError(
+                    f"The pin topic {self.name} does not exist and may not be created. Create it: "
+                    f"kafka-topics.sh --create --topic {shell_quote(self.name)} "
+                    f"--partitions {PIN_PARTITIONS} {config}"
+                ) from error
+            if code != KafkaError.TOPIC_ALREADY_EXISTS:
+                raise
+        except TimeoutError as error:
+            raise KafkaException(KafkaError(KafkaError._TIMED_OUT)) from error  # noqa: SLF001

@@ -1,7 +1,6 @@
 """Read the plan topic with confluent-kafka.
 
-Belongs here: finding and fetching the one partition that holds a group's key. Does not: what a
-record means (`plan_cache`).
+Belongs here: the partition of a group's key. Does not: what a record means (`plan_cache`).
 """
 
 import logging
@@ -19,9 +18,8 @@ from confluent_kafka import (
 )
 from confluent_kafka.admin import AdminClient
 
-from fairlead.followers.confluent.clients import admin_client, key_of, shared
+from fairlead.followers.confluent.clients import TopicIdRequest, admin_client, key_of, shared
 from fairlead.followers.confluent.config import patience_of
-from fairlead.followers.confluent.topics import TopicIdRequest
 from fairlead.followers.core.follower import FollowOptions, new_cache
 from fairlead.followers.core.plan_cache import PlanRecord
 from fairlead.followers.core.plan_reader import PlanReader
@@ -31,10 +29,11 @@ from fairlead.wire.record import Origin
 log = logging.getLogger(__name__)
 
 _TIMEOUT_S: Final = 5.0
-_ENOUGH: Final = 100
-#: How long the thread that reads plans waits for them at a time: a plan ends the wait.
+#: Most records per read.
+_BATCH: Final = 100
+#: Seconds. Longest wait of the reading thread; a plan ends it.
 _READ_S: Final = 1.0
-#: As `config.patience_of`, until the end has been reached: only an empty answer tells that.
+#: Milliseconds. Longest wait of a broker until the end is reached: only an empty answer shows that.
 _HASTE_MS: Final = 200
 
 
@@ -44,17 +43,18 @@ class ConfluentSource:
     Parameters
     ----------
     consumer
-        Reads the partition to its end; then another one goes on, for which brokers wait longer.
+        Reads the partition to its end. Then another consumer continues, for which brokers wait
+        longer.
     settings
-        The consumer's.
+        The other consumer's configuration.
     group
         The group id.
     partition
-        Where its key lands.
+        The partition of the group's key.
     origin
         The topic.
     admin
-        Asks about it: on a consumer the request waits behind its own fetches.
+        For requests about the topic: on a consumer they would wait behind its fetches.
     """
 
     def __init__(
@@ -81,14 +81,14 @@ class ConfluentSource:
     def open(
         cls, group: str, connection: Mapping[str, Any], topic: str
     ) -> "ConfluentSource | None":
-        """Connect; None where the topic does not exist, or may not be read.
+        """Connect; None: the topic does not exist, or may not be read.
 
         Parameters
         ----------
         group
             The group id.
         connection
-            librdkafka's settings of how to reach the cluster.
+            librdkafka's connection settings.
         topic
             The plan topic.
         """
@@ -121,29 +121,29 @@ class ConfluentSource:
         return f"{self._partition.topic}, partition {self._partition.partition}"
 
     def read(self, timeout_s: float) -> list[PlanRecord]:
-        """Wait at most `timeout_s` for the next record, and take what else is there.
+        """Return the next records, waiting at most `timeout_s` for the first.
 
         Raises
         ------
         KafkaException
             The topic is gone, or may not be read any more.
         """
-        # poll() would wake up five times a second, to look after signals.
+        # poll() would wake up five times a second, for signals.
         messages = self._consumer.consume(1, timeout_s)
         if messages:
-            messages += self._consumer.consume(_ENOUGH, 0)
+            messages += self._consumer.consume(_BATCH, 0)
         records = []
         for message in messages:
             if (record := self._record(message)) is not None:
                 records.append(record)
             elif self._reach_end(message.offset() or 0):
-                break  # what came since is read again
+                break  # later records are read again
         return records
 
     def moved(self) -> bool:
-        """Whether the group's key lands in another partition by now, or in another topic's.
+        """Whether the group's key belongs to another partition now, or the topic is another one.
 
-        librdkafka goes on from the offset that it had in the topic before, and says nothing.
+        librdkafka would continue at the old topic's offset without an error.
         """
         topic = self._partition.topic
         found = self._admin.list_topics(topic, timeout=_TIMEOUT_S).topics[topic]
@@ -155,7 +155,7 @@ class ConfluentSource:
         return bool(log_now) and log_now != self.origin.log
 
     def at_end(self) -> bool:
-        """Whether everything that was there when this was opened has been read."""
+        """Whether all records that existed at opening have been read."""
         return self._ended
 
     def close(self) -> None:
@@ -178,9 +178,9 @@ class ConfluentSource:
         return None
 
     def _reach_end(self, offset: int) -> bool:
-        """Read on from where the partition ends, through a patient consumer; whether that is new.
+        """Continue at the partition's end with a patient consumer; False: it had ended before.
 
-        With the last record's leader epoch the broker says where the log has been cut since.
+        With the last record's leader epoch, the broker detects that the log was truncated since.
         """
         if self._ended:
             return False
@@ -193,14 +193,14 @@ class ConfluentSource:
 
 
 def shared_reader(group: str, connection: Mapping[str, Any], options: FollowOptions) -> PlanReader:
-    """Return a reader of a group's plans that has been started, by this or another follower.
+    """Return a started reader of a group's plans; followers of one process share it.
 
     Parameters
     ----------
     group
         The group id.
     connection
-        librdkafka's settings of how to reach the cluster.
+        librdkafka's connection settings.
     options
         How to follow plans.
     """
@@ -218,9 +218,9 @@ def shared_reader(group: str, connection: Mapping[str, Any], options: FollowOpti
 
 
 def _topic_id(admin: AdminClient, topic: str) -> str:
-    """Ask for the id that the cluster gave a topic; "": it does not tell."""
+    """Return the id that the cluster gave a topic; "": unknown."""
     try:
         return TopicIdRequest(admin, topic, _TIMEOUT_S).answer()
     except KafkaException as error:
-        log.debug("The id of topic %s is not known: %s", topic, error)
+        log.debug("Cannot read the id of topic %s: %s", topic, error)
         return ""

@@ -1,10 +1,10 @@
-"""When a member that takes part in roll calls asks its group for another rebalance.
+"""When a member of a group that agrees through a log asks for another rebalance.
 
-Belongs here: for which reason, and how long to leave it to others. Does not: what a rebalance
-decides (`roll_call`), nor whether this member may ask at all (`participant`).
+Belongs here: the reasons, and how long to leave it to other members. Does not: what a rebalance
+decides (`roll_call`), nor whether this member may ask at all (`member`).
 
-A rebalance costs the whole group: whoever was left out asks ever more seldom, and where one is
-enough each draws its own moment, so that the first one moves all.
+A rebalance costs the whole group. So a member that was left out asks ever less often; and if one
+rebalance is enough for all, each member draws its own moment, so that the first one moves all.
 """
 
 import random
@@ -14,12 +14,15 @@ from fairlead.followers.core.plan_cache import PlanState
 from fairlead.followers.core.rejoin import RejoinSchedule
 from fairlead.wire.record import Identity
 
+#: Seconds. Shortest pause of a member that was left out; doubled each time, up to the longest.
 _LEFT_OUT_S: Final = 5.0
 _LONGEST_LEFT_OUT_S: Final = 300.0
 _MOST_DOUBLINGS: Final = 10
-#: How soon to ask for another one that was given up: one member's asking is enough.
+#: Seconds. Pause if the log was missing for the first time: time for the other members' logs.
+_LOG_BACK_S: Final = 1.0
+#: Seconds. Longest pause of a member that owns nothing.
 _GIVEN_UP_S: Final = 1.0
-#: How soon to ask for one after the log has become another one.
+#: Seconds. Shortest pause after the log was replaced: time for the others to find the new one.
 _MOVED_S: Final = 2.0
 
 
@@ -29,7 +32,7 @@ class RejoinPolicy:
     Parameters
     ----------
     jitter_s
-        Within what time to ask because of a newer plan; None: never.
+        Seconds within which to ask because of a newer plan; None: never.
     rng
         Draws moments.
     """
@@ -44,30 +47,30 @@ class RejoinPolicy:
 
     @property
     def pause_s(self) -> float:
-        """How long a member that was left out leaves its group alone, at least."""
+        """Shortest pause of a member that is left out now, in seconds."""
         return float(min(_LEFT_OUT_S * 2**self._left_out, _LONGEST_LEFT_OUT_S))
 
     @property
     def pending(self) -> bool:
-        """Whether it is only a matter of time."""
+        """Whether a moment has been drawn."""
         planned = self._schedule is not None and self._schedule.pending
         return self._at is not None or self._for_plan or planned
 
     def unsettle(self) -> None:
-        """Note that a rebalance has begun: there is nothing to ask for until it ends."""
+        """Note that a rebalance has begun: ask for nothing until it ends."""
         self._at = None
         self._for_plan = False
         if self._schedule is not None:
             self._schedule.unsettle()
 
     def settle(self, seen: Identity, *, lapsed: bool, turn_s: float) -> None:
-        """Note that a rebalance has ended well, in which this record was the newest known."""
+        """Note that a rebalance has ended well, with this newest known record."""
         self._left_out, self._at = 0, None
         if self._schedule is not None:
             self._schedule.settle(seen, lapsed=lapsed, turn_s=turn_s)
 
     def given_up(self, now: float) -> None:
-        """Note that this member gave up what it had ceded, and owns nothing."""
+        """Note that this member owns nothing, because it stopped waiting for a decision."""
         self._at = now + self._rng.uniform(0.0, _GIVEN_UP_S)
 
     def left_out(self, now: float) -> None:
@@ -76,22 +79,23 @@ class RejoinPolicy:
         self._left_out = min(self._left_out + 1, _MOST_DOUBLINGS)
 
     def log_works(self, now: float) -> None:
-        """Note that the log works again: what came before was its fault."""
+        """Note that the log works again, without which this member was left out."""
+        pause_s = _LOG_BACK_S if self._left_out == 1 else _LEFT_OUT_S
         self._left_out = 0
         if self._at is not None:
-            self._at = min(self._at, now + self._rng.uniform(_LEFT_OUT_S, 2 * _LEFT_OUT_S))
+            self._at = min(self._at, now + self._rng.uniform(pause_s, 2 * pause_s))
 
     def log_moved(self, now: float) -> None:
-        """Note that the log is another one than what was decided stands in."""
+        """Note that the last decision is in another log than the present one."""
         if self._at is None:
             self._at = now + self._rng.uniform(_MOVED_S, 2 * _MOVED_S)
 
     def to_take_part(self, now: float) -> bool:
-        """Whether to ask now, to be part of what is decided; true until `unsettle`."""
+        """Whether to ask now for a round with this member; true until `unsettle`."""
         return self._at is not None and now >= self._at and not self._for_plan
 
     def to_adopt(self, state: PlanState, now: float, *, lapsed: bool) -> bool:
-        """Whether to ask now, to adopt a newer plan, or one in force again; until `unsettle`."""
+        """Whether to ask now, to adopt a newer or renewed plan; true until `unsettle`."""
         if not self._for_plan and self._schedule is not None:
             self._for_plan = self._schedule.due(
                 seen=state.seen, now=now, lapsed=lapsed, lease_until=state.lease_until

@@ -1,19 +1,19 @@
-"""One roll call: how the members of one generation agree on who reads what, through a log.
+"""One roll call: the rules by which the members of one generation agree, through a log.
 
-Belongs here: the rules, as one member sees them, record by record. Does not: the records
-(`fairlead.wire.pins`), the log (`pin_log`), the clock, nor what a client does with a verdict
-(`membership`).
+Belongs here: the rules, as one member applies them to each record. Does not: the records
+(`fairlead.wire.pins`), the log (`pin_log`), the clock, nor what a member does with a verdict
+(`generation`, `member`).
 
-Every member announces itself, once, and so cedes what range gave it. One of them then pins an
-assignment of what was ceded, and the first good pin of a generation in the log decides for
-everybody, whomever it lists. Nothing can overlap: range's shares are disjoint, a pin deals out
-ceded shares alone, and whoever announced owns nothing before the first pin. A member that comes
-late, or that knows no plans, keeps what range gave it, which no pin deals out.
+Every member announces itself once, and thereby gives up the share that range gave it. One of them
+then writes a pin: an assignment of all shares given up. The first valid pin of a generation decides
+for all members, listed or not. No partition has two owners: range's shares are disjoint, a pin
+assigns only shares given up, and a member that announced itself owns nothing before the first pin.
+A late member, or a consumer without a follower, keeps range's share, which no pin assigns.
 
-A log can lose its end when another broker comes to lead it, and what stands there afterwards is
-another log. So a roll call is held within one leader epoch: members that announced themselves in
-different ones do not count on each other, and a pin decides for those of its own epoch alone. Of
-one epoch nobody can have read anything else than anybody else, as far as each has read.
+A log can lose its last records when another broker becomes its leader; other records take their
+place. So a roll call takes place within one leader epoch: members of different epochs ignore each
+other, and a pin decides only for members of its own epoch. Within one epoch all members read the
+same records.
 """
 
 from collections import Counter
@@ -28,13 +28,13 @@ from fairlead.wire.fit import fit
 from fairlead.wire.members import GroupMember, member_names
 from fairlead.wire.pins import Announcement, Partitions, Pin
 
-#: Every partition is ceded, but members without any might still announce themselves.
+#: Seconds to wait if all partitions were given up: members without any may still come.
 UNSURE_S: Final = 0.15
-#: Some partitions are not ceded: of members that are late, or that know no plans.
+#: Seconds to wait if some were not: of late members, or of consumers without a follower.
 INCOMPLETE_S: Final = 1.0
-#: How long announcements that keep coming may put the pin off.
+#: Seconds. Longest wait while announcements keep coming.
 LONGEST_S: Final = 2.0
-#: How long each member leaves the one whose turn it is before, and how long a pin may take.
+#: Seconds between the turns of two members to write a pin; and before a pin is repeated.
 TURN_S: Final = 0.25
 REPEAT_S: Final = 2.0
 
@@ -46,9 +46,9 @@ class Verdict:
     Parameters
     ----------
     share
-        What the member owns.
+        The member's partitions.
     listed
-        Whether the pin counted on it; if not, it should ask for another rebalance.
+        Whether the pin lists the member; if not, it should ask for another rebalance.
     problem
         Why the member cannot take part in this group at all; None: it can.
     """
@@ -60,25 +60,25 @@ class Verdict:
 
 @dataclass
 class _Sitting:
-    """What was said in one leader epoch of the log."""
+    """The records of one leader epoch."""
 
     heard: dict[str, Announcement] = field(default_factory=dict)
-    ceded: set[tuple[str, int]] = field(default_factory=set)
-    #: How many partitions of each topic are ceded, and whether somebody ceded two of one topic.
+    given_up: set[tuple[str, int]] = field(default_factory=set)
+    #: Number of partitions given up by topic; whether one member gave up two of one topic.
     counts: Counter[str] = field(default_factory=Counter)
     doubled: bool = False
     pin: Pin | None = None
 
     def take(self, announcement: Announcement, given: set[tuple[str, int]]) -> None:
-        """Take in an announcement, which cedes these."""
+        """Accept an announcement, which gives up these partitions."""
         self.heard[announcement.member] = announcement
-        self.ceded |= given
+        self.given_up |= given
         self.counts.update({topic: len(share) for topic, share in announcement.given.items()})
         self.doubled = self.doubled or any(len(share) > 1 for share in announcement.given.values())
 
 
 class RollCall:
-    """The roll call of one generation, as one of its members sees it.
+    """The roll call of one generation, as one member sees it.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ class RollCall:
 
     @property
     def heard(self) -> tuple[Announcement, ...]:
-        """Who has announced itself beside this member, before the first pin, in order."""
+        """Announcements before the first pin, with this member's, in the order of the log."""
         return tuple(self._mine.heard.values()) if self._mine else ()
 
     @property
@@ -128,28 +128,28 @@ class RollCall:
 
     @property
     def in_vain(self) -> bool:
-        """Whether the log has gone on to another leader epoch without a pin for this member."""
+        """Whether a later leader epoch has begun before a pin for this member."""
         return self._mine is not None and self.pin is None and self._last_epoch > self._epoch
 
     @property
     def over(self) -> bool:
-        """Whether some pin has decided, whether for this member or not."""
+        """Whether a pin has decided, for this member or for others."""
         return any(sitting.pin is not None for sitting in self._sittings.values())
 
     def expect(self, partition_counts: Mapping[str, int]) -> None:
-        """Tell how many partitions topics have, as far as known: when all of them are ceded.
+        """Set the number of partitions of each topic, to know when all were given up.
 
-        A wrong number costs time, or a late member's part in the plan, never agreement.
+        A wrong number costs time, or leaves a late member out; it never breaks agreement.
         """
         self._counts.update((t, n) for t, n in partition_counts.items() if t in self.me.topics)
 
     def hear(self, record: Announcement | Pin, now: float, *, epoch: int = 0) -> None:
-        """Take in the next record of the log.
+        """Apply the next record of the log.
 
         Parameters
         ----------
         record
-            Of any generation; others than the call's are passed over.
+            Records of other generations are ignored.
         now
             A monotonic time in seconds.
         epoch
@@ -160,7 +160,7 @@ class RollCall:
         sitting = self._sittings.setdefault(epoch, _Sitting())
         self._last_epoch = max(self._last_epoch, epoch)
         if isinstance(record, Pin):
-            if sitting.pin is None and _deals_what_was_ceded(record, sitting.heard):
+            if sitting.pin is None and _assigns_what_was_given_up(record, sitting.heard):
                 sitting.pin = record
             return
         if record.member in self._announced:
@@ -169,18 +169,18 @@ class RollCall:
         if record.member == self.me.member:
             self._mine, self._epoch = sitting, epoch
         given = _pairs(record.given)
-        # Range gives nothing to two members: who names what another has ceded is not of this call.
-        if sitting.pin is None and sitting.ceded.isdisjoint(given):
+        # Range gives no partition to two members: such an announcement is of another life.
+        if sitting.pin is None and sitting.given_up.isdisjoint(given):
             sitting.take(record, given)
             self._last_heard_at = now
             if self._first_heard_at is None:
                 self._first_heard_at = now
 
     def pin_due_at(self) -> float | None:
-        """Return when this member should pin if nobody has by then; None: not yet known, or done.
+        """Return when this member should write a pin; None: not yet known, or not needed.
 
-        Whoever knows the newest plan goes first; among those the last to announce itself, who
-        surely has read all the others.
+        The member with the newest plan is first; among several, the last to announce itself, since
+        it has read all other announcements.
         """
         sitting = self._mine
         if sitting is None or sitting.pin is not None or self.me.member not in sitting.heard:
@@ -194,7 +194,7 @@ class RollCall:
         return min(complete_at, first + LONGEST_S) + turn * TURN_S
 
     def pinned(self, now: float) -> None:
-        """Note that this member has pinned: the log will tell whether it was the first."""
+        """Note that this member has written a pin; the log shows whether it was the first."""
         self._pinned_at = now
 
     def verdict(self) -> Verdict | None:
@@ -218,17 +218,17 @@ class RollCall:
         return Verdict({}, listed=False)
 
     def _patience_s(self, sitting: _Sitting) -> float:
-        """Return how long to wait for more announcements after the last one."""
+        """Return how many seconds to wait for more announcements after the last one."""
         if any(sitting.counts[topic] < count for topic, count in self._counts.items()):
             return INCOMPLETE_S
-        # Range gives nobody a second partition of a topic before everybody has one.
+        # Range gives no member a second partition of a topic before all have one.
         return 0.0 if sitting.doubled else UNSURE_S
 
 
 def draw_up(
     heard: tuple[Announcement, ...], state: PlanState, *, now: datetime, member: str
 ) -> Pin:
-    """Return a pin for the members heard: the plan fitted to them, or what range gave them.
+    """Return a pin for these members: the plan fitted to them, or range's shares.
 
     Parameters
     ----------
@@ -252,12 +252,12 @@ def draw_up(
             GroupMember(announcement.member, topics, client_id=announcement.client_id)
             for announcement in heard
         )
-        ceded = {pair for announcement in heard for pair in _pairs(announcement.given)}
+        given_up = {pair for announcement in heard for pair in _pairs(announcement.given)}
         counts: dict[str, int] = {}
-        for topic, partition in ceded:
+        for topic, partition in given_up:
             counts[topic] = max(counts.get(topic, 0), partition + 1)
         fitted = fit(plan, dict.fromkeys(names.values(), topics), counts)
-        shares = {member: _only(fitted[name], ceded) for member, name in names.items()}
+        shares = {member: _only(fitted[name], given_up) for member, name in names.items()}
     return Pin(
         generation=heard[0].generation,
         member=member,
@@ -270,8 +270,8 @@ def draw_up(
     )
 
 
-def _deals_what_was_ceded(pin: Pin, heard: Mapping[str, Announcement]) -> bool:
-    """Whether a pin lists members that were heard, and deals out all they ceded, each once."""
+def _assigns_what_was_given_up(pin: Pin, heard: Mapping[str, Announcement]) -> bool:
+    """Whether a pin assigns exactly what its members gave up, each partition once."""
     if not pin.shares or not pin.shares.keys() <= heard.keys():
         return False
     if pin.topics != _common_subscription(tuple(heard.values())):
@@ -279,9 +279,9 @@ def _deals_what_was_ceded(pin: Pin, heard: Mapping[str, Announcement]) -> bool:
     listed = [heard[member] for member in pin.shares]
     if any(announcement.topics != pin.topics for announcement in listed):
         return False
-    ceded = {pair for announcement in listed for pair in _pairs(announcement.given)}
+    given_up = {pair for announcement in listed for pair in _pairs(announcement.given)}
     dealt = [pair for share in pin.shares.values() for pair in _each(share)]
-    return len(dealt) == len(ceded) and set(dealt) == ceded
+    return len(dealt) == len(given_up) and set(dealt) == given_up
 
 
 def _common_subscription(heard: tuple[Announcement, ...]) -> tuple[str, ...]:
@@ -299,7 +299,7 @@ def _each(partitions: Partitions) -> Iterable[tuple[str, int]]:
 
 
 def _only(share: Mapping[str, list[int]], allowed: set[tuple[str, int]]) -> Partitions:
-    """Return a share without what may not be dealt out."""
+    """Return a share without partitions that may not be assigned."""
     kept = {
         topic: tuple(number for number in numbers if (topic, number) in allowed)
         for topic, numbers in share.items()

@@ -1,8 +1,4 @@
-"""What time it is, handed in: so that the same code runs against a clock that a test moves.
-
-Belongs here: the two clocks that followers read. Does not: waiting, which whoever has a log or a
-connection to wait for does.
-"""
+"""The clocks that followers read; tests pass clocks that they move."""
 
 import time
 from collections.abc import Callable
@@ -21,9 +17,9 @@ class Clock:
     Parameters
     ----------
     monotonic
-        Seconds from some beginning, for what takes how long.
+        Returns seconds of a monotonic clock, for durations.
     utc
-        Time-zone-aware, for what lasts until when.
+        Returns the time, time-zone-aware, for leases.
     """
 
     monotonic: Callable[[], float] = time.monotonic

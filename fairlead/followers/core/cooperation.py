@@ -1,8 +1,8 @@
-"""Cooperative rebalances (KIP-429): a partition is given up before it is given away.
+"""Cooperative rebalances (KIP-429): a member gives a partition up before another one gets it.
 
-Belongs here: what of a decision can take effect at once. Does not: the decision
-(`plan_or_fallback`), nor the second round: whoever gives a partition up rejoins, which its client
-library sees to.
+Belongs here: the part of a decision that can take effect at once. Does not: the decision
+(`plan_or_fallback`), nor the second round: the client library of a member that gives partitions up
+joins again.
 """
 
 from collections.abc import Sequence
@@ -12,18 +12,18 @@ from fairlead.wire.members import GroupMember
 
 
 def first_round(shares: Shares, members: Sequence[GroupMember]) -> Shares:
-    """Leave out of every share what another member still holds on to.
+    """Return the shares without partitions that another member still owns.
 
-    Whoever holds it finds it missing from its own share, gives it up and rejoins; by then nobody
-    holds it. What a member owns and keeps stays in its share throughout. A partition that two
-    members claim, one of them out of date, is left out for both: they cannot both be right.
+    The owner finds the partition missing from its share, gives it up and joins again; then it has
+    no owner. Partitions that a member owns and keeps stay in its share. A partition that two
+    members claim is in neither share: one of the claims is out of date.
 
     Parameters
     ----------
     shares
-        Member id to topic to partition numbers: where everything is to go.
+        Member id to topic to partition numbers: the final assignment.
     members
-        All members; eager ones hold nothing.
+        All members; eager ones own nothing during a rebalance.
 
     Examples
     --------

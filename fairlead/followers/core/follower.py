@@ -1,11 +1,10 @@
-"""One consumer's follower, whatever its client: reads plans, decides as leader, asks to rejoin.
+"""One consumer's follower, for any client: reads plans, decides as leader, asks for rebalances.
 
-Belongs here: the life of a follower through rebalances. Does not: a client library's types and
-callbacks (one module each), nor the rules (`plan_or_fallback`, `rejoin`).
+Belongs here: a follower's part in rebalances. Does not: a client library's types and callbacks (a
+package for each), nor the rules (`plan_or_fallback`, `rejoin`).
 """
 
 import logging
-import random
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -34,12 +33,12 @@ from fairlead.wire.signing import Verifier
 
 log = logging.getLogger(__name__)
 
-#: What holds from the moment a member begins to join until it is assigned by this assignor.
+#: From the moment a member begins to join until this assignor assigns.
 _JOINING: Final = AssignmentNote(
     fallback_reason="a rebalance is under way, or some member of the group does not follow plans"
 )
 
-#: No leader of this assignor's leaves its note out.
+#: An assignment without a note: every leader with this assignor writes one.
 _FROM_BROKER: Final = AssignmentNote(fallback_reason=BROKER_ASSIGNS)
 
 
@@ -50,22 +49,22 @@ class FollowOptions:
     Parameters
     ----------
     plan_topic
-        Where plans are published.
+        The topic with plans.
     read_timeout_s
-        How long a rebalance may wait for the plan topic, where the cache is known to be behind.
+        Longest wait of a rebalance for the plan topic, if another member has read a newer plan.
     rejoin_jitter_s
-        After a new plan the group rebalances within this time; None: at the next rebalance that
-        comes anyway.
+        After a new plan the group rebalances within this time; None: it waits for the next
+        rebalance.
     public_keys
-        `id:base64 of SPKI DER`, several separated by commas: only what the planner has signed with
-        one of them is followed. Needs the extra `signed`.
+        `id:base64 of SPKI DER`, several separated by commas: follow only plans that are signed with
+        one of these keys. Needs the extra `signed`.
     report_work
         Whether to measure the processing time of records and report it with each commit.
 
     Raises
     ------
     ConfigurationError
-        A key is empty, or cannot be used; a time is negative, or not a number of seconds.
+        A key is empty or cannot be used; a time is negative or not a number of seconds.
     """
 
     plan_topic: str = "fairlead.plans"
@@ -85,12 +84,12 @@ class FollowOptions:
                 raise ConfigurationError(f"{name} is {seconds!r}; give seconds, 0 or more")
 
     def verifier(self) -> Verifier | None:
-        """Return what records must be signed for; None: they need no signature."""
+        """Return what checks signatures; None: plans need none."""
         return None if self.public_keys is None else Verifier.from_text(self.public_keys)
 
     @classmethod
     def taken_from(cls, configs: dict[str, Any]) -> Self:
-        """Take the options out of a consumer's configuration, where they stand beside its own.
+        """Remove the options from a consumer's configuration, and return them.
 
         Examples
         --------
@@ -103,7 +102,7 @@ class FollowOptions:
 
 
 def new_cache(group: str, options: FollowOptions, origin: Origin, known: PlanState) -> PlanCache:
-    """Return the cache of a connection, which heeds what the options say."""
+    """Return the cache of a connection, with these options."""
     return PlanCache(group, origin, options.verifier(), known=known)
 
 
@@ -111,22 +110,20 @@ class Follower:
     """Follows one group's plans for one consumer.
 
     Reads plans on a daemon thread from construction to `close`. A client's assignor calls
-    `subscription` as it begins to join, `assign` where it leads, and `assigned` at the end.
+    `subscription` when it begins to join, `assign` if it leads, and `assigned` at the end.
 
     Parameters
     ----------
     group
         The group id.
     options
-        How to follow.
+        How to follow plans.
     open_source
         Connects to the plan topic, as for `PlanReader`.
     clock
-        What time it is; default: the machine's.
-    rng
-        Draws when to ask for a rebalance.
+        The time; default: the machine's.
     new_reader
-        Makes what reads the plans, which is then started.
+        Returns the reader of plans; for tests.
     """
 
     def __init__(
@@ -136,7 +133,6 @@ class Follower:
         open_source: Callable[[], PlanSource | None],
         *,
         clock: Clock | None = None,
-        rng: random.Random | None = None,
         new_reader: Callable[..., PlanReader] = PlanReader,
     ) -> None:
         self._group = group
@@ -144,8 +140,7 @@ class Follower:
         self._clock = clock or Clock()
         self._lock = threading.Lock()
         jitter_s = options.rejoin_jitter_s
-        rng = rng or random.Random()  # noqa: S311 - no secret
-        self._schedule = None if jitter_s is None else RejoinSchedule(jitter_s, rng)
+        self._schedule = None if jitter_s is None else RejoinSchedule(jitter_s)
         self._request_rejoin: Callable[[], None] | None = None
         self._decided: tuple[Identity, bool] | None = None
         self._newcomer = self._unfinished = False
@@ -176,14 +171,14 @@ class Follower:
     def status(
         self, owned: Iterable[tuple[str, int]] = (), *, outside: bool = False
     ) -> FollowerStatus:
-        """Return what this follower does at the moment.
+        """Return what this follower does now.
 
         Parameters
         ----------
         owned
-            The partitions that its consumer owns.
+            The consumer's partitions.
         outside
-            Whether the consumer takes part in no group by now, which no client tells its assignor.
+            Whether the consumer is in no group; no client tells its assignor.
         """
         self._stand(outside=outside)
         return self._status.status(
@@ -200,11 +195,11 @@ class Follower:
             (self._status.leave if outside else self._status.join)()
 
     def rejoin_by(self, request: Callable[[], None]) -> None:
-        """Set what makes the consumer rejoin its group; called on the reader's thread."""
+        """Set the function that makes the consumer join again; called on the reader's thread."""
         self._request_rejoin = request
 
     def stop(self) -> None:
-        """Stop reading plans, without waiting for it."""
+        """Stop reading plans; does not wait."""
         self._reader.stop()
 
     def close(self) -> None:
@@ -212,17 +207,17 @@ class Follower:
         self._reader.close()
 
     def read_ahead(self) -> None:
-        """Wait until the plan topic is read, as long as a rebalance would; call before joining.
+        """Wait until the plan topic is read, at most `read_timeout_s`; call before joining.
 
-        For clients whose loop a rebalance must not hold up.
+        For clients whose event loop a rebalance must not block.
         """
         self._reader.current(at_least=NOTHING, timeout_s=self._options.read_timeout_s)
 
     def subscription(self, client_id: str, instance_id: str | None = None) -> bytes:
-        """Return the user data for the subscription that this member joins with.
+        """Return the user data of the subscription that this member joins with.
 
-        A member that rejoins with what the coordinator knows already just gets its old assignment
-        back: what is known of the newest plan makes the subscription differ.
+        With an unchanged subscription the coordinator may return the old assignment; the identity
+        of the newest plan makes it differ.
         """
         with self._lock:
             if self._schedule:
@@ -231,7 +226,7 @@ class Follower:
             self._status.unsettle()
             self._decided, self._unfinished = None, False
             self._name = instance_id or client_id
-            # A static member may have been here before, and lead: the coordinator tells it neither.
+            # A static member may have been in the group, and lead it, without being told.
             self._newcomer = instance_id is not None and not self._status.rebalances
         state = self._reader.state
         return encode_subscription(
@@ -252,8 +247,8 @@ class Follower:
         Returns
         -------
         shares, user_data
-            Member id to topic to partition numbers, and the user data of every assignment. What a
-            cooperative member must give up first is in no share yet: it rejoins when it has.
+            Member id to topic to partition numbers, and the user data of every assignment.
+            Partitions that a cooperative member must give up first are in no share.
         """
         heard, in_force = max((member.seen, not member.lapsed) for member in members)
         state = self._reader.current(at_least=heard, timeout_s=self._options.read_timeout_s)
@@ -276,10 +271,10 @@ class Follower:
         return first, encode_assignment(note)
 
     def assigned(self, user_data: bytes | None, generation: int) -> None:
-        """Note what the new assignment follows.
+        """Note an assignment, and which plan it follows.
 
-        One without a note is the broker's, in a group that is being converted to the consumer
-        protocol (KIP-848): asking for another rebalance would change nothing.
+        An assignment without a note is the broker's, while a group is converted to the consumer
+        protocol (KIP-848): then this member asks for no rebalance.
         """
         note = decode_assignment(user_data) if user_data else _FROM_BROKER
         log.info(
@@ -290,12 +285,11 @@ class Follower:
         )
         with self._lock:
             self._status.settle(note)
-            # Whoever was to give something up and join again may have been this one's former life.
+            # The member that must give partitions up and join again may be this one, restarted.
             self._unfinished = self._newcomer and note.incomplete
             if self._schedule and note is not _FROM_BROKER:
-                # What others have seen is settled even where the leader did not get to read it,
-                # or every member would ask in turn. The leader asks again when it has read it, and
-                # one that may have taken its place does.
+                # A plan that other members have read counts as settled even if the leader has not
+                # read it, or every member would ask. Only the leader asks later, or its successor.
                 seen, over = self._decided or note.known(by_leader=self._newcomer)
                 self._schedule.settle(seen, lapsed=over)
 

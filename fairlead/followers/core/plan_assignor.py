@@ -1,7 +1,7 @@
-"""What the plan assignors of aiokafka and kafka-python share: the follower behind a consumer.
+"""The common base of the plan assignors of aiokafka and kafka-python: a consumer's follower.
 
-Belongs here: what the assignor knows of its consumer, and what it tells of itself. Does not: a
-client's assignor interface (`aiokafka`, `kafka_python`).
+Belongs here: an assignor's consumer, and its status. Does not: a client's assignor interface
+(`aiokafka`, `kafka_python`).
 """
 
 import weakref
@@ -16,7 +16,7 @@ from fairlead.followers.core.status import FollowerStatus
 
 
 class FollowingAssignor:
-    """An assignor of a client that follows plans, which it reads until `close`."""
+    """An assignor that follows plans; it reads them until `close`."""
 
     _follower: Follower
     _consumer: weakref.ref[Any] | None = None
@@ -26,7 +26,7 @@ class FollowingAssignor:
         self, group: str, options: FollowOptions, open_source: Callable[[], PlanSource | None]
     ) -> None:
         self._follower = Follower(group, options, open_source)
-        weakref.finalize(self, self._follower.stop)  # dropped without having been closed
+        weakref.finalize(self, self._follower.stop)  # if it is never closed
 
     @property
     def plan_version(self) -> int | None:
@@ -38,7 +38,7 @@ class FollowingAssignor:
         self._meter = meter
 
     def status(self) -> FollowerStatus:
-        """Return what this member does at the moment."""
+        """Return what this member does now."""
         consumer = self._open_consumer()
         owned = consumer.assignment() if consumer is not None else ()
         status = self._follower.status(owned, outside=self._outside())
@@ -48,12 +48,12 @@ class FollowingAssignor:
         return replace(status, reported=self._meter.reported_work(paused))
 
     def close(self) -> None:
-        """Stop reading the plan topic; blocks, for less than a second as a rule."""
+        """Stop reading the plan topic; blocks, usually for less than a second."""
         self._follower.close()
 
     def _outside(self) -> bool:
-        """Whether the consumer takes part in no group by now."""
-        if self._consumer is None:  # never told: whoever joins with this assignor is a member
+        """Whether the consumer is in no group."""
+        if self._consumer is None:  # unknown: assume that it is a member
             return False
         consumer = self._open_consumer()
         return consumer is None or not self._subscribes(consumer)
@@ -63,5 +63,5 @@ class FollowingAssignor:
         return None if consumer is None or consumer._closed else consumer  # noqa: SLF001 - there is no other way
 
     def _subscribes(self, consumer: Any) -> bool:
-        """Whether the consumer's partitions come from its group."""
+        """Whether the consumer gets its partitions from its group."""
         raise NotImplementedError

@@ -1,8 +1,7 @@
-"""The last good plan of one group, record by record.
+"""The last valid plan of one group, record by record.
 
-Belongs here: what a record of the plan topic means to a follower, after those before it. Does not:
-fetching records (`plan_reader`), nor whether one is to be believed by itself
-(`fairlead.wire.record_reading`).
+Belongs here: what a record of the plan topic means after earlier records. Does not: fetching
+records (`plan_reader`), nor whether a single record is valid (`fairlead.wire.record_reading`).
 """
 
 import logging
@@ -31,16 +30,16 @@ class PlanRecord:
 
 @dataclass(frozen=True)
 class PlanState:
-    """What a follower knows of its group's plan.
+    """A follower's knowledge of its group's plan.
 
     Parameters
     ----------
     plan
-        The last good plan; None: there is none, or it was withdrawn.
+        The last valid plan; None: there is none, or it was withdrawn.
     seen
-        What the record that said so is known by; NOTHING: there was none.
+        Identity of the record with the plan or its withdrawal; NOTHING: there was none.
     lease_until
-        When the plan lapses unless it is told again; None: never.
+        When the plan expires unless it is renewed; None: never.
     problem
         Why the newest record was skipped, if it was.
     skipped
@@ -57,23 +56,23 @@ class PlanState:
 class PlanCache:
     """Keeps the state of one group's plan.
 
-    Of two records the one of the later epoch counts, within an epoch that of the higher version,
-    and a version's withdrawal after its plan; lower ones are ignored. The same version again
-    extends the lease, and changes nothing else. A record that cannot be read, that is not signed as
-    it must be, or that gives a known version other bytes, is skipped with a warning and the last
-    good plan stays. A tombstone is heeded where no keys are configured.
+    A later epoch replaces an earlier one; within an epoch, a higher version replaces a lower one,
+    and the withdrawal of a version replaces its plan. Older records are ignored. The same version
+    again only extends the lease. A record that cannot be read, has no valid signature, or has other
+    bytes for a known version is skipped with a warning, and the last valid plan stays. A tombstone
+    is accepted only if no keys are configured.
 
     Parameters
     ----------
     group
         The group id; its UTF-8 bytes are the key.
     origin
-        Where the records are read.
+        The topic.
     verifier
-        With it, they must be signed with a key that it knows; None: with none.
+        Checks signatures; None: records need none.
     known
-        What was known before this connection: its plan stays until a later record or the end of
-        its lease, whatever has become of the record.
+        The state before this connection: its plan stays until a later record or the end of its
+        lease, even if its own record is gone.
     """
 
     def __init__(
@@ -89,19 +88,19 @@ class PlanCache:
         self._key = group.encode()
         self._origin = origin
         self._verifier = verifier
-        #: What was known before, until it is read again: tombstones that stand before it in the
-        #: log took back something else.
+        #: The plan known before, until it is read again: tombstones before it in the log withdrew
+        #: earlier plans.
         self._unread = self.state.seen if self.state.plan is not None else None
 
     def apply(self, record: PlanRecord) -> None:
-        """Take one record in, in the order of offsets."""
+        """Apply one record, in the order of offsets."""
         if record.key != self._key:
             return
         if record.value is None:
             self._bury(record)
             return
         try:
-            told = read_record(
+            verified = read_record(
                 record.value,
                 record.headers,
                 group=self._group,
@@ -112,45 +111,45 @@ class PlanCache:
             self._skip(record, str(error))
             return
         seen = self.state.seen
-        again = told.identity == self._unread
+        again = verified.identity == self._unread
         if again:
             self._unread = None
-        if told.identity.rank > seen.rank or (again and self.state.plan is None):
-            self._replace(told, record)
-        elif told.identity.rank < seen.rank:
+        if verified.identity.rank > seen.rank or (again and self.state.plan is None):
+            self._replace(verified, record)
+        elif verified.identity.rank < seen.rank:
             log.debug(
                 "Group %s: plan version %d at offset %d ignored: version %d is newer",
                 self._group,
-                told.identity.version,
+                verified.identity.version,
                 record.offset,
                 seen.version,
             )
-        elif told.identity.sha256 != seen.sha256:
+        elif verified.identity.sha256 != seen.sha256:
             self._skip(record, f"Version {seen.version} is known with other bytes")
         else:
-            self._extend(told.lease_until)
+            self._extend(verified.lease_until)
 
-    def _replace(self, told: VerifiedRecord, record: PlanRecord) -> None:
+    def _replace(self, verified: VerifiedRecord, record: PlanRecord) -> None:
         log.info(
             "Group %s: plan version %d %s (offset %d)",
             self._group,
-            told.identity.version,
-            f"read, by {told.plan.assignor}" if told.plan else "was withdrawn",
+            verified.identity.version,
+            f"read, by {verified.plan.assignor}" if verified.plan else "was withdrawn",
             record.offset,
         )
         self.state = PlanState(
-            told.plan, told.identity, told.lease_until, skipped=self.state.skipped
+            verified.plan, verified.identity, verified.lease_until, skipped=self.state.skipped
         )
 
     def _extend(self, until: datetime | None) -> None:
-        """Take note that the plan holds for longer; it never holds for less."""
+        """Extend the lease; it is never shortened."""
         known = self.state.lease_until
         if known is not None and (until is None or until > known):
             self.state = replace(self.state, lease_until=until)
         self.state = replace(self.state, problem=None)
 
     def _bury(self, record: PlanRecord) -> None:
-        """Heed a tombstone, which nobody can sign, where nothing needs to be signed."""
+        """Accept a tombstone, which cannot be signed, if no signature is needed."""
         if self._verifier is not None:
             self._skip(record, "A tombstone is not signed")
             return

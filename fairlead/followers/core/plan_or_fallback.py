@@ -1,4 +1,4 @@
-"""What the leader of a group decides at a rebalance: the plan if there is a good one, else range.
+"""The decision of a group's leader at a rebalance: the plan if one can be followed, else range.
 
 Belongs here: plan or fallback, and why. Does not: where the plan comes from (`plan_reader`), nor a
 client's own types.
@@ -19,16 +19,16 @@ from fairlead.wire.record_reading import SKEW
 
 @dataclass(frozen=True)
 class Decision:
-    """Who reads what, and on what grounds.
+    """An assignment, and its reason.
 
     Parameters
     ----------
     shares
-        Member id to topic to partition numbers; every member is present.
+        Member id to topic to partition numbers; contains every member.
     plan_version
-        The plan that is followed; None: range.
+        The version of the plan that is followed; None: range.
     fallback_reason
-        Why range is used; None: it is not.
+        Why range is used; None: a plan is followed.
     """
 
     shares: Shares
@@ -48,13 +48,13 @@ def decide(
     Parameters
     ----------
     state
-        What the leader knows of the plan.
+        The leader's knowledge of the plan.
     members
         All members of the group.
     partition_counts
-        Topic to number of partitions; subscribed topics that do not exist are absent.
+        Topic to number of partitions, without topics that do not exist.
     now
-        Time-zone-aware: a plan whose lease is over is not followed.
+        Time-zone-aware: a plan whose lease has expired is not followed.
     """
     plan = state.plan
     reason = why_not(state, now)
@@ -68,13 +68,13 @@ def decide(
 
 
 def lapsed(state: PlanState, now: datetime) -> bool:
-    """Whether there is a plan whose lease is over."""
+    """Whether there is a plan whose lease has expired."""
     until = state.lease_until
     return state.plan is not None and until is not None and now - SKEW >= until
 
 
 def why_not(state: PlanState, now: datetime) -> str | None:
-    """Say why no plan can be followed; None: one can.
+    """Return why no plan can be followed; None: one can.
 
     Examples
     --------
@@ -96,7 +96,7 @@ def _range(members: Sequence[GroupMember], partition_counts: Mapping[str, int]) 
         partition_counts,
         {
             member.member_id: Member(
-                sorted(set(member.topics)),  # no client of ours names one twice; others may
+                sorted(set(member.topics)),  # other clients may name one twice
                 instance_id=member.instance_id or None,
             )
             for member in members

@@ -1,7 +1,7 @@
-"""Tail the plan topic in the background, so that the plan is at hand when a rebalance comes.
+"""Read the plan topic in the background, so that a rebalance need not wait for it.
 
-Belongs here: the thread, its life, and what "up to date" means. Does not: what a record means
-(`plan_cache`), nor how a client library fetches it: that is a `PlanSource`.
+Belongs here: the thread, connections, and when the plan is up to date. Does not: what a record
+means (`plan_cache`), nor how a client library fetches it (each client's `PlanSource`).
 """
 
 import logging
@@ -17,67 +17,56 @@ from fairlead.wire.record import Identity, Origin
 log = logging.getLogger(__name__)
 
 _READ_S: Final = 0.5
-#: How often to look whether the plan topic has grown, or was made anew.
+#: Seconds between two checks whether the plan topic has grown or was created again.
 _LOOK_S: Final = 30.0
 _FIRST_BACKOFF_S: Final = 0.5
 _LONGEST_BACKOFF_S: Final = 30.0
 _NOT_READ: Final = "the plan topic has not been read to its end yet"
-_MOVED: Final = "the plan topic has grown or was made anew: this group's plans stand elsewhere now"
+_MOVED: Final = "the plan topic has grown or was created again: reading the group's new partition"
 _NO_TOPIC: Final = "the plan topic does not exist, or may not be read"
 
 
 class PlanSource(Protocol):
-    """The one partition of the plan topic that holds a group's key, read from its beginning."""
+    """The plan topic's partition of a group's key, read from its beginning."""
 
     @property
     def origin(self) -> Origin:
-        """Where records are read: the topic, and what the client knows of cluster and log."""
+        """The topic, and the ids of cluster and topic as far as the client knows them."""
 
     def read(self, timeout_s: float) -> Sequence[PlanRecord]:
-        """Wait at most `timeout_s` for the next records."""
+        """Return the next records, waiting at most `timeout_s`."""
 
     def moved(self) -> bool:
-        """Whether the topic has grown, so that the group's key lands in another partition.
-
-        Or was made anew, where the client does not say so by itself.
-        """
+        """Whether the group's key belongs to another partition now, or the topic is another one."""
 
     def at_end(self) -> bool:
-        """Whether everything that was in the partition when it was opened has been read."""
+        """Whether all records that existed at opening have been read."""
 
     def close(self) -> None:
-        """Let go of the connection."""
-
-
-#: Waits under a lock, as `threading.Condition.wait_for` does, until something holds or it has taken
-#: too long; returns whether it holds.
-Wait = Callable[[threading.Condition, Callable[[], bool], float], bool]
+        """Close the connection."""
 
 
 class PlanReader:
     """Keeps one group's plan current on a daemon thread, for one or several followers.
 
-    Each connection reads the partition from its beginning into a cache of its own, which counts
-    from when it has got to the end; until then the last good plan of the one before stays. What
-    was known before the connection, the cache goes on from.
+    Each connection reads the partition from its beginning into a cache of its own, which begins
+    with the state before. Until the cache has reached the end, the last valid plan stays.
 
     Parameters
     ----------
     group
         The group id, for the log.
     open_source
-        Connects, or returns None where the plan topic does not exist: then there is no plan.
-        Called on the thread, again after each failure, with growing pauses.
+        Connects; returns None if the plan topic does not exist. Called on the thread, again after
+        each failure, with growing pauses.
     new_cache
-        Makes the cache for a connection, from where that reads and what was known before.
+        Returns the cache of a connection, from its origin and the state before.
     on_tick
         Called on the thread after each read.
     clock
-        What time it is; default: the machine's.
+        The time; default: the machine's.
     read_s
-        How long to wait for records at a time.
-    wait
-        How `current` waits for what this reads.
+        Seconds to wait for records at a time.
     """
 
     def __init__(
@@ -89,7 +78,6 @@ class PlanReader:
         *,
         clock: Clock | None = None,
         read_s: float = _READ_S,
-        wait: Wait = threading.Condition.wait_for,
     ) -> None:
         self._group = group
         self._now = (clock or Clock()).monotonic
@@ -97,7 +85,6 @@ class PlanReader:
         self._new_cache = new_cache
         self._on_tick = on_tick
         self._read_s = read_s
-        self._wait = wait
         self._progress = threading.Condition()
         self._state = PlanState(problem=_NOT_READ)
         self._caught_up = False
@@ -115,7 +102,7 @@ class PlanReader:
 
     @property
     def state(self) -> PlanState:
-        """The plan as known now."""
+        """The present knowledge of the plan."""
         return self._state
 
     @property
@@ -128,7 +115,7 @@ class PlanReader:
         self.serve()
 
     def serve(self) -> bool:
-        """Read for one more follower; False: the last one has left, and this does not read."""
+        """Read for one more follower; False: the reader has stopped."""
         with self._progress:
             if self._stopping.is_set():
                 return False
@@ -138,34 +125,32 @@ class PlanReader:
             return True
 
     def stop(self) -> None:
-        """Stop reading, once as many followers say so as this serves; does not wait."""
+        """Stop reading when called for the last follower; does not wait."""
         with self._progress:
             self._users -= 1
             if self._users <= 0:
                 self._stopping.set()
 
     def close(self) -> None:
-        """Stop reading likewise; the last returns when the connection is closed, in a second."""
+        """Stop, as `stop`; the last call waits until the connection is closed, about a second."""
         self.stop()
         reading = self._thread.is_alive() and self._thread is not threading.current_thread()
         if reading and self._stopping.is_set():
             self._thread.join(timeout=5)
 
     def current(self, *, at_least: Identity, timeout_s: float) -> PlanState:
-        """Return the plan, waiting only where the cache is known to be behind.
+        """Return the plan; wait only if another member has read a newer record.
 
         Parameters
         ----------
         at_least
-            A record that somebody has read; the cache is behind until it has got there.
+            The newest record that any member has read.
         timeout_s
-            How long to wait; then the state is whatever is known.
+            Longest wait; then the state may be older.
         """
         with self._progress:
-            if not self._wait(
-                self._progress,
-                lambda: self._caught_up and self._state.seen.rank >= at_least.rank,
-                timeout_s,
+            if not self._progress.wait_for(
+                lambda: self._caught_up and self._state.seen.rank >= at_least.rank, timeout_s
             ):
                 log.warning(
                     "Group %s: the plan topic was not read to its end within %.1f s; deciding with "
@@ -176,17 +161,17 @@ class PlanReader:
             return self._state
 
     def advance(self, read_s: float) -> float:
-        """Do what is next: connect, or read what there is; returns how long to pause before more.
+        """Connect, or read the next records; return how many seconds to pause.
 
         Parameters
         ----------
         read_s
-            How long to wait for records.
+            Seconds to wait for records.
         """
         try:
             problem = self._connect() if self._source is None else self._read_on(read_s)
-        except Exception as error:  # noqa: BLE001 - whatever breaks, the consumer goes on
-            problem = f"{type(error).__name__}: {error}; the last good plan stays"
+        except Exception as error:  # noqa: BLE001 - the consumer continues after any error
+            problem = f"{type(error).__name__}: {error}; the last valid plan stays"
         if problem is None:
             return 0.0
         self._disconnect()
@@ -204,15 +189,15 @@ class PlanReader:
                 if pause_s := self.advance(self._read_s):
                     self._stopping.wait(pause_s)
         finally:
-            self._stopping.set()  # whatever has ended it: who comes next has another reader
+            self._stopping.set()  # also after an error: later followers get another reader
             self._disconnect()
 
     def _connect(self) -> str | None:
-        """Begin to read. Returns why there is nothing to read, if so."""
+        """Connect; return why there is nothing to read, if so."""
         self._connecting_at = self._now()
         source = self._open_source()
         if source is None:
-            self._publish(replace(self._state, problem=_NO_TOPIC))  # a lease says for how long
+            self._publish(replace(self._state, problem=_NO_TOPIC))  # a lease ends it
             return _NO_TOPIC
         self._source = source
         log.info("Group %s: reading plans from %s", self._group, source)
@@ -221,7 +206,7 @@ class PlanReader:
         return None
 
     def _read_on(self, read_s: float) -> str | None:
-        """Read what there is. Returns why to connect anew, if so."""
+        """Read the next records; return why to connect again, if so."""
         source, cache = self._source, self._cache
         assert source is not None and cache is not None  # noqa: S101, PT018 - connected, both
         if self._now() >= self._look_at:
@@ -242,7 +227,7 @@ class PlanReader:
             return
         try:
             source.close()
-        except Exception:  # what breaks as it is let go must not end the reading
+        except Exception:  # an error while closing must not end the reading
             log.debug("Group %s: a connection did not close well", self._group, exc_info=True)
 
     def _publish(self, state: PlanState) -> None:

@@ -1,6 +1,6 @@
 """When a newer plan is worth a rebalance.
 
-Belongs here: which plan change to ask for, once, and when. Does not: asking (each client's module).
+Belongs here: for which plan to ask, and when. Does not: asking (each client's module).
 """
 
 import random
@@ -12,22 +12,21 @@ from fairlead.wire.record import NOTHING, Identity
 
 @dataclass
 class RejoinSchedule:
-    """Decides when one member asks for a rebalance because of a plan its group has not heard of.
+    """Decides when one member asks for a rebalance to adopt a plan.
 
-    Plans are compared by what they are known by, wherever they stand: the same one told again, as
-    when its lease is extended, is nothing to rebalance for, unless the group did without it since
-    its lease was over.
+    Plans are compared by identity. A renewed lease needs no rebalance, unless the group does not
+    follow the plan because its lease had expired.
 
-    Every member that sees a newer plan draws a time within the jitter; the first to come up
-    makes the whole group rebalance, and the others then have nothing left to ask for. Each plan is
-    asked for once at most, and once for each lease that puts it in force again.
+    Every member that reads a newer plan draws a moment within the jitter. The first one makes the
+    whole group rebalance; then the others need not ask. A member asks at most once for a plan, and
+    once for each lease that renews an expired one.
 
     Parameters
     ----------
     jitter_s
-        The longest delay, in seconds.
+        Longest delay, in seconds.
     rng
-        Draws the delay; a seeded one makes it reproducible.
+        Draws the delay.
 
     Examples
     --------
@@ -51,18 +50,24 @@ class RejoinSchedule:
 
     @property
     def pending(self) -> bool:
-        """Whether a time is drawn that has not come."""
+        """Whether a moment has been drawn."""
         return self._at is not None
 
     def unsettle(self) -> None:
-        """Note that a rebalance has begun: there is nothing to ask for until it ends."""
+        """Note that a rebalance has begun: ask for nothing until it ends."""
         self._settled = None
 
     def settle(self, seen: Identity, *, lapsed: bool = False, turn_s: float = 0.0) -> None:
-        """Note that a rebalance has ended in which this record was the newest known.
+        """Note that a rebalance has ended, with this newest known record.
 
-        It may be a plan that was not followed, since its lease was over: then `lapsed`.
-        Where members take turns in asking, `turn_s` is how long this one leaves it to others.
+        Parameters
+        ----------
+        seen
+            The record's identity.
+        lapsed
+            Whether it is a plan that was not followed because its lease had expired.
+        turn_s
+            Seconds for which this member leaves asking to others.
         """
         self._settled, self._lapsed = seen, lapsed
         self._at = None
@@ -76,7 +81,7 @@ class RejoinSchedule:
         lapsed: bool = False,
         lease_until: datetime | None = None,
     ) -> bool:
-        """Whether to ask now; true once for a plan, and for a lease that it had to wait for.
+        """Whether to ask now; true once for a plan, and once for each renewal of an expired one.
 
         Parameters
         ----------
@@ -85,7 +90,7 @@ class RejoinSchedule:
         now
             A monotonic time in seconds.
         lapsed, lease_until
-            Whether that is a plan whose lease is over; and until when that lasts, if not for ever.
+            Whether it is a plan whose lease has expired; and the end of its lease, if it has one.
         """
         if self._settled is None:
             return False

@@ -1,7 +1,7 @@
-"""What a follower does at the moment: what it owns, by which rule, since when, and why no plan.
+"""A follower's status: its partitions, by which rule, since when, and why not by a plan.
 
-Belongs here: the answer, and keeping since when it holds. Does not: how it comes about
-(`follower`, `fairlead.followers.confluent.participant`).
+Belongs here: the status, and since when it holds. Does not: how it comes about
+(`follower`, `fairlead.followers.confluent.member`).
 """
 
 from collections.abc import Iterable, Mapping
@@ -17,38 +17,37 @@ from fairlead.wire.members import AssignmentNote
 from fairlead.wire.partitions import by_topic
 
 Rule = Literal["plan", "range", "nothing", "undecided"]
-#: What holds before the first rebalance has ended, and during each.
+#: Before the first rebalance has ended, and during each rebalance.
 UNDECIDED: Final = AssignmentNote(fallback_reason="a rebalance is under way")
-#: What holds while the consumer takes part in no group.
+#: While the consumer is in no group.
 OUTSIDE: Final = AssignmentNote(
     fallback_reason="this consumer is in no group: it has not subscribed, has left, or is closed"
 )
 
-#: Why no plan is followed in a group that is converted to the consumer protocol (KIP-848).
+#: While a group is converted to the consumer protocol (KIP-848).
 BROKER_ASSIGNS: Final = "the group is one of the consumer protocol, in which the broker assigns"
 
 
 @dataclass(frozen=True)
 class FollowerStatus:
-    """What a follower does at the moment, for metrics and for a person on call.
+    """A follower's status, for metrics and for a person on call.
 
     Parameters
     ----------
     group, plan_topic
-        The group id and where its plans come from.
+        The group id, and the topic of its plans.
     owned
-        What the consumer fetches: topic to partition numbers.
+        The consumer's partitions: topic to partition numbers.
     rule
-        "plan": what is owned is a plan's share; "range": it is what range gave, or a broker that
-        assigns; "nothing": this member gave its share up for a decision that never came, and waits
-        for the next rebalance;
-        "undecided": a rebalance is under way, or the consumer is in no group.
+        "plan": the partitions are a plan's share; "range": range or the broker assigned them;
+        "nothing": this member gave its share up, and no decision came: it waits for the next
+        rebalance; "undecided": a rebalance is under way, or the consumer is in no group.
     since
-        From when on the rule holds, by this machine's clock; UTC.
+        Since when the rule holds, by this machine's clock; UTC.
     plan_version
         The plan that the present assignment follows; None: the fallback, or none yet.
     fallback_reason
-        Why the present assignment is not a plan's; None: it is.
+        Why the present assignment follows no plan; None: it follows one.
     idle_reason
         Why the consumer owns nothing although a rebalance has ended; None: it owns something.
     latest_version
@@ -86,12 +85,12 @@ class FollowerStatus:
 
 
 def idle_reason(plan: PlanDocument | None, name: str) -> str:
-    """Say why a member reads nothing, with what to do about it.
+    """Return why a member has no partitions, and what to do.
 
     Parameters
     ----------
     plan
-        What its group follows; None: range.
+        The plan that its group follows; None: range.
     name
         Its `group.instance.id`, else its `client.id`.
     """
@@ -112,14 +111,14 @@ def idle_reason(plan: PlanDocument | None, name: str) -> str:
 
 
 class FollowerState:
-    """By which rule a member owns what it owns, as that changes.
+    """The rule by which a member owns its partitions, and since when.
 
     Parameters
     ----------
     clock
-        What time it is.
+        The time.
     undecided
-        What is said while a rebalance is under way.
+        The note while a rebalance is under way.
     """
 
     def __init__(self, clock: Clock, undecided: AssignmentNote = UNDECIDED) -> None:
@@ -136,7 +135,7 @@ class FollowerState:
             self._change("undecided", OUTSIDE)
 
     def join(self) -> None:
-        """Note that the consumer is to be in its group."""
+        """Note that the consumer joins its group."""
         if self.note is OUTSIDE:
             self._change("undecided", self._undecided)
 
@@ -146,7 +145,7 @@ class FollowerState:
             self._change("undecided", self._undecided)
 
     def settle(self, note: AssignmentNote, rule: Rule | None = None) -> None:
-        """Note that a rebalance has ended; the rule is the plan's or range, unless given."""
+        """Note that a rebalance has ended; by default, the rule is "plan" or "range"."""
         self.rebalances += 1
         self._change(rule or ("range" if note.plan_version is None else "plan"), note)
 
@@ -160,7 +159,7 @@ class FollowerState:
         plan_topic: str,
         rejoins_asked: int,
     ) -> FollowerStatus:
-        """Gather what a follower of this name does from what its consumer reads and owns."""
+        """Return the status of a follower with this name, reader and partitions."""
         state, owns = reader.state, by_topic(owned)
         followed = state.plan if self._rule == "plan" else None
         known = self._rule == "range" or followed is not None

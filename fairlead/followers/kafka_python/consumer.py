@@ -1,7 +1,7 @@
 """Follow plans with kafka-python: `PlanConsumer`, or `PlanAssignor` in a consumer of your own.
 
-Belongs here: what touches kafka-python's consumer and its assignor interface. Does not: any
-decision (`follower` and below), nor reading the plan topic (`plan_source`).
+Belongs here: kafka-python's consumer and assignor interface. Does not: decisions (`follower`), nor
+reading the plan topic (`plan_source`).
 
 ::
 
@@ -35,32 +35,31 @@ from fairlead.followers.kafka_python.reporting import report_work
 from fairlead.wire.members import GroupMember, decode_subscription
 from fairlead.wire.partitions import by_topic, partition_counts
 
-#: Versions of the subscription: the second tells what the member owns (KIP-429).
+#: Versions of the subscription; the second contains the member's partitions (KIP-429).
 _EAGER_VERSION: Final = 0
 _COOPERATIVE_VERSION: Final = 1
-#: The first that tells a member's rack (KIP-881).
+#: The first version with the member's rack (KIP-881).
 _RACK_VERSION: Final = 3
 
 
 class PlanAssignor(FollowingAssignor, AbstractPartitionAssignor):  # type: ignore[misc] # kafka-python is untyped
-    """Assigns partitions as the group's plan says; the group leader reads it and decides for all.
+    """Assigns partitions by the group's plan; the group leader decides for all members.
 
-    May stand in a list before Kafka's own assignors; it is used once every member of the group has
-    it. Reads the plan topic on a daemon thread until `close`. `PlanConsumer` is the shorter way.
+    Put it before Kafka's own assignors in a list; Kafka uses it once every member of the group has
+    it. It reads the plan topic on a daemon thread until `close`. `PlanConsumer` is the shorter way.
 
     Parameters
     ----------
     group
         The group id.
     connection
-        How to reach the cluster: `bootstrap_servers` and whatever else KafkaConsumer needs for it.
-        A consumer's whole configuration will do.
+        KafkaConsumer's connection settings, or its whole configuration.
     options
-        How to follow.
+        How to follow plans.
     cooperative
-        Rebalance as KIP-429 says: in two rounds, and only what moves is revoked. `follow` is
-        needed then. Eager and cooperative followers get along in one group, so that the ones can
-        be replaced by the others member by member; all assignors in a list must be of one kind.
+        Rebalance as in KIP-429: in two rounds, revoking only partitions that move. Needs `follow`.
+        Eager and cooperative followers may be in one group, so that you can replace them one by
+        one; all assignors in a list must be of one kind.
     """
 
     name = "fairlead"
@@ -87,14 +86,14 @@ class PlanAssignor(FollowingAssignor, AbstractPartitionAssignor):  # type: ignor
         return consumer.subscription() is not None
 
     def follow(self, consumer: KafkaConsumer) -> None:
-        """Let new plans make this assignor's consumer rejoin. Call before its first poll."""
+        """Set the consumer that new plans make join again. Call before its first poll."""
         self._client_id = consumer.config["client_id"]
         self._consumer = weakref.ref(consumer)
         self._join = joining(consumer)
         self._follower.rejoin_by(rejoin_request(consumer))
 
     def supported_protocols(self) -> list[RebalanceProtocol]:
-        """Return what kind of rebalance this assignor is for."""
+        """Return the kind of rebalance that this assignor is for."""
         kind = RebalanceProtocol.COOPERATIVE if self._cooperative else RebalanceProtocol.EAGER
         return [kind]
 
@@ -135,11 +134,11 @@ class PlanAssignor(FollowingAssignor, AbstractPartitionAssignor):  # type: ignor
         }
 
     def on_assignment(self, assignment: ConsumerProtocolAssignment, generation: int) -> None:
-        """Note what the new assignment follows; called on every member."""
+        """Note the new assignment; called on every member."""
         self._follower.assigned(assignment.user_data, generation)
 
     def _owned(self) -> dict[str, list[int]]:
-        """Return what the consumer owns: not from memory, since it may have lost it all."""
+        """Return the consumer's partitions now: it may have lost those of its last assignment."""
         consumer = self._consumer() if self._consumer else None
         if consumer is None:
             raise ConfigurationError(
@@ -154,13 +153,13 @@ class PlanConsumer(KafkaConsumer):  # type: ignore[misc] # kafka-python is untyp
     Parameters
     ----------
     topics
-        What to subscribe to, as for KafkaConsumer.
+        Topics to subscribe to, as for KafkaConsumer.
     configs
-        As for KafkaConsumer, and the fields of `FollowOptions` beside them. `group_id` is needed.
-        `partition_assignment_strategy` holds the assignors behind the plan's, for as long as not
-        all members follow plans; default: range, so that consumers with Kafka's default can be
-        replaced one by one. `cooperative=True`, as for `PlanAssignor`: then there are none by
-        default, and `CooperativeStickyAssignor` may be given.
+        As for KafkaConsumer, with the fields of `FollowOptions`. `group_id` is needed.
+        `partition_assignment_strategy` lists the assignors to use while not all members follow
+        plans; default: range, so that you can replace consumers with Kafka's default one by one.
+        `cooperative=True`, as for `PlanAssignor`: then the default is none, and
+        `CooperativeStickyAssignor` may be given.
 
     Raises
     ------

@@ -1,21 +1,19 @@
-"""Make a kafka-python consumer rejoin its group, and finish the rebalances it begins.
+"""Make a kafka-python consumer join its group again, and complete the rebalances that it begins.
 
-Belongs here: asking for a rebalance, which the client has no public way for, and the way round two
-errors of kafka-python 3.0.
+Belongs here: asking for a rebalance, for which the client has no public method, and workarounds for
+three errors of kafka-python 3.0.
 
-A member that joins because a topic has grown, or because it subscribes to other topics, takes that
-for done while the rebalance is still under way. Where a poll ends before it does, the next one
-forgets it; the member sends no heartbeats, is thrown out, and never learns of it. A request to
-rejoin stands until the rebalance is over, so every join makes one.
-
-A member that is thrown out while it joins, since its process stood still, joins anew without a word
-to its listener and with what it owned: a cooperative one claims that, and reads it beside whoever
-has got it since; and where it gets a partition back it reads on from where it was, not from what
-others have committed. So every join lets go of what a lost member had.
-
-An eager member that misses a generation in which others read would read on from where it was, too.
-So every join makes it forget where it was, as Kafka's own client does. It keeps all else, as ever
-with kafka-python: what is paused stays so, and who is thrown out later still hears of it.
+1. A member that joins because a topic has grown, or because it subscribes to other topics, counts
+   the rebalance as done before it is. If a poll ends before the rebalance, the next poll does not
+   continue it; the member sends no heartbeats, and its group drops it without its noticing. A
+   request to join again lasts until the rebalance is over, so every join makes one.
+2. A member that is dropped while it joins, because its process was stopped, joins again with its
+   old partitions and does not call its listener. A cooperative member claims them, and reads them
+   beside their new owner. If it gets a partition back, it continues at its old position, not at the
+   committed offset. So every join removes the partitions of a lost member.
+3. An eager member that misses a generation would also continue at its old positions. So every join
+   makes it forget them, as Kafka's own client does. Paused partitions stay paused, and the listener
+   of a member that is dropped later is still called.
 """
 
 import logging
@@ -31,9 +29,9 @@ log = logging.getLogger(__name__)
 
 
 def rejoin_request(consumer: KafkaConsumer) -> Callable[[], None]:
-    """Return what makes a consumer rejoin its group at its next poll; for any thread.
+    """Return a function that makes a consumer join again at its next poll; for any thread.
 
-    It does not keep the consumer alive, and does nothing once that is gone.
+    It does not keep the consumer alive, and does nothing after the consumer was deleted.
     """
     request = weakref.WeakMethod(consumer._coordinator.request_rejoin)  # noqa: SLF001 - as above
 
@@ -45,7 +43,7 @@ def rejoin_request(consumer: KafkaConsumer) -> Callable[[], None]:
 
 
 def joining(consumer: KafkaConsumer) -> Callable[[], None]:
-    """Return what an assignor has to do for its consumer each time that it joins."""
+    """Return a function that an assignor must call each time that its consumer joins."""
     rejoin = rejoin_request(consumer)
     coordinator = weakref.ref(consumer._coordinator)  # noqa: SLF001 - as above
 
@@ -58,7 +56,7 @@ def joining(consumer: KafkaConsumer) -> Callable[[], None]:
 
 
 def _let_go(coordinator: Any) -> None:
-    """Know nothing that may be out of date. Called where the client calls its listeners."""
+    """Remove outdated partitions and positions. Called where the client calls its listeners."""
     subscription = coordinator._subscription  # noqa: SLF001 - as above
     had = set(subscription.assigned_partitions())
     if not had:
@@ -67,7 +65,7 @@ def _let_go(coordinator: Any) -> None:
         if coordinator._rebalance_protocol == RebalanceProtocol.EAGER:  # noqa: SLF001 - as above
             _forget_positions(subscription)
         return
-    log.info("Group %s: thrown out while joining; letting go of %s", coordinator.group_id, had)
+    log.info("Group %s: dropped while joining; lost %s", coordinator.group_id, had)
     subscription.assign_from_subscribed([])
 
     async def tell() -> None:
@@ -81,7 +79,7 @@ def _let_go(coordinator: Any) -> None:
 
 
 def _forget_positions(subscription: Any) -> None:
-    """Own the same partitions anew: what has been committed says where to read on."""
+    """Own the same partitions, to be read from their committed offsets."""
     for partition, state in list(subscription.assignment.items()):
         anew = TopicPartitionState()
         anew.paused = state.paused
@@ -89,4 +87,4 @@ def _forget_positions(subscription: Any) -> None:
 
 
 def no_request() -> None:
-    """Stand in for a consumer that is not known yet."""
+    """Do nothing: the consumer is not known yet."""

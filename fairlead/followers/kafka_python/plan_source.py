@@ -14,7 +14,7 @@ from fairlead.followers.core.plan_cache import PlanRecord
 from fairlead.wire.partitions import kafka_uuid, partition_for_key
 from fairlead.wire.record import Origin
 
-#: What consumers are configured with that does not concern how the cluster is reached.
+#: A consumer's settings that are not connection settings.
 _NOT_FOR_PLANS: Final = frozenset(
     {
         "consumer_timeout_ms",
@@ -32,7 +32,7 @@ _NOT_FOR_PLANS: Final = frozenset(
 
 
 class KafkaPythonSource:
-    """The plan topic's partition that holds a group's key, read from its beginning."""
+    """The plan topic's partition of a group's key, read from its beginning."""
 
     def __init__(
         self, consumer: KafkaConsumer, group: str, partition: TopicPartition, origin: Origin
@@ -48,7 +48,7 @@ class KafkaPythonSource:
     def open(
         cls, group: str, connection: Mapping[str, Any], topic: str
     ) -> "KafkaPythonSource | None":
-        """Connect; None where the topic does not exist, or may not be read.
+        """Connect; None: the topic does not exist, or may not be read.
 
         Parameters
         ----------
@@ -67,7 +67,7 @@ class KafkaPythonSource:
                 "allow_auto_create_topics": False,
                 "auto_offset_reset": "earliest",
                 "enable_auto_commit": False,
-                "fetch_max_wait_ms": 5000,  # plans are rare: ask seldom
+                "fetch_max_wait_ms": 5000,  # plans are rare: few requests
                 "isolation_level": "read_committed",
             },
         )
@@ -104,13 +104,13 @@ class KafkaPythonSource:
         ]
 
     def moved(self) -> bool:
-        """Whether the topic has grown, so that the group's key lands in another partition."""
-        self._consumer._cluster.request_update()  # noqa: SLF001 - else minutes pass; for the next look
+        """Whether the topic has grown, and the group's key belongs to another partition now."""
+        self._consumer._cluster.request_update()  # noqa: SLF001 - else minutes pass; for the next check
         count = len(self._consumer.partitions_for_topic(self._partition.topic))
         return count > 0 and partition_for_key(self._group, count) != self._partition.partition
 
     def at_end(self) -> bool:
-        """Whether everything that was there when this was opened has been read."""
+        """Whether all records that existed at opening have been read."""
         position = self._consumer.position(self._partition, timeout_ms=1000)
         return position is not None and position >= self._end
 
@@ -120,7 +120,7 @@ class KafkaPythonSource:
 
 
 def _origin(consumer: KafkaConsumer, topic: str) -> Origin:
-    """Return where records are read; the client has no public way to tell."""
+    """Return the topic and the ids of cluster and topic, from private data of the client."""
     cluster = consumer._cluster  # noqa: SLF001 - as above
     log = cluster.topic_id(topic)
     return Origin(topic, cluster.cluster_id or "", kafka_uuid(log.bytes) if log else "")

@@ -1,4 +1,4 @@
-"""Messages of Kafka's protocol that kafka-python does not know, described as it describes them.
+"""Messages of Kafka's protocol that kafka-python lacks, in its own format.
 
-Belongs here: one JSON file a message, named like it, and the classes of them. Does not: asking.
+Belongs here: a JSON file for each message, and its class. Does not: sending them.
 """

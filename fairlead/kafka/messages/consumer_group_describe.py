@@ -1,7 +1,4 @@
-"""The message that describes groups of the consumer protocol: kafka-python has none.
-
-It imports kafka-python, and so is imported when such a group is asked for.
-"""
+"""ConsumerGroupDescribe (KIP-848). Import it on use, because it imports kafka-python."""
 
 from typing import Final
 
@@ -11,8 +8,8 @@ _MESSAGES: Final = "fairlead.kafka.messages"
 
 
 class ConsumerGroupDescribeRequest(ApiMessage, load_json=_MESSAGES):  # type: ignore[misc,call-arg] # no types
-    """Asks a coordinator about groups."""
+    """Request of a description of groups."""
 
 
 class ConsumerGroupDescribeResponse(ApiMessage, load_json=_MESSAGES):  # type: ignore[misc,call-arg] # no types
-    """Its answer."""
+    """Response."""

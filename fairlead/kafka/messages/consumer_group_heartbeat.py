@@ -1,7 +1,4 @@
-"""The message by which members of the consumer protocol join, stay and leave.
-
-kafka-python has none. This imports it, and so is imported when somebody joins.
-"""
+"""ConsumerGroupHeartbeat (KIP-848). Import it on use, because it imports kafka-python."""
 
 from typing import Final
 
@@ -11,8 +8,8 @@ _MESSAGES: Final = "fairlead.kafka.messages"
 
 
 class ConsumerGroupHeartbeatRequest(ApiMessage, load_json=_MESSAGES):  # type: ignore[misc,call-arg] # no types
-    """Tells a coordinator that a member is there, or that it goes."""
+    """Request by which a member joins, stays or leaves."""
 
 
 class ConsumerGroupHeartbeatResponse(ApiMessage, load_json=_MESSAGES):  # type: ignore[misc,call-arg] # no types
-    """Its answer."""
+    """Response."""

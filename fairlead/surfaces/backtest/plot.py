@@ -16,7 +16,7 @@ FORMATS: Final = (".svg", ".png")
 
 
 def draw(report: Report, path: Path) -> None:
-    """Draw how far behind the latest partition is, and the moves so far, over time.
+    """Draw the worst time lag and the moves so far over time.
 
     Parameters
     ----------
@@ -27,14 +27,14 @@ def draw(report: Report, path: Path) -> None:
         figure = Figure(figsize=(10, 7), layout="constrained")
         late, moves = figure.subplots(2, 1, sharex=True, height_ratios=(2, 1))
         for course in report.courses:
-            look: dict[str, Any] = {"linewidth": 1.2}
+            style: dict[str, Any] = {"linewidth": 1.2}
             if course.in_charge in HISTORY:
                 dots = ":" if course.in_charge == RECORDED else "--"
-                look |= {"color": GREY, "linestyle": dots, "zorder": 3}
-            late.plot(course.at, course.worst_s, label=course.in_charge, **look)
-            moves.plot(course.at, course.moves.cumsum(), **look)
-        late.set_title(f"Group {report.group}, by who is in charge")
-        late.set_ylabel("latest partition, seconds behind")
+                style |= {"color": GREY, "linestyle": dots, "zorder": 3}
+            late.plot(course.at, course.worst_s, label=course.in_charge, **style)
+            moves.plot(course.at, course.moves.cumsum(), **style)
+        late.set_title(f"Group {report.group}, by assignor in charge")
+        late.set_ylabel("worst time lag (s)")
         late.legend(fontsize="small", ncols=4)
         moves.set_ylabel("partitions moved so far")
         for axes in (late, moves):

@@ -1,4 +1,4 @@
-"""What a backtest comes to: figures by who was in charge, best first.
+"""The result of a backtest: figures per assignor in charge, best first.
 
 Belongs here: condensing replays, as a table for people and as data for programs. Does not:
 replaying (`replay`, `spark`), nor drawing (`plot`).
@@ -26,7 +26,7 @@ from fairlead.surfaces.backtest.replay import RECORDED
 #: Those who were not in charge of anything: what was measured, and what it looks like replayed.
 HISTORY: Final = (RECORDED, OBSERVED)
 _HEADINGS: Final = (
-    "late (min)",
+    "behind (min)",
     "p95 (s)",
     "max (s)",
     "moves",
@@ -174,7 +174,7 @@ class Report:
         return table
 
     def saved(self) -> str | None:
-        """Say what the best who plans would have saved, and at what cost; None: nobody plans."""
+        """Describe what the best planning assignor would have saved; None: none plans."""
         course = {replayed.in_charge: replayed for replayed in self.courses}
         planning = [
             replayed
@@ -189,29 +189,29 @@ class Report:
 
 
 def would_have_saved(late_s: float, planned_s: float, plans: int, paused_s: float) -> str:
-    """Say what plans would have saved, and at what cost.
+    """Describe what plans would have saved, and at what cost.
 
     Parameters
     ----------
     late_s, planned_s
         Partition-seconds beyond the objective, with the owners there were and under the plans.
     plans, paused_s
-        How many plans, and the partition-seconds for which partitions stand still for them.
+        Number of plans, and the partition-seconds of downtime that they cause.
 
     Examples
     --------
     >>> would_have_saved(30_000, 5_280, 3, 90)
-    'would have saved 412 of 500 late partition-minutes, for 3 plans and 1.5 of standing still'
+    'would have saved 412 of 500 partition-minutes behind, with 3 plans and 1.5 of downtime'
     >>> would_have_saved(0, 0, 0, 0)
-    'would have saved nothing: in the replay no partition was late'
+    'would have saved nothing: no partition was behind in the replay'
     """
     if not late_s and not planned_s:
-        return "would have saved nothing: in the replay no partition was late"
+        return "would have saved nothing: no partition was behind in the replay"
     saved, of = (late_s - planned_s) / 60, late_s / 60
     what = f"saved {saved:,.0f} of" if saved >= 0 else f"added {-saved:,.0f} to"
     return (
-        f"would have {what} {of:,.0f} late partition-minutes, for {plural(plans, 'plan')}"
-        f" and {paused_s / 60:,.1f} of standing still"
+        f"would have {what} {of:,.0f} partition-minutes behind, with {plural(plans, 'plan')}"
+        f" and {paused_s / 60:,.1f} of downtime"
     )
 
 

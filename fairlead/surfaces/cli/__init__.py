@@ -1,6 +1,6 @@
-"""The command line, `fairlead`: one module a command group.
+"""The command line, `fairlead`: one module per group of commands.
 
-Commands import what they need when they run, so that `fairlead assign` does not wait for Spark.
+Commands import what they need when they run: `fairlead assign` does not wait for Spark.
 """
 
 import os
@@ -23,10 +23,10 @@ from fairlead.surfaces.cli import (
     freeze,
     groups,
     keys,
-    look,
     plan,
     plans,
     policy,
+    sample,
     sandbox,
     serve,
     signing_key,
@@ -40,71 +40,61 @@ from fairlead.surfaces.cli.running_sandbox import show_version, use_running_sand
 if TYPE_CHECKING:
     from rich.console import Console
 
-#: Commands that are about no cluster, or bring their own.
+#: Commands that use no cluster, or their own.
 WITHOUT_SERVICES: Final = frozenset(
-    {
-        *(None, "assign", "partition", "decide", "sandbox", "spark", "survey"),
-        *("demo", "dev"),
-    }
+    {None, "assign", "partition", "decide", "sandbox", "spark", "survey", "demo", "dev"}
 )
 
 app = typer.Typer(
     name="fairlead",
     no_args_is_help=True,
-    rich_markup_mode=None,  # help by rich takes twice as long to import as all of this
+    rich_markup_mode=None,  # help by rich doubles the time for imports
     context_settings={"max_content_width": 110},
     pretty_exceptions_show_locals=False,  # a local may hold a secret
 )
 for command, short_help, *examples in (
-    (assign.assign, "Answer assignment problems, a JSON object a line.", "assign < problems.jsonl"),
-    (assign.partition, "Say which partition the producer gives a key.", "partition < keys.jsonl"),
     (
-        assign.decide,
-        "Decide on groups from looks at them, a JSON object a line.",
-        "decide < questions.jsonl",
+        assign.assign,
+        "Solve assignment problems, one JSON object per line.",
+        "assign < problems.jsonl",
     ),
+    (assign.partition, "Return the partition of a record's key.", "partition < keys.jsonl"),
+    (assign.decide, "Decide on groups, one JSON object per line.", "decide < questions.jsonl"),
     (
         backtest.backtest,
-        "What each assignor would have done to a group.",
+        "Replay a group's history with each assignor.",
         "backtest orders --since 2026-01-05 --output orders.svg",
     ),
     (
         groups.groups,
-        "What is the matter with which group, the worst first.",
-        "groups",
-        "groups --wide",
-        "groups --json",
+        "List groups with diagnosis and next step, worst first.",
+        *("groups", "groups --wide", "groups --json"),
     ),
     (
         groups.why,
-        "Why a group is as it is, or a partition where it is.",
-        "why orders",
-        "why orders orders-7",
+        "Explain the state of a group, or the owner of a partition.",
+        *("why orders", "why orders orders-7"),
     ),
     (
         groups.lag,
-        "How far behind a group is, by partition or member.",
-        "lag orders --limit 10",
-        "lag orders --by-member --at 2026-01-06T09:30",
+        "Show a group's lag by partition, member or topic.",
+        *("lag orders --limit 10", "lag orders --by-member --at 2026-01-06T09:30"),
     ),
     (
         groups.history,
-        "What happened to a group, the newest first.",
-        "history orders",
-        "history orders --since 2026-01-06 --json",
+        "Show what happened to a group, newest first.",
+        *("history orders", "history orders --since 2026-01-06 --json"),
     ),
     (
         keys.keys,
-        "Which keys make a partition hot; what more partitions give.",
-        "keys orders",
-        "keys orders --group billing --partition 7",
+        "Report which keys make a partition hot.",
+        *("keys orders", "keys orders --group billing --partition 7"),
         "keys orders --to 48 --format html > keys.html",
     ),
     (
         plan.plan,
-        "Look at a group now, and propose what would help.",
-        "plan orders --dry-run",
-        "plan orders --json",
+        "Analyse a group now, and propose a plan that would help.",
+        *("plan orders --dry-run", "plan orders --json"),
     ),
     (
         freeze.freeze,
@@ -120,33 +110,17 @@ for command, short_help, *examples in (
     ),
     (
         survey.survey,
-        "What is the matter with a cluster's groups, before set-up.",
-        "survey --bootstrap-servers broker-1:9092",
-        "survey --format html > survey.html",
+        "Diagnose all groups of a cluster, before set-up.",
+        *("survey --bootstrap-servers broker-1:9092", "survey --format html > survey.html"),
     ),
-    (
-        doctor.doctor,
-        "Whether the set-up is right, and what to do.",
-        "doctor",
-        "doctor --json",
-    ),
-    (
-        up.up,
-        "Everything of the planner on this machine.",
-        "up",
-        "up --plan",
-    ),
-    (
-        signing_key.signing_key,
-        "Draw a pair of keys that plans are signed with.",
-        "signing-key 2026-03",
-    ),
-    (look.look, "Look at all planned groups, again and again.", "look", "look --once"),
+    (doctor.doctor, "Check the installation; suggest remedies.", "doctor", "doctor --json"),
+    (up.up, "Run the whole planner on this machine.", "up", "up --plan"),
+    (signing_key.signing_key, "Make a key pair that signs plans.", "signing-key 2026-03"),
+    (sample.sample, "Sample all planned groups, without Dagster.", "sample", "sample --once"),
     (
         serve.serve,
-        "Serve metrics for Prometheus, and reviews of plans.",
-        "serve",
-        "serve --host 0.0.0.0 --port 9464",
+        "Serve metrics for Prometheus, and pages.",
+        *("serve", "serve --host 0.0.0.0 --port 9464"),
     ),
 ):
     app.command(short_help=short_help, epilog=epilog(*examples))(command)
@@ -168,23 +142,27 @@ def prepare(
 
 
 app.add_typer(
-    plans.app, name="plans", short_help="What was proposed, approved and followed; next steps."
+    plans.app, name="plans", short_help="List, review, approve and withdraw versions of plans."
 )
 app.add_typer(policy.app, name="policy")
 app.add_typer(sandbox.app, name="sandbox", short_help="Embedded Kafka and Postgres, in .fairlead.")
-app.add_typer(spark.app, name="spark", short_help="Spark kept warm on this machine.")
-app.add_typer(db.app, name="db", short_help="The database's schema and size; psql.")
+app.add_typer(spark.app, name="spark", short_help="Keep a Spark server running on this machine.")
+app.add_typer(db.app, name="db", short_help="Upgrade, check and prune the database; psql.")
 
 
-@app.command(short_help="Run the whole job on embedded services: make demo.", epilog=epilog("demo"))
+@app.command(
+    short_help="Run the demo on embedded services, from lag to plan.", epilog=epilog("demo")
+)
 def demo() -> None:
-    """Run the whole job on embedded services: skewed lag, a plan, its adoption, two drains."""
+    """Run the demo on embedded services: skewed lag, a plan, its adoption, and the result."""
     from fairlead.surfaces.demo.run import demo as run
 
     _recorded("demo", run)
 
 
-@app.command(short_help="Services, a demo cluster under load, and the UI.", epilog=epilog("dev"))
+@app.command(
+    short_help="Run services, a demo cluster under load, and the UI.", epilog=epilog("dev")
+)
 def dev() -> None:
     """Start embedded services, a demo cluster under load, and the Dagster UI; Ctrl-C ends all."""
     from fairlead.surfaces.demo.dev import dev as run
@@ -193,7 +171,7 @@ def dev() -> None:
 
 
 def _recorded(name: str, run: Callable[[Path, "Console"], object]) -> None:
-    """Run a command whose process is written down, for whoever has to end what it starts."""
+    """Run a command, and record its process so that `make clean` can end it."""
     from rich.console import Console
 
     from fairlead.sandbox.recorded_processes import recorded
@@ -205,10 +183,10 @@ def _recorded(name: str, run: Callable[[Path, "Console"], object]) -> None:
 
 
 def main() -> None:
-    """Run the command line; an error of ours is one line on standard error and exit code 1."""
+    """Run the command line; a FairleadError is one line on standard error and exit code 1."""
     one_thread()
-    # A shell starts what it puts in the background with SIGINT ignored; both signals must stop what
-    # a command has started, in order.
+    # Shells start background jobs with SIGINT ignored. Both signals must stop everything that a
+    # command has started.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     try:

@@ -1,4 +1,4 @@
-"""What commands over the plan history take: arguments, their completion, and the database.
+"""Shared arguments of commands, their completion, and the database.
 
 Belongs here: what several command groups share. Does not: any query
 (`fairlead.store.history_queries`).
@@ -57,7 +57,7 @@ def opened_engine(connect_timeout_s: int | None = None) -> Iterator["Engine"]:
 
 
 def _completed(read: Callable[["Engine"], list[str]]) -> list[str]:
-    """Ask the database; say nothing where it does not answer: a shell is in mid-line."""
+    """Query the database for completion; empty, without a message, if it does not answer."""
     from sqlalchemy.exc import SQLAlchemyError
 
     from fairlead.errors import FairleadError
@@ -70,21 +70,21 @@ def _completed(read: Callable[["Engine"], list[str]]) -> list[str]:
 
 
 def complete_group(incomplete: str) -> list[str]:
-    """Return the groups whose names begin so."""
+    """Return the groups whose names start with the typed text."""
     from fairlead.store.history_queries import read_group_names
 
     return _completed(lambda engine: read_group_names(engine, incomplete, limit=_COMPLETIONS))
 
 
 def known_groups() -> list[str]:
-    """Return the groups that are stored; none where the database does not answer at once."""
+    """Return the stored groups; none if the database does not answer at once."""
     from fairlead.store.history_queries import read_group_names
 
     return _completed(lambda engine: read_group_names(engine, limit=_ALL))
 
 
 def complete_version(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Return the versions of the group that is typed already, the newest first."""
+    """Return the versions of the typed group, newest first."""
     from fairlead.store.history_queries import read_versions
 
     group = ctx.params.get("group")
@@ -97,14 +97,14 @@ def complete_version(ctx: typer.Context, incomplete: str) -> list[str]:
 
 
 def complete_state(incomplete: str) -> list[str]:
-    """Return the states of a plan whose names begin so."""
+    """Return the plan states that start with the typed text."""
     from fairlead.store.models import STATES
 
     return [state for state in STATES if state.startswith(incomplete)]
 
 
 def parse_moment(text: str) -> datetime:
-    """Read a moment that was typed: UTC where it has no zone."""
+    """Parse a typed moment; UTC if it has no zone."""
     try:
         moment = datetime.fromisoformat(text)
     except ValueError as error:
@@ -113,7 +113,7 @@ def parse_moment(text: str) -> datetime:
 
 
 def known_text(name: str | None) -> str | None:
-    """Refuse a name whose bytes are no UTF-8: neither Kafka nor Postgres could be asked for it."""
+    """Refuse a name that is not UTF-8: Kafka and Postgres cannot have it."""
     try:
         (name or "").encode()
     except UnicodeEncodeError as error:
@@ -135,30 +135,31 @@ Group = Annotated[
 Version = Annotated[
     int,
     typer.Argument(
-        help="Of the group's plan.", min=1, max=_LAST_VERSION, autocompletion=complete_version
+        help="Version of the plan.", min=1, max=_LAST_VERSION, autocompletion=complete_version
     ),
 ]
 NewestVersion = Annotated[
     int | None,
     typer.Argument(
-        help="Default: the newest.", min=1, max=_LAST_VERSION, autocompletion=complete_version
+        help="Version of the plan. Default: the newest.",
+        min=1,
+        max=_LAST_VERSION,
+        autocompletion=complete_version,
     ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Write one JSON document.")]
-Wide = Annotated[
-    bool, typer.Option("--wide", help="Show every column, however wide the table gets.")
-]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+Wide = Annotated[bool, typer.Option("--wide", help="Show all columns.")]
 Reason = Annotated[
-    str, typer.Option("--reason", help="Why; stands in the history.", callback=_said)
+    str, typer.Option("--reason", help="Reason; the history shows it.", callback=_said)
 ]
-Yes = Annotated[bool, typer.Option("--yes", help="Do not ask: for scripts.")]
-Limit = Annotated[int, typer.Option(help="Show so many at most, the newest.", min=1)]
+Yes = Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")]
+Limit = Annotated[int, typer.Option(help="Show at most this many, newest first.", min=1)]
 Since = Annotated[
     datetime | None,
     typer.Option(
         parser=parse_moment,
         metavar="TIME",
-        help="From then on: ISO 8601, UTC where it has no zone.",
+        help="From this moment: ISO 8601, UTC if without zone.",
     ),
 ]
 At = Annotated[
@@ -166,6 +167,6 @@ At = Annotated[
     typer.Option(
         parser=parse_moment,
         metavar="TIME",
-        help="As of then: the last snapshot until this moment. Default: the newest.",
+        help="The last snapshot before this moment. Default: the newest.",
     ),
 ]

@@ -1,6 +1,6 @@
 """`fairlead assign`, `fairlead partition`, `fairlead decide`: JSON lines in, JSON lines out.
 
-Belongs here: the commands. Does not: what a line may say (`assign_answers`,
+Belongs here: the commands. Does not: the content of a line (`assign_answers`,
 `fairlead.domain.decide_json.lines`), nor the line protocol (`fairlead.common.json_lines`).
 """
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 
 def assign() -> None:
-    """Answer assignment problems, one JSON object a line, each with one line.
+    """Solve assignment problems: one JSON object per line in, one per line out.
 
     {"assignor": "sticky", "topics": {"t0": 3}, "members": {"C0": {"topics": ["t0"]}},
     "lags": {"t0": [5, 3, 2]}} -> {"assignment": ..., "metrics": ...} or {"error": ...}.
-    Exits with 1 when any answer is an error.
+    The exit code is 1 if any answer is an error.
     """
     from fairlead.surfaces.cli.assign_answers import answer_problem
 
@@ -27,10 +27,10 @@ def assign() -> None:
 
 
 def partition() -> None:
-    """Say which partition the producer's default partitioner gives a key, line by line.
+    """Compute the partition of a key, as the producer's default partitioner does, line by line.
 
     {"key": "k", "key_encoding": "utf8", "partitions": 12} -> {"partition": 3} or {"error": ...};
-    key_encoding is utf8 or base64. Exits with 1 when any answer is an error.
+    key_encoding is utf8 or base64. The exit code is 1 if any answer is an error.
     """
     from fairlead.surfaces.cli.assign_answers import answer_record
 
@@ -38,11 +38,11 @@ def partition() -> None:
 
 
 def decide() -> None:
-    """Decide on consumer groups from looks at them, one JSON object a line, each with one line.
+    """Decide on consumer groups from samples: one JSON object per line in, one per line out.
 
     {"topics": {"t": 3}, "members": {"a": {"topics": ["t"]}}, "snapshots": [...]} ->
-    {"outcome": "plan" | "no change", "diagnosis": ..., "forecast": ...} or {"error": ...}. All that
-    a decision knows is in the line. Exits with 1 when any answer is an error.
+    {"outcome": "plan" | "no change", "diagnosis": ..., "forecast": ...} or {"error": ...}. The line
+    contains all input of the decision. The exit code is 1 if any answer is an error.
     """
     from fairlead.domain.decide_json.lines import answer_question
 
@@ -52,11 +52,11 @@ def decide() -> None:
 def serve(answer: "Answer", *, spare: str = "") -> None:
     """Answer standard input line by line; exit with 1 when any answer is an error.
 
-    No line fails for the value of its key `spare`.
+    A bad value of the key `spare` does not fail a line.
     """
     from fairlead.common.json_lines import answer_lines
 
-    if sys.stdin is None:  # closed by whoever started us
+    if sys.stdin is None:  # closed by the parent process
         raise typer.Exit
     source: BinaryIO = sys.stdin.buffer
     failed = False

@@ -1,4 +1,4 @@
-"""`fairlead backtest`: what would have happened with another assignor, or another policy.
+"""`fairlead backtest`: replay recorded samples with other assignors or policies.
 
 Belongs here: the command's arguments, and where its answer goes. Does not: replaying and
 condensing (`fairlead.surfaces.backtest`).
@@ -35,7 +35,7 @@ def backtest(
         typer.Option(
             parser=parse_moment,
             metavar="TIME",
-            help="From this moment on: ISO 8601, UTC where it has no zone. Default: the first "
+            help="From this moment: ISO 8601, UTC if without zone. Default: the first "
             "sample that is kept.",
         ),
     ] = None,
@@ -49,20 +49,22 @@ def backtest(
     ] = None,
     assignor: Annotated[
         list[str] | None,
-        typer.Option(help="Replay this one; can be repeated. Default: all of the group's policy."),
+        typer.Option(
+            help="Assignor to replay; may be repeated. Default: all of the group's policy."
+        ),
     ] = None,
     as_json: Annotated[
-        bool, typer.Option("--json", help="Write all figures as JSON, and how they evolved.")
+        bool, typer.Option("--json", help="Print all figures and their series as JSON.")
     ] = False,
     output: Annotated[
         Path | None,
-        typer.Option(callback=_plot_file, help="Draw them over time: a file, .svg or .png."),
+        typer.Option(callback=_plot_file, help="Draw the series to this file, .svg or .png."),
     ] = None,
 ) -> None:
-    """Say what would have happened to a group with each assignor in charge, best first.
+    """Replay the samples of a group with each assignor in charge, best first.
 
-    What arrived is as recorded, and members are as fast as measured; who reads what, and so how
-    late everybody is, follows from who is in charge. Late is what is beyond the policy's objective.
+    Arrivals are as recorded and consumers as fast as measured; owners, and so the time lag, depend
+    on the assignor. "Behind" counts time lag beyond the policy's objective.
     """
     from fairlead.archive import LookArchive
     from fairlead.domain.policy import policy_for

@@ -1,4 +1,4 @@
-"""`fairlead db`: the schema of Fairlead's database, what its history takes, and psql on it.
+"""`fairlead db`: the schema and size of Fairlead's database, and psql.
 
 Belongs here: commands over `fairlead.store.migrate` and `fairlead.store.retention`. Does not: how
 migrations are run, nor what may go.
@@ -38,7 +38,7 @@ app = typer.Typer(
 
 @app.command(epilog=epilog("db upgrade"))
 def upgrade() -> None:
-    """Bring the database to this version's schema; nothing happens where it is there already."""
+    """Upgrade the database to this version's schema."""
     from fairlead.store import migrate
 
     url = _url()
@@ -50,7 +50,7 @@ def upgrade() -> None:
 
 @app.command(epilog=epilog("db current"))
 def current() -> None:
-    """Print the revision the database is at; the exit code is 1 where it is not the newest."""
+    """Print the revision of the database; the exit code is 1 if it is not the newest."""
     from fairlead.store import migrate
 
     revision, head = migrate.current(_url()), migrate.head()
@@ -80,14 +80,14 @@ def prune(
     ] = None,
     *,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would go; drop nothing.")
+        bool, typer.Option("--dry-run", help="Print what would be dropped; drop nothing.")
     ] = False,
     every: Annotated[
         float | None,
-        typer.Option(min=0.01, help="Do it again after so many hours, as a service, until Ctrl-C."),
+        typer.Option(min=0.01, help="Repeat after this many hours, until Ctrl-C."),
     ] = None,
 ) -> None:
-    """Drop the history of old days, and plans that nobody followed. The others stay for good."""
+    """Drop the history of old days, and plans that were never published. Published plans stay."""
     import time
 
     from fairlead.errors import FairleadError
@@ -106,7 +106,7 @@ def prune(
     epilog=epilog("db psql", "db psql -- -c 'SELECT * FROM plan_history'"),
 )
 def psql(
-    arguments: Annotated[list[str] | None, typer.Argument(help="Passed on to psql.")] = None,
+    arguments: Annotated[list[str] | None, typer.Argument(help="Arguments for psql.")] = None,
 ) -> None:
     """Open psql on the plan history; arguments go to psql: `fairlead db psql -- -c '...'`.
 
@@ -138,7 +138,7 @@ def psql(
 
 @contextmanager
 def _sandbox_url(settings: "Settings") -> Iterator[str]:
-    """Start the Postgres of the sandbox, if it does not run, until the block ends."""
+    """Run the sandbox's Postgres until the block ends, unless it runs already."""
     from fairlead.errors import SandboxError
     from fairlead.sandbox import Sandbox
 
@@ -160,7 +160,7 @@ def _sandbox_url(settings: "Settings") -> Iterator[str]:
 
 
 def _prune(older_than: datetime | None, *, dry_run: bool) -> None:
-    """Prune once, and say what went."""
+    """Prune once, and print what was dropped."""
     from fairlead.settings import load_settings
     from fairlead.store import retention
     from fairlead.store.engine import create_store_engine

@@ -1,6 +1,6 @@
 """`fairlead doctor`: whether the set-up is right.
 
-Belongs here: how findings are shown. Does not: what is looked at (`fairlead.surfaces.doctor`).
+Belongs here: how findings are printed. Does not: the checks (`fairlead.surfaces.doctor`).
 """
 
 from collections.abc import Collection, Iterator
@@ -24,15 +24,14 @@ def doctor(
         typer.Option(help="Leave out host, archive, database, kafka or dagster; may be repeated."),
     ] = None,
     answers: Annotated[
-        str | None, typer.Option(help="An address that has to answer, too: for health checks.")
+        str | None, typer.Option(help="Also check that this address answers: for health checks.")
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Say whether all that Fairlead needs is there, and what to do where it is not.
+    """Check all that Fairlead needs, and say how to repair what fails.
 
-    A line for each thing as soon as it is known: settings, Java, disk, Postgres, Kafka with each
-    right that is missing, Dagster, and whether anything looks and plans. Nothing is changed. The
-    exit code is 1 where something failed.
+    Checks settings, Java, disk, Postgres, Kafka with each missing right, Dagster, and whether
+    sampling and planning are on. Nothing is changed. The exit code is 1 if a check failed.
     """
     from fairlead.settings import load_settings
     from fairlead.surfaces.doctor import PARTS
@@ -43,7 +42,7 @@ def doctor(
     for finding in _findings(load_settings(), skip or (), answers):
         found.append(finding)
         if not as_json:
-            say(f"{finding.state:<8} {finding.name}: {finding.said}")
+            say(f"{finding.state:<8} {finding.name}: {finding.detail}")
             if finding.remedy:
                 say(f"         {finding.remedy}")
     if as_json:
@@ -55,7 +54,7 @@ def doctor(
 def _findings(
     settings: "Settings", skip: Collection[str], answers: str | None
 ) -> Iterator["Finding"]:
-    """Yield what is found, and last whether the address that has to answer does."""
+    """Yield the findings; the last is about the address, if one is given."""
     from fairlead.surfaces.doctor import answered, examine
 
     yield from examine(settings, skip=skip)

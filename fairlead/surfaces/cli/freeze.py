@@ -1,4 +1,4 @@
-"""`fairlead freeze`, `fairlead unfreeze`: stop new plans, and let them go out again.
+"""`fairlead freeze`, `fairlead unfreeze`: stop and resume sending new plans.
 
 Belongs here: what these commands ask and print. Does not: what a freeze stops
 (`fairlead.store.freezes`).

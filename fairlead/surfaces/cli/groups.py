@@ -22,6 +22,7 @@ from fairlead.surfaces.cli.arguments import (
     opened_engine,
 )
 from fairlead.surfaces.cli.output import as_text, print_json, print_table, say, tell
+from fairlead.surfaces.next_step import why_no_sample
 from fairlead.surfaces.offers import of_freeze, of_hot_partitions
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ _GROUPS = {
 }
 _ALL_OF_GROUPS = _GROUPS | {
     "utilisation": "",
-    "last_seen": "looked at (UTC)",
+    "last_seen": "sampled (UTC)",
     "published": "published",
     "adherence": "",
     "waits": "waits",
@@ -52,7 +53,7 @@ _ALL_OF_GROUPS = _GROUPS | {
 _OFTEN = 48
 #: The evidence of so many groups is shown, of the worst.
 _WITH_EVIDENCE = 10
-#: A figure that is older is named as old: looks are taken every minute by default.
+#: Older figures are called old: samples are taken every minute by default.
 _OLD = timedelta(minutes=5)
 _OLD_LAG = THINNED_TO + _OLD
 #: From then on a date says how old something is.
@@ -88,7 +89,7 @@ _HISTORY = {
 
 
 def groups(*, wide: Wide = False, as_json: Json = False) -> None:
-    """List the groups, the worst first: what is the matter, until when, and what to do next."""
+    """List the groups, worst first: diagnosis, forecast, plan and next step."""
     from fairlead.domain.worst_first import worst_first
     from fairlead.store.freezes import read_freezes
     from fairlead.store.hindsight import rests
@@ -116,19 +117,18 @@ def groups(*, wide: Wide = False, as_json: Json = False) -> None:
             _ALL_OF_GROUPS if wide else _GROUPS,
             wide=wide,
         )
-        tell(*_evidence(rows), *_late(rows), *_rebalancing(rows))
-        tell(*_advice(rows), *not_sent(rows), *_not_looked_at(rows, now, last))
+        tell(*_evidence(rows), *_behind(rows), *_rebalancing(rows))
+        tell(*_advice(rows), *not_sent(rows), *_not_sampled(rows, now, last))
         tell(*_not_planned(waits), *_frozen(freezes), *map(str, resting.values()))
     else:
         say(
-            "No look has found a group yet, and none has been planned. `fairlead up` takes looks, "
-            "by the sensor group_samples; `fairlead plan GROUP` plans one group at once; "
-            "`fairlead up --plan` turns on what plans by itself"
+            "No group has been sampled or planned yet. `fairlead up` samples groups; `fairlead "
+            "plan GROUP` plans one group at once; `fairlead up --plan` turns planning on"
         )
 
 
 def _advice(rows: list[dict[str, Any]]) -> list[str]:
-    """Return what is to be done about groups that do not follow, a line for all of whom it is."""
+    """Return advice about groups that do not follow plans, one line per advice."""
     from fairlead.domain.advice import advice_in
 
     about: dict[str, list[str]] = {}
@@ -152,28 +152,28 @@ def _forecast(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _evidence(rows: list[dict[str, Any]]) -> list[str]:
-    """Return what the worst diagnoses rest on, a line for each; and why groups are unknown."""
+    """Return the evidence of the worst diagnoses, and why groups are unknown."""
     from fairlead.common.words import listed
     from fairlead.surfaces.next_step import kind
 
-    ill = [row for row in rows if kind(row["diagnosis"]) == "bad"]
-    lines = [f"{row['group']}: {row['evidence']}" for row in ill[:_WITH_EVIDENCE]]
-    if more := len(ill) - len(lines):
-        lines.append(f"{more:,} more are ill: `fairlead why GROUP` says what is the matter")
+    bad = [row for row in rows if kind(row["diagnosis"]) == "bad"]
+    lines = [f"{row['group']}: {row['evidence']}" for row in bad[:_WITH_EVIDENCE]]
+    if more := len(bad) - len(lines):
+        lines.append(f"{more:,} more have problems: see `fairlead why GROUP`")
     if unknown := [row for row in rows if row["diagnosis"] == "unknown"]:
         names = listed([row["group"] for row in unknown], at_most=1)
         lines.append(f"{names}: {unknown[0]['evidence']}")
     return lines
 
 
-def _late(rows: list[dict[str, Any]]) -> list[str]:
-    """Return when the worst late groups have caught up, and how many consumers would do."""
-    late = [
+def _behind(rows: list[dict[str, Any]]) -> list[str]:
+    """Return when the worst groups that are behind catch up, and how many consumers they need."""
+    behind = [
         row for row in rows if row["diagnosis"] not in {None, "unknown"} and row["caught_up_s"] != 0
     ]
     return [
         f"{row['group']}: caught up {_caught_up(row)}. {row['consumers_why']}"
-        for row in late[:_WITH_EVIDENCE]
+        for row in behind[:_WITH_EVIDENCE]
     ]
 
 
@@ -182,8 +182,8 @@ def _rebalancing(rows: list[dict[str, Any]]) -> list[str]:
     often = [row for row in rows if (row["rebalances"] or 0) > _OFTEN]
     often.sort(key=lambda row: -row["rebalances"])
     return [
-        f"{row['group']}: {row['rebalances']:,} rebalances since yesterday; its page says who came "
-        "and left"
+        f"{row['group']}: {row['rebalances']:,} rebalances since yesterday; its page lists who "
+        "joined and left"
         for row in often[:_WITH_EVIDENCE]
     ]
 
@@ -192,11 +192,11 @@ def _caught_up(row: dict[str, Any]) -> str:
     """Return when a group has caught up as it is, and with the plan that waits."""
     from fairlead.common.words import caught_up
 
-    told = f"as it is: {caught_up(row['caught_up_s'], row['last_seen'])}"
+    without_plan = f"without a new plan: {caught_up(row['caught_up_s'], row['last_seen'])}"
     if row["planned_at"] is None:
-        return told
+        return without_plan
     planned = caught_up(row["caught_up_planned_s"], row["planned_at"])
-    return f"{told}; with version {row['waiting']}: {planned}"
+    return f"{without_plan}; with version {row['waiting']}: {planned}"
 
 
 def _waits(row: dict[str, Any]) -> dict[str, str | None]:
@@ -214,8 +214,8 @@ def not_sent(rows: Iterable[Mapping[str, Any]]) -> list[str]:
         Of `fairlead.store.history_queries.read_groups` or `read_plans`.
     """
     return [
-        f"{row['group']}: version {row.get('not_sent_version') or row['version']} was not sent at "
-        f"{as_text(row['not_sent_at'])} UTC: {row['not_sent']}; the planner tries again at "
+        f"{row['group']}: version {row.get('not_sent_version') or row['version']} could not be "
+        f"sent at {as_text(row['not_sent_at'])} UTC: {row['not_sent']}; the next attempt is at "
         f"{as_text(row['sent_again_at'])} UTC"
         for row in rows
         if row["not_sent"]
@@ -237,15 +237,15 @@ def _not_planned(names: list[str]) -> list[str]:
     if not names:
         return []
     line = (
-        f"{listed(names)}: a plan may help, and no run has decided on it for half an hour. Is "
-        "planning turned on? planning_sensor and planning_schedule are off until you turn one on: "
-        "in Dagster under Automation, or by `fairlead up --plan`"
+        f"{listed(names)}: a plan may help, and no planning run has decided for half an hour. "
+        "Planning may be off. To turn it on, turn on planning_sensor or planning_schedule in "
+        "Dagster under Automation, or run `fairlead up --plan`"
     )
     return [line]
 
 
-def _not_looked_at(rows: list[dict[str, Any]], now: datetime, last: "LookAge | None") -> list[str]:
-    """Return which groups' diagnoses are old, since when and why; a line for each reason."""
+def _not_sampled(rows: list[dict[str, Any]], now: datetime, last: "LookAge | None") -> list[str]:
+    """Return which groups were not sampled lately and why, one line per reason."""
     from fairlead.common.words import listed
     from fairlead.domain.diagnoses import NO_MEMBERS
 
@@ -256,8 +256,8 @@ def _not_looked_at(rows: list[dict[str, Any]], now: datetime, last: "LookAge | N
     if old:
         newest = as_text(max(row["last_seen"] for row in old))
         names = listed([row["group"] for row in old])
-        line = f"{names}: no look since {newest} UTC, and the figures are as old as that. "
-        lines.append(line + _why_no_look(last))
+        line = f"{names}: no sample since {newest} UTC: the figures shown are old. "
+        lines.append(line + why_no_sample(last))
     if empty:
         newest = as_text(max(row["last_seen"] for row in empty))
         names = listed([row["group"] for row in empty])
@@ -265,38 +265,29 @@ def _not_looked_at(rows: list[dict[str, Any]], now: datetime, last: "LookAge | N
     return lines
 
 
-def _why_no_look(last: "LookAge | None") -> str:
-    """Return why a group has no new look: no looks are taken at all, or this group is not read."""
-    if last is None or last.overdue:
-        return "The sensor group_samples takes looks: is the Dagster daemon running?"
-    return (
-        f"Other groups were looked at {as_text(last.began)} UTC: these read nothing, do not exist "
-        "any more, or are excluded by discovery"
-    )
-
-
 def lag(
     group: Group,
     *,
     at: At = None,
     by_member: Annotated[
-        bool, typer.Option("--by-member", help="Add up what each member has to work off.")
+        bool, typer.Option("--by-member", help="Add up the work of each consumer.")
     ] = False,
     by_topic: Annotated[
         bool, typer.Option("--by-topic", help="Add up the work of each topic.")
     ] = False,
     limit: Annotated[
-        int | None, typer.Option(help="Show so many at most, those behind most.", min=1)
+        int | None,
+        typer.Option(help="Show at most this many partitions, those furthest behind.", min=1),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Show how far behind a group is, partition by partition, as a look or a run last measured it.
+    """Show the lag of each partition of a group, as last measured.
 
-    Consumers that follow plans report how long their records take: "41 ms (38 to 44)" has the 90 %
-    interval. The share is what the arriving records take of their consumer's time. For other
-    consumers, "about 8 x usual" is inferred. Runs store statuses too; of looks, the lag is stored
-    each quarter of an hour, and when owners change. The status "left" marks topics that no member
-    subscribes to any more; sums leave them out.
+    Consumers that follow plans report the time per record: "41 ms (38 to 44)" includes the 90 %
+    interval. The share is the part of its consumer's time that arriving records take. For other
+    consumers, "about 8 x usual" is inferred. Lag is stored each quarter of an hour, when owners
+    change, and by planning runs. The status "left" marks topics that no member subscribes to;
+    sums leave them out.
     """
     from fairlead.common.words import span
     from fairlead.domain.work_text import time_per_record
@@ -318,8 +309,7 @@ def lag(
             + (
                 " until then"
                 if at
-                else " yet: a look does, once members read something; "
-                "`fairlead groups` says what is known"
+                else " yet: samples measure it once members read something; see `fairlead groups`"
             )
         )
     if as_json:
@@ -339,11 +329,11 @@ def lag(
     print_table(labelled or rows, columns, title=title)
     say(*_losses(rows))
     if not at and not any(row.get("busy") or row.get("seconds_per_record") for row in rows):
-        say("No time per record is known: the consumers do not report it")
+        say("The time per record is unknown: these consumers do not report it")
     if at is None and age > _OLD_LAG:
         say(
-            f"{group}: that is more than {_OLD_LAG.seconds // 60} minutes ago. "
-            + _why_no_look(last),
+            f"{group}: this lag is more than {_OLD_LAG.seconds // 60} minutes old. "
+            + why_no_sample(last),
             err=True,
         )
 
@@ -359,7 +349,7 @@ def _losses(rows: Iterable[dict[str, Any]]) -> list[str]:
 
 
 def history(group: Group, *, since: Since = None, limit: Limit = 50, as_json: Json = False) -> None:
-    """Show what happened to a group, the newest first, decisions to change nothing included."""
+    """Show the decisions on a group and the steps of its plans, newest first."""
     from fairlead.store.history_queries import read_history
 
     with opened_engine() as engine:
@@ -384,10 +374,10 @@ def why(
     *,
     as_json: Json = False,
 ) -> None:
-    """Say why a group is as it is: what is the matter and since when, what to do next.
+    """Explain a group: its diagnosis and since when, the evidence, its plan and the next step.
 
-    With a partition: which versions moved it from whom to whom, and why; and how long its records
-    take.
+    With a partition: the versions that moved it, from whom to whom and why, and the time per
+    record.
     """
     from fairlead.domain.work_text import time_per_record
     from fairlead.store.group_history import read_diagnoses, read_moves_of
@@ -408,14 +398,14 @@ def why(
         return
     if partition is None:
         step = next_step(row, undecided([row], datetime.now(UTC)), resting)
-        told = [*_why(row, found), *(f"  {rest}" for rest in resting.values())]
+        lines = [*_why(row, found), *(f"  {rest}" for rest in resting.values())]
         keys = of_hot_partitions(group, row["diagnosis"], row["names"] or ())
-        tell(*told, f"  next: {step}", *(f"  its keys: `{command}`" for command in keys))
+        tell(*lines, f"  next: {step}", *(f"  its keys: `{command}`" for command in keys))
         return
     if moves:
-        print_table(moves, _MOVES_OF, title=f"{partition} of {group}: who got it, and why")
+        print_table(moves, _MOVES_OF, title=f"{partition} of {group}: its moves")
     else:
-        say(f"{group}: no version that is stored moves {partition}")
+        say(f"{group}: no stored version moves {partition}")
     if now and (takes := time_per_record(now)):
         share = now["time_share"]
         of_time = figure("time_share").text(share)
@@ -451,15 +441,15 @@ def _why(row: dict[str, Any], found: list[dict[str, Any]]) -> list[str]:
     name = row["group"]
     lines = []
     if not found:
-        lines.append(f"{name}: no look has analysed it yet")
+        lines.append(f"{name}: not analysed yet")
     else:
         before = f"; before: {found[1]['diagnosis']}" if len(found) > 1 else ""
         since, seen = as_text(row["since"]), as_text(row["last_seen"])
         lines.append(f"{name}: {row['diagnosis']} since {since} UTC, last seen {seen} UTC{before}")
         lines.append(f"  {row['evidence']}")
         if row["diagnosis"] != "unknown":
-            told = (figure(name) for name in ("behind_now_s", "late_s", "utilisation"))
-            figures = (f"{each.label.lower()}: {each.text(row[each.name])}" for each in told)
+            figures_of = (figure(name) for name in ("behind_now_s", "late_s", "utilisation"))
+            figures = (f"{each.label.lower()}: {each.text(row[each.name])}" for each in figures_of)
             lines.append(f"  {'; '.join(figures)}; caught up {_caught_up(row)}")
             lines.append(f"  {row['consumers_why']}")
         lines += [

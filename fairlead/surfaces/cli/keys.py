@@ -1,4 +1,4 @@
-"""`fairlead keys`: which keys make a partition hot, and what more partitions would give.
+"""`fairlead keys`: report the keys that make a partition hot, and the effect of more partitions.
 
 Belongs here: arguments. Does not: sampling (`fairlead.workflows.key_sampling`), nor the formats of
 the report (`fairlead.surfaces.keys`).
@@ -41,7 +41,7 @@ def keys(
         Literal["text", "json", "html"], typer.Option("--format", help="Output format.")
     ] = "text",
 ) -> None:
-    """Report which keys make a partition hot, and what more partitions would give.
+    """Report the keys that make a partition hot, and the effect of more partitions.
 
     Records are sampled evenly over time and partitions: at most 100 MB in 60 s. Spark reads more
     than 1,000,000 records: at most 1 GB in ten minutes. The command joins no group, commits nothing

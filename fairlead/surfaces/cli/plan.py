@@ -1,6 +1,6 @@
-"""`fairlead plan`: a group looked at, analysed and planned in seconds, without Dagster and Spark.
+"""`fairlead plan`: sample, diagnose and plan one group in seconds, without Dagster and Spark.
 
-Belongs here: what is asked and what is shown. Does not: planning
+Belongs here: the command and its output. Does not: planning
 (`fairlead.workflows.planning_one_group`).
 """
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from fairlead.domain.records import Findings
     from fairlead.kafka.gateway import KafkaGateway
     from fairlead.settings import Settings
+    from fairlead.store.plans import PlanStore
     from fairlead.workflows.diagnosing import GroupMemories
     from fairlead.workflows.planning_one_group import Planned
     from fairlead.workflows.proposal import Outcome
@@ -35,12 +36,12 @@ _MOVES: Final = {
     "weight": "lag",
     "reason": "reason",
 }
-#: What is told of every candidate.
+#: The figures of each candidate in JSON.
 _MEASURES: Final = (
     *("moved", "late_s", "caught_up_s", "utilisation", "lag_max", "topic_spread"),
     *RACKS,
 )
-#: Columns that stand there only where something is in them.
+#: Columns that are left out where they are empty.
 _SOMETIMES: Final = ("error", *RACKS)
 _SHOWN: Final = 50
 
@@ -53,10 +54,10 @@ def plan(
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Look at a group now, say what is the matter, and propose what would help.
+    """Sample and diagnose a group now, and propose a plan if one helps.
 
-    The same analysis as in planning runs, with the looks that have been taken so far, in this
-    process. What it came to is stored, as a run does, unless it is a dry run.
+    The analysis is that of planning runs, with all samples so far. The decision is stored, as by a
+    planning run, unless it is a dry run.
     """
     from fairlead.settings import load_settings
 
@@ -99,46 +100,46 @@ def _stored(group: str, settings: "Settings") -> tuple["Planned", "Outcome"]:
     from fairlead.errors import FileSystemError
     from fairlead.store.clock import check_clock
     from fairlead.store.plans import PlanStore
-    from fairlead.workflows.diagnosing import GroupMemories
     from fairlead.workflows.proposal import carry_out
 
     with opened_engine() as engine:
         check_clock(engine)
         store = PlanStore(engine, settings.source)
-        memory = GroupMemories(
-            store.capacities([group]), store.last_changes([group]), costs=store.costs([group])
-        )
-        planned = _planned(group, settings, memory)
+        planned = _planned(group, settings, _memories(store, group))
         (outcome,) = carry_out(store, [planned.look], datetime.now(UTC))
     try:
         archive = LookArchive(settings.warehouse_path)
         archive.append(planned.snapshot.samples, planned.snapshot.snapshot_id)
     except FileSystemError as error:
-        say_error(error, "the decision is stored, but the look is not kept: ")
+        say_error(error, "the decision is stored, but the sample is not: ")
     return planned, outcome
 
 
 def _remembered(group: str) -> "GroupMemories":
-    """Return what the database knows of a group; nothing where it does not answer."""
+    """Return the stored memories of a group; empty if the database does not answer."""
     from fairlead.errors import ConfigurationError, StoreUnavailableError
     from fairlead.settings import load_settings
-    from fairlead.store.analysis_memory import known_capacities, known_costs, last_changes
-    from fairlead.store.engine import create_store_engine, transaction
+    from fairlead.store.engine import create_store_engine
+    from fairlead.store.plans import PlanStore
     from fairlead.workflows.diagnosing import GroupMemories
 
     try:
         engine = create_store_engine(load_settings().postgres, connect_timeout_s=2)
         try:
-            with transaction(engine) as connection:
-                known = known_capacities(connection, [group])
-                changed = last_changes(connection, [group])
-                costs = known_costs(connection, [group])
+            return _memories(PlanStore(engine), group)
         finally:
             engine.dispose()
     except (ConfigurationError, StoreUnavailableError) as error:
-        say_error(error, "nothing is remembered of the group's speeds: ")
+        say_error(error, "continuing without the stored speeds of the group: ")
         return GroupMemories()
-    return GroupMemories(known, changed, costs=costs)
+
+
+def _memories(store: "PlanStore", group: str) -> "GroupMemories":
+    from fairlead.workflows.diagnosing import GroupMemories
+
+    return GroupMemories(
+        store.capacities([group]), store.last_changes([group]), costs=store.costs([group])
+    )
 
 
 def _require_known(gateway: "KafkaGateway", group: str) -> None:
@@ -154,15 +155,15 @@ def _require_known(gateway: "KafkaGateway", group: str) -> None:
 
 
 def _document(planned: "Planned", outcome: "Outcome | None") -> dict[str, Any]:
-    """Return what is answered."""
+    """Return the answer as JSON has it."""
     from fairlead.domain.records import PlanDraft
 
     decision = planned.look.decision if outcome is None else outcome.decision
     draft = decision if isinstance(decision, PlanDraft) else None
     return {
         "group": decision.group,
-        "looked_at": decision.snapshot_at,
-        "looks": planned.looks,
+        "sampled_at": decision.snapshot_at,
+        "samples": planned.looks,
         **_findings(decision.findings),
         **{name: (decision.observed or {}).get(name) for name in RACKS},
         "outcome": decision.outcome,
@@ -174,19 +175,19 @@ def _document(planned: "Planned", outcome: "Outcome | None") -> dict[str, Any]:
             | {name: (candidate.metrics or {}).get(name) for name in _MEASURES}
             for candidate in decision.candidates
         ],
-        **_kept(outcome),
+        **_stored_plan(outcome),
     }
 
 
 def _findings(findings: "Findings | None") -> dict[str, Any]:
-    """Return what was diagnosed."""
+    """Return the diagnosis and the forecast."""
     names = ("diagnosis", "evidence", *FORECAST, "consumers_wanted", "consumers_why")
-    said = {name: getattr(findings, name, None) for name in names}
-    return said | {"names": list(findings.names) if findings else []}
+    fields = {name: getattr(findings, name, None) for name in names}
+    return fields | {"names": list(findings.names) if findings else []}
 
 
-def _kept(outcome: "Outcome | None") -> dict[str, Any]:
-    """Return which plan was stored, and what became of it."""
+def _stored_plan(outcome: "Outcome | None") -> dict[str, Any]:
+    """Return the stored plan and its state."""
     stored = None if outcome is None else outcome.stored.plan
     if outcome is None or stored is None:
         return {"version": None, "state": None, "approval": None}
@@ -199,32 +200,31 @@ def _kept(outcome: "Outcome | None") -> dict[str, Any]:
 
 
 def _print(document: dict[str, Any]) -> None:
-    from fairlead.common.words import caught_up
+    from fairlead.common.words import caught_up, plural
 
-    looks = document["looks"]
     tell(
-        f"{document['group']}, from {looks} look{'' if looks == 1 else 's'}: "
+        f"{document['group']}, from {plural(document['samples'], 'sample')}: "
         + ": ".join(filter(None, (document["diagnosis"], document["evidence"])))
     )
     tell(f"{document['outcome']}: {document['reason']}")
     known = document["diagnosis"] != "unknown" and document["late_s"] is not None
     if known and document["caught_up_s"] != 0:
-        then = {"as it is": document["caught_up_s"]} | {
+        then = {"without a new plan": document["caught_up_s"]} | {
             f"by {candidate['assignor']}": candidate["caught_up_s"]
             for candidate in document["candidates"]
             if candidate["assignor"] == document["assignor"]
         }
-        told = (f"{how}: {caught_up(s, document['looked_at'])}" for how, s in then.items())
-        tell(f"caught up {'; '.join(told)}")
+        forecasts = (f"{how}: {caught_up(s, document['sampled_at'])}" for how, s in then.items())
+        tell(f"caught up {'; '.join(forecasts)}")
     if rows := document["candidates"]:
         known = {key for key in _SOMETIMES if any(row[key] is not None for row in rows)}
         columns = {
             key: name for key, name in _CANDIDATES.items() if key not in _SOMETIMES or key in known
         }
-        print_table(rows, columns, title="What the policy's assignors would do")
+        print_table(rows, columns, title="Candidates of the policy's assignors")
     if moves := document["moves"]:
         more = f"; {_SHOWN} of {len(moves):,} are shown" if len(moves) > _SHOWN else ""
-        print_table(moves[:_SHOWN], _MOVES, title=f"{document['assignor']}: what moves{more}")
+        print_table(moves[:_SHOWN], _MOVES, title=f"{document['assignor']}: moves{more}")
     if document["version"] is not None:
         approval = f" ({document['approval']})" if document["approval"] else ""
         tell(f"Stored as version {document['version']}: {document['state']}{approval}")

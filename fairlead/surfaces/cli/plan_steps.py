@@ -1,4 +1,4 @@
-"""`fairlead plans approve | reject | publish | rollback | withdraw`: a person's next step.
+"""`fairlead plans approve | reject | publish | rollback | withdraw`: steps of a plan by a person.
 
 Belongs here: showing what is about to happen, asking, and saying what came of it. Does not: the
 steps themselves (`fairlead.store`, `fairlead.workflows`).
@@ -41,12 +41,12 @@ def approve(
     reason: Reason,
     sha256: Annotated[
         str | None,
-        typer.Option(help="The hash that was looked at before: any other is refused."),
+        typer.Option(help="Expected hash: another one is refused."),
     ] = None,
     yes: Yes = False,
     as_json: Json = False,
 ) -> None:
-    """Approve the very bytes that are shown; the planner's sensor publishes them."""
+    """Approve a proposed version; the planner publishes exactly these bytes."""
     from fairlead.domain.reconciliation import WHAT_FOLLOWS
     from fairlead.store import PlanStore
     from fairlead.store.history_queries import read_plan
@@ -61,8 +61,8 @@ def approve(
         )
     _say(
         {"group": group, "version": version, "state": plan.state, "sha256": plan.sha256},
-        f"{group}: version {version} is {plan.state}: {WHAT_FOLLOWS}. `fairlead groups` says why "
-        f"if it is not. `fairlead plans publish {shell_quote(group)}` publishes it at once",
+        f"{group}: version {version} is {plan.state}: {WHAT_FOLLOWS}. If it is not sent, see "
+        f"`fairlead groups`. To publish it now, run `fairlead plans publish {shell_quote(group)}`",
         as_json=as_json,
     )
 
@@ -71,7 +71,7 @@ def approve(
 def reject(
     group: Group, version: Version, *, reason: Reason, yes: Yes = False, as_json: Json = False
 ) -> None:
-    """Reject a proposed version for good."""
+    """Reject a proposed version permanently."""
     from fairlead.store import PlanStore
     from fairlead.store.history_queries import read_plan
 
@@ -90,7 +90,7 @@ def reject(
 
 @app.command(epilog=epilog("plans publish orders"))
 def publish(group: Group, *, as_json: Json = False) -> None:
-    """Publish the group's approved plan now, if it still fits, and check who follows it."""
+    """Publish the group's approved plan now, if it still fits, and check adherence."""
     from fairlead.errors import PlanStateError, StalePlanError
     from fairlead.settings import load_settings
     from fairlead.store import PlanStore
@@ -110,10 +110,10 @@ def publish(group: Group, *, as_json: Json = False) -> None:
         sent = next((result for result in done if result.published), None)
         followed, held_up = _followed(store, group, kafka) if sent else (None, ())
     for answer in answers.values():
-        say(f"{group}: asked for on a page: {answer}", err=True)
+        say(f"{group}: requested on a page: {answer}", err=True)
     for result in done:
         if result.refused or result.waits:
-            again = "; the planner tries again by itself" if result.waits else ""
+            again = "; the planner tries again automatically" if result.waits else ""
             raise StalePlanError(
                 f"group {group}: version {result.version} was not published: {result.reason}{again}"
             )
@@ -140,11 +140,11 @@ def publish(group: Group, *, as_json: Json = False) -> None:
 def _followed(
     store: "PlanStore", group: str, kafka: "KafkaSettings"
 ) -> "tuple[Adoption | None, list[str]]":
-    """Have a broker that assigns follow the plan; check and store how far the group follows it.
+    """Let brokers that assign follow the plan; check and store the adherence.
 
     Returns
     -------
-    How far, None if that could not be read; and what keeps the broker from following.
+    The adherence, None if it could not be read; and why brokers do not follow.
     """
     from fairlead.errors import KafkaUnavailableError
     from fairlead.kafka.gateway import KafkaGateway
@@ -164,11 +164,11 @@ def _followed(
 
 
 def _whether(followed: "Adoption | None") -> str:
-    """Return a sentence on how far a group follows the plan that was just published."""
+    """Return a sentence about the adherence to the plan that was just published."""
     if followed is None:
         return "Whether consumers follow it could not be checked."
     return (
-        f"{followed.as_planned:,} of {plural(followed.planned, 'partition')} are with their "
+        f"{followed.as_planned:,} of {plural(followed.planned, 'partition')} are at their "
         "planned consumers now."
     )
 
@@ -177,7 +177,7 @@ def _whether(followed: "Adoption | None") -> str:
 def rollback(
     group: Group, version: Version, *, reason: Reason, yes: Yes = False, as_json: Json = False
 ) -> None:
-    """Propose an old version's assignment again, as the next version, which waits for approval."""
+    """Propose the assignment of an old version as a new version, which waits for approval."""
     from fairlead.domain.policy import policy_for
     from fairlead.kafka.gateway import KafkaGateway
     from fairlead.settings import load_settings
@@ -190,7 +190,7 @@ def rollback(
         document = read_plan(engine, group, version)
         _require_other_than_published(document)
         print_plan(document, stderr=as_json)
-        ask(f"Propose what version {version} of {group} gave again?", yes=yes)
+        ask(f"Propose the assignment of version {version} of {group} again?", yes=yes)
         with KafkaGateway(_kafka()) as gateway:
             done = roll_back(
                 PlanStore(engine, settings.source),
@@ -218,13 +218,13 @@ def rollback(
 
 @app.command(epilog=epilog("plans withdraw orders --reason 'moves to another cluster' --yes"))
 def withdraw(group: Group, *, reason: Reason, yes: Yes = False, as_json: Json = False) -> None:
-    """Withdraw the published plan: the consumers return to their fallback."""
+    """Withdraw the published plan: its consumers return to their fallback."""
     from fairlead.errors import PlanStateError
     from fairlead.kafka.plan_topic import PlanTopic
     from fairlead.store import PlanStore
     from fairlead.store.history_queries import read_plans
+    from fairlead.workflows import reconciling
     from fairlead.workflows.delivery import PublishOptions
-    from fairlead.workflows.reconciling import withdraw
 
     kafka = _kafka()
     with opened_engine() as engine:
@@ -233,7 +233,7 @@ def withdraw(group: Group, *, reason: Reason, yes: Yes = False, as_json: Json = 
             raise PlanStateError(f"group {group} has no published plan to withdraw")
         ask(f"Withdraw version {published[0]['version']} of {group}?", yes=yes)
         with PlanTopic(kafka) as topic:
-            done = withdraw(
+            done = reconciling.withdraw(
                 PlanStore(engine),
                 group,
                 topic=topic,
@@ -258,7 +258,7 @@ def withdraw(group: Group, *, reason: Reason, yes: Yes = False, as_json: Json = 
 def reconcile(
     *,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what differs, and no more.")
+        bool, typer.Option("--dry-run", help="Print the differences, change nothing.")
     ] = False,
     as_json: Json = False,
 ) -> None:
@@ -300,7 +300,7 @@ def reconcile(
     elif rows:
         print_table(rows, ("group", "version", "what"), title="Differences")
     else:
-        say("The plan topic says what the database does")
+        say("The plan topic agrees with the database")
 
 
 def _row(plan: "StoredPlan | StepResult", what: str) -> dict[str, Any]:
@@ -308,33 +308,33 @@ def _row(plan: "StoredPlan | StepResult", what: str) -> dict[str, Any]:
 
 
 def print_plan(plan: Mapping[str, Any], *, stderr: bool = False) -> None:
-    """Print what a version is and changes: its reason, hash, balance, and every move."""
+    """Print a version: its reason, balance, hash and moves."""
     origin = plan["rolled_back_from"]
     moved = "unknown" if plan["moved"] is None else plural(plan["moved"], "partition")
     lines = [
         f"{plan['group']}: version {plan['version']}, {plan['state']}, by {plan['assignor']}"
         + (f", a rollback to version {origin}" if origin else ""),
-        f"  why      {plan['reason']}",
-        f"  moves    {moved}, places {as_text(plan['placed'])}",
-        f"  heaviest {_change(plan, 'lag_max', ' records')}",
-        f"  sha256   {plan['sha256']}",
+        f"  reason    {plan['reason']}",
+        f"  moves     {moved}, places {as_text(plan['placed'])}",
+        f"  max lag   {_change(plan, 'lag_max', ' records')}",
+        f"  sha256    {plan['sha256']}",
     ]
-    lines.insert(-1, f"  topics   the worst {_change(plan, 'topic_spread', ' its even share')}")
+    lines.insert(-1, f"  topics    the worst {_change(plan, 'topic_spread', ' its even share')}")
     if plan["rack_gb_per_day_before"] is not None:
         racks = _change(plan, "rack_gb_per_day", " a day from other racks")
         if plan["rack_cost_per_day_before"] is not None:
             racks += f"; {_change(plan, 'rack_cost_per_day', ' a day')}"
-        lines.insert(-1, f"  racks    {racks}")
+        lines.insert(-1, f"  racks     {racks}")
     if plan["expires_at"]:
-        lines.append(f"  expires  {as_text(plan['expires_at'])} (UTC)")
+        lines.append(f"  expires   {as_text(plan['expires_at'])} (UTC)")
     if plan["four_eyes"]:
         pages = "; or two people on pages" if plan["four_eyes"] == "proxy" else ""
         needs = "four eyes: who approves did not propose it, and is no planner"
-        lines.append(f"  needs    {needs}{pages}")
+        lines.append(f"  needs     {needs}{pages}")
     if plan["not_sent"]:
         lines.append(
-            f"  not sent at {as_text(plan['not_sent_at'])} UTC: {plan['not_sent']}; the planner "
-            f"tries again at {as_text(plan['sent_again_at'])} UTC"
+            f"  not sent at {as_text(plan['not_sent_at'])} UTC: {plan['not_sent']}; the next "
+            f"attempt is at {as_text(plan['sent_again_at'])} UTC"
         )
     say(*lines, err=stderr)
     if plan["moves"]:
@@ -348,7 +348,7 @@ def _change(plan: Mapping[str, Any], name: str, unit: str) -> str:
 
 
 def known_state(state: str | None) -> str | None:
-    """Check a state that was typed."""
+    """Check a typed state."""
     if state is None:
         return None
     from fairlead.store.models import STATES
@@ -359,7 +359,7 @@ def known_state(state: str | None) -> str | None:
 
 
 def _require_proposed(plan: Mapping[str, Any], becomes: str) -> None:
-    """Spare people a question whose answer the database would refuse."""
+    """Refuse a step that the database would refuse, before asking."""
     from fairlead.errors import PlanStateError
 
     if plan["state"] != "proposed":
@@ -370,19 +370,18 @@ def _require_proposed(plan: Mapping[str, Any], becomes: str) -> None:
 
 
 def _require_other_than_published(plan: Mapping[str, Any]) -> None:
-    """Spare people a question, and a look at the group, for what is followed already."""
+    """Refuse the published version before anything is asked or read."""
     from fairlead.errors import PlanStateError
 
     if plan["state"] == "published":
         raise PlanStateError(
-            f"group {plan['group']}: version {plan['version']} is the one that is published; "
-            f"`fairlead plans withdraw {shell_quote(plan['group'])}` withdraws it, and consumers "
-            "return to their fallback"
+            f"group {plan['group']}: version {plan['version']} is already published; "
+            f"`fairlead plans withdraw {shell_quote(plan['group'])}` withdraws it"
         )
 
 
 def _kafka() -> "KafkaSettings":
-    """Return how to reach Kafka, without librdkafka's own log: an error of ours is one line."""
+    """Return the Kafka settings, without librdkafka's log."""
     from pydantic import SecretStr
 
     from fairlead.settings import load_settings

@@ -1,4 +1,4 @@
-"""`fairlead plans`: the versions of a group's plan, and what differs between them.
+"""`fairlead plans`: the versions of a group's plan, and their differences.
 
 Belongs here: what is shown. Does not: taking a plan further (`plan_steps`), queries
 (`fairlead.store.history_queries`).
@@ -28,7 +28,7 @@ from fairlead.surfaces.cli.groups import not_sent
 from fairlead.surfaces.cli.output import epilog, print_json, print_table, say
 
 app = typer.Typer(
-    help="Plans: what was proposed, who approved it, what is followed; and their next step.",
+    help="List, review, approve, publish, roll back and withdraw plans.",
     no_args_is_help=True,
 )
 app.add_typer(plan_steps.app)
@@ -74,7 +74,7 @@ def list_plans(
     wide: Wide = False,
     as_json: Json = False,
 ) -> None:
-    """List the versions, the newest first."""
+    """List versions, newest first."""
     from fairlead.store.history_queries import read_plans
 
     with opened_engine() as engine:
@@ -87,7 +87,7 @@ def list_plans(
     else:
         of = "".join((f" of {group}" if group else "", f" in state {state}" if state else ""))
         why = f"fairlead history {shell_quote(group)}" if group else "fairlead groups"
-        say(f"There is no plan{of}; `{why}` says what the groups were decided to need")
+        say(f"There is no plan{of}; see `{why}` for the decisions")
 
 
 @app.command(epilog=epilog("plans show orders", "plans show orders 7 --json"))
@@ -97,7 +97,7 @@ def show(
     *,
     as_json: Json = False,
 ) -> None:
-    """Show a version: why it was made, its life, its balance, and each move with its reason."""
+    """Show a version: its reason, steps, balance, and each move with its reason."""
     from fairlead.store.history_queries import read_plan
 
     with opened_engine() as engine:
@@ -146,9 +146,9 @@ def review(
         ),
     ] = None,
 ) -> None:
-    """Write all there is to know of a version, and how to decide, as one page of HTML.
+    """Write the review of a version, with the commands to decide, as one HTML file.
 
-    The page needs no network: it can be attached to a change request, and is printed well.
+    The file needs no network: attach it to a change request, or print it.
     """
     from fairlead.settings import load_settings
     from fairlead.store.history_queries import read_plans

@@ -1,6 +1,6 @@
 """`fairlead policy`: which policy decides on a group.
 
-Belongs here: showing the explanation. Does not: finding it (`fairlead.domain.explanation`).
+Belongs here: showing the explanation. Does not: working it out (`fairlead.domain.explanation`).
 """
 
 from dataclasses import asdict
@@ -16,7 +16,7 @@ app = typer.Typer(help="The policies of fairlead.toml.", no_args_is_help=True)
 
 @app.command(epilog=epilog("policy explain orders", "policy explain orders --json"))
 def explain(group: Group, *, as_json: Json = False) -> None:
-    """Say which policy decides on a group and why, what holds, and what approval takes."""
+    """Explain which policy decides on a group, its values, and what approval requires."""
     from fairlead.domain.explanation import explain as explain_policy
     from fairlead.domain.policy import policy_for
     from fairlead.settings import load_settings
@@ -30,24 +30,24 @@ def explain(group: Group, *, as_json: Json = False) -> None:
     if hint := _unknown(group):
         say(hint, err=True)
     if doubt := policy_for(group, settings.policies).doubt:
-        say(f"Is it meant so? {doubt}.")
+        say(f"Check this policy: {doubt}.")
     if not found.planned:
-        say("It is not planned: discovery excludes it.")
+        say("This group is not planned: discovery excludes it.")
     if found.matches:
         print_table(
             [asdict(match) for match in found.matches],
             {"place": "[[policies]]", "pattern": "groups", "literals": "literal characters"},
         )
-    say("Until a plan is published:")
+    say("Before a plan is published:")
     for condition in found.approval:
         say(f"  {condition}")
-    say("What holds, and where it is written:")
+    say("Values and their sources:")
     for value in found.values:
         say(f"  {value.key} = {_shown(value.value)} ({value.source})")
 
 
 def _unknown(group: str) -> str:
-    """Say that no look has seen a group, or that this is not known; nothing if one has."""
+    """Say that a group was never sampled, or that this is unknown; empty if it was."""
     from fairlead.common.nearest import nearest
 
     known = known_groups()
@@ -55,12 +55,12 @@ def _unknown(group: str) -> str:
         return ""
     if not known:
         return (
-            f"Whether there is a group {group} is not known: the database does not answer, or no "
-            "look has seen any group"
+            f"Whether the group {group} exists is unknown: the database does not answer, or no "
+            "group has been sampled"
         )
     close = nearest(group, known)
-    hint = f"did you mean {close}?" if close else "`fairlead groups` lists those that were seen"
-    return f"No look has seen {group}: {hint}"
+    hint = f"did you mean {close}?" if close else "`fairlead groups` lists the sampled groups"
+    return f"{group} was never sampled: {hint}"
 
 
 def _shown(value: Any) -> str:

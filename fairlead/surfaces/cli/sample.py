@@ -1,6 +1,6 @@
-"""`fairlead look`: looks at the planned groups without Dagster, once or as a service.
+"""`fairlead sample`: sample the planned groups without Dagster, once or as a service.
 
-Belongs here: the loop and what it says. Does not: what a look is (`fairlead.domain.samples`).
+Belongs here: the loop and what it prints. Does not: sampling (`fairlead.workflows.looking`).
 """
 
 import logging
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 
-def look(
-    *, once: Annotated[bool, typer.Option("--once", help="Take one look and end.")] = False
+def sample(
+    *, once: Annotated[bool, typer.Option("--once", help="Take one sample and end.")] = False
 ) -> None:
-    """Look at the offsets and owners of all planned groups, every `sampling.every`, until Ctrl-C.
+    """Sample offsets and owners of all planned groups, every `sampling.every`, until Ctrl-C.
 
-    Dagster's sensor group_samples does the same. Where both run, each leaves the other its looks.
-    As a service it goes on after any error; with --once an error, or a look that could not be
-    written, is exit code 1.
+    Dagster's sensor group_samples does the same; if both run, they take turns. The service
+    continues after any error. With --once, the exit code is 1 after an error, or if the sample
+    could not be stored.
     """
     from fairlead.archive import LookArchive
     from fairlead.settings import load_settings, reloaded
@@ -37,29 +37,26 @@ def look(
     settings = load_settings()
     archive = LookArchive(settings.warehouse_path)
     if once:
-        looked = _looked(archive, settings)
-        say(told(looked.taken, settings.sampling))
-        raise typer.Exit(bool(looked.unkept))
+        sampled = _sampled(archive, settings)
+        say(told(sampled.taken, settings.sampling))
+        raise typer.Exit(bool(sampled.unkept))
     while True:
-        line, pause_s = "", settings.sampling.every.total_seconds()
+        pause_s = settings.sampling.every.total_seconds()
         try:
             settings = reloaded(settings)
             last = archive.taken()
             if due(last, settings.sampling, now()):
-                line, pause_s = told(_looked(archive, settings).taken, settings.sampling), 0.0
-            else:
-                pause_s = max(1.0, wait_s(last, settings.sampling, now()))
+                say(told(_sampled(archive, settings).taken, settings.sampling))
+                continue
+            pause_s = max(1.0, wait_s(last, settings.sampling, now()))
         except FairleadError as error:
             say_error(error)
-        except Exception:  # noqa: BLE001 - an error of one look must not end the service
-            _log.exception("this look failed; the next one is taken as usual")
-        if line:
-            say(line)
+        except Exception:  # noqa: BLE001 - an error of one sample must not end the service
+            _log.exception("this sample failed; the next one is taken as usual")
         time.sleep(pause_s)
 
 
-def _looked(archive: "LookArchive", settings: "Settings") -> "Looked":
-    """Take a look."""
+def _sampled(archive: "LookArchive", settings: "Settings") -> "Looked":
     from fairlead.kafka.gateway import KafkaGateway
     from fairlead.store.plans import PlanStore
     from fairlead.workflows.looking import covered_groups, take

@@ -1,4 +1,4 @@
-"""`fairlead sandbox`: the embedded Kafka and Postgres, by hand.
+"""`fairlead sandbox`: start and stop the embedded Kafka and Postgres.
 
 Belongs here: commands over `fairlead.sandbox`. Does not: how the services are run.
 """
@@ -20,7 +20,7 @@ app = typer.Typer(
 
 @app.command(epilog=epilog("sandbox up"))
 def up() -> None:
-    """Start Kafka and Postgres, and leave them running until `fairlead sandbox down`."""
+    """Start Kafka and Postgres; they run until `fairlead sandbox down`."""
     services = _sandbox().start()
     for name, value in services.environment().items():
         typer.echo(f"export {name}='{value}'")
@@ -28,13 +28,13 @@ def up() -> None:
 
 @app.command(epilog=epilog("sandbox down"))
 def down() -> None:
-    """Stop Kafka and Postgres, whoever started them. Their data stay."""
+    """Stop Kafka and Postgres. Their data stay."""
     _sandbox().stop()
 
 
 @app.command(epilog=epilog("sandbox status"))
 def status() -> None:
-    """Show where Kafka and Postgres are reached; the exit code is 1 when they do not run."""
+    """Print the addresses of Kafka and Postgres; the exit code is 1 if they do not run."""
     services = _sandbox().running()
     if services is None:
         typer.echo("not running")

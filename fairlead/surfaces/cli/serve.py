@@ -19,15 +19,15 @@ _CONNECT_S: Final = 3
 def serve(
     *,
     host: Annotated[
-        str, typer.Option(help="Where to listen; other machines reach it by 0.0.0.0, say.")
+        str, typer.Option(help="Address to listen at; 0.0.0.0 for other machines.")
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535)] = PAGES_PORT,
 ) -> None:
-    """Serve metrics for Prometheus at /metrics, and pages; Ctrl-C ends it.
+    """Serve metrics for Prometheus at /metrics, and pages, until Ctrl-C.
 
-    Whoever reaches it reads all plans, as a member of fairlead_reader may. Where a proxy in front
-    proves who asks (web.token or web.header), people act on its pages: its login is then a member
-    of fairlead_web.
+    Anybody who can reach the address can read all plans; the database login needs fairlead_reader.
+    Behind a proxy that authenticates people (web.token or web.header), people can act on the pages;
+    the login then needs fairlead_web.
     """
     import logging
 
@@ -47,7 +47,7 @@ def serve(
 
 
 def _without_database(engine: "Engine") -> str:
-    """Return why pages and metrics lack the database's figures for now; empty: they do not."""
+    """Return why the database cannot be read yet; empty if it can."""
     from sqlalchemy import text
 
     from fairlead.errors import StoreUnavailableError

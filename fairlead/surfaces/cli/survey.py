@@ -1,6 +1,7 @@
-"""`fairlead survey`: what is the matter with every group, before anything is set up.
+"""`fairlead survey`: diagnose every group before anything is set up.
 
-Belongs here: arguments, and when it looks. Does not: what is found (`fairlead.surfaces.survey`).
+Belongs here: arguments, and when samples are taken. Does not: the diagnoses
+(`fairlead.surfaces.survey`).
 """
 
 import time
@@ -15,10 +16,10 @@ from fairlead.surfaces.cli.running_sandbox import use_running_sandbox
 
 def survey(
     *,
-    minutes: Annotated[float, typer.Option(help="For how long it looks.", min=0)] = 6.0,
+    minutes: Annotated[float, typer.Option(help="Minutes to sample for.", min=0)] = 6.0,
     every: Annotated[
         float,
-        typer.Option(help="Seconds from look to look; 60 is what planning is tuned to.", min=0.05),
+        typer.Option(help="Seconds between samples; planning is tuned to 60.", min=0.05),
     ] = 60.0,
     bootstrap_servers: Annotated[
         str | None,
@@ -28,14 +29,14 @@ def survey(
         ),
     ] = None,
     form: Annotated[
-        Literal["text", "json", "html"], typer.Option("--format", help="Of the answer.")
+        Literal["text", "json", "html"], typer.Option("--format", help="Output format.")
     ] = "text",
 ) -> None:
-    """Say what is the matter with every group of a cluster: nothing is stored or changed.
+    """Diagnose every group of a cluster; nothing is stored or changed.
 
-    Rights to DESCRIBE are enough, and no Postgres is needed. A first answer comes at once (as text;
-    on standard error, if another format is asked for), diagnoses with the sixth look. Client
-    properties, such as security.protocol, stand in kafka.properties of fairlead.toml, or as JSON in
+    Needs only DESCRIBE rights, and no Postgres. Prints lag at once (to standard error if the format
+    is not text), and diagnoses after the sixth sample. Set client properties, such as
+    security.protocol, in kafka.properties of fairlead.toml, or as JSON in
     FAIRLEAD_KAFKA__PROPERTIES.
     """
     from fairlead.errors import KafkaUnavailableError
@@ -58,26 +59,26 @@ def survey(
     until = began + minutes * 60
     with KafkaGateway(kafka) as gateway:
         survey = Survey(gateway, settings.policies)
-        survey.look()
+        survey.sample()
         turn = 1
         while (due := began + turn * every) <= until:
-            if survey.looks in {1, ENOUGH + 1} and turn == survey.looks:
+            if survey.samples in {1, ENOUGH + 1} and turn == survey.samples:
                 say(
-                    *as_lines(survey.found(), survey.missing(), survey.looks, survey.others),
+                    *as_lines(survey.found(), survey.missing(), survey.samples, survey.others),
                     "",
                     err=form != "text",
                 )
             time.sleep(max(0.0, due - time.monotonic()))
             turn += 1
             try:
-                survey.look()
+                survey.sample()
             except KafkaUnavailableError as error:
-                say_error(error)  # it may answer again: what was seen stays
+                say_error(error)  # earlier samples stay
     rows, missing = survey.found(), survey.missing()
     if form == "json":
         others = {"other_groups": survey.others, "missing_rights": missing}
-        print_json({"looks": survey.looks, "groups": rows} | others)
+        print_json({"samples": survey.samples, "groups": rows} | others)
     elif form == "html":
-        typer.echo(as_page(rows, missing, survey.looks, survey.others))
+        typer.echo(as_page(rows, missing, survey.samples, survey.others))
     else:
-        say(*as_lines(rows, missing, survey.looks, survey.others))
+        say(*as_lines(rows, missing, survey.samples, survey.others))

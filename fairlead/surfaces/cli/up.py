@@ -1,6 +1,6 @@
-"""`fairlead up`: everything of the planner on this machine, until Ctrl-C.
+"""`fairlead up`: all parts of the planner on this machine, until Ctrl-C.
 
-Belongs here: what is said before and after it runs. Does not: what runs (`fairlead.surfaces.up`).
+Belongs here: the command and its lines. Does not: the parts (`fairlead.surfaces.up`).
 """
 
 import signal
@@ -18,18 +18,20 @@ from fairlead.surfaces.ports import DAGSTER_PORT, PAGES_PORT
 def up(
     *,
     plan: Annotated[
-        bool, typer.Option("--plan", help="Turn planning on; it stays on until it is turned off.")
+        bool, typer.Option("--plan", help="Turn planning on; it stays on until turned off.")
     ] = False,
     host: Annotated[
-        str, typer.Option(help="Where Dagster and the pages listen; neither knows a user.")
+        str, typer.Option(help="Address of Dagster and the pages; neither asks for a login.")
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Of the pages.", min=1, max=65535)] = PAGES_PORT,
-    dagster_port: Annotated[int, typer.Option(help="Of Dagster.", min=1, max=65535)] = DAGSTER_PORT,
+    port: Annotated[int, typer.Option(help="Port of the pages.", min=1, max=65535)] = PAGES_PORT,
+    dagster_port: Annotated[
+        int, typer.Option(help="Port of Dagster.", min=1, max=65535)
+    ] = DAGSTER_PORT,
 ) -> None:
-    """Run Dagster, the pages, looks, Spark and what starts runs, until Ctrl-C ends all of it.
+    """Run Dagster, the pages and Spark, take samples and plan, until Ctrl-C.
 
-    What ends is started again. It begins with the doctor's list and is told in one log. Groups are
-    looked at; they are planned where planning is on, and the schema is `fairlead db upgrade`'s.
+    Runs the doctor's checks first. Restarts parts that end, and writes one log. Groups are sampled,
+    and planned if planning is on. Needs the schema of `fairlead db upgrade`.
     """
     from fairlead.common.disk import room_in
     from fairlead.sandbox.recorded_processes import recorded
@@ -56,10 +58,10 @@ def up(
         try:
             threading.Event().wait()
         finally:
-            _tell("ending all of it")
+            _tell("stopping")
 
 
 def _tell(line: str) -> None:
-    """Say a line of the log, as the parts have theirs."""
+    """Print a line of the log."""
     say(f"up        | {line}")
     sys.stdout.flush()

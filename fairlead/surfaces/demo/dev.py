@@ -20,7 +20,7 @@ from fairlead.errors import ConfigurationError
 from fairlead.store.engine import create_store_engine
 from fairlead.store.plans import PlanStore
 from fairlead.surfaces.demo.environment import DemoEnvironment, demo_environment
-from fairlead.surfaces.demo.frequent_looks import Looking
+from fairlead.surfaces.demo.frequent_samples import FrequentSamples
 from fairlead.surfaces.demo.load import Load
 from fairlead.surfaces.demo.scenario import ASKS_FIRST, DEV_GROUPS
 from fairlead.surfaces.demo.topics_and_consumers import Consumers, create_backlog
@@ -85,7 +85,9 @@ def _start_cluster(
     engine = create_store_engine(settings.postgres)
     stack.callback(engine.dispose)
     names = [group.name for group in DEV_GROUPS]
-    stack.enter_context(Looking(settings, names, every_s=LOOK_EVERY_S, store=PlanStore(engine)))
+    stack.enter_context(
+        FrequentSamples(settings, names, every_s=LOOK_EVERY_S, store=PlanStore(engine))
+    )
 
 
 class Reports:

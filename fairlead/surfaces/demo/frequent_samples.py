@@ -1,7 +1,6 @@
-"""Looks at the demo's groups, far more often than any real cluster needs: its planning is soon.
+"""Offset samples of the demo's groups, every few seconds, so that planning has enough soon.
 
-Belongs here: taking them beside everything else. Does not: what a look is
-(`fairlead.domain.samples`).
+Belongs here: the thread that takes them. Does not: what a sample is (`fairlead.domain.samples`).
 """
 
 import logging
@@ -21,19 +20,19 @@ _log = logging.getLogger(__name__)
 EVERY_S: Final = 3.0
 
 
-class Looking:
-    """Looks at groups from when it is entered until it is left.
+class FrequentSamples:
+    """A context in which a thread samples groups.
 
     Parameters
     ----------
     settings
         Where Kafka and the warehouse are.
     groups
-        At which groups.
+        The groups to sample.
     every_s
-        Seconds between looks.
+        Seconds between samples.
     store
-        Where diagnoses go, and what is called for from; None: nobody asks.
+        Where diagnoses and planning requests are stored; None: nowhere.
     """
 
     def __init__(
@@ -51,12 +50,12 @@ class Looking:
         self.taken = 0
 
     def __enter__(self) -> Self:
-        """Begin."""
+        """Start the thread."""
         self._thread.start()
         return self
 
     def __exit__(self, *exc_info: object) -> None:
-        """Stop."""
+        """Stop the thread."""
         self._stopped.set()
         self._thread.join()
 
@@ -67,6 +66,6 @@ class Looking:
                 try:
                     take(gateway, archive, self._settings, self._groups, self._store)
                 except (KafkaUnavailableError, StoreUnavailableError) as error:
-                    _log.warning("a look failed, the next one may not: %s", error)
+                    _log.warning("a sample failed: %s", error)
                     continue
                 self.taken += 1

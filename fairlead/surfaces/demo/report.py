@@ -1,4 +1,4 @@
-"""What the demo shows at its end, and writes to `report.json`.
+"""The demo's report, for the terminal and `report.json`.
 
 Belongs here: figures and their table. Does not: how they were measured (`run`).
 """
@@ -21,14 +21,14 @@ Lags = Mapping[str, Mapping[int, int]]
 
 @dataclass(frozen=True)
 class Found:
-    """What the planner found to be the matter with a group, and what it said of it.
+    """The planner's diagnosis of a group and its reason for a plan, or for none.
 
     Parameters
     ----------
     diagnosis, names, evidence
-        In a word or two; the members or partitions it is about; in one sentence.
+        The diagnosis; the members or partitions that it names; its evidence in one sentence.
     reason
-        Why there is a plan, or none.
+        The reason of the decision.
     reported
         The reported work, as in `fairlead.domain.records.Findings`.
     """
@@ -65,9 +65,9 @@ class LeftAlone:
     group
         Its id.
     found
-        What is the matter with it: nothing.
+        Its diagnosis.
     owned
-        What its consumers have, before and after.
+        The partitions of its consumers.
     """
 
     group: str
@@ -89,7 +89,7 @@ class LeftAlone:
     def render(self) -> RenderableType:
         """Return what a person reads."""
         title = Text(f"Group {self.group}: no plan", style="bold italic")
-        return Group(title, self.found.render(), "It was left alone.\n")
+        return Group(title, self.found.render(), "It needs no plan.\n")
 
 
 @dataclass(frozen=True)
@@ -99,17 +99,17 @@ class GroupReport:
     Parameters
     ----------
     found
-        What was the matter with it.
+        Its diagnosis before the plan.
     plan
         The plan that was published; its weights are the measured lags, in records.
     before, after
-        What the consumers themselves reported to own before the plan and after they rejoined.
+        Owners as reported by the consumers, before the plan and after they rejoined.
     lags_after
-        As measured after the group worked under the plan.
+        Measured after the group worked under the plan.
     lags_without_plan, without_plan
-        The same of the group that had no plan, at the same time, and what its consumers had.
+        Lag and owners of the identical group without a plan, at the same time.
     drain_without_plan_s, drain_with_plan_s
-        Seconds from when nothing arrived any more until the last record was processed.
+        Seconds from the last arrival until the last record was processed.
     protocol
         `classic` or `consumer`: whether the members assign, or the broker.
     """
@@ -146,7 +146,7 @@ class GroupReport:
         weights = self.plan.weights
         return int(sum(weights[topic][[*numbers]].sum() for topic, numbers in owned.items()))
 
-    def heaviest(self, stage: str, ownership: Ownership) -> int:
+    def largest(self, stage: str, ownership: Ownership) -> int:
         """Return the lag of the consumer with the most of it, in records."""
         return max((self.lag(stage, owned) for owned in ownership.values()), default=0)
 
@@ -169,8 +169,8 @@ class GroupReport:
                 }
                 for member in sorted(self.plan.members)
             },
-            "heaviest_lag": {
-                stage: self.heaviest(stage, owned)
+            "most_loaded_lag": {
+                stage: self.largest(stage, owned)
                 for stage, owned in {**stages, "without_plan": self.without_plan}.items()
             },
             "adopted": _normal(self.after) == _normal(self.predicted),
@@ -189,13 +189,11 @@ class GroupReport:
             title_style="bold",
             show_footer=True,
         )
-        table.add_column("consumer", footer="heaviest\nconsumer")  # 80 columns hold all
+        table.add_column("consumer", footer="most loaded\nconsumer")  # 80 columns hold all
         stages = {"before": self.before, "predicted": self.predicted, "after": self.after}
         for stage, ownership in stages.items():
             table.add_column(f"{stage}\npartitions", justify="right")
-            table.add_column(
-                "\nlag", justify="right", footer=f"{self.heaviest(stage, ownership):,}"
-            )
+            table.add_column("\nlag", justify="right", footer=f"{self.largest(stage, ownership):,}")
         for member in sorted(self.plan.members):
             cells = [member]
             for stage, ownership in stages.items():
@@ -203,13 +201,13 @@ class GroupReport:
                 cells += [str(sum(map(len, owned.values()))), f"{self.lag(stage, owned):,}"]
             table.add_row(*cells)
         stages_are = (
-            "before: measured, when the group was planned; predicted: the same records under the "
-            "plan; after: measured, when it had worked under the plan, while records arrived.\n"
+            "before: measured when the group was planned; predicted: the same records under the "
+            "plan; after: measured when it had worked under the plan, while records arrived.\n"
         )
-        with_plan = self.heaviest("after", self.after)
-        without = self.heaviest("without_plan", self.without_plan)
+        with_plan = self.largest("after", self.after)
+        without = self.largest("without_plan", self.without_plan)
         beside = (
-            f"At that time the heaviest consumer had {with_plan:,} records with the plan, and "
+            f"At that time the most loaded consumer had {with_plan:,} records with the plan, and "
             f"{without:,} in an identical group without a plan.\n"
         )
         faster = self.drain_without_plan_s / self.drain_with_plan_s

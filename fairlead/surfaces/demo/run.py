@@ -1,13 +1,13 @@
-"""`fairlead demo`: the main job, end to end, on real services.
+"""`fairlead demo`: from lag to a published plan, end to end, on real services.
 
-Belongs here: the order of events and what is said meanwhile. Does not: each event itself (the other
-modules of this package).
+Belongs here: the order of steps and the messages. Does not: each step (the other modules of this
+package).
 """
 
 import json
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from subprocess import Popen, TimeoutExpired
@@ -26,7 +26,7 @@ from fairlead.store.group_history import read_diagnoses
 from fairlead.store.history_queries import read_groups
 from fairlead.store.plans import PlanStore
 from fairlead.surfaces.demo.environment import DemoEnvironment, demo_environment, reset
-from fairlead.surfaces.demo.frequent_looks import Looking
+from fairlead.surfaces.demo.frequent_samples import FrequentSamples
 from fairlead.surfaces.demo.load import Load
 from fairlead.surfaces.demo.report import Found, GroupReport, LeftAlone
 from fairlead.surfaces.demo.scenario import CURED, CURED_BY_BROKER, DEMO_GROUPS, DemoGroup
@@ -34,15 +34,15 @@ from fairlead.surfaces.demo.topics_and_consumers import Consumers, broker_follow
 from fairlead.wire.document import PlanDocument
 
 JOIN_TIMEOUT_S = 900.0
-LOOK_TIMEOUT_S = 1800.0
+SAMPLE_TIMEOUT_S = 1800.0
 PLAN_TIMEOUT_S = 1800.0
 ADOPT_TIMEOUT_S = 900.0
 DRAIN_TIMEOUT_S = 1800.0
 POLL_S = 0.1
-#: How long records go on to arrive under the plans, so that what these are worth shows.
+#: Records continue to arrive for this long under the plans, to show their effect.
 UNDER_PLANS_S = 15.0
-#: It takes some to tell a backlog from a commit that has not come yet.
-LOOKS = 10
+#: Enough to distinguish a backlog from a commit that is due.
+SAMPLES = 10
 #: Planning runs after the first one at most, for groups whose plan is not published yet.
 PLANNED_AGAIN = 5
 STOP_GRACE_S = 5.0
@@ -85,7 +85,7 @@ class _Demo:
         self._unplanned: dict[str, Consumers] = {}
 
     def run(self) -> list[GroupReport | LeftAlone]:
-        """Do it all; returns a report a group."""
+        """Run all steps; return one report per group."""
         servers = self._around.services.bootstrap_servers
         with self._step("Producing skewed backlogs"):
             for group in self._groups:
@@ -97,9 +97,9 @@ class _Demo:
         with Load(servers, self._groups) as load:
             for consumers in self._all():
                 consumers.start_work()
-            with Looking(self._around.settings, list(self._planned)) as looking:
-                with self._step("Working, while records arrive and looks are taken"):
-                    self._wait(lambda: looking.taken >= LOOKS, LOOK_TIMEOUT_S, "be looked at")
+            with FrequentSamples(self._around.settings, list(self._planned)) as samples:
+                with self._step("Working, while records arrive and samples are taken"):
+                    self._wait(lambda: samples.taken >= SAMPLES, SAMPLE_TIMEOUT_S, "get samples")
                 with self._step("Planning, through Dagster") as status:
                     plans = self._plan_until_published(status)
             found = self._found()
@@ -115,35 +115,10 @@ class _Demo:
         seconds = self._drain(
             {group.name: group.records + load.produced[group.name] for group in self._groups}
         )
-        alone = [name for name in self._planned if name not in plans]
-        return [
-            *self._cured(
-                plans,
-                found=found,
-                before=before,
-                after=after,
-                without_plan=without_plan,
-                lags_after=lags_after,
-                seconds=seconds,
-            ),
-            *(LeftAlone(name, found[name], after[name]) for name in alone),
-        ]
-
-    def _cured(
-        self,
-        plans: Mapping[str, PlanDocument],
-        *,
-        found: Mapping[str, Found],
-        before: Mapping[str, Ownership],
-        after: Mapping[str, Ownership],
-        without_plan: Mapping[str, Ownership],
-        lags_after: Mapping[str, Lags],
-        seconds: Mapping[str, float],
-    ) -> list[GroupReport]:
-        return [
+        cured = [
             GroupReport(
                 found=found[name],
-                plan=plans[name],
+                plan=plan,
                 before=before[name],
                 after=after[name],
                 lags_after=lags_after[name],
@@ -153,8 +128,10 @@ class _Demo:
                 drain_with_plan_s=seconds[name],
                 protocol=self._planned[name].scenario.protocol,
             )
-            for name in plans
+            for name, plan in plans.items()
         ]
+        alone = [name for name in self._planned if name not in plans]
+        return [*cured, *(LeftAlone(name, found[name], after[name]) for name in alone)]
 
     def _start_consumers(self) -> None:
         """Start each group twice: with plans, and without, as Kafka assigns by default."""
@@ -201,7 +178,7 @@ class _Demo:
         finally:
             _end(process)
         if process.returncode:
-            raise SandboxError(f"The planning job failed; what it said is in {log}")
+            raise SandboxError(f"The planning job failed; see {log}")
 
     def _lags(self) -> dict[str, Lags]:
         """Measure the lag of all groups' partitions; returns it by group id."""
@@ -210,7 +187,7 @@ class _Demo:
             return lags_of(gateway.snapshot(ids).samples)
 
     def _found(self) -> dict[str, Found]:
-        """Return what the planner found, by group."""
+        """Return the planner's diagnoses by group."""
         engine = create_store_engine(self._around.settings.postgres)
         try:
             rows = {
@@ -219,8 +196,8 @@ class _Demo:
             }
         finally:
             engine.dispose()
-        told = ("diagnosis", "names", "evidence", "reason", "reported")
-        return {name: Found(**{key: row[key] for key in told}) for name, row in rows.items()}
+        fields = ("diagnosis", "names", "evidence", "reason", "reported")
+        return {name: Found(**{key: row[key] for key in fields}) for name, row in rows.items()}
 
     def _published(self, group: DemoGroup) -> PlanDocument | None:
         engine = create_store_engine(self._around.settings.postgres)
@@ -243,7 +220,7 @@ class _Demo:
 
         From when nothing arrives any more. `records`: how many there are, by the group's scenario.
         """
-        self._console.print("[bold]Draining[/]: nothing arrives any more, all consumers go on")
+        self._console.print("[bold]Draining[/]: no new records, all consumers continue")
         progress = Progress(
             TextColumn("  {task.description}"),
             BarColumn(),
@@ -317,7 +294,7 @@ def demo(state_dir: Path, console: Console) -> None:
     Raises
     ------
     FairleadError
-        A step did not succeed; everything that was started is stopped all the same.
+        A step failed; everything that was started is stopped.
     """
     started_at = time.monotonic()
     reset(state_dir)

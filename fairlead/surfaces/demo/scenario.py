@@ -27,7 +27,7 @@ class DemoGroup:
         Index of a consumer to the share of the rate that it can do.
     load
         How much of what all consumers together can process arrives, spread as the backlog is.
-    dear
+    expensive
         Partition, as "topic-number", to how many times as long each of its records takes.
     protocol
         `classic`, with kafka-python; or `consumer`, with confluent-kafka, where the broker assigns.
@@ -39,7 +39,7 @@ class DemoGroup:
     rate: int
     slow: Mapping[int, float] = field(default_factory=dict)
     load: float = 0.85
-    dear: Mapping[str, float] = field(default_factory=dict)
+    expensive: Mapping[str, float] = field(default_factory=dict)
     protocol: str = "classic"
 
     @property
@@ -104,13 +104,13 @@ ONE_IS_SLOW = DemoGroup(
 #: Even machines. One partition gets half as many records as each other, and each of them takes
 #: thirteen times as long: its owner seems slow. A plan that moved this partition would only make
 #: another member slow; the planner moves partitions that get more.
-ONE_IS_DEAR = DemoGroup(
-    "one-is-dear",
+ONE_IS_EXPENSIVE = DemoGroup(
+    "one-is-expensive",
     {"images": [16] * 6 + [8] + [16] * 5},
     consumers=3,
     rate=40,
     load=0.5,
-    dear={"images-6": 13.0},
+    expensive={"images-6": 13.0},
 )
 
 #: Plain consumers of the consumer protocol (KIP-848): their broker follows the plan. However that
@@ -136,7 +136,7 @@ ASKS_FIRST = DemoGroup(
 )
 
 #: Each twice in `make demo`: with a plan and without.
-CURED = (ORDERS, ONE_IS_SLOW, ONE_IS_DEAR)
+CURED = (ORDERS, ONE_IS_SLOW, ONE_IS_EXPENSIVE)
 DEMO_GROUPS = (*CURED, KEEPS_UP)
 #: The same, where the broker has the assignor that follows plans.
 CURED_BY_BROKER = (BY_BROKER,)

@@ -205,7 +205,7 @@ class Consumers:
             *("--name", member),
             *("--topics", ",".join(self.scenario.backlog)),
             *("--rate", str(self.scenario.speeds[member])),
-            *("--dear", json.dumps(dict(self.scenario.dear))),
+            *("--expensive", json.dumps(dict(self.scenario.expensive))),
             *("--protocol", self.scenario.protocol),
             *(("--plan-topic", self.plan_topic) if self.plan_topic else ()),
         ]

@@ -68,7 +68,7 @@ class Orders:
     """What the parent process asks for: when to work, how fast, when to end."""
 
     rate: int
-    dear: Mapping[str, float] = field(default_factory=dict)
+    expensive: Mapping[str, float] = field(default_factory=dict)
     started: threading.Event = field(default_factory=threading.Event)
     stopped: threading.Event = field(default_factory=threading.Event)
 
@@ -107,7 +107,7 @@ def work(consumer: KafkaConsumer | PlainConsumer, orders: Orders) -> None:
     count, late_s, held_up_s, ended_at, reported_at = 0, 0.0, 0.0, 0.0, 0.0
     for partition in records(consumer, orders):
         if partition is not None:
-            until = time.monotonic() + orders.dear.get(partition, 1.0) / orders.rate - late_s
+            until = time.monotonic() + orders.expensive.get(partition, 1.0) / orders.rate - late_s
             orders.stopped.wait(max(0.0, until - time.monotonic()))
             ended_at = time.monotonic()
             late_s = min(max(0.0, ended_at - until), CAUGHT_UP_S)
@@ -167,14 +167,17 @@ def main() -> None:
     parser.add_argument("--topics", required=True, help="comma-separated")
     parser.add_argument("--rate", required=True, type=int, help="records a second")
     parser.add_argument(
-        "--dear", default={}, type=json.loads, help="partitions to how much longer a record takes"
+        "--expensive",
+        default={},
+        type=json.loads,
+        help="partitions to how much longer a record takes",
     )
     parser.add_argument("--plan-topic", help="follow plans; without it: Kafka's default assignor")
     parser.add_argument("--protocol", default="classic", choices=("classic", "consumer"))
     arguments = parser.parse_args()
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends its workers in order
-    orders = Orders(arguments.rate, arguments.dear)
+    orders = Orders(arguments.rate, arguments.expensive)
     threading.Thread(target=orders.listen, daemon=True).start()
     consumer = (plain if arguments.protocol == "consumer" else classic)(arguments, orders)
     try:

@@ -1,8 +1,8 @@
-"""`fairlead doctor`: whether all that Fairlead needs is there, a finding a thing, with what to do.
+"""`fairlead doctor`: whether all that Fairlead needs is there, with remedies.
 
-Belongs here: what is looked at, and in which order. Does not: how findings are shown
-(`fairlead.surfaces.cli.doctor`). Nothing is changed, and no right is tried out: Kafka tells which
-operations it allows (KIP-430), Postgres which roles somebody has.
+Belongs here: what is checked, and in which order. Does not: how findings are shown
+(`fairlead.surfaces.cli.doctor`). Nothing is changed, and no right is tried: Kafka lists the
+operations that it allows (KIP-430), Postgres the roles of a user.
 """
 
 from collections.abc import Callable, Collection, Iterator
@@ -30,19 +30,19 @@ PARTS: Final[dict[str, _Part]] = {
 }
 #: Kafka's own error asks about the address and names the setting.
 _DATABASE_AWAY: Final = (
-    "start Postgres, or set postgres.url of fairlead.toml (FAIRLEAD_POSTGRES__URL) to where it runs"
+    "start Postgres, or set postgres.url of fairlead.toml (FAIRLEAD_POSTGRES__URL) to its address"
 )
 
 
 def examine(settings: Settings, *, skip: Collection[str] = ()) -> Iterator[Finding]:
-    """Look at everything.
+    """Check everything, part by part.
 
     Parameters
     ----------
     settings
-        As loaded: whoever cannot load them has their error.
+        The loaded settings.
     skip
-        Names of `PARTS` that are left out.
+        Names of `PARTS` to leave out.
     """
     count = len(settings.policies)
     covered = "1 policy" if count == 1 else f"{count} policies"

@@ -1,6 +1,6 @@
-"""What the doctor finds of the archive of looks: whether it can be written, damaged files.
+"""What the doctor finds of the archive of samples: whether it can be written, damaged files.
 
-Belongs here: what keeps looks from being kept. Does not: how old the last look is (`database`).
+Belongs here: what prevents storing samples. Does not: the age of the last sample (`database`).
 """
 
 import os
@@ -16,7 +16,7 @@ from fairlead.surfaces.doctor.finding import Finding
 
 
 def examine_archive(settings: Settings) -> Iterator[Finding]:
-    """Look at the archive of looks; groups are analysed without it, too, but by less.
+    """Check the archive of samples; without it, groups are analysed by fewer samples.
 
     Raises
     ------
@@ -31,17 +31,19 @@ def examine_archive(settings: Settings) -> Iterator[Finding]:
         yield Finding("archive", "warning", str(error))
         return
     if "://" not in path and not _writable(Path(path)):
-        said = f"looks cannot be written to {path}"
-        yield Finding("archive", "warning", said, "make it a directory that this user may write to")
-    elif damaged:
-        said = (
-            f"{path}/{DAMAGED} has {plural(len(damaged), 'damaged file')}, the newest "
-            f"{visible(damaged[-1])}: looks in them are not used"
+        detail = f"samples cannot be written to {path}"
+        yield Finding(
+            "archive", "warning", detail, "make it a directory that this user may write to"
         )
-        remedy = "remove them once nobody needs them; after sampling.retention they are removed"
-        yield Finding("archive", "warning", said, remedy)
+    elif damaged:
+        detail = (
+            f"{path}/{DAMAGED} has {plural(len(damaged), 'damaged file')}, the newest "
+            f"{visible(damaged[-1])}: samples in them are not used"
+        )
+        remedy = "delete them if nobody needs them; they are deleted after sampling.retention"
+        yield Finding("archive", "warning", detail, remedy)
     else:
-        yield Finding("archive", "ok", f"looks are kept in {path}")
+        yield Finding("archive", "ok", f"samples are stored in {path}")
 
 
 def _writable(place: Path) -> bool:

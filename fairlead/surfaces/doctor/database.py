@@ -1,4 +1,4 @@
-"""What the doctor finds of Postgres: schema, roles, clocks, freezes, the last look.
+"""What the doctor finds of Postgres: schema, roles, clocks, freezes, the last sample.
 
 Belongs here: what the planner needs of its database. Does not: any migration.
 """
@@ -29,7 +29,7 @@ _SPILL: Final = "SELECT count(*) FROM generate_series(1, 100000)"
 
 
 def examine_database(settings: Settings) -> Iterator[Finding]:
-    """Look at Postgres.
+    """Check Postgres.
 
     Raises
     ------
@@ -51,57 +51,57 @@ def examine_database(settings: Settings) -> Iterator[Finding]:
         url = settings.postgres.url.get_secret_value()
         revision, head = migrate.current(url), migrate.head()
         if revision != head:
-            said = f"it is at {revision or 'no revision'}, and the newest is {head}"
-            yield Finding("schema", "failed", said, "fairlead db upgrade")
+            detail = f"its revision is {revision or 'none'}, the newest is {head}"
+            yield Finding("schema", "failed", detail, "fairlead db upgrade")
             return
         yield Finding("schema", "ok", f"{revision}")
         yield _role(row.login, row.roles)
         for freeze in read_freezes(engine):
             remedy = of_freeze(freeze.group, frozen=True).command
             yield Finding("freeze", "warning", str(freeze), remedy)
-        yield _last_look(engine)
+        yield _last_sample(engine)
     finally:
         engine.dispose()
 
 
 def _database(row: Any) -> Finding:
-    said = f"Postgres {row.version}, as {row.login}"
+    detail = f"Postgres {row.version}, as {row.login}"
     if row.read_only:
         why = "it is a standby" if row.standby else "default_transaction_read_only is on"
         how = "name the primary in postgres.url"
-        return Finding("database", "failed", f"{said}: takes no changes, since {why}", how)
-    return Finding("database", "ok", said)
+        return Finding("database", "failed", f"{detail}: takes no changes, since {why}", how)
+    return Finding("database", "ok", detail)
 
 
 def _clock(ours: datetime, there: datetime) -> Finding:
     apart = abs(ours - there)
-    said = f"this machine and the database are {apart.total_seconds():.1f} s apart"
+    detail = f"this machine and the database are {apart.total_seconds():.1f} s apart"
     if apart > _CLOCKS:
-        return Finding("clocks", "warning", said, "set both by NTP")
-    return Finding("clocks", "ok", said)
+        return Finding("clocks", "warning", detail, "set both by NTP")
+    return Finding("clocks", "ok", detail)
 
 
 def _role(login: str, roles: Collection[str]) -> Finding:
     if not roles:
-        said = f"{login} is a member of no role of Fairlead's"
+        detail = f"{login} has no role of Fairlead"
         how = f"as the owner of the schema: GRANT fairlead_planner TO {login};"
-        return Finding("role", "failed", said, how)
+        return Finding("role", "failed", detail, how)
     names = ", ".join(roles)
     if "fairlead_planner" not in roles:
-        said = f"{login} is {names}: it may look and decide, and cannot plan or publish"
-        return Finding("role", "warning", said)
+        detail = f"{login} is {names}: it may read and decide, but not plan or publish"
+        return Finding("role", "warning", detail)
     return Finding("role", "ok", f"{login} is {names}")
 
 
-def _last_look(engine: Engine) -> Finding:
+def _last_sample(engine: Engine) -> Finding:
     from fairlead.store.monitoring import last_look  # noqa: PLC0415 - as above
 
     last = last_look(engine)
-    looking = "`fairlead up` takes looks, or `fairlead look`"
+    remedy = "run `fairlead up` or `fairlead sample`"
     if last is None:
-        return Finding("looks", "warning", "no look was taken yet", looking)
-    said = f"the last look was {ago(last.began, datetime.now(UTC))}"
+        return Finding("samples", "warning", "no offset sample was taken yet", remedy)
+    detail = f"the last sample was taken {ago(last.began, datetime.now(UTC))}"
     if last.overdue:
-        said += f"; looks are taken every {last.interval.total_seconds():.0f} s"
-        return Finding("looks", "warning", said, looking)
-    return Finding("looks", "ok", said)
+        detail += f"; one is due every {last.interval.total_seconds():.0f} s"
+        return Finding("samples", "warning", detail, remedy)
+    return Finding("samples", "ok", detail)

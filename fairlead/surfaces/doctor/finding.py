@@ -1,6 +1,6 @@
-"""What the doctor finds of one thing.
+"""The result of one check of the doctor.
 
-Belongs here: its form. Does not: finding it.
+Belongs here: its fields. Does not: the checks.
 """
 
 from dataclasses import dataclass
@@ -11,15 +11,15 @@ from fairlead.common.words import plural
 
 @dataclass(frozen=True)
 class Finding:
-    """What was found of one thing.
+    """The result of one check.
 
     Parameters
     ----------
     name
-        The thing.
+        What was checked.
     state
-        `ok`; `warning`: it works, but for something; `failed`: it does not work.
-    said
+        `ok`; `warning`: it works with a limit; `failed`: it does not work.
+    detail
         What was found.
     remedy
         What to do; "": nothing.
@@ -27,7 +27,7 @@ class Finding:
 
     name: str
     state: str
-    said: str
+    detail: str
     remedy: str = ""
 
 

@@ -1,6 +1,6 @@
 """What the doctor finds of this host: Java, what is installed, the warm Spark, the disk.
 
-Belongs here: what needs no network. Does not: what runs on it.
+Belongs here: checks that need no network. Does not: services (`database`, `kafka`, `switches`).
 """
 
 import importlib.util
@@ -19,7 +19,7 @@ _ANSWER_S: Final = 10.0
 
 
 def examine_host(settings: Settings) -> Iterator[Finding]:
-    """Look at what planning needs of this machine."""
+    """Check what planning needs of this machine."""
     from fairlead.sandbox.java import find_java  # noqa: PLC0415 - asks only here
 
     try:
@@ -28,41 +28,43 @@ def examine_host(settings: Settings) -> Iterator[Finding]:
         yield Finding("java", "failed", str(error))
     for package, what in (("pyspark", "planning runs"), ("dagster", "schedules, sensors, the UI")):
         if importlib.util.find_spec(package) is None:
-            said = f"{package} is missing: {what} need it"
+            detail = f"{package} is missing: {what} need it"
             yield Finding(
-                package, "warning", said, "install Fairlead's wheel with its extra: planner"
+                package, "warning", detail, "install Fairlead's wheel with its extra: planner"
             )
     yield _spark(settings)
     place = Path(settings.state_dir).absolute()
     while not place.exists():
         place = place.parent
     free = shutil.disk_usage(place).free
-    said = f"{free / 2**30:.1f} GiB free at {place}"
+    detail = f"{free / 2**30:.1f} GiB free at {place}"
     if free < _LEAST_DISK:
-        yield Finding("disk", "failed", said, "free some, or set state_dir to another place")
+        yield Finding(
+            "disk", "failed", detail, "free some space, or set state_dir to another place"
+        )
     else:
-        yield Finding("disk", "ok", said)
+        yield Finding("disk", "ok", detail)
 
 
 def _spark(settings: Settings) -> Finding:
-    """Look at where runs compute: a warm Spark is found by what is written down about it."""
+    """Check where planning runs compute; a warm Spark is found by its recorded port."""
     from fairlead.settings import ANYWHERE  # noqa: PLC0415
     from fairlead.spark.warm import WarmServer  # noqa: PLC0415 - for who asks
 
     if settings.spark.master != ANYWHERE:
-        return Finding("spark", "ok", f"runs compute at {settings.spark.master}")
+        return Finding("spark", "ok", f"planning runs compute at {settings.spark.master}")
     server = WarmServer.recorded(settings.state_dir)
     if server is not None and server.runs():
-        return Finding("spark", "ok", f"a warm one runs at localhost:{server.port}")
-    return Finding("spark", "ok", "none is warm: each planning run starts one, some 15 seconds")
+        return Finding("spark", "ok", f"a warm Spark runs at localhost:{server.port}")
+    return Finding(
+        "spark", "ok", "no warm Spark runs: each planning run starts one in about 15 seconds"
+    )
 
 
 def answered(address: str) -> Finding:
-    """Look at whether a web server answers."""
+    """Check whether a web server answers."""
     try:
         with urlopen(address, timeout=_ANSWER_S):  # noqa: S310 - whoever asks has named it
             return Finding("answers", "ok", f"{address} answers")
     except (OSError, ValueError) as error:
-        return Finding(
-            "answers", "failed", f"{address} does not answer: {error}", "its log says why"
-        )
+        return Finding("answers", "failed", f"{address} does not answer: {error}", "see its log")

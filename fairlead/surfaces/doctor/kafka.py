@@ -23,7 +23,7 @@ from fairlead.surfaces.doctor.finding import Finding
 #: The planner's rights on topics that it writes, and on the pin topic, as docs/trust.md has them.
 WRITES: Final = ("DESCRIBE", "DESCRIBE_CONFIGS", "READ", "WRITE")
 READS: Final = ("DESCRIBE", "READ")
-#: Of so many groups and topics the rights are asked: a cluster may have ten thousand.
+#: Rights are checked on at most this many groups and topics.
 _ASKED: Final = 500
 _READ: Final = {"READ", "ALL"}
 _FEATURES: Final = ("metadata.version", "group.version", "transaction.version")
@@ -31,7 +31,7 @@ _ASSIGNOR: Final = "PlanGroupAssignor"
 
 
 def examine_kafka(settings: Settings) -> Iterator[Finding]:
-    """Look at Kafka.
+    """Check Kafka.
 
     Raises
     ------
@@ -46,8 +46,8 @@ def examine_kafka(settings: Settings) -> Iterator[Finding]:
         names = [name for name in listed if settings.discovery.covers(name)]
         rights = Rights(kafka)
         cluster = rights.cluster()
-        said = f"cluster {cluster.cluster_id}, {plural(len(cluster.nodes), 'broker')}"
-        yield Finding("kafka", "ok", said)
+        detail = f"cluster {cluster.cluster_id}, {plural(len(cluster.nodes), 'broker')}"
+        yield Finding("kafka", "ok", detail)
         yield _features(gateway.features())
         yield _listing(rights)
         yield _topic(rights, kafka.plan_topic, WRITES, compacted=True)
@@ -56,8 +56,8 @@ def examine_kafka(settings: Settings) -> Iterator[Finding]:
         yield _topic(rights, kafka.pin_topic, READS, compacted=False)
         yield _keys(kafka)
         if not names:
-            said = f"discovery covers none of the {plural(len(listed), 'group')} that Kafka lists"
-            yield Finding("groups", "warning", said, "discovery.include of fairlead.toml")
+            detail = f"discovery covers none of the {plural(len(listed), 'group')} that Kafka lists"
+            yield Finding("groups", "warning", detail, "discovery.include of fairlead.toml")
             return
         samples = gateway.snapshot(names[:_ASKED]).samples
         columns = ["group", "group_type", "topics", "members", "member_ids", "subscriptions"]
@@ -75,27 +75,27 @@ def examine_kafka(settings: Settings) -> Iterator[Finding]:
 
 
 def _features(levels: dict[str, int]) -> Finding:
-    """Look at what the cluster's features are set to, whatever its brokers' version is."""
-    told = ", ".join(f"{name} {levels[name]}" for name in _FEATURES if name in levels)
+    """Check the levels of the cluster's features."""
+    levels_text = ", ".join(f"{name} {levels[name]}" for name in _FEATURES if name in levels)
     if not levels.get("group.version"):
         return Finding(
             "features",
             "warning",
-            f"{told or 'none is told'}: groups of the consumer protocol (KIP-848) cannot be",
+            f"{levels_text or 'no levels are known'}: the consumer protocol (KIP-848) is off",
             "kafka-features.sh --bootstrap-server BROKER upgrade --feature group.version=1",
         )
-    return Finding("features", "ok", told)
+    return Finding("features", "ok", levels_text)
 
 
 def _listing(rights: Rights) -> Finding:
     if "DESCRIBE" in rights.on_cluster():
         return Finding("listing", "ok", "Describe is allowed on the cluster: all groups are listed")
-    said = "Describe is missing on the cluster: Kafka lists only groups that may be described"
-    return Finding("listing", "warning", said, remedy(CLUSTER, "", ["DESCRIBE"]))
+    detail = "Describe is missing on the cluster: Kafka lists only groups that may be described"
+    return Finding("listing", "warning", detail, remedy(CLUSTER, "", ["DESCRIBE"]))
 
 
 def _topic(rights: Rights, name: str, wanted: tuple[str, ...], *, compacted: bool) -> Finding:
-    """Look at one topic of Fairlead's own: rights, and whether it is compacted as it must be."""
+    """Check one of Fairlead's topics: rights, compaction and compression."""
     allowed, error = rights.on_topics([name])[name]
     if error is not None and "UNKNOWN_TOPIC" in error:
         return _absent(rights, name, made_here=compacted)
@@ -103,8 +103,8 @@ def _topic(rights: Rights, name: str, wanted: tuple[str, ...], *, compacted: boo
         return Finding(name, "failed", error, remedy("topic", name, wanted))
     lacking = [right for right in wanted if right not in allowed]
     if lacking:
-        said = f"rights are missing: {', '.join(lacking)}"
-        return Finding(name, "failed", said, remedy("topic", name, lacking))
+        detail = f"rights are missing: {', '.join(lacking)}"
+        return Finding(name, "failed", detail, remedy("topic", name, lacking))
     if "DESCRIBE_CONFIGS" in allowed:
         config = _config(rights, ResourceType.TOPIC, name)
         policy = config.get("cleanup.policy", "")
@@ -119,34 +119,34 @@ def _topic(rights: Rights, name: str, wanted: tuple[str, ...], *, compacted: boo
         if why := foreign_codecs(config.get("compression.type", "gzip")):
             should = "uncompressed" if compacted else "gzip"
             return Finding(name, "warning", why, alter_topic(name, f"compression.type={should}"))
-    return Finding(name, "ok", "it is there, with all rights that are needed")
+    return Finding(name, "ok", "it exists, with all rights that are needed")
 
 
 def _absent(rights: Rights, name: str, *, made_here: bool) -> Finding:
-    """Look at whether a topic could be made that is not there."""
+    """Check whether a missing topic could be created."""
     if not made_here:
-        return Finding(name, "ok", "it is not there: consumers make it when they first need it")
+        return Finding(name, "ok", "it does not exist yet: consumers create it when they need it")
     may = "CREATE" in rights.on_cluster() or rights.by_rule("topic", name, "CREATE")
     if may:
-        return Finding(name, "ok", "it is not there: it is made when it is first needed")
+        return Finding(name, "ok", "it does not exist yet: it is created when it is needed")
     how = remedy("topic", name, ["CREATE", *WRITES])
     if may is None:
-        said = "it is not there, and Kafka does not tell whether it may be made"
-        return Finding(name, "warning", said, how)
-    return Finding(name, "failed", "it is not there, and CREATE is missing", how)
+        detail = "it does not exist, and Kafka does not say whether it may be created"
+        return Finding(name, "warning", detail, how)
+    return Finding(name, "failed", "it does not exist, and CREATE is missing", how)
 
 
 def _sending(rights: Rights, kafka: KafkaSettings) -> Finding:
-    """Look at the transactional ids by which plans are sent: Kafka tells no operations of them.
+    """Check the rights on the transactional ids that send plans.
 
-    Asking for one of them would make the topic of transactions, where there is none.
+    Only ACLs are read: using an id would create the topic of transactions.
     """
     name, what = f"{kafka.plan_topic}-", "transactional ids"
     how = remedy("transactional-id", name, ["DESCRIBE", "WRITE"], prefixed=True)
     may = rights.by_rule("transactional-id", f"{name}0", "WRITE")
     if may is None:
-        said = f"Kafka does not tell whether WRITE is allowed on {name}*"
-        return Finding(what, "warning", said, how)
+        detail = f"Kafka does not say whether WRITE is allowed on {name}*"
+        return Finding(what, "warning", detail, how)
     if not may:
         return Finding(what, "failed", f"rights are missing on {name}*: WRITE", how)
     return Finding(what, "ok", f"WRITE is allowed on {name}*")
@@ -154,55 +154,57 @@ def _sending(rights: Rights, kafka: KafkaSettings) -> Finding:
 
 def _keys(kafka: KafkaSettings) -> Finding:
     if kafka.private_key is None:
-        said = "plans are not signed: whoever may WRITE to the plan topic decides"
+        detail = "plans are not signed: anybody who may WRITE to the plan topic can change them"
         how = "make a key pair with `fairlead signing-key ID`; set kafka.private_key"
-        return Finding("keys", "warning", said, how)
+        return Finding("keys", "warning", detail, how)
     return Finding("keys", "ok", "plans are signed")
 
 
 def _groups(rights: Rights, names: list[str], by_broker: Collection[str]) -> Iterator[Finding]:
-    """Look at the rights on groups: DESCRIBE, and READ where brokers assign."""
+    """Check the rights on groups: DESCRIBE, and READ where brokers assign."""
     allowed = rights.on_groups(names)
     errors = {name: error for name, (_, error) in allowed.items() if error is not None}
     hidden = [name for name, error in errors.items() if "TOPIC_AUTH" in error]
     refused = [name for name in errors if name not in hidden]
     silent = [name for name in by_broker if name not in errors and not allowed[name][0] & _READ]
-    of = f"{len(names)} of discovery's"
-    yield _rights("group", "DESCRIBE", refused, of, "they are not seen")
+    of = f"{len(names)} groups of discovery"
+    yield _rights("group", "DESCRIBE", refused, of, "these groups are not sampled")
     if hidden:
-        said = f"{min(hidden)} is not shown by its broker: it reads topics that are hidden"
-        yield Finding("topics", "failed", said, remedy("topic", "NAME", ["DESCRIBE"]))
+        detail = (
+            f"{min(hidden)} cannot be described: it reads topics that Fairlead may not describe"
+        )
+        yield Finding("topics", "failed", detail, remedy("topic", "NAME", ["DESCRIBE"]))
     if silent:
-        then = "their brokers are not told of new plans"
+        then = "their brokers do not learn of new plans"
         yield _rights("group", "READ", silent, of, then)
 
 
 def _topics(rights: Rights, names: list[str]) -> Finding:
-    """Look at the right to DESCRIBE the topics that groups read."""
+    """Check the right to DESCRIBE the topics that groups read."""
     found = rights.on_topics(names) if names else {}
     refused = [
         name
         for name, (_, error) in found.items()
         if error is not None and "UNKNOWN_TOPIC" not in error
     ]
-    return _rights("topic", "DESCRIBE", refused, f"{len(found)}", "no lag is known of them")
+    return _rights("topic", "DESCRIBE", refused, f"{len(found)} topics", "their lag is unknown")
 
 
 def _rights(kind: str, operation: str, refused: list[str], of: str, then: str) -> Finding:
-    """Return whether an operation is allowed on all groups or topics that were asked about."""
+    """Return whether an operation is allowed on all checked groups or topics."""
     if not refused:
         return Finding(f"{kind}s", "ok", f"{operation} is allowed on {of}")
     first = min(refused)
     return Finding(
         f"{kind}s",
         "failed",
-        f"{operation} is refused on {len(refused)} of {of}, {first} among them: {then}",
+        f"{operation} is refused on {len(refused)} of {of}, such as {first}: {then}",
         remedy(kind, first, [operation]),
     )
 
 
 def _names(samples: list[dict[str, Any]]) -> Finding:
-    """Look at whether members have names that a restart keeps."""
+    """Check whether members keep their names across restarts."""
     nameless = Counter(
         row["group"]
         for row in samples
@@ -210,19 +212,19 @@ def _names(samples: list[dict[str, Any]]) -> Finding:
         if name == member_id
     )
     if not nameless:
-        return Finding("client names", "ok", "every member has a name that a restart keeps")
+        return Finding("client names", "ok", "every member keeps its name across restarts")
     group, count = nameless.most_common(1)[0]
     return Finding(
         "client names",
         "warning",
-        f"{plural(sum(nameless.values()), 'member')} of {plural(len(nameless), 'group')} have none "
-        f"of their own, {count} of {group} among them: after a restart no plan names them",
+        f"{plural(sum(nameless.values()), 'member')} of {plural(len(nameless), 'group')} have no "
+        f"name of their own, {count} of {group} among them: no plan fits them after a restart",
         "give each consumer a client.id, or group.instance.id, of its own",
     )
 
 
 def _plug_in(rights: Rights, by_broker: Collection[str]) -> Finding:
-    """Look at whether brokers have the assignor that follows plans."""
+    """Check whether brokers have the assignor that follows plans."""
     without = [
         str(node.id)
         for node in rights.cluster().nodes
@@ -234,16 +236,16 @@ def _plug_in(rights: Rights, by_broker: Collection[str]) -> Finding:
     ]
     of = f"{plural(len(by_broker), 'group')} of the consumer protocol"
     if without:
-        said = f"brokers {', '.join(without)} lack the assignor, which {of} would need for plans"
-        return Finding("plug-in", "warning", said, "docs/consumers/kip-848.md has the steps")
+        detail = f"brokers {', '.join(without)} lack the assignor that {of} need to follow plans"
+        return Finding("plug-in", "warning", detail, "see docs/consumers/kip-848.md")
     if "DESCRIBE_CONFIGS" not in rights.on_cluster():
-        said = f"which assignors brokers have for {of} may not be seen"
-        return Finding("plug-in", "warning", said, remedy(CLUSTER, "", ["DESCRIBE_CONFIGS"]))
-    return Finding("plug-in", "ok", f"brokers have the assignor that {of} can follow plans by")
+        detail = f"Fairlead may not read which assignors brokers have for {of}"
+        return Finding("plug-in", "warning", detail, remedy(CLUSTER, "", ["DESCRIBE_CONFIGS"]))
+    return Finding("plug-in", "ok", f"brokers have the assignor with which {of} can follow plans")
 
 
 def _config(rights: Rights, kind: ResourceType, name: str) -> dict[str, str]:
-    """Return the configuration of a topic or a broker; empty: it may not be seen."""
+    """Return the configuration of a topic or broker; empty if it may not be read."""
     resource = ConfigResource(kind, name)
     try:
         found: Any = rights.admin.describe_configs([resource])[resource].result()

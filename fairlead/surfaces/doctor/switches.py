@@ -1,7 +1,7 @@
 """What the doctor finds of Dagster: its home, daemons, sensors and when they last ticked.
 
-Belongs here: asking in a process of its own, and what the answer means. Does not: Dagster, which
-the library knows nothing of (`orchestration.switches` asks it).
+Belongs here: starting `orchestration.switches` in a process, and what its answer means. Does not:
+importing Dagster.
 """
 
 import json
@@ -16,18 +16,20 @@ from fairlead.settings import Settings
 from fairlead.surfaces.doctor.finding import Finding, ago
 from fairlead.surfaces.pipeline import HOME_VARIABLE, PIPELINE, dagster_home
 
-_PLANS_BY_ITSELF: Final = ("planning_sensor", "planning_schedule")
-_LOOKS: Final = "group_samples"
+_PLANNING: Final = ("planning_sensor", "planning_schedule")
+_SAMPLES: Final = "group_samples"
 _OLD: Final = timedelta(minutes=15)
 
 
 def examine_dagster(settings: Settings) -> Iterator[Finding]:
-    """Look at Dagster's home: whether daemons beat, what looks and plans, and when it last did."""
+    """Check Dagster's home: its daemons, sensors and when they last ran."""
     home = dagster_home(settings)
     if not (home / "dagster.yaml").exists():
-        said = f"there is no dagster.yaml in {home}: what looks and plans by itself is not known"
-        how = f"`fairlead up` makes it; or set {HOME_VARIABLE} to where Dagster's home is"
-        yield Finding("dagster", "warning", said, how)
+        detail = (
+            f"there is no dagster.yaml in {home}: whether sampling and planning are on is unknown"
+        )
+        how = f"`fairlead up` creates it; or set {HOME_VARIABLE} to Dagster's home"
+        yield Finding("dagster", "warning", detail, how)
         return
     asked = subprocess.run(
         [sys.executable, "-m", f"{PIPELINE}.switches"],
@@ -37,36 +39,36 @@ def examine_dagster(settings: Settings) -> Iterator[Finding]:
         env={**os.environ, HOME_VARIABLE: str(home)},
     )
     if asked.returncode:
-        said = f"{home}: {asked.stderr.strip().rpartition(chr(10))[2]}"
-        yield Finding("dagster", "failed", said, "dagster.yaml there says where its storage is")
+        detail = f"{home}: {asked.stderr.strip().rpartition(chr(10))[2]}"
+        yield Finding("dagster", "failed", detail, "check the storage in its dagster.yaml")
         return
     yield from switched(json.loads(asked.stdout))
 
 
 def switched(found: Mapping[str, Any]) -> Iterator[Finding]:
-    """Say what the switches of Dagster mean.
+    """Return findings about Dagster's daemons, sensors and schedules.
 
     Parameters
     ----------
     found
-        As `orchestration.switches` tells them: sensors and schedules that are `on` and `off`,
-        daemons that are `dead`, and when which sensor last ticked, in seconds since 1970.
+        From `orchestration.switches`: sensors and schedules that are `on` and `off`, daemons that
+        are `dead`, and when each sensor last ran, in seconds since 1970.
     """
     if dead := found["dead"]:
-        said = f"these daemons do not beat: {', '.join(dead)}"
-        yield Finding("dagster", "failed", said, "fairlead up, or dagster-daemon run")
+        detail = f"these daemons are dead: {', '.join(dead)}"
+        yield Finding("dagster", "failed", detail, "fairlead up, or dagster-daemon run")
     else:
-        yield Finding("dagster", "ok", "its daemons beat")
-    if _LOOKS in found["off"]:
-        said = "the sensor is off: nothing is looked at"
-        yield Finding(_LOOKS, "warning", said, _start(_LOOKS))
+        yield Finding("dagster", "ok", "its daemons run")
+    if _SAMPLES in found["off"]:
+        detail = "the sensor is off: no samples are taken"
+        yield Finding(_SAMPLES, "warning", detail, _start(_SAMPLES))
     else:
-        yield from _ticked(_LOOKS, found["ticked"].get(_LOOKS))
-    planning = [name for name in _PLANS_BY_ITSELF if name in found["on"]]
+        yield from _ticked(_SAMPLES, found["ticked"].get(_SAMPLES))
+    planning = [name for name in _PLANNING if name in found["on"]]
     if not planning:
-        said = f"{' and '.join(_PLANS_BY_ITSELF)} are off: nothing is planned by itself"
+        detail = f"{' and '.join(_PLANNING)} are off: nothing is planned automatically"
         yield Finding(
-            "planning", "warning", said, f"fairlead up --plan, or {_start('planning_sensor')}"
+            "planning", "warning", detail, f"fairlead up --plan, or {_start('planning_sensor')}"
         )
         return
     yield Finding("planning", "ok", f"{', '.join(planning)} on")
@@ -75,16 +77,16 @@ def switched(found: Mapping[str, Any]) -> Iterator[Finding]:
 
 
 def _ticked(sensor: str, at: float | None) -> Iterator[Finding]:
-    """Say when a sensor that is on last ticked."""
+    """Return when a sensor that is on last ran."""
     now = datetime.now(UTC)
     how = "is the daemon running? `fairlead up`, or dagster-daemon run"
     if at is None:
-        yield Finding(sensor, "warning", "the sensor is on, and has not ticked yet", how)
+        yield Finding(sensor, "warning", "the sensor is on, but has not run yet", how)
         return
     then = datetime.fromtimestamp(at, UTC)
     old = now - then > _OLD
-    said = f"the sensor last ticked {ago(then, now)}"
-    yield Finding(sensor, "warning" if old else "ok", said, how if old else "")
+    detail = f"the sensor last ran {ago(then, now)}"
+    yield Finding(sensor, "warning" if old else "ok", detail, how if old else "")
 
 
 def _start(sensor: str) -> str:

@@ -92,7 +92,7 @@ def frontier(
     *,
     chosen: str | None,
 ) -> str:
-    """Draw what moving partitions buys: moves spent against how late the group is forecast.
+    """Draw the forecast time lag over the number of partitions moved.
 
     Parameters
     ----------
@@ -124,8 +124,8 @@ def frontier(
             return nothing(figure, axes, "no candidate has a forecast")
         if len(curve) > 1:
             moves, late_s = zip(*curve, strict=True)
-            look: Any = {"color": GREY, "label": "sticky-lag-aware, move by move"}
-            axes.step(moves, late_s, where="post", **look)
+            style: Any = {"color": GREY, "label": "sticky-lag-aware, move by move"}
+            axes.step(moves, late_s, where="post", **style)
         _mark(axes, placed, chosen)
         _moves(
             axes,
@@ -134,15 +134,15 @@ def frontier(
         records(axes.yaxis)
         axes.margins(0.05, 0.12)
         axes.set_xlabel("partitions moved")
-        axes.set_ylabel("forecast lateness (seconds)")
-        axes.set_title("What moves buy")
+        axes.set_ylabel("forecast time lag (s)")
+        axes.set_title("Forecast by partitions moved")
         axes.grid()
         legend(figure, axes)
         return svg_text(figure)
 
 
 def _mark(axes: "Axes", placed: Sequence[tuple[str, Metrics]], chosen: str | None) -> None:
-    """Mark candidates by moves and lateness, the chosen one as a ring around the others."""
+    """Mark candidates by moves and time lag, the chosen one as a ring around the others."""
     for place, (assignor, metrics) in enumerate(
         sorted(placed, key=lambda candidate: candidate[1]["late_s"])
     ):
@@ -163,7 +163,7 @@ def _mark(axes: "Axes", placed: Sequence[tuple[str, Metrics]], chosen: str | Non
 
 
 def _figures(metrics: Metrics) -> str:
-    """Return what a marker's place does not say exactly, or not at all."""
+    """Return the exact figures of a marker."""
     return f"{metrics['moved']:,} moved, worst topic {times(metrics['topic_spread'])}"
 
 
@@ -184,7 +184,7 @@ def _moves(axes: "Axes", most: float) -> None:
 
 
 def _title(what: str, drawn: int, existing: int, of: str) -> str:
-    return what if drawn == existing else f"{what}: the heaviest {drawn} of {existing:,} {of}"
+    return what if drawn == existing else f"{what}: {drawn} of {existing:,} {of} with most lag"
 
 
 def _known(value: float | None) -> bool:

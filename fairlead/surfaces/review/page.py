@@ -34,7 +34,7 @@ from fairlead.surfaces.review.risks import risks
 from fairlead.surfaces.templates import environment
 
 ROWS: Final = 500
-"""A page is for reading; commands give the rest."""
+"""Rows of a table; commands list the rest."""
 
 _TEMPLATES: Final = environment("review")
 # Markup: an address of base64 characters is neither escaped nor cut.
@@ -69,12 +69,11 @@ def review_page(
         Where the list of groups is, and below it a group's page; None: the page stands alone, as a
         file.
     policies
-        From the settings: what the policy says of a plan that waits is worked out anew. None: the
-        policies are not known here.
+        From the settings, to decide anew about a plan that waits; None: unknown.
     desk
-        Who looks, and may act; None: a file, on which nobody does.
+        The person who reads the page, and may act; None: the page is a file.
     now
-        Time-zone-aware: what ages and expiry are told by; None: the clock.
+        The moment, time-zone-aware, that ages and expiry refer to; None: now.
 
     Raises
     ------
@@ -113,7 +112,7 @@ def review_page(
 
 
 def summary(facts: Facts) -> str:
-    """Say in a sentence what the plan does."""
+    """Return one sentence about what the plan does."""
     plan, parts = facts.plan, []
     partitions = "" if facts.partitions is None else f" of {number(facts.partitions)}"
     if plan["moved"]:
@@ -121,7 +120,7 @@ def summary(facts: Facts) -> str:
     if plan["placed"]:
         parts.append(f"gives {plural(plan['placed'], 'partition')} without an owner one")
     if plan["late_before"] is not None and plan["late_predicted"] is not None:
-        parts.append(_lateness(plan["late_before"], plan["late_predicted"]))
+        parts.append(_forecast(plan["late_before"], plan["late_predicted"]))
     if plan["lag_max_predicted"] is not None:
         parts.append(_effect(plan["lag_max_before"], plan["lag_max_predicted"]))
     if not parts:
@@ -130,32 +129,33 @@ def summary(facts: Facts) -> str:
     return f"It {', '.join(first)}{', and ' if first else ''}{last}."
 
 
-def _lateness(before: float, after: float) -> str:
-    """Say what a plan does to how late its group is forecast.
+def _forecast(before: float, after: float) -> str:
+    """Describe the effect on the group's forecast time lag.
 
     Examples
     --------
-    >>> _lateness(660, 15), _lateness(312, 300)
-    ('brings the group from 11 min late, as forecast, to 15 s', 'leaves it 5 min late, as forecast')
+    >>> _forecast(660, 15), _forecast(312, 300)
+    ('reduces the forecast time lag from 11 min to 15 s', 'leaves the forecast time lag at 5 min')
     """
     if length(before) == length(after):
-        return f"leaves it {length(after)} late, as forecast"
-    return f"brings the group from {length(before)} late, as forecast, to {length(after)}"
+        return f"leaves the forecast time lag at {length(after)}"
+    change = "reduces" if after < before else "increases"
+    return f"{change} the forecast time lag from {length(before)} to {length(after)}"
 
 
 def _effect(before: Decimal | None, after: Decimal) -> str:
     change = lightening({"lag_max": before or 0}, {"lag_max": after})
     if not before or not change:
-        return f"leaves the heaviest consumer at {number(after)} records"
+        return f"leaves the most loaded consumer at {number(after)} records"
     direction = "less" if change > 0 else "more"
     return (
-        f"takes the heaviest consumer from {number(before)} to {number(after)} records, "
+        f"takes the most loaded consumer from {number(before)} to {number(after)} records, "
         f"{percent(abs(change))} {direction}"
     )
 
 
 def _policy(facts: Facts, policies: Sequence[Policy] | None) -> str | None:
-    """Say what the group's policy makes of a plan that waits; None: not known, or too late."""
+    """Return what the policy decides about a plan that waits; None: unknown, or too late."""
     plan = facts.plan
     if policies is None or not facts.waits or plan["lag_max_predicted"] is None:
         return None
@@ -177,7 +177,7 @@ def _policy(facts: Facts, policies: Sequence[Policy] | None) -> str | None:
 
 
 def _measured(engine: Engine, facts: Facts) -> Row | None:
-    """Return what the last look measured of the group while it had this plan; None: nothing."""
+    """Return what the last sample measured under this plan; None: nothing."""
     published_at = facts.plan["published_at"]
     if facts.stored.state != "published" or published_at is None:
         return None
@@ -187,7 +187,7 @@ def _measured(engine: Engine, facts: Facts) -> Row | None:
 
 
 def _decisions(facts: Facts, dagster_url: str | None) -> list[ways.Way]:
-    """Return what a person can do; bytes that do not verify are not to be approved."""
+    """Return the possible decisions; bytes that do not verify cannot be approved."""
     if facts.stored.state != "proposed":
         return []
     approvable = _approvable(facts)

@@ -1,7 +1,7 @@
-"""What speaks against a plan, or is to be kept in mind, in plain words.
+"""Risks of a plan, in plain words.
 
-Belongs here: looking at the facts with the eyes of whoever is on call. Does not: the policy's rules
-(`fairlead.domain.approval`), which may forbid the same. Pure.
+Belongs here: risks for the person who decides. Does not: the policy's rules
+(`fairlead.domain.approval`). Pure.
 """
 
 from collections.abc import Iterator
@@ -12,15 +12,14 @@ from typing import Final
 from fairlead.common.words import listed, number, percent, plural, span, times
 from fairlead.surfaces.review.facts import Facts
 
-#: What the status of partitions means for whoever moves them.
+#: What each status of a partition means for moving it.
 _STATUSES: Final = {
-    "DATA_LOSS": "records were deleted before the group read them; no plan brings them back",
-    "STOP": "there is lag, and nobody in the group committed anything for far longer than "
+    "DATA_LOSS": "records were deleted before the group read them; no plan restores them",
+    "STOP": "there is lag, and no consumer of the group committed for far longer than "
     "usual: find out why before moving anything",
     "STALL": "there is lag, but nothing was committed for far longer than usual while others of "
-    "the group were: a record that cannot be processed goes along to the new owner",
-    "REWIND": "the committed offset has gone back: records are being read again, and the lag may "
-    "be meant",
+    "the group were: a record that cannot be processed moves to the new owner",
+    "REWIND": "the committed offset has gone back: records are read again, perhaps on purpose",
 }
 _MANY_MOVED: Final = 0.2
 _CLUMPED: Final = 2.0
@@ -30,14 +29,14 @@ _SOON: Final = timedelta(minutes=30)
 
 @dataclass(frozen=True)
 class Risk:
-    """One thing to keep in mind.
+    """One risk.
 
     Parameters
     ----------
     serious
-        Whether it is a reason to stop and look; else it is said for completeness.
+        Whether to examine it before approving.
     topic
-        What it is about, in a few words.
+        A short title.
     text
         A sentence.
     """
@@ -48,7 +47,7 @@ class Risk:
 
 
 def risks(facts: Facts) -> list[Risk]:
-    """Return what is to be kept in mind, serious things first."""
+    """Return the risks, serious ones first."""
     found = [
         *_more_than_ever(facts),
         *_statuses(facts),
@@ -64,10 +63,10 @@ def risks(facts: Facts) -> list[Risk]:
             Risk(
                 serious=False,
                 topic="Four eyes",
-                text="Two people on pages, or a database user who neither proposed the plan nor is "
-                "a planner."
+                text="Two people on the pages must approve, or a database user who neither "
+                "proposed the plan nor is a planner."
                 if facts.stored.four_eyes == "proxy"
-                else "Who approves must be a database user who neither proposed the plan nor is a "
+                else "The approver must be a database user who neither proposed the plan nor is a "
                 "planner.",
             )
         )
@@ -75,7 +74,7 @@ def risks(facts: Facts) -> list[Risk]:
 
 
 def _more_than_ever(facts: Facts) -> Iterator[Risk]:
-    """Name who gets more than anybody has ever consumed: whether it can is not known."""
+    """Name consumers that would get more than any consumer was ever measured to do."""
     seen = [load.seen for _, load in facts.loads if load.seen is not None]
     seen += [load.capacity for _, load in facts.loads if load.measured]
     if not seen:
@@ -87,15 +86,15 @@ def _more_than_ever(facts: Facts) -> Iterator[Risk]:
     if beyond:
         names = listed([name for name, _ in beyond])
         text = (
-            f"{names} would get more than any consumer of the group was ever seen to do: up to "
+            f"{names} would get more than any consumer of the group has ever processed: up to "
             f"{times(beyond[0][1] / most)} as much."
         )
-        yield Risk(serious=True, topic="More than ever", text=text)
+        yield Risk(serious=True, topic="Untested load", text=text)
 
 
 def _statuses(facts: Facts) -> Iterator[Risk]:
     if not facts.statuses:
-        text = "The lag of single partitions at the snapshot is not stored, or not any more."
+        text = "The lag of single partitions at the snapshot is not stored."
         yield Risk(serious=False, topic="Status unknown", text=text)
     for row in facts.statuses:
         if meaning := _STATUSES.get(row["status"]):
@@ -110,32 +109,32 @@ def _effect(facts: Facts) -> Iterator[Risk]:
     heaviest, predicted = facts.plan["lag_max_before"], facts.plan["lag_max_predicted"]
     if heaviest is not None and predicted is not None and predicted > heaviest:
         change = f"{number(heaviest)} to {number(predicted)} records"
-        text = f"The heaviest consumer gets heavier: {change}."
-        yield Risk(serious=True, topic="Heavier", text=text)
+        text = f"The most loaded consumer gets more: {change}."
+        yield Risk(serious=True, topic="More load", text=text)
     hot = _hot_partition(facts)
     if hot is not None:
         name, weight = hot
         text = (
-            f"{name} alone has {number(weight)} records: no assignment can make the heaviest "
-            "consumer lighter than that. More partitions, or a faster consumer, would."
+            f"{name} alone has {number(weight)} records: no assignment can bring the most "
+            "loaded consumer below that; only more partitions or a faster consumer can."
         )
         yield Risk(serious=False, topic="One hot partition", text=text)
 
 
 def _topics(facts: Facts) -> Iterator[Risk]:
-    """Warn where more of a topic would be on one consumer than was of any, and than need be."""
+    """Warn if a larger share of a topic would be on one consumer than before."""
     before, after = (facts.plan[f"topic_spread_{when}"] for when in ("before", "predicted"))
     if before is not None and after > max(before, 1.0):
         text = (
-            f"One consumer would have {times(after)} its even share of a topic; before, the most "
-            f"was {times(before)}. It gets the most whenever that topic does, however even the "
-            "counts are."
+            f"One consumer would have {times(after)} its even share of a topic; before, the "
+            f"maximum was {times(before)}. Whenever that topic gets more records, so does this "
+            "consumer, even if all have as many partitions."
         )
         yield Risk(serious=after >= _CLUMPED, topic="A topic on few consumers", text=text)
 
 
 def _hot_partition(facts: Facts) -> tuple[str, float] | None:
-    """Return the heaviest partition and its lag, where it is what bounds the heaviest consumer."""
+    """Return the partition with most lag, if it limits the most loaded consumer."""
     bound = facts.predicted.get("lag_lower_bound")
     if facts.document is None or not bound:
         return None
@@ -145,7 +144,7 @@ def _hot_partition(facts: Facts) -> tuple[str, float] | None:
         if values.size
     ]
     weight, topic, partition = max(weights, default=(0.0, "", 0))
-    # Where the mean is the bound as well, more partitions would help nobody.
+    # If the mean is the bound as well, more partitions do not help.
     mean = float(facts.predicted.get("lag_mean") or 0.0)
     return (f"{topic}-{partition}", weight) if weight >= bound > mean + 1 else None
 
@@ -157,7 +156,7 @@ def _moves(facts: Facts) -> Iterator[Risk]:
         change = "changes its consumer" if moved == 1 else "change their consumer"
         text = (
             f"{number(moved)} of {plural(partitions, 'partition')} ({percent(share)}) {change}: "
-            "work under way is done again, and state or caches kept by partition start anew."
+            "records in process are processed again, and state or caches per partition start empty."
         )
         yield Risk(serious=share >= _MANY_MOVED, topic="Moves", text=text)
 
@@ -169,22 +168,22 @@ def _consumers(facts: Facts) -> Iterator[Risk]:
         if consumer.partitions_before and not consumer.partitions_after
     ]
     if bare:
-        text = f"{plural(len(bare), 'consumer')} would be left with nothing: {listed(bare)}."
-        yield Risk(serious=True, topic="Left idle", text=text)
+        text = f"{plural(len(bare), 'consumer')} would have no partitions: {listed(bare)}."
+        yield Risk(serious=True, topic="Idle consumers", text=text)
 
 
 def _time(facts: Facts) -> Iterator[Risk]:
     age = facts.now - facts.stored.snapshot_at
-    text = f"Lag and members were read {span(age)} ago; what came since is not in these figures."
+    text = f"Lag and members were read {span(age)} ago; later changes are not in these figures."
     yield Risk(serious=age > _OLD, topic="Age of the snapshot", text=text)
     expires_at = facts.stored.expires_at
     if expires_at is None:
-        text = "The plan may wait for as long as it takes to be approved and published."
+        text = "The plan does not expire."
         yield Risk(serious=False, topic="Expiry", text=text)
     elif facts.expired:
         text = f"The plan expired {span(facts.now - expires_at)} ago and cannot be published."
         yield Risk(serious=True, topic="Expired", text=text)
     else:
         left = expires_at - facts.now
-        text = f"The plan can be approved and published for {span(left)} yet."
+        text = f"The plan expires in {span(left)}."
         yield Risk(serious=left < _SOON, topic="Expiry", text=text)

@@ -1,6 +1,6 @@
-"""What a survey finds: looks in, a row a group out, worst first, and the rights that are missing.
+"""A survey in memory: from offset samples to one row per group, worst first, and missing rights.
 
-Belongs here: looking again and again, and putting answers into words. Does not: analysing
+Belongs here: sampling and wording. Does not: analysing
 (`fairlead.domain.candidate_rows`), nor what Kafka is asked (`fairlead.kafka.gateway`).
 """
 
@@ -29,78 +29,78 @@ from fairlead.surfaces.survey.lag import group_lags
 
 Row = dict[str, Any]
 
-#: Looks until the analysis says more than "unknown".
+#: Samples until a diagnosis is possible.
 ENOUGH: Final = 6
 #: Commits are read before ends; with few groups at a time, seconds lie between the two at most.
 _AT_ONCE: Final = 500
-#: What is not known without DESCRIBE.
-_THEN: Final = {
+#: The effect of a missing DESCRIBE.
+_EFFECTS: Final = {
     CLUSTER: "only groups that may be described are listed",
-    "group": "nothing is known of it",
-    "topic": "no lag is known of it",
+    "group": "the group is unknown",
+    "topic": "its lag is unknown",
 }
 _FOLLOWING: Final = "fairlead"
 _STREAMS: Final = "stream"
 _MEMBERLESS: Final = (
     "it commits offsets without members, as Flink, Spark and consumers that assign partitions to "
-    "themselves do: there is nobody to give partitions to"
+    "themselves do: it has no consumers to plan for"
 )
 
 
 class Survey:
-    """Looks at every group of a cluster, held in memory. Not for several threads.
+    """Samples of every group of a cluster, held in memory. Not for several threads.
 
     Parameters
     ----------
     gateway
         Of the cluster; rights to DESCRIBE are enough.
     policies
-        By which groups are analysed; without one for a group, the default.
+        The policies of the groups; groups without one have the default.
     """
 
     def __init__(self, gateway: KafkaGateway, policies: Sequence[Policy] = ()) -> None:
         self._gateway, self._policies = gateway, policies
-        self._looks: list[pa.Table] = []
+        self._samples: list[pa.Table] = []
         self._lists_all = True
         self._listed = ListedGroups(())
 
     @property
-    def looks(self) -> int:
-        """How many looks were taken."""
-        return len(self._looks)
+    def samples(self) -> int:
+        """The number of samples so far."""
+        return len(self._samples)
 
     @property
     def others(self) -> Mapping[str, int]:
-        """How many groups of other kinds the newest look left out: share, streams, connect, ..."""
+        """Number of groups of other kinds, by kind: share, streams, connect, ..."""
         return self._listed.others
 
-    def look(self) -> None:
-        """Take a look at every group.
+    def sample(self) -> None:
+        """Sample every group.
 
         Raises
         ------
         KafkaUnavailableError
-            Brokers do not answer in time. The looks before it stay.
+            Brokers do not answer in time. Earlier samples stay.
         """
         self._listed = self._gateway.listed_groups()
         names = sorted({*self._listed.consumer, *self._listed.memberless})
         self._lists_all = "DESCRIBE" in Rights(self._gateway.settings).on_cluster()
         portions = [names[first : first + _AT_ONCE] for first in range(0, len(names), _AT_ONCE)]
-        before = self._looks[-1] if self._looks else None
+        before = self._samples[-1] if self._samples else None
         seen = [
             self._gateway.snapshot(portion, patience_s=0.0, before=before).samples
             for portion in portions or [[]]
         ]
-        self._looks.append(pa.concat_tables(seen))
+        self._samples.append(pa.concat_tables(seen))
 
     def found(self) -> list[Row]:
-        """Return a row a group of the newest look, worst first; see `_row` for its keys.
+        """Return one row per group of the newest sample, worst first; see `_row` for the keys.
 
-        A group that could not be seen then, since it rebalances, is as it was seen last. Groups
-        that only commit come after all others.
+        A group that was rebalancing then has its values from the sample before. Groups that only
+        commit offsets come last.
         """
         newest = {row["group"]: row for row in self._newest()}
-        samples = slices(pa.concat_tables(self._looks), "group")  # in order of time
+        samples = slices(pa.concat_tables(self._samples), "group")  # in order of time
         groups = {name: Group(_until_whole(samples[name])) for name in newest}
         lags = group_lags(
             {name: group.samples for name, group in groups.items()},
@@ -122,19 +122,19 @@ class Survey:
 
     def _newest(self) -> list[Row]:
         columns = ["group", "state", "error", "topics", "subscriptions"]
-        rows: list[Row] = self._looks[-1].select(columns).to_pylist() if self._looks else []
+        rows: list[Row] = self._samples[-1].select(columns).to_pylist() if self._samples else []
         return rows
 
     def _analysed(self, group: Group) -> list[Row]:
         name = group.name
-        if self.looks < ENOUGH or name in self._listed.memberless:
+        if self.samples < ENOUGH or name in self._listed.memberless:
             return []
         return analyse_group(group, analysed_by(name, self._policies))
 
     def missing(self) -> list[Row]:
-        """Return the rights that were missing in the newest look.
+        """Return the rights that were missing in the newest sample.
 
-        Keys: kind (cluster, group or topic), name, then (what is not known without it), remedy.
+        Keys: kind (cluster, group or topic), name, effect, remedy.
         """
         newest = self._newest()
         refused = [row for row in newest if _refused(row["error"])]
@@ -148,7 +148,7 @@ class Survey:
             for topic in read
             if topic not in known
         }
-        if hidden and not topics:  # brokers that assign do not tell what a group reads then
+        if hidden and not topics:  # a group whose brokers assign does not show what it reads
             topics = {f"read by {min(row['group'] for row in hidden)}"}
         wanted |= {("topic", topic) for topic in topics}
         if not self._lists_all:
@@ -157,7 +157,7 @@ class Survey:
             {
                 "kind": kind,
                 "name": name,
-                "then": _THEN[kind],
+                "effect": _EFFECTS[kind],
                 "remedy": remedy(kind, name, ["DESCRIBE"]),
             }
             for kind, name in sorted(wanted)
@@ -177,8 +177,8 @@ def _options(group: str, policies: Sequence[Policy]) -> PlanningOptions:
 def analysed_by(group: str, policies: Sequence[Policy]) -> PlanningOptions:
     """Return the options that a survey analyses a group by.
 
-    Without a policy nobody has said where consumers without a commit begin. Then only what arrived
-    since the first look is certain to wait for them, as with `auto_offset_reset = "latest"`.
+    Without a policy it is unknown where consumers without a commit start. Then only records since
+    the first sample count, as with `auto_offset_reset = "latest"`.
     """
     options = _options(group, policies)
     return options if ranked(group, policies) else replace(options, latest=True)
@@ -191,19 +191,19 @@ def _refused(error: str | None) -> bool:
 def _row(group: Group, analysed: Sequence[Row]) -> Row:
     """Return what is known of a group, without its lag.
 
-    Keys: group; looked_at, a time; state, protocol and group_type as Kafka tells; members, a count;
+    Keys: group; sampled_at, a time; state, protocol and group_type from Kafka; members, a count;
     owners, member to number of partitions; clients, ids; error; follow and kafka_5_6, sentences;
     diagnosis, evidence, late_s, caught_up_s, loss_s, gain, consumers: of the analysis, null
     without one; reported, the reported work. `Survey.found` adds not_planned, why the group cannot
     be planned for, and the figures of `fairlead.surfaces.survey.lag.group_lags`.
     """
-    now, looked_at = group.now, group.now["at"]
+    now, sampled_at = group.now, group.now["at"]
     by_assignor = {row["assignor"]: row for row in analysed}
     observed = by_assignor.get(OBSERVED, {})
     known = observed.get("diagnosis")
     return {
         "group": now["group"],
-        "looked_at": looked_at,
+        "sampled_at": sampled_at,
         "state": now["state"],
         "protocol": now["protocol"],
         "group_type": now["group_type"],
@@ -218,24 +218,24 @@ def _row(group: Group, analysed: Sequence[Row]) -> Row:
         "late_s": None if known in {None, "unknown"} else observed["late_s"],
         "caught_up_s": observed.get("caught_up_s"),
         "loss_s": observed.get("loss_s"),
-        "gain": _gain(observed, by_assignor.get(observed.get("chosen")), looked_at),
+        "gain": _gain(observed, by_assignor.get(observed.get("chosen")), sampled_at),
         "consumers": observed.get("consumers_why"),
         "reported": json.loads(observed.get("reported") or "{}"),
     }
 
 
 def _gain(observed: Row, chosen: Row | None, at: datetime) -> str | None:
-    """Say what a plan would do; None: nothing was analysed."""
+    """Describe the effect of a plan; None: not analysed."""
     if chosen is None:
         return observed.get("decision_reason")
     return (
-        f"forecast {length(chosen['late_s'])} late instead of {length(observed['late_s'])}, "
+        f"forecast time lag {length(chosen['late_s'])} instead of {length(observed['late_s'])}, "
         f"caught up {caught_up(chosen['caught_up_s'], at)}"
     )
 
 
 def follows(described: Mapping[str, Any], *, members: int) -> str:
-    """Say how the clients of a group could follow plans.
+    """Describe how the clients of a group can follow plans.
 
     Examples
     --------
@@ -254,7 +254,7 @@ def follows(described: Mapping[str, Any], *, members: int) -> str:
     if protocol in {_FOLLOWING, PINNED}:
         return "its clients follow plans already"
     if protocol == _STREAMS:
-        return "Kafka Streams assigns by itself, and follows no plans"
+        return "Kafka Streams has its own assignor and follows no plans"
     return (
         "Java: PlanAssignor in partition.assignment.strategy; kafka-python, aiokafka, "
         "confluent-kafka: PlanConsumer instead of the consumer's class"
@@ -262,7 +262,7 @@ def follows(described: Mapping[str, Any], *, members: int) -> str:
 
 
 def changes(described: Mapping[str, Any]) -> str:
-    """Say what Kafka 5.0 and 6.0 change for the clients of a group, as KIP-1274 has it.
+    """Describe what Kafka 5.0 and 6.0 change for the clients of a group (KIP-1274).
 
     Examples
     --------
@@ -272,9 +272,9 @@ def changes(described: Mapping[str, Any]) -> str:
     if described["group_type"] not in {None, "", CLASSIC}:
         return "nothing: it is on the consumer protocol"
     if described["protocol"] == _STREAMS:
-        return "nothing by KIP-1274, which is not about Kafka Streams"
+        return "nothing: KIP-1274 does not cover Kafka Streams"
     return (
-        "Java consumers: from 5.0 on group.protocol=consumer is the default, and classic has to "
-        "be set; 6.0 takes classic out, and plans are followed by brokers (KIP-1274). Other "
+        "Java consumers: from 5.0, group.protocol=consumer is the default, and classic must be "
+        "set; 6.0 removes classic, and brokers follow plans instead (KIP-1274). Other "
         "clients: nothing"
     )

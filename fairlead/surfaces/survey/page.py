@@ -1,4 +1,4 @@
-"""A survey for people: lines of 80 columns, and one page that needs no network.
+"""A survey as text of 80 columns, and as one HTML file.
 
 Belongs here: the order of figures. Does not: the figures (`finding`).
 """
@@ -19,12 +19,12 @@ _WIDTH: Final = 80
 
 
 def facts(row: Row) -> list[tuple[str, str]]:
-    """Return what is said of a group: a heading and its text, those that are known."""
+    """Return the known facts about a group, each a heading and a text."""
     owners = [f"{shortened(name)} ({count})" for name, count in row["owners"].items()]
     analysed = row["diagnosis"] not in {None, "unknown"}
     work = work_of_group(row["reported"])
-    told = {
-        "wrong": row["error"],
+    texts = {
+        "error": row["error"],
         "evidence": row["evidence"],
         figure("late_s").label.lower(): _late(row),
         figure("caught_up_s").label.lower(): _caught_up(row),
@@ -46,7 +46,7 @@ def facts(row: Row) -> list[tuple[str, str]]:
         "clients": listed(row["clients"]) if row["clients"] else None,
         "protocol": f"{row['group_type'] or 'classic'}, {row['protocol'] or 'no assignor'}",
     }
-    return [(heading, str(text)) for heading, text in told.items() if text]
+    return [(heading, str(text)) for heading, text in texts.items() if text]
 
 
 def _lag(row: Row) -> str:
@@ -57,12 +57,12 @@ def _lag(row: Row) -> str:
         return f"{text}, {row['uncommitted']:,} without a commit"
     return (
         f"{text}; {row['uncommitted_lag']:,} of them in {row['uncommitted']:,} without a commit, "
-        "which count only if its consumers begin at the start of a log (auto_offset_reset)"
+        "which count only if its consumers start at the beginning (auto_offset_reset)"
     )
 
 
 def _lost(row: Row, *, analysed: bool) -> str:
-    """Return what is lost, then in how long more is."""
+    """Return how many records were lost, and when more will be."""
     lost = f"{row['lost']:,}, first seen at {moment(row['lost_at'])}" if row["lost"] else ""
     if not analysed:
         return lost
@@ -78,12 +78,12 @@ def _late(row: Row) -> str:
 def _caught_up(row: Row) -> str:
     if row["diagnosis"] in {None, "unknown"}:
         return ""
-    return caught_up(row["caught_up_s"], row["looked_at"])
+    return caught_up(row["caught_up_s"], row["sampled_at"])
 
 
 def advice(rows: Sequence[Row]) -> list[tuple[str, list[tuple[str, str]]]]:
-    """Return what holds for many groups: a heading, then whose clients and what of them."""
-    told = []
+    """Return advice: headings, each with groups and the text for their clients."""
+    sections = []
     for heading, key in (
         ("How clients could follow plans", "follow"),
         ("What Kafka 5.0 and 6.0 change", "kafka_5_6"),
@@ -91,38 +91,40 @@ def advice(rows: Sequence[Row]) -> list[tuple[str, list[tuple[str, str]]]]:
         about: dict[str, list[str]] = {}
         for row in rows:
             about.setdefault(row[key], []).append(row["group"])
-        told.append((heading, [(listed(groups), text) for text, groups in about.items()]))
-    return told
+        sections.append((heading, [(listed(groups), text) for text, groups in about.items()]))
+    return sections
 
 
-def lead(rows: Sequence[Row], looks: int, others: Mapping[str, int]) -> str:
-    """Return what a survey begins with; `others` counts the groups of kinds that are not listed."""
-    comes = f"; diagnoses come with look {ENOUGH}" if looks < ENOUGH else ""
-    if looks == ENOUGH:
-        comes = "; with one more it is known what consumers that are behind can do"
-    begin = f"{plural(len(rows), 'group')}, worst first, after {plural(looks, 'look')}{comes}."
+def lead(rows: Sequence[Row], samples: int, others: Mapping[str, int]) -> str:
+    """Return the first sentence of a survey; `others` counts groups that are not listed."""
+    outlook = f"; diagnoses follow after sample {ENOUGH}" if samples < ENOUGH else ""
+    if samples == ENOUGH:
+        outlook = "; the next sample shows the capacity of consumers that are behind"
+    begin = (
+        f"{plural(len(rows), 'group')}, worst first, after {plural(samples, 'sample')}{outlook}."
+    )
     counts = [plural(count, f"{kind} group") for kind, count in others.items()]
     return f"{begin} Not listed: {listed(counts)}." if counts else begin
 
 
 def as_lines(
-    rows: Sequence[Row], missing: Sequence[Row], looks: int, others: Mapping[str, int]
+    rows: Sequence[Row], missing: Sequence[Row], samples: int, others: Mapping[str, int]
 ) -> Iterator[str]:
     """Yield a survey in lines of 80 columns; names and commands are never broken."""
-    yield from _wrapped(lead(rows, looks, others), "", 0)
+    yield from _wrapped(lead(rows, samples, others), "", 0)
     for row in rows:
         yield ""
-        yield f"{row['group']}: {row['diagnosis'] or row['state'] or 'not known'}"
+        yield f"{row['group']}: {row['diagnosis'] or row['state'] or 'unknown'}"
         for heading, text in facts(row):
             yield from _wrapped(text, f"  {heading:<13}", 15)
-    for heading, told in advice(rows):
+    for heading, texts in advice(rows):
         yield ""
         yield heading
-        for groups, text in told:
+        for groups, text in texts:
             yield from _wrapped(f"{groups}: {text}", "  ", 4)
     for right in missing:
         yield ""
-        yield f"Describe is missing on {right['kind']} {right['name']}: {right['then']}"
+        yield f"Describe is missing on {right['kind']} {right['name']}: {right['effect']}"
         yield f"  {right['remedy']}"
 
 
@@ -138,12 +140,12 @@ def _wrapped(text: str, begin: str, indent: int) -> list[str]:
 
 
 def as_page(
-    rows: Sequence[Row], missing: Sequence[Row], looks: int, others: Mapping[str, int]
+    rows: Sequence[Row], missing: Sequence[Row], samples: int, others: Mapping[str, int]
 ) -> str:
     """Return a survey as an HTML document."""
     templates = environment("survey")
     templates.filters |= {"facts": facts, "late": _late, "caught_up": _caught_up}
     templates.globals["kind"] = kind
     return templates.get_template("survey.html").render(
-        rows=rows, missing=missing, lead=lead(rows, looks, others), advice=advice(rows)
+        rows=rows, missing=missing, lead=lead(rows, samples, others), advice=advice(rows)
     )

@@ -1,6 +1,6 @@
-"""What is looked at before anything is started: the doctor's list, ports, what ran before.
+"""Checks before anything is started: the doctor's checks, ports, processes left behind.
 
-Belongs here: what keeps the parts from starting. Does not: the parts (`running`).
+Belongs here: what prevents a start. Does not: the parts (`running`).
 """
 
 import socket
@@ -15,26 +15,26 @@ from fairlead.surfaces.doctor import examine
 from fairlead.surfaces.up.running import At
 
 Tell = Callable[[str], None]
-#: Without these nothing of it can work; what else is wrong may come right while it runs.
+#: Nothing works without these; other failures may be repaired while it runs.
 _NEEDED = frozenset({"database", "schema"})
-#: What holds parts, by the names that they are written down under.
+#: Recorded names of processes that start parts.
 HOLDERS = ("fairlead up", "fairlead dev")
 
 
 def require_free(state_dir: Path, at: At, tell: Tell) -> None:
-    """Refuse to start beside another one; end what one that was killed has left.
+    """Refuse to start twice; end processes left by a killed one.
 
     Raises
     ------
     SandboxError
-        Another one runs in this state directory.
+        One runs already in this state directory.
     ConfigurationError
         A port is taken.
     """
     for process in still_running(state_dir):
         if process.name in HOLDERS:
             raise SandboxError(
-                f"`{process.name}` runs here already, as process {process.pid}: end it first"
+                f"`{process.name}` already runs as process {process.pid}: end it first"
             )
     end_recorded(state_dir, tell)
     for port, option in ((at.dagster_port, "--dagster-port"), (at.pages_port, "--port")):
@@ -44,23 +44,24 @@ def require_free(state_dir: Path, at: At, tell: Tell) -> None:
                 candidate.bind((at.host, port))
             except OSError as error:
                 raise ConfigurationError(
-                    f"cannot listen at {at.host}:{port}: {error.strerror}; {option} names another"
+                    f"cannot listen at {at.host}:{port}: {error.strerror}; choose another with "
+                    f"{option}"
                 ) from None
 
 
 def check(settings: Settings, tell: Tell) -> None:
-    """Tell what the doctor finds that is not right.
+    """Print what the doctor finds wrong.
 
     Raises
     ------
     ConfigurationError
-        The database does not answer, or has not the schema: nothing would work.
+        The database does not answer, or lacks the schema.
     """
     fatal = []
     for finding in examine(settings, skip=("dagster",)):
-        if finding.state == "ok" or finding.name == "looks":  # which begin now
+        if finding.state == "ok" or finding.name == "samples":  # they start now
             continue
-        line = f"{finding.state}: {finding.name}: {finding.said}" + (
+        line = f"{finding.state}: {finding.name}: {finding.detail}" + (
             f". {finding.remedy}" if finding.remedy else ""
         )
         if finding.state == "failed" and finding.name in _NEEDED:

@@ -1,4 +1,4 @@
-"""Whether Dagster plans by itself, asked and turned on as its UI does.
+"""Whether planning is on in Dagster, read and turned on as its UI does.
 
 Belongs here: two questions to Dagster's GraphQL. Does not: sensors and schedules (`orchestration`).
 """
@@ -12,10 +12,10 @@ from urllib.request import Request, urlopen
 
 from fairlead.surfaces.links import LOCATION
 
-#: Plans the groups for which a look calls; off until somebody turns it on.
+#: Plans groups for which a sample requests planning; off by default.
 SENSOR: Final = "planning_sensor"
 SCHEDULE: Final = "planning_schedule"
-#: For as long a code location may load after the webserver answers.
+#: A code location may take this long to load after the webserver answers.
 LOADING_S: Final = 180.0
 _POLL_S: Final = 0.5
 _ASK_S: Final = 10.0
@@ -37,37 +37,37 @@ query States($sensor: SensorSelector!, $schedule: ScheduleSelector!) {
 
 @dataclass(frozen=True)
 class Planning:
-    """What plans groups by itself.
+    """Whether planning is on.
 
     Parameters
     ----------
     by
-        Names of sensors and schedules that are on; None: Dagster did not tell.
+        Names of sensors and schedules that are on; None: unknown.
     """
 
     by: tuple[str, ...] | None
 
     def __str__(self) -> str:
-        """Say it in a line."""
+        """Describe it in one line."""
         if self.by is None:
-            return "Planning: Dagster does not say whether it is on; `fairlead doctor` asks again"
+            return "Planning: Dagster does not say whether it is on; run `fairlead doctor` later"
         if not self.by:
-            return "Planning is off: nothing is planned by itself. `fairlead up --plan` turns it on"
+            return "Planning is off: to turn it on, run `fairlead up --plan`"
         return (
-            f"Planning is on ({', '.join(self.by)}): groups are planned when a look finds that a "
-            "plan helps"
+            f"Planning is on ({', '.join(self.by)}): groups are planned when a sample "
+            "shows that a plan helps"
             if SENSOR in self.by
-            else f"Planning is on ({SCHEDULE}): groups are planned when they are due"
+            else f"Planning is on ({SCHEDULE}): groups are planned by its times"
         )
 
 
 def planning(dagster_url: str, *, turn_on: bool) -> Planning:
-    """Ask Dagster what plans by itself, once it has loaded the pipeline.
+    """Return whether planning is on, once Dagster has loaded the pipeline.
 
     Parameters
     ----------
     dagster_url
-        Where it answers.
+        Dagster's address.
     turn_on
         Turn the sensor on first.
     """
@@ -90,7 +90,7 @@ def planning(dagster_url: str, *, turn_on: bool) -> Planning:
 
 
 def _ask(dagster_url: str, query: str, **variables: Mapping[str, str]) -> dict[str, Any]:
-    """Return what Dagster answers; nothing where it does not."""
+    """Return Dagster's answer; empty if it does not answer."""
     question = json.dumps({"query": query, "variables": variables}).encode()
     headers = {"Content-Type": "application/json"}
     request = Request(f"{dagster_url}/graphql", question, headers)  # noqa: S310 - our own server

@@ -1,4 +1,4 @@
-"""A group's own page: what is the matter and since when, what was decided, who owned what.
+"""The page of a group: diagnoses, decisions, versions, owners, lag and work.
 
 Belongs here: which readings the page shows, and how much of each. Does not: the readings
 (`fairlead.store.group_history`), a version's review (`fairlead.surfaces.review`).
@@ -44,12 +44,12 @@ OFFERED: Final = 500
 
 @dataclass(frozen=True)
 class Asked:
-    """What of a group is asked for beside the page itself.
+    """The parts of the page that depend on the address.
 
     Parameters
     ----------
     partition
-        "topic-number": what happened to it is shown; "": nothing.
+        "topic-number": its history is shown; "": none.
     before, after
         Two versions: their difference is shown; None: nothing.
     """
@@ -78,22 +78,22 @@ def group_page(
     group
         The consumer group.
     asked
-        What is shown beside it.
+        The partition and versions to show.
     dagster_url
         Where the Dagster UI is reached; None: there is no link to it.
     policies
         From the settings.
     desk
-        Who looks, and may act.
+        The person who reads the page, and may act.
     now
-        Time-zone-aware: what ages are told by; None: the clock.
+        The moment, time-zone-aware, that ages refer to; None: now.
 
     Raises
     ------
     GroupError
         Nothing is stored of the group.
     PlanStateError
-        It has not both of the versions that are asked for.
+        It lacks one of the versions to compare.
     """
     read_at = now or datetime.now(UTC)
     diagnoses = group_history.read_diagnoses(engine, group, limit=ROWS)
@@ -150,7 +150,7 @@ def group_page(
 
 
 def _observed(engine: Engine, group: str, now: datetime) -> dict[str, Any] | None:
-    """Return what plans would have brought in a week, where the group is observed."""
+    """Return what plans would have changed in a week, if the policy observes the group."""
     days = observed_days(engine, group, now.astimezone(UTC).date() - timedelta(days=7))
     if not days:
         return None
@@ -162,7 +162,7 @@ def _observed(engine: Engine, group: str, now: datetime) -> dict[str, Any] | Non
 
 
 def _can_follow(looks: Sequence[StoredSample]) -> str:
-    """Say how the clients of a group follow plans, or could; empty: no look has seen them."""
+    """Describe how the clients of a group can follow plans; empty: no sample has them."""
     if not looks:
         return ""
     last = looks[-1]

@@ -1,4 +1,4 @@
-"""The list of groups: worst first, what is the matter, what waits, what to do next.
+"""The list of groups, worst first: diagnosis, plan and next step.
 
 Belongs here: which groups are listed, and how many. Does not: their order
 (`fairlead.domain.worst_first`), a group's own page (`group`), the review of a plan
@@ -19,30 +19,30 @@ from fairlead.store.freezes import read_freezes
 from fairlead.store.hindsight import rests
 from fairlead.store.history_queries import Row, read_groups, read_states, undecided
 from fairlead.store.monitoring import LOOKED_WITHIN, last_look
-from fairlead.surfaces.next_step import FOLLOWS, follows, next_step
+from fairlead.surfaces.next_step import FOLLOWS, follows, next_step, why_no_sample
 from fairlead.surfaces.offers import Desk, of_freeze
 from fairlead.surfaces.web.layout import TEMPLATES, ages
 
-#: A page is for reading; whoever has more groups filters, or looks for a part of a name.
+#: Groups on the page; filters find the others.
 SHOWN: Final = 200
 #: Diagnosis of groups that were not analysed yet.
-NOT_LOOKED_AT: Final = "no look yet"
+NOT_ANALYSED: Final = "not analysed"
 
 
 @dataclass(frozen=True)
 class Filters:
-    """Which groups are listed; "" takes all.
+    """Filters of the list; "" matches all.
 
     Parameters
     ----------
     find
         Those with this in their names.
     diagnosis
-        Those with this diagnosis, or `NOT_LOOKED_AT`.
+        Those with this diagnosis, or `NOT_ANALYSED`.
     policy
-        Those for which the policy over this pattern decides.
+        Those whose policy has this pattern.
     follows
-        Those that follow their plan so: one of `FOLLOWS`.
+        Those whose plan is followed: one of `FOLLOWS`.
     """
 
     find: str = ""
@@ -54,7 +54,7 @@ class Filters:
         """Whether a group is listed."""
         return (
             self.find in row["group"]
-            and (not self.diagnosis or self.diagnosis == (row["diagnosis"] or NOT_LOOKED_AT))
+            and (not self.diagnosis or self.diagnosis == (row["diagnosis"] or NOT_ANALYSED))
             and (not self.follows or self.follows == follows(row))
             and (not self.policy or self.policy == policy_for(row["group"], policies).groups)
         )
@@ -82,9 +82,9 @@ def groups_page(
     policies
         From the settings.
     desk
-        Who looks, and may act.
+        The person who reads the page, and may act.
     now
-        Time-zone-aware: what ages are told by; None: the clock.
+        The moment, time-zone-aware, that ages refer to; None: now.
     """
     filters = filters or Filters()
     states, freezes = read_states(engine), read_freezes(engine)
@@ -98,12 +98,12 @@ def groups_page(
         count=len(found),
         waiting=sum(row["waiting_state"] == "proposed" for row in found),
         filters=filters,
-        diagnoses=(*DIAGNOSES, NOT_LOOKED_AT),
+        diagnoses=(*DIAGNOSES, NOT_ANALYSED),
         patterns=sorted({policy.groups for policy in policies} | {Policy().groups}),
         follows_choices=FOLLOWS,
         undecided=waits,
         old=[row["group"] for row in found if _is_old(row, read_at)],
-        no_looks=last is None or last.overdue,
+        why_no_sample=why_no_sample(last),
         freezes=freezes,
         resting=resting.values(),
         desk=desk,

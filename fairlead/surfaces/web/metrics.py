@@ -89,7 +89,7 @@ GAUGES: Final = (
     Gauge(
         "fairlead_group_last_sample_timestamp_seconds",
         *("looks", "last_seen"),
-        "When a look last diagnosed the group.",
+        "When a sample last diagnosed the group.",
     ),
     Gauge(
         "fairlead_partition_seconds_per_record",
@@ -121,7 +121,7 @@ GAUGES: Final = (
     Gauge(
         "fairlead_group_rack_bytes_per_day",
         *("balance", "rack_bytes_per_day"),
-        "Bytes a day that the group reads from other racks, on average; missing if not known.",
+        "Bytes a day that the group reads from other racks, on average; missing if unknown.",
     ),
     Gauge(
         "fairlead_group_last_decision_timestamp_seconds",
@@ -195,27 +195,27 @@ GAUGES: Final = (
 
 def build_registry(
     engine: Engine,
-    look_every: timedelta = timedelta(0),
+    sample_every: timedelta = timedelta(0),
     policies: Callable[[], Sequence[Policy]] = tuple,
     web: WebSettings = WebSettings(),  # noqa: B008 - frozen
 ) -> CollectorRegistry:
-    """Return a registry of its own, which reads the database at each scrape.
+    """Return a registry that reads the database at each scrape.
 
     Parameters
     ----------
     engine
         Fairlead's database.
-    look_every
-        From one look to the next: ten looks may fail before a group's series end, and a quarter of
-        an hour passes at least.
+    sample_every
+        The interval of samples: a group's series end after ten missed samples, or a quarter of an
+        hour if that is longer.
     policies
-        Returns those that say how far behind is too far.
+        Returns the policies, for the objectives.
     web
-        What alerts link to.
+        The addresses that alerts link to.
     """
     registry = CollectorRegistry()
-    looked_within = max(LOOKED_WITHIN, 10 * look_every)
-    registry.register(GroupCollector(engine, looked_within, policies, web))
+    sampled_within = max(LOOKED_WITHIN, 10 * sample_every)
+    registry.register(GroupCollector(engine, sampled_within, policies, web))
     ProcessCollector(registry=registry)
     return registry
 
@@ -223,19 +223,19 @@ def build_registry(
 class GroupCollector(Collector):
     """Every figure of every group, read anew for each scrape.
 
-    Where the database does not answer, `fairlead_database_up` is 0 and the groups are missing. The
-    scrape itself succeeds, so that alerts tell an exporter that is down from a database that is,
-    and no old figure passes for a new one.
+    If the database does not answer, `fairlead_database_up` is 0 and the groups are missing. The
+    scrape itself succeeds, so that alerts distinguish a dead exporter from a dead database, and no
+    old figure is exported.
     """
 
     def __init__(
         self,
         engine: Engine,
-        looked_within: timedelta,
+        sampled_within: timedelta,
         policies: Callable[[], Sequence[Policy]],
         web: WebSettings,
     ) -> None:
-        self._engine, self._looked_within = engine, looked_within
+        self._engine, self._sampled_within = engine, sampled_within
         self._policies, self._web = policies, web
         self._objectives: dict[str, float] = {}  # by the policies at hand
         self._of: Sequence[Policy] = ()
@@ -243,7 +243,7 @@ class GroupCollector(Collector):
         self._one_at_a_time = threading.Lock()
 
     def describe(self) -> list[Metric]:
-        """Return nothing: to register must not ask the database."""
+        """Return nothing: registering must not read the database."""
         return []
 
     def collect(self) -> Iterator[Metric]:
@@ -256,14 +256,14 @@ class GroupCollector(Collector):
         links.add_metric([], {"url": web.url or "", "docs_url": web.docs_url or ""})
         yield links
         readings = self._read()
-        up = "Whether the database answered with what was asked: 1, or 0."
+        up = "1 if the database answered, 0 if not."
         yield GaugeMetricFamily("fairlead_database_up", up, value=float(readings is not None))
         if readings is not None:
             yield from metrics(readings)
             yield self._objective(row["group_id"] for row in readings.diagnoses)
 
     def _objective(self, groups: Iterable[str]) -> Metric:
-        """Return each group's objective; while policies stay the same, each is looked for once."""
+        """Return each group's objective, cached while the policies stay the same."""
         policies = self._policies()
         if policies is not self._of:
             self._objectives, self._of = {}, policies
@@ -283,17 +283,17 @@ class GroupCollector(Collector):
     def _read(self) -> Readings | None:
         with self._one_at_a_time:
             try:
-                return read_all_groups(self._engine, self._counts, self._looked_within)
+                return read_all_groups(self._engine, self._counts, self._sampled_within)
             except (FairleadError, SQLAlchemyError) as error:
                 _log.warning("no figures of groups: %s", error)
                 return None
 
 
 def metrics(readings: Readings) -> Iterator[Metric]:
-    """Yield the metrics of groups, and of what is kept of them."""
+    """Yield the metrics of groups."""
     for name, documentation, at in (
         ("decision", "When any group was last decided on.", readings.last_decided_at),
-        ("look", "When a look last diagnosed a group.", readings.last_seen_at),
+        ("sample", "When any group was last diagnosed by a sample.", readings.last_seen_at),
     ):
         last = GaugeMetricFamily(
             f"fairlead_last_{name}_timestamp_seconds", documentation, labels=(), unit="seconds"

@@ -18,7 +18,7 @@ from fairlead.store.monitoring import LookAge, last_look
 #: Seconds. Probes give up after some more.
 KAFKA_S: Final = 2.0
 #: The parts of `fairlead up` that take looks.
-_LOOKING: Final = ("code", "daemon")
+_SAMPLING: Final = ("code", "daemon")
 
 
 def readiness(engine: Engine, settings: Settings) -> dict[str, Any]:
@@ -35,29 +35,29 @@ def readiness(engine: Engine, settings: Settings) -> dict[str, Any]:
     return {
         "missing": [
             *(f"{name} {part.missing}" for name, part in parts.items() if part.missing),
-            *_missing_looks(last, parts),
+            *_missing_samples(last, parts),
         ],
         "database": "ok",
         "kafka": "ok" if kafka_answers(settings.kafka, within_s=KAFKA_S) else "does not answer",
-        "last_look": None if last is None else _written(last.began),
+        "last_sample": None if last is None else _written(last.began),
     }
 
 
-def _missing_looks(last: LookAge | None, parts: Mapping[str, PartState]) -> Iterator[str]:
-    """Describe the looks that are missing."""
+def _missing_samples(last: LookAge | None, parts: Mapping[str, PartState]) -> Iterator[str]:
+    """Say why there is no recent sample."""
     if last is None:
-        yield "no look was taken yet: the sensor group_samples takes looks, or `fairlead look`"
+        yield "no sample was taken yet: turn on the sensor group_samples or run `fairlead sample`"
     elif last.overdue:
         yield (
-            f"no look for {length(last.age.total_seconds())}, though one is due every "
+            f"no sample for {length(last.age.total_seconds())}, though one is due every "
             f"{length(last.interval.total_seconds())}: do Dagster's daemon and the code location "
             "run, and is the sensor group_samples on?"
         )
     else:
-        for name in _LOOKING:
+        for name in _SAMPLING:
             if name in parts and last.began.timestamp() < parts[name].since:
                 since = datetime.fromtimestamp(parts[name].since, UTC)
-                yield f"no look since {name} was started at {_written(since)}"
+                yield f"no sample since {name} was started at {_written(since)}"
 
 
 def _written(at: datetime) -> str:

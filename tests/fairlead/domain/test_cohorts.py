@@ -30,14 +30,14 @@ def test_discovery_gathers_included_groups_in_order() -> None:
 
 
 def test_excluded_group_is_not_planned_while_its_partition_is_still_known() -> None:
-    """It is in the cluster, and does not stand for its cohort: nor does it where it vanished."""
+    """Whether the group still exists or not."""
     discovery = Discovery(exclude=("payments",))
     assert groups_in(["payments"], ["payments", "audit"], discovery, []) == {}
     assert groups_in(["payments"], ["audit"], discovery, []) == {}
 
 
 def test_group_that_moved_into_a_cohort_is_not_planned_under_its_own_name() -> None:
-    """Its old partition, which is still known, has no group any more."""
+    """Its old cohort, which Dagster still has, has no group."""
     groups = ["orders-eu", "orders-us"]
     assert groups_in(["orders-eu"], groups, Discovery(), [ORDERS]) == {}
     assert groups_in(["orders-eu", "orders"], groups, Discovery(), [ORDERS]) == dict.fromkeys(
@@ -47,7 +47,7 @@ def test_group_that_moved_into_a_cohort_is_not_planned_under_its_own_name() -> N
 
 @given(st.lists(st.booleans(), max_size=40))
 def test_stretches_cover_the_choice_and_nothing_else(chosen: list[bool]) -> None:
-    """Whatever the choice, the ranges hold exactly it, and no two of them touch."""
+    """The ranges have exactly the chosen cohorts, and no two of them are adjacent."""
     ordered = [str(number) for number in range(len(chosen))]
     wanted = [name for name, taken in zip(ordered, chosen, strict=True) if taken]
     ranges = [

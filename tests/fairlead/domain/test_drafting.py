@@ -1,4 +1,4 @@
-"""From a snapshot and its candidates to what is to be stored of each group."""
+"""Decisions from a snapshot and its candidates."""
 
 from typing import Any
 
@@ -101,7 +101,7 @@ def test_draft_holds_the_chosen_candidate_and_what_it_changes() -> None:
     assert {candidate.assignor for candidate in draft.candidates} == set(POLICY.assignors)
 
 
-def test_draft_says_what_was_found() -> None:
+def test_draft_has_the_findings() -> None:
     """Diagnosis, forecast and speeds go where the decision goes, and each candidate's forecast."""
     draft = decide(snapshot(TWO, [100, 60, 5]))
     assert isinstance(draft, PlanDraft)
@@ -187,13 +187,6 @@ def test_group_that_is_to_stay_as_it_is_is_no_plan() -> None:
     assert decision.reason.startswith("healthy: ")
     assert decision.findings is not None
     assert len(decision.candidates) == 2
-
-
-def test_group_without_members_is_nothing_to_plan() -> None:
-    """Nobody to assign to is no failure."""
-    decision = decide(snapshot({}, [5, 5]))
-    assert decision.outcome == "no change"
-    assert "no members" in decision.reason
 
 
 def test_groups_are_decided_one_by_one_in_order() -> None:

@@ -1,7 +1,7 @@
-"""A group of consumers in processes of their own, and what may happen to it.
+"""A group of consumers in processes of their own, and events that may happen to it.
 
-Belongs here: the group, the events, and when it counts as settled. Does not: which events come and
-what is demanded at the end (`test_storm`).
+Belongs here: the group, the events, and when it is settled. Does not: which events come, and what
+must hold at the end (`storming`).
 """
 
 import json
@@ -13,9 +13,8 @@ import sys
 import threading
 import time
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -79,15 +78,12 @@ class Kind:
         What starts one, but for its task.
     static
         Whether its name is its instance id, too: it comes back as the member that it was.
-    ahead_s
-        How far the clock of its follower is ahead.
     """
 
     client: str
     configs: Mapping[str, Any] = field(default_factory=dict)
     command: Sequence[str] = (sys.executable, str(WORKER))
     static: bool = False
-    ahead_s: float = 0.0
 
 
 @dataclass
@@ -126,8 +122,6 @@ class Storm:
         How many consumers there are.
     named
         Whom plans name.
-    lease
-        How long a plan holds; a follower whose clock is ahead of its end follows none.
     """
 
     kinds: Sequence[Kind]
@@ -142,7 +136,6 @@ class Storm:
     at_first: int = 8
     most: int = len(NAMES)
     named: Sequence[str] = tuple(NAMES)
-    lease: timedelta | None = None
     partitions: int = 12
     history: list[str] = field(default_factory=list)
     settled_s: list[float] = field(default_factory=list)
@@ -242,19 +235,6 @@ class Storm:
         told = [f"wanted: {wanted}", f"states: {states}", f"logs: {self.folder}", *self.history]
         return "\n".join(told)
 
-    def rest(self, *, looks: int = 100) -> None:
-        """Wait until nobody has rebalanced for so many looks, of 50 ms each."""
-        known: list[int] = []
-        equal = 0
-
-        def at_rest() -> bool:
-            nonlocal known, equal
-            before, known = known, [w.state["rebalances"] for w in self.workers.values()]
-            equal = equal + 1 if known == before else 0
-            return equal == looks
-
-        eventually(at_rest, "nobody rebalances")
-
     def _settled(self) -> bool:
         states = [state for _, state in self._states()]
         if not all(state.get("joined") for state in states):
@@ -262,16 +242,9 @@ class Storm:
         owned = sorted(partition for state in states for partition in state["owned"])
         return (
             owned == list(range(self.partitions))
-            and self._agree(states)
+            and {state["version"] for state in states} == {self.followed}
             and {state["problem"] for state in states} == {self.spoilt}
         )
-
-    def _agree(self, states: Sequence[Mapping[str, Any]]) -> bool:
-        """Whether all follow the plan; or none, where it is over for a leader that has read it."""
-        versions = {state["version"] for state in states}
-        if self.lease and self.followed and versions == {None}:
-            return {state["latest"] for state in states} == {self.followed}
-        return versions == {self.followed}
 
     # Events; each returns what to write into the history, or None where it cannot happen now.
 
@@ -288,7 +261,6 @@ class Storm:
             "client": kind.client,
             "topic": self.topic,
             "folder": str(folder),
-            "ahead_s": kind.ahead_s,
             "configs": {
                 "bootstrap_servers": self.bootstrap_servers,
                 "group_id": self.group,
@@ -351,18 +323,9 @@ class Storm:
         counts = {self.topic: self.partitions}
         plan = make_plan(members, partition_counts=counts, group=self.group, version=self.version)
         value = plan.to_bytes()
-        until = datetime.now(UTC) + self.lease if self.lease else None
-        self._put(value, unsigned(value, lease_until=until))
+        self._put(value, unsigned(value))
         self.followed, self.spoilt = self.version, False
         return f"plan version {self.version}"
-
-    def flurry(self) -> str:
-        """Publish plans without waiting until they are followed: most are owned for a moment."""
-        count = self.rng.randint(3, 8)
-        for _ in range(count):
-            self.plan()
-            time.sleep(self.rng.uniform(0.05, 1.5))  # clock: how long, is what happens
-        return f"{count} plans in a row"
 
     def tombstone(self) -> str | None:
         """Withdraw the plan."""
@@ -450,25 +413,6 @@ class Storm:
     def _logs(self) -> list[Path]:
         """Return what members and their clients wrote."""
         return [said for name in ("log", "errors") for said in self.folder.glob(f"*/{name}")]
-
-    def said_by(self, folders: Collection[Path]) -> list[str]:
-        """Return what some members' clients logged of the group."""
-        return [
-            f"{said.parent.name} {line}"
-            for said in self._logs()
-            if said.parent in folders
-            for line in said.read_text(errors="replace").splitlines()
-            if "coordinator" in line.lower()
-        ]
-
-    def noted_of(self, numbers: Collection[int]) -> list[str]:
-        """Return what members noted of some messages: who, partition, number and offset."""
-        return [
-            f"{messages.parent.name} {line}"
-            for messages in self.folder.glob("*/messages")
-            for line in messages.read_text().splitlines()
-            if line.count(" ") and int(line.split()[1]) in numbers
-        ]
 
     def readers(self) -> dict[int, Counter[Path]]:
         """Return message number to who read it, how often."""

@@ -14,7 +14,6 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterable
-from datetime import datetime, timedelta, tzinfo
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,6 @@ from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 from kafka import ConsumerRebalanceListener as KafkaPythonListener
 
 from fairlead.followers import FollowOptions, aiokafka, confluent, kafka_python
-from fairlead.followers.core import clock
 from fairlead.followers.core.status import FollowerStatus
 
 log = logging.getLogger(__name__)
@@ -181,17 +179,6 @@ def poll(
     consumer.close()
 
 
-def run_ahead(seconds: float) -> None:
-    """Let this process's followers take the time for later than it is."""
-
-    class Ahead(datetime):
-        @classmethod
-        def now(cls, tz: tzinfo | None = None) -> datetime:  # type: ignore[override]
-            return datetime.now(tz) + timedelta(seconds=seconds)
-
-    vars(clock).update(datetime=Ahead)
-
-
 def tells_of_offsets(record: logging.LogRecord) -> bool:
     """Whether kafka-python says where it commits or begins, or what is no debugging."""
     told = ("Sending offset-commit", "Setting offset")
@@ -201,7 +188,6 @@ def tells_of_offsets(record: logging.LogRecord) -> bool:
 def main(raw: str) -> None:
     """Run one worker."""
     task = json.loads(raw)
-    run_ahead(task["ahead_s"])
     folder = Path(task["folder"])
     logging.basicConfig(
         filename=folder / "log", level=logging.INFO, format="%(asctime)s %(name)s %(message)s"

@@ -88,13 +88,7 @@ def weather(storm: Storm, events: int, weights: Mapping[str, int]) -> None:
     )
     log.warning("longest without an owner, s: %s", unowned(storm))
     unexplained = {number: by for number, by in twice.items() if number not in excused}
-    assert storm.outages or not unexplained, "\n".join(
-        [
-            *storm.noted_of(unexplained),
-            *storm.history,
-            *storm.said_by(set().union(*unexplained.values())),
-        ]
-    )
+    assert storm.outages or not unexplained, (unexplained, storm.history, storm.folder)
     overlaps = [overlap for overlap in storm.overlaps if not overlap.folders & harmed]
     assert not overlaps, (overlaps, storm.history)
     possessions = list(storm.possessions())

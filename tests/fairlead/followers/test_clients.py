@@ -3,7 +3,6 @@
 import gc
 import threading
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime, timedelta
 from functools import partial
 
 import pytest
@@ -13,7 +12,6 @@ from fairlead.followers import aiokafka, kafka_python
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.settings import Settings
 from fairlead.wire.document import PlanDocument
-from fairlead.wire.record_reading import SKEW
 from tests.fairlead.followers.helpers import (
     CLIENTS,
     Fleet,
@@ -22,7 +20,7 @@ from tests.fairlead.followers.helpers import (
     make_plan,
     spoilt,
 )
-from tests.records import PUBLIC, signed, signed_plan
+from tests.records import PUBLIC, signed_plan
 from tests.waiting import eventually
 
 pytestmark = pytest.mark.kafka
@@ -78,23 +76,6 @@ def test_group_owns_what_a_published_plan_says(fleet: Fleet) -> None:
     settles(fleet, members, 1, a=[0], b=[1, 2, 3])
 
 
-def test_who_reads_nothing_says_why(fleet: Fleet) -> None:
-    """One of two members by the same name, which nothing else would tell."""
-    fleet.publish(plan(fleet, 1, a=FOUR))
-    twins = [fleet.join("a"), fleet.join("a")]
-
-    def shared() -> bool:
-        return sorted(twin.owned.get(fleet.topics[0], []) for twin in twins) == [[], FOUR] and {
-            twin.status().plan_version for twin in twins
-        } == {1}
-
-    eventually(shared, "one of them has the whole share")
-    busy, idle = sorted(twins, key=lambda twin: not twin.owned)
-    assert busy.status().idle_reason is None
-    reason = "'a', which another member reads that goes by that name"
-    eventually(lambda: reason in str(idle.status().idle_reason), f"it says {reason}")
-
-
 def test_members_tell_the_group_their_racks(fleet: Fleet, settings: Settings) -> None:
     """The clients themselves do not; and those that name none stand beside those that do."""
     fleet.publish(plan(fleet, 1, a=[0], b=[1, 2, 3]))
@@ -119,34 +100,6 @@ def test_new_version_makes_the_group_rejoin_and_adopt_it(fleet: Fleet) -> None:
     # Two that ask at once may make two rebalances, on a busy machine.
     gone = [count - earlier for count, earlier in zip(after, before, strict=True)]
     assert all(1 <= count <= sum(asked) for count in gone)
-
-
-def test_any_member_alone_can_make_the_group_rejoin(fleet: Fleet) -> None:
-    """Where only one member asks, leader or not, the whole group still adopts the plan."""
-    fleet.publish(plan(fleet, 1, a=[0], b=[1, 2, 3]))
-    members = {"a": fleet.join("a", rejoin_jitter_s=None)}
-    settles(fleet, members, 1, a=FOUR)  # a leads
-    members["b"] = fleet.join("b")
-    settles(fleet, members, 1, a=[0], b=[1, 2, 3])
-    fleet.publish(plan(fleet, 2, a=[1], b=[0, 2, 3]))
-    settles(fleet, members, 2, a=[1], b=[0, 2, 3])
-    asked = {n: m.status().rejoins_asked for n, m in members.items()}
-    assert asked == {"a": 0, "b": 1}
-
-
-def test_without_rejoin_a_new_version_waits_for_the_next_rebalance(fleet: Fleet) -> None:
-    """With the setting off a plan changes nothing until a member joins or leaves."""
-    fleet.publish(plan(fleet, 1, a=[0], b=[1, 2, 3]))
-    members = {name: fleet.join(name, rejoin_jitter_s=None) for name in ("a", "b")}
-    settles(fleet, members, 1, a=[0], b=[1, 2, 3])
-    fleet.publish(plan(fleet, 2, a=[1], b=[2], c=[0, 3]))
-    eventually(
-        lambda: all(member.status().latest_version == 2 for member in members.values()),
-        "version 2 is read",
-    )
-    settles(fleet, members, 1, a=[0], b=[1, 2, 3])
-    members["c"] = fleet.join("c", rejoin_jitter_s=None)
-    settles(fleet, members, 2, a=[1], b=[2], c=[0, 3])
 
 
 def test_bad_records_leave_the_last_good_plan_in_place(fleet: Fleet) -> None:
@@ -192,57 +145,6 @@ def test_tombstone_sends_the_group_back_to_range(fleet: Fleet) -> None:
         return {m.status().fallback_reason for m in members.values()} == {"the plan was withdrawn"}
 
     eventually(said, "both say that the plan was withdrawn")
-
-
-def test_expired_plan_is_not_followed(fleet: Fleet) -> None:
-    """After its lease a plan is as good as none."""
-    past = datetime.now(UTC) - SKEW
-    value = plan(fleet, 1, a=[], b=FOUR).to_bytes()
-    fleet.send(value, signed(value, group=fleet.group, origin=fleet.origin, lease_until=past))
-    members = {name: fleet.join(name) for name in ("a", "b")}
-    settles(fleet, members, None, a=[0, 1], b=[2, 3])
-
-
-def test_plan_that_is_told_again_rebalances_nobody(fleet: Fleet) -> None:
-    """The same bytes with a later lease: members read them, and stay where they are."""
-    value, origin = plan(fleet, 1, a=[0], b=[1, 2, 3]).to_bytes(), fleet.origin
-    until = datetime.now(UTC) + timedelta(hours=1)
-
-    def tell(until: datetime) -> None:
-        fleet.send(value, signed(value, group=fleet.group, origin=origin, lease_until=until))
-
-    tell(until)
-    members = {name: fleet.join(name, rejoin_jitter_s=0.0) for name in ("a", "b")}
-    settles(fleet, members, 1, a=[0], b=[1, 2, 3])
-    before = rebalances_at_rest(members)
-    tell(until + timedelta(hours=1))
-    fleet.send(b"garbage")  # read after the plan that was told again
-    eventually(
-        lambda: all(member.status().records_skipped == 1 for member in members.values()),
-        "what follows is read",
-    )
-    assert [member.status().rebalances for member in members.values()] == before
-    assert [member.status().rejoins_asked for member in members.values()] == [0, 0]
-
-
-def test_missing_plan_topic_means_range_at_once(fleet: Fleet) -> None:
-    """Followers can be rolled out before the first plan: no rebalance waits for a topic."""
-    members = {
-        name: fleet.join(name, plan_topic=f"{fleet.group}-absent", read_timeout_s=600.0)
-        for name in ("a", "b")
-    }
-    settles(fleet, members, None, a=[0, 1], b=[2, 3])
-
-
-def test_every_partition_has_an_owner_while_members_come_and_go(fleet: Fleet) -> None:
-    """A member that leaves is replaced by the others, and by a newcomer as a whole."""
-    fleet.publish(plan(fleet, 1, a=[0], b=[1, 2, 3]))
-    members = {name: fleet.join(name) for name in ("a", "b")}
-    settles(fleet, members, 1, a=[0], b=[1, 2, 3])
-    members.pop("b").stop()
-    settles(fleet, members, 1, a=FOUR)
-    members["newcomer"] = fleet.join("newcomer")
-    settles(fleet, members, 1, a=[0], newcomer=[1, 2, 3])
 
 
 def test_members_with_different_subscriptions_are_all_served(
@@ -293,13 +195,6 @@ def test_clients_of_both_kinds_follow_one_plan(fleet: Fleet) -> None:
     settles(fleet, members, 1, a=[0], one=[1], two=[2, 3])
 
 
-def test_static_members_are_named_by_their_instance_id(fleet: Fleet) -> None:
-    """`group.instance.id` goes before `client.id`, which these members share."""
-    fleet.publish(plan(fleet, 1, one=[0], two=[1, 2, 3]))
-    members = {name: fleet.join("same", group_instance_id=name) for name in ("one", "two")}
-    settles(fleet, members, 1, one=[0], two=[1, 2, 3])
-
-
 @pytest.mark.parametrize("kind", [kafka_python.PlanConsumer, aiokafka.PlanConsumer])
 def test_consumer_without_a_group_is_refused(kind: Callable[..., object]) -> None:
     """Plans are for groups: the mistake is named before anything connects."""
@@ -320,14 +215,3 @@ def test_assignor_that_is_dropped_leaves_no_thread(
     eventually(
         lambda: thread not in {running.name for running in threading.enumerate()}, "its thread ends"
     )
-
-
-def test_status_of_who_has_left_follows_nothing(fleet: Fleet) -> None:
-    """A closed consumer was dealt a plan's share once; it does not own that any more."""
-    fleet.publish(plan(fleet, 1, a=FOUR))
-    member = fleet.join("a")
-    settles(fleet, {"a": member}, 1, a=FOUR)
-    member.stop()
-    status = member.status()
-    assert (status.rule, status.plan_version, status.owned) == ("undecided", None, {})
-    assert "in no group" in str(status.fallback_reason)

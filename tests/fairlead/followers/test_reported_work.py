@@ -1,8 +1,6 @@
 """Every commit of a real consumer carries a report of its work, and changes nothing else."""
 
 import asyncio
-import inspect
-import re
 import threading
 import time
 from abc import ABC, abstractmethod
@@ -13,12 +11,8 @@ from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-import aiokafka.consumer.group_coordinator as aiokafka_coordinator
-import kafka.coordinator.consumer as kafka_python_coordinator
 import pytest
-from aiokafka import AIOKafkaConsumer
 from aiokafka import TopicPartition as AiokafkaPartition
-from aiokafka.consumer.fetcher import Fetcher
 from confluent_kafka import Consumer, KafkaException, Message, Producer, TopicPartition
 from kafka import KafkaAdminClient
 from kafka import TopicPartition as KafkaPythonPartition
@@ -26,7 +20,7 @@ from kafka.structs import OffsetAndMetadata
 
 from fairlead.followers import FollowOptions, aiokafka, kafka_python
 from fairlead.followers.confluent import PlanConsumer
-from fairlead.followers.confluent.topics import cause_of
+from fairlead.followers.confluent.clients import cause_of
 from fairlead.kafka.commits import fetch_commits
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.sandbox import Services
@@ -554,50 +548,6 @@ def test_tasks_that_take_records_in_turns_are_noticed(group: Group) -> None:
     app.close()
 
 
-@pytest.mark.parametrize(
-    ("module", "function", "request_class"),
-    [
-        (
-            kafka_python_coordinator,
-            kafka_python_coordinator.ConsumerCoordinator._send_offset_commit_request,  # noqa: SLF001 - so says the test
-            "OffsetCommitRequest(",
-        ),
-        (
-            aiokafka_coordinator,
-            aiokafka_coordinator.GroupCoordinator._do_commit_offsets,  # noqa: SLF001 - as above
-            "OffsetCommitRequest(",
-        ),
-    ],
-    ids=["kafka-python", "aiokafka"],
-)
-def test_private_function_sends_every_commit(
-    module: Any, function: Any, request_class: str
-) -> None:
-    """The one that is wrapped, and no other one, makes the request."""
-    assert inspect.iscoroutinefunction(function)
-    assert [*inspect.signature(function).parameters][-1] == "offsets"
-    assert inspect.getsource(module).count(request_class) == 1
-    assert request_class in inspect.getsource(function)
-    calls = inspect.getsource(module).count(f"self.{function.__name__}")
-    assert calls >= 1  # through the instance, where the wrapper is
-
-
-def test_private_functions_make_every_future_that_aiokafka_waits_for() -> None:
-    """The ones that are wrapped; `getone` and `getmany` await nothing else."""
-    taken = "".join(map(inspect.getsource, (Fetcher.next_record, Fetcher.fetched_records)))
-    assert set(re.findall(r"await (.+)", taken)) == {
-        "self._subscriptions.wait_for_assignment()",
-        "waiter",
-        "asyncio.wait([waiter], timeout=timeout)",
-    }
-    assert set(re.findall(r"waiter = (.+)", taken)) == {"self._create_fetch_waiter()"}
-    taking = "".join(map(inspect.getsource, (AIOKafkaConsumer.getone, AIOKafkaConsumer.getmany)))
-    assert set(re.findall(r"= await (?!consumer)(.+)\(", taking)) == {
-        "self._fetcher.next_record",
-        "self._fetcher.fetched_records",
-    }
-
-
 @pytest.mark.parametrize("take", ["getone", "getmany"])
 def test_waiting_with_aiokafka_is_noticed(group: Group, take: str) -> None:
     """Until then the consumer is busy all the time; there are no records."""
@@ -719,14 +669,10 @@ def _raise_in_the_middle(script: Script) -> None:
 
 SCRIPTS: Mapping[str, Callable[[Any], object]] = {
     "poll": lambda its: (its.poll(5), its.commit()),
-    "consume": lambda its: (its.consume(5), its.commit()),
     "seek": lambda its: (its.poll(5), its.seek(2), its.commit()),
     "seek, poll": lambda its: (its.poll(5), its.commit(), its.seek(2), its.poll(1), its.commit()),
     "seek, close": lambda its: (its.consume(7), its.seek(2)),
-    "poll, close": lambda its: its.poll(5),
     "commit message": lambda its: its.commit(message=its.poll(3)),
-    "commit twice": lambda its: (its.poll(3), its.commit(), its.commit()),
-    "nothing": lambda its: its.commit(),
     "pause": lambda its: (
         its.poll(4),
         its.consumer.pause([TopicPartition(its.topic, 0)]),
@@ -745,7 +691,6 @@ SCRIPTS: Mapping[str, Callable[[Any], object]] = {
         {},
         {"enable.auto.commit": False},
         {"enable.auto.offset.store": "false"},
-        {"enable.partition.eof": True},
     ],
     ids=repr,
 )

@@ -2,10 +2,14 @@
 
 import pytest
 
+from fairlead.followers.confluent.member import State
+from fairlead.wire.pins import Mark
 from fairlead.wire.record_reading import SKEW
+from tests.fairlead.followers.simulator.coordinator import SESSION_S
 from tests.fairlead.followers.simulator.history import Action, happen, quiet, run
 from tests.fairlead.followers.simulator.interruption import Interruption, Line
-from tests.fairlead.followers.simulator.logs import SimulatedPinLog
+from tests.fairlead.followers.simulator.logs import PARTITIONS, SimulatedPinLog
+from tests.fairlead.followers.simulator.member import TOPIC
 from tests.fairlead.followers.simulator.world import World
 from tests.lengths import form
 
@@ -28,9 +32,9 @@ def test_group_that_was_long_without_its_log_soon_follows_again() -> None:
     assert world.time < 120.0
 
 
-def settled(*names: str) -> World:
+def settled(*names: str, seed: int = 1) -> World:
     """Return a world in which these members follow a plan."""
-    world = World(1)
+    world = World(seed)
     happen(world, Action(0.0, "publish"))
     for name in names:
         happen(world, Action(0.0, "start", name))
@@ -69,19 +73,87 @@ def test_time_without_an_owner_is_bounded(fault: str, delay_s: float) -> None:
     assert world.longest_orphaned_s < 10.0
 
 
-def test_nothing_that_range_gave_is_ranges_share() -> None:
-    """Where there are more members than partitions: nothing was ceded, nothing is waited for."""
+def test_member_to_which_range_gave_nothing_follows_range_without_its_log() -> None:
+    """With more members than partitions: it gave nothing up, and need not wait."""
     world = World(1)
     happen(world, Action(0.0, "pins_away"))
+    for name in "abcdefg":
+        happen(world, Action(0.0, "start", name))
+    world.run(10.0)
+    statuses = [
+        member.plans.status(member.client.share)
+        for member in world.members.values()
+        if member.plans and not member.client.share
+    ]
+    assert [status.rule for status in statuses] == ["range"]
+    assert str(statuses[0].fallback_reason).startswith("keeping what range gave: ")
+
+
+def numbers(world: World, name: str) -> list[int]:
+    return sorted(number for _, number in world.members[name].client.share)
+
+
+def test_member_keeps_what_a_broker_gives_it_and_announces_nothing() -> None:
+    """In a group that is being converted; it asks for no rebalance either."""
+    world = World(1)
+    world.pins.broker_assigns = True
+    happen(world, Action(0.0, "publish"))
     happen(world, Action(0.0, "start", "a"))
-    participant = world.members["a"].participant
-    participant.begin(1, "a-1", ("t",), {})
-    verdict = participant.step(0.0)
-    assert verdict is not None
-    participant.settle(verdict)
-    status = participant.status(())
-    assert status.rule == "range"
-    assert str(status.fallback_reason).startswith("keeping what range gave: ")
+    world.run(60.0)
+    assert world.coordinator.generation == 1
+    records = [record for home in world.pins.partitions or () for _, record in home.records]
+    assert {type(record) for record in records} == {Mark}
+    assert numbers(world, "a") == list(range(PARTITIONS))
+    assert "the broker assigns" in world.state()
+
+
+def test_member_that_gets_another_share_in_a_generation_takes_it() -> None:
+    """Only a broker gives one, whatever was known of the group's type."""
+    world = settled("a")
+    member = world.members["a"].plans
+    assert member is not None
+    member.assigned([(TOPIC, 0)])
+    member.fetch(lambda _: None, 0.0, nothing=None)
+    assert numbers(world, "a") == [0]
+
+
+def test_member_that_leaves_while_it_is_told_its_share_stays_outside() -> None:
+    """An application unsubscribes in its callback."""
+    world = World(1)
+    happen(world, Action(0.0, "start", "a"))
+    member, client = world.members["a"].plans, world.members["a"].client
+    assert member is not None
+
+    def leave(event: str, _: object) -> None:
+        if event == "assign":
+            member.unsubscribe()
+
+    client.tell = leave  # type: ignore[method-assign] # the application's callback
+    world.run(10.0)
+    assert member.state is State.OUTSIDE
+    assert numbers(world, "a") == []
+    assert "in no group" in world.state()
+
+
+@pytest.mark.parametrize("later_s", [0.0, 0.3, 1.0])
+@pytest.mark.parametrize("seed", range(1, 4))
+def test_plan_is_followed_once_the_coordinator_is_back(seed: int, later_s: float) -> None:
+    """All members were dropped, and their log had the same leader: they join with it again."""
+    world = settled("a", "b", "c", seed=seed)
+    for what in ("coordinator_away", "pins_away"):
+        happen(world, Action(world.time, what))
+    world.run(world.time + SESSION_S + 2.0)
+    happen(world, Action(world.time, "coordinator_back"))
+    world.run(world.time + later_s)
+    happen(world, Action(world.time, "pins_back"))
+    world.longest_orphaned_s = 0.0
+    ends = world.time + 20.0
+    while world.time < ends:
+        world.run(world.time + 0.05)
+        assert "range" not in {
+            member.plans.status(()).rule for member in world.members.values() if member.plans
+        }, world.state()
+    assert world.healed() is None
 
 
 def test_records_of_an_earlier_life_of_the_group_count_for_nothing() -> None:
@@ -104,7 +176,7 @@ def test_more_partitions_of_the_pin_topic_move_all_members_together() -> None:
     world.run(world.time + 40.0)
     assert generation < world.coordinator.generation <= generation + 3
     assert world.healed() is None
-    logs = [member.participant._listener.log for member in world.members.values()]  # noqa: SLF001
+    logs = [m.plans._listener.log for m in world.members.values() if m.plans]  # noqa: SLF001
     places = {log.number for log in logs if isinstance(log, SimulatedPinLog)}
     assert places == {world.pins.home()}
 

@@ -2,8 +2,6 @@
 
 import random
 from collections.abc import Iterator
-from dataclasses import replace
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -47,13 +45,9 @@ def java(classpath: str) -> dict[str, Kind]:
     }
 
 
-#: An hour, either way.
-HOUR_S = 3600.0
-#: What storms come over: kinds of consumers, over one broker or three. kafka-python's of its usual
-#: kind has a short one over clocks that are off.
+#: Kinds of consumers in a storm, and the number of brokers.
 OVER = [
-    *form(short=[], long=[("kafka-python", 1)]),
-    ("kafka-python cooperative", 1),
+    ("kafka-python", 1),
     ("aiokafka", 1),
     ("confluent-kafka", 1),
     *form(
@@ -71,16 +65,11 @@ OVER = [
 ]
 
 
-CLOCKS = [("kafka-python", 1), *form(short=[], long=[("aiokafka", 1), ("confluent-kafka", 1)])]
-#: Most partitions are somebody's for a moment.
-FLURRIES = {"flurry": 30, "join": 2, "leave": 2, "kill": 1, "pause": 1, "grow": 2}
-
-
 @pytest.fixture
 def kinds(request: pytest.FixtureRequest) -> tuple[Kind, ...]:
     """Return the kinds of consumers that the group may have."""
-    if request.param == "kafka-python cooperative":
-        return PYTHON[1:]
+    if request.param == "kafka-python":
+        return PYTHON
     if not request.param.startswith("java"):
         return (Kind(request.param),)
     found = java(request.getfixturevalue("java_classpath"))
@@ -123,22 +112,3 @@ def test_storm_loses_nothing_and_always_settles(storm: Storm, pytestconfig: Any)
     """One owner a partition and one version after each event; no message lost at the end."""
     weights = WEIGHTS | OF_BROKERS if storm.brokers else WEIGHTS
     weather(storm, pytestconfig.getoption("--storm-events"), weights)
-
-
-@pytest.mark.parametrize(("kinds", "brokers"), CLOCKS, indirect=True)
-def test_storm_over_clocks_an_hour_off(storm: Storm, pytestconfig: Any) -> None:
-    """The leader's, too: a plan has half an hour to go, and is over for who is ahead; all rest."""
-    (kind,) = storm.kinds
-    storm.kinds = [replace(kind, ahead_s=ahead_s) for ahead_s in (-HOUR_S, 0.0, HOUR_S)]
-    storm.lease = timedelta(minutes=30)
-    weather(storm, pytestconfig.getoption("--storm-events"), WEIGHTS)
-    storm.rest()
-
-
-@pytest.mark.test_long(
-    guarded_by="tests/fairlead/followers/test_storm.py::test_storm_loses_nothing_and_always_settles"
-)
-@pytest.mark.parametrize(("kinds", "brokers"), [("confluent-kafka", 3)], indirect=True)
-def test_possessions_of_a_moment_leave_no_record_behind(storm: Storm, pytestconfig: Any) -> None:
-    """Thousands of them: nobody gets a record later, out of order, that one of them fetched."""
-    weather(storm, pytestconfig.getoption("--storm-events"), FLURRIES | OF_BROKERS)

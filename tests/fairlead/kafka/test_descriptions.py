@@ -55,7 +55,7 @@ def test_impossible_assignment_is_told_in_a_sentence(partitions: list[int], what
     found = read_description("g", group(member("a"), member("b", member_assignment=assigned)))
     assert found.members == ()
     assert found.error == (
-        f"The assignment of member b-1 (client b) names {what} of topic t: its group's leader has "
+        f"The assignment of member b-1 (client b) names {what} of topic t: the group's leader "
         "computed it wrongly"
     )
 

@@ -46,7 +46,7 @@ def test_tls_and_sasl_are_translated() -> None:
     [
         ({"ssl.keystore.location": "k.p12"}, "kafka-python reads PEM files: use ssl.ca.location"),
         ({"sasl.oauthbearer.method": "oidc"}, "OAuth is not supported"),
-        ({"sasl.mechanism": "OAUTHBEARER"}, "sasl.mechanism is none of PLAIN, SCRAM-SHA-256"),
+        ({"sasl.mechanism": "OAUTHBEARER"}, "sasl.mechanism must be one of PLAIN, SCRAM-SHA-256"),
         ({"sasl.kerberos.service.name": "kafka"}, "Kerberos is not supported"),
         ({"enable.ssl.certificate.verification": "false"}, "certificates are always verified"),
         ({"ssl.ca.loction": "ca.pem"}, "did you mean ssl.ca.location?"),

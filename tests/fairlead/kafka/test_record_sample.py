@@ -178,7 +178,7 @@ def test_missing_and_empty_topics_are_named(
         TopicError, match=f"Topic {empty}: no record was written in the last 60 min"
     ):
         window_of(gateway, empty, HOUR_S)
-    with pytest.raises(TopicError, match=f"Topic {unique_name}: there is none of this name"):
+    with pytest.raises(TopicError, match=f"Topic {unique_name} does not exist"):
         window_of(gateway, unique_name, HOUR_S)
 
 

@@ -286,7 +286,7 @@ def test_each_right_that_is_missing_is_named_with_its_remedy(
         for finding in wrong(settings.model_copy(update={"kafka": there}))
         if finding.name == absent
     )
-    assert plans.said.endswith("CREATE is missing")
+    assert plans.detail.endswith("CREATE is missing")
 
 
 def _is_named(settings: Settings, name: str, remedy: str) -> bool:
@@ -317,6 +317,6 @@ def missed_of(topic: str, kafka: KafkaSettings) -> set[tuple[str, str]]:
     """Return what a survey misses, but for rights on groups of other tests."""
     with KafkaGateway(kafka) as gateway:
         survey = Survey(gateway)
-        survey.look()
+        survey.sample()
     missed = {(row["kind"], row["name"]) for row in survey.missing()}
     return {(kind, name) for kind, name in missed if kind != "group" or topic in name}

@@ -49,7 +49,7 @@ def at(settings: Settings, url: str) -> Settings:
 def test_services_that_are_right_are_ok(
     settings: Settings, migrated: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """But for what a fresh set-up lacks: a look, a key, a home of Dagster's."""
+    """But for what a fresh set-up lacks: a sample, a key, a home of Dagster."""
     monkeypatch.delenv("DAGSTER_HOME", raising=False)
     found = by_name(at(settings, migrated))
     assert {name for name, finding in found.items() if finding.state == "failed"} == set()
@@ -65,7 +65,7 @@ def test_services_that_are_right_are_ok(
         "features",
     ):
         assert found[name].state == "ok"
-    for name in ("looks", "keys", "dagster"):
+    for name in ("samples", "keys", "dagster"):
         assert found[name].state == "warning"
         assert found[name].remedy
 
@@ -81,7 +81,7 @@ def test_topic_with_any_codec_is_told(
     )
     wanted = at(settings, migrated).model_copy(update={"kafka": kafka})
     found = by_name(wanted)[kafka.plan_topic]
-    assert (found.state, found.said.split(":")[0]) == ("warning", "has compression.type=producer")
+    assert (found.state, found.detail.split(":")[0]) == ("warning", "has compression.type=producer")
     surroundings = {
         "FAIRLEAD_POSTGRES__URL": migrated,
         "FAIRLEAD_KAFKA__BOOTSTRAP_SERVERS": kafka.bootstrap_servers,
@@ -103,7 +103,7 @@ def test_topic_with_any_codec_is_told(
 @pytest.mark.kafka
 @pytest.mark.postgres
 def test_database_of_another_schema_says_what_to_run(settings: Settings, database: str) -> None:
-    """What needs the schema is not looked at then."""
+    """What needs the schema is not checked then."""
     found = by_name(at(settings, database))
     assert (found["schema"].state, found["schema"].remedy) == ("failed", "fairlead db upgrade")
     assert "role" not in found
@@ -129,27 +129,30 @@ def test_database_that_cannot_write_is_failed(
         if finding.name == "database"
     ]
     assert [finding.state for finding in found] == ["failed"]
-    assert what in found[0].said
+    assert what in found[0].detail
 
 
-def test_archive_that_keeps_no_looks_is_named(tmp_path: Path) -> None:
+def test_archive_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     """So are files that were set aside: both warnings, since groups are analysed all the same."""
     settings = Settings(state_dir=tmp_path)
     (found,) = examine_archive(settings)
-    assert (found.state, found.said) == ("ok", f"looks are kept in {tmp_path}/warehouse/looks")
+    assert (found.state, found.detail) == (
+        "ok",
+        f"samples are stored in {tmp_path}/warehouse/looks",
+    )
     looks = tmp_path / "warehouse" / "looks"
     (looks / "2026-01-31").mkdir(parents=True)
     (looks / "2026-01-31" / "foreign.parquet").write_text("?")
     LookArchive(settings.warehouse_path).tidy(datetime.now(UTC), settings.sampling.retention)
     (found,) = examine_archive(settings)
-    assert (found.state, "has 1 damaged file, the newest" in found.said) == ("warning", True)
-    assert "2026-01-31-foreign.parquet" in found.said
+    assert (found.state, "has 1 damaged file, the newest" in found.detail) == ("warning", True)
+    assert "2026-01-31-foreign.parquet" in found.detail
     looks.rename(tmp_path / "moved")
     looks.write_text("a file")
     (found,) = examine_archive(settings)
-    assert (found.state, found.said) == (
+    assert (found.state, found.detail) == (
         "warning",
-        f"looks cannot be written to {tmp_path}/warehouse/looks",
+        f"samples cannot be written to {tmp_path}/warehouse/looks",
     )
 
 
@@ -173,7 +176,7 @@ def test_each_line_comes_as_soon_as_it_is_known() -> None:
 
 
 @pytest.mark.long
-def test_what_is_away_is_failed_and_the_rest_is_looked_at() -> None:
+def test_what_is_away_is_failed_and_the_rest_is_checked() -> None:
     """One error each, no traceback, and exit code 1; for programs as JSON."""
     away = {
         "FAIRLEAD_POSTGRES__URL": "postgresql://nobody@127.0.0.1:1/nothing",

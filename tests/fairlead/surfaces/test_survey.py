@@ -76,7 +76,7 @@ def test_survey_needs_kafka_alone(
     assert f"{unique_name}: Stable" in done.stderr  # the first answer
     said = json.loads(done.stdout)
     (mine,) = (row for row in said["groups"] if row["group"] == unique_name)
-    assert (said["looks"] >= 6, mine["diagnosis"] is not None) == (True, True)
+    assert (said["samples"] >= 6, mine["diagnosis"] is not None) == (True, True)
     assert (mine["owners"], mine["lag"], mine["error"]) == ({"a": 1, "b": 1}, 4, None)
     assert list(tmp_path.iterdir()) == []
 
@@ -143,7 +143,7 @@ def test_survey_tells_lag_from_what_is_none(
     }
     assert f"A transaction has been open on {held}-0 since before" in rows[waits]["evidence"]
     assert rows[left]["left"] == [{"topic": emptied, "partitions": 1, "lag": 1}]
-    assert rows[lost]["lost_at"] <= rows[lost]["looked_at"]
+    assert rows[lost]["lost_at"] <= rows[lost]["sampled_at"]
     assert [name for name in mine if rows[name]["not_planned"]] == [flink]
     page = survey("html")
     for told in (
@@ -159,7 +159,7 @@ def row(**known: Any) -> dict[str, Any]:
     """Return a group that is well, and what else is known of it."""
     return {
         "group": "orders",
-        "looked_at": datetime(2026, 1, 2, tzinfo=UTC),
+        "sampled_at": datetime(2026, 1, 2, tzinfo=UTC),
         "state": "Stable",
         "protocol": "range",
         "group_type": "classic",

@@ -153,23 +153,23 @@ def _with(*path: str, value: Any) -> Callable[[dict[str, Any]], None]:
         (_with("format", value=1), "has format 1; this version reads format 2"),
         (_with("format", value=True), "has format True"),
         (_with("topic_ids", value={"t1": "Q0wK"}), "topic_ids.t1: the topic has no partition"),
-        (_with("topic_ids", value={"t0": 7}), "t0 is 7, not a text"),
+        (_with("topic_ids", value={"t0": 7}), "t0 is 7, not a string"),
         (_with("version", value=0), "versions count from 1"),
         (_with("version", value=True), "version is True, not a count"),
-        (_with("group", value=""), "group is '', not a text"),
-        (_with("created_at", value="2026-03-01T12:00:00"), "is no time such as"),
+        (_with("group", value=""), "group is '', not a string"),
+        (_with("created_at", value="2026-03-01T12:00:00"), "is not a time such as"),
         (_with("partition_counts", "t0", value=-1), "t0 is -1, not a count"),
         (_with("partition_counts", value={}), "'t0' has no partition count"),
         (_with("partition_counts", "t1", value=MAX_PARTITIONS), "more than 10,000,000 partitions"),
         (_with("members", "b", "partitions", "t0", value="1-2"), "t0-1 has more than one owner"),
         (_with("members", "b", "partitions", "t0", value="3"), "the topic has 3 partitions"),
-        (_with("members", "b", "partitions", "t0", value=None), "is None, not a text"),
+        (_with("members", "b", "partitions", "t0", value=None), "is None, not a string"),
         (_with("members", "b", "topics", value="t0"), "not a list of topics"),
         (_with("weights", "t0", value=[1, 2]), "2 values for 3 partitions"),
-        (_with("weights", "t0", value=[1, 2, -3]), "negative or no number"),
-        (_with("weights", "t0", value=["1", "2", "3"]), "no list of numbers"),
+        (_with("weights", "t0", value=[1, 2, -3]), "negative or not finite"),
+        (_with("weights", "t0", value=["1", "2", "3"]), "not a list of numbers"),
         (_with("weights", "t1", value=[]), "weights.t1: the topic has no partition count"),
-        (_with("members", "b", "topics", value=["t1"]), "of 't0', which it does not read"),
+        (_with("members", "b", "topics", value=["t1"]), "of 't0', to which it does not subscribe"),
     ],
 )
 def test_broken_invariants_are_named(spoil: Callable[[dict[str, Any]], None], message: str) -> None:
@@ -212,5 +212,5 @@ def test_claims_do_not_multiply_memory() -> None:
 def test_a_name_that_stands_twice_is_refused() -> None:
     """JSON readers keep the last of two: the first could hide a second owner."""
     twice = json.dumps(_plan()).replace('"b":', '"a":', 1).encode()
-    with pytest.raises(InvalidPlanError, match="stands twice"):
+    with pytest.raises(InvalidPlanError, match="occurs twice"):
         PlanDocument.from_bytes(twice)

@@ -201,6 +201,15 @@ def test_grown_topic_is_placed_by_count_then_weight() -> None:
     assert shares == {"a": {"t": [0, 3]}, "b": {"t": [1, 2, 4]}}
 
 
+def test_a_new_member_gets_partitions_of_every_topic() -> None:
+    """Two new topics, and one member with nothing yet: it gets as many of one as of the other."""
+    plan = make_plan({"a": {"old": list(range(12))}}, partition_counts={"old": 12})
+    topics = ["old", "t", "u"]
+    shares = fit(plan, {"a": topics, "new": topics}, {"old": 12, "t": 12, "u": 12})
+    assert {t: len(owned) for t, owned in shares["new"].items()} == {"t": 9, "u": 9}
+    assert {t: len(owned) for t, owned in shares["a"].items()} == {"old": 12, "t": 3, "u": 3}
+
+
 def test_narrow_audiences_are_served_first() -> None:
     """Who can only read one topic gets of it before those who have a choice load themselves."""
     plan = make_plan({}, partition_counts={})

@@ -43,7 +43,7 @@ def test_any_text_is_read_or_refused(text: str) -> None:
 )
 def test_other_texts_are_no_ranges(text: str) -> None:
     """Signs, spaces, other digits and empty pieces are refused, in a message of bounded length."""
-    with pytest.raises(ValueError, match="no set of partition ranges") as caught:
+    with pytest.raises(ValueError, match="not a set of partition ranges") as caught:
         parse_partitions(text, below=10)
     assert len(str(caught.value)) < 200
 

@@ -85,7 +85,7 @@ def test_the_private_key_is_refused_where_a_consumer_would_hold_it(
     """The message says what it is and whose, and does not repeat it."""
     with pytest.raises(ConfigurationError) as refused:
         construct(text)
-    assert str(refused.value).startswith(f"{option} holds a private key, which must not be here")
+    assert str(refused.value).startswith(f"{option} contains a private key")
     assert text[-40:] not in str(refused.value)
 
 

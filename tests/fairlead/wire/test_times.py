@@ -21,6 +21,6 @@ def test_what_is_written_is_read(moment: datetime, east: int) -> None:
 
 @pytest.mark.parametrize("text", ["2026-01-01", "2026-W01-1T00:00:00Z", "2026-01-01T00:00:00"])
 def test_other_forms_of_iso_8601_are_refused(text: str) -> None:
-    """What not every language's library reads is no time here."""
-    with pytest.raises(ValueError, match="is no time"):
+    """Times that not every language's library reads are invalid."""
+    with pytest.raises(ValueError, match="is not a time"):
         read_time(text)

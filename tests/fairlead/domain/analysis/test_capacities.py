@@ -52,6 +52,14 @@ def test_one_hot_partition_measures_as_well() -> None:
     assert not found["m3"]["measured"]
 
 
+def test_members_that_replace_all_others_can_do_what_those_could() -> None:
+    """A deployment renames them; once one is known, it counts instead."""
+    known, busy = {"old": Capacity(50.0, measured=True, at=0.0)}, np.zeros(2, np.bool_)
+    assert speeds(["a", "b"], known, np.ones(2), busy, 60.0).per_s.tolist() == [65.0, 65.0]
+    known["a"] = Capacity(80.0, measured=True, at=60.0)
+    assert speeds(["a", "b"], known, np.ones(2), busy, 60.0).per_s.tolist() == [80.0, 82.4]
+
+
 def test_pauses_are_not_taken_for_slowness() -> None:
     """Everybody stands still for half a minute every ten."""
 

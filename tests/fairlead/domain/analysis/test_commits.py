@@ -168,6 +168,17 @@ def test_who_commits_nothing_is_silent_and_not_stuck() -> None:
     assert not found.stuck.any()
 
 
+def test_who_takes_over_a_partition_is_silent_as_long_as_it_waits() -> None:
+    """All partitions change hands every four looks, and nothing is committed since the tenth."""
+    rows = [[997 + 60 * min(look, 10)] * 4 for look in LOOKS]
+    end = [[1000 + 60 * look] * 4 for look in LOOKS]
+    owner = [[look // 4 % 2] * 2 + [1 - look // 4 % 2] * 2 for look in LOOKS]
+    found = read_commits(looks_at(end, rows, owner))
+    assert found.silent.all()
+    assert not found.stuck.any()
+    assert (found.waiting_s > 1100).all()
+
+
 def test_a_marker_is_no_lag() -> None:
     """One record behind at every look, though every step brings some: a transaction's marker."""
     found = commits_of([[999 + 60 * look] * 4 for look in LOOKS])

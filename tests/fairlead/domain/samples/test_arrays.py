@@ -1,4 +1,4 @@
-"""What the analysis gets of the samples that were kept, group by group and side by side."""
+"""Samples as arrays, group by group and side by side."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -19,7 +19,7 @@ MINUTE = timedelta(minutes=1)
 
 
 def row(before: float, *, topics: dict[str, int] | None = None, **values: Any) -> dict[str, Any]:
-    """Return a look so many minutes before noon; offsets tell the minute."""
+    """Return a sample taken this many minutes before noon; its offsets depend on the minute."""
     counts = {"t": 2} if topics is None else topics
     total = sum(counts.values())
     offsets = [1000 - 10 * int(before) + number for number in range(total)]
@@ -36,8 +36,8 @@ def row(before: float, *, topics: dict[str, int] | None = None, **values: Any) -
     }
 
 
-def test_stable_ends_are_those_of_the_looks_that_read_them() -> None:
-    """A look that read none has no list; where the topics are others, columns stay in place."""
+def test_stable_ends_belong_to_the_samples_that_read_them() -> None:
+    """A sample without stable ends has no list; partitions keep their columns if topics differ."""
     rows = samples(row(3), row(2, stable_end=[-1, 7]), row(1, topics={"s": 1, "t": 2}))
     found = arrays_of(rows, ["t"], [2], ["a"])
     assert found.stable_end is not None
@@ -45,16 +45,16 @@ def test_stable_ends_are_those_of_the_looks_that_read_them() -> None:
     assert arrays_of(rows.slice(0, 1), ["t"], [2], ["a"]).stable_end is None
 
 
-def test_looks_are_put_in_order_and_counted_once() -> None:
-    """Out of order and repeated, they are what they are in order."""
+def test_samples_are_ordered_and_counted_once() -> None:
+    """Neither order nor repetition of the rows matters."""
     taken = samples(row(0), row(2), row(1), row(1), row(2))
     looks = arrays_of(taken, ["t"], [2], ["a"])
     assert ((looks.at - NOON.timestamp()) / 60).tolist() == [-2, -1, 0]
     assert looks.end.tolist() == [[980, 981], [990, 991], [1000, 1001]]
 
 
-def test_every_look_of_the_last_hour_counts_and_quarters_before() -> None:
-    """Up to a day back from the newest look."""
+def test_all_samples_of_the_last_hour_count_and_quarters_before() -> None:
+    """At most a day before the newest sample."""
     rows = [row(before) for before in range(0, 60 * 30, 5)]
     looks = arrays_of(samples(*rows), ["t"], [2], ["a"])
     ages = ((looks.at[-1] - looks.at) / 60).round().astype(int)[::-1]
@@ -63,15 +63,15 @@ def test_every_look_of_the_last_hour_counts_and_quarters_before() -> None:
     assert 60 * 24 - 15 < ages[-1] <= 60 * 24
 
 
-def test_topic_that_grew_was_unknown_before() -> None:
-    """A partition that did not exist yet has no offsets, and no owner."""
+def test_new_partitions_were_unknown_before() -> None:
+    """A partition that did not exist has no offsets and no owner."""
     looks = arrays_of(samples(row(1, topics={"t": 1}), row(0, topics={"t": 3})), ["t"], [3], ["a"])
     assert looks.end.tolist() == [[990, -1, -1], [1000, 1001, 1002]]
     assert looks.owner.tolist() == [[0, -1, -1], [0, 0, 0]]
 
 
-def test_owners_are_named_across_looks() -> None:
-    """Members of now come first, in their order; who left keeps a name of its own."""
+def test_owners_are_the_same_members_in_all_samples() -> None:
+    """Present members come first, in their order; members that left follow."""
     before = row(1, members=["gone", "b"], owner=[1, 0])
     now = row(0, members=["a", "b"], owner=[0, -1])
     looks = arrays_of(samples(before, now), ["t"], [2], ["a", "b"])
@@ -79,8 +79,8 @@ def test_owners_are_named_across_looks() -> None:
     assert looks.owner.tolist() == [[1, 2], [0, -1]]
 
 
-def test_all_topics_of_the_newest_sample_are_laid_out() -> None:
-    """Read or not; what is not there any more is left out."""
+def test_all_topics_of_the_newest_sample_are_columns() -> None:
+    """Also topics without a subscriber; deleted topics are left out."""
     then = row(1, topics={"gone": 1, "t": 1})
     now = row(0, topics={"left": 1, "t": 2}, members=["b"], owner=[-1, 0, -1])
     looks = all_topics(samples(then, now), latest=True)
@@ -89,7 +89,7 @@ def test_all_topics_of_the_newest_sample_are_laid_out() -> None:
     assert looks.latest
 
 
-#: When a group may have been sampled, minutes before noon: most with the others, some not.
+#: Possible times of samples, in minutes before noon.
 MOMENTS = [(3, 2, 1, 0), (9, 5, 2, 0), (3, 1, 1, 0), (0,)]
 
 
@@ -105,7 +105,7 @@ def pasts(draw: st.DrawFn) -> tuple[pa.Table, bool]:
         size = sum(layout.values())
         end = 1_000 * place + rng.integers(0, 500, size)
         committed = np.where(rng.random(size) < 0.2, -1, end - rng.integers(0, 2_000, size))
-        committed[-1:] = 900  # stands in front of an open transaction
+        committed[-1:] = 900  # before an open transaction
         values = {
             "begin": rng.integers(0, 200, size).tolist(),
             "end": np.where(rng.random(size) < 0.1, -1, end).tolist(),
@@ -124,7 +124,7 @@ def pasts(draw: st.DrawFn) -> tuple[pa.Table, bool]:
 def test_groups_side_by_side_have_the_lag_that_they_have_alone(
     groups: dict[str, tuple[pa.Table, bool]],
 ) -> None:
-    """Whatever their sizes, moments, reset policies and pasts: grown topics, a moment twice."""
+    """For any sizes, times, reset policies, growing topics and repeated samples."""
     looks = {name: all_topics(rows, latest=latest) for name, (rows, latest) in groups.items()}
     found = {}
     for names, beside in alike(looks):
@@ -138,14 +138,3 @@ def test_groups_side_by_side_have_the_lag_that_they_have_alone(
     for name, its in looks.items():
         for key, values in vars(partition_lag(its)).items():
             np.testing.assert_array_equal(found[name][key], values, f"{name}: {key}")
-
-
-def test_groups_that_were_sampled_together_are_computed_together() -> None:
-    """As a fleet is; those of another reset policy, or other moments, are not."""
-
-    def taken(*ago: float, latest: bool = False) -> Any:
-        return all_topics(samples(*map(row, ago)), latest=latest)
-
-    groups = {name: taken(2, 1, 0) for name in "abc"}
-    others = {"latest": taken(2, 1, 0, latest=True), "rare": taken(2, 0)}
-    assert [names for names, _ in alike(groups | others)] == [[*"abc"], ["latest"], ["rare"]]

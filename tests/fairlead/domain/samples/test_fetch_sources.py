@@ -1,4 +1,4 @@
-"""Where partitions are fetched from, as looks know."""
+"""Racks and log sizes of partitions, from samples."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -11,7 +11,7 @@ STEP = timedelta(minutes=1)
 
 
 def look(back: int, **columns: Any) -> dict[str, Any]:
-    """Return a look at two topics, so many minutes before the newest."""
+    """Return a sample of two topics, this many minutes before the newest."""
     return {
         "group": "g",
         "at": NOON - back * STEP,
@@ -24,30 +24,30 @@ def look(back: int, **columns: Any) -> dict[str, Any]:
 
 
 def known(*rows: dict[str, Any]) -> Any:
-    """Return what looks know of the second topic, then the first."""
+    """Return the sources of the second topic, then the first."""
     found = sources_of(samples(*rows), ["u", "t"], {"t": 2, "u": 1})
     return found and ({topic: [*map(list, row)] for topic, row in found.racks.items()}, found)
 
 
-def test_what_the_newest_look_knows_is_laid_out_as_asked() -> None:
-    """By topic for racks, in the order of topics for sizes."""
+def test_sources_of_the_newest_sample_have_the_given_order() -> None:
+    """Racks are by topic, sizes in the order of the topics."""
     racks, found = known(look(0))
     assert racks == {"u": [["r1"]], "t": [["r1"], ["r2"]]}
     assert found.log_bytes.tolist() == [30, 10, 20]
 
 
 def test_racks_that_have_just_changed_are_not_known() -> None:
-    """A broker restarts, and its partitions have other leaders for a while: no plan is made of it.
+    """While a broker restarts, its partitions have other leaders: that must not lead to a plan.
 
-    The sets may be numbered otherwise in each look.
+    Each sample numbers its sets of racks separately.
     """
     other = look(1, racks=[["r2"], ["r1"]], rack_set=[1, 1, 1])
     racks, _ = known(other, look(0))
     assert racks == {"u": [["r1"]], "t": [["r1"], []]}
 
 
-def test_what_was_long_ago_or_was_not_known_says_nothing() -> None:
-    """Of the last quarter of an hour, with the same partitions, and told."""
+def test_old_samples_and_unknown_racks_do_not_count() -> None:
+    """Only known racks of the same partitions in the last 15 minutes count."""
     minutes = int(STEADY / STEP)
     rows = [
         look(minutes + 1, rack_set=[1, 1, 1]),

@@ -1,7 +1,4 @@
-"""Lag, rates, time lag and status, on made-up looks.
-
-All cases are measured together: each is a partition, or a group where that matters.
-"""
+"""Lag, rates, time lag and status of constructed samples."""
 
 from typing import Any
 
@@ -22,8 +19,8 @@ STEP_S = 100.0
 Offsets = tuple[int | None, int | None, int | None]
 """Begin, end, committed."""
 
-# Case to its offsets, oldest first, the last one now; a None is a look that lacks it. A case
-# named GROUP/CASE stands in that group, any other in a group of its own.
+# Case to its offsets, oldest first; None: the sample does not have the partition. A case named
+# GROUP/CASE is a partition of that group, any other has a group of its own.
 CASES: dict[str, list[Offsets | None]] = {
     # The rule of lag.
     "committed": [(0, 100, 40)],
@@ -63,7 +60,7 @@ LONGEST = max(map(len, CASES.values()))
 def looks_at(
     histories: list[list[Offsets | None]], step_s: float = STEP_S, *, latest: bool = False
 ) -> Looks:
-    """Lay histories out as looks; a shorter one begins later."""
+    """Return the samples of partitions; a shorter history begins later."""
     rows = np.full((LONGEST, len(histories), 3), NONE, np.int64)
     for place, history in enumerate(histories):
         for look, offsets in enumerate(history, LONGEST - len(history)):
@@ -75,7 +72,7 @@ def looks_at(
 
 
 def measure(looks: Looks) -> list[dict[str, Any]]:
-    """Return a row a partition that could be read; what is not known is None."""
+    """Return a row for each partition; None for unknown values."""
     found = partition_lag(looks)
     return [
         {
@@ -88,7 +85,7 @@ def measure(looks: Looks) -> list[dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def measured() -> dict[str, dict[str, Any]]:
-    """Return case to its row, where it has one."""
+    """Return the rows of readable partitions, by case."""
     groups: dict[str, list[str]] = {}
     for case in CASES:
         groups.setdefault(case.rpartition("/")[0] or case, []).append(case)
@@ -99,106 +96,66 @@ def measured() -> dict[str, dict[str, Any]]:
     return {case: row for case, row in rows.items() if row["readable"]}
 
 
-@pytest.mark.parametrize(
-    ("case", "lag"),
-    [
-        ("committed", 60),
-        ("committed at the end", 0),
-        ("committed beyond the end", 0),
-        ("committed below the log", 50),
-        ("never committed", 70),
-        ("latest/never committed", 0),
-        ("latest/committed", 10),
-        ("empty log", 0),
-        ("huge", 2**62 - 1),
-    ],
-)
-def test_lag_follows_the_rule(measured: dict[str, dict[str, Any]], case: str, lag: int) -> None:
-    """KAFKA-5337, of what is still there; without a commit, the reset policy decides."""
-    assert measured[case]["lag"] == lag
-
-
 def test_what_cannot_be_read_has_no_row(measured: dict[str, dict[str, Any]]) -> None:
-    """Partitions that are gone, or could not be read now, have no lag."""
+    """Partitions that no longer exist, or could not be read now, have no lag."""
     assert CASES.keys() - measured.keys() == {"vanished", "vanished since"}
 
 
+UNKNOWN = {"arrival_rate": None, "consumption_rate": None, "time_lag_s": None}
+
+
 @pytest.mark.parametrize(
-    ("case", "arrival", "consumption"),
+    ("case", "expected"),
     [
-        ("committed", None, None),
-        ("steady", 10.0, 10.0),
-        ("gap in history", None, 5.0),  # the analysis counts in no log that was not seen whole
-        ("re-created", 1.0, None),
-        ("commits begin", 1.0, None),
+        ("committed", {"lag": 60, "status": "OK", **UNKNOWN}),
+        ("committed at the end", {"lag": 0, "time_lag_s": 0.0}),
+        ("committed beyond the end", {"lag": 0}),
+        ("committed below the log", {"lag": 50, "status": "DATA_LOSS"}),
+        ("never committed", {"lag": 70}),
+        ("latest/never committed", {"lag": 0}),
+        ("latest/committed", {"lag": 10}),
+        ("empty log", {"lag": 0}),
+        ("huge", {"lag": 2**62 - 1}),
+        # The log ended at the committed offset half a step ago.
+        (
+            "steady",
+            {"arrival_rate": 10, "consumption_rate": 10, "time_lag_s": 50, "status": "OK"},
+        ),
+        ("faster lately", {"arrival_rate": 10}),
+        ("gap in history", {"arrival_rate": None, "consumption_rate": 5}),
+        # 200 records behind at one a second: from before the first sample.
+        ("re-created", {"arrival_rate": 1, "consumption_rate": None, "time_lag_s": 200}),
+        ("commits begin", {"arrival_rate": 1, "consumption_rate": None}),
+        ("stop/0", {"status": "STOP"}),
+        ("stop/1", {"status": "STOP"}),
+        ("stall/0", {"status": "STALL"}),
+        ("stall/1", {"status": "OK"}),
+        ("idle before", {"status": "OK"}),
+        ("never committed and stuck", {"status": "STOP"}),
+        ("warn", {"time_lag_s": 40, "status": "WARN"}),
+        ("catching up in between", {"status": "OK"}),
+        ("rewind", {"status": "REWIND"}),
+        ("rewound long ago", {"status": "OK"}),
+        ("lost and rewound", {"status": "DATA_LOSS"}),
+        ("drained", {"status": "OK"}),
     ],
 )
-def test_rates_are_per_second_or_unknown(
-    measured: dict[str, dict[str, Any]],
-    case: str,
-    arrival: float | None,
-    consumption: float | None,
+def test_lag_rates_and_status_follow_their_definitions(
+    measured: dict[str, dict[str, Any]], case: str, expected: dict[str, Any]
 ) -> None:
-    """Differences over time; null where no step tells, steps that went back left out."""
-    assert measured[case]["arrival_rate"] == pytest.approx(arrival)
-    assert measured[case]["consumption_rate"] == pytest.approx(consumption)
-
-
-def test_arrival_rate_is_what_the_analysis_goes_by(measured: dict[str, dict[str, Any]]) -> None:
-    """Where traffic has changed, it is the rate since then."""
-    assert measured["faster lately"]["arrival_rate"] == pytest.approx(10)
-
-
-@pytest.mark.parametrize(
-    ("case", "seconds"),
-    [
-        ("committed at the end", 0.0),
-        ("committed", None),
-        ("steady", 50.0),  # where the group stands now, the log ended half a step ago
-        ("warn", 40.0),
-        ("re-created", 200.0),  # 200 records behind at 1 a second, from before the history
-    ],
-)
-def test_time_lag_is_how_long_ago_the_log_ended_here(
-    measured: dict[str, dict[str, Any]], case: str, seconds: float | None
-) -> None:
-    """Interpolated in the history, extrapolated by the arrival rate before it, else unknown."""
-    assert measured[case]["time_lag_s"] == pytest.approx(seconds)
-
-
-@pytest.mark.parametrize(
-    ("case", "status"),
-    [
-        ("committed", "OK"),
-        ("committed below the log", "DATA_LOSS"),
-        ("stop/0", "STOP"),
-        ("stop/1", "STOP"),
-        ("stall/0", "STALL"),
-        ("stall/1", "OK"),
-        ("idle before", "OK"),
-        ("never committed and stuck", "STOP"),
-        ("warn", "WARN"),
-        ("catching up in between", "OK"),
-        ("rewind", "REWIND"),
-        ("rewound long ago", "OK"),
-        ("lost and rewound", "DATA_LOSS"),
-        ("drained", "OK"),
-        ("steady", "OK"),
-    ],
-)
-def test_status_follows_burrow(measured: dict[str, dict[str, Any]], case: str, status: str) -> None:
-    """One word a partition, by the order of the rules."""
-    assert measured[case]["status"] == status
+    """Lag by KAFKA-5337, rates a second or unknown, and the first rule for the status."""
+    for name, value in expected.items():
+        assert measured[case][name] == pytest.approx(value), name
 
 
 def test_a_short_silence_is_no_stop() -> None:
-    """Two looks in quick succession do not make a group that stopped."""
+    """Two samples in quick succession do not show that a group stopped."""
     (row,) = measure(looks_at([[(0, 100, 10), (0, 100, 10)]], STALLED_AFTER_S - 1))
     assert row["status"] == "OK"
 
 
 def test_many_partitions_are_one_group(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Measured some at a time, with what concerns the whole group known to all."""
+    """Blocks of partitions are measured by the silence and intervals of their whole group."""
     looks = looks_at([CASES["stall/0"], CASES["stall/1"], CASES["warn"]] * 3)
     whole = measure(looks)
     monkeypatch.setattr("fairlead.domain.samples.lag._AT_ONCE", 2)
@@ -209,7 +166,7 @@ def test_many_partitions_are_one_group(monkeypatch: pytest.MonkeyPatch) -> None:
 def minutely(
     committed: list[list[int]], end: list[list[int]], begin: list[list[int]] | None = None
 ) -> PartitionLag:
-    """Measure the partitions of a group; a row a look, a minute apart, the first at 0."""
+    """Measure the partitions of a group, from a row for each minute."""
     looks = Looks(
         at=60.0 * np.arange(len(end), dtype=np.float64),
         begin=np.array(begin or np.zeros_like(end), np.int64),
@@ -228,12 +185,12 @@ def statuses(
     return [STATUSES[status] for status in minutely(committed, end, begin).status]
 
 
-#: A minute's records of two partitions, and what is committed of both every five minutes.
+#: End offsets of two partitions by minute, and commits every five minutes.
 ARRIVED = [[600 * minute, 600 * minute] for minute in range(61)]
 COMMITTED = [[600 * (minute // 5 * 5)] * 2 for minute in range(61)]
 
 
-def test_group_that_commits_every_five_minutes_stands_still_at_no_look() -> None:
+def test_group_that_commits_every_five_minutes_never_stops() -> None:
     """A commit that is not due yet is no silence, and a lag that a commit removes does not grow."""
     found = {
         status
@@ -259,7 +216,7 @@ def test_silence_of_three_usual_intervals_of_a_partition_is_a_stall() -> None:
 
 
 def test_transaction_marker_is_no_lag() -> None:
-    """An idle transactional partition is a record behind at every look, for good."""
+    """An idle transactional partition is always one record behind."""
     assert statuses([[99]] * 10, [[100]] * 10) == ["OK"]
 
 
@@ -274,9 +231,9 @@ def test_loss_of_more_than_what_lies_at_rest_is_a_loss() -> None:
 
 
 def test_records_that_are_gone_are_lost_and_no_lag() -> None:
-    """How many, and when a look first saw it: once for records that retention takes in two steps.
+    """Their number, and the first sample that shows the loss; retention may delete in two steps.
 
-    The second partition is read on after the loss; the third was only set back below its start.
+    The second partition is read after the loss; the third was only set back below its start.
     """
     found = minutely(
         committed=[[10, 10, 95]] * 3 + [[10, 10, 40], [10, 120, 40], [10, 130, 40]],
@@ -290,7 +247,7 @@ def test_records_that_are_gone_are_lost_and_no_lag() -> None:
 
 
 def test_emptied_idle_partition_is_well_after_half_an_hour() -> None:
-    """A loss is told of while it is new, and not for as long as nothing arrives."""
+    """A loss is reported while it is new, not for as long as nothing arrives."""
     minutes = int(LOST_WITHIN_S / 60)
     found = [
         statuses([[10]] * looks, [[100]] * looks, [[0]] + [[100]] * (looks - 1))

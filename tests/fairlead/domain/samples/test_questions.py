@@ -1,4 +1,4 @@
-"""The question about a group takes in what is remembered of it, and what its samples say."""
+"""Input of the analysis, from samples and remembered estimates."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -29,7 +29,7 @@ def group(**more: Any) -> Group:
 
 
 def test_speed_dated_ahead_does_not_win_over_a_newer_measurement() -> None:
-    """A clock that was a day ahead for one run has dated it."""
+    """The clock was a day ahead during one run."""
     ahead = Capacity(20.0, measured=True, at=(NOON + timedelta(days=1)).timestamp())
     asked = replace(group(), capacities={"a": ahead})
     known = question_about(asked, PlanningOptions()).capacities
@@ -38,7 +38,7 @@ def test_speed_dated_ahead_does_not_win_over_a_newer_measurement() -> None:
 
 
 def test_last_sample_is_now() -> None:
-    """Members who have left since are in the looks, and in no problem."""
+    """Members that left are in the samples, but not in the problem."""
     before = NOW | {"at": NOON - timedelta(minutes=1), "members": ["a", "gone"], "owner": [1]}
     asked = Group(samples(before, NOW | {"at": NOON, "group": "orders"}))
     assert (asked.name, asked.now["members"], asked.now["at"]) == ("orders", ["a"], NOON)
@@ -48,8 +48,8 @@ def test_last_sample_is_now() -> None:
     assert question.looks.owner.tolist() == [[1], [0]]
 
 
-def test_partitions_stand_as_the_problem_has_them() -> None:
-    """In the looks, too; topics that nobody reads are in neither."""
+def test_samples_and_problem_have_the_same_partitions() -> None:
+    """Topics without a subscriber are in neither."""
     several = {
         "topics": ["a", "b", "left"],
         "counts": [1, 2, 1],
@@ -68,6 +68,6 @@ def test_partitions_stand_as_the_problem_has_them() -> None:
 
 
 def test_unknown_offsets_are_refused_with_their_topic() -> None:
-    """A plan is not made by a guess."""
+    """No plan is made from unknown lag."""
     with pytest.raises(ValueError, match="topic t: the lag of some partition is not known"):
         question_about(group(end=[-1]), PlanningOptions())

@@ -94,12 +94,6 @@ def test_lags_are_what_kafka_says(fleet: Fleet, services: Services) -> None:
         assert found == {(topic, number): lag for number, lag in expected.items()}
 
 
-def test_fair_assignor_deals_evenly(fleet: Fleet, services: Services) -> None:
-    """The simplest of them, through a client's rebalance."""
-    members = {name: join(fleet, name, "FairAssignor", services) for name in ("a", "b")}
-    eventually(lambda: sorted(map(len, shares(fleet, members))) == [2, 2], "two each")
-
-
 def test_sticky_assignor_keeps_what_members_own(fleet: Fleet, services: Services) -> None:
     """A third member gets one partition; whoever gives none up keeps exactly what it had."""
     members = {name: join(fleet, name, "StickyAssignor", services) for name in ("a", "b")}

@@ -71,18 +71,6 @@ def test_silent_broker_holds_no_rebalance_up(caplog: pytest.LogCaptureFixture) -
     assert "Lags are unknown (not within" in caplog.text
 
 
-def test_failing_broker_is_told_of(caplog: pytest.LogCaptureFixture) -> None:
-    """What broke stands in the log; the group is assigned."""
-
-    def refuse(topics: Collection[str]) -> Lags:
-        raise ConnectionError(f"no broker for {len(topics)} topic")
-
-    reader = LagReader(refuse)
-    with caplog.at_level(logging.WARNING):
-        assert reader.current({"t": 1}) == {"t": [0]}
-    assert "no broker for 1 topic" in caplog.text
-
-
 def test_what_failed_or_is_old_is_asked_again() -> None:
     """A member that waits for others to join begins anew; what it asked at first is of no use."""
     time, answers = [0.0], iter([None, 7, 9])

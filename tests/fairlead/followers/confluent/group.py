@@ -15,7 +15,7 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from assignors.partitioner import partition_of
-from fairlead.followers.confluent.topics import PIN_PARTITIONS
+from fairlead.followers.confluent.pin_log import PIN_PARTITIONS
 from fairlead.wire.pins import Pin, decode
 from tests.cluster import QUIET
 from tests.fairlead.followers.helpers import make_plan

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from fairlead.sandbox import Services
-from fairlead.sandbox.kafka import KafkaBroker
 from tests.cluster import KafkaCluster
 from tests.fairlead.followers.confluent.group import ConfluentGroup, running
 from tests.lengths import form
@@ -119,21 +118,6 @@ def test_group_outlives_its_log(group: ConfluentGroup) -> None:
     group.settles(version=1, a=[0], b=[1, 2], c=[3, 4, 5])
 
 
-def test_pins_of_an_earlier_life_of_the_group_decide_nothing(group: ConfluentGroup) -> None:
-    """A group is deleted and begins anew: its generations repeat, its old pins are not heard."""
-    group.publish(1, a=[0], b=[1, 2, 3, 4, 5])
-    for name in "ab":
-        group.start(name)
-    group.settles(version=1, a=[0], b=[1, 2, 3, 4, 5])
-    for name in "ab":
-        group.leave(name)
-    group.admin.delete_consumer_groups([group.name])[group.name].result(timeout=PATIENCE_S)
-    group.publish(2, a=[0, 1, 2, 3, 4], b=[5])
-    for name in "ab":
-        group.start(name)
-    group.settles(version=2, a=[0, 1, 2, 3, 4], b=[5])
-
-
 def test_group_migrates_member_by_member_in_both_directions(group: ConfluentGroup) -> None:
     """Beside consumers that know no plans each partition still has one owner, all the way."""
     group.publish(1, a=[0], b=[1, 2], c=[3, 4, 5])
@@ -164,34 +148,6 @@ def test_member_with_another_subscription_is_refused(group: ConfluentGroup) -> N
     assert "equal subscriptions" in odd.events("refused")[0]["text"]
     group.gone.append(group.workers.pop("odd"))
     group.settles(version=1, a=[0], b=[1, 2, 3, 4, 5])
-
-
-@pytest.mark.test_long(
-    guarded_by="tests/fairlead/followers/confluent/test_agreement.py::test_group_settles_while_its_coordinator_moves"
-)
-def test_group_settles_after_its_broker_was_killed(unique_name: str, tmp_path: Path) -> None:
-    """Members outlive the broker, also one killed in the middle of a roll call."""
-    broker = KafkaBroker(tmp_path / "kafka")
-    broker.start()
-    try:
-        with running(ConfluentGroup(broker.bootstrap_servers, unique_name, tmp_path)) as group:
-            group.publish(1, a=[0], b=[1, 2], c=[3, 4, 5])
-            halt, arm = group.armed("before pin", "SIGSTOP")
-            for name in "abc":
-                group.start(name, halt=halt)
-            group.settles(version=1)
-            arm.touch()
-            group.leave("b")
-            halted = group.wait_for_halt("before pin")
-            broker.kill()
-            broker.start()
-            group.resume(halted)
-            group.start("b")
-            group.settles(version=1, a=[0], b=[1, 2], c=[3, 4, 5])
-            for name in "abc":
-                group.leave(name)
-    finally:
-        broker.kill()
 
 
 def test_group_settles_while_its_coordinator_moves(

@@ -6,26 +6,19 @@ import subprocess
 import sys
 import threading
 import weakref
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 from uuid import uuid4
 
 import pytest
-from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka import Consumer, Producer, TopicPartition
 
 from fairlead.errors import ConfigurationError
 from fairlead.followers import FollowOptions
-from fairlead.followers.confluent import PlanConsumer, plan_source
-from fairlead.followers.confluent.pin_listener import (
-    MOST_PATIENT,
-    REQUEST_S,
-    KafkaPinTopic,
-    PinListener,
-)
-from fairlead.followers.confluent.pin_log import PinLog
+from fairlead.followers.confluent import PlanConsumer, pin_listener, plan_source
+from fairlead.followers.confluent.pin_listener import MOST_PATIENT, REQUEST_S
+from fairlead.followers.confluent.pin_log import KafkaPinTopic
 from fairlead.followers.core import plan_reader
-from fairlead.followers.core.plan_reader import PlanReader
 from fairlead.sandbox import Services
 from fairlead.wire.document import PlanDocument
 from fairlead.wire.record import Headers
@@ -162,19 +155,20 @@ def test_pattern_is_refused(new_consumer: NewConsumer) -> None:
 
 @pytest.mark.kafka
 def test_compacted_pin_topic_is_refused(
-    services: Services, unique_name: str, kafka_topic: Callable[..., str]
+    services: Services,
+    unique_name: str,
+    kafka_topic: Callable[..., str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Compaction would remove the record that decides."""
+    monkeypatch.setattr(pin_listener, "REQUEST_S", PATIENCE_S)
     pin_topic = kafka_topic(config={"cleanup.policy": "compact"})
     config = {"bootstrap.servers": services.bootstrap_servers, "group.id": unique_name}
-    with PlanConsumer(config, pin_topic=pin_topic) as consumer:
-
-        def join() -> None:
-            consumer.subscribe(["t"])  # raises it, or a later poll does: settings are read first
-            eventually(lambda: consumer.poll(1.0), "the topic's settings are read")
-
-        with pytest.raises(ConfigurationError, match="compaction"):
-            join()
+    with (
+        PlanConsumer(config, pin_topic=pin_topic) as consumer,
+        pytest.raises(ConfigurationError, match="compaction"),
+    ):
+        consumer.subscribe(["t"])
 
 
 @pytest.mark.kafka
@@ -250,58 +244,6 @@ def test_failing_callback_reaches_the_application_and_changes_no_share(
 
 
 @pytest.mark.kafka
-def test_on_assign_may_choose_where_to_start(
-    services: Services, new_consumer: NewConsumer, topic: str
-) -> None:
-    """As with Consumer, assigning in the callback goes before the default."""
-    producer = Producer({"bootstrap.servers": services.bootstrap_servers})
-    for number in range(3):
-        producer.produce(topic, str(number), partition=0)
-    assert producer.flush(PATIENCE_S) == 0
-
-    def from_two(consumer: Consumer, share: list[TopicPartition]) -> None:
-        consumer.assign(
-            [TopicPartition(p.topic, p.partition, 2) for p in share if p.partition == 0]
-        )
-
-    consumer = new_consumer()
-    consumer.subscribe([topic], on_assign=from_two)
-    messages: list[Any] = []
-
-    def came() -> bool:
-        messages.extend(consumer.consume(10, timeout=1.0))
-        return bool(messages)
-
-    eventually(came, "a message comes")
-    assert [message.value() for message in messages] == [b"2"]
-
-
-@pytest.mark.kafka
-def test_handover_commits_what_was_read(
-    services: Services, new_consumer: NewConsumer, topic: str
-) -> None:
-    """With the client's own commits, each message is read once across a rebalance."""
-    producer = Producer({"bootstrap.servers": services.bootstrap_servers})
-    for number in range(40):
-        producer.produce(topic, str(number), partition=number % 4)
-    assert producer.flush(PATIENCE_S) == 0
-    first, other = new_consumer("one"), new_consumer("other")
-    first.subscribe([topic])
-    numbers: list[bytes | None] = []
-
-    def all_came() -> bool:
-        numbers.extend(message.value() for message in first.consume(100, timeout=1.0))
-        return len(numbers) >= 40
-
-    eventually(all_came, "all messages come")
-    other.subscribe([topic])
-    late = poll_until(lambda: len(owned(first)) == len(owned(other)) == 2, first, other)
-    late += [m for member in (first, other) if (m := member.poll(0.5)) is not None]
-    assert late == []
-    assert sorted(map(int, filter(None, numbers))) == list(range(40))
-
-
-@pytest.mark.kafka
 def test_subscribing_again_keeps_the_verdict(
     services: Services, new_consumer: NewConsumer, topic: str
 ) -> None:
@@ -319,27 +261,6 @@ def test_subscribing_again_keeps_the_verdict(
             *members.values(),
         )
         settle(members, a=[3], b=[0, 1, 2])
-
-
-@pytest.mark.kafka
-def test_without_rejoin_a_new_version_waits_for_the_next_rebalance(
-    services: Services, new_consumer: NewConsumer, topic: str
-) -> None:
-    """With the setting off a plan changes nothing until a member joins or leaves."""
-    members = {name: new_consumer(name, rejoin_jitter_s=None) for name in "ab"}
-    publish(services, members["a"], topic, a=[3], b=[0, 1, 2])
-    for member in members.values():
-        member.subscribe([topic])
-    settle(members, a=[3], b=[0, 1, 2])
-    publish(services, members["a"], topic, version=2, a=[0], b=[1], c=[2, 3])
-    poll_until(
-        lambda: all(member.status().latest_version == 2 for member in members.values()),
-        *members.values(),
-    )
-    settle(members, a=[3], b=[0, 1, 2])
-    members["c"] = new_consumer("c", rejoin_jitter_s=None)
-    members["c"].subscribe([topic])
-    settle(members, a=[0], b=[1], c=[2, 3])
 
 
 @pytest.mark.kafka
@@ -424,13 +345,13 @@ for _ in range(3):
 @pytest.mark.kafka
 def test_poll_keeps_its_time_without_a_broker(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody answers: subscribe and poll ask once for a moment, and try again later."""
-    asked, open_log = list[float](), PinLog.open
+    asked, check = list[float](), KafkaPinTopic.check
 
-    def noted(*arguments: Any, timeout_s: float, **more: Any) -> PinLog:
+    def noted(self: KafkaPinTopic, timeout_s: float) -> None:
         asked.append(timeout_s)
-        return open_log(*arguments, timeout_s=timeout_s, **more)
+        check(self, timeout_s)
 
-    monkeypatch.setattr(PinLog, "open", noted)
+    monkeypatch.setattr(KafkaPinTopic, "check", noted)
     consumer = PlanConsumer({"bootstrap.servers": "127.0.0.1:1", "group.id": "g", "log_level": 0})
     calls: list[Callable[[], object]] = [lambda: consumer.subscribe(["t"])]
     for call in [*calls, *[lambda: consumer.poll(0.1)] * 3]:
@@ -462,12 +383,12 @@ def test_topics_are_taken_from_whatever_lists_them_and_there_must_be_some(
 ) -> None:
     """What is read once only is read once; nothing to subscribe to is a mistake, by its name."""
     alone.subscribe(topic for topic in ["u", "t", "u"])  # type: ignore[arg-type] # as above
-    assert alone._membership._topics == ("t", "u")  # noqa: SLF001 - nobody answers
+    assert alone._member._topics == ("t", "u")  # noqa: SLF001 - nobody answers
     with pytest.raises(ConfigurationError, match="no topics"):
         alone.subscribe([])
     with pytest.raises(TypeError, match="names"):
         alone.subscribe([7])  # type: ignore[list-item] # as above
-    assert alone._membership._topics == ("t", "u")  # noqa: SLF001 - as above
+    assert alone._member._topics == ("t", "u")  # noqa: SLF001 - as above
 
 
 def test_status_says_that_a_consumer_is_in_no_group(alone: PlanConsumer) -> None:
@@ -502,58 +423,7 @@ def test_closed_consumer_says_so_and_opens_nothing(
         with pytest.raises(RuntimeError):
             call()
     assert asked == []
-    assert alone._participant._listener.log is None  # noqa: SLF001 - what a leak would be
-
-
-@pytest.mark.kafka
-def test_close_tells_the_share_though_the_client_does_not_say_it_any_more(
-    new_consumer: NewConsumer, topic: str, services: Services, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A client that has left its group during `close` answers no question of a callback."""
-
-    def gone(_: PlanConsumer) -> list[TopicPartition]:
-        raise KafkaException(KafkaError(KafkaError._DESTROY))  # noqa: SLF001 - librdkafka's name
-
-    follower = new_consumer()
-    publish(services, follower, topic, a=[0, 1, 2, 3])
-    told: list[int] = []
-    follower.subscribe(
-        [topic], on_revoke=lambda _, share: told.extend(at.partition for at in share)
-    )
-    poll_until(lambda: len(follower.assignment()) == 4, follower)
-    monkeypatch.setattr(PlanConsumer, "assignment", gone)
-    follower.close()
-    assert told == [0, 1, 2, 3]
-
-
-def test_close_that_is_interrupted_lets_go_of_everything(
-    alone: PlanConsumer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Ctrl-C while the plan reader is waited for: the consumer and its log are closed, too."""
-
-    def interrupt(_: object) -> None:
-        raise KeyboardInterrupt
-
-    closed: list[bool] = []
-    monkeypatch.setattr(PlanReader, "close", interrupt)
-    monkeypatch.setattr(PinListener, "close", lambda _: closed.append(True))
-    with pytest.raises(KeyboardInterrupt):
-        alone.close()
-    assert closed == [True]
-    alone.close()
-    monkeypatch.undo()
-    alone._participant.close()  # noqa: SLF001 - which did not happen
-
-
-def test_assigning_alone_needs_no_pin_topic(
-    alone: PlanConsumer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A consumer outside any group has nobody to agree with."""
-    asked: list[str] = []
-    monkeypatch.setattr(KafkaPinTopic, "open", lambda opened: asked.append(opened.name))
-    alone.assign([TopicPartition("t", 0)])
-    alone.poll(0.1)
-    assert asked == []
+    assert alone._member._listener.log is None  # noqa: SLF001 - what a leak would be
 
 
 def test_consumer_that_is_dropped_leaves_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -576,63 +446,6 @@ def test_consumer_that_is_dropped_leaves_no_thread(monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.kafka
-@pytest.mark.parametrize("how", ["poll", "consume"])
-def test_consumer_at_rest_looks_seldom(
-    services: Services,
-    new_consumer: NewConsumer,
-    topic: str,
-    monkeypatch: pytest.MonkeyPatch,
-    how: str,
-) -> None:
-    """While it owns what was decided it looks after the log every three seconds."""
-    follower, calls = new_consumer(), Counter[str]()
-    publish(services, follower, topic, a=[0, 1, 2, 3])
-    follower.subscribe([topic])
-    settle({"a": follower}, a=[0, 1, 2, 3])
-
-    def count(where: type, name: str) -> None:
-        function = getattr(where, name)
-
-        def counted(*arguments: Any) -> Any:
-            calls[name] += 1
-            return function(*arguments)
-
-        monkeypatch.setattr(where, name, counted)
-
-    count(PinListener, "read")
-    count(PlanConsumer, "_wait")
-
-    def seldom() -> bool:
-        calls.clear()
-        _ = follower.poll(3.0) if how == "poll" else follower.consume(10, 3.0)
-        return calls["read"] <= 3 and calls["_wait"] <= 6
-
-    eventually(seldom, lambda: calls)  # once it has come to rest
-
-
-@pytest.mark.kafka
-def test_roll_call_after_a_rest_begins_with_the_connections_of_before(
-    services: Services, new_consumer: NewConsumer, topic: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """New ones take longer on a slow link than the others wait for an announcement."""
-    monkeypatch.setattr("fairlead.followers.confluent.pin_listener._LOOK_S", 0.1)
-    monkeypatch.setattr("fairlead.followers.confluent.membership._AT_REST_S", 0.2)
-    members = {"a": new_consumer("a")}
-    publish(services, members["a"], topic, a=[3], b=[0, 1, 2])
-    members["a"].subscribe([topic])
-    settle(members, a=[0, 1, 2, 3])
-    log = members["a"]._participant._listener.log  # noqa: SLF001 - what is held
-    assert isinstance(log, PinLog)
-    before = log._tail, log._producer, log._admin  # noqa: SLF001
-    members["a"].poll(2.0)  # it looks after its log, again and again
-    members["b"] = new_consumer("b")
-    members["b"].subscribe([topic])
-    settle(members, a=[3], b=[0, 1, 2])
-    assert members["a"]._participant._listener.log is log  # noqa: SLF001
-    assert (log._tail, log._producer, log._admin) == before  # noqa: SLF001
-
-
-@pytest.mark.kafka
 def test_closing_waits_for_no_broker(
     services: Services, new_consumer: NewConsumer, topic: str, patient_broker: dict[str, Any]
 ) -> None:
@@ -646,29 +459,6 @@ def test_closing_waits_for_no_broker(
 
 
 @pytest.mark.kafka
-def test_roll_call_ends_the_wait_for_records(
-    services: Services, new_consumer: NewConsumer, topic: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The client returns from the callback's poll, and the application sees none of it."""
-    ended, on_assign = list[bool](), PlanConsumer._on_assign  # noqa: SLF001 - where the wait ends
-
-    def ending(self: PlanConsumer, *arguments: Any) -> None:
-        try:
-            on_assign(self, *arguments)
-        except Exception:
-            ended.append(True)
-            raise
-
-    monkeypatch.setattr(PlanConsumer, "_on_assign", ending)
-    follower = new_consumer()
-    publish(services, follower, topic, a=[0, 1, 2, 3])
-    follower.subscribe([topic])
-    settle({"a": follower}, a=[0, 1, 2, 3])
-    assert ended
-    eventually(lambda: follower.poll(0.1) or follower.plan_version == 1, "the plan is followed")
-
-
-@pytest.mark.kafka
 def test_consumer_that_has_left_is_forgotten_with_its_connections(
     services: Services, new_consumer: NewConsumer, made: list[PlanConsumer], topic: str
 ) -> None:
@@ -678,7 +468,7 @@ def test_consumer_that_has_left_is_forgotten_with_its_connections(
     follower.subscribe([topic])
     settle({"a": follower}, a=[0, 1, 2, 3])
     follower.close()
-    left = weakref.ref(follower._participant)  # noqa: SLF001 - it holds the connections
+    left = weakref.ref(follower._member)  # noqa: SLF001 - it holds the connections
     made.clear()
     del follower
     gc.collect()

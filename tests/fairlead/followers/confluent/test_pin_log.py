@@ -4,15 +4,12 @@ import gc
 import random
 import weakref
 from collections.abc import Callable
-from concurrent.futures import Future
 from contextlib import closing
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
 from fairlead.followers.confluent import clients
-from fairlead.followers.confluent.pin_log import PinLog
+from fairlead.followers.confluent.pin_log import KafkaPinTopic, PinLog
 from fairlead.sandbox import Services
 from fairlead.wire.pin_seals import read_secrets
 from fairlead.wire.pins import Mark, Pin, Record, encode
@@ -42,7 +39,7 @@ def test_pin_of_a_large_group_comes_through(
     pin, read = large_pin(), list[Record]()
     assert len(encode(pin)) > 1_048_588
     connection = {"bootstrap.servers": services.bootstrap_servers}
-    with closing(PinLog.open(unique_name, connection, kafka_topic(), timeout_s=PATIENCE_S)) as log:
+    with closing(KafkaPinTopic(unique_name, connection, kafka_topic()).open(PATIENCE_S)) as log:
         log.append(pin)
 
         def arrived() -> bool:
@@ -54,34 +51,13 @@ def test_pin_of_a_large_group_comes_through(
     assert read == [pin]
 
 
-def test_log_whose_leader_is_gone_was_not_made_anew(
-    services: Services,
-    unique_name: str,
-    kafka_topic: Callable[..., str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """It tells -1001 for its end, and no error."""
-
-    class Admin:
-        def list_offsets(self, asked: Any, **_: Any) -> Any:
-            future: Future[Any] = Future()
-            future.set_result(SimpleNamespace(offset=-1001))
-            return dict.fromkeys(asked, future)
-
-    connection = {"bootstrap.servers": services.bootstrap_servers}
-    with closing(PinLog.open(unique_name, connection, kafka_topic(), timeout_s=PATIENCE_S)) as log:
-        monkeypatch.setattr(log, "_admin", Admin())
-        log.skip_to_end(1.0)
-        assert log.broken == "its leader does not say where it ends"
-
-
 @pytest.mark.parametrize("broken", [None, "its leader is gone"])
 def test_log_that_is_let_go_leaves_no_client_behind(
     services: Services, unique_name: str, kafka_topic: Callable[..., str], broken: str | None
 ) -> None:
     """Though something was on its way; each would cost threads and connections for good."""
     connection, before = {"bootstrap.servers": services.bootstrap_servers}, len(clients.shared)
-    log = PinLog.open(unique_name, connection, kafka_topic(), timeout_s=PATIENCE_S)
+    log = KafkaPinTopic(unique_name, connection, kafka_topic()).open(PATIENCE_S)
     log.append(Mark("a mark", log.identity))
     log.broken = broken
     log.close()
@@ -105,9 +81,7 @@ def test_only_what_a_member_has_sealed_is_heeded(
     ours = read_secrets("what the members share")
 
     def opened(secrets: tuple[bytes, ...]) -> closing[PinLog]:
-        return closing(
-            PinLog.open(unique_name, connection, topic, timeout_s=PATIENCE_S, secrets=secrets)
-        )
+        return closing(KafkaPinTopic(unique_name, connection, topic, secrets).open(PATIENCE_S))
 
     def arrives(log: PinLog, generation: int) -> list[Record]:
         read = list[Record]()

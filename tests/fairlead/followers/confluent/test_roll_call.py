@@ -51,13 +51,6 @@ def pin(*records: Announcement, state: PlanState | None = None) -> Pin:
     return draw_up(records, state or PlanState(), now=DAY, member=records[0].member)
 
 
-def test_nobody_pins_before_it_has_read_its_own_announcement() -> None:
-    """What is behind it in the log might have been missed."""
-    call = RollCall(here("a", 0, 1), COUNTS)
-    call.hear(here("b", 2, 3), now=0.0)
-    assert call.pin_due_at() is None
-
-
 def test_last_to_announce_pins_at_once_when_surely_nobody_is_missing() -> None:
     """All is ceded, and somebody has two: range leaves nobody without a share before that."""
     due = {
@@ -88,49 +81,6 @@ def test_pin_that_does_not_come_back_is_repeated() -> None:
     call = calls(here("a", 0, 1, 2, 3))["a"]
     call.pinned(now=1.0)
     assert call.pin_due_at() == 1.0 + REPEAT_S
-
-
-def test_first_pin_decides_for_everybody() -> None:
-    """A later one, of another plan, changes nothing for anybody."""
-    members = (here("a", 0, 1), here("b", 2, 3))
-    everybody = calls(*members)
-    first = pin(*members, state=plan(a=[0], b=[1, 2, 3]))
-    second = pin(*members, state=plan(2, a=[1, 2, 3], b=[0]))
-    for call in everybody.values():
-        call.hear(first, now=1.0)
-        call.hear(second, now=1.0)
-    verdicts = {name: call.verdict() for name, call in everybody.items()}
-    assert {name: v.share for name, v in verdicts.items() if v} == {
-        "a": {"t": (0,)},
-        "b": {"t": (1, 2, 3)},
-    }
-
-
-def test_pin_of_another_generation_decides_nothing() -> None:
-    """Records of earlier generations may arrive late."""
-    call = calls(here("a", 0, 1, 2, 3))["a"]
-    call.hear(pin(here("a", 0, 1, 2, 3, generation=2)), now=1.0)
-    assert call.verdict() is None
-
-
-def test_member_that_comes_late_keeps_what_range_gave_it() -> None:
-    """No pin deals out what was not ceded before it."""
-    call, others = RollCall(here("late", 3), COUNTS), (here("a", 0, 1), here("b", 2))
-    for record in (*others, pin(*others, state=plan(a=[0], b=[1, 2, 3])), here("late", 3)):
-        call.hear(record, now=0.0)
-    verdict = call.verdict()
-    assert verdict is not None
-    assert (verdict.share, verdict.listed) == ({"t": (3,)}, False)
-
-
-def test_member_whose_share_was_dealt_out_without_it_owns_nothing() -> None:
-    """Whatever made that happen, two owners would be worse."""
-    call = RollCall(here("b", 1, 2), COUNTS)
-    for record in (here("a", 0, 1), here("b", 1, 2), pin(here("a", 0, 1))):
-        call.hear(record, now=0.0)
-    verdict = call.verdict()
-    assert verdict is not None
-    assert (verdict.share, verdict.listed) == ({}, False)
 
 
 def test_minority_with_another_subscription_is_refused() -> None:
@@ -214,23 +164,6 @@ def test_pin_that_does_not_deal_out_what_was_ceded_counts_for_nobody(wrong: Pin)
         assert call.verdict() is None
         call.hear(good, now=1.0)
         assert call.pin == good
-
-
-def test_announcement_of_what_another_has_ceded_does_not_count() -> None:
-    """Range gives nothing to two members: the second one is of another call, or invented."""
-    call = RollCall(here("a", 0, 1), COUNTS)
-    for record in (here("a", 0, 1), here("x", 1, 2)):
-        call.hear(record, now=0.0)
-    assert [announcement.member for announcement in call.heard] == ["a"]
-
-
-def test_verdict_comes_after_the_own_announcement() -> None:
-    """A member that cannot read its own record back may have missed the pin that deals it out."""
-    call = RollCall(here("b", 2, 3), COUNTS)
-    for record in (here("a", 0, 1), pin(here("a", 0, 1))):
-        call.hear(record, now=0.0)
-    assert call.verdict() is None
-    assert call.over
 
 
 def test_members_of_two_leader_epochs_do_not_count_on_each_other() -> None:

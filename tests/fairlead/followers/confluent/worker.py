@@ -21,8 +21,9 @@ from confluent_kafka import Consumer, KafkaError, TopicPartition
 
 from fairlead.errors import ConfigurationError
 from fairlead.followers import FollowOptions
-from fairlead.followers.confluent import PlanConsumer, participant, roll_call
-from fairlead.followers.confluent.membership import GroupMembership
+from fairlead.followers.confluent import PlanConsumer, member, roll_call
+from fairlead.followers.confluent.generation import Generation
+from fairlead.followers.confluent.member import Member
 from fairlead.followers.confluent.pin_log import PinLog, Sent
 from fairlead.followers.confluent.roll_call import Verdict
 from fairlead.wire.pins import Announcement, Pin, Record
@@ -64,13 +65,13 @@ class Halt:
 
 def halt_when_owning(halt: Halt) -> None:
     """Put a point between the verdict and the assignment."""
-    own = GroupMembership._own  # noqa: SLF001 - there is no public place between the two
+    own = Member._own  # noqa: SLF001 - there is no public place between the two
 
-    def halting(self: GroupMembership, verdict: Verdict) -> None:
+    def halting(self: Member, generation: Generation, verdict: Verdict) -> None:
         halt.reach("assign")
-        own(self, verdict)
+        own(self, generation, verdict)
 
-    GroupMembership._own = halting  # type: ignore[method-assign] # noqa: SLF001
+    Member._own = halting  # type: ignore[method-assign] # noqa: SLF001
 
 
 def halt_when_appending(halt: Halt) -> None:
@@ -92,7 +93,7 @@ def build(spec: dict[str, Any]) -> Consumer:
     if spec.get("plain"):
         return Consumer(spec["config"])
     roll_call.TURN_S = spec.get("turn_s", roll_call.TURN_S)  # type: ignore[misc] # no final here
-    participant.REPEAT_PIN_S = spec.get("repeat_pin_s", participant.REPEAT_PIN_S)  # type: ignore[misc]
+    member.REPEAT_PIN_S = spec.get("repeat_pin_s", member.REPEAT_PIN_S)  # type: ignore[misc]
     options = FollowOptions(
         plan_topic=spec["plan_topic"], rejoin_jitter_s=spec.get("rejoin_jitter_s", 0.2)
     )

@@ -1,6 +1,5 @@
 """A follower through rebalances, without a client: who asks for which plan, and how often."""
 
-import logging
 import math
 import threading
 from collections.abc import Iterator
@@ -18,6 +17,7 @@ from fairlead.wire.members import (
     AssignmentNote,
     GroupMember,
     decode_assignment,
+    decode_subscription,
     encode_assignment,
 )
 from fairlead.wire.record import NOTHING, Identity
@@ -128,6 +128,17 @@ def test_static_member_in_the_place_of_a_leader_that_was_behind_asks(
         assert stage.rejoins == rejoins
 
 
+def test_static_member_that_starts_again_between_two_rounds_asks_for_the_second() -> None:
+    """Its former life was to give partitions up; its next subscription must differ."""
+    with following() as stage:
+        note = AssignmentNote(plan_version=1, seen=seen(1), incomplete=True)
+        stage.follower.subscription("a", "a")
+        stage.follower.assigned(encode_assignment(note), generation=1)
+        eventually(lambda: stage.rejoins == [1], "it asks for a rebalance")
+        again = decode_subscription(stage.follower.subscription("a", "a"))
+        assert again.again == 1
+
+
 @pytest.mark.parametrize("user_data", [None, b""])
 def test_what_a_broker_assigns_is_taken_and_no_rebalance_asked_for(user_data: bytes | None) -> None:
     """In a group that is being converted there is no leader whom it could tell of a plan."""
@@ -187,25 +198,6 @@ def test_leader_with_a_fresh_cache_asks_nobody(caplog: pytest.LogCaptureFixture)
     assert "was not read to its end" not in caplog.text
 
 
-def test_log_says_what_is_followed_and_warns_once_of_a_fallback(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    """Each assignment has a line; that plans are followed no longer is a warning, with its why."""
-    with caplog.at_level(logging.INFO), following() as stage:
-        stage.lead()
-        stage.tombstone(4)
-        for _ in range(2):
-            stage.lead()
-    followed = [text for text in caplog.messages if "generation" in text]
-    withdrawn = "the assignment follows range: the plan was withdrawn"
-    assert followed == [
-        "Group group, generation 1: the assignment follows plan version 1",
-        *[f"Group group, generation 1: {withdrawn}"] * 2,
-    ]
-    warnings = [each.getMessage() for each in caplog.records if each.levelno == logging.WARNING]
-    assert warnings == ["Group group: as leader, falling back to range: the plan was withdrawn"]
-
-
 def test_status_follows_no_plan_outside_its_group() -> None:
     """A consumer that has left or is closed keeps no plan, whatever it was dealt last."""
     with following() as stage:
@@ -228,12 +220,6 @@ def test_time_that_cannot_be_waited_is_refused(name: str, seconds: Any) -> None:
     """At once, by its name, rather than out of the middle of a rebalance."""
     with pytest.raises(ConfigurationError, match=name):
         FollowOptions(**{name: seconds})
-
-
-def test_no_time_at_all_is_a_time() -> None:
-    """Deciding with what is known, and rebalancing at once, are choices."""
-    options = FollowOptions(read_timeout_s=0, rejoin_jitter_s=0)
-    assert (options.read_timeout_s, options.rejoin_jitter_s) == (0, 0)
 
 
 def test_why_a_member_is_idle() -> None:

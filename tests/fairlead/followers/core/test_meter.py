@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given
@@ -162,21 +161,6 @@ def test_slow_record_among_quick_ones_widens_the_interval(app: Application) -> N
     assert not is_known(interval(report))
 
 
-@pytest.mark.parametrize("spread", [0.1, 1.0])
-def test_groups_know_the_spread_of_their_records(app: Application, spread: float) -> None:
-    """The sum of squares is that of single records: on average, without timing each."""
-    random_s = random.Random(1)  # a fixed example
-    took: list[float] = []
-    for _ in range(100):
-        for records in app.poll({0: 500}).values():
-            for _record in records:
-                took.append(max(1e-7, random_s.gauss(1, spread) * 40e-6))
-                app.work(took[-1])
-    app.meter.asked()
-    truth = float(np.square(took).sum()) * 1e6
-    assert app.report(0).busy_squares_ms2 == pytest.approx(truth, rel=0.1)
-
-
 @pytest.mark.parametrize("stops_after", [1, 7, 30])
 def test_batch_that_is_broken_off_counts_all_its_records(
     app: Application, stops_after: int
@@ -192,19 +176,6 @@ def test_batch_that_is_broken_off_counts_all_its_records(
     report = app.report(0)
     assert (report.records, report.busy_ms) == (100, report.handler_ms)
     assert not is_known(interval(report))
-
-
-def test_second_iteration_counts_time_and_no_records(app: Application) -> None:
-    """Rows may be checked first and written then."""
-    for _ in range(20):
-        for records in app.poll({0: 100}).values():
-            for _record in records:
-                app.work(USUAL)
-            for _record in records:
-                app.work(2 * USUAL)
-    app.meter.asked()
-    report = app.report(0)
-    assert (report.records, report.busy_ms) == (2000, round(2000 * 3 * USUAL * 1e3))
 
 
 def by_index(records: list[Record]) -> Iterator[Record]:
@@ -246,36 +217,8 @@ def test_other_ways_than_iterating_are_right_or_wide(
         assert report.handler_ms == round(200 * 50 * sum([USUAL, EXPENSIVE][:partitions]) * 1e3)
 
 
-def test_lists_that_are_iterated_in_turns_are_wide(app: Application) -> None:
-    """Inside out: the time of a pair belongs to either."""
-    for _ in range(200):
-        for _first, _second in zip(*app.poll({0: 50, 1: 50}).values(), strict=True):
-            app.work(USUAL + EXPENSIVE)
-    app.meter.asked()
-    for partition, takes in ((0, USUAL), (1, EXPENSIVE)):
-        report = app.report(partition)
-        assert report.records == 200 * 50
-        assert tells_no_wrong_mean(interval(report), takes)
-
-
-def test_list_that_is_iterated_beside_groups_is_wide(app: Application) -> None:
-    """Also if the records of one of them were quick so far."""
-    for _ in range(200):
-        first, second = app.poll({0: 50, 1: 50}).values()
-        others = iter(second)
-        for record in first:
-            app.work(QUICK)
-            if record.offset % 50 >= 5:
-                next(others)
-                app.work(EXPENSIVE)
-    app.meter.asked()
-    for partition, takes in ((0, QUICK), (1, EXPENSIVE)):
-        assert app.report(partition).records == 200 * 50
-        assert tells_no_wrong_mean(interval(app.report(partition)), takes)
-
-
 @pytest.mark.parametrize("collect_s", [QUICK, 1e-3, USUAL])
-@pytest.mark.parametrize("partitions", [1, 2, 12])
+@pytest.mark.parametrize("partitions", [1, 12])
 @pytest.mark.parametrize("take", ["poll", "consume"])
 def test_flush_after_a_batch_is_right_or_wide(
     app: Application, take: str, partitions: int, collect_s: float
@@ -283,7 +226,7 @@ def test_flush_after_a_batch_is_right_or_wide(
     """Rows are collected, then inserted: however many batches there are."""
     before: dict[int, WorkReport] = {}
     share = 96 // partitions
-    for number in range(400):
+    for number in range(150):
         if take == "poll":
             lists: list[list[Record]] = [
                 *app.poll(dict.fromkeys(range(partitions), share)).values()
@@ -305,7 +248,7 @@ def test_flush_after_a_batch_is_right_or_wide(
             assert partitions > 1 or is_known(bounds)
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 def test_flush_every_500_records_is_right_or_wide(app: Application, seed: int) -> None:
     """Of 12 partitions alike, taken one at a time: the flush hits whichever comes."""
     rng = random.Random(seed)  # a fixed example
@@ -476,17 +419,6 @@ def test_waiting_is_time_in_which_the_thread_did_nothing(app: Application) -> No
     app.work(10.0)
     assert app.report(0).waiting_ms == 6000
     assert app.meter.reported_work().busy_share == pytest.approx(0.7)
-
-
-def test_client_that_waits_for_itself_is_not_waiting_for_records(app: Application) -> None:
-    """The application has a record meanwhile."""
-    app.next(0)
-    app.meter.waits()
-    app.work(1.0)
-    app.meter.waited()
-    app.meter.asked()
-    report = app.report(0)
-    assert (report.waiting_ms, report.busy_ms) == (0, 1000)
 
 
 def test_after_giving_up_times_are_not_counted(app: Application) -> None:

@@ -10,7 +10,6 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import numpy as np
 import psutil
 import pytest
 from hypothesis import given
@@ -103,12 +102,6 @@ def test_newer_version_replaces_and_older_ones_are_ignored() -> None:
     records = [record(n, plan(v).to_bytes()) for n, v in enumerate((2, 1, 3, 3))]
     state = after(*records)
     assert (version(state), state.seen.version) == (3, 3)
-
-
-def test_records_of_other_groups_are_none_of_ours() -> None:
-    """Keys share partitions; another group's plan is not even a problem."""
-    state = after(record(0, plan(1, group="other").to_bytes(), key=b"other"))
-    assert state == PlanState()
 
 
 def test_tombstone_clears_and_a_later_plan_counts_again() -> None:
@@ -217,19 +210,3 @@ def test_value_that_disagrees_with_its_hash_is_skipped() -> None:
     """Bytes changed on the way are no plan, even where they still parse."""
     headers = tuple(unsigned(plan(1).to_bytes()))
     assert after(PlanRecord(0, KEY, plan(2).to_bytes(), headers)).plan is None
-
-
-def test_good_plan_clears_the_problem() -> None:
-    """A problem is the newest record's; how many were skipped stays known."""
-    state = after(record(0, b"garbage"), record(1, plan(1).to_bytes()))
-    assert (state.problem, state.skipped) == (None, 1)
-
-
-def test_plan_of_five_megabytes_is_read() -> None:
-    """Size alone is no reason to refuse a plan."""
-    count = 500_000
-    weights = {"t": np.random.default_rng(1).integers(10**9, 10**10, count).tolist()}
-    big = make_plan({"a": {"t": [0]}}, partition_counts={"t": count}, weights=weights)
-    value = big.to_bytes()
-    assert len(value) > 5_000_000
-    assert version(after(record(0, value))) == 1

@@ -105,24 +105,6 @@ def test_outage_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     assert "ConnectionError: no broker" in caplog.text
 
 
-class Stubborn(ScriptedSource):
-    """A connection that breaks once more as it is let go."""
-
-    def close(self) -> None:
-        """Fail."""
-        raise ConnectionError("no broker to say goodbye to")
-
-
-def test_connection_that_does_not_close_well_ends_nothing() -> None:
-    """The thread lives on, and reads from the next one."""
-    first, second = Stubborn(), ScriptedSource(record(0, 1))
-    first.feed.put(ConnectionError("lost"))
-    second.ended.set()
-    sources = iter([first, second])
-    with reading(lambda: next(sources)) as reader:
-        assert version(reader.current(at_least=NOTHING, timeout_s=PATIENCE_S)) == 1
-
-
 def test_missing_topic_is_no_plan_at_once() -> None:
     """A group whose topic does not exist yet waits for nothing; that it may not read it is said."""
     with reading(lambda: None) as reader:
@@ -152,19 +134,6 @@ def test_plan_with_a_lease_outlives_its_record() -> None:
         assert version(reader.state) == 2
 
 
-def test_older_record_that_comes_again_is_refused_across_connections() -> None:
-    """Whoever has read version 2 knows better than a log that has nothing but version 1."""
-    first, replayed = ScriptedSource(leased(2)), ScriptedSource(leased(1))
-    first.ended.set()
-    replayed.ended.set()
-    sources = iter([first, replayed])
-    with reading(lambda: next(sources)) as reader:
-        eventually(lambda: version(reader.state) == 2, "version 2 is read")
-        first.feed.put(ConnectionError("reset"))
-        eventually(lambda: replayed.reads > 1, "the replayed record is read")
-        assert version(reader.state) == 2
-
-
 def test_topic_that_grows_is_read_where_the_key_lands_now(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -184,25 +153,6 @@ def test_topic_that_grows_is_read_where_the_key_lands_now(
         second.feed.put(leased(2))
         second.ended.set()
         eventually(lambda: version(reader.state) == 2, "version 2 is read")
-
-
-def test_reader_without_a_thread_serves_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The machine had none left for it: whoever asks next finds nobody served, and starts it."""
-    source = ScriptedSource(record(0, 1))
-    source.ended.set()
-    reader = PlanReader("group", lambda: source, new_cache, lambda: None)
-    with monkeypatch.context() as patch:
-        patch.setattr(threading, "_start_new_thread", _refuse)
-        with pytest.raises(RuntimeError, match="can't start new thread"):
-            reader.serve()
-    assert reader.serve()
-    eventually(lambda: reader.caught_up, "it reads")
-    reader.close()
-    assert source.closed
-
-
-def _refuse(*_: object) -> None:
-    raise RuntimeError("can't start new thread")
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")

@@ -10,7 +10,6 @@ from kafka import (
     ConsumerRebalanceListener,
     KafkaAdminClient,
     KafkaConsumer,
-    KafkaProducer,
     TopicPartition,
 )
 from kafka.admin import MemberToRemove, NewPartitions
@@ -97,36 +96,6 @@ def test_only_what_moves_is_revoked(fleet: Fleet) -> None:
         lambda: {member.status().plan_version for member in members.values()} == {2},
         "both say that they follow the newer plan",
     )
-
-
-def test_what_stays_is_read_on_without_a_gap(fleet: Fleet, services: Services) -> None:
-    """A member keeps its positions in a partition it keeps: nothing is read twice or left out."""
-    publish(fleet, 1, a=[0, 1, 2, 3])
-    member = join(fleet, "a", Journal(), **COOPERATIVE, auto_offset_reset="earliest")
-    settles(fleet, {"a": member}, a=[0, 1, 2, 3])
-    producer = KafkaProducer(bootstrap_servers=services.bootstrap_servers)
-    for number in range(300):
-        producer.send(fleet.topics[0], partition=0, value=str(number).encode())
-        if number == 100:
-            publish(fleet, 2, a=[0], b=[1, 2, 3])
-            other = join(fleet, "b", Journal(), **COOPERATIVE)
-        if number % 10 == 0:
-            producer.flush()
-    producer.close()
-    settles(fleet, {"a": member, "b": other}, a=[0], b=[1, 2, 3])
-    eventually(lambda: len(member.values) >= 300, "all is read")
-    assert member.values == [str(number).encode() for number in range(300)]
-
-
-def test_eager_followers_become_cooperative_one_by_one(fleet: Fleet) -> None:
-    """In the mixed group every partition has one owner, the plan's, and again on the way back."""
-    publish(fleet, 1, a=[0], b=[1, 2, 3])
-    members = {name: join(fleet, name, Journal()) for name in ("a", "b")}
-    settles(fleet, members, a=[0], b=[1, 2, 3])
-    for name, options in [("a", COOPERATIVE), ("b", COOPERATIVE), ("a", {})]:
-        members.pop(name).stop()
-        members[name] = join(fleet, name, Journal(), **options)
-        settles(fleet, members, a=[0], b=[1, 2, 3])
 
 
 def test_group_moves_between_cooperative_sticky_and_the_plan(fleet: Fleet) -> None:

@@ -1,9 +1,8 @@
-"""Histories: what happens to a simulated group, drawn from a seed and run.
+"""Histories: events of a simulated group, drawn from a seed and run.
 
-The code is the real one, from `Membership` and `PlanReader` down; the clock, the topics, the
-coordinator and the client are models. `logs` models topics, `coordinator` the group's, `member` one
-consumer, `world` puts them together and checks what must hold at any moment. `led_history` and
-what it is made of are the same for groups whose leader decides; `simulate` runs both.
+The code is real, from `Member` and `PlanReader` down; clock, topics, coordinator and client are
+models. `logs` models topics, `coordinator` the group's coordinator, `member` one consumer; `world`
+combines them and checks what must hold at any moment.
 """
 
 import random
@@ -12,8 +11,7 @@ from dataclasses import dataclass
 
 from tests.fairlead.followers.simulator.coordinator import REBALANCE_S
 from tests.fairlead.followers.simulator.hostile import forge, garbage
-from tests.fairlead.followers.simulator.timeline import ViolationError
-from tests.fairlead.followers.simulator.world import World
+from tests.fairlead.followers.simulator.world import ViolationError, World
 
 LENGTH_S = 40.0
 #: How long a group may take once every fault has ended, where it has been left out again and again.

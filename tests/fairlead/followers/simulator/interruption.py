@@ -8,15 +8,14 @@ from types import FrameType
 from typing import Any
 
 from fairlead.followers.confluent import (
-    attendance,
-    membership,
-    participant,
+    generation,
+    member,
     pin_listener,
     rejoin_policy,
     roll_call,
 )
 
-MODULES = (rejoin_policy, attendance, participant, membership, pin_listener, roll_call)
+MODULES = (generation, member, pin_listener, rejoin_policy, roll_call)
 #: File to the name that a line's module has.
 FILES = {str(module.__file__): Path(str(module.__file__)).stem for module in MODULES}
 Line = tuple[str, int]

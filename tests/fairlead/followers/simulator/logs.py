@@ -57,6 +57,8 @@ class Topic:
         #: What becomes of what is written: "ok", "refused", "lost" or "doubtful".
         self.writes = "ok"
         self.reachable = True
+        #: Whether brokers say that they assign the group's partitions.
+        self.broker_assigns = False
         self.delay_s = 0.005
 
     @property
@@ -181,20 +183,8 @@ class SimulatedPinLog:
                 entries.append(Entry(record, epoch))
         return entries
 
-    def skip_to_end(self, timeout_s: float) -> None:
-        """Pass over whatever is there."""
-        del timeout_s
-        try:
-            self._topic.answer()
-        except KafkaException as error:
-            self.broken = str(error)
-            return
-        if problem := self._tail.problem():
-            self.broken = problem
-        self._tail.read()
-
-    def look(self, timeout_s: float, *, identity: bool) -> None:
-        """Ask whether this still is the group's part of the topic."""
+    def check(self, timeout_s: float, *, identity: bool) -> None:
+        """Set `broken` if this is no longer the group's part of the topic."""
         del timeout_s
         try:
             self._topic.answer()
@@ -211,9 +201,9 @@ class SimulatedPinLog:
         return self._topic.rng.choice([None, PARTITIONS, PARTITIONS, PARTITIONS])
 
     def broker_assigns(self, timeout_s: float) -> bool:
-        """Say that members do: a group of the other protocol has no roll calls."""
+        """Return whether the group uses the consumer protocol."""
         del timeout_s
-        return False
+        return self._topic.broker_assigns
 
     def close(self) -> None:
         """Do nothing."""

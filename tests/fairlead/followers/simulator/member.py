@@ -1,12 +1,11 @@
-"""One consumer of a simulated group: the real membership on a modelled client, or a plain one."""
+"""One consumer of a simulated group: a real member on a modelled client, or a plain one."""
 
 import random
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 
-from fairlead.followers.confluent.membership import Event, GroupMembership, Pair
-from fairlead.followers.confluent.participant import Participant
+from fairlead.followers.confluent.member import Event, Member, Pair, State
 from fairlead.followers.confluent.pin_listener import PinListener
 from fairlead.followers.core.clock import Clock
 from fairlead.followers.core.follower import FollowOptions, new_cache
@@ -31,7 +30,7 @@ class SimulatedClient:
 
     def __init__(self, coordinator: Coordinator) -> None:
         self._coordinator = coordinator
-        self.listener: GroupMembership | PlainListener
+        self.listener: Member | PlainListener
         self.member: str | None = None
         self.generation = -1
         self.wants = self.leaving = self._acted = False
@@ -176,7 +175,7 @@ class SimulatedMember:
         self.subscribed = True
         self.busy_s = self.idle_s = 0.0
         self.interruption: Interruption | None = None
-        self.membership: GroupMembership | None = None
+        self.plans: Member | None = None
         self._clock = clock
         self._rng = rng
         self._read_at = 0.0
@@ -184,22 +183,28 @@ class SimulatedMember:
             self.client.listener = PlainListener(self.client)
             self.client.wants = True
             return
-        plans, pins = topics
+        plan_topic, pins = topics
         options = FollowOptions("plans", rejoin_jitter_s=1.0)
         self.reader = PlanReader(
             GROUP,
-            open_source=lambda: SimulatedPlanSource.open(plans),
+            open_source=lambda: SimulatedPlanSource.open(plan_topic),
             new_cache=partial(new_cache, GROUP, options),
             on_tick=lambda: None,
             clock=clock,
         )
         listener = PinListener(GROUP, SimulatedPinTopic(pins), clock, rng)
-        self.participant = Participant(
-            GROUP, name, options, listener=listener, reader=self.reader, clock=clock, rng=rng
+        self.plans = Member(
+            group=GROUP,
+            client_id=name,
+            options=options,
+            client=self.client,
+            listener=listener,
+            reader=self.reader,
+            clock=clock,
+            rng=rng,
         )
-        self.membership = GroupMembership(self.client, self.participant, clock)
-        self.client.listener = self.membership
-        self.membership.subscribe([TOPIC])
+        self.client.listener = self.plans
+        self.plans.subscribe([TOPIC])
 
     @property
     def joining(self) -> bool:
@@ -209,7 +214,7 @@ class SimulatedMember:
     @property
     def undecided(self) -> bool:
         """Whether a roll call is under way."""
-        return self.membership is not None and self.participant.undecided
+        return self.plans is not None and self.plans.state is State.AGREEING
 
     def step(self) -> bool:
         """Beat; read plans and poll, unless the application is busy; whether it polled.
@@ -224,7 +229,7 @@ class SimulatedMember:
         return True
 
     def _poll(self) -> None:
-        if self.membership is None:
+        if self.plans is None:
             self.client.poll(0.0)
             return
         if self._clock.monotonic() >= self._read_at:
@@ -232,27 +237,27 @@ class SimulatedMember:
             self._read_at = self._clock.monotonic() + max(pause_s, READ_PLANS_S)
         self.interrupted = False
         if self.interruption is None or self.interruption.raised:
-            self.membership.fetch(self.client.poll, 0.0, nothing=None)
+            self.plans.fetch(self.client.poll, 0.0, nothing=None)
             return
         self.interrupted = True
         with suppress(Interrupted), traced(self.interruption):
-            self.membership.fetch(self.client.poll, 0.0, nothing=None)
+            self.plans.fetch(self.client.poll, 0.0, nothing=None)
             self.interrupted = False
 
     def subscribe(self, *, wanted: bool) -> None:
         """Let the application subscribe, or unsubscribe, where that changes something."""
-        if self.frozen or self.membership is None or wanted == self.subscribed:
+        if self.frozen or self.plans is None or wanted == self.subscribed:
             return
         self.subscribed = wanted
         if wanted:
-            self.membership.subscribe([TOPIC])
+            self.plans.subscribe([TOPIC])
         else:
-            self.membership.unsubscribe()
+            self.plans.unsubscribe()
 
     def close(self) -> None:
         """Leave the group in order."""
         self.closed = True
         self.client.unsubscribe()
         self.client.poll(0.0)
-        if self.membership is not None:
-            self.participant.close()
+        if self.plans is not None:
+            self.plans.close()

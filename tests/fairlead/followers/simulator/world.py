@@ -1,11 +1,14 @@
 """A simulated group and everything around it, and what must hold in it at any moment."""
 
+import heapq
 import random
-from datetime import datetime
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from functools import cache
 
-from fairlead.followers.confluent.membership import Pair
-from fairlead.followers.confluent.states import RangeShare
+from fairlead.followers.confluent.generation import RangeShare
+from fairlead.followers.confluent.member import Member, Pair
+from fairlead.followers.core.clock import Clock
 from fairlead.wire.document import PlanDocument
 from fairlead.wire.fit import fit
 from fairlead.wire.pins import Partitions
@@ -14,8 +17,8 @@ from tests.fairlead.followers.helpers import make_plan
 from tests.fairlead.followers.simulator.coordinator import Coordinator
 from tests.fairlead.followers.simulator.logs import GROUP, PARTITIONS, Topic
 from tests.fairlead.followers.simulator.member import TOPIC, SimulatedMember
-from tests.fairlead.followers.simulator.timeline import Timeline, ViolationError
 
+BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
 BUSY_S, JOINING_S = 0.03, 0.12
 #: How long an application is with what it fetched before it polls again, one or the other.
 IDLE_S = (0.25, 0.5, 1.0)
@@ -39,7 +42,11 @@ def plan(version: int) -> tuple[PlanDocument, bytes]:
     return document, document.to_bytes()
 
 
-class World(Timeline[SimulatedMember]):
+class ViolationError(AssertionError):
+    """Something that must not be."""
+
+
+class World:
     """One group, its topics and its members.
 
     Parameters
@@ -49,7 +56,14 @@ class World(Timeline[SimulatedMember]):
     """
 
     def __init__(self, seed: int) -> None:
-        super().__init__(seed)
+        self.rng = random.Random(seed)
+        self.time = 0.0
+        self.clock = Clock(lambda: self.time, lambda: BEGINNING + timedelta(seconds=self.time))
+        self._events: list[tuple[float, int, Callable[[], None]]] = []
+        self._count = 0
+        self.plans = Topic(lambda: self.time, self.after, self.rng)
+        self.members: dict[str, SimulatedMember] = {}
+        self.version = 0
         self.pins = Topic(lambda: self.time, self.after, self.rng)
         self.coordinator = Coordinator(lambda: self.time, self.rng, PARTITIONS)
         #: Until when the plans that are told hold; None: for ever.
@@ -59,6 +73,42 @@ class World(Timeline[SimulatedMember]):
         self._owned = frozenset[Pair]()
         self.orphaned_since: float | None = None
         self.longest_orphaned_s = 0.0
+
+    def after(self, delay_s: float, do: Callable[[], None]) -> None:
+        """Do something later."""
+        self._count += 1
+        heapq.heappush(self._events, (self.time + delay_s, self._count, do))
+
+    def run(self, until: float) -> None:
+        """Let time pass."""
+        while self._events and self._events[0][0] <= until:
+            self.time, _, do = heapq.heappop(self._events)
+            do()
+        self.time = until
+
+    def stop(self, name: str) -> None:
+        """Let a member leave in order."""
+        if (member := self.members.get(name)) and not member.frozen:
+            del self.members[name]
+            member.close()
+
+    def kill(self, name: str) -> None:
+        """End a member without a word."""
+        if member := self.members.pop(name, None):
+            member.closed = True
+
+    def happen_to_plans(self, what: str) -> None:
+        """Let something happen to the plan topic: "away", "back", "delete", "create", "grow"."""
+        match what:
+            case "away" | "back":
+                self.plans.reachable = what == "back"
+            case "delete":
+                self.plans.delete()
+            case "create" | "grow":
+                self.plans.create() if what == "create" else self.plans.grow()
+                self.tell()
+            case _:
+                raise ValueError(what)
 
     def start(self, name: str, *, plain: bool = False) -> None:
         """Start a member, unless one of this name runs."""
@@ -117,8 +167,8 @@ class World(Timeline[SimulatedMember]):
             if self.safe and len(self._owned) < sum(map(len, shares)):
                 raise ViolationError(f"{self.time:.2f}: two own something: {self.state()}")
         owned = self._owned
-        if member.membership is not None and not member.interrupted:
-            self._check_status(member)
+        if member.plans is not None and not member.interrupted:
+            self._check_status(member, member.plans)
         acting = any(other.subscribed and not other.frozen for other in self.members.values())
         if owned == EVERYTHING or not acting:
             self.orphaned_since = None
@@ -128,11 +178,10 @@ class World(Timeline[SimulatedMember]):
             orphaned_s = self.time - self.orphaned_since
             self.longest_orphaned_s = max(self.longest_orphaned_s, orphaned_s)
 
-    def _check_status(self, member: SimulatedMember) -> None:
-        """Check that what a member says of itself is so."""
-        status = member.participant.status(member.client.share)
-        attendance = member.participant._attendance  # noqa: SLF001 - what it decided by
-        call = attendance.call if attendance else None
+    def _check_status(self, member: SimulatedMember, plans: Member) -> None:
+        """Check that a member's status is true."""
+        status, generation = plans.status(member.client.share), plans.generation
+        call = generation.call if generation else None
         pin = call.pin if call else None
         match status.rule:
             case "undecided":
@@ -141,9 +190,9 @@ class World(Timeline[SimulatedMember]):
                 says: Partitions = {}
             case "plan" if call and pin and pin.plan_version == status.plan_version:
                 says = pin.shares[call.me.member]
-            case "range" if attendance and call and status.plan_version is None:
+            case "range" if generation and call and status.plan_version is None:
                 # Who said nothing has ceded nothing, whatever somebody else deals out.
-                dealt = pin.shares if pin and attendance.share is not RangeShare.KEPT else {}
+                dealt = pin.shares if pin and generation.share is not RangeShare.KEPT else {}
                 says = dealt.get(call.me.member, call.me.given)
             case _:
                 raise ViolationError(f"{self.time:.2f}: {member.name} is mistaken: {status}")
@@ -160,9 +209,9 @@ class World(Timeline[SimulatedMember]):
         ]
         if sorted(shares) != sorted(EVERYTHING):
             return f"not everything is owned once: {self.state()}"
-        if any(member.membership is None for member in members):
+        if any(member.plans is None for member in members):
             return None
-        followed = {member.participant.plan_version for member in members}
+        followed = {member.plans.plan_version for member in members if member.plans}
         if followed != {self.version or None}:
             return f"version {self.version} is not followed by all: {self.state()}"
         if not self.version:
@@ -181,8 +230,8 @@ class World(Timeline[SimulatedMember]):
         for member in self.members.values():
             share = sorted(number for _, number in member.client.share)
             says = ""
-            if member.membership is not None:
-                status = member.participant.status(member.client.share)
+            if member.plans is not None:
+                status = member.plans.status(member.client.share)
                 says = f"plan {status.plan_version}, {status.fallback_reason}"
             lines.append(
                 f"{member.name}: {member.client.identity()} {member.client.phase} owns {share}; "

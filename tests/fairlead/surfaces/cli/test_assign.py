@@ -148,8 +148,8 @@ def test_an_error_names_the_place(change: dict[str, Any], message: str) -> None:
     [
         ('{"assignor": "range"}', "topics: is missing"),
         ('{"topics": {"t": 1}, "topics": {}}', 'the name "topics" stands twice in one object'),
-        ('{"topics": NaN}', "not JSON: NaN is no JSON number"),
-        ('{"topics": -Infinity}', "not JSON: -Infinity is no JSON number"),
+        ('{"topics": NaN}', "not JSON: NaN is not a JSON number"),
+        ('{"topics": -Infinity}', "not JSON: -Infinity is not a JSON number"),
         ("[" * 100_000, "not JSON: "),
         ("1" * 5000, "not JSON: "),
         ('"\\ud800"', '"\\ud800" is not an object'),
@@ -218,7 +218,7 @@ def test_a_limit_beyond_every_count_is_no_limit(option: str, other: list[str]) -
 def test_an_absurd_value_is_an_error_of_readable_length(
     change: dict[str, Any], message: str
 ) -> None:
-    """None of them is a fault of Fairlead's, nor an answer of its own length."""
+    """None of them is a bug, nor an answer of its own length."""
     (answer,), code = run("assign", {**PROBLEM, **change})
     assert answer["error"].startswith(message)
     assert (len(answer["error"]) < 1100, code) == (True, 1)
@@ -229,7 +229,7 @@ def test_a_value_nested_at_any_depth_is_an_error_line() -> None:
     for depth in range(500, 1050):
         line = '{"assignor": "range", "members": {}, "topics": ' + "[" * depth + "]" * depth + "}"
         (answer,) = answer_lines([line.encode()], answer_problem)
-        assert "fault of Fairlead" not in answer["error"]
+        assert "a bug of Fairlead" not in answer["error"]
 
 
 def test_a_name_repeated_among_very_many_is_found_at_once() -> None:

@@ -47,7 +47,7 @@ def test_group_is_planned_in_this_process(
         "unbalanced",
         "plan",
     )
-    assert said["looks"] > 6
+    assert said["samples"] > 6
     assert [move["previous_member"] for move in said["moves"]]
     assert said["version"] is None
     assert pipeline.decisions(unique_name) == []

@@ -1,4 +1,4 @@
-"""`fairlead look`: what a look survives, and what the service goes on after."""
+"""`fairlead sample`: a full disk and errors do not stop the service."""
 
 import subprocess
 import sys
@@ -12,7 +12,7 @@ from fairlead.archive import Taken
 from fairlead.errors import ConfigurationError
 from fairlead.store.history_queries import read_groups
 from fairlead.store.monitoring import last_look
-from fairlead.surfaces.cli import app, look
+from fairlead.surfaces.cli import app, sample
 from fairlead.workflows.looking import Looked
 from tests.fairlead.kafka.conftest import commit, join, join_raw  # noqa: F401 - fixtures
 from tests.full_disk import without_room
@@ -33,7 +33,7 @@ def test_groups_are_analysed_on_a_full_disk(
     """By the looks that are there; a line says what is not kept, and the service goes on."""
     pipeline.recall(make_group("a", trouble=True))
     once = subprocess.run(
-        without_room(FAIRLEAD, "look", "--once"), capture_output=True, text=True, check=False
+        without_room(FAIRLEAD, "sample", "--once"), capture_output=True, text=True, check=False
     )
     assert once.returncode == 1
     assert once.stdout.startswith("Looked at 1 groups, 4 partitions, in ")
@@ -49,7 +49,10 @@ def test_groups_are_analysed_on_a_full_disk(
     config = tmp_path / "fairlead.toml"
     config.write_text(f'{config.read_text()}\n[sampling]\nevery = "PT0.1S"\nshare = 1.0\n')
     with subprocess.Popen(
-        without_room(FAIRLEAD, "look"), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        without_room(FAIRLEAD, "sample"),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
     ) as service:
         assert service.stdout is not None
         said: list[str] = []
@@ -83,10 +86,10 @@ def test_service_goes_on_after_an_error_of_one_look(
             raise raised
         return looks.pop()
 
-    monkeypatch.setattr(look, "_looked", looked)
+    monkeypatch.setattr(sample, "_sampled", looked)
     monkeypatch.setenv("FAIRLEAD_STATE_DIR", str(tmp_path))
     monkeypatch.setenv("FAIRLEAD_SAMPLING__EVERY", "PT0.01S")
-    result = CliRunner().invoke(app, ["look"])
+    result = CliRunner().invoke(app, ["sample"])
     assert "Looked at 3 groups" in result.stdout
     assert errors == []
     logged = [record.exc_info and record.exc_info[1] for record in caplog.records]

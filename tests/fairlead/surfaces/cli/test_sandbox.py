@@ -81,7 +81,7 @@ def test_services_stay_between_commands(
     asked = in_directory(tmp_path, *freezing, state_dir=state_dir, stdin=theirs)
     for end in (terminal, theirs):
         os.close(end)
-    assert asked.stderr.startswith(f"On the sandbox in {state_dir}: Put the freeze on all groups?")
+    assert asked.stderr.startswith(f"On the sandbox in {state_dir}: Freeze all groups?")
     assert fairlead("down").returncode == 0
     assert in_directory(tmp_path, "groups", state_dir=state_dir).returncode == 1
     status = fairlead("status")

@@ -16,7 +16,7 @@ from fairlead.surfaces.demo.scenario import (
     CURED,
     CURED_BY_BROKER,
     KEEPS_UP,
-    ONE_IS_DEAR,
+    ONE_IS_EXPENSIVE,
     ONE_IS_SLOW,
     DemoGroup,
 )
@@ -140,13 +140,15 @@ def test_diagnosis_names_what_is_the_matter(report: dict[str, Any]) -> None:
     expensive partition is named with the milliseconds that its records take, and no consumer is
     called slow for it.
     """
-    spread, (slow, dear, assigned, healthy) = report, report["other_groups"]
-    assert (dear["diagnosis"], dear["names"]) == ("unbalanced", [ONE_IS_DEAR.members[1]])
-    ((expensive, times),) = ONE_IS_DEAR.dear.items()
-    assert f"A record of {expensive} takes " in dear["evidence"]
+    spread, (slow, costly, assigned, healthy) = report, report["other_groups"]
+    assert (costly["diagnosis"], costly["names"]) == ("unbalanced", [ONE_IS_EXPENSIVE.members[1]])
+    ((expensive, times),) = ONE_IS_EXPENSIVE.expensive.items()
+    assert f"A record of {expensive} takes " in costly["evidence"]
     topic, partition = expensive.split("-")
-    measured = {key: mean for key, (_, mean, _) in dear["seconds_per_record"][topic].items()}
-    truth = dict.fromkeys(measured, 1 / ONE_IS_DEAR.rate) | {partition: times / ONE_IS_DEAR.rate}
+    measured = {key: mean for key, (_, mean, _) in costly["seconds_per_record"][topic].items()}
+    truth = dict.fromkeys(measured, 1 / ONE_IS_EXPENSIVE.rate) | {
+        partition: times / ONE_IS_EXPENSIVE.rate
+    }
     assert measured == pytest.approx(truth, rel=0.25)
     assert assigned["diagnosis"] == "unbalanced"
     assert "follows no plans" not in assigned["evidence"]
@@ -159,7 +161,7 @@ def test_diagnosis_names_what_is_the_matter(report: dict[str, Any]) -> None:
 
 def test_table_and_next_steps_are_shown(printed: str) -> None:
     """It ends with a table for people and where to go next."""
-    for text in ("heaviest", "Drained in", "left alone", "make dev", "make psql"):
+    for text in ("most loaded", "Drained in", "needs no plan", "make dev", "make psql"):
         assert text in printed
 
 

@@ -50,7 +50,7 @@ def test_after_is_measured_and_not_the_plans_own_weights() -> None:
     assert "Time per record: t 28 ms, t-1 52 ms (40 to 64), t-0 4.0 ms" in printed.getvalue()
     report = found.as_dict()
     expected = {"before": 30, "predicted": 20, "after": 100, "without_plan": 150}
-    assert report["heaviest_lag"] == expected
+    assert report["most_loaded_lag"] == expected
     assert report["consumers"]["a"]["after"] == {"lag": 3, "partitions": {"t": [0]}}
     assert report["adopted"] is True
     assert report["seconds_per_record"] == {"t": seconds}

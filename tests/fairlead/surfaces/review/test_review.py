@@ -127,7 +127,7 @@ def test_traffic_between_racks_is_told_wherever_a_plan_is(week: str, engine: Eng
     assert "Cross-rack traffic a day 12.5 GB → 1.00 GB" in page.text
     assert "costs 0.25 → 0.02" in page.text
     done = run(week, "plans", "show", "clicks").stdout
-    said = "racks    12.5 GB a day from other racks, predicted 1.00 GB; 0.25 a day, predicted 0.02"
+    said = "racks     12.5 GB a day from other racks, predicted 1.00 GB; 0.25 a day, predicted 0.02"
     assert said in done
     (candidate,) = read_candidates(engine, "clicks", "s1")
     assert candidate.metrics is not None
@@ -213,12 +213,12 @@ def test_a_large_plan_is_cut_short_and_its_risks_are_told(engine: Engine) -> Non
     )
     source = review_page(engine, "wide", now=NOON, dagster_url="http://dagster:3000")
     page = Page(source)
-    assert "600 partitions, the heaviest first; 500 are shown" in page.text
+    assert "600 partitions, most lag first; 500 are shown" in page.text
     partitions = [row[0] for row in page.rows if row[0].startswith("t0-")]
     assert (len(partitions), partitions[0]) == (500, "t0-599")
     assert "fairlead plans show wide 1 --json" in codes(source)
     assert "600 of 600 partitions (100.0 %) change their consumer" in page.text
-    assert "1 consumer would be left with nothing: old." in page.text
+    assert "1 consumer would have no partitions: old." in page.text
     assert "Worst topic 1.25 x \N{RIGHTWARDS ARROW} 3.00 x" in page.text
     assert "One consumer would have 3.00 x its even share of a topic" in page.text
     assert "a database user who neither proposed the plan nor is a planner" in page.text
@@ -284,20 +284,20 @@ def test_the_command_writes_a_file(
 
 def test_more_than_anybody_ever_consumed_is_the_first_risk(engine: Engine, week: str) -> None:
     """Nobody knows whether it can: whoever approves reads that before anything else."""
-    assert "More than ever" not in review_page(engine, "orders", 3, now=NOON)
+    assert "Untested load" not in review_page(engine, "orders", 3, now=NOON)
     less = "regexp_replace(analysed::text, '\"seen\": [0-9.]+', '\"seen\": 80', 'g')::jsonb"
     behind_its_back(
         week, f"UPDATE fairlead_raw.plan SET analysed = {less} WHERE analysed IS NOT NULL"
     )
-    assert "More than ever" not in review_page(engine, "orders", 3, now=NOON)  # 100/s was measured
+    assert "Untested load" not in review_page(engine, "orders", 3, now=NOON)  # 100/s was measured
     guess = "replace(analysed::text, '\"measured\": true', '\"measured\": false')::jsonb"
     with psycopg.connect(week) as connection:
         connection.execute("SET session_replication_role = replica")
         connection.execute(f"UPDATE fairlead_raw.plan SET analysed = {guess}".encode())
     page = review_page(engine, "orders", 3, now=NOON)
     risks = re.findall(r"<li[^>]*><b>([^<]*)\.</b>", page)
-    assert risks[0] == "More than ever"
-    more = "orders-1 would get more than any consumer of the group was ever seen to do: up to 1.19"
+    assert risks[0] == "Untested load"
+    more = "orders-1 would get more than any consumer of the group has ever processed: up to 1.19"
     assert more in Page(page).text
 
 
@@ -311,7 +311,7 @@ def test_figures_are_those_of_the_analysis_whatever_was_measured_since(
         connection.execute("UPDATE fairlead_raw.partition_lag SET arrival_rate = 7")
         connection.execute("UPDATE fairlead_raw.group_diagnosis SET costs = '{}'")
     assert review_page(engine, "orders", 3, now=NOON) == before
-    assert re.search(r"as analysed [^.]* ago", before)
+    assert re.search(r"; analysed [^.]* ago", before)
     policies = [Policy(approval=Approval(automatic=True, forbidden_statuses=("STALL",)))]
     stall = "jsonb_set(analysed, '{statuses}', '[\"STALL\"]')"
     behind_its_back(week, f"UPDATE fairlead_raw.plan SET analysed = {stall}")

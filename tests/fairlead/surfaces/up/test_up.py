@@ -52,7 +52,7 @@ def test_a_port_that_is_taken_is_named_with_its_option(tmp_path: Path) -> None:
     """Whoever scrapes metrics knows the port: no other one is taken instead."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         at = At(dagster_port=free_port(), pages_port=taken.getsockname()[1])
-        with pytest.raises(ConfigurationError, match=r"--port names another"):
+        with pytest.raises(ConfigurationError, match=r"choose another with --port"):
             require_free(tmp_path, at, pytest.fail)
 
 

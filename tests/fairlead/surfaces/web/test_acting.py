@@ -50,7 +50,7 @@ def test_a_plan_is_approved_on_its_page(desks: Desks) -> None:
         assert said in before
     assert re.search(r"<bdi>t0-1</bdi>.*orders-1.*orders-2", before)
     assert f"{KIM} asked to approve (orders, version 1): agreed with the team." in after
-    assert "Version 1 is approved now." in after
+    assert "Version 1 is now approved." in after
     assert desks.state("orders") == "approved"
 
 
@@ -89,23 +89,23 @@ def test_own_page_is_known_by_the_address_that_browsers_send(url: str, origin: s
 
 
 @pytest.mark.parametrize("group", ["orders", None])
-def test_freeze_is_put_on_and_released(desks: Desks, group: str | None) -> None:
+def test_group_is_frozen_and_unfrozen(desks: Desks, group: str | None) -> None:
     """Each page says whom it is about; what an approved plan waits for is said there, too."""
     named = {} if group is None else {"group": group}
     desks.post("approve", "orders")
     before, after = walk(desks, urlencode({"do": "freeze"} | named))
-    assert "A rollback goes out" in before
-    assert "holds: kim@example.com put it on" in after
+    assert "A rollback is still" in before
+    assert "frozen by kim@example.com since" in after
     overview = desks.get("/group?group=orders").text
-    assert "No new plan goes out" in overview
+    assert "No new plan is sent" in overview
     if group is None:
         number = read_freezes(desks.planner.engine)[0].number
         refused = desks.post("unfreeze", version=number)
         assert refused.status == 409  # billing's plans take what the database sees
         return
     before, after = walk(desks, urlencode({"do": "unfreeze"} | named))
-    assert "Approved plans go out within 30 s: orders version 1." in before
-    assert "No freeze holds group orders now." in after
+    assert "Approved plans are sent within 30 s: orders version 1." in before
+    assert "Not frozen now: group orders." in after
 
 
 def test_database_that_takes_no_changes_says_so(desks: Desks) -> None:
@@ -134,19 +134,19 @@ def test_two_people_agree(desks: Desks) -> None:
     query = "do=approve&group=payments&version=1"
     before, after = walk(desks, query)
     assert "It takes two people." in before
-    assert "somebody else has to ask for the same" in after
+    assert "another person has to ask for the same" in after
     before, _ = walk(desks, query, "KIM@EXAMPLE.COM")
-    assert "kim@example.com asked for it already" in before
+    assert "kim@example.com has asked for it already" in before
     assert desks.state("payments") == "proposed"
     _, after = walk(desks, query, "lee@example.com")
     assert desks.state("payments") == "approved"
-    assert "Version 1 is approved now." in after
+    assert "Version 1 is now approved." in after
 
 
 def test_four_eyes_of_the_database_are_no_pages(desks: Desks) -> None:
     """The review leads to the command; a form that comes all the same is refused."""
     review = desks.get("/review?group=billing").text
-    assert "four eyes that the database sees" in review
+    assert "requires a second database user" in review
     assert "act?do=approve" not in review
     assert "act?do=reject" in review
     refused = desks.post("approve", "billing")

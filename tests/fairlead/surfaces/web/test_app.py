@@ -78,19 +78,19 @@ def test_names_may_hold_anything(week: str, served: str) -> None:
 
 
 def test_freeze_stands_above_the_groups(week: str, served: str) -> None:
-    """Who put it on and why, in the page and in the metrics, until it is released."""
+    """Who put it on and why, in the page and in the metrics, until it ends."""
     engine = create_store_engine(week)
-    assert "No new plan goes out" not in get(served)[2]
+    assert "No new plan is sent" not in get(served)[2]
     freeze_plans(engine, None, reason="<b>incident</b>", actor="kim")
     freeze_plans(engine, "orders", reason="deploy", actor="ann")
     page, metrics = get(served)[2], get(f"{served}/metrics")[2]
-    assert "No new plan goes out: the freeze of all groups holds: kim put it on" in page
+    assert "No new plan is sent: all groups are frozen by kim since" in page
     assert "&lt;b&gt;incident" in page
-    assert "No new plan goes out for orders" in page
+    assert "No new plan is sent to orders" in page
     for path in ("group?group=orders", "review?group=orders"):
         own = get(f"{served}/{path}")[2]
-        assert own.count("No new plan goes out") == 2, path
-        assert "ann put it on" in own
+        assert own.count("No new plan is sent") == 2, path
+        assert "frozen by ann since" in own
     assert 'fairlead_freeze_timestamp_seconds{group=""} 1' in metrics
     assert 'fairlead_freeze_timestamp_seconds{group="orders"} 1' in metrics
     unfreeze_plans(engine, None, reason="over")
@@ -102,8 +102,10 @@ def test_freeze_stands_above_the_groups(week: str, served: str) -> None:
 @pytest.mark.parametrize(
     ("group", "end"), [("orders", "orders"), ("--all", "-- --all"), ("o; reboot", "'o; reboot'")]
 )
-def test_what_releases_a_freeze_can_be_copied(week: str, served: str, group: str, end: str) -> None:
-    """Whatever the group is called, the command releases that freeze and does nothing else."""
+def test_command_that_ends_a_freeze_can_be_copied(
+    week: str, served: str, group: str, end: str
+) -> None:
+    """Whatever the group is called, the command ends that freeze and does nothing else."""
     with psycopg.connect(week) as connection:
         connection.execute(
             "INSERT INTO fairlead_raw.consumer_group VALUES (%s) ON CONFLICT DO NOTHING", (group,)
@@ -112,7 +114,7 @@ def test_what_releases_a_freeze_can_be_copied(week: str, served: str, group: str
     freeze_plans(engine, group, reason="deploy")
     engine.dispose()
     command = f"fairlead unfreeze --reason 'say why' {end}"
-    assert f"<code>{command}</code> releases it" in unescape(get(served)[2])
+    assert f"To unfreeze: <code>{command}</code>" in unescape(get(served)[2])
     told = CliRunner().invoke(app, ["groups"], env={"FAIRLEAD_POSTGRES__URL": week})
     assert f"until `{command}`" in " ".join(told.output.split())
 
@@ -142,7 +144,7 @@ def test_list_has_figures_with_their_age_worst_first(week: str) -> None:
     engine.dispose()
     assert re.search(r"; the most loaded consumer has 18,251<br>2 h ago</small>", page)
     assert page.index("<bdi>billing") < page.index("<bdi>orders")  # it loses records
-    assert "1 plan for a person to decide on" in page
+    assert "1 plan to decide on" in page
     assert 'class="state bad">stuck partition</span>' in page
 
 
@@ -172,7 +174,7 @@ def test_group_has_its_own_page(served: str) -> None:
     _, _, page = get(f"{served}/group?group=orders&partition=orders-1&before=1&after=2")
     text = unescape(page)
     waits = get(f"{served}/group?group=billing")[2]
-    assert re.search(r"as it is; <a [^>]+>version 1</a>: at [-\d: ]+ UTC", waits)
+    assert re.search(r"without a new plan; <a [^>]+>version 1</a>: at [-\d: ]+ UTC", waits)
     assert "before: healthy" in text
     assert "orders-2 gets 115% of what it can do" in text
     assert page.count('role="img"') == 12
@@ -181,16 +183,16 @@ def test_group_has_its_own_page(served: str) -> None:
     work = text[text.index('<section id="work">') : text.index('<section id="time">')]
     assert re.search(r"orders-1</bdi></a></th>.*30 ms</td>.*36.0 %</td></tr>", work)
     assert re.search(r"orders-2</bdi></th>.*80.0 %</td></tr>", work)
-    assert "No time per record is known" in waits
+    assert "The time per record is unknown" in waits
     assert "1 partition with another owner in version 2 than in 1" in text
-    moves = text[text.index("Each version that moves") :]
-    assert moves.index('version=2">') < moves.index("Its owners as looks saw them")
+    moves = text[text.index("Versions that move") :]
+    assert moves.index('version=2">') < moves.index("Changes of its owner in samples")
     assert "<bdi>orders-1</bdi></a>: <bdi>orders-1</bdi> → <bdi>orders-3</bdi>" in text
 
 
 def test_group_that_is_observed_says_what_plans_would_have_saved(week: str, served: str) -> None:
     """Of the last seven days, and day by day."""
-    assert "What plans would have brought" not in get(f"{served}/group?group=orders")[2]
+    assert "What plans would have changed" not in get(f"{served}/group?group=orders")[2]
     with psycopg.connect(week) as connection:
         for age, late_s in ((0, 18_000), (6, 12_000), (7, 99_999)):
             connection.execute(
@@ -200,17 +202,17 @@ def test_group_that_is_observed_says_what_plans_would_have_saved(week: str, serv
                 (age, late_s),
             )
     page = get(f"{served}/group?group=orders")[2]
-    said = "412 of 500 late partition-minutes, for 2 plans and 1.5 of standing still."
+    said = "412 of 500 partition-minutes behind, with 2 plans and 1.5 of downtime."
     assert f"In the last seven days, plans would have saved {said}" in page
 
 
-def test_group_without_a_look_says_so(week: str, served: str) -> None:
+def test_group_without_a_sample_says_so(week: str, served: str) -> None:
     """A group that was only found has a page and a row, and neither is empty."""
     with psycopg.connect(week) as connection:
         connection.execute("INSERT INTO fairlead_raw.consumer_group VALUES ('found')")
-    assert "0 of 6 looks" in get(served)[2]
+    assert "0 of 6 samples" in get(served)[2]
     page = get(f"{served}/group?group=found")[2]
-    for said in ("0 of 6 looks", "No look has seen who reads", "There is no plan yet"):
+    for said in ("0 of 6 samples", "No sample of this group is stored yet", "There is no plan yet"):
         assert said in page
 
 

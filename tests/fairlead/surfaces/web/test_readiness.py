@@ -52,26 +52,26 @@ def ready(address: str) -> tuple[int, dict[str, Any]]:
             return error.code, json.load(error)
 
 
-def test_planner_is_ready_while_its_looks_are_of_three_intervals(
+def test_planner_is_ready_while_its_samples_are_of_three_intervals(
     address: str, planner: PlanStore
 ) -> None:
     """Whoever takes them, and of however many groups; 503 before the first, and without more."""
     status, found = ready(address)
-    assert (status, found["last_look"]) == (503, None)
+    assert (status, found["last_sample"]) == (503, None)
     assert found["missing"] == [
-        "no look was taken yet: the sensor group_samples takes looks, or `fairlead look`"
+        "no sample was taken yet: turn on the sensor group_samples or run `fairlead sample`"
     ]
     now = datetime.now(UTC)
     planner.record_look(now - 2 * MINUTE, MINUTE)
     looked = f"{now - 2 * MINUTE:%Y-%m-%dT%H:%M:%SZ}"
-    report = {"missing": [], "database": "ok", "kafka": "ok", "last_look": looked}
+    report = {"missing": [], "database": "ok", "kafka": "ok", "last_sample": looked}
     assert ready(address) == (200, report)
     planner.record_look(now - 4 * MINUTE, MINUTE)
     status, found = ready(address)
     assert status == 503
     (missing,) = found["missing"]
     assert missing.startswith(
-        "no look for 4 min, though one is due every 60 s: do Dagster's daemon"
+        "no sample for 4 min, though one is due every 60 s: do Dagster's daemon"
     )
     planner.record_look(now - 4 * MINUTE, 5 * MINUTE)  # a fleet
     assert ready(address)[0] == 200
@@ -82,7 +82,7 @@ def test_look_that_is_dated_ahead_is_of_now(address: str, planner: PlanStore) ->
     planner.record_look(datetime.now(UTC) + timedelta(hours=1), MINUTE)
     status, found = ready(address)
     assert status == 200
-    assert datetime.fromisoformat(found["last_look"]) <= datetime.now(UTC) + MINUTE
+    assert datetime.fromisoformat(found["last_sample"]) <= datetime.now(UTC) + MINUTE
 
 
 def test_parts_that_do_not_run_are_missing(
@@ -100,7 +100,7 @@ def test_parts_that_do_not_run_are_missing(
         status, found = ready(address)
         assert status == 503
         (missing,) = found["missing"]
-        assert missing.startswith("no look since code was started at 20")
+        assert missing.startswith("no sample since code was started at 20")
         publish({"code": PartState(before, ""), "spark": PartState(time.time() + 1, "")})
         assert ready(address)[0] == 200
     assert ready(address)[0] == 200

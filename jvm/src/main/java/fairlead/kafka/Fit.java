@@ -4,7 +4,6 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.BitSet;
 import java.util.Collection;
-import java.util.Collections;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.IdentityHashMap;
@@ -22,8 +21,8 @@ import java.util.Set;
  * whole share of a member that is gone, when it subscribes to all topics of it: the heaviest share first, to
  * the newcomer with the fewest topics. What is left is placed one by one: topics with the fewest subscribers
  * first, within equal subscribers the heaviest partition first, each to the subscriber with the fewest
- * partitions, then with the least weight, then the lowest name. Of partitions that weigh the same, who gets
- * which is then exchanged so that topics spread over members ({@link Spread}).
+ * partitions, then with the least weight, then the lowest name. Partitions of the same weight go to the members
+ * that get them in turns, so that topics spread.
  *
  * <p>Names are in the order of their code points, and weights are added in the order of the document: so
  * that every language comes to the same sums.
@@ -63,7 +62,7 @@ final class Fit {
         Fit fit = new Fit(plan, subscriptions, partitionCounts);
         fit.keep();
         fit.takeOver();
-        fit.place();
+        Placement.place(fit.readers, fit.offsets, fit.weights, fit.owner, fit.members.length);
         return fit;
     }
 
@@ -171,7 +170,7 @@ final class Fit {
         }
 
         static int heaviestFirst(Gone one, Gone other) {
-            int by = compare(other.load, one.load);
+            int by = Placement.compare(other.load, one.load);
             by = by != 0 ? by : Integer.compare(other.size, one.size);
             return by != 0 ? by : PlanDocument.compareNames(one.name, other.name);
         }
@@ -223,183 +222,6 @@ final class Fit {
                 }
             }
         }
-    }
-
-    private void place() {
-        int[] counts = new int[members.length];
-        double[] loads = new double[members.length];
-        for (int index = 0; index < owner.length; index++) {
-            if (owner[index] >= 0) {
-                counts[owner[index]]++;
-                loads[owner[index]] += weights[index];
-            }
-        }
-        Map<BitSet, List<Integer>> same = new LinkedHashMap<>();
-        for (int topic = 0; topic < topics.length; topic++) {
-            if (hasOrphan(topic)) {
-                same.computeIfAbsent(readers[topic], audience -> new ArrayList<>()).add(topic);
-            }
-        }
-        List<BitSet> audiences = new ArrayList<>(same.keySet());
-        // The sort is stable: audiences of one size stay in the order of their first topics.
-        audiences.sort((one, other) -> Integer.compare(one.cardinality(), other.cardinality()));
-        for (BitSet audience : audiences) {
-            int[] orphans = heaviestFirst(orphans(same.get(audience)));
-            int[] heap = audience.stream().toArray();
-            for (int at = heap.length / 2 - 1; at >= 0; at--) {
-                siftDown(heap, at, counts, loads);
-            }
-            for (int index : orphans) {
-                int member = heap[0];
-                owner[index] = member;
-                counts[member]++;
-                loads[member] += weights[index];
-                siftDown(heap, 0, counts, loads);
-            }
-            spread(same.get(audience), audience.stream().toArray(), orphans);
-        }
-    }
-
-    /** Exchanges what was placed among some members, the heaviest first, so that topics spread. */
-    private void spread(List<Integer> ofTopics, int[] among, int[] placed) {
-        if ((long) ofTopics.size() * among.length > Spread.PAIRS) {
-            return;
-        }
-        Spread spread = null;
-        for (int start = 0, end; start < placed.length; start = end) {
-            end = start + 1;
-            while (end < placed.length && weights[placed[end]] == weights[placed[start]]) {
-                end++;
-            }
-            int[] rows = new int[end - start];
-            int[] columns = new int[end - start];
-            for (int at = start; at < end; at++) {
-                rows[at - start] = Collections.binarySearch(ofTopics, topicOf(placed[at]));
-                columns[at - start] = Arrays.binarySearch(among, owner[placed[at]]);
-            }
-            if (rows[0] != rows[rows.length - 1]) {
-                spread = spread == null ? counted(ofTopics, among) : spread;
-                spread.exchange(rows, columns);
-                for (int at = start; at < end; at++) {
-                    owner[placed[at]] = among[columns[at - start]];
-                }
-            }
-        }
-    }
-
-    private Spread counted(List<Integer> ofTopics, int[] among) {
-        int[] columns = new int[members.length];
-        for (int column = 0; column < among.length; column++) {
-            columns[among[column]] = column;
-        }
-        int[][] counts = new int[ofTopics.size()][among.length];
-        int[] even = new int[ofTopics.size()];
-        for (int row = 0; row < counts.length; row++) {
-            int topic = ofTopics.get(row);
-            for (int index = offsets[topic]; index < offsets[topic + 1]; index++) {
-                counts[row][columns[owner[index]]]++;
-            }
-            even[row] = (offsets[topic + 1] - offsets[topic] + among.length - 1) / among.length;
-        }
-        return new Spread(counts, even);
-    }
-
-    /** The last of the topics that start there: the others have no partitions. */
-    private int topicOf(int index) {
-        int low = 0;
-        int high = topics.length;
-        while (low + 1 < high) {
-            int middle = (low + high) >>> 1;
-            if (offsets[middle] <= index) {
-                low = middle;
-            } else {
-                high = middle;
-            }
-        }
-        return low;
-    }
-
-    private boolean hasOrphan(int topic) {
-        for (int index = offsets[topic]; index < offsets[topic + 1]; index++) {
-            if (owner[index] < 0) {
-                return true;
-            }
-        }
-        return false;
-    }
-
-    private int[] orphans(List<Integer> ofTopics) {
-        int[] found = new int[64];
-        int size = 0;
-        for (int topic : ofTopics) {
-            for (int index = offsets[topic]; index < offsets[topic + 1]; index++) {
-                if (owner[index] < 0) {
-                    found = size == found.length ? Arrays.copyOf(found, 2 * size) : found;
-                    found[size++] = index;
-                }
-            }
-        }
-        return Arrays.copyOf(found, size);
-    }
-
-    /** Sorts by weight, the heaviest first, and stably: a merge sort from below. */
-    private int[] heaviestFirst(int[] indexes) {
-        int[] from = indexes;
-        int[] to = new int[from.length];
-        for (int width = 1; width < from.length && !isSorted(from); width *= 2) {
-            for (int start = 0; start < from.length; start += 2 * width) {
-                int middle = Math.min(start + width, from.length);
-                int end = Math.min(start + 2 * width, from.length);
-                int left = start;
-                int right = middle;
-                for (int at = start; at < end; at++) {
-                    boolean second = left == middle
-                        || (right < end && weights[from[right]] > weights[from[left]]);
-                    to[at] = from[second ? right++ : left++];
-                }
-            }
-            int[] sorted = to;
-            to = from;
-            from = sorted;
-        }
-        return from;
-    }
-
-    private boolean isSorted(int[] indexes) {
-        for (int at = 1; at < indexes.length; at++) {
-            if (weights[indexes[at]] > weights[indexes[at - 1]]) {
-                return false;
-            }
-        }
-        return true;
-    }
-
-    private static void siftDown(int[] heap, int start, int[] counts, double[] loads) {
-        int at = start;
-        int moved = heap[at];
-        while (2 * at + 1 < heap.length) {
-            int child = 2 * at + 1;
-            if (child + 1 < heap.length && isLess(heap[child + 1], heap[child], counts, loads)) {
-                child++;
-            }
-            if (!isLess(heap[child], moved, counts, loads)) {
-                break;
-            }
-            heap[at] = heap[child];
-            at = child;
-        }
-        heap[at] = moved;
-    }
-
-    private static boolean isLess(int one, int other, int[] counts, double[] loads) {
-        int by = Integer.compare(counts[one], counts[other]);
-        by = by != 0 ? by : compare(loads[one], loads[other]);
-        return by != 0 ? by < 0 : one < other;
-    }
-
-    /** Compares as Python does, to which both zeros are one. */
-    private static int compare(double one, double other) {
-        return one < other ? -1 : one > other ? 1 : 0;
     }
 
     private Map<String, Map<String, int[]>> byMember() {

@@ -3,6 +3,7 @@ package fairlead.kafka;
 import java.lang.management.ManagementFactory;
 import java.lang.ref.Cleaner;
 import java.lang.ref.WeakReference;
+import java.lang.reflect.Proxy;
 import java.util.HashMap;
 import java.util.Map;
 import javax.management.InstanceNotFoundException;
@@ -35,7 +36,7 @@ final class StatusBeans {
                     server.unregisterMBean(name);
                 }
                 server.registerMBean(
-                    new StandardMBean(new Weak(follower), FollowerStatusMBean.class), name);
+                    new StandardMBean(view(follower), FollowerStatusMBean.class), name);
             }
             CLEANER.register(owner, () -> remove(server, name, token));
         } catch (JMException | SecurityException error) {
@@ -57,67 +58,18 @@ final class StatusBeans {
         }
     }
 
-    /** Says what a follower says, and does not keep it. */
-    private static final class Weak implements FollowerStatusMBean {
-        private final WeakReference<Follower> follower;
-        private final String group;
-
-        Weak(Follower follower) {
-            this.follower = new WeakReference<>(follower);
-            this.group = follower.group();
-        }
-
-        @Override
-        public String getGroup() {
-            return group;
-        }
-
-        @Override
-        public long getPlanVersion() {
-            Follower known = follower.get();
-            return known == null ? 0 : known.getPlanVersion();
-        }
-
-        @Override
-        public String getFallbackReason() {
-            Follower known = follower.get();
-            return known == null ? "the consumer is gone" : known.getFallbackReason();
-        }
-
-        @Override
-        public String getIdleReason() {
-            Follower known = follower.get();
-            return known == null ? null : known.getIdleReason();
-        }
-
-        @Override
-        public long getLatestVersion() {
-            Follower known = follower.get();
-            return known == null ? 0 : known.getLatestVersion();
-        }
-
-        @Override
-        public String getLatestProblem() {
-            Follower known = follower.get();
-            return known == null ? null : known.getLatestProblem();
-        }
-
-        @Override
-        public int getRecordsSkipped() {
-            Follower known = follower.get();
-            return known == null ? 0 : known.getRecordsSkipped();
-        }
-
-        @Override
-        public int getRebalances() {
-            Follower known = follower.get();
-            return known == null ? 0 : known.getRebalances();
-        }
-
-        @Override
-        public int getRejoinsAsked() {
-            Follower known = follower.get();
-            return known == null ? 0 : known.getRejoinsAsked();
-        }
+    /** Returns a view of a follower that does not keep it alive; once it is gone, attributes are null or 0. */
+    private static FollowerStatusMBean view(Follower follower) {
+        var reference = new WeakReference<>(follower);
+        return (FollowerStatusMBean) Proxy.newProxyInstance(
+            FollowerStatusMBean.class.getClassLoader(), new Class<?>[] {FollowerStatusMBean.class},
+            (proxy, method, arguments) -> {
+                Follower known = reference.get();
+                if (known != null) {
+                    return method.invoke(known, arguments);
+                }
+                Class<?> type = method.getReturnType();
+                return type == long.class ? (Object) 0L : type == int.class ? (Object) 0 : null;
+            });
     }
 }

@@ -205,7 +205,7 @@ final class GroupView {
         }
         int[] owner = targets(changed);
         int[] before = counts(owner);
-        int[] after = counts(Orphans.place(this, owner));
+        int[] after = counts(place(owner));
         for (int m = 0; m < members.length; m++) {
             if (after[m] != before[m]) {
                 changed.set(m);
@@ -242,6 +242,17 @@ final class GroupView {
             });
         }
         return !stray[0] && Arrays.stream(missing).allMatch(number -> number == 0);
+    }
+
+    /** Gives each partition without an owner one, evenly by count. */
+    int[] place(int[] owner) {
+        BitSet[] readers = new BitSet[topics.length];
+        Arrays.setAll(readers, topic -> new BitSet(members.length));
+        for (int m = 0; m < members.length; m++) {
+            int member = m;
+            reads[m].stream().forEach(topic -> readers[topic].set(member));
+        }
+        return Placement.place(readers, offsets, new double[owner.length], owner, members.length);
     }
 
     /** How many partitions each member has. */

@@ -50,7 +50,7 @@ final class PlanFollowing {
                 counts.put(topicNames[t], view.count(t));
             }
         }
-        return Orphans.place(view, merged(Fit.decide(plan.document(), subscriptions, counts)));
+        return view.place(merged(Fit.decide(plan.document(), subscriptions, counts)));
     }
 
     private List<String> topicsOf(BitSet read) {

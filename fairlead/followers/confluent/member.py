@@ -1,0 +1,667 @@
+"""One consumer's membership in its group: the only owner of its state.
+
+Belongs here: the states and the steps between them; joining, owning and leaving; healing a call
+that an exception interrupted. Does not: the client library's types (`consumer`), one generation's
+round of agreement (`generation`, `roll_call`), nor the log (`pin_listener`).
+
+A member announces itself only if it has read all records of a generation: it reads the log before
+it joins. Otherwise it keeps what range gave it, which no pin deals out. A member that announced
+itself owns nothing until a pin decides. If that takes too long, it waits for another generation,
+in which it does not announce itself.
+
+While a group is converted to the consumer protocol (KIP-848), the broker assigns, and may take a
+partition that a pin gave to another member: then each member keeps what it is given.
+
+Each step first notes what may become true, and then makes it so. After an interrupted call,
+`_unfinished` is set: the next call leaves and joins again unless all is as it should be. In a new
+generation, nothing of the old one counts.
+"""
+
+import logging
+import random
+from collections.abc import Callable, Iterable, Sequence
+from enum import Enum
+from typing import Final, Literal, NamedTuple, Protocol, TypeVar
+
+from fairlead.errors import ConfigurationError
+from fairlead.followers.confluent.generation import Backlog, Generation, RangeShare
+from fairlead.followers.confluent.pin_listener import REQUEST_S, PinListener
+from fairlead.followers.confluent.rejoin_policy import RejoinPolicy
+from fairlead.followers.confluent.roll_call import RollCall, Verdict
+from fairlead.followers.core.clock import Clock
+from fairlead.followers.core.follower import FollowOptions
+from fairlead.followers.core.plan_cache import PlanState
+from fairlead.followers.core.plan_or_fallback import lapsed
+from fairlead.followers.core.plan_reader import PlanReader
+from fairlead.followers.core.status import BROKER_ASSIGNS, FollowerState, FollowerStatus
+from fairlead.wire.members import AssignmentNote
+from fairlead.wire.partitions import by_topic
+from fairlead.wire.pins import Announcement, Mark, Partitions
+
+log = logging.getLogger(__name__)
+
+Pair = tuple[str, int]
+Event = Literal["assign", "revoke", "lost"]
+Fetched = TypeVar("Fetched")
+
+#: Seconds. Longest call of the client during a round, and longest read of the log.
+_SLICE_S: Final = 0.02
+_READ_S: Final = 0.02
+#: Seconds between two steps of a member that owns its share; of one that expects nothing.
+_SETTLED_S: Final = 0.2
+_AT_REST_S: Final = 3.0
+#: Seconds. The client counts milliseconds: less than this is no time left.
+_SHORTEST_S: Final = 0.006
+#: Reads for which `subscribe` waits until the log is confirmed.
+_READS_TO_JOIN: Final = 25
+#: Seconds. Without a confirmed log, join after this time.
+_LISTEN_S: Final = 2.0
+#: Seconds. Longest time without partitions in rounds that other rebalances interrupted.
+_INTERRUPTED_S: Final = 3.0
+#: Seconds between the moments at which members ask for a rebalance, in their order.
+_TURN_S: Final = 4.0
+#: Seconds. Write the pin again well before the topic's retention removes it: the planner reads it.
+REPEAT_PIN_S: Final = 4 * 60 * 60.0
+_UNDECIDED: Final = AssignmentNote(
+    fallback_reason="a rebalance is under way, or no member has pinned an assignment yet"
+)
+
+
+class State(Enum):
+    """What a member is doing."""
+
+    OUTSIDE = "outside"
+    LISTENING = "listening"
+    JOINING = "joining"
+    AGREEING = "agreeing"
+    FOLLOWING = "following"
+    LEFT_OUT = "left out"
+    KEEPING = "keeping range"
+    WITHOUT = "without a share"
+    DROPPED = "dropped"
+
+
+class Row(NamedTuple):
+    """What a member owns in a state, and the states that may follow."""
+
+    owns: str
+    next: frozenset[State]
+
+
+#: The states of a member whose round has ended.
+SETTLED: Final = frozenset({State.FOLLOWING, State.LEFT_OUT, State.KEEPING, State.WITHOUT})
+_AFTER_ROUND: Final = frozenset({State.AGREEING, State.JOINING, State.OUTSIDE})
+TABLE: Final = {
+    # Not subscribed, or about to join again.
+    State.OUTSIDE: Row("nothing", frozenset({State.LISTENING})),
+    # Reads the log until it is confirmed, at most two seconds; then joins.
+    State.LISTENING: Row("nothing", frozenset({State.JOINING, State.OUTSIDE})),
+    # The client has joined, or joins again; no generation yet.
+    State.JOINING: Row("nothing", frozenset({State.AGREEING, State.DROPPED, State.OUTSIDE})),
+    # A generation has begun. Its `RangeShare` says whether the member waits for a pin.
+    State.AGREEING: Row("nothing", SETTLED | {State.JOINING, State.OUTSIDE}),
+    # A pin lists the member. It asks for a rebalance to adopt a newer plan.
+    State.FOLLOWING: Row("its share of the pin", _AFTER_ROUND),
+    # A pin does not list the member. It asks for a rebalance, as do the next two.
+    State.LEFT_OUT: Row("range's share unless the pin deals it out", _AFTER_ROUND),
+    # It did not announce itself.
+    State.KEEPING: Row("range's share", _AFTER_ROUND),
+    # It announced itself, and stopped waiting for a pin.
+    State.WITHOUT: Row("nothing", _AFTER_ROUND),
+    # The group dropped it, and its client joins again: it leaves, to read the log before.
+    State.DROPPED: Row("nothing", frozenset({State.OUTSIDE})),
+}
+
+
+class GroupClient(Protocol):
+    """A consumer of the group, as its client library has it."""
+
+    def identity(self) -> tuple[int, str]:
+        """Return the generation and member id, read together; (-1, "") outside a group."""
+
+    def subscribe(self, topics: Sequence[str]) -> None:
+        """Join the group, or join it again."""
+
+    def unsubscribe(self) -> None:
+        """Leave the group."""
+
+    def own(self, share: Sequence[Pair]) -> None:
+        """Fetch only these partitions."""
+
+    def disown(self) -> None:
+        """Fetch nothing."""
+
+    def owned(self) -> list[Pair] | None:
+        """Return the partitions that are fetched; None: the client is closing."""
+
+    def tell(self, event: Event, share: Sequence[Pair]) -> None:
+        """Call the application's callback."""
+
+
+class Member:
+    """Takes one consumer through its life in the group. For one thread.
+
+    Parameters
+    ----------
+    group, client_id
+        The group id, and the consumer's name in plans.
+    options
+        How to follow plans.
+    client, listener, reader
+        The consumer, the log, and the plans.
+    clock, rng
+        The time; spreads load.
+    """
+
+    def __init__(
+        self,
+        *,
+        group: str,
+        client_id: str,
+        options: FollowOptions,
+        client: GroupClient,
+        listener: PinListener,
+        reader: PlanReader,
+        clock: Clock,
+        rng: random.Random,
+    ) -> None:
+        #: Whether the application, in a callback, has chosen what to fetch.
+        self.touched = False
+        self.state = State.OUTSIDE
+        self._group = group
+        self._client_id = client_id
+        self._options = options
+        self._client = client
+        self._listener = listener
+        self._reader = reader
+        self._clock = clock
+        self._now = clock.monotonic
+        self._asking = RejoinPolicy(options.rejoin_jitter_s, rng)
+        self._status = FollowerState(clock, _UNDECIDED)
+        self._topics: tuple[str, ...] = ()
+        self._unfinished = False
+        self._next_step_at, self._slice_s = float("-inf"), _SLICE_S
+        # Before a generation: the log that was read before joining, what it said, range's share.
+        self._listening_since = 0.0
+        self._heard_through: object = None
+        self._backlog = Backlog()
+        self._given: Partitions | None = None
+        # In a generation, and after it: the client may get the same place again.
+        self.generation: Generation | None = None
+        self._counts: dict[str, int] = {}
+        #: What the client should fetch; None: the application has chosen.
+        self._share: list[Pair] | None = []
+        #: Whether the application was told of a share, and of no end yet.
+        self._announced_share = False
+        # After rounds without a decision: do not announce this member until then.
+        self._silent_until = float("-inf")
+        self._spent_s = 0.0
+        # While it follows.
+        self._repeat_pin_at = float("inf")
+        self._logged_reason: str | None = None
+        self._known_state: PlanState | None = None
+
+    @property
+    def news(self) -> bool:
+        """Whether the round has ended, and something else is known of the plan since."""
+        return self._reader.state is not self._known_state and self.state in SETTLED
+
+    @property
+    def plan_version(self) -> int | None:
+        """The plan that this consumer's assignment follows; None: range, or none yet."""
+        return self._status.note.plan_version
+
+    def status(self, owned: Iterable[Pair]) -> FollowerStatus:
+        """Return what this follower does; its consumer owns these partitions."""
+        return self._status.status(
+            self._group,
+            self._reader,
+            owned,
+            name=self._client_id,
+            plan_topic=self._options.plan_topic,
+            rejoins_asked=self._asking.asked_for_plans,
+        )
+
+    def close(self) -> None:
+        """Close every connection."""
+        self._status.leave()
+        try:
+            self._reader.close()
+        finally:
+            self._listener.close()
+
+    def subscribe(self, topics: Sequence[str]) -> None:
+        """Subscribe to these topics; joins here, or in a later `fetch`, once the log is read.
+
+        Raises
+        ------
+        ConfigurationError
+            The pin topic is compacted, or is missing and may not be created.
+        """
+        self._unfinished = True
+        self._topics = tuple(sorted(set(topics)))
+        self._next_step_at = float("-inf")
+        if self.state is State.DROPPED:
+            self._leave()
+        if self.state is State.OUTSIDE:
+            self._listen()
+            for _ in range(_READS_TO_JOIN):  # a mark mostly comes back at once
+                if not self._awaits_log:
+                    break
+                self._read(_READ_S)
+                self._join_if_ready()
+        elif self.state is not State.LISTENING:
+            self._client.subscribe(self._topics)
+        self._unfinished = False
+
+    def unsubscribe(self) -> None:
+        """Leave the group."""
+        self._unfinished = True
+        self._topics = ()
+        self._leave()
+        self._listener.close()
+        self._unfinished = False
+
+    def fetch(
+        self, fetch: Callable[[float], Fetched], timeout: float | None, *, nothing: Fetched
+    ) -> Fetched:
+        """Fetch in slices, and take steps between them.
+
+        Parameters
+        ----------
+        fetch
+            Waits at most this many seconds, and no longer once a generation begins or ends or
+            there is news of a plan.
+        timeout
+            Seconds in all; None or below 0: no limit.
+        nothing
+            What `fetch` returns if there is nothing.
+        """
+        now = self._now()
+        deadline = float("inf") if timeout is None or timeout < 0 else now + timeout
+        while True:
+            if self._unfinished:
+                self._heal()
+            self._unfinished = True
+            if now >= self._next_step_at or self.news:
+                self._step(min(_READ_S, max(0.0, deadline - now)))
+            fetched = fetch(min(self._slice_s, max(0.0, deadline - self._now())))
+            if self.state is State.DROPPED:
+                self._rejoin()
+            self._unfinished = False
+            now = self._now()
+            if fetched != nothing or deadline - now < _SHORTEST_S:
+                return fetched
+
+    def assigned(self, partitions: Sequence[Pair]) -> None:
+        """Begin a generation, owning nothing; called by the client with range's share."""
+        # First: if a callback fails, librdkafka's binding assigns range's share.
+        self._client.own([])
+        self._announced_share, self._share = False, []
+        self._given = {topic: tuple(numbers) for topic, numbers in by_topic(partitions).items()}
+        self._next_step_at = float("-inf")
+        try:
+            self._begin()
+        except Exception:
+            log.exception("Cannot begin a round of agreement; trying again in poll")
+
+    def revoked(self) -> None:
+        """Give up what is owned, before the client joins again; called by the client."""
+        self._release("revoke")
+
+    def lost(self) -> None:
+        """Give up what other members may own by now; called by the client."""
+        self._release("lost")
+
+    # Joining and leaving
+
+    def _enter(self, state: State) -> None:
+        if state is not self.state and state not in TABLE[self.state].next:
+            raise AssertionError(f"{state} does not follow {self.state}")
+        self.state = state
+
+    @property
+    def _awaits_log(self) -> bool:
+        """Whether the consumer will join as soon as the log is confirmed."""
+        return self.state is State.LISTENING and self._listener.works
+
+    @property
+    def _is_urgent(self) -> bool:
+        """Whether the group, or this consumer, waits for the next record of the log."""
+        return self.state is State.AGREEING or self._awaits_log
+
+    def _listen(self, *, confirm: bool = True) -> None:
+        """Read the log before the consumer joins; `confirm`: from now on.
+
+        Other members write records of the generation that this one joins after it has joined, so
+        after the mark. Records before the mark may be another life's, of a group that was deleted
+        and counts its generations from 1 again.
+        """
+        self._listening_since = self._now()
+        if confirm:
+            self._listener.confirm()
+        self._status.join()
+        self._enter(State.LISTENING)
+        self._join_if_ready()
+
+    def _join_if_ready(self) -> None:
+        """Join once the log is confirmed; after two seconds, or in silence, without it."""
+        try:
+            self._listener.open()
+        except ConfigurationError:
+            self._unfinished = False
+            raise
+        confirmed = self._listener.confirmed
+        now = self._now()
+        if not confirmed and self._silent_until <= now < self._listening_since + _LISTEN_S:
+            return
+        self._heard_through = self._listener.log if confirmed else None
+        self._enter(State.JOINING)
+        self._client.subscribe(self._topics)
+
+    def _leave(self) -> None:
+        self._given, self._heard_through = None, None
+        self._next_step_at = float("-inf")
+        self._end_round()
+        self._backlog.clear()
+        self._enter(State.OUTSIDE)
+        if not self._topics:
+            self._status.leave()
+        self._client.unsubscribe()
+
+    def _rejoin(self) -> None:
+        """Leave, and join as another member: subscribing again might begin no rebalance.
+
+        A member joins at once if it was not dropped and its log works: it has read all records.
+        """
+        confirm = self.state is State.DROPPED
+        self._leave()
+        self._listen(confirm=confirm)
+
+    def _heal(self) -> None:
+        """Repair what an interrupted call has left half done."""
+        if not self._is_whole():
+            log.warning("A call was interrupted in the middle of a rebalance; joining again")
+            self._leave()
+            if self._topics:
+                self._listen()
+        self._unfinished = False
+
+    def _is_whole(self) -> bool:
+        if not self._topics:
+            return self.state is State.OUTSIDE
+        return (
+            self.state in SETTLED
+            and self._given is None
+            and self._is_current()
+            and (self._share is None or sorted(self._client.owned() or ()) == self._share)
+        )
+
+    def _is_current(self) -> bool:
+        """Whether the client still is in this generation."""
+        return self.generation is not None and self.generation.key == self._client.identity()
+
+    def _release(self, event: Literal["revoke", "lost"]) -> None:
+        """Give up what is owned; the client names range's share."""
+        self._given = None
+        self._next_step_at = float("-inf")
+        self.touched = False
+        error = None
+        if self._announced_share:
+            owned = self._client.owned()
+            error = self._call_back(event, self._share or [] if owned is None else owned)
+        self._end_round()
+        # The client joins again only after this call: records until now are of other generations.
+        self._backlog.clear()
+        self._heard_through = self._listener.log if self._listener.confirmed else None
+        if not self.touched:
+            self._client.disown()
+        self._announced_share, self._share = False, []
+        if event == "lost" and self.state is State.JOINING:
+            self._enter(State.DROPPED)
+        self._raise(error)
+
+    def _call_back(self, event: Event, share: Sequence[Pair]) -> BaseException | None:
+        """Call the application, and return what it raises, to be raised once this is whole."""
+        self.touched = False
+        try:
+            self._client.tell(event, share)
+        except BaseException as error:  # noqa: BLE001 - handed back
+            return error
+        return None
+
+    def _raise(self, error: BaseException | None) -> None:
+        if error is not None:
+            self._unfinished = False
+            raise error
+
+    # Steps
+
+    def _step(self, wait_s: float) -> None:
+        """Do what is due: join, read the log, write a pin, own a share, ask for a rebalance."""
+        if self.state is State.DROPPED:
+            self._rejoin()
+        if self.state is State.LISTENING:
+            self._join_if_ready()
+        if self._given is not None:
+            self._begin()
+        self._read(wait_s if self._is_urgent else 0.0)
+        if self.generation is not None:
+            self._advance(self.generation)
+        if self._should_rejoin():
+            self._rejoin()
+        self._slice_s = _SLICE_S
+        if self.state in SETTLED:
+            at_rest = self._listener.confirmed and not self._asking.pending
+            self._slice_s = _AT_REST_S if at_rest else _SETTLED_S
+        self._next_step_at = self._now() + self._slice_s
+        if self._is_urgent:
+            self._slice_s, self._next_step_at = 0.0, float("-inf")
+
+    def _advance(self, generation: Generation) -> None:
+        """Go on with the round of a generation, or with what follows it."""
+        if self.state is not State.AGREEING:
+            self._repeat_pin_if_due(generation)
+            return
+        verdict = generation.step()
+        if generation.share is RangeShare.ABANDONED:
+            self._be_silent()
+        if verdict is not None:
+            self._own(generation, verdict)
+
+    def _read(self, wait_s: float) -> None:
+        """Read the log; open it again if it is broken, though records may be missed then."""
+        if not self._topics:
+            return
+        if not self._listener.works and self.state is not State.AGREEING:  # it notices first
+            self._backlog.clear()
+            try:
+                self._listener.open()
+            except ConfigurationError as error:
+                self._listener.doubt(str(error))
+        was_confirmed = self._listener.confirmed
+        for record, epoch in self._listener.read(wait_s):
+            if isinstance(record, Mark):
+                if self.state is State.LISTENING:
+                    self._backlog.clear()
+                continue
+            self._backlog.add(record, epoch)
+            if self.generation is not None:
+                self.generation.call.hear(record, self._now(), epoch=epoch)
+        if self._listener.confirmed and not was_confirmed:
+            self._ask_if_log_changed()
+            self._asking.log_works(self._now())
+
+    def _ask_if_log_changed(self) -> None:
+        """Ask for a rebalance if the pin topic has grown or was created again since the round.
+
+        The next decision must be in one log for all members; meanwhile the others find it, too.
+        """
+        generation = self.generation
+        if generation is None or self.state not in SETTLED | {State.AGREEING}:
+            return
+        if generation.through not in {None, self._listener.log}:
+            self._asking.log_moved(self._now())
+
+    def _should_rejoin(self) -> bool:
+        """Whether to leave and join again now: for another round, or to join with the log."""
+        now, confirmed = self._now(), self._listener.confirmed
+        if self.state is State.JOINING:  # without the log: it would be left out
+            unheard = confirmed and self._heard_through is not self._listener.log
+            return unheard and self._given is None and now >= self._silent_until
+        if self.state not in SETTLED:
+            return False
+        state = self._known_state = self._reader.state
+        if (self.state is State.WITHOUT or confirmed) and self._asking.to_take_part(now):
+            log.info("Group %s: asking for a rebalance, to take part in it", self._group)
+            return True
+        over = lapsed(state, self._clock.utc())
+        if confirmed and self._asking.to_adopt(state, now, lapsed=over):
+            log.info("Group %s: asking for a rebalance, to adopt a newer plan", self._group)
+            return True
+        return False
+
+    # One generation
+
+    def _begin(self) -> None:
+        """Begin a generation's round: announce this member if it has read all of the others."""
+        number, member = self._client.identity()
+        if number < 0 or not member or self._given is None:
+            return
+        known, pins = self.generation, self._listener.log
+        again = known is not None and known.key == (number, member)
+        if known is None or not again or known.call.me.given != self._given:
+            me = Announcement(
+                *(number, member, self._client_id, self._topics, self._given),
+                self._reader.state.seen,
+                "" if pins is None else pins.identity,
+            )
+            generation = Generation(
+                RollCall(me, self._counts),
+                self._listener,
+                self._reader,
+                self._clock,
+                self._options.read_timeout_s,
+                self._counts,
+            )
+            for record, epoch in self._backlog:
+                generation.call.hear(record, self._now(), epoch=epoch)
+            # Only a broker that assigns gives a member another share in one generation.
+            reason = BROKER_ASSIGNS if again else self._reason_to_keep(generation.call)
+            if reason is None and pins is not None:
+                generation.announce(pins)
+            else:
+                generation.keep(reason)
+            self.generation = generation
+        # Else the client subscribed again and got the same share: the round of before counts.
+        self._enter(State.AGREEING)
+        self._given = None
+
+    def _reason_to_keep(self, call: RollCall) -> str | None:
+        """Return why this member must not announce itself; None: it may."""
+        pins, listener = self._listener.log, self._listener
+        if pins is not None and listener.works and pins.broker_assigns(REQUEST_S):
+            return BROKER_ASSIGNS
+        if self._now() < self._silent_until:
+            return "the roll call before this one was given up"
+        if not self._backlog.whole:
+            return "the log has more records than can be kept"
+        if pins is None or pins is not self._heard_through or not listener.confirmed:
+            return listener.problem or "the log was not read before this member joined"
+        return "the others did not wait for this member" if call.over else None
+
+    def _own(self, generation: Generation, verdict: Verdict) -> None:
+        """Own a verdict's share, if the client still is in its generation."""
+        if verdict.problem is not None:
+            self.unsubscribe()
+            raise ConfigurationError(f"PlanConsumer: {verdict.problem}")
+        if not self._is_current():
+            self._end_round()
+            return
+        share = sorted((topic, n) for topic, numbers in verdict.share.items() for n in numbers)
+        self._announced_share, self._share = True, share
+        error = self._call_back("assign", share)
+        if self.state is State.AGREEING:  # else the application has left the group
+            if self.touched:
+                self._share = None
+            else:
+                self._client.own(share)
+            self._settle(generation, verdict)
+        self._raise(error)
+
+    def _settle(self, generation: Generation, verdict: Verdict) -> None:
+        """Enter the state of a verdict, and draw when to ask for a rebalance."""
+        call = generation.call
+        where = f"Group {self._group}, generation {call.me.generation}"
+        if verdict.listed and call.pin is not None:
+            pin, state = call.pin, State.FOLLOWING
+            note = AssignmentNote(pin.plan_version, pin.seen, pin.fallback_reason, decided=pin.seen)
+            new_fallback = note.fallback_reason not in (None, self._logged_reason)
+            # Only the writer of the pin warns, as a leader would.
+            log.log(
+                logging.WARNING if new_fallback and pin.member == call.me.member else logging.INFO,
+                "%s, %d members: the assignment follows %s",
+                where,
+                len(pin.shares),
+                note.followed(),
+            )
+            turn = sorted(pin.shares).index(call.me.member)
+            self._repeat_pin_at = float("inf") if turn else self._now() + REPEAT_PIN_S
+            seen, over = note.known(by_leader=True)
+            self._asking.settle(seen, lapsed=over, turn_s=turn * _TURN_S)
+            self._status.settle(note)
+            self._logged_reason = note.fallback_reason
+        elif generation.reason == BROKER_ASSIGNS:
+            log.info("%s: %s", where, BROKER_ASSIGNS)
+            self._status.settle(AssignmentNote(fallback_reason=BROKER_ASSIGNS), "range")
+            state = State.KEEPING
+        else:
+            state = self._settle_without(generation, verdict, where)
+        self._spent_s = 0.0
+        self._enter(state)
+
+    def _settle_without(self, generation: Generation, verdict: Verdict, where: str) -> State:
+        """Note a verdict without this member; return its state."""
+        reason = (
+            generation.reason or self._listener.problem or "the others did not wait for this member"
+        )
+        if generation.share is RangeShare.ABANDONED:
+            state = State.WITHOUT
+            self._asking.given_up(self._now())
+        else:
+            state = State.KEEPING if generation.share is RangeShare.KEPT else State.LEFT_OUT
+            self._asking.left_out(self._now())
+        kept = state is not State.WITHOUT and verdict.share == generation.call.me.given
+        doing = "keeping what range gave" if kept else "owning nothing"
+        log.warning("%s: %s: %s", where, doing, reason)
+        note = AssignmentNote(fallback_reason=f"{doing}: {reason}")
+        self._status.settle(note, "range" if kept else "nothing")
+        self._repeat_pin_at = float("inf")
+        return state
+
+    def _end_round(self) -> None:
+        """End the generation's round, if there is one: another generation comes."""
+        generation = self.generation
+        if generation is not None and self.state is State.AGREEING:
+            self._spent_s += generation.waited_s
+            if generation.unread or self._spent_s >= _INTERRUPTED_S:
+                self._be_silent()
+                generation.abandon("another rebalance came before an assignment was pinned")
+        if self.state is State.AGREEING or self.state in SETTLED:
+            self._enter(State.JOINING)
+        self._repeat_pin_at = float("inf")
+        self._asking.unsettle()
+        self._status.unsettle()
+
+    def _be_silent(self) -> None:
+        """Do not announce this member in the next generation: range's share is enough for it."""
+        self._silent_until = self._now() + 0.8 * self._asking.pause_s
+
+    def _repeat_pin_if_due(self, generation: Generation) -> None:
+        """Write the pin that decided once more: members accept only a generation's first one."""
+        now, pins, pin = self._now(), self._listener.log, generation.call.pin
+        if now < self._repeat_pin_at:
+            return
+        self._repeat_pin_at = now + REPEAT_PIN_S
+        if pin is not None and pins is not None and pins is generation.through:
+            pins.append(pin)

@@ -1,0 +1,130 @@
+package fairlead.kafka;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.BitSet;
+import java.util.Comparator;
+import java.util.IntSummaryStatistics;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.PriorityQueue;
+import java.util.Queue;
+import java.util.stream.IntStream;
+
+/**
+ * Places partitions that have no owner, evenly by count, then by weight; no other partition moves. The last step of
+ * {@code fairlead/wire/fit.py}.
+ *
+ * <p>Topics with the fewest readers come first, because other partitions can go elsewhere; among topics with the same
+ * readers the heaviest partition comes first. Each goes to the reader with the fewest partitions, then with the least
+ * weight, then with the lowest number.
+ */
+final class Placement {
+    private Placement() {
+    }
+
+    /**
+     * Gives each partition of a topic that has a reader an owner.
+     *
+     * @param readers the members that read each topic
+     * @param offsets index of each topic's partition 0, ascending; the last is the number of partitions
+     * @param weights of each partition
+     * @param owner the member of each partition, -1 for none; changed in place
+     * @param members number of members
+     * @return {@code owner}
+     */
+    static int[] place(BitSet[] readers, int[] offsets, double[] weights, int[] owner, int members) {
+        Map<BitSet, List<Integer>> orphansOf = new LinkedHashMap<>();
+        for (int topic = 0; topic < readers.length; topic++) {
+            for (int index = offsets[topic]; index < offsets[topic + 1]; index++) {
+                if (owner[index] < 0 && !readers[topic].isEmpty()) {
+                    orphansOf.computeIfAbsent(readers[topic], audience -> new ArrayList<>()).add(index);
+                }
+            }
+        }
+        int[] counts = new int[members];
+        double[] loads = new double[members];
+        for (int index = 0; index < owner.length && !orphansOf.isEmpty(); index++) {
+            if (owner[index] >= 0) {
+                counts[owner[index]]++;
+                loads[owner[index]] += weights[index];
+            }
+        }
+        List<BitSet> audiences = new ArrayList<>(orphansOf.keySet());
+        // The sort is stable: audiences of one size stay in the order of their first topics.
+        audiences.sort(Comparator.comparingInt(BitSet::cardinality));
+        for (BitSet audience : audiences) {
+            Integer[] orphans = orphansOf.get(audience).toArray(new Integer[0]);
+            Arrays.sort(orphans, (one, other) -> compare(weights[other], weights[one])); // stable, too
+            Queue<Integer> least = new PriorityQueue<>((one, other) -> {
+                int by = Integer.compare(counts[one], counts[other]);
+                by = by != 0 ? by : compare(loads[one], loads[other]);
+                return by != 0 ? by : Integer.compare(one, other);
+            });
+            audience.stream().forEach(least::add);
+            for (int index : orphans) {
+                int member = least.remove();
+                owner[index] = member;
+                counts[member]++;
+                loads[member] += weights[index];
+                least.add(member);
+            }
+            dealInTurns(orphans, weights, owner, members);
+        }
+        return owner;
+    }
+
+    /**
+     * Deals partitions of one weight, which are sorted by weight, to the members that get them in turns, so that
+     * topics spread: no member gets another number or weight of partitions.
+     */
+    private static void dealInTurns(Integer[] placed, double[] weights, int[] owner, int members) {
+        for (int start = 0, end; start < placed.length; start = end) {
+            end = start + 1;
+            while (end < placed.length && weights[placed[end]] == weights[placed[start]]) {
+                end++;
+            }
+            int[] received = new int[members];
+            for (int at = start; at < end; at++) {
+                received[owner[placed[at]]]++;
+            }
+            int[] takers = IntStream.range(0, members).filter(member -> received[member] > 0).toArray();
+            IntSummaryStatistics sizes = Arrays.stream(takers).map(member -> received[member]).summaryStatistics();
+            if (sizes.getMax() - sizes.getMin() > 1) {
+                List<Turn> turns = new ArrayList<>();
+                for (int member : takers) {
+                    for (int nth = 0; nth < received[member]; nth++) {
+                        turns.add(new Turn((nth + 0.5) / received[member], member));
+                    }
+                }
+                turns.sort(Comparator.naturalOrder());
+                for (int at = start; at < end; at++) {
+                    owner[placed[at]] = turns.get(at - start).member;
+                }
+            }
+        }
+    }
+
+    /** A moment at which a member gets its next partition, when all get theirs in the same time. */
+    private static final class Turn implements Comparable<Turn> {
+        final double at;
+        final int member;
+
+        Turn(double at, int member) {
+            this.at = at;
+            this.member = member;
+        }
+
+        @Override
+        public int compareTo(Turn other) {
+            int by = Double.compare(at, other.at);
+            return by != 0 ? by : Integer.compare(member, other.member);
+        }
+    }
+
+    /** Compares as Python does, to which both zeros are one. */
+    static int compare(double one, double other) {
+        return one < other ? -1 : one > other ? 1 : 0;
+    }
+}

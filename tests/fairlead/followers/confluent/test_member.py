@@ -1,0 +1,45 @@
+"""The states of a member whose group agrees through a log."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from fairlead.followers.confluent.generation import NEXT_OF_SHARE, Backlog, RangeShare
+from fairlead.followers.confluent.member import TABLE, State
+from fairlead.wire.pins import MOST_PARTITIONS, Announcement
+from tests.docs.blocks import DOCS
+
+
+def drawn(steps: Mapping[Any, Any]) -> list[str]:
+    return [
+        f"{state.value} -> {', '.join(sorted(step.value for step in after))}"
+        for state, after in steps.items()
+        if after
+    ]
+
+
+def test_architecture_page_draws_the_steps_that_are_allowed() -> None:
+    """Every state is reached, too."""
+    steps = {state: row.next for state, row in TABLE.items()}
+    text = "\n".join([*drawn(steps), *drawn(NEXT_OF_SHARE)])
+    assert f"```text\n{text}\n```" in (DOCS / "architecture.md").read_text()
+    assert {*State} == {*TABLE} == frozenset[State]().union(*steps.values())
+
+
+def test_a_share_that_others_may_own_is_never_taken_back() -> None:
+    """Nor is a share given up that was kept."""
+    assert not NEXT_OF_SHARE[RangeShare.KEPT]
+    assert not NEXT_OF_SHARE[RangeShare.ABANDONED]
+
+
+@pytest.mark.parametrize(("named", "kept"), [(1, 10_000), (MOST_PARTITIONS, 10)])
+def test_records_before_a_generation_are_bounded(named: int, kept: int) -> None:
+    """By number, and by the partitions that they name: a short record may name 200,000."""
+    backlog, record = Backlog(), Announcement(1, "m", "a", ("t",), {"t": tuple(range(named))})
+    for _ in range(20_000):
+        backlog.add(record, 0)
+    assert len(list(backlog)) == kept
+    assert not backlog.whole
+    backlog.clear()
+    assert backlog.whole
