@@ -69,7 +69,7 @@ class Outcome:
     approval: ApprovalDecision
 
 
-def carry_out(store: "PlanStore", looks: Sequence[Look], now: datetime) -> list[Outcome]:
+def carry_out(store: "PlanStore", series: Sequence[Look], now: datetime) -> list[Outcome]:
     """Store decisions, and approve plans if the policies allow it; `AT_ONCE` in a transaction.
 
     The decision becomes 'no change', and the present version stays, in these cases:
@@ -86,7 +86,7 @@ def carry_out(store: "PlanStore", looks: Sequence[Look], now: datetime) -> list[
     ----------
     store
         The plan store.
-    looks
+    series
         Decisions, at most one per group.
     now
         The time that is compared with the policies' allowed hours.
@@ -94,8 +94,8 @@ def carry_out(store: "PlanStore", looks: Sequence[Look], now: datetime) -> list[
     from fairlead.store.regressions import back_offs  # noqa: PLC0415 - see above
 
     outcomes: list[Outcome] = []
-    for first in range(0, len(looks), AT_ONCE):
-        portion = looks[first : first + AT_ONCE]
+    for first in range(0, len(series), AT_ONCE):
+        portion = series[first : first + AT_ONCE]
         groups = [look.decision.group for look in portion if isinstance(look.decision, PlanDraft)]
         waiting = store.waiting(groups)
         published = {plan.group: plan for plan in store.in_state("published", groups=groups)}

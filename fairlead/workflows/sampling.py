@@ -1,7 +1,7 @@
 """Sampling all groups that discovery covers.
 
 Belongs here: which groups, in which portions, and what is stored. Does not: when
-(`look_interval`), nor how groups are asked (`fairlead.kafka.gateway`).
+(`sampling_interval`), nor how groups are asked (`fairlead.kafka.gateway`).
 """
 
 import logging
@@ -29,8 +29,8 @@ from fairlead.store.plans import PlanStore
 from fairlead.workflows.automatic_rollback import roll_back_regressions
 from fairlead.workflows.diagnosing import GroupMemories, diagnose, members_changed
 from fairlead.workflows.following import follow
-from fairlead.workflows.look_interval import interval
 from fairlead.workflows.nudging import STAYS_S
+from fairlead.workflows.sampling_interval import interval
 
 _log = logging.getLogger(__name__)
 
