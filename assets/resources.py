@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 import dagster as dg
 from sqlalchemy import Engine
 
-from fairlead.archive import LookArchive
+from fairlead.archive import SampleArchive
 from fairlead.common.progress import ReportProgress, spark_works
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.kafka.plan_topic import PlanTopic
@@ -133,6 +133,6 @@ class SparkResource(dg.ConfigurableResource["SparkSession"]):
         """Return the warehouse of snapshots."""
         return Warehouse(load_settings().warehouse_path)
 
-    def series(self) -> LookArchive:
+    def archive(self) -> SampleArchive:
         """Return the looks' place, which is the snapshots'."""
-        return LookArchive(load_settings().warehouse_path)
+        return SampleArchive(load_settings().warehouse_path)

@@ -19,7 +19,7 @@ from benchmarks.simulation.controllers import ByAssignor
 from benchmarks.simulation.loop import run
 from benchmarks.simulation.scenario import Scenario
 from benchmarks.simulation.world import ScenarioWorld
-from fairlead.archive import LookArchive
+from fairlead.archive import SampleArchive
 from fairlead.domain.advice import CLASSIC
 from fairlead.domain.samples import SAMPLES
 from fairlead.simulation.controllers import START, Moment
@@ -75,7 +75,7 @@ def _drifting(stretches: int, rng: np.random.Generator) -> npt.NDArray[np.float6
 class Recorder(ByAssignor):
     """Writes a sample whenever the planner would decide, and never plans."""
 
-    def __init__(self, archive: LookArchive) -> None:
+    def __init__(self, archive: SampleArchive) -> None:
         super().__init__("range")
         self._archive = archive
         self.samples = 0
@@ -111,7 +111,7 @@ def main() -> None:
     options = harness.parser(__doc__)
     options.add_argument("folder", metavar="FOLDER", help="for the warehouse")
     folder = options.parse_args().folder
-    recorder = Recorder(LookArchive(folder))
+    recorder = Recorder(SampleArchive(folder))
     run(week(), recorder, Cadence(60.0, EVERY_S))
     print(f"{recorder.samples:,} samples of {PARTITIONS} partitions: {folder}")
 

@@ -28,7 +28,7 @@ from benchmarks.harness import Bench, seconds
 from benchmarks.recorded import COHORT, Size
 from benchmarks.services import folder, postgres
 from benchmarks.store import copying
-from fairlead.archive import LookArchive
+from fairlead.archive import SampleArchive
 from fairlead.domain.analysis.capacities import Capacity
 from fairlead.domain.records import Findings
 from fairlead.domain.samples import GroupSnapshot
@@ -202,7 +202,7 @@ def candidates_alone(warehouse: Warehouse, sizes: list[Size], _: str) -> dict[st
 def write(warehouse: Warehouse, sizes: list[Size]) -> GroupSnapshot:
     """Write a snapshot, and the looks of the day before it."""
     snapshot = recorded.snapshot(sizes)
-    archive = LookArchive(warehouse.path)
+    archive = SampleArchive(warehouse.path)
     for look_id, look in recorded.past(snapshot):
         archive.append(look, look_id)
     archive.tidy(snapshot.snapshot_at, timedelta(days=2))

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from benchmarks import harness, recorded
 from benchmarks.recorded import Size
 from benchmarks.services import folder, postgres
-from fairlead.archive import LookArchive
+from fairlead.archive import SampleArchive
 from fairlead.domain.groups import LiveGroup
 from fairlead.domain.samples import GroupSnapshot
 from fairlead.errors import KafkaUnavailableError
@@ -77,7 +77,7 @@ def main() -> None:
 def measured(place: Path, url: str, groups: int, rounds: int) -> dict[str, Any]:
     """Look at a fleet some times; return the seconds each took without the recorded answers."""
     settings = Settings(state_dir=place, postgres={"url": url})  # type: ignore[arg-type]
-    archive = LookArchive(str(place / "warehouse"))
+    archive = SampleArchive(str(place / "warehouse"))
     snapshot = recorded.snapshot(
         [Size(groups, 100, 10)], level=lambda number: number % IN_TROUBLE != 0
     )

@@ -35,7 +35,7 @@ from benchmarks.consumers import WAIT_S, Member
 from benchmarks.harness import Bench
 from benchmarks.plans import document, publish
 from benchmarks.services import folder, wait_until
-from fairlead.archive import LookArchive
+from fairlead.archive import SampleArchive
 from fairlead.domain.policy import Policy
 from fairlead.domain.records import NoPlan, PlanDraft
 from fairlead.domain.samples import SAMPLES, new_snapshot_id
@@ -264,7 +264,7 @@ class Measured:
         return Reading(assigned_by, sent, between, round(busiest, 2), moved)
 
     def _decide(self) -> NoPlan:
-        archive = LookArchive(str(self._place / "looks"))
+        archive = SampleArchive(str(self._place / "samples"))
         with KafkaGateway(self._kafka) as gateway:
             wait_until(lambda: self._committed(gateway), "everything is committed")
             look = gateway.snapshot([FOLLOWING]).samples

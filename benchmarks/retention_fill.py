@@ -202,7 +202,7 @@ def fill(
     given = {
         "groups": groups,
         "partitions": partitions,
-        "looks": TIMES,
+        "samples": TIMES,
         "days": size.days,
         "kept": size.kept,
         "versions": size.versions,

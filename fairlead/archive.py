@@ -42,7 +42,7 @@ from fairlead.errors import ConfigurationError, FileSystemError
 
 _log = logging.getLogger(__name__)
 
-FOLDER: Final = "looks"
+FOLDER: Final = "samples"
 #: The folder of damaged files; their names begin with the time when they were moved there.
 DAMAGED: Final = "damaged"
 #: Age at which an unfinished file is removed; a younger one may still be in use.
@@ -100,7 +100,7 @@ class _File:
         return self.path.rpartition("/")[2].removesuffix(_SUFFIX)
 
 
-class LookArchive:
+class SampleArchive:
     """Writes, reads and removes the samples of a warehouse.
 
     Parameters
@@ -525,7 +525,9 @@ class LookArchive:
                 self._files.delete_dir(f"{self._root}/{day}")
 
 
-def with_history(archive: LookArchive, newest: pa.Table, length: timedelta) -> dict[str, pa.Table]:
+def with_history(
+    archive: SampleArchive, newest: pa.Table, length: timedelta
+) -> dict[str, pa.Table]:
     """Return each group's samples, by time, from `length` before `newest` up to it.
 
     Only `newest` has the details of members; in earlier samples they are null. For 300 members

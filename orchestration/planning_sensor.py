@@ -54,7 +54,7 @@ def planning_sensor(
     store: StoreResource,
 ) -> dg.SensorResult | dg.SkipReason:
     """Request one run over the groups that need a plan."""
-    current, archive, now = settings.get(), spark.series(), datetime.now(UTC)
+    current, archive, now = settings.get(), spark.archive(), datetime.now(UTC)
     taken = archive.taken()
     under_way = planning_under_way(context.instance)
     if under_way is not None:

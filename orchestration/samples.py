@@ -39,7 +39,7 @@ def look_at_groups(
     """Look at every group that discovery covers."""
     current = settings.get()
     with kafka.gateway() as gateway, store.open() as plans:
-        looked = take(gateway, spark.series(), current, covered_groups(gateway, current), plans)
+        looked = take(gateway, spark.archive(), current, covered_groups(gateway, current), plans)
     taken = looked.taken
     context.log.info("%s%s", told(taken, current.sampling), _need_plans(looked.requests))
     if looked.unkept:
@@ -77,7 +77,7 @@ def group_samples(
     store: StoreResource,
 ) -> dg.RunRequest | dg.SkipReason:
     """Take a look if one is due."""
-    current, archive = settings.get(), spark.series()
+    current, archive = settings.get(), spark.archive()
     last = archive.taken()
     if not due(last, current.sampling, now()):
         return dg.SkipReason(

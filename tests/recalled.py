@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from fairlead.archive import LookArchive
+from fairlead.archive import SampleArchive
 from fairlead.domain.samples import SAMPLES, new_snapshot_id
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.settings import KafkaSettings
@@ -71,7 +71,7 @@ def recall(kafka: KafkaSettings, warehouse: str, group: str) -> None:
     with KafkaGateway(kafka) as gateway:
         (row,) = gateway.snapshot([group]).samples.to_pylist()
     samples = recalled(row, every=timedelta(minutes=5))
-    archive = LookArchive(warehouse)
+    archive = SampleArchive(warehouse)
     for number in range(samples.num_rows - 1):
         at = samples["at"][number].as_py()
         archive.append(samples.slice(number, 1), new_snapshot_id(at))

@@ -41,8 +41,8 @@ def cannot(
 
     Examples
     --------
-    >>> print(cannot("write", "/srv/series", OSError(errno.ENOSPC, "Error writing bytes to file")))
-    cannot write /srv/looks: No space left on device. Free some space there, or set state_dir or
+    >>> print(cannot("write", "/srv/samples", OSError(errno.ENOSPC, "Error writing bytes to file")))
+    cannot write /srv/samples: No space left on device. Free some space there, or set state_dir or
     warehouse to another place
     """
     reason = os.strerror(error.errno) if error.errno else str(error)

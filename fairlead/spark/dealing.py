@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from fairlead.archive import LookArchive, with_history
+from fairlead.archive import SampleArchive, with_history
 from fairlead.spark.warehouse import Parts, Warehouse
 
 if TYPE_CHECKING:  # `fairlead plan` imports this module, and must not wait for Spark
@@ -35,7 +35,7 @@ def deal_snapshot(spark: "SparkSession", warehouse: Warehouse, snapshot_id: str)
         The archive no longer has the whole snapshot.
     """
     groups = warehouse.load("groups", snapshot_id, columns=["group"])["group"].to_pylist()
-    sample = LookArchive(warehouse.path).sample(snapshot_id, groups, ["group", "end"])
+    sample = SampleArchive(warehouse.path).sample(snapshot_id, groups, ["group", "end"])
     lengths = pc.list_value_length(sample["end"]).to_pylist()
     sizes = dict(zip(sample["group"].to_pylist(), lengths, strict=True))
     wanted = int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
@@ -57,7 +57,7 @@ def samples_until(
     FileNotFoundError
         The archive no longer has the snapshot of all these groups.
     """
-    archive = LookArchive(path)
+    archive = SampleArchive(path)
     return with_history(archive, archive.sample(snapshot_id, groups), length)
 
 

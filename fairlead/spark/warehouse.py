@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import fs
 
-from fairlead.archive import FOLDER, Filters, LookArchive
+from fairlead.archive import FOLDER, Filters, SampleArchive
 from fairlead.common.disk import cannot
 from fairlead.domain.samples import SAMPLES, GroupSnapshot, snapshot_id_at
 
@@ -105,7 +105,7 @@ class Warehouse:
             Group to cohort; a missing group is a cohort of its own.
         """
         samples, snapshot_id = snapshot.samples, snapshot.snapshot_id
-        LookArchive(self._path).append(samples, snapshot_id)
+        SampleArchive(self._path).append(samples, snapshot_id)
         names = samples["group"].to_pylist()
         columns = [names, [cohorts.get(name, name) for name in names], samples["at"]]
         self.write("groups", snapshot_id, pa.table(columns, schema=_GROUPS))
@@ -118,7 +118,7 @@ class Warehouse:
         FileNotFoundError
             The archive no longer has all of them.
         """
-        return LookArchive(self._path).sample(recent.snapshot_id, recent.groups)
+        return SampleArchive(self._path).sample(recent.snapshot_id, recent.groups)
 
     def write(self, table: str, snapshot_id: str, rows: pa.Table) -> None:
         """Write or replace a table of a snapshot.

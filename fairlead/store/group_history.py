@@ -47,7 +47,7 @@ _KEPT: Final = f"SELECT looked_at AS at, {_NAMES}"
 _LOOKS: Final = f"""
 {_KEPT} FROM fairlead_raw.group_look WHERE group_id = :group ORDER BY looked_at DESC
 LIMIT (
-    SELECT greatest(2, least(:looks, :cells / greatest(1, cardinality(owner))))
+    SELECT greatest(2, least(:samples, :cells / greatest(1, cardinality(owner))))
     FROM fairlead_raw.group_look WHERE group_id = :group ORDER BY looked_at DESC LIMIT 1
 )
 """  # noqa: S608 - no values: the columns above
@@ -126,13 +126,13 @@ def last_planning(engine: Engine) -> datetime | None:
     return at
 
 
-def keep_looks(connection: Connection, kept: "Mapping[str, StoredSample]") -> None:
+def keep_samples(connection: Connection, kept: "Mapping[str, StoredSample]") -> None:
     """Store what is kept of a look at groups; the days are there."""
     if kept:
         connection.execute(_KEEP, [{"group": group, **vars(last)} for group, last in kept.items()])
 
 
-def replace_last_looks(connection: Connection, seen: "Mapping[str, StoredSample]") -> None:
+def replace_last_samples(connection: Connection, seen: "Mapping[str, StoredSample]") -> None:
     """Store what a look saw of groups in place of the look before; the groups are registered."""
     if seen:
         connection.execute(
@@ -140,7 +140,7 @@ def replace_last_looks(connection: Connection, seen: "Mapping[str, StoredSample]
         )
 
 
-def last_looks(connection: Connection, groups: Iterable[str]) -> "dict[str, LastStored]":
+def last_samples(connection: Connection, groups: Iterable[str]) -> "dict[str, LastStored]":
     """Return the newest look that is kept of each group; without one in the last day: none."""
     from fairlead.domain.stored_samples import LastStored  # noqa: PLC0415 - arrays, for who looks
 
@@ -150,14 +150,14 @@ def last_looks(connection: Connection, groups: Iterable[str]) -> "dict[str, Last
     }
 
 
-def read_series(engine: Engine, group: str) -> "list[StoredSample]":
+def read_samples(engine: Engine, group: str) -> "list[StoredSample]":
     """Return what is kept of a group's looks, the oldest first, and the last look.
 
     The newest `LOOKS`, or as many of them as have `CELLS` partitions, two at least.
     """
     from fairlead.domain.stored_samples import StoredSample  # noqa: PLC0415 - arrays, for who draws
 
-    rows = read_rows(engine, _LOOKS, group=group, series=TIMES, cells=CELLS)
+    rows = read_rows(engine, _LOOKS, group=group, samples=TIMES, cells=CELLS)
     kept = [StoredSample(**row) for row in reversed(rows)]
     last = [StoredSample(**row) for row in read_rows(engine, _LAST_SEEN, group=group)]
     return kept + [look for look in last if not kept or look.at > kept[-1].at]

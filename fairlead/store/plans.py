@@ -61,7 +61,7 @@ from fairlead.store.decisions import (
 )
 from fairlead.store.engine import store_errors, transaction
 from fairlead.store.freezes import Freeze, read_freezes
-from fairlead.store.group_history import keep_looks, last_looks, replace_last_looks
+from fairlead.store.group_history import keep_samples, last_samples, replace_last_samples
 from fairlead.store.lag import insert_lag
 from fairlead.store.models import (
     ConsumerGroup,
@@ -402,10 +402,10 @@ class PlanStore:
         with transaction(self._engine) as connection:
             return known_costs(connection, groups)
 
-    def last_looks(self, groups: Iterable[str]) -> dict[str, LastStored]:
+    def last_samples(self, groups: Iterable[str]) -> dict[str, LastStored]:
         """Return the newest look that is kept of each group; those without one are missing."""
         with transaction(self._engine) as connection:
-            return last_looks(connection, groups)
+            return last_samples(connection, groups)
 
     def plan_requests(self, age: timedelta) -> dict[str, StandingRequest]:
         """Return the plan requests of looks of that age at most by group, the latest first."""
@@ -440,8 +440,8 @@ class PlanStore:
             with transaction(self._engine) as connection:
                 register_groups(connection, found)
                 record_findings(connection, found, requests=requests)
-                keep_looks(connection, kept)
-                replace_last_looks(connection, seen)
+                keep_samples(connection, kept)
+                replace_last_samples(connection, seen)
         except UnstorableError:  # one group's value: store the others
             names = list(found)
             half = len(names) // 2

@@ -18,7 +18,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from fairlead.archive import LookArchive, with_history
+from fairlead.archive import SampleArchive, with_history
 from fairlead.domain.advice import with_advice
 from fairlead.domain.analysis.capacities import Capacity
 from fairlead.domain.analysis.costs import CostRows
@@ -107,7 +107,7 @@ class Diagnosed:
 
 
 def diagnose(
-    archive: LookArchive,
+    archive: SampleArchive,
     seen: Sequence[pa.Table],
     policies: Sequence[Policy],
     memory: GroupMemories,
@@ -154,7 +154,7 @@ def diagnose(
 
 
 def _diagnose(
-    archive: LookArchive, policies: Sequence[Policy], seen: pa.Table, memory: GroupMemories
+    archive: SampleArchive, policies: Sequence[Policy], seen: pa.Table, memory: GroupMemories
 ) -> Diagnosed:
     diagnosed = _analysed(archive, seen, policies, memory, EVERY_SAMPLE)
     # What nothing is remembered of is analysed by the whole day before it gets a plan.
@@ -171,7 +171,7 @@ def _diagnose(
 
 
 def _analysed(
-    archive: LookArchive,
+    archive: SampleArchive,
     seen: pa.Table,
     policies: Sequence[Policy],
     memory: GroupMemories,

@@ -11,7 +11,7 @@ from datetime import datetime
 
 import pyarrow as pa
 
-from fairlead.archive import LookArchive, with_history
+from fairlead.archive import SampleArchive, with_history
 from fairlead.domain.candidate_rows import analyse_group
 from fairlead.domain.drafting import decisions
 from fairlead.domain.history import history_needed
@@ -35,18 +35,18 @@ class Planned:
         The sample that was just taken.
     look
         The decision, as a planning run would store it.
-    series
+    samples
         Number of samples that the analysis had, the last one included.
     """
 
     snapshot: GroupSnapshot
     look: Look
-    series: int
+    samples: int
 
 
 def plan_group(
     gateway: KafkaGateway,
-    archive: LookArchive,
+    archive: SampleArchive,
     group: str,
     *,
     policies: Sequence[Policy],

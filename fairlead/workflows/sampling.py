@@ -15,7 +15,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from fairlead.archive import LookArchive, Taken
+from fairlead.archive import SampleArchive, Taken
 from fairlead.domain.advice import CLASSIC
 from fairlead.domain.plan_requests import PlanRequest
 from fairlead.domain.regression import Regression
@@ -64,7 +64,7 @@ def covered_groups(gateway: KafkaGateway, settings: Settings) -> list[str]:
 
 def take(
     gateway: KafkaGateway,
-    archive: LookArchive,
+    archive: SampleArchive,
     settings: Settings,
     groups: Sequence[str],
     store: PlanStore | None = None,
@@ -126,7 +126,7 @@ def take(
     return Looked(taken, requests, unkept)
 
 
-def _before(archive: LookArchive, groups: Sequence[str]) -> pa.Table:
+def _before(archive: SampleArchive, groups: Sequence[str]) -> pa.Table:
     """Return the newest sample of each group; empty if the archive cannot be listed."""
     try:
         return archive.newest(groups)
@@ -135,7 +135,7 @@ def _before(archive: LookArchive, groups: Sequence[str]) -> pa.Table:
         return SAMPLES.empty_table().select(HISTORY)
 
 
-def _write(archive: LookArchive, look: pa.Table, look_id: str, settings: Settings) -> str:
+def _write(archive: SampleArchive, look: pa.Table, look_id: str, settings: Settings) -> str:
     """Write a sample, and tidy the archive; return why the sample is not kept, or ""."""
     unkept = ""
     try:
@@ -178,7 +178,7 @@ def tell_brokers(
 
 
 def _diagnosed(
-    archive: LookArchive,
+    archive: SampleArchive,
     seen: Sequence[pa.Table],
     settings: Settings,
     groups: Sequence[str],
@@ -192,7 +192,7 @@ def _diagnosed(
     memory = GroupMemories(
         store.capacities(groups),
         store.last_changes(groups),
-        store.last_looks(groups),
+        store.last_samples(groups),
         store.costs(groups),
     )
     diagnosed = diagnose(archive, seen, settings.policies, memory)

@@ -117,7 +117,7 @@ class _Week:
         self._group.run(moment)
         names, store = [self._name], self._store
         memory = GroupMemories(
-            store.capacities(names), store.last_changes(names), store.last_looks(names)
+            store.capacities(names), store.last_changes(names), store.last_samples(names)
         )
         seen = self._group.snapshot().samples
         diagnosed = diagnose(self._kafka, [seen], POLICIES, memory)

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairlead.archive import LookArchive, Taken, with_history
+from fairlead.archive import SampleArchive, Taken, with_history
 from fairlead.domain.history import EVERY_SAMPLE, THINNED_TO
 from fairlead.domain.samples import SAMPLES, new_snapshot_id, snapshot_id_at, taken_at
 from fairlead.errors import FileSystemError
@@ -35,7 +35,7 @@ def sample_at(at: datetime, *groups: str) -> pa.Table:
     return samples(*({**row, "group": group} for group in groups or ("g",)))
 
 
-def append(archive: LookArchive, before: float, *groups: str) -> str:
+def append(archive: SampleArchive, before: float, *groups: str) -> str:
     """Write a sample of so many minutes before noon; return its id."""
     at = NOON - before * MINUTE
     sample_id = new_snapshot_id(at)
@@ -43,15 +43,15 @@ def append(archive: LookArchive, before: float, *groups: str) -> str:
     return sample_id
 
 
-def filled(path: Path, minutes: Collection[int]) -> LookArchive:
+def filled(path: Path, minutes: Collection[int]) -> SampleArchive:
     """Return an archive with a sample in each of some minutes before noon."""
-    archive = LookArchive(str(path))
+    archive = SampleArchive(str(path))
     for before in minutes:
         append(archive, before)
     return archive
 
 
-def minutes(archive: LookArchive, since: timedelta = timedelta(days=1)) -> list[int]:
+def minutes(archive: SampleArchive, since: timedelta = timedelta(days=1)) -> list[int]:
     """Return how many minutes before noon the samples were taken that are read, latest first."""
     read = archive.read(NOON - since, NOON)["at"].to_pylist()
     return [round((NOON - at) / MINUTE) for at in reversed(read)]
@@ -59,12 +59,12 @@ def minutes(archive: LookArchive, since: timedelta = timedelta(days=1)) -> list[
 
 def files(path: Path) -> list[Path]:
     """Return the files of samples, the oldest first."""
-    return sorted((path / "looks").glob("2*/*"))
+    return sorted((path / "samples").glob("2*/*"))
 
 
 def test_samples_are_read_as_soon_as_they_are_written(tmp_path: Path) -> None:
     """By group and time, within the time asked for, ends included, in any time zone."""
-    archive = LookArchive(str(tmp_path))
+    archive = SampleArchive(str(tmp_path))
     for before in (0, 2, 1):
         append(archive, before, "a", "b")
     read = archive.read(NOON - MINUTE, NOON)
@@ -79,7 +79,7 @@ def test_samples_are_read_as_soon_as_they_are_written(tmp_path: Path) -> None:
 
 def test_all_columns_come_back(tmp_path: Path) -> None:
     """Values, nulls, types and time zones, of the whole sample or of some columns."""
-    archive = LookArchive(str(tmp_path))
+    archive = SampleArchive(str(tmp_path))
     common = {"at": NOON, "topics": ["t", "u"], "counts": [2, 1], "members": ["m", "n"]}
     known = {
         "owner": [1, -1, 0],
@@ -107,7 +107,7 @@ def test_all_columns_come_back(tmp_path: Path) -> None:
 @pytest.mark.parametrize("count", [0, 4, 100])
 def test_samples_of_chosen_groups_are_read(tmp_path: Path, count: int) -> None:
     """Of a few that lie far apart, and of many, and of no other."""
-    archive = LookArchive(str(tmp_path))
+    archive = SampleArchive(str(tmp_path))
     every = [f"g{number:04}" for number in range(1_000)]
     append(archive, 0, *every)
     chosen = every[:: len(every) // count] if count else []
@@ -116,7 +116,7 @@ def test_samples_of_chosen_groups_are_read(tmp_path: Path, count: int) -> None:
 
 def test_snapshots_are_kept_beside_the_newest_samples(tmp_path: Path) -> None:
     """What a plan was made of stays until the retention is over, and stands for no newer sample."""
-    archive = LookArchive(str(tmp_path))
+    archive = SampleArchive(str(tmp_path))
     snapshots = [append(archive, before) for before in (89, 88)]
     for before in (90, 87, 86):
         append(archive, before)
@@ -130,7 +130,7 @@ def test_snapshots_are_kept_beside_the_newest_samples(tmp_path: Path) -> None:
 
 def test_sample_without_an_error_outlasts_a_newer_one_with_an_error(tmp_path: Path) -> None:
     """A group that rebalances for a moment keeps a sample that can be replayed."""
-    archive = LookArchive(str(tmp_path))
+    archive = SampleArchive(str(tmp_path))
     for before, error in ((90, None), (89, None), (88, "rebalances"), (87, "rebalances")):
         at = NOON - before * MINUTE
         failed = sample_at(at).set_column(
@@ -191,7 +191,7 @@ def test_whatever_is_tidied_the_analysis_reads_the_same(
 ) -> None:
     """Any samples, tidied any number of times: no more and no less is left than is needed."""
     path = tmp_path_factory.mktemp("archive")
-    archive = LookArchive(str(path))
+    archive = SampleArchive(str(path))
     ids = {before: append(archive, before, *groups) for before, (groups, _) in taken.items()}
     snapshots = {ids[before] for before, (_, kept) in taken.items() if kept}
     for minute in sorted(tidied):
@@ -209,12 +209,12 @@ def test_whatever_is_tidied_the_analysis_reads_the_same(
     assert {file.stem for file in files(path)} == needed
 
 
-class Overtaken(LookArchive):
+class Overtaken(SampleArchive):
     """An archive that is tidied between listing its files and reading them."""
 
     def _files_of(self, since: datetime, until: datetime) -> list[Any]:
         found = super()._files_of(since, until)
-        LookArchive(self.warehouse).tidy(NOON, KEPT)
+        SampleArchive(self.warehouse).tidy(NOON, KEPT)
         return found
 
 
@@ -228,7 +228,7 @@ class Killed(BaseException):
     """The process ends here."""
 
 
-class Mortal(LookArchive):
+class Mortal(SampleArchive):
     """An archive whose process ends before it removes the so-many-th file."""
 
     def __init__(self, path: Path, removal: int) -> None:
@@ -270,15 +270,15 @@ def test_what_a_killed_writer_left_is_never_read_and_goes(tmp_path: Path) -> Non
 
 def test_cost_of_the_newest_look_is_remembered(tmp_path: Path) -> None:
     """By whoever asks next, in another process; what cannot be read is not known."""
-    archive, taken = LookArchive(str(tmp_path)), Taken(NOON, 1.5, 3, 12)
+    archive, taken = SampleArchive(str(tmp_path)), Taken(NOON, 1.5, 3, 12)
     assert archive.taken() is None
     archive.note(taken)
-    assert LookArchive(str(tmp_path)).taken() == taken
+    assert SampleArchive(str(tmp_path)).taken() == taken
     for text in ("{", "5", "null", '"text"', "{}", '{"began": 5}', '{"began": "2026-01-31"}'):
-        (tmp_path / "looks" / "taken.json").write_text(text)
+        (tmp_path / "samples" / "taken.json").write_text(text)
         assert archive.taken() is None, text
     fields = '"took_s": 1.5, "groups": 3, "partitions": 12'
-    (tmp_path / "looks" / "taken.json").write_text(f'{{"began": "2026-01-31T12:00", {fields}}}')
+    (tmp_path / "samples" / "taken.json").write_text(f'{{"began": "2026-01-31T12:00", {fields}}}')
     assert archive.newest(["g"]).num_rows == 0  # a time without a zone is one of this machine
 
 
@@ -306,7 +306,7 @@ DAMAGE: dict[str, tuple[Callable[[bytes], bytes], str]] = {
     "other": (lambda _: _written(sample_at(NOON).rename_columns(_RENAMED)), "columns"),
 }
 #: What does not read files of other intervals.
-USES: dict[str, Callable[[LookArchive], object]] = {
+USES: dict[str, Callable[[SampleArchive], object]] = {
     "read": lambda archive: archive.read(NOON - MINUTE, NOON),
     "one group": lambda archive: archive.read(NOON - MINUTE, NOON, ["g"]),
     "groups": lambda archive: archive.groups(NOON - MINUTE, NOON),
@@ -316,7 +316,7 @@ USES: dict[str, Callable[[LookArchive], object]] = {
 
 def damaged(path: Path) -> list[bytes]:
     """Return what the files hold that were set aside."""
-    return [file.read_bytes() for file in sorted((path / "looks" / "damaged").glob("*"))]
+    return [file.read_bytes() for file in sorted((path / "samples" / "damaged").glob("*"))]
 
 
 @pytest.mark.parametrize(
@@ -339,7 +339,7 @@ def test_damaged_file_is_set_aside_and_the_others_are_read(
     assert why in record.getMessage()
     assert damaged(tmp_path) == [content]
     assert [name.partition("-")[2] for name in archive.damaged()] == [f"2026-01-31-{file.name}"]
-    assert minutes(archive) == minutes(LookArchive(str(tmp_path / "sound")))
+    assert minutes(archive) == minutes(SampleArchive(str(tmp_path / "sound")))
     assert len(caplog.records) == 1
 
 
@@ -358,7 +358,7 @@ def test_file_of_a_foreign_name_is_set_aside(
 
 def test_no_damage_is_taken_for_a_sample(tmp_path: Path) -> None:
     """Whichever byte of a file is another one: its rows are read as they were, or not at all."""
-    archive = LookArchive(str(tmp_path))
+    archive = SampleArchive(str(tmp_path))
     append(archive, 0, *(f"g{number}" for number in range(50)))
     whole = archive.read(NOON, NOON)
     (file,) = files(tmp_path)
@@ -377,7 +377,7 @@ def test_file_that_cannot_be_set_aside_is_passed_over(
 ) -> None:
     """The archive may be read-only, or its disk full; nor is a file removed for that."""
     archive = filled(tmp_path, range(1, 4))
-    (tmp_path / "looks" / "damaged").write_text("a file where the folder is to be")
+    (tmp_path / "samples" / "damaged").write_text("a file where the folder is to be")
     file = files(tmp_path)[0]
     file.write_bytes(b"damaged")
     assert minutes(archive) == [1, 2]
@@ -401,7 +401,7 @@ def test_damaged_files_go_with_the_retention(tmp_path: Path) -> None:
 
 def test_sample_that_is_not_whole_is_an_error(tmp_path: Path) -> None:
     """Damaged, never there, or without a group that is asked for: nobody goes on with less."""
-    archive = LookArchive(str(tmp_path))
+    archive = SampleArchive(str(tmp_path))
     sample_id = append(archive, 0, "a", "b")
     assert archive.sample(sample_id)["group"].to_pylist() == ["a", "b"]
     assert archive.sample(sample_id, ["b"], ["group"]).to_pydict() == {"group": ["b"]}
@@ -417,7 +417,7 @@ def test_sample_that_is_not_whole_is_an_error(tmp_path: Path) -> None:
 
 def test_history_has_no_details_of_members(tmp_path: Path) -> None:
     """Who each member was is known of the newest sample alone, and this once."""
-    archive = LookArchive(str(tmp_path))
+    archive = SampleArchive(str(tmp_path))
     for before in (90, 2, 1):
         append(archive, before, "a", "b", "c")
     newest_id = append(archive, 0, "a", "b")
@@ -440,7 +440,7 @@ def test_full_disk_is_said_in_a_line(tmp_path: Path) -> None:
     archive = filled(tmp_path, range(76, 106))
     with no_room(), pytest.raises(FileSystemError) as full:
         archive.append(sample_at(NOON), "20260131T120000.000000Z-new")
-    path = tmp_path / "looks" / "2026-01-31" / "20260131T120000.000000Z-new.parquet"
+    path = tmp_path / "samples" / "2026-01-31" / "20260131T120000.000000Z-new.parquet"
     assert str(full.value) == (
         f"cannot write {path}: File too large. Free some space there, or set state_dir or "
         "warehouse to another place"

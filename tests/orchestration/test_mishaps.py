@@ -18,7 +18,7 @@ from confluent_kafka import TopicPartition
 from psycopg import sql
 
 from assets.scope import run_config
-from fairlead.archive import LookArchive
+from fairlead.archive import SampleArchive
 from fairlead.errors import ClocksApartError
 from fairlead.store.history_queries import read_groups
 from fairlead.workflows.snapshot_decisions import decide_on
@@ -214,7 +214,7 @@ def test_database_that_is_away_for_ten_minutes(
         for sensor in ("planning_sensor", "approved_plans", "plan_life"):
             assert "tries again" in str(pipeline.sensor(sensor).skip_message)
     now = datetime.now(UTC)
-    archive = LookArchive(pipeline.settings.warehouse_path)
+    archive = SampleArchive(pipeline.settings.warehouse_path)
     during = archive.read(began - timedelta(minutes=9.5), now)
     assert during.num_rows == 9
     assert pipeline.store.known_groups() == []
@@ -236,7 +236,7 @@ def test_damaged_files_of_looks_stop_nothing(
     pipeline.know(trouble, fine)
     for group in (trouble, fine):
         pipeline.recall(group)
-    folder = tmp_path / "warehouse" / "looks"
+    folder = tmp_path / "warehouse" / "samples"
     *_, newest, flipped, cut = sorted(folder.glob("2*/*.parquet"))[:-8]
     cut.write_bytes(cut.read_bytes()[:300])
     content = bytearray(flipped.read_bytes())

@@ -7,7 +7,7 @@ from uuid import uuid4
 import dagster as dg
 import pytest
 
-from fairlead.archive import LookArchive, Taken
+from fairlead.archive import SampleArchive, Taken
 from fairlead.store import create_store_engine
 from fairlead.store.acts import Act, act
 from fairlead.store.attempts import Attempt
@@ -159,7 +159,7 @@ def test_looks_are_taken_by_a_sensor(pipeline: Pipeline, make_groups: MakeGroups
     assert not tick.run_requests
     assert str(tick.skip_message).startswith("Looked at 1 groups, 1 partitions, in ")
     now = datetime.now(UTC)
-    series = LookArchive(pipeline.settings.warehouse_path).read(now - timedelta(minutes=5), now)
+    series = SampleArchive(pipeline.settings.warehouse_path).read(now - timedelta(minutes=5), now)
     assert series["group"].to_pylist() == [a]
     assert "The next look is due in" in str(pipeline.sensor("group_samples").skip_message)
 
@@ -167,7 +167,7 @@ def test_looks_are_taken_by_a_sensor(pipeline: Pipeline, make_groups: MakeGroups
 def test_look_that_takes_long_is_a_run(pipeline: Pipeline, make_groups: MakeGroups) -> None:
     """Sensors take turns: a fleet is looked at in a run of the job look, one at a time."""
     make_groups("a", "b")
-    archive = LookArchive(pipeline.settings.warehouse_path)
+    archive = SampleArchive(pipeline.settings.warehouse_path)
     archive.note(Taken(datetime.now(UTC) - timedelta(hours=1), IN_A_TICK_S + 1, 5_000, 500_000))
     (request,) = pipeline.sensor("group_samples").run_requests or ()
     result = pipeline.operate("look")
@@ -179,7 +179,7 @@ def test_look_that_takes_long_is_a_run(pipeline: Pipeline, make_groups: MakeGrou
 
 def test_looks_do_not_wait_for_a_look_that_was_killed(pipeline: Pipeline) -> None:
     """Nobody may have reported its end: three intervals are long enough for any look."""
-    LookArchive(pipeline.settings.warehouse_path).note(
+    SampleArchive(pipeline.settings.warehouse_path).note(
         Taken(datetime.now(UTC) - timedelta(hours=1), 0.5, 1, 1)
     )
     leave_run(pipeline, "look", age=4 * pipeline.settings.sampling.every)

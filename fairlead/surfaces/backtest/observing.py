@@ -12,7 +12,7 @@ from typing import Final
 import pyarrow as pa
 from sqlalchemy import Engine
 
-from fairlead.archive import LookArchive
+from fairlead.archive import SampleArchive
 from fairlead.domain.candidate_figures import OBSERVED
 from fairlead.domain.policy import Policy, policy_for
 from fairlead.store.observed_plans import ObservedDay, newest_observed, record_observed
@@ -29,7 +29,7 @@ LEAST: Final = 6
 
 def observe(
     engine: Engine,
-    archive: LookArchive,
+    archive: SampleArchive,
     samples: pa.Table,
     policies: Sequence[Policy],
     now: datetime,
@@ -57,7 +57,7 @@ def observe(
 
 
 def _days(
-    archive: LookArchive, group: str, now: datetime, *, policy: Policy, last: ObservedDay | None
+    archive: SampleArchive, group: str, now: datetime, *, policy: Policy, last: ObservedDay | None
 ) -> Iterator[ObservedDay]:
     """Yield the results for today, once an hour, and for the whole of yesterday."""
     today = now.astimezone(UTC).date()

@@ -17,7 +17,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from assignors.problem import InvalidProblemError
 from assignors.registry import option_defaults
-from fairlead.archive import LookArchive
+from fairlead.archive import SampleArchive
 from fairlead.common.words import listed
 from fairlead.domain.candidate_figures import OBSERVED
 from fairlead.domain.policy import Policy
@@ -64,11 +64,11 @@ class Recorded:
 
     def samples(self) -> pa.Table:
         """Read the samples, by time."""
-        return LookArchive(self.warehouse).read(self.first, self.last, [self.group])
+        return SampleArchive(self.warehouse).read(self.first, self.last, [self.group])
 
 
 def find_samples(
-    archive: LookArchive,
+    archive: SampleArchive,
     group: str,
     *,
     since: datetime | None = None,

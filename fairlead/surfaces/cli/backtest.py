@@ -66,7 +66,7 @@ def backtest(
     Arrivals are as recorded and consumers as fast as measured; owners, and so the time lag, depend
     on the assignor. "Behind" counts time lag beyond the policy's objective.
     """
-    from fairlead.archive import LookArchive
+    from fairlead.archive import SampleArchive
     from fairlead.domain.policy import policy_for
     from fairlead.sandbox.spark import SparkServer
     from fairlead.settings import load_settings
@@ -78,7 +78,7 @@ def backtest(
 
     settings = load_settings()
     policy = policy_for(group, settings.policies)
-    archive = LookArchive(settings.warehouse_path)
+    archive = SampleArchive(settings.warehouse_path)
     recorded = find_samples(archive, group, since=since, until=until)
     warm = SparkServer(settings.state_dir, settings.spark).for_run(partial(say, err=True))
     spark = build_session(settings.spark, warm=warm)

@@ -76,11 +76,11 @@ def plan(
 def _planned(group: str, settings: "Settings", memory: "GroupMemories") -> "Planned":
     from datetime import UTC, datetime
 
-    from fairlead.archive import LookArchive
+    from fairlead.archive import SampleArchive
     from fairlead.kafka.gateway import KafkaGateway
     from fairlead.workflows.planning_one_group import plan_group
 
-    archive = LookArchive(settings.warehouse_path)
+    archive = SampleArchive(settings.warehouse_path)
     with KafkaGateway(settings.kafka) as gateway:
         _require_known(gateway, group)
         return plan_group(
@@ -96,7 +96,7 @@ def _planned(group: str, settings: "Settings", memory: "GroupMemories") -> "Plan
 def _stored(group: str, settings: "Settings") -> tuple["Planned", "Outcome"]:
     from datetime import UTC, datetime
 
-    from fairlead.archive import LookArchive
+    from fairlead.archive import SampleArchive
     from fairlead.errors import FileSystemError
     from fairlead.store.clock import check_clock
     from fairlead.store.plans import PlanStore
@@ -108,7 +108,7 @@ def _stored(group: str, settings: "Settings") -> tuple["Planned", "Outcome"]:
         planned = _planned(group, settings, _memories(store, group))
         (outcome,) = carry_out(store, [planned.look], datetime.now(UTC))
     try:
-        archive = LookArchive(settings.warehouse_path)
+        archive = SampleArchive(settings.warehouse_path)
         archive.append(planned.snapshot.samples, planned.snapshot.snapshot_id)
     except FileSystemError as error:
         say_error(error, "the decision is stored, but the sample is not: ")
@@ -163,7 +163,7 @@ def _document(planned: "Planned", outcome: "Outcome | None") -> dict[str, Any]:
     return {
         "group": decision.group,
         "sampled_at": decision.snapshot_at,
-        "samples": planned.series,
+        "samples": planned.samples,
         **_findings(decision.findings),
         **{name: (decision.observed or {}).get(name) for name in RACKS},
         "outcome": decision.outcome,

@@ -14,7 +14,7 @@ from fairlead.surfaces.cli.arguments import opened_engine
 from fairlead.surfaces.cli.output import say, say_error
 
 if TYPE_CHECKING:
-    from fairlead.archive import LookArchive
+    from fairlead.archive import SampleArchive
     from fairlead.settings import Settings
     from fairlead.workflows.sampling import Looked
 
@@ -30,12 +30,12 @@ def sample(
     continues after any error. With --once, the exit code is 1 after an error, or if the sample
     could not be stored.
     """
-    from fairlead.archive import LookArchive
+    from fairlead.archive import SampleArchive
     from fairlead.settings import load_settings, reloaded
     from fairlead.workflows.sampling_interval import due, now, told, wait_s
 
     settings = load_settings()
-    archive = LookArchive(settings.warehouse_path)
+    archive = SampleArchive(settings.warehouse_path)
     if once:
         sampled = _sampled(archive, settings)
         say(told(sampled.taken, settings.sampling))
@@ -56,7 +56,7 @@ def sample(
         time.sleep(pause_s)
 
 
-def _sampled(archive: "LookArchive", settings: "Settings") -> "Looked":
+def _sampled(archive: "SampleArchive", settings: "Settings") -> "Looked":
     from fairlead.kafka.gateway import KafkaGateway
     from fairlead.store.plans import PlanStore
     from fairlead.workflows.sampling import covered_groups, take

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Sequence
 from typing import Final, Self
 
-from fairlead.archive import LookArchive
+from fairlead.archive import SampleArchive
 from fairlead.errors import KafkaUnavailableError, StoreUnavailableError
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.settings import Settings
@@ -60,7 +60,7 @@ class FrequentSamples:
         self._thread.join()
 
     def _run(self) -> None:
-        archive = LookArchive(self._settings.warehouse_path)
+        archive = SampleArchive(self._settings.warehouse_path)
         with KafkaGateway(self._settings.kafka) as gateway:
             while not self._stopped.wait(self._every_s):
                 try:

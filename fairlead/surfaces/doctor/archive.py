@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from fairlead.archive import DAMAGED, FOLDER, LookArchive
+from fairlead.archive import DAMAGED, FOLDER, SampleArchive
 from fairlead.common.visible import visible
 from fairlead.common.words import plural
 from fairlead.errors import FileSystemError
@@ -23,7 +23,7 @@ def examine_archive(settings: Settings) -> Iterator[Finding]:
     ConfigurationError
         The warehouse is neither a path nor a URI.
     """
-    archive = LookArchive(settings.warehouse_path)
+    archive = SampleArchive(settings.warehouse_path)
     path = f"{archive.warehouse}/{FOLDER}"
     try:
         damaged = archive.damaged()

@@ -99,8 +99,8 @@ def group_page(
     diagnoses = group_history.read_diagnoses(engine, group, limit=ROWS)
     (row,) = history_queries.read_groups(engine, [group])
     policy = policy_for(group, policies)
-    series = group_history.read_series(engine, group)
-    went = GroupHistory.of(series)
+    samples = group_history.read_samples(engine, group)
+    went = GroupHistory.of(samples)
     changes = went.changes()
     freezes, resting = freezes_on(engine, group), back_offs(engine, [group])
     return TEMPLATES.get_template("group.html").render(
@@ -111,7 +111,7 @@ def group_page(
         before=diagnoses[1] if len(diagnoses) > 1 else None,
         diagnoses=diagnoses,
         advice=advice_in(row["evidence"]),
-        can_follow=_can_follow(series),
+        can_follow=_can_follow(samples),
         resting=resting.values(),
         next_step=next_step(row, history_queries.undecided([row], read_at), resting),
         planned_at=row["decided_at"] or group_history.last_planning(engine),
@@ -121,11 +121,11 @@ def group_page(
         of_work=group_history.read_work(engine, group, partition=asked.partition, limit=1),
         takes=time_per_record,
         plots=[
-            *plots_of(series, went, policy.objective.total_seconds()),
+            *plots_of(samples, went, policy.objective.total_seconds()),
             *days_of(group_history.read_days(engine, group)),
         ],
         strip=strip_of(went, changes, row["last_seen"]),
-        series=series,
+        samples=samples,
         changes=changes,
         restless=_restless(changes),
         versions=history_queries.read_plans(engine, group, limit=ROWS),
@@ -161,11 +161,11 @@ def _observed(engine: Engine, group: str, now: datetime) -> dict[str, Any] | Non
     return {"days": days, "said": would_have_saved(*sums)}
 
 
-def _can_follow(series: Sequence[StoredSample]) -> str:
+def _can_follow(samples: Sequence[StoredSample]) -> str:
     """Describe how the clients of a group can follow plans; empty: no sample has them."""
-    if not series:
+    if not samples:
         return ""
-    last = series[-1]
+    last = samples[-1]
     described = {"group_type": last.group_type, "protocol": last.protocol}
     return follow_how(described, members=len(last.members))
 

@@ -40,12 +40,12 @@ class Plot:
 
 
 def plots_of(
-    series: Sequence[StoredSample], course: GroupHistory, objective_s: float
+    samples: Sequence[StoredSample], course: GroupHistory, objective_s: float
 ) -> list[Plot]:
     """Draw how a group went, in all, by consumer and by partition."""
     forecast: dict[str, list[float | None]] = {
-        "forecast": [look.late_s for look in series],
-        "objective": [objective_s] * len(series),
+        "forecast": [look.late_s for look in samples],
+        "objective": [objective_s] * len(samples),
     }
     by_consumer = [
         (_USED, course.by_owner(course.capacity_share)),

@@ -88,7 +88,7 @@ GAUGES: Final = (
     ),
     Gauge(
         "fairlead_group_last_sample_timestamp_seconds",
-        *("looks", "last_seen"),
+        *("samples", "last_seen"),
         "When a sample last diagnosed the group.",
     ),
     Gauge(

@@ -10,7 +10,7 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from fairlead.archive import LookArchive
+from fairlead.archive import SampleArchive
 from fairlead.domain.policy import Policy
 from fairlead.domain.records import PlanDraft
 from fairlead.domain.samples import SAMPLES, by_partition, new_snapshot_id
@@ -141,7 +141,7 @@ def test_a_healthy_group_gets_a_plan_that_brings_all_near(
     kafka: KafkaSettings, tmp_path: Path
 ) -> None:
     """From brokers to the decision: of one topic all is read from afar, and then from near."""
-    archive = LookArchive(str(tmp_path))
+    archive = SampleArchive(str(tmp_path))
     with ExitStack() as stack, KafkaGateway(kafka) as gateway:
         for member in joined(kafka, stack, "turned", ["r2", "r3", "r1"]):
             member.commit(

@@ -13,7 +13,7 @@ import pytest
 
 from benchmarks import recorded
 from benchmarks.recorded import Size
-from fairlead.archive import LookArchive
+from fairlead.archive import SampleArchive
 from fairlead.domain.analysis.capacities import Capacity
 from fairlead.domain.candidate_figures import OBSERVED
 from fairlead.domain.policy import Policy
@@ -46,7 +46,7 @@ class Fleet:
         sizes = [Size(1, int(rng.integers(2, 60)), int(rng.integers(1, 7))) for _ in range(GROUPS)]
         self.taken = recorded.snapshot(sizes, at=AT, seed=seed, level=lambda _: False)
         self.warehouse = Warehouse(str(folder))
-        self.archive = LookArchive(self.warehouse.path)
+        self.archive = SampleArchive(self.warehouse.path)
         for look_id, look in recorded.past(self.taken):
             self.archive.append(look, look_id)
         self.archive.tidy(AT, timedelta(days=2))

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from fairlead.archive import LookArchive
+from fairlead.archive import SampleArchive
 from fairlead.domain.analysis.capacities import Capacity
 from fairlead.domain.policy import Policy
 from fairlead.domain.samples import GroupSnapshot, new_snapshot_id
@@ -54,7 +54,7 @@ def snapshot(
 
 def remember(warehouse: Warehouse, taken: GroupSnapshot) -> None:
     """Write down looks of the minutes before a snapshot."""
-    archive = LookArchive(warehouse.path)
+    archive = SampleArchive(warehouse.path)
     past = [recalled(row) for row in taken.samples.to_pylist()]
     for before in range(past[0].num_rows - 1):
         look = pa.concat_tables([series.slice(before, 1) for series in past])

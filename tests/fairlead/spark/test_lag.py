@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from fairlead.archive import LookArchive
+from fairlead.archive import SampleArchive
 from fairlead.domain.samples import GroupSnapshot, new_snapshot_id
 from fairlead.spark.lag import LAG, write_lag
 from fairlead.spark.warehouse import Warehouse
@@ -36,7 +36,7 @@ def remember(warehouse: Warehouse, minutes: float, arrived: int, group: str = "g
     """Write down a look, so many minutes before noon; `arrived`: since then, at t-0."""
     at = NOON - timedelta(minutes=minutes)
     row = TOPICS | OFFSETS | {"group": group, "at": at, "end": [36_000, 72_000 - arrived, -1]}
-    LookArchive(warehouse.path).append(samples(row), new_snapshot_id(at))
+    SampleArchive(warehouse.path).append(samples(row), new_snapshot_id(at))
 
 
 @pytest.fixture
@@ -101,7 +101,7 @@ def test_topic_that_a_group_has_left_has_no_status(
 def test_loss_is_written_with_when_a_look_saw_it(spark: SparkSession, warehouse: Warehouse) -> None:
     """The commit lay below the log's start already in the look a quarter of an hour before."""
     write(warehouse, ["g"])
-    look = LookArchive(warehouse.path)
+    look = SampleArchive(warehouse.path)
     at = NOON - timedelta(minutes=15)
     row = {
         "group": "g",

@@ -40,7 +40,7 @@ def test_snapshot_comes_back_as_it_was_written(tmp_path: Path) -> None:
     assert warehouse.samples(recent).equals(snapshot.samples)
     with pytest.raises(FileNotFoundError, match="is not kept any more, or cannot be read"):
         warehouse.samples(Recent(snapshot.snapshot_id, NOON, ("g", "h")))
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["groups", "looks"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["groups", "samples"]
     assert warehouse.snapshot_ids() == [snapshot.snapshot_id]
 
 
@@ -49,7 +49,7 @@ def test_spark_reads_the_table_of_samples(tmp_path: Path, spark: SparkSession) -
     """Its files are plain Parquet, a folder a day: types, values and nulls are as written."""
     warehouse, snapshot = Warehouse(str(tmp_path)), snapshot_at(NOON)
     warehouse.write_snapshot(snapshot, {})
-    read = spark.read.parquet(f"{tmp_path}/looks/*/*.parquet").toArrow()
+    read = spark.read.parquet(f"{tmp_path}/samples/*/*.parquet").toArrow()
     assert read.cast(SAMPLES).equals(snapshot.samples)
 
 

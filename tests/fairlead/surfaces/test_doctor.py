@@ -23,7 +23,7 @@ from confluent_kafka.admin import (
 from pydantic import SecretStr
 from typer.testing import CliRunner
 
-from fairlead.archive import LookArchive
+from fairlead.archive import SampleArchive
 from fairlead.settings import PostgresSettings, Settings
 from fairlead.surfaces.cli import app
 from fairlead.surfaces.doctor import Finding, examine
@@ -138,12 +138,12 @@ def test_archive_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (found,) = examine_archive(settings)
     assert (found.state, found.detail) == (
         "ok",
-        f"samples are stored in {tmp_path}/warehouse/looks",
+        f"samples are stored in {tmp_path}/warehouse/samples",
     )
-    series = tmp_path / "warehouse" / "looks"
+    series = tmp_path / "warehouse" / "samples"
     (series / "2026-01-31").mkdir(parents=True)
     (series / "2026-01-31" / "foreign.parquet").write_text("?")
-    LookArchive(settings.warehouse_path).tidy(datetime.now(UTC), settings.sampling.retention)
+    SampleArchive(settings.warehouse_path).tidy(datetime.now(UTC), settings.sampling.retention)
     (found,) = examine_archive(settings)
     assert (found.state, "has 1 damaged file, the newest" in found.detail) == ("warning", True)
     assert "2026-01-31-foreign.parquet" in found.detail
@@ -152,7 +152,7 @@ def test_archive_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (found,) = examine_archive(settings)
     assert (found.state, found.detail) == (
         "warning",
-        f"samples cannot be written to {tmp_path}/warehouse/looks",
+        f"samples cannot be written to {tmp_path}/warehouse/samples",
     )
 
 

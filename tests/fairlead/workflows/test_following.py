@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fairlead.archive import LookArchive
+from fairlead.archive import SampleArchive
 from fairlead.domain.policy import Policy
 from fairlead.domain.records import StoredPlan
 from fairlead.kafka.gateway import KafkaGateway
@@ -92,7 +92,7 @@ def test_a_group_of_the_consumer_protocol_is_published_and_its_broker_is_said_to
         members.settle(4)
         seen = plan_group(
             gateway,
-            LookArchive(str(tmp_path)),
+            SampleArchive(str(tmp_path)),
             unique_name,
             policies=(Policy(),),
             memory=GroupMemories(),

@@ -10,7 +10,7 @@ import pytest
 from pydantic import SecretStr
 from sqlalchemy import Engine, text
 
-from fairlead.archive import LookArchive
+from fairlead.archive import SampleArchive
 from fairlead.domain import candidate_rows
 from fairlead.domain.analysis.capacities import Capacity
 from fairlead.domain.analysis.question import Question
@@ -25,7 +25,7 @@ from fairlead.kafka.gateway import KafkaGateway
 from fairlead.settings import PostgresSettings, Settings
 from fairlead.store import PlanStore
 from fairlead.store.engine import create_store_engine
-from fairlead.store.group_history import read_series
+from fairlead.store.group_history import read_samples
 from fairlead.surfaces.next_step import follows, next_step
 from fairlead.workflows import diagnosing
 from fairlead.workflows import sampling as taking
@@ -86,7 +86,7 @@ def test_look_is_what_the_broker_says(
     current = settings.model_copy(
         update={"discovery": Discovery(include=(f"{unique_name}-*",), exclude=("*-test",))}
     )
-    archive = LookArchive(str(tmp_path))
+    archive = SampleArchive(str(tmp_path))
 
     taken = take(gateway, archive, current, covered_groups(gateway, current)).taken
 
@@ -118,7 +118,7 @@ def test_groups_are_diagnosed_as_they_are_looked_at(
     produce(topic, [CONSUMED + lag for lag in (100, 80, 5, 5)])
     commit(unique_name, {(topic, number): CONSUMED for number in range(4)})
     join(unique_name, [topic], 4, [{"client.id": "one"}, {"client.id": "two"}])
-    archive = LookArchive(str(tmp_path))
+    archive = SampleArchive(str(tmp_path))
     take(gateway, archive, settings, [unique_name], store)
     recall(settings.kafka, str(tmp_path), unique_name)
     take(gateway, archive, settings, [unique_name], store)
@@ -130,12 +130,12 @@ def test_groups_are_diagnosed_as_they_are_looked_at(
         ("unknown", []),
         ("unbalanced", ["one"]),
     ]
-    first, *_ = read_series(engine, unique_name)
+    first, *_ = read_samples(engine, unique_name)
     assert (first.topics, first.counts, first.members) == ([topic], [4], ["one", "two"])
     assert (first.owner, first.lag) == ([0, 0, 1, 1], [100, 80, 5, 5])
     assert (first.group_type, first.protocol, first.late_s) == ("classic", "range", None)
-    digests = {look.digest for look in read_series(engine, unique_name)}
-    assert digests == {store.last_looks([unique_name])[unique_name].digest}
+    digests = {look.digest for look in read_samples(engine, unique_name)}
+    assert digests == {store.last_samples([unique_name])[unique_name].digest}
 
 
 @pytest.mark.parametrize("lags", [(100, 80, 5, 5), (5, 5, 5, 5)])
@@ -162,7 +162,7 @@ def test_change_of_members_calls_for_a_plan_where_the_fit_does_not_do(
     publish(group=unique_name)
     an_hour_passes(engine)
     recall(settings.kafka, str(tmp_path), unique_name)
-    archive = LookArchive(str(tmp_path))
+    archive = SampleArchive(str(tmp_path))
     first = take(gateway, archive, settings, [unique_name], store)
     again = take(gateway, archive, settings, [unique_name], store)
     if lags == (5, 5, 5, 5):
@@ -209,7 +209,7 @@ def test_nothing_is_planned_while_a_plan_is_doubted_but_what_went_back_is_not(
         publish(snapshot_id, group=unique_name)
     an_hour_passes(engine)
     recall(settings.kafka, str(tmp_path), unique_name)
-    archive = LookArchive(str(tmp_path))
+    archive = SampleArchive(str(tmp_path))
     assert take(gateway, archive, settings, [unique_name], store).requests == {}
     with engine.begin() as connection:
         connection.execute(text("SET LOCAL session_replication_role = replica"))
@@ -256,7 +256,7 @@ def test_one_groups_unforeseen_error_ends_no_other_diagnosis(
 
     monkeypatch.setattr(candidate_rows, "question_about", asked)
     seen = three_groups(datetime.now(UTC))
-    found = diagnosing.diagnose(LookArchive(str(tmp_path)), [seen], [], GroupMemories()).found
+    found = diagnosing.diagnose(SampleArchive(str(tmp_path)), [seen], [], GroupMemories()).found
     assert sorted(found) == ["a", "c"]
     assert "group b: not diagnosed" in caplog.text
     assert "an unforeseen layout" in caplog.text
@@ -270,7 +270,7 @@ def test_group_whose_members_have_left_is_not_ill(tmp_path: Path) -> None:
     remembered = GroupMemories(
         {"a": {"one": Capacity(9.0, measured=True, at=at.timestamp())}}, costs={"a": costs}
     )
-    archive = LookArchive(str(tmp_path))
+    archive = SampleArchive(str(tmp_path))
     found = diagnosing.diagnose(archive, [seen], [], remembered).found
     assert sorted(found) == ["a", "c"]
     _, findings = found["a"]

@@ -44,7 +44,7 @@ def overtaken_at() -> int:
     return next(look for look in range(1000) if kept_from(0, look) > falling_behind(0, look))
 
 
-@pytest.mark.parametrize("looks", [30, 50, 80, 95])
+@pytest.mark.parametrize("series", [30, 50, 80, 95])
 def test_forecast_says_when_records_are_lost(series: int) -> None:
     """Within two segments of when they are, as members go on reading at the same rate."""
     answer = answer_question(losing(series))

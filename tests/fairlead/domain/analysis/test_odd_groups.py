@@ -627,7 +627,7 @@ def test_what_can_be_read_in_front_of_a_transaction_may_be_stuck() -> None:
     assert "transaction" not in answer["evidence"]
 
 
-@pytest.mark.parametrize("looks", [20, 21, 24])
+@pytest.mark.parametrize("series", [20, 21, 24])
 def test_a_transaction_that_has_ended_says_nothing(series: int) -> None:
     """What it held back waits since its end: until then nobody could read it."""
     answer = answer_question(held(until=19, series=series))

@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import Engine
 
 from benchmarks.simulation.catalogue import SCENARIOS
-from fairlead.archive import LookArchive
+from fairlead.archive import SampleArchive
 from fairlead.domain.policy import Policy
 from fairlead.domain.samples import SAMPLES, new_snapshot_id
 from fairlead.store.observed_plans import observed_days
@@ -23,7 +23,7 @@ GROUPS = ("planned", "watched")
 def test_day_of_looks_is_replayed_once_an_hour(tmp_path: Path, engine: Engine) -> None:  # noqa: F811
     """Plans would have saved most lateness; nothing is replayed of a group that is planned."""
     recording, _ = recorded(SCENARIOS["skew"], hours=3)
-    archive = LookArchive(str(tmp_path))
+    archive = SampleArchive(str(tmp_path))
     for row in recording.to_pylist():
         taken = pa.Table.from_pylist([row | {"group": group} for group in GROUPS], SAMPLES)
         archive.append(taken, new_snapshot_id(row["at"]))

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from fairlead.archive import LookArchive
+from fairlead.archive import SampleArchive
 from fairlead.domain.samples import new_snapshot_id
 from fairlead.errors import GroupError
 from fairlead.surfaces.backtest.spark import find_samples
@@ -39,9 +39,9 @@ def sample(minute: int, members: str, lag: int, **values: Any) -> dict[str, Any]
 
 
 @pytest.fixture
-def archive(tmp_path: Path) -> LookArchive:
+def archive(tmp_path: Path) -> SampleArchive:
     """Return two hours in which one of two members cannot keep up: good samples and bad ones."""
-    archive = LookArchive(str(tmp_path / "warehouse"))
+    archive = SampleArchive(str(tmp_path / "warehouse"))
     rows = [
         sample(minute, "ab", minute * 60 * 2) for minute in range(0, 120, 5)
     ]  # of 20 it does 16
@@ -83,7 +83,7 @@ def test_command_says_what_would_have_happened(tmp_path: Path) -> None:
     assert plot.read_text().startswith("<?xml")
 
 
-def test_what_is_not_there_is_said_with_what_is(archive: LookArchive, tmp_path: Path) -> None:
+def test_what_is_not_there_is_said_with_what_is(archive: SampleArchive, tmp_path: Path) -> None:
     """Before Spark starts: an unknown group names the known ones, a span the one that has some."""
     with pytest.raises(GroupError, match="of group payments is kept; there are some of orders"):
         find_samples(archive, "payments")
@@ -91,4 +91,4 @@ def test_what_is_not_there_is_said_with_what_is(archive: LookArchive, tmp_path: 
     with pytest.raises(GroupError, match=span):
         find_samples(archive, "orders", since=NOON + timedelta(days=1))
     with pytest.raises(GroupError, match="No samples are kept: the sensor group_samples takes one"):
-        find_samples(LookArchive(str(tmp_path / "empty")), "orders")
+        find_samples(SampleArchive(str(tmp_path / "empty")), "orders")

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 from typer.testing import CliRunner, Result
 
-from fairlead.archive import LookArchive
+from fairlead.archive import SampleArchive
 from fairlead.errors import GroupError
 from fairlead.surfaces.cli import app
 from tests.fairlead.kafka.conftest import commit, join_raw  # noqa: F401 - fixtures
@@ -66,7 +66,7 @@ def test_group_is_planned_in_this_process(
     assert (again["version"], again["outcome"]) == (None, "no change")
     assert again["reason"].startswith("version 1")
     decided = pipeline.sql("SELECT snapshot_id FROM fairlead_raw.decision ORDER BY snapshot_id")
-    archive = LookArchive(pipeline.settings.warehouse_path)
+    archive = SampleArchive(pipeline.settings.warehouse_path)
     begun = datetime.fromtimestamp(0, UTC)
     sampled = archive.read(begun, datetime.now(UTC), [unique_name])["sample_id"].to_pylist()
     assert [row["snapshot_id"] in sampled for row in decided] == [False, True]

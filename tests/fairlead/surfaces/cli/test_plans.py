@@ -22,7 +22,7 @@ from fairlead.errors import ConfigurationError, GroupError, PlanStateError, Tamp
 from fairlead.store import PlanStore, create_store_engine
 from fairlead.store.attempts import Attempt
 from fairlead.store.engine import transaction
-from fairlead.store.group_history import keep_looks, read_series, replace_last_looks
+from fairlead.store.group_history import keep_samples, read_samples, replace_last_samples
 from fairlead.store.regressions import record_regression
 from fairlead.surfaces.cli import app
 from fairlead.surfaces.web.group import Asked, group_page
@@ -154,18 +154,18 @@ def test_now_stands_beside_the_forecast_and_ends_the_charts(week: str) -> None:
     The charts of its page end with the last look, though no quarter of an hour has begun.
     """
     engine, now = create_store_engine(week), datetime.now(UTC)
-    series = read_series(engine, "orders")
+    series = read_samples(engine, "orders")
     last = replace(series[-1], at=now, late_s=0.0, behind_s=[180.0, 9.0, 8.0, 7.0, 6.0, 5.0])
     with transaction(engine) as connection:
-        replace_last_looks(connection, {"orders": last})
-        replace_last_looks(connection, {"orders": replace(series[-1], behind_s=[1.0] * 6)})
+        replace_last_samples(connection, {"orders": last})
+        replace_last_samples(connection, {"orders": replace(series[-1], behind_s=[1.0] * 6)})
         connection.execute(
             text(
                 "UPDATE fairlead_raw.group_diagnosis SET late_s = 0"
                 " WHERE group_id = 'orders' AND until IS NULL"
             )
         )
-    assert [look.at for look in read_series(engine, "orders")] == [
+    assert [look.at for look in read_samples(engine, "orders")] == [
         *(look.at for look in series),
         now,
     ]
@@ -183,14 +183,14 @@ def test_now_stands_beside_the_forecast_and_ends_the_charts(week: str) -> None:
 def test_groups_that_rebalance_all_the_time_are_named(week: str) -> None:
     """By how many looks saw other owners or members than the look before; the others are not."""
     engine, now = create_store_engine(week), datetime.now(UTC)
-    (*_, last) = read_series(engine, "orders")
+    (*_, last) = read_samples(engine, "orders")
     with transaction(engine) as connection:
         for day in (now, now - timedelta(days=1)):
             connection.execute(text("SELECT fairlead_raw.ensure_day(:day)"), {"day": day.date()})
         for number in range(52):  # the owners come back and go, but for two looks
             at = now - timedelta(minutes=52 - number)
             digest = last.digest + min(number, 50) % 2
-            keep_looks(connection, {"orders": replace(last, at=at, digest=digest)})
+            keep_samples(connection, {"orders": replace(last, at=at, digest=digest)})
     engine.dispose()
     (orders,) = (row for row in document(week, "groups") if row["group"] == "orders")
     assert orders["rebalances"] == 50
@@ -203,14 +203,14 @@ def test_lag_is_that_of_the_last_look_where_no_run_is_newer(week: str) -> None:
     engine = create_store_engine(week)
     now = datetime.now(UTC)
     last = replace(
-        read_series(engine, "orders")[-1],
+        read_samples(engine, "orders")[-1],
         at=now - timedelta(minutes=3),
         lag=[30, 10, 25, 20, 6, 4],
     )
     with transaction(engine) as connection:
         for day in (now, now - timedelta(days=1)):
             connection.execute(text("SELECT fairlead_raw.ensure_day(:day)"), {"day": day.date()})
-        keep_looks(connection, {"orders": last})
+        keep_samples(connection, {"orders": last})
     engine.dispose()
     told = run(week, "lag", "orders")
     assert told.stdout.splitlines()[0].strip().endswith(" UTC, 3 min ago")

@@ -20,7 +20,7 @@ import psutil
 import pytest
 from pydantic import SecretStr
 
-from fairlead.archive import LookArchive
+from fairlead.archive import SampleArchive
 from fairlead.errors import ConfigurationError
 from fairlead.sandbox.recorded_processes import recorded, still_running
 from fairlead.sandbox.supervisor import Part, Supervisor
@@ -137,7 +137,7 @@ class Ready:
 
 def looked_since(state_dir: Path, moment: float) -> bool:
     """Whether a look was begun after a moment, in seconds since 1970."""
-    taken = LookArchive(str(state_dir / "warehouse")).taken()
+    taken = SampleArchive(str(state_dir / "warehouse")).taken()
     return taken is not None and taken.began.timestamp() > moment
 
 
