@@ -31,9 +31,9 @@ def changes(what: Changed) -> dict[str, str]:
     return {CHANGES: what}
 
 
-def about(what: Changed) -> dict[str, Any]:
-    """Return the owners, tags and metadata of a definition that the caller writes."""
-    return {"owners": OWNERS, "tags": changes(what), "metadata": written_here(callers=2)}
+def about(what: Changed, callers: int = 2) -> dict[str, Any]:
+    """Return the owners, tags and metadata of a definition; `callers` as in `written_here`."""
+    return {"owners": OWNERS, "tags": changes(what), "metadata": written_here(callers)}
 
 
 def written_here(callers: int = 1) -> dict[str, Any]:

@@ -51,7 +51,7 @@ def assignment_plan(
             if any(policy.observe for policy in policies):
                 from fairlead.surfaces.backtest.observing import observe  # noqa: PLC0415 - simulation
 
-                observe(engine, spark.looks(), samples, policies, datetime.now(UTC))
+                observe(engine, spark.series(), samples, policies, datetime.now(UTC))
         ordered = worst_first(outcomes)
         reasons = {outcome.decision.group: outcome.stored.reason for outcome in outcomes}
         for group in ordered[:ROWS]:

@@ -45,7 +45,7 @@ def group_offsets(  # noqa: PLR0917 - Dagster's resources
                 allow_retries=False,
             )
         context.log.info("Reading the offsets and members of %s", plural(len(groups), "group"))
-        before = spark.looks().newest(sorted(groups))
+        before = spark.series().newest(sorted(groups))
         seen = gateway.snapshot(sorted(groups), before=before, progress=context.log.info)
     warehouse = spark.warehouse()
     warehouse.write_snapshot(seen, groups)

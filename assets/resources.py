@@ -133,6 +133,6 @@ class SparkResource(dg.ConfigurableResource["SparkSession"]):
         """Return the warehouse of snapshots."""
         return Warehouse(load_settings().warehouse_path)
 
-    def looks(self) -> LookArchive:
+    def series(self) -> LookArchive:
         """Return the looks' place, which is the snapshots'."""
         return LookArchive(load_settings().warehouse_path)

@@ -1,13 +1,13 @@
-"""All aims of `sticky` at once: one min-cost flow in which every aim outweighs those after it.
+"""All aims of `sticky` in one min-cost flow; each aim outweighs all later ones.
 
-Belongs here: the network with a node for each topic on each member, and the prices. Does not: the
-network of loads and owners alone, which solves far larger problems (`flow`).
+Belongs here: the network with a node for each topic on each member, and its costs. Does not: the
+smaller network of loads and owners, which solves far larger problems (`flow`).
 
     class c --- keeps its owner, or moves or is placed ----> topic of c on member m
-    topic on member m --- 1st partition, 2nd, 3rd: dearer ----> member m
-    member m --- as in `flow`, around the loads that it found ----> sink
+    topic on member m --- 1st partition, 2nd, 3rd: more expensive ----> member m
+    member m --- as in `flow`, around the loads of its solution ----> sink
 
-The aims, the first outweighs the second, and so on:
+The aims in their order:
 
 1. loads, decreasingly minimal;
 2. partitions kept;
@@ -36,7 +36,7 @@ from assignors.spread import Pairs, even_shares, pairs, worst
 
 Mask = npt.NDArray[np.bool_]
 
-# Larger networks are left to bounded searches: this one is solved within some 20 ms.
+# Maximum size of the network, which is solved within some 20 ms. Larger ones use bounded searches.
 _MOST_ARCS = 10_000
 # The solver scales costs by the number of nodes, in 64 bits.
 _HIGHEST_COST = 2**60
@@ -56,7 +56,7 @@ def solve(problem: Problem, owner: Int32, *, keep_all: bool = False) -> Int32 | 
 
     Returns
     -------
-    int32 array of shape (P,); None where the network would be too large.
+    int32 array of shape (P,); None if the network would be too large.
     """
     if _units(problem, (1, 1)) > _MOST_ARCS or not _has_solver():
         return None
@@ -82,14 +82,14 @@ def _most(problem: Problem, ceiling: tuple[int, int], *, strictly: bool = False)
 
 
 def _units(problem: Problem, ceiling: tuple[int, int]) -> int:
-    """How many arcs the shares under a ceiling and the classes by claims take, at most."""
+    """Upper bound on the number of arcs for shares under a ceiling and classes by claims."""
     most = np.minimum(_most(problem, ceiling), problem.partition_counts)
     classes = 0 if problem.earlier is None else problem.partition_counts
     return int(((most + classes) * problem.subscriber_counts).sum())
 
 
 def _has_solver() -> bool:
-    """Whether there is OR-Tools: consumers that all read the same do without."""
+    """Whether OR-Tools is installed; consumers with equal subscriptions do not need it."""
     return find_spec("ortools") is not None
 
 
@@ -100,7 +100,7 @@ def _loads_and_kept(problem: Problem, owner: Int32) -> tuple[list[int], int]:
 
 @dataclass(frozen=True, eq=False)
 class _Graph:
-    """What is the same whatever the ceiling."""
+    """The parts of the network that do not depend on the ceiling."""
 
     problem: Problem
     network: flow.Network
@@ -112,9 +112,9 @@ class _Graph:
     pair_topic: Int64
     pair_member: Int64
     pair_base: Int64
-    """Partitions of the topic that the member has besides, int64 of shape (K,)."""
+    """Partitions of the topic that the member has outside of the network, int64 of shape (K,)."""
     fixed: Pairs
-    """What is not dealt here."""
+    """Partitions that keep their owners."""
 
     @classmethod
     def of(cls, problem: Problem, owner: Int32, *, keep_all: bool) -> "_Graph":
@@ -142,7 +142,7 @@ class _Graph:
         )
 
     def solve(self, most: Int64) -> Int32 | None:
-        """Solve with at most so many partitions of each topic on a member; None: it cannot be."""
+        """Solve with a maximum number of partitions of each topic on a member; None: impossible."""
         network = self.network
         if (self.fixed.size > most[self.fixed.topic]).any():
             return None
@@ -173,7 +173,7 @@ class _Graph:
         return self._flow(arc_cost, pair, unit_cost, level * self.windows.price)
 
     def _missed_claims(self) -> list[Mask]:
-        """For each row of earlier owners, which arcs lead to somebody else: bool of shape (A,)."""
+        """For each row of earlier owners, which arcs lead to another member: bool of shape (A,)."""
         network, earlier = self.network, self.problem.earlier
         if earlier is None:
             return []
@@ -184,7 +184,7 @@ class _Graph:
         return list((claimant >= 0) & (claimant != network.arc_member))
 
     def _nodes(self) -> tuple[int, int, int, int]:
-        """How many classes, topics on members, members and sinks there are."""
+        """Return the numbers of classes, topics on members, members and sinks."""
         return self.network.sizes.size, self.pair_topic.size, self.network.base.size, 1
 
     def _flow(
@@ -221,13 +221,13 @@ class _Graph:
 
 
 def _prices(aims: list[tuple[npt.NDArray[Any], int]]) -> list[int]:
-    """Price a unit of each aim above all that the aims before it can gain on one cycle.
+    """Return the price of a unit of each aim: more than lesser aims can gain on a cycle.
 
     Parameters
     ----------
     aims
-        The least first: what each arc costs in its unit, and how many such arcs a simple cycle of
-        the network has at most. A flow is best when no cycle betters it.
+        The least important first: the cost of each arc in the aim's unit, and the maximum number of
+        such arcs on a simple cycle of the network. A flow is optimal if no cycle improves it.
     """
     prices, gain = [], 0
     for costs, arcs in aims:

@@ -1,7 +1,6 @@
-"""Assignments: which member reads each partition, and what the assignor has to say of it.
+"""Assignments: the owner of each partition, with the assignor's explanation.
 
-Belongs here: the result every assignor returns. Does not: analysing it, also by what was before
-(`metrics`, `verifier`).
+Belongs here: the result of every assignor. Does not: analysing it (`metrics`, `verifier`).
 """
 
 from collections.abc import Mapping
@@ -14,7 +13,7 @@ from assignors.problem import Int32, Int64, Problem
 
 
 class Spent(NamedTuple):
-    """One point of a frontier: the heaviest member's load after that many moves."""
+    """A point of a frontier: the load of the most loaded member after a number of moves."""
 
     moves: int
     heaviest: float
@@ -22,21 +21,20 @@ class Spent(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Assignment:
-    """One owner a partition.
+    """An owner for each partition.
 
     Parameters
     ----------
     problem
-        What was to be assigned: P partitions, M members.
+        The assigned problem: P partitions, M members.
     owner
-        int32 of shape (P,): member index, -1 where the topic has no subscriber.
+        int32 of shape (P,): member index, -1 if the topic has no subscriber.
     outcome
-        One sentence on what the assignor decided and why, where it has a choice to explain.
+        A sentence on the decision and its reason, if the assignor had a choice.
     reasons
-        Partition index to why it moved or was placed, where the assignor knows more than that it
-        did.
+        Partition index to why it moved or was placed, if the assignor has a reason.
     frontier
-        What fewer moves would have bought, from none to all that were made.
+        The effect of fewer moves, from none to all.
     """
 
     problem: Problem
@@ -46,7 +44,7 @@ class Assignment:
     frontier: tuple[Spent, ...] = ()
 
     def by_member(self) -> dict[str, dict[str, list[int]]]:
-        """Member name to topic to partition numbers: every member, names and numbers ascending.
+        """Member name to topic to partition numbers, for every member, in ascending order.
 
         Examples
         --------

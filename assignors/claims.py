@@ -1,8 +1,7 @@
-"""Whose claim to a partition counts, and whose counted before.
+"""Which claim to a partition is valid, and which were valid in earlier generations.
 
 Belongs here: the conflict rules between members that claim the same partition. Does not: reading
-the claims (`problem_input`, `user_data`), nor giving back what no newer claim decides
-(`older_claims`).
+claims (`problem_input`, `user_data`), nor assigning by older claims (`older_claims`).
 """
 
 import numpy as np
@@ -15,10 +14,10 @@ from assignors.numbering import within_groups
 def effective_owner(
     partitions: Int64, members: Int32, generations: Int64, *, partition_total: int
 ) -> Int32:
-    """Settle claims: the highest generation wins; where two share it, nobody does.
+    """Return the owners by claims: the highest generation wins; equal ones void each other.
 
-    A member that slept through a rebalance still claims what others own by now; its generation
-    gives it away. Equal generations cannot both be right, and nothing says which one is.
+    A member that missed a rebalance still claims partitions that others own by now, with an older
+    generation. Of two equal generations at most one is right, and it is unknown which.
 
     Parameters
     ----------
@@ -29,7 +28,7 @@ def effective_owner(
 
     Returns
     -------
-    int32 array of shape (P,): member index, -1 where no claim holds.
+    int32 array of shape (P,): member index, -1 if no claim is valid.
 
     Examples
     --------
@@ -53,7 +52,7 @@ def effective_owner(
 def earlier_owners(
     partitions: Int64, members: Int32, generations: Int64, *, partition_total: int
 ) -> Int32 | None:
-    """List who owned each partition in generations before the newest one that is claimed.
+    """Return the owners of partitions in generations before the newest claimed one.
 
     Parameters
     ----------
@@ -65,7 +64,7 @@ def earlier_owners(
     Returns
     -------
     int32 array of shape (R, P): row r has the r-th newest earlier owner of each partition, or -1.
-    Claims that share a generation void each other here too. None: there is no earlier owner.
+    Claims of the same generation void each other. None: there is no earlier owner.
 
     Examples
     --------
@@ -93,5 +92,5 @@ def earlier_owners(
 
 
 def _undisputed(partitions: Int64) -> bool:
-    """Whether no partition is claimed twice, as where all members are of one generation."""
+    """Whether no partition is claimed twice."""
     return not partitions.size or int(np.bincount(partitions).max()) == 1

@@ -1,17 +1,17 @@
-"""How much an assignor may look at before it is content with what it has.
+"""A budget for the search of an assignor.
 
-Belongs here: the count, which is of work and not of time, so that equal problems have equal answers
-on every machine. Does not: what is looked at (`relief`).
+Belongs here: counting work instead of time, so that results are the same on every machine. Does
+not: the search (`relief`).
 """
 
 
 class Effort:
-    """A budget of pairs of members to look at, shared by all that it is handed to.
+    """A budget of pairs of members to examine.
 
     Parameters
     ----------
     pairs
-        How many; None: as many as it takes.
+        Maximum number; None: no limit.
 
     Examples
     --------
@@ -26,7 +26,7 @@ class Effort:
         self._taken = 0
 
     def take(self, pairs: int) -> bool:
-        """Whether so many more may be looked at; once they may not, nothing more is."""
+        """Take pairs from the budget; return whether it suffices. Once spent, it stays spent."""
         self._taken += pairs
         self.spent |= self.pairs is not None and self._taken > self.pairs
         return not self.spent

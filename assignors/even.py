@@ -1,7 +1,7 @@
-"""Dealing every topic evenly, where that makes loads even too.
+"""Dealing every topic evenly, if that makes loads even, too.
 
-Belongs here: the best assignment of groups in which nobody owns anything and all may be even at
-once, without a flow. Does not: all other groups (`flow`, `aims`).
+Belongs here: the best assignment for groups without owners in which topics and loads can be even at
+once, found without a flow. Does not: all other groups (`flow`, `aims`).
 """
 
 import numpy as np
@@ -11,7 +11,7 @@ from assignors.problem import Int32, Int64, Problem
 
 Mask = npt.NDArray[np.bool_]
 
-# Members with too few that are asked, the emptiest first.
+# Maximum number of members with too few partitions to try, the emptiest first.
 _TAKERS = 8
 
 
@@ -21,17 +21,18 @@ def deal(problem: Problem) -> Int32 | None:
     Parameters
     ----------
     problem
-        P partitions; nobody owns any of them.
+        P partitions without owners.
 
     Returns
     -------
-    int32 array of shape (P,): no assignment has more even loads or topics on more members. None:
-    it was not found; it may not exist.
+    int32 array of shape (P,): no assignment has more even loads, or topics on more members. None:
+    not found; it may not exist.
 
     Notes
     -----
-    What is left of a topic after its even share goes to the members with the least so far, fewest
-    readers first; then those with too many hand on to those with too few. O(P + T M log M).
+    The rest of a topic after even shares goes to the members with the fewest partitions so far,
+    topics with the fewest readers first; then members with too many pass some to those with too
+    few. O(P + T M log M).
     """
     readers = problem.readers
     if not readers.size or not problem.dense:
@@ -58,9 +59,9 @@ def deal(problem: Problem) -> Int32 | None:
 
 
 def _deal_rest(problem: Problem, rest: Int64, loads: Int64) -> Mask:
-    """Give one partition of a topic to as many members as are left of it: those with the least.
+    """Give the remaining partitions of each topic to the members with the smallest loads.
 
-    Returns who got one of what, bool of shape (T, M); the loads are changed in place.
+    Returns which member got one of which topic, bool of shape (T, M); changes `loads` in place.
     """
     more = np.zeros((len(problem.topics), len(problem.members)), dtype=bool)
     for topic in np.argsort(problem.subscriber_counts, kind="stable").tolist():
@@ -75,16 +76,16 @@ def _deal_rest(problem: Problem, rest: Int64, loads: Int64) -> Mask:
 
 
 def _hand_on(problem: Problem, more: Mask, loads: Int64) -> bool:
-    """Even out the loads: members with too many hand a topic's left-over to one with too few.
+    """Even out the loads: members with too many pass a topic's extra partition to others.
 
     Parameters
     ----------
     more, loads
-        As by `_deal_rest`; changed in place.
+        From `_deal_rest`; changed in place.
 
     Returns
     -------
-    Whether all loads of readers differ by one at most now.
+    Whether the loads of all readers now differ by at most one.
     """
     reads, readers = problem.reads, problem.readers
     while True:

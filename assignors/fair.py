@@ -1,7 +1,7 @@
 """Fair assignment (KIP-49): each partition to its least-loaded eligible member.
 
-Belongs here: the order in which topics are dealt. Does not: the water-fill that deals one topic
-(`filling`), or keeping what is owned (`sticky`).
+Belongs here: the order of topics. Does not: dealing one topic (`filling`), keeping owners
+(`sticky`).
 """
 
 import numpy as np
@@ -14,9 +14,9 @@ from assignors.problem import Problem
 def fair(problem: Problem) -> Assignment:
     """Assign every partition to the eligible member with the fewest partitions so far.
 
-    Topics with the fewest subscribers go first, then those with more partitions, then by name:
-    the most constrained choices are made while the most freedom is left. Of members with equally
-    few, the next is the one with the fewest partitions of the topic, then the first by name.
+    Topics with the fewest subscribers come first, then those with more partitions, then by name, so
+    that the most constrained choices come first. Among members with equally few partitions, the one
+    with the fewest of the topic is next, then the first by name.
 
     Parameters
     ----------
@@ -26,12 +26,12 @@ def fair(problem: Problem) -> Assignment:
     Returns
     -------
     Assignment
-        `owner`, int32 of shape (P,): member index, or -1 where a topic has no subscriber.
+        `owner`, int32 of shape (P,): member index, or -1 if the topic has no subscriber.
 
     Notes
     -----
-    O(P log P + T M log M): a topic is dealt by filling the lowest loads to a common level. A rule
-    of thumb: with different subscriptions, `sticky` can be better balanced, never worse. KIP-49.
+    O(P log P + T M log M): a topic is dealt by raising the lowest loads to a common level. With
+    different subscriptions `sticky` can be better balanced, never worse. KIP-49.
 
     Examples
     --------

@@ -1,7 +1,6 @@
-"""Water-filling: many items, one at a time to whoever has least, computed at once.
+"""Water-filling: dealing many items, each to the receiver with the least, in one computation.
 
-Belongs here: the order in which a greedy dealer would pick its receivers. Does not: who may receive
-(the assignors).
+Belongs here: the order in which a greedy dealer picks receivers. Does not: who may receive.
 """
 
 import numpy as np
@@ -11,14 +10,14 @@ from assignors.problem import Int64
 
 
 def fill(loads: Int64, items: int) -> Int64:
-    """Return who gets each of `items` items when the least-loaded is always next.
+    """Return the receiver of each of `items` items if the least loaded is always next.
 
     Parameters
     ----------
     loads
-        Items each of K receivers has already, shape (K,), K at least 1 unless `items` is 0.
+        Items that each of K receivers has already, shape (K,); K is at least 1 unless `items` is 0.
     items
-        How many are dealt.
+        Number of items to deal.
 
     Returns
     -------
@@ -37,7 +36,7 @@ def fill(loads: Int64, items: int) -> Int64:
     """
     if loads.size and (loads == loads[0]).all():
         return np.arange(items) % loads.size
-    # At the same level, who had most before was given fewest.
+    # At the same level, the receiver that had most before has been given fewest.
     order = np.argsort(-loads, kind="stable")
     sorted_loads = loads[order]
     received = _received(sorted_loads, items)
@@ -49,9 +48,9 @@ def fill(loads: Int64, items: int) -> Int64:
 
 
 def in_turns(received: Int64) -> Int64:
-    """Return who gets each item where `received` says how many each gets: all as if at one pace.
+    """Return the receiver of each item, if each gets its number of items at a constant pace.
 
-    Items that are alike stand next to each other; so each receiver gets its part of each kind.
+    If similar items are adjacent, each receiver gets a proportional part of each kind.
 
     Examples
     --------
@@ -64,11 +63,11 @@ def in_turns(received: Int64) -> Int64:
 
 
 def _received(loads: Int64, items: int) -> Int64:
-    """How many items each receiver ends up with; loads descend; int64 of shape (K,)."""
+    """Return the number of items that each receiver gets, int64 of shape (K,); `loads` descend."""
     ascending = loads[::-1].astype(np.int64)
     if not ascending.size:
         return ascending
-    # Raising the k lowest to the level of the next one costs this much.
+    # The number of items that raise the k lowest to the level of the next one.
     cost = np.arange(ascending.size) * ascending - (np.cumsum(ascending) - ascending)
     raised = int(np.searchsorted(cost, items, side="right"))
     level = (int(ascending[:raised].sum()) + items) // raised

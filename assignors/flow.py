@@ -3,24 +3,24 @@ r"""Sticky assignment as a min-cost flow, for subscriptions that differ.
 Belongs here: the network and its exact solution. Does not: equal subscriptions, which have a closed
 form (`sticky`).
 
-The network: source classes of partitions -> members -> sink. Partitions of one topic (and one set
-of replica racks) are interchangeable up to who owns them, so a class is a node, not a partition.
+The network: classes of partitions -> members -> sink. Partitions of one topic (and one set of
+replica racks) differ only in their owner, so a node is a class, not a partition.
 
     class c --- owned by m: capacity owned[c, m], keeps its owner ----> member m
             \-- otherwise: capacity size[c], moves or is placed -----/
     member m --- 1st partition, 2nd, 3rd, ...: ever more expensive ---> sink
 
-Ever more expensive partitions make the loads decreasingly minimal: the heaviest load as light as
-can be, then the second heaviest, and so on. (The feasible load vectors are the integer points of a
+Increasing costs make the loads decreasingly minimal: the largest load is as small as possible, then
+the second largest, and so on. (The feasible load vectors are the integer points of a
 base polyhedron, an M-convex set, on which one vector is best for all symmetric convex costs at
 once: Frank and Murota, "Decreasing minimization on M-convex sets", 2022.) So only the order of
-the levels counts, not their price, and the smallest prices that keep the order are used. Keeping
-owners, and then replicas' racks, break ties.
+levels matters, and the smallest prices with this order are used. Keeping owners, and then replicas'
+racks, break ties.
 
-Listing every level would take P arcs a member. Each member gets a window of levels instead, around
-where its load is expected; beyond the window the cost goes on in a straight line. Such a cost lies
-nowhere above the true one and agrees with it inside, so a solution whose loads all lie inside is
-optimal. Where one does not, windows are moved; a coarse grid finds out where to.
+Listing every level would take P arcs for each member. Instead, each member has a window of levels
+around its expected load; outside the window the cost is linear. This cost is nowhere above the true
+one and equal to it inside, so a solution with all loads inside is optimal. Otherwise the windows
+are moved; a coarse grid finds their places.
 """
 
 from dataclasses import dataclass
@@ -43,20 +43,20 @@ class Network:
     Parameters
     ----------
     class_of
-        Class of each partition, int64 of shape (P,); -1 where it is not to be assigned here.
+        Class of each partition, int64 of shape (P,); -1 if it is not assigned here.
     sizes
         Partitions of each class, int64 of shape (C,).
     class_topic
         Topic of each class, int64 of shape (C,).
     arc_class, arc_member, arc_capacity
         The arcs from classes to members, int64 of shape (A,): first those that keep an owner,
-        then those that do not.
+        then the others.
     arc_far
-        1 where replicas' racks and the member's are known and the member is in none of them.
+        1 if the racks of replicas and member are known and the member is in none of them.
     owned_arcs
-        How many arcs are of the first kind.
+        Number of arcs that keep an owner.
     base
-        Partitions that members have besides, int64 of shape (M,).
+        Partitions of members outside of the network, int64 of shape (M,).
     """
 
     class_of: Int64
@@ -70,7 +70,7 @@ class Network:
     base: Int64
 
     def tie_breaks(self) -> Int64:
-        """Cost of a unit on each arc: a move outweighs what racks can gain, int64 of shape (A,)."""
+        """Cost of a unit on each arc, int64 of shape (A,); a move outweighs all gains by racks."""
         cost = self.arc_far.copy()
         classes, members = self.sizes.size, self.base.size
         cost[self.owned_arcs :] += _longest_cycle(classes, members) + 1 if cost.any() else 1
@@ -85,20 +85,20 @@ def solve(problem: Problem, *, keep_all: bool = False) -> Int32:
     problem
         P partitions, M members.
     keep_all
-        Keep every current owner, whatever the loads: only the rest is assigned.
+        Keep every current owner, whatever the loads, and assign only the rest.
 
     Returns
     -------
-    int32 array of shape (P,): member index, -1 where a topic has no subscriber.
+    int32 array of shape (P,): member index, -1 if a topic has no subscriber.
     """
     network = build(problem, keep_all=keep_all)
     return decode(problem, network, _solve_exactly(network))
 
 
 def build(problem: Problem, *, keep_all: bool = False, by_claims: bool = False) -> Network:
-    """Group partitions into classes and list who may read them.
+    """Group partitions into classes and list their possible owners.
 
-    With `by_claims`, partitions of different earlier owners are of different classes.
+    With `by_claims`, partitions with different earlier owners are in different classes.
     """
     members = len(problem.members)
     dealt = problem.assignable & ((problem.owner < 0) | (not keep_all))
@@ -151,21 +151,21 @@ def _classes(
 
 
 def _rack_kinds(problem: Problem) -> int:
-    """How many kinds of replica placement make a difference to somebody."""
+    """Return the number of sets of replica racks; 1 if no member has a rack."""
     return len(problem.far) if any(problem.racks) else 1
 
 
 def _longest_cycle(classes: int, members: int) -> int:
-    """Arcs between classes and members on a simple cycle of the network, at most.
+    """Maximum number of arcs between classes and members on a simple cycle of the network.
 
-    What a tie-breaker can gain on one such cycle bounds what a unit of the cost above it must be
-    worth: a flow is optimal when no cycle improves it.
+    A flow is optimal if no cycle improves it, so a unit of a cost must be worth more than the gain
+    of a tie-breaker on such a cycle.
     """
     return 2 * min(classes, members) + 2
 
 
 def _solve_exactly(network: Network) -> Int64:
-    """Flow on each arc, int64 of shape (A,), of a solution proven optimal."""
+    """Return the flow on each arc, int64 of shape (A,), of an optimal solution."""
     if not network.sizes.size:
         return np.zeros(network.arc_class.size, dtype=np.int64)
     readers = np.unique(network.arc_member)
@@ -183,7 +183,7 @@ def _solve_exactly(network: Network) -> Int64:
 
 
 def _refine(network: Network) -> Int64:
-    """Find about where the loads lie: on a coarse grid first, then on ever finer ones."""
+    """Approximate the loads on a coarse grid first, then on finer ones."""
     top = int(network.sizes.sum() + network.base.max())
     step = 1
     while step * _GRID < top:
@@ -208,14 +208,14 @@ class Windows:
     price: Int64
 
     def hold(self, loads: Int64) -> bool:
-        """Whether all loads lie where the listed cost is the true one."""
+        """Whether all loads are inside the windows, where the costs are exact."""
         return bool(((loads >= self.low) & (loads <= self.high)).all())
 
 
 def list_windows(network: Network, low: Int64, high: Int64, *, step: int = 1) -> Windows:
-    """List the levels from low to high, and one arc each for all below and all above.
+    """List the levels from low to high, with one arc for all below and one for all above.
 
-    Levels are priced by rank: any order-keeping price does, and small ones solve faster.
+    The price of a level is its rank: only the order matters, and small prices solve faster.
     """
     total = int(network.sizes.sum())
     low = np.maximum(low // step * step, network.base)
@@ -276,14 +276,14 @@ def _solve_in(
 
 
 def decode(problem: Problem, network: Network, flow: Int64, *, turns: bool = False) -> Int32:
-    """Return whom a flow makes the owners: it keeps the first of each owner's, and deals the rest.
+    """Return the owners of a flow: owners keep their first partitions, the rest is dealt.
 
     Parameters
     ----------
     flow
-        On each arc from a class to a member, int64 of shape (A,).
+        Flow on each arc from a class to a member, int64 of shape (A,).
     turns
-        Deal to members in turns, not to one after the other: takes a sort.
+        Deal to members in turns instead of one after the other, which takes a sort.
     """
     members = len(problem.members)
     owner = problem.owner.copy()

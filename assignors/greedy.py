@@ -1,10 +1,10 @@
-"""What a greedy dealer gives a group in which nobody owns anything: the usual one of equal optima.
+"""Greedy assignments of a group without owners, preferred among equally good ones.
 
-Belongs here: the deals that Kafka's sticky assignor makes, and whether one is as good as the best
+Belongs here: assignments that Kafka's sticky assignor makes, and whether one is as good as the best
 assignment. Does not: finding the best one (`aims`).
 
-The best in all of `sticky`'s aims is seldom one assignment. A solver takes any; the one that people
-know from Kafka is the one to take where it is among them.
+Usually several assignments are best in all of `sticky`'s aims, and a solver returns any of them. If
+the one that users know from Kafka is among them, it is used.
 """
 
 import numpy as np
@@ -16,16 +16,16 @@ from assignors.spread import pairs, worst
 
 
 def usual(problem: Problem, best: Int32, plain: Int32) -> Int32:
-    """Return a greedy deal that is as good as the best assignment in each aim, or that one.
+    """Return a greedy assignment if it is as good as the best one in each aim, else the best one.
 
     Parameters
     ----------
     problem
-        P partitions. Where somebody owns or owned any, the best assignment is returned.
+        P partitions. If any has or had an owner, the best assignment is returned.
     best
         int32 of shape (P,), best in all aims of `sticky`.
     plain
-        A deal that knows of no racks, int32 of shape (P,): what is tried first.
+        An assignment that ignores racks, int32 of shape (P,), which is tried first.
     """
     if (problem.owner >= 0).any() or problem.earlier is not None:
         return best
@@ -40,7 +40,7 @@ def usual(problem: Problem, best: Int32, plain: Int32) -> Int32:
 
 
 def _value(problem: Problem, owner: Int32) -> tuple[object, ...]:
-    """All aims that count where nobody owns anything: loads, spread, racks."""
+    """Return the aims for a group without owners: loads, spread, racks."""
     share, even = worst(problem, owner)
     sizes = pairs(problem, owner).size
     return (
@@ -53,9 +53,9 @@ def _value(problem: Problem, owner: Int32) -> tuple[object, ...]:
 
 
 def _near_first(problem: Problem) -> Int32:
-    """Deal what has a replica near, then the rest, then hand on what makes loads even.
+    """Deal partitions with a near replica, then the rest, then even out the loads.
 
-    The topics with the fewest subscribers first, each partition to whoever has least.
+    Topics with the fewest subscribers come first; each partition goes to the member with the least.
     """
     loads = np.zeros(len(problem.members), dtype=np.int64)
     owner = np.full(problem.partition_total, -1, dtype=np.int32)
@@ -71,14 +71,14 @@ def _near_first(problem: Problem) -> Int32:
             if takers.size:
                 owner[partition] = takers[np.argmin(loads[takers])]
                 loads[owner[partition]] += 1
-    handed_on = True
-    while handed_on:
-        handed_on = False
+    changed = True
+    while changed:
+        changed = False
         for partition in order.tolist():
             takers, giver = readers[problem.topic_of[partition]], owner[partition]
             taker = takers[np.argmin(loads[takers])]
             if loads[giver] > loads[taker] + 1:
-                owner[partition], handed_on = taker, True
+                owner[partition], changed = taker, True
                 loads[giver] -= 1
                 loads[taker] += 1
     return owner

@@ -1,7 +1,7 @@
-"""Who holds what while a plan is being made: loads, counts, and each member's partitions by weight.
+"""Owners, loads and counts while a plan is made.
 
-Belongs here: the state that `placement` fills and `relief` rearranges, and the limits that hold in
-it. Does not: choosing what goes where.
+Belongs here: the state that `placement` and `relief` change, and its limits. Does not: choosing
+moves.
 """
 
 from dataclasses import dataclass
@@ -17,14 +17,14 @@ NO_LIMIT = np.iinfo(np.int64).max // 2
 
 @dataclass(frozen=True, eq=False)
 class Limits:
-    """How many partitions members may hold.
+    """Limits on the partitions of members.
 
     Parameters
     ----------
     fewest, most
-        Of all topics together, int64 of shape (M,). A member outside may only come closer.
+        For all topics together, int64 of shape (M,). A member outside may only come closer.
     most_of_topic
-        Of each topic, int64 of shape (T,).
+        For each topic, int64 of shape (T,).
     """
 
     fewest: Int64
@@ -43,7 +43,7 @@ class Limits:
 
 
 class Ledger:
-    """The owners of all partitions, and what follows from them, kept up to date.
+    """The owners of all partitions, with loads and counts kept up to date.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ class Ledger:
     weights
         Load of each partition, float64 of shape (P,).
     limits
-        What `has_room` and `with_topic_room` respect.
+        Limits for `has_room` and `with_topic_room`.
     """
 
     def __init__(self, problem: Problem, owner: Int32, weights: Float64, limits: Limits) -> None:
@@ -72,7 +72,7 @@ class Ledger:
         self._neighbours: dict[int, Mask] = {}
 
     def give(self, partition: int, member: int) -> None:
-        """Hand a partition to a member, from its owner if it has one."""
+        """Assign a partition to a member; its present owner, if any, loses it."""
         topic_counts = self._topic_counts_of(int(self.problem.topic_of[partition]))
         for holder, sign in ((int(self.owner[partition]), -1), (member, 1)):
             if holder >= 0:
@@ -83,7 +83,7 @@ class Ledger:
         self.owner[partition] = member
 
     def receive(self, partitions: Int64, members: Int32) -> None:
-        """Hand many partitions without an owner to the members beside them."""
+        """Assign many partitions without an owner to the members beside them."""
         self.owner[partitions] = members
         size = self.counts.size
         work = np.bincount(members, weights=self.weights[partitions], minlength=size)
@@ -96,7 +96,7 @@ class Ledger:
         return float(self.problem.capacities[member])
 
     def reads(self, member: int, topics: Int32) -> Mask:
-        """Which of the topics a member subscribes to, bool of the same shape."""
+        """Return to which of the topics a member subscribes, bool of the same shape."""
         if self.problem.equal_subscriptions:
             return np.ones(topics.size, dtype=bool)
         first, last = self.problem.subscription_offsets[member : member + 2]
@@ -105,7 +105,7 @@ class Ledger:
         return mine[at] == topics if mine.size else np.zeros(topics.size, dtype=bool)
 
     def with_topic_room(self, member: int, partitions: Int64) -> Int64:
-        """Return those of some partitions of whose topics a member may hold one more."""
+        """Return the partitions of topics of which a member may have one more."""
         if not self.limits_topics:
             return partitions
         kinds, inverse = np.unique(self.problem.topic_of[partitions], return_inverse=True)
@@ -113,14 +113,14 @@ class Ledger:
         return partitions[(held < self.limits.most_of_topic[kinds])[inverse]]
 
     def has_room(self, topic: int, members: Int32) -> Mask:
-        """Which members may take one partition of a topic they subscribe to."""
+        """Return which members may take one partition of a topic to which they subscribe."""
         room: Mask = self.counts[members] < self.limits.most[members]
         if self.limits_topics:
             room &= self._topic_counts_of(topic)[members] < self.limits.most_of_topic[topic]
         return room
 
     def neighbours(self, member: int) -> Mask:
-        """Members that read some topic of a member's, bool of shape (M,); itself excluded."""
+        """Return the other members that share a topic with a member, bool of shape (M,)."""
         problem = self.problem
         if problem.equal_subscriptions:
             mask = np.zeros(len(problem.members), dtype=bool)
@@ -138,7 +138,7 @@ class Ledger:
         return self._neighbours[member]
 
     def _topic_counts_of(self, topic: int) -> Int64:
-        """Partitions of a topic that each member holds; counted when first asked for."""
+        """Return each member's number of partitions of a topic, counted on first use."""
         if self.limits_topics and topic not in self._topic_counts:
             first, last = self.problem.topic_offsets[topic : topic + 2]
             held = self.owner[first:last]

@@ -1,13 +1,13 @@
-"""How light the heaviest member can be at best.
+"""Lower bounds on the load of the most loaded member.
 
-Belongs here: bounds that hold for every assignment of a problem. Does not: finding an assignment.
+Belongs here: bounds for every assignment of a problem. Does not: finding an assignment.
 
-Two things bound the heaviest member. A partition goes to one member as a whole. And the partitions
-of any set of topics go to the members that read one of them, so the heaviest of these has their
-mean at least. All topics together give the plain mean; where subscriptions differ, some set with
-few readers may give more. The best set is found by max-flow min-cut: let topics flow to the members
-that read them, each member taking `bound` at most; if not everything fits, the cut shows a set of
-topics that does not, its mean is the next bound, and so on (Dinkelbach's method). When everything
+The load of the most loaded member has two bounds. A partition goes to one member as a whole. And
+the partitions of any set of topics go to the members that read one of them, so one of these members
+has at least their mean. All topics together give the plain mean; with different subscriptions, a
+set with few readers may give more. The best set is found by max-flow min-cut: topics flow to the
+members that read them, each member taking at most `bound`. If not everything fits, the cut is a set
+of topics that does not fit, and its mean is the next bound (Dinkelbach's method). If everything
 fits, no set gives more.
 """
 
@@ -24,9 +24,9 @@ _FLOW_UNITS = 2.0**44
 _TOLERANCE = 1e-9
 
 
-@lru_cache(maxsize=1)  # all candidates of a group are measured one after the other
+@lru_cache(maxsize=1)  # all candidates of a group are measured in succession
 def lag_lower_bound(problem: Problem) -> int:
-    """Return a lag, in records, that some member carries in every assignment.
+    """Return a lag, in records, that some member has at least in every assignment.
 
     Examples
     --------
@@ -48,11 +48,11 @@ def lag_lower_bound(problem: Problem) -> int:
 
 
 class LoadBound(NamedTuple):
-    """What bounds the heaviest load, weight over capacity, from below.
+    """Lower bounds on the largest load, weight over capacity.
 
-    `shared`: what a set of topics gives the members that read them, on average. `alone`: the
-    heaviest partition, on the strongest member that may read it; `partition` is its index, -1
-    where there is no load at all.
+    `shared` is the mean load of a set of topics on the members that read them. `alone` is the
+    heaviest partition on the strongest member that may read it; `partition` is its index, -1 if
+    there is no load.
     """
 
     shared: float
@@ -66,7 +66,7 @@ class LoadBound(NamedTuple):
 
 
 def load_lower_bound(problem: Problem, weights: Float64) -> LoadBound:
-    """Return a load that some member carries in every assignment, and where it comes from.
+    """Return the bounds on the load that some member has in every assignment.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def load_lower_bound(problem: Problem, weights: Float64) -> LoadBound:
 def _topic_loads(
     problem: Problem, weights: npt.NDArray[Any]
 ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """Sum and maximum of each topic's weights, shape (T,); 0 where nobody subscribes."""
+    """Return sum and maximum of each topic's weights, shape (T,); 0 without subscribers."""
     sums = np.zeros(len(problem.topics), dtype=weights.dtype)
     tops = np.zeros(len(problem.topics), dtype=weights.dtype)
     filled = np.flatnonzero((problem.partition_counts > 0) & (problem.subscriber_counts > 0))
@@ -112,7 +112,7 @@ def _topic_loads(
 
 
 def _read_any(problem: Problem, topics: _Mask) -> _Mask:
-    """Which members read some topic of a set, bool of shape (M,)."""
+    """Return which members read a topic of a set, bool of shape (M,)."""
     readers = np.zeros(len(problem.members), dtype=bool)
     chosen = np.repeat(topics, problem.subscriber_counts)
     readers[problem.subscribers[chosen]] = True
@@ -143,7 +143,7 @@ def _overfull(problem: Problem, loads: Float64, room: Float64) -> _Mask:
     source, sink = topics + members, topics + members + 1
     unit = _FLOW_UNITS / loads.sum()
     supply = np.floor(loads * unit).astype(np.int64)
-    # Rounded so that what fits is never found overfull.
+    # Rounded up, so that topics that fit are never overfull.
     taken = np.minimum(np.ceil(room * unit), 2 * _FLOW_UNITS).astype(np.int64) + 1
     solver = max_flow.SimpleMaxFlow()
     topic = np.arange(topics)

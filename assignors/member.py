@@ -1,7 +1,7 @@
-"""What a group's members tell, and in which order Kafka takes them.
+"""Members of a group, and Kafka's order of names.
 
-Belongs here: what a problem is made of. Does not: the problem (`problem`), nor checking what a
-caller hands in (`problem_input`).
+Belongs here: the parts of a problem. Does not: the problem (`problem`), nor checking its input
+(`problem_input`).
 """
 
 from collections.abc import Iterable, Mapping
@@ -18,12 +18,12 @@ LARGEST_LAG = np.iinfo(np.int64).max
 
 
 class InvalidProblemError(ValueError):
-    """A problem, or an assignor's option, that contradicts itself; the message says where."""
+    """An invalid problem or option of an assignor; the message names the place."""
 
 
 @dataclass(frozen=True)
 class Member:
-    """What is known of one group member.
+    """A member of a group.
 
     Parameters
     ----------
@@ -32,8 +32,8 @@ class Member:
     owned
         Topic to the partitions the member claims to own now.
     generation
-        Of the claims, as in KIP-54's successors: the higher one wins a conflict. None: before any.
-        What loses is remembered: where newer claims decide nothing, it counts.
+        Generation of the claims: the higher one wins a conflict. None: before any generation. Older
+        claims break ties.
     instance_id
         `group.instance.id` of a static member.
     rack
@@ -52,5 +52,5 @@ class Member:
 
 
 def kafka_order(name: str) -> bytes:
-    """Sort key of Java's `String.compareTo`: by UTF-16 code unit, not by code point."""
+    """Return the sort key of Java's `String.compareTo`: UTF-16 code units, not code points."""
     return name.encode("utf-16-be", "surrogatepass")

@@ -1,7 +1,7 @@
-"""How good an assignment is: balance in partitions and lag, spread, and what it disturbs.
+"""Figures of an assignment: balance of partitions and lag, spread, and moves.
 
-Belongs here: the figures every plan carries, computed from the assignment alone. Does not: whether
-the assignment is valid (`verifier`), nor how light the heaviest member could be (`lower_bound`).
+Belongs here: the figures of every plan, computed from the assignment. Does not: whether the
+assignment is valid (`verifier`), nor the lower bound (`lower_bound`).
 """
 
 from dataclasses import dataclass
@@ -25,17 +25,17 @@ class Metrics:
     balance_score
         KIP-54's: the sum over all pairs of members of the difference in their partitions.
     lag_max, lag_mean
-        Records behind, of the heaviest member and on average.
+        Lag in records, of the most loaded member and on average.
     lag_lower_bound
-        No assignment has a lighter heaviest member than this.
+        No assignment has a smaller `lag_max` than this.
     gap
-        How far `lag_max` lies above `lag_lower_bound`, as a share of it: 0 is proven optimal.
+        Excess of `lag_max` over `lag_lower_bound`, as a share of the bound; 0 is optimal.
     kept, moved, placed
-        Partitions that stay; whose owner is a member still but another one owns them now; that
-        had no owner, or whose owner is gone.
+        Partitions with the same owner; with another owner although the previous one is still a
+        member; without a previous owner among the members.
     topic_spread
         Of the worst topic: its largest share on one member over its even share, partitions over
-        subscribers, rounded up. 1: no topic's share is larger than it must be; 0: nothing is
+        subscribers, rounded up. 1: no topic has a share larger than necessary; 0: nothing is
         assigned.
     """
 
@@ -121,5 +121,5 @@ def member_lags(problem: Problem, owner: Int32) -> list[int]:
     assigned, weights = owner >= 0, problem.exact_weights
     lags = np.zeros(len(problem.members), dtype=weights.dtype)
     np.add.at(lags, owner[assigned], weights[assigned])
-    found: list[int] = lags.tolist()
-    return found
+    exact: list[int] = lags.tolist()
+    return exact

@@ -1,7 +1,6 @@
-"""Giving partitions back to who owned them before, where no newer claim decides.
+"""Returning partitions to earlier owners, if no newer claim decides.
 
-Belongs here: the last of `sticky`'s aims. Does not: whose claims count, and in which order
-(`claims`), nor any aim above it.
+Belongs here: this aim of `sticky`. Does not: the order of claims (`claims`), nor other aims.
 """
 
 from collections import Counter
@@ -12,17 +11,17 @@ from assignors.problem import Int32, Problem
 
 
 def give_back(problem: Problem, owner: Int32) -> Int32:
-    """Deal what each topic's members did not own before so that earlier owners get theirs back.
+    """Reassign moved and placed partitions of each topic so that earlier owners get theirs back.
 
-    Nobody's share of a topic changes, nor what is kept. The newest of the earlier claims comes
-    first; within a topic, as many of those are heard as can be, then of the next ones.
+    The number of partitions of a topic on a member, and kept partitions, stay the same. As many of
+    the newest earlier claims as possible are satisfied, then of the next ones.
 
     Parameters
     ----------
     problem
         P partitions.
     owner
-        int32 of shape (P,): who is to own how many of each topic.
+        int32 of shape (P,): gives the number of partitions of each topic on each member.
     """
     if problem.earlier is None:
         return owner

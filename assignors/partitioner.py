@@ -1,7 +1,6 @@
 """The Java producer's default partitioner: which partition a record's key lands on.
 
-Belongs here: murmur2 as Kafka writes it, and what follows from a hash. Does not: consumers; this is
-the other end of the topic.
+Belongs here: Kafka's murmur2, and the partition of a hash. Does not: consumers.
 """
 
 from typing import Final
@@ -19,7 +18,7 @@ def murmur2(key: bytes) -> int:
     Returns
     -------
     int
-        Of 32 bits, without a sign where Java's has one.
+        An unsigned 32-bit number; Java's is signed.
 
     Examples
     --------
@@ -40,7 +39,7 @@ def murmur2(key: bytes) -> int:
 
 
 def partition_of(key: bytes, partitions: int) -> int:
-    """Return the partition, of `partitions`, that a key's records go to.
+    """Return the partition of a key's records, of `partitions`.
 
     Examples
     --------

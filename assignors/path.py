@@ -1,8 +1,8 @@
-"""The path of a lag-aware plan: where it acts, how far it goes, and what it says of itself.
+"""The path of a lag-aware plan: when to act, how many steps to take, and the outcome to report.
 
-Belongs here: the loads that decide when a plan is good enough, walking the steps of `relief`,
-cutting them off at the budget, and the account of it: outcome, frontier. Does not: options, or
-where the path starts (`sticky_lag_aware`), why each partition moves (`reasons`).
+Belongs here: the loads that decide when a plan is good enough, taking the steps of `relief`,
+stopping at the budget, and reporting outcome and frontier. Does not: options and the start of the
+path (`sticky_lag_aware`), the reason for each move (`reasons`).
 """
 
 from collections.abc import Iterator
@@ -19,13 +19,13 @@ from assignors.reasons import reasons
 from assignors.relief import Step, relieve
 from assignors.settling import settle, stand_ins
 
-# A plan that starts further outside the band than this many times its width is renewed: it goes on
-# to a small share of the band, so that the next jitter of the lags does not undo it. Others are
-# mended: back to the edge of the band, with the fewest moves.
+# A plan that starts further above the bound than this many widths of the band is renewed: it goes
+# on to a small share of the band, so that small changes of the lags do not undo it. Other plans
+# return to the edge of the band, with the fewest moves.
 _FAR = 3.0
 _RENEWED = 0.2
-# A path that does not reach its target ends where all that is left of it takes no more than this
-# share of the band's width off the heaviest member.
+# A path that does not reach its target ends where its remaining steps together take no more than
+# this share of the band's width off the heaviest member.
 _SLIGHT = 0.2
 
 
@@ -40,11 +40,12 @@ class Goal:
     edge
         The upper end of the band.
     far, renewed
-        Above the one, a plan goes on to the other.
+        A plan that starts above `far` goes on to `renewed`.
     slight
-        Less than this is not worth moves.
+        A smaller gain is not worth moves.
     hot_partition
-        The partition that alone makes the bound, well above what is shared by all; else None.
+        The partition whose own weight sets the bound, above the band of the average load; else
+        None.
     """
 
     bound: float
@@ -63,9 +64,9 @@ class Goal:
         band_floor: float,
         enough: float | None = None,
     ) -> "Goal":
-        """Bound the heaviest load, and lay the band above the bound.
+        """Compute the lower bound of the heaviest load, and the band above it.
 
-        With `enough`, the band goes up to that load at least, and a plan never beyond it.
+        With `enough`, the band reaches up to that load at least, and no plan is renewed.
         """
         bound = load_lower_bound(problem, weights)
         slack = max(bound.load * band, band_floor)
@@ -80,7 +81,7 @@ class Goal:
 
 
 class Path:
-    """The path of steps from where planning starts, and how far along it the budget goes."""
+    """The steps from the start of planning, and how many of them the budget allows."""
 
     def __init__(
         self,
@@ -99,7 +100,7 @@ class Path:
         self.points = [Spent(self._moved(self.start), self._heaviest())]
 
     def finish(self) -> Assignment:
-        """Walk the path, and return the assignment where it is best within the budget."""
+        """Take the steps, and return the best assignment on the path within the budget."""
         goal, heaviest = self.goal, self.points[0].heaviest
         end = 0
         if goal.bound and heaviest > goal.edge:
@@ -136,9 +137,9 @@ class Path:
         return Assignment(self.problem, settled, outcome, why, self._frontier())
 
     def _goes_on(self, owner: Int32) -> bool:
-        """Say whether the next plan would go on from here.
+        """Say whether the next plan would move more from here.
 
-        An exchange may bring the heaviest member what members that read other topics can take.
+        An exchange may give the heaviest member partitions that other members can take.
         """
         ledger = Ledger(self.problem, owner, self.ledger.weights, self.ledger.limits)
         effort = Effort(self.effort.pairs)
@@ -147,9 +148,9 @@ class Path:
         return following._worthwhile(self.goal.edge) > 0
 
     def _worthwhile(self, target: float, first: int = 0) -> int:
-        """Return the first point from which on the rest of the path is worth next to nothing.
+        """Return the first point after which the rest of the path gains almost nothing.
 
-        Where the effort is spent, what the rest would have been nobody knows.
+        Where the effort is spent, the rest is unknown, and the last point is returned.
         """
         least = self.points[-1].heaviest
         if self.effort.spent or least <= target:
@@ -179,7 +180,7 @@ class Path:
         return int(((owner != self.problem.owner) & (self.problem.owner >= 0)).sum())
 
     def _frontier(self) -> tuple[Spent, ...]:
-        """Keep the points that buy something: lighter than every point with as few moves."""
+        """Return the points that are lighter than every other with as few moves."""
         kept: list[Spent] = []
         for point in sorted(self.points):
             if not kept or point.heaviest < kept[-1].heaviest:
@@ -205,7 +206,7 @@ class Path:
         return f"{what}: {self._why_no_further(steps)}; {above}"
 
     def _why_no_further(self, steps: int) -> str:
-        """Say why a plan of so many steps ends above the band."""
+        """Say why a plan of this many steps ends above the band."""
         if self.effort.spent:
             return f"the effort of {self.effort.pairs:,} pairs of members is spent"
         if steps < len(self.steps):

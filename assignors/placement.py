@@ -1,6 +1,6 @@
-"""Placing partitions that nobody owns, by weight.
+"""Placing partitions without an owner, by weight.
 
-Belongs here: which member each orphan goes to. Does not: moving what is owned (`relief`).
+Belongs here: the member for each orphan. Does not: moving partitions that have an owner (`relief`).
 """
 
 import heapq
@@ -15,10 +15,10 @@ from assignors.spread import pairs
 
 
 def place(ledger: Ledger, partitions: Int64) -> None:
-    """Give orphans to the members they burden least, the heaviest orphan first.
+    """Give each orphan, the heaviest first, to the member whose load is then lowest.
 
     Ties go to a member in the rack of a replica, then to the one with fewer partitions, then to the
-    one with fewer of the topic, then by name; so partitions without weight even out the counts.
+    one with fewer of the topic, then by name. So partitions without weight even out the counts.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def place(ledger: Ledger, partitions: Int64) -> None:
 
 
 def _place_anywhere(ledger: Ledger, order: Int64) -> None:
-    """Place by a heap of members: any member will do."""
+    """Place by a heap of members, where every member may get every partition."""
     if not order.size:
         return
     problem = ledger.problem
@@ -71,9 +71,9 @@ def _place_anywhere(ledger: Ledger, order: Int64) -> None:
 
 
 def _spread_equals(ledger: Ledger, order: Int64, owners: Int32) -> Int32:
-    """Deal partitions of one weight anew among those who get them, where that spreads topics.
+    """Deal partitions of one weight again among their new owners, where that spreads topics.
 
-    Nobody's load or count changes by that.
+    Loads and counts stay as they are.
     """
     problem, size = ledger.problem, ledger.counts.size
     weights = ledger.weights[order]
@@ -106,7 +106,7 @@ def _best_member(ledger: Ledger, partition: int) -> int:
 
 
 def _owners(ledger: Ledger, topic: int) -> Int32:
-    """Who owns each partition of a topic that has an owner."""
+    """Return the owners of a topic's partitions, without those that have none."""
     first, last = ledger.problem.topic_offsets[topic : topic + 2]
     owner = ledger.owner[first:last]
     return owner[owner >= 0]

@@ -1,8 +1,8 @@
-"""Assignment problems: who may read what, who reads what now, and how heavy each partition is.
+"""Assignment problems: subscriptions, current owners, and the weight of each partition.
 
-Belongs here: the flat arrays every assignor works on, and how they are laid out. Does not: checking
-what a caller hands in (`problem_input`), whose claim to a partition counts (`claims`), any rule of
-assignment (one module each).
+Belongs here: the flat arrays that every assignor works on, and their layout. Does not: checking a
+caller's input (`problem_input`), conflicting claims to a partition (`claims`), rules of assignment
+(one module each).
 """
 
 from collections.abc import Iterable, Mapping, Sequence

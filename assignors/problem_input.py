@@ -1,6 +1,6 @@
-"""Problems read from dictionaries: every check there is on what a caller hands in.
+"""Problems read from dictionaries: all checks of a caller's input.
 
-Belongs here: types, ranges and contradictions, each error naming the place as a path such as
+Belongs here: types, ranges and contradictions; each error names the place as a path such as
 `members.C0.owned.t0`. Does not: the layout of the arrays (`problem`).
 """
 
@@ -22,7 +22,7 @@ from assignors.member import (
 )
 
 LARGEST_COUNT = 2**31 - 1
-# Far beyond any cluster; a mistyped count is refused before it is given memory.
+# Far more than any cluster has; a mistyped count is refused before memory is allocated for it.
 LARGEST_TOTAL = 10_000_000
 # Relative speeds; beyond these, loads would leave the range of floats.
 CAPACITIES = (1e-6, 1e6)
@@ -74,8 +74,8 @@ def _mapping(value: Any, where: str) -> Mapping[str, Any]:
 
 
 def _items(value: Any, where: str) -> list[Any]:
-    """Take any iterable but a text, whose characters nobody means."""
-    if type(value) is not list and (  # the usual first: the others take their time
+    """Return the items of any iterable except texts and mappings."""
+    if type(value) is not list and (  # the common case first: the other checks are slow
         isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable)
     ):
         _fail(where, f"{_show(value)} is not a list")
@@ -83,7 +83,7 @@ def _items(value: Any, where: str) -> list[Any]:
 
 
 def first_repeated(names: Iterable[str]) -> str | None:
-    """Return the first name that was there before; None: there is no such name.
+    """Return the first name that occurs a second time, or None.
 
     Examples
     --------
@@ -208,10 +208,10 @@ def _generation(name: str, member: Member) -> int:
 
 
 def _claimed_partitions(rows: dict[str, list[Any]]) -> tuple[Int64, Int64]:
-    """Partition number of each claim, and the number of its row.
+    """Return the partition number of each claim, and the number of its row.
 
-    There can be a row for each member and topic: all are checked at once, and looked at one by one
-    only to name the first that is wrong.
+    There can be a row for each member and topic, so all are checked at once. Only where that fails
+    are they checked one by one, to name the first wrong one.
     """
     claimed = list(chain.from_iterable(rows.values()))
     row = np.repeat(np.arange(len(rows)), [len(values) for values in rows.values()])
@@ -233,7 +233,7 @@ def _partitions(owned: list[Any], where: str) -> Int64:
 
 
 def _integers(values: Any, where: str) -> Int64:
-    """Read non-bool integers within int64; the types are looked at before numpy unifies them."""
+    """Read integers, not bools, within int64; types are checked before numpy unifies them."""
     if isinstance(values, np.ndarray) and values.dtype.kind in "iu":
         if values.ndim != 1:
             _fail(where, "is not a flat list")

@@ -1,7 +1,7 @@
-"""Moves and exchanges that keep traffic in a rack: few, and at nobody's cost.
+"""Moves and exchanges that keep traffic in a rack, within limits on moves and loads.
 
-Belongs here: a bounded search for them, from a plan that is good without. Does not: the aims that
-come before (`relief`, `path`), exchanges that cost no move (`settling`).
+Belongs here: a bounded search for them, from a finished plan. Does not: the aims that come before
+(`relief`, `path`), exchanges that cost no move (`settling`).
 """
 
 from dataclasses import dataclass
@@ -14,28 +14,28 @@ from assignors.problem import Float64, Int32, Int64, Problem
 from assignors.racks import Mask, far_partitions
 from assignors.spread import even_shares, pairs
 
-# Partitions and members that are looked at, at most: a second or so.
+# Partitions and members to look at, at most: about a second.
 _WORK = 30_000_000
-# A step that undoes a move saves more for each than any that makes one.
+# Moves that a step without moves counts as: it comes before steps that save as much with a move.
 _FREE = 0.25
 
 
 @dataclass(frozen=True, eq=False)
 class Bounds:
-    """What steps keep to.
+    """Limits of the steps.
 
     Parameters
     ----------
     load
-        No member gets a load above this, or a heavier one where it is above already.
+        No member's load rises above this; a load that is above already does not rise.
     moves
         Owned partitions moved in all, at most; None: any number.
     least
-        Traffic that a step saves for each partition it moves, at least.
+        Traffic that a step must save for each partition it moves.
     fixed
-        Partitions that stay with whom they are, bool of shape (P,).
+        Partitions that stay with their owners, bool of shape (P,).
     counts
-        Whether each member keeps as many partitions as it has.
+        Whether each member's number of partitions stays the same.
     """
 
     load: float
@@ -46,7 +46,7 @@ class Bounds:
 
 
 class _Step(NamedTuple):
-    """Partitions and who gets them; the most saved for each move first, then the lightest."""
+    """Partitions and their new owners, with the traffic saved for each move and the peak load."""
 
     worth: float
     peak: float
@@ -57,11 +57,10 @@ class _Step(NamedTuple):
 def reduce_rack_traffic(
     problem: Problem, owner: Int32, weights: Float64, traffic: Float64, bounds: Bounds
 ) -> Int32:
-    """Move partitions to where they are read from a replica in the rack, the busiest first.
+    """Move partitions to members in the rack of a replica, the busiest partition first.
 
-    A partition goes to a member in a rack of its replicas that has room, or changes places with
-    one that such a member has: whichever saves most for each partition it moves. No topic gets a
-    larger share on one member than its largest now.
+    A partition moves to such a member that has room, or is exchanged for one of its partitions:
+    whichever saves most for each partition moved. No topic's largest share on a member grows.
 
     Parameters
     ----------
@@ -72,7 +71,7 @@ def reduce_rack_traffic(
     weights
         Load of each partition, float64 of shape (P,).
     traffic
-        What each partition carries, float64 of shape (P,), in any unit.
+        Traffic of each partition, float64 of shape (P,), in any unit.
 
     Returns
     -------
@@ -81,9 +80,9 @@ def reduce_rack_traffic(
     Notes
     -----
     O(P + M) for each partition that is read from another rack, 30 million in all at most. Greedy:
-    it ends where no single step helps, which need not be the least traffic there can be. Of what
-    exhaustive search saves in groups of six partitions, it saves all where members have room, nine
-    tenths where half as much again fits on each, and three quarters where nothing more fits.
+    it ends where no single step helps, which need not be the least possible traffic. In groups of
+    six partitions it saves as much as exhaustive search where members have room, nine tenths of it
+    where members can hold half as much again, and three quarters where nothing more fits.
 
     Examples
     --------
@@ -102,7 +101,7 @@ def reduce_rack_traffic(
 
 
 class _TrafficSearch:
-    """Who holds what: P partitions, M members, S sets of racks, T topics."""
+    """The current holders: P partitions, M members, S sets of racks, T topics."""
 
     def __init__(
         self, problem: Problem, owner: Int32, weights: Float64, traffic: Float64, bounds: Bounds
@@ -126,7 +125,7 @@ class _TrafficSearch:
         self.left = NO_LIMIT if bounds.moves is None else max(bounds.moves - moved, 0)
 
     def run(self) -> None:
-        """Take the best step for each partition that is far, the busiest first, while any helps."""
+        """Take the best step for each far partition, the busiest first, until none helps."""
         work, found = _WORK, True
         each = self.owner.size + len(self.problem.members)
         while found:

@@ -63,14 +63,14 @@ def _even(count: int, members: int) -> Int64:
 
 
 def _left_to(part: Int32, subscribers: Int32, count: int) -> Int64:
-    """How many of a topic's partitions without an owner each subscriber gets, in their order.
+    """Return how many of a topic's partitions without an owner each subscriber gets.
 
     Parameters
     ----------
     part
         Owners of the topic's partitions so far, int32 of shape (N,), -1 for none.
     subscribers
-        In the order that the larger shares go by.
+        In the order in which the larger shares are dealt.
     count
         N.
     """

@@ -1,7 +1,7 @@
-"""What racks change in range assignment (KIP-881): partitions that go to a member near a replica.
+"""Racks in range assignment (KIP-881): partitions that go to a member near a replica.
 
-Belongs here: the rule by which Kafka's RangeAssignor gives out what it can near a replica, before
-it cuts the rest into pieces. Does not: that rest (`ranges`).
+Belongs here: the rule by which Kafka's RangeAssignor assigns partitions near a replica, before it
+cuts the rest into pieces. Does not: that rest (`ranges`).
 
 A member gets no more partitions of a topic than without racks. Topics with the same subscribers and
 as many partitions are dealt together: partition 0 of all of them to one member, and so on, where

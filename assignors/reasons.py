@@ -1,10 +1,10 @@
-"""Why each partition of a lag-aware plan changes hands, in words that hold for the plan as a whole.
+"""The reason for each move of a lag-aware plan, true of the plan as a whole.
 
-Belongs here: reasons of a path's steps, and of partitions that several steps have handed on. Does
-not: the steps (`relief`), how far along them the plan goes (`path`).
+Belongs here: reasons of a path's steps, and of partitions that several steps move. Does not: the
+steps (`relief`), how many of them the plan takes (`path`).
 
-Each reason is about the member that the partition leaves: what it was relieved of, or what it got
-instead. Steps in between, of which a partition ends up elsewhere, are not told.
+Each reason describes the member that the partition leaves: its relief, or what it gets in exchange.
+Intermediate owners are not mentioned.
 """
 
 from collections.abc import Mapping, Sequence
@@ -35,33 +35,33 @@ def reasons(
     problem
         P partitions, M members.
     weights
-        What a partition means to its owner, float64 of shape (P,).
+        Load of each partition, float64 of shape (P,).
     bound
         The lower bound on the heaviest member's load.
     start
-        Owners where the path begins: evened out, and without orphans; int32 of shape (P,).
+        Owners at the start of the path: evened out, and without orphans; int32 of shape (P,).
     steps
-        Of the path, those that the plan takes.
+        The steps of the path that the plan takes.
     owner
         Owners in the plan, int32 of shape (P,).
     instead
-        Partitions that leave a member instead of one that a step took, and which one.
+        Partition that leaves a member, to the partition of a step that it replaces.
     """
     taken: dict[int, list[Step]] = {}
     for step in steps:
         for partition in step.partitions:
             taken.setdefault(partition, []).append(step)
-    telling = _Telling(problem, weights, bound, start, owner)
+    reason = _Reasons(problem, weights, bound, start, owner)
     placed = np.flatnonzero((problem.owner < 0) & (owner >= 0)).tolist()
     moved = np.flatnonzero((problem.owner >= 0) & (owner != problem.owner)).tolist()
     return dict.fromkeys(placed, PLACED) | {
-        partition: telling.of(told := instead.get(partition, partition), taken.get(told, ()))
+        partition: reason.of(stepped := instead.get(partition, partition), taken.get(stepped, ()))
         for partition in moved
     }
 
 
-class _Telling:
-    """What there is to say of a partition that leaves its owner."""
+class _Reasons:
+    """Reasons for partitions that leave their owners."""
 
     def __init__(
         self, problem: Problem, weights: Float64, bound: float, start: Int32, owner: Int32
@@ -85,7 +85,7 @@ class _Telling:
         return self._net(partition, origin, first)
 
     def _net(self, partition: int, origin: int, first: Step) -> str:
-        """Say what its leaving has come to, whatever the steps in between."""
+        """Return the reason of a move as a whole, without its intermediate steps."""
         if self.start[partition] != origin:
             return EVENED
         if self.loads[origin] > self.bound:

@@ -1,6 +1,7 @@
-"""The assignors by name, as policies, the command line and followers ask for them.
+"""The assignors by name, for policies, the command line and followers.
 
-Belongs here: names, and that options are known. Does not: what an option means (each assignor).
+Belongs here: names, and the check for unknown options. Does not: the meaning of an option (each
+assignor).
 """
 
 import inspect
@@ -32,7 +33,7 @@ ASSIGNORS: Mapping[str, Assignor] = MappingProxyType(
     }
 )
 
-#: Assignors that do not look at lag: nothing but a rebalance can change their mind.
+#: Assignors that ignore lag: only a rebalance can change their result.
 LAG_BLIND = frozenset({"range", "roundrobin", "fair", "sticky"})
 
 
@@ -59,7 +60,7 @@ def check_options(name: str, options: Mapping[str, Any]) -> None:
     Raises
     ------
     InvalidProblemError
-        The message lists what there is.
+        The message lists the names that are known.
     """
     known = option_defaults(name)
     for option in options:
@@ -69,7 +70,7 @@ def check_options(name: str, options: Mapping[str, Any]) -> None:
 
 
 def option_defaults(name: str) -> dict[str, Any]:
-    """Return the options an assignor has, with what holds where they are not given.
+    """Return an assignor's options and their defaults.
 
     Raises
     ------

@@ -1,11 +1,10 @@
 """Relieving the heaviest member, one move or exchange at a time.
 
-Belongs here: finding the step that pays most, and the path such steps make. Does not: when a plan
-is good enough and how many moves it may spend (`path`).
+Belongs here: finding the step that gains most, and the sequence of such steps. Does not: when a
+plan is good enough and how many moves it may make (`path`).
 
-A step is chosen from the state alone, never from how the state came about. So planning again from
-a plan goes on where the plan stopped, which is nowhere; and a plan with fewer moves is the
-beginning of the plan with more.
+A step depends on the current state alone, not on earlier steps. So planning again from a finished
+plan moves nothing, and a plan with fewer moves is the beginning of the plan with more.
 """
 
 from collections.abc import Iterable, Iterator
@@ -21,24 +20,24 @@ from assignors.ledger import Ledger, Mask
 from assignors.problem import Float64, Int64
 from assignors.racks import in_replica_rack
 
-# A step has to bring both members closer to the target than the heaviest is by this share.
+# A step must bring both members closer to the target than the heaviest is, by this share.
 _WORTH = 1e-3
-# And by this share of its load: below it a gain may be rounding alone, and steps go in circles.
+# And by this share of its load: a smaller gain may be rounding, and steps could go in circles.
 _ROUNDING = 1e-9
 # Receivers looked at together, the lightest first.
 _AT_ONCE = 4
-# Partitions of a member from which on receivers are looked at one by one, to save memory.
+# From this many partitions of a member, receivers are looked at one by one, to save memory.
 _MANY = 10_000
 
 
 @dataclass(frozen=True)
 class Step:
-    """Partitions that change hands together: one for a move, two for a swap, or more.
+    """Partitions that move together: one for a move, two for a swap, or more.
 
     Parameters
     ----------
     partitions
-        Indices: the one that leaves the heaviest member first, then what it gets for it.
+        Indices: first the one that leaves the heaviest member, then those it gets in exchange.
     giver, taker
         The heaviest member, and the other one.
     load
@@ -51,16 +50,16 @@ class Step:
     load: float
 
     def takers(self) -> Iterator[tuple[int, int]]:
-        """Each partition with its new owner."""
+        """Yield each partition with its new owner."""
         yield self.partitions[0], self.taker
         yield from ((partition, self.giver) for partition in self.partitions[1:])
 
 
 class _Offer(NamedTuple):
-    """A possible step, and what speaks for it.
+    """A possible step and its worth.
 
-    That is the load above the target that vanishes, for each partition moved, whether a partition
-    comes to a replica's rack, and the heavier of the two members afterwards, below 0.
+    The worth is the load above the target that it removes for each partition moved, then whether a
+    partition comes to the rack of a replica, then the heavier member's load afterwards, negated.
     """
 
     worth: tuple[float, bool, float]
@@ -83,7 +82,7 @@ class _Shares:
         return self._rows[member]
 
     def take(self, step: Step) -> None:
-        """Hand over what changes hands, all that goes one way at once."""
+        """Move the partitions of a step, those of one direction at once."""
         (mine, *theirs) = step.partitions
         self._hand_over([mine], step.giver, step.taker)
         if theirs:
@@ -110,19 +109,18 @@ def relieve(ledger: Ledger, movable: Mask, *, target: float, effort: Effort) -> 
     target
         Load to reach, positive.
     effort
-        How many pairs of members may be looked at; the steps until then are those of any larger
-        effort.
+        Pairs of members that may be looked at; a larger effort begins with the same steps.
 
     Yields
     ------
-    Each step. No sequence of steps comes back to where it was: they make the loads, in descending
-    order, ever smaller.
+    Each step. Steps never return to an earlier state: each makes the loads, in descending order,
+    smaller.
 
     Notes
     -----
-    O(K + M) a step, K being partitions of the members concerned, where the lightest members can
-    take something; more where eligibility or limits keep them from it. In all O(K) a pair of
-    members that is looked at.
+    O(K + M) for each step, K being partitions of the two members, where the lightest members can
+    take something; more where subscriptions or limits prevent that. O(K) for each pair of members
+    that is looked at.
     """
     shares = _Shares(ledger, movable)
     while ledger.loads.size:
@@ -174,7 +172,7 @@ def _best_step(
 def _for_several(
     ledger: Ledger, shares: _Shares, giver: int, taker: int, *, target: float, highest: float
 ) -> Step | None:
-    """Pick the best of one partition for several lighter ones of another member's.
+    """Find the best exchange of one partition for several lighter ones of another member.
 
     None: each of them leaves one of the two members with more than the highest load, or with more
     or fewer partitions than limits allow.
@@ -185,7 +183,7 @@ def _for_several(
         return None
     sums = np.concatenate(([0.0], ledger.weights[theirs].cumsum()))
     last = ledger.weights[theirs].searchsorted(ledger.weights[mine])
-    # The heaviest of those that are lighter: those that come closest to evening out both members.
+    # The heaviest of the lighter ones: they come closest to evening out both members.
     first = sums.searchsorted(sums[last] - _ideal_returns(ledger, giver, taker, mine))
     first = np.clip(np.concatenate((first, first - 1)), 0, np.tile(last, 2))
     mine, last = np.tile(mine, 2), np.tile(last, 2)
@@ -203,7 +201,7 @@ def _for_several(
 
 
 class _Exchanges(NamedTuple):
-    """What two members may exchange: `mine` for `theirs` beside it; None: moves."""
+    """Possible exchanges of two members: each of `mine` for that of `theirs`; None: moves."""
 
     taker: int
     mine: Int64
@@ -219,7 +217,7 @@ def _best_offer(
     target: float,
     highest: float,
 ) -> _Offer | None:
-    """Pick the best among the best moves and swaps with each of some members.
+    """Find the best of all moves and swaps with each of some members.
 
     None: each of them leaves one of the two members with more than the highest load.
     """
@@ -258,7 +256,7 @@ def _best_offer(
 def _effect(
     ledger: Ledger, giver: int, taker: Int64, work: Float64, target: float
 ) -> tuple[Float64, Float64]:
-    """Return the load above the target that vanishes, in targets, and the heavier of both then.
+    """Return the load above the target that is removed, in targets, and the heavier load then.
 
     For each amount of work that the giver hands to the taker beside it.
     """
@@ -276,7 +274,7 @@ def _excess(load: Float64, target: float) -> Float64:
 
 
 def _exchanges(ledger: Ledger, shares: _Shares, giver: int, taker: int) -> Iterator[_Exchanges]:
-    """Yield what may move between two members, and what they may swap."""
+    """Yield the possible moves and swaps between two members."""
     mine = _readable(ledger, shares.of(giver), by=taker)
     if not mine.size:
         return
@@ -316,7 +314,7 @@ def _readable(ledger: Ledger, partitions: Int64, *, by: int) -> Int64:
 
 
 def _ideal_returns(ledger: Ledger, giver: int, taker: int, mine: Int64) -> Float64:
-    """Weight that, given back for each of mine, would even out the two members."""
+    """Return the weight that, given back for each of mine, would even out the two members."""
     give, take = ledger.capacity(giver), ledger.capacity(taker)
     even = float(ledger.loads[giver] - ledger.loads[taker]) / (1 / give + 1 / take)
     returns: Float64 = ledger.weights[mine] - even

@@ -1,7 +1,7 @@
-"""Settling a lag-aware plan: exchanges that cost nothing, for topics' spread and then for racks.
+"""Settling a lag-aware plan: exchanges without cost, for topics' spread and then for racks.
 
-Belongs here: a bounded search among plans that are as good. Does not: what a plan moves, and how
-far it goes (`relief`, `path`).
+Belongs here: a bounded search among plans of the same cost. Does not: the moves of a plan
+(`relief`, `path`).
 """
 
 import numpy as np
@@ -10,21 +10,21 @@ from assignors.problem import Float64, Int32, Int64, Problem
 from assignors.racks import far_partitions
 from assignors.spread import even_shares, is_even, pairs
 
-# Groups up to here are looked at as a whole.
+# In groups of up to this many partitions, all partitions are looked at.
 _FEW = 5_000
-# Partitions that are held against others, at most: some hundredths of a second.
+# Comparisons of partitions, at most: some hundredths of a second.
 _WORK = 500_000
-# Traffic less than this share of all of it is rounding.
+# A gain below this share of all traffic is rounding.
 _ROUNDING = 1e-9
 
 
 def settle(problem: Problem, owner: Int32, weights: Float64) -> Int32:
-    """Exchange partitions where a topic spreads by it, or traffic stays in a rack.
+    """Exchange partitions where that spreads a topic or keeps traffic in a rack.
 
-    Each member gives up as many partitions as before, and gets as many; the heaviest load is what
-    it was, and no pair of members has a heavier member than before. What was to stay leaves only
-    for a partition of the same weight that stays instead. Of such exchanges those come first that
-    even out a topic, then those that keep the most records in a rack.
+    Each member gives up and gets as many partitions as before. The heaviest load stays the same,
+    and of two members that exchange, the heavier does not get heavier. A partition that was to stay
+    leaves only where one of the same weight stays instead. Exchanges that even out a topic come
+    first, then those that keep the most records in a rack.
 
     Parameters
     ----------
@@ -42,9 +42,9 @@ def settle(problem: Problem, owner: Int32, weights: Float64) -> Int32:
 
     Notes
     -----
-    Looks at all partitions of groups with 5,000, and of larger ones at those that change hands.
-    Of these K, each one that changes hands is held against all others: O(K) each, 500,000 in all at
-    most. Ends where no exchange of two helps, which need not be the best there is.
+    Looks at all partitions of groups with up to 5,000, and in larger ones at those that move. Each
+    one that moves is compared with all K that are looked at, 500,000 comparisons in all at most.
+    Ends where no exchange of two helps, which need not be the optimum.
     """
     changed = (owner != problem.owner) & (owner >= 0)
     pool = np.flatnonzero(changed if owner.size > _FEW else owner >= 0)
@@ -63,7 +63,7 @@ def settle(problem: Problem, owner: Int32, weights: Float64) -> Int32:
 
 
 def stand_ins(problem: Problem, plan: Int32, settled: Int32) -> dict[int, int]:
-    """Return which partition of the plan each one that moves only since it was settled moves for.
+    """Map each partition that moves only after settling to the one that it moves instead of.
 
     Both leave the same member.
     """
@@ -75,7 +75,7 @@ def stand_ins(problem: Problem, plan: Int32, settled: Int32) -> dict[int, int]:
 
 
 class _SettlingSearch:
-    """The K partitions that change hands, int64 arrays of shape (K,), and who holds what."""
+    """The K partitions that are looked at, arrays of shape (K,), and their holders."""
 
     def __init__(self, problem: Problem, owner: Int32, weights: Float64, pool: Int64) -> None:
         members = len(problem.members)
@@ -103,7 +103,7 @@ class _SettlingSearch:
         self.least = float(self.traffic.sum()) * _ROUNDING
 
     def run(self) -> None:
-        """Take the best exchange of each partition in turn, until none is left to take."""
+        """Make the best exchange of each partition in turn, until none helps."""
         left, found = _WORK, True
         while found:
             found = False
@@ -111,7 +111,7 @@ class _SettlingSearch:
             improvable |= self.far[self.set_of, self.holder] > 0
             if not improvable.any():
                 return
-            # What stays can leave only for a partition that changes hands.
+            # A partition that stays can leave only in exchange for one that moves.
             changed = self.holder != self.home
             order = np.flatnonzero(changed if not changed.all() else improvable)
             for at in order[np.argsort(-self.traffic[order], kind="stable")].tolist():
@@ -121,7 +121,7 @@ class _SettlingSearch:
                 found |= self._exchange(at)
 
     def _exchange(self, at: int) -> bool:
-        """Exchange a partition for the one with which that gains most; say whether there is one."""
+        """Make a partition's best exchange; say whether there is one that gains."""
         spread, near = self._gains(at)
         worth = (spread > 0) | ((spread == 0) & (near > self.least))
         if not worth.any():
@@ -139,9 +139,9 @@ class _SettlingSearch:
         return True
 
     def _gains(self, at: int) -> tuple[Int64, Float64]:
-        """Say how much an exchange for each partition spreads topics, and keeps near: shape (K,).
+        """Return what an exchange for each partition gains in spread and in traffic: shape (K,).
 
-        The spread is below 0 where there can be no exchange.
+        The gain in spread is negative where no exchange is possible.
         """
         mine, theirs = self.holder[at], self.holder
         topic, topics = self.topic[at], self.topic

@@ -1,7 +1,7 @@
-"""How topics are spread over members: what there is to count, and the best that could be.
+"""How evenly topics are spread over members, and the best possible spread.
 
-Belongs here: partitions of each topic on each member, the figure plans carry, and the bound no
-assignment can beat. Does not: spreading them (`aims`, `even`, `swaps`).
+Belongs here: partitions of each topic on each member, the figure that plans carry, and the bound
+that no assignment can beat. Does not: spreading them (`aims`, `even`, `swaps`).
 """
 
 from typing import NamedTuple
@@ -12,7 +12,7 @@ from assignors.problem import Int32, Int64, Problem
 
 
 class Pairs(NamedTuple):
-    """How many partitions of a topic a member has, for every pair that has some: int64 arrays."""
+    """Partitions of each topic on each member, for the pairs that have some: int64 arrays."""
 
     topic: Int64
     member: Int64
@@ -53,15 +53,15 @@ def _numbers(problem: Problem, owner: Int32) -> Int64:
 
 
 def even_shares(problem: Problem) -> Int64:
-    """Fewest partitions that the topic's largest share can have, int64 of shape (T,); 1 or more."""
+    """Return each topic's smallest possible largest share, int64 of shape (T,); 1 or more."""
     readers = np.maximum(problem.subscriber_counts, 1)
     return np.maximum(-(-problem.partition_counts // readers), 1)
 
 
 def worst(problem: Problem, owner: Int32) -> tuple[int, int]:
-    """Return the largest share over the even share, of the worst topic, as a fraction.
+    """Return the worst topic's largest share and even share: numerator and denominator.
 
-    0 where nothing is assigned.
+    (0, 1) where nothing is assigned.
 
     Examples
     --------

@@ -1,8 +1,8 @@
-"""Sticky assignment (KIP-54, KIP-341): even loads, then as little moved as can be, then spread.
+"""Sticky assignment (KIP-54, KIP-341): even loads, then the fewest moves, then spread topics.
 
-Belongs here: the rule, and its closed form for equal subscriptions. Does not: subscriptions that
-differ (`flow`), spreading what the closed form and the flow leave clumped (`aims`, `swaps`), racks
-(`aims`, `rack_affinity`), conflicting claims (`claims`).
+Belongs here: the rule, and its closed form for equal subscriptions. Does not: different
+subscriptions (`flow`), spreading topics afterwards (`aims`, `swaps`), racks (`aims`,
+`rack_affinity`), conflicting claims (`claims`).
 """
 
 from dataclasses import replace
@@ -27,23 +27,22 @@ def sticky(
 ) -> Assignment:
     """Assign with decreasingly minimal loads, then the most partitions kept, then topics spread.
 
-    Decreasingly minimal: the heaviest member has as few partitions as can be, then the second
-    heaviest, and so on. No assignment has a lower KIP-54 balance score. Spread: no topic is on
-    fewer members than it must be (`aims` has the order of all aims).
+    Decreasingly minimal: the heaviest member has as few partitions as possible, then the second
+    heaviest, and so on. No assignment has a lower KIP-54 balance score. Spread: each topic is on as
+    many members as possible (`aims` has the order of all aims).
 
     Parameters
     ----------
     problem
-        P partitions, M members. Weights are ignored. What newer claims leave open goes back to who
-        owned it in older generations, the newest first. Where racks are given, ties go to members
-        in the rack of a replica (KIP-881), never at the cost of any of these.
+        P partitions, M members. Weights are ignored. Partitions that newer claims leave free go
+        back to their owners of older generations, the newest first. Where racks are given, ties go
+        to members in the rack of a replica (KIP-881), never at the cost of another aim.
     stickiness_first
         Never move an owned partition; place the others as evenly as that allows (KIP-54's
         "fairest sticky" alternative).
     max_moves
-        Owned partitions moved at most. Where balance takes more, none moves, as by
-        `stickiness_first`: a rebalance that is not worth it is left undone, not half done. None:
-        as many as balance takes.
+        Owned partitions moved at most. Where balance takes more, none moves, as with
+        `stickiness_first`. None: as many as balance takes.
 
     Returns
     -------
@@ -110,7 +109,7 @@ def _by_rack_affinity(problem: Problem, owner: Int32) -> Int32:
 
 
 def _even_loads(problem: Problem, *, keep_all: bool) -> Int32:
-    """Solve for loads and what is kept alone: racks come last, and would clump topics here."""
+    """Solve for even loads and few moves alone; racks come last, and would clump topics here."""
     if problem.equal_subscriptions:
         return _place(problem, problem.owner if keep_all else _give_up_surplus(problem))
     if (problem.owner < 0).all():
@@ -123,10 +122,10 @@ def _even_loads(problem: Problem, *, keep_all: bool) -> Int32:
 
 
 def _give_up_surplus(problem: Problem) -> Int32:
-    """Take from each member what it has beyond its even share, of the topics it has most of.
+    """Take from each member its surplus over its even share, of the topics it has most of.
 
-    With P = q M + r, r members have q + 1 partitions: the first ones that own as many already, so
-    that as few as possible give one up.
+    With P = q M + r, r members have q + 1 partitions: first those that own as many already, so that
+    as few as possible give one up.
     """
     owned = problem.owner[problem.owner >= 0]
     counts = np.bincount(owned, minlength=len(problem.members))
@@ -145,10 +144,10 @@ def _give_up_surplus(problem: Problem) -> Int32:
 
 
 def _order_of_keeping(problem: Problem, partitions: Int64, surplus: Int64) -> Int64:
-    """Order partitions by owner, and each owner's by how much it has of the topic up to there.
+    """Order partitions by owner, and each owner's by its share of the topic up to that partition.
 
-    Of topics it has as much of, an owner gives up the last one, the next owner those before: they
-    do not all take from one topic.
+    Of topics with equal shares, an owner gives up the last one and the next owner those before, so
+    that owners do not all give up partitions of one topic.
     """
     topics = len(problem.topics)
     owner, topic = problem.owner[partitions], problem.topic_of[partitions].astype(np.int64)
@@ -166,8 +165,7 @@ def _order_of_keeping(problem: Problem, partitions: Int64, surplus: Int64) -> In
 def _place(problem: Problem, owner: Int32) -> Int32:
     """Give partitions without an owner to the members with the fewest.
 
-    In order of topic and number, to members in turns as many as each is to get: so that each gets
-    about as many of any topic.
+    In order of topic and number, to members in turns, so that each gets about as many of any topic.
     """
     free = np.flatnonzero((owner < 0) & problem.assignable)
     counts = np.bincount(owner[owner >= 0], minlength=len(problem.members))

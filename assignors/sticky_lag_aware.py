@@ -1,7 +1,7 @@
-"""Sticky lag-aware assignment: move only what pays for itself in balanced lag.
+"""Sticky lag-aware assignment: move a partition only where that balances lag enough.
 
-Belongs here: the options, the limits they set, and what the plan starts from. Does not: placing
-orphans (`placement`), finding moves (`relief`), how far to go (`path`).
+Belongs here: the options, the limits they set, and the start of the plan. Does not: placing
+orphans (`placement`), finding moves (`relief`), how many to make (`path`).
 """
 
 import numpy as np
@@ -36,7 +36,7 @@ def sticky_lag_aware(
     """Keep the current assignment, place orphans, then relieve the heaviest member step by step.
 
     A member's load is the predicted work of its partitions, lag + arrival rate x horizon, over its
-    capacity. Loads are held against a lower bound that no assignment can beat.
+    capacity. Loads are compared with a lower bound that no assignment can beat.
 
     Parameters
     ----------
@@ -45,10 +45,10 @@ def sticky_lag_aware(
     band
         Do nothing while the heaviest load is at most this share above the lower bound.
     band_floor
-        Nor while it is at most this many records above it.
+        Do nothing while the heaviest load is at most this many records above the lower bound.
     enough
-        Do nothing while the heaviest load is at most this, and stop as soon as it is; in the unit
-        of loads. None: the band alone decides.
+        Do nothing while the heaviest load is at most this, and stop once it is; in the unit of
+        loads. None: the band alone decides.
     horizon
         Seconds ahead for which work is predicted; 0, or unknown rates: lag alone.
     max_moves
@@ -61,9 +61,9 @@ def sticky_lag_aware(
     max_topic_count_skew
         How many partitions of one topic a member may get beyond its even share; None: any.
     effort
-        Pairs of members that are looked at for a step, at most: seconds, where a group is so large,
-        or its limits so narrow, that steps would be looked for by the hour. What is best until then
-        is the plan, which says so. None: as many as it takes.
+        Pairs of members to look at for steps, at most. It bounds planning to seconds where a group
+        is very large or its limits very narrow; the best plan until then is returned, and its
+        outcome says so. None: no bound.
 
     Returns
     -------
@@ -74,9 +74,9 @@ def sticky_lag_aware(
 
     Notes
     -----
-    Greedy: the step with the most excess load removed for each partition moved is next (`relief`).
-    Where the band cannot be reached, steps that take next to nothing off the heaviest load, all
-    together, are not taken.
+    Greedy: the next step is the one that removes the most excess load for each partition moved
+    (`relief`). Where the band cannot be reached, last steps that together take almost nothing off
+    the heaviest load are not taken.
     Partitions without work never move for load.
 
     Examples
@@ -135,7 +135,7 @@ def _start(
     topic_skew: int | None,
     effort: Effort,
 ) -> Ledger:
-    """Lay out where relief starts from: complete, and within the limits if possible."""
+    """Return the start of the path: complete, and within the limits if possible."""
     limits = _limits(problem, count_skew, topic_skew)
     ledger = _keep_and_place(problem, weights, limits, even=count_skew is not None)
     if ((ledger.counts < limits.fewest) | (ledger.counts > limits.most)).any():
@@ -145,7 +145,7 @@ def _start(
             ledger = Ledger(problem, even, weights, limits)
     orphans = problem.owner < 0
     if goal.bound and orphans.any():
-        # What had no owner costs nothing to place better.
+        # Placing orphans better costs no move.
         for _ in relieve(ledger, orphans, target=goal.renewed, effort=effort):
             pass
     return ledger
@@ -154,11 +154,11 @@ def _start(
 def _limits(problem: Problem, count_skew: int | None, topic_skew: int | None) -> Limits:
     none = Limits.none(problem)
     fewest, most, most_of_topic = none.fewest, none.most, none.most_of_topic
-    # A skew beyond all partitions there are allows no more than that; int64 ends somewhere.
+    # A larger skew than the number of partitions allows no more, and could overflow int64.
     everything = problem.partition_total
     if count_skew is not None:
         fewest, most = _even_counts(problem)
-        # The spread grows by count_skew in all, whichever way.
+        # The spread grows by count_skew in all, half of it downwards.
         skew = min(count_skew, 2 * everything)
         fewest, most = fewest - skew // 2, most + (skew - skew // 2)
     if topic_skew is not None:

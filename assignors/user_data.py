@@ -1,7 +1,6 @@
-"""The user data of Kafka's StickyAssignor: what a member says it owned, as bytes (KIP-54).
+"""The user data of Kafka's StickyAssignor: the partitions a member claims, as bytes (KIP-54).
 
-Belongs here: both versions of the format, byte for byte. Does not: what claims are worth
-(`claims`).
+Belongs here: both versions of the format, byte for byte. Does not: conflicting claims (`claims`).
 
 ::
 
@@ -9,7 +8,7 @@ Belongs here: both versions of the format, byte for byte. Does not: what claims 
     version 1    [topic [partition]] generation
 
 An array is an int32 length and its elements, a topic an int16 length and UTF-8, a partition and a
-generation an int32, all big-endian. Nothing tells the versions apart but their end.
+generation an int32, all big-endian. The versions differ only in their end.
 """
 
 import struct
@@ -24,7 +23,7 @@ _NO_GENERATION: Final = -1  # what Kafka's own clients write before they have on
 
 @dataclass(frozen=True)
 class UserData:
-    """What a member claims: topic to partition numbers, and since when (None: version 0)."""
+    """A member's claims: partition numbers by topic, and the generation (None: version 0)."""
 
     owned: Mapping[str, Sequence[int]]
     generation: int | None = None
@@ -82,7 +81,7 @@ def decode(data: bytes) -> UserData:
 
 
 class _Reader:
-    """Reads from the front of some bytes, never beyond their end."""
+    """Reads bytes from front to end, and refuses to read beyond the end."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data

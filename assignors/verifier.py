@@ -1,7 +1,7 @@
-"""The one place that says what makes an assignment valid.
+"""The one definition of a valid assignment.
 
-Belongs here: the invariants every assignor guarantees; tests, asset checks and publication all ask
-here. Does not: how good an assignment is (`metrics`).
+Belongs here: the invariants that every assignor guarantees; tests, asset checks and publication
+use this one definition. Does not: the quality of an assignment (`metrics`).
 """
 
 import numpy as np
@@ -14,21 +14,21 @@ _SHOWN = 5
 
 
 def violations(problem: Problem, assignment: Assignment) -> list[str]:
-    """List what is wrong with an assignment of a problem; empty when it is valid.
+    """List the violations of an assignment; empty when it is valid.
 
-    Valid: one entry a partition; each partition of a topic that somebody subscribes to has an
-    owner; every owner is a member of the group and subscribes to the topic.
+    Valid: one entry for each partition; each partition of a topic with subscribers has an owner;
+    every owner is a member of the group and subscribes to the topic.
 
     Parameters
     ----------
     problem
         P partitions, M members. Need not be the object the assignment was made for.
     assignment
-        What to check.
+        The assignment to check.
 
     Returns
     -------
-    One sentence a kind of violation, naming at most five partitions of it.
+    One sentence for each kind of violation, naming at most five partitions.
 
     Examples
     --------

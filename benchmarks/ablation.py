@@ -56,8 +56,8 @@ def _none(like: int) -> Callable[..., Any]:
     return found
 
 
-def _no_partition(looks: Any, *_: Any, **__: Any) -> Any:
-    return np.zeros(looks.partitions, dtype=bool)
+def _no_partition(series: Any, *_: Any, **__: Any) -> Any:
+    return np.zeros(series.partitions, dtype=bool)
 
 
 #: Constants that tune nothing: conversions, limits of arithmetic, memory and messages, defaults of
@@ -84,17 +84,21 @@ RULES: Final[dict[str, tuple[str, str, Callable[..., Any]]]] = {
     "throttled partitions": (
         "commits",
         "left_behind",
-        lambda looks, *_, **__: (np.zeros(looks.partitions, bool), np.zeros(looks.partitions)),
+        lambda series, *_, **__: (np.zeros(series.partitions, bool), np.zeros(series.partitions)),
     ),
     "stuck partitions": ("commits", "stuck_partitions", _no_partition),
-    "records of a commit": ("commits", "_with_usual", lambda looks, _: np.zeros(looks.partitions)),
+    "records of a commit": (
+        "commits",
+        "_with_usual",
+        lambda series, _: np.zeros(series.partitions),
+    ),
     "silent members": (
         "commits",
         "silent_members",
-        lambda looks, *_: np.zeros(len(looks.members), bool),
+        lambda series, *_: np.zeros(len(series.members), bool),
     ),
     "foreign commits": ("commits", "foreign_partitions", _no_partition),
-    "lag at rest": ("commits", "at_rest", lambda looks: np.zeros(looks.partitions, np.int64)),
+    "lag at rest": ("commits", "at_rest", lambda series: np.zeros(series.partitions, np.int64)),
     "a day for rare commits": ("read", "_lengthened", lambda _, found: found),
     "changed arrivals": ("decide", "_changed_since", lambda *_: False),
     "wait after a change of members": ("decide", "_settles", lambda _: None),

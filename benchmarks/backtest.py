@@ -84,7 +84,7 @@ class Recorder(ByAssignor):
         """Record; columns that nothing here reads are left out."""
         at = MONDAY + timedelta(seconds=moment.at - START.timestamp())
         sample_id = f"{at:%Y%m%dT%H%M%S.%fZ}-00000000"
-        looks, problem = moment.looks(), moment.problem
+        series, problem = moment.series(), moment.problem
         row = {
             "group": GROUP,
             "sample_id": sample_id,
@@ -94,9 +94,9 @@ class Recorder(ByAssignor):
             "group_type": CLASSIC,
             "topics": problem.topics,
             "counts": problem.partition_counts,
-            "begin": np.zeros_like(looks.end[-1]),
-            "end": looks.end[-1],
-            "committed": looks.committed[-1],
+            "begin": np.zeros_like(series.end[-1]),
+            "end": series.end[-1],
+            "committed": series.committed[-1],
             "owner": problem.owner,
             "members": problem.members,
             "subscriptions": [problem.topics] * len(problem.members),

@@ -43,10 +43,10 @@ class BinPacking(ByPlans):
 
     def plan(self, moment: Moment) -> Int32 | None:
         """Pack; None where that is what there is."""
-        looks = moment.looks()
-        if len(looks) < 2:
+        series = moment.series()
+        if len(series) < 2:
             return None
-        rates: Float64 = (looks.end[-1] - looks.end[-2]) / looks.seconds[-1]
+        rates: Float64 = (series.end[-1] - series.end[-2]) / series.seconds[-1]
         owner = pack(moment.problem, rates, self._rule, self._capacity)
         return None if np.array_equal(owner, moment.problem.owner) else owner
 

@@ -48,7 +48,7 @@ SKEW: Final = 0.6
 SECONDS: Final = 120.0
 RESTARTS: Final = (30.0, 75.0)
 """When one consumer of every group is restarted: the other assignors act at rebalances alone."""
-LOOK_S: Final = 3.0
+SAMPLE_S: Final = 3.0
 PLAN_S: Final = 15.0
 HORIZON_S: Final = 30.0
 GROUPS: Final[dict[str, dict[str, Any]]] = {
@@ -234,7 +234,7 @@ def measure(servers: str, seconds: float) -> list[Course]:
             if elapsed >= plan_at:
                 planner.plan(by_group[planner.group.group_id])
                 plan_at += PLAN_S
-            time.sleep(max(0.0, began + elapsed + LOOK_S - time.monotonic()))
+            time.sleep(max(0.0, began + elapsed + SAMPLE_S - time.monotonic()))
     return [group.course for group in groups]
 
 

@@ -27,7 +27,7 @@ from fairlead.kafka.gateway import KafkaGateway
 from fairlead.settings import Settings
 from fairlead.store.engine import create_store_engine
 from fairlead.store.plans import PlanStore
-from fairlead.workflows.looking import take
+from fairlead.workflows.sampling import take
 
 RESULTS: Final = Path(__file__).with_name("fleet_looks.json")
 HOW: Final = (

@@ -63,7 +63,7 @@ BYTES: Final = 1_000
 REPLICAS: Final = ([1, 2], [2, 3], [3, 1])
 SETTLING_S: Final = 3.0
 PLANS: Final = "racks-plans"
-LOOKS: Final = 20
+TIMES: Final = 20
 GROUPS: Final[dict[str, dict[str, str]]] = {
     "range": {"partition.assignment.strategy": "range"},
     "cooperative-sticky": {"partition.assignment.strategy": "cooperative-sticky"},
@@ -298,11 +298,11 @@ def as_dealt(owned: Mapping[str, Owned]) -> PlanDocument:
 def history(newest: pa.Table) -> pa.Table:
     """Return looks a minute apart before one, in which as much arrived between each two."""
     rows = []
-    for back in range(1, LOOKS):
+    for back in range(1, TIMES):
         (row,) = newest.to_pylist()
         row["at"] -= back * timedelta(minutes=1)
         row["end"] = [
-            end - (end - begin) * back // LOOKS
+            end - (end - begin) * back // TIMES
             for begin, end in zip(row["begin"], row["end"], strict=True)
         ]
         rows.append(row | {"committed": row["end"]})

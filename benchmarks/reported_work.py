@@ -262,7 +262,7 @@ def intervals(trial: Trial, samples: Sequence[Taken]) -> dict[str, int]:
     found = dict.fromkeys(("enough", "shown", "true", "wrong"), 0)
     if work is None:
         return found
-    names, low_high = question.looks.members, work.interval
+    names, low_high = question.series.members, work.interval
     first, last = (its.at - COMMIT_MS / 2e3 for its in samples)
     truth = {name: true_means(log, trial.seconds[name], first, last) for name, log in logs.items()}
     for pair in range(work.partition.size):
@@ -358,8 +358,8 @@ class Controlled:
             return
         question, decision = analysed(trial.samples, self.capacities, self.changes)
         self.capacities = decision.capacities
-        looks = question.looks
-        self.late_s.append(looks.time_lag(looks.lag[-1].astype(np.float64), trial.rates))
+        series = question.series
+        self.late_s.append(series.time_lag(series.lag[-1].astype(np.float64), trial.rates))
         if decision.chosen is None or decision.chosen.assignment is None:
             return
         plan = document(

@@ -14,7 +14,7 @@ from psycopg import sql
 TODAY = date(2026, 1, 6)
 #: Its last look.
 LAST = datetime(2026, 1, 6, 23, 45, tzinfo=UTC)
-LOOKS = 96  # a day
+TIMES = 96  # a day
 
 
 @dataclass(frozen=True)
@@ -148,7 +148,7 @@ _SEEN = f"""
             ARRAY(SELECT ((p + k / 24) % 5)::smallint FROM generate_series(0, {{partitions}} - 1) p)
                 AS owner,
             ARRAY(SELECT (p * k)::real FROM generate_series(0, {{partitions}} - 1) p) AS figures
-        FROM generate_series(0, {{looks}} - 1) k
+        FROM generate_series(0, {{series}} - 1) k
     ) looked, {_GROUPS} ORDER BY at, g
 """
 _OF_A_DAY = (
@@ -202,7 +202,7 @@ def fill(
     given = {
         "groups": groups,
         "partitions": partitions,
-        "looks": LOOKS,
+        "looks": TIMES,
         "days": size.days,
         "kept": size.kept,
         "versions": size.versions,
@@ -220,8 +220,8 @@ def fill(
         for number in range(size.kept):
             day = began_kept + timedelta(days=number)
             connection.execute("SELECT fairlead_raw.ensure_day(%s)", [day])
-            looks = (_SEEN,) if number >= unseen else ()
-            for statement in (*_OF_A_DAY, *looks, *(_LAG if lag else ())):
+            series = (_SEEN,) if number >= unseen else ()
+            for statement in (*_OF_A_DAY, *series, *(_LAG if lag else ())):
                 _run(connection, statement, given | {"day": day.isoformat()})
             connection.commit()
         connection.execute("SELECT fairlead_raw.ensure_day(%s)", [TODAY + timedelta(days=1)])

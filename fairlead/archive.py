@@ -1,9 +1,9 @@
 """The archive of samples: Parquet files, one folder per day and one file per sample.
 
 Belongs here: writing, reading and removing samples. Does not: their columns
-(`fairlead.domain.samples`), nor how often they are taken (`look_interval`).
+(`fairlead.domain.samples`), nor how often they are taken (`sampling_interval`).
 
-`looks/2026-01-31/20260131T120000.000000Z-5f3a9c1e.parquet` is the sample with that id. A file is
+`series/2026-01-31/20260131T120000.000000Z-5f3a9c1e.parquet` is the sample with that id. A file is
 written under a name that readers ignore, then renamed, and never changed. So a crash loses at most
 the sample that is being written.
 

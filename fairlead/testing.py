@@ -1,13 +1,13 @@
-"""What an application needs to test how it follows plans, without a broker.
+"""Tests of an application's plan following, without a broker.
 
-Belongs here: plans made of dicts, a plan topic in memory, and a group whose members follow it. Does
+Belongs here: plans from dicts, a plan topic in memory, and a group whose members follow it. Does
 not: brokers, client libraries and their rebalance listeners.
 
-The members are real followers: the code that reads records, believes them or not, fits a plan to
-who is there, falls back to range and asks for rebalances is what runs beside a client. Missing is
-what the broker and the client do: sessions, heartbeats, generations, and rebalances that overtake
-each other. The model is of kafka-python's and aiokafka's groups, where a leader decides;
-confluent-kafka's members agree by a roll call, which ends with the same shares.
+The members are real followers: they read and check records, fit plans to the members that are
+present, fall back to range and ask for rebalances with the code that runs beside a client. Not
+modelled is what broker and client do: sessions, heartbeats, generations, and rebalances that
+overtake each other. The group is like those of kafka-python and aiokafka, where a leader decides;
+confluent-kafka's members agree by a roll call, with the same shares.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -44,24 +44,23 @@ def plan_of(
     partition_counts: Mapping[str, int] | None = None,
     weights: Mapping[str, Sequence[float]] | None = None,
 ) -> PlanDocument:
-    """Make a plan of what each member is to read.
+    """Make a plan from each member's share.
 
     Parameters
     ----------
     group, version
-        Whose plan, and which version of it.
+        The plan's group and version.
     shares
         Member name to topic to partition numbers; every member subscribes to every topic.
     partition_counts
-        Topic to number of partitions; default: as many as the shares tell of.
+        Topic to number of partitions; default: as many as the shares contain.
     weights
-        Topic to the load of each partition, where a share that is left behind is to be dealt out
-        by weight.
+        Topic to the load of each partition; the shares of absent members are then dealt by weight.
 
     Raises
     ------
     InvalidPlanError
-        No reader would take it: a partition has two owners, or is beyond the topic's count.
+        The plan is invalid: a partition has two owners, or is beyond the topic's count.
 
     Examples
     --------
@@ -95,10 +94,10 @@ def plan_of(
 
 
 class MemoryPlanTopic:
-    """The partition of a plan topic in which a group's plans stand, in memory.
+    """The partition of a plan topic with a group's plans, in memory.
 
-    `open` is what a `Follower` takes for `open_source`; each call is a connection of its own, which
-    reads from the beginning.
+    `open` fits a `Follower`'s `open_source`; each call returns a new connection, which reads from
+    the beginning.
     """
 
     def __init__(self, topic: str = "fairlead.plans") -> None:
@@ -113,7 +112,7 @@ class MemoryPlanTopic:
         lease_until: datetime | None = None,
         signer: Signer | None = None,
     ) -> None:
-        """Publish a plan as the planner does; None: its lease has no end."""
+        """Publish a plan as the planner does; without `lease_until`, its lease has no end."""
         value = plan.to_bytes()
         headers = partial(plan_headers, group=plan.group, version=plan.version, origin=self.origin)
         self.put(
@@ -133,7 +132,7 @@ class MemoryPlanTopic:
         )
 
     def put(self, group: str, value: bytes | None, headers: Headers | None = None) -> None:
-        """Append any record: what somebody else might write. None is a tombstone."""
+        """Append any record, as others might write it; None is a tombstone."""
         offset = len(self.records)
         self.records.append(PlanRecord(offset, group.encode(), value, tuple(headers or ())))
 
@@ -151,30 +150,30 @@ class _Connection:
 
     @property
     def origin(self) -> Origin:
-        """Where records are read."""
+        """The topic's origin."""
         return self.topic.origin
 
     def read(self, timeout_s: float) -> list[PlanRecord]:
-        """Return what has come since the last time."""
+        """Return the records since the last call."""
         del timeout_s
         new = self.topic.records[self.position :]
         self.position += len(new)
         return new
 
     def moved(self) -> bool:
-        """Whether the topic has grown: it never does."""
+        """Whether the topic has more partitions than before: never."""
         return False
 
     def at_end(self) -> bool:
-        """Whether all was read."""
+        """Whether all records were read."""
         return self.position == len(self.topic.records)
 
     def close(self) -> None:
-        """Let go of nothing."""
+        """Do nothing: there is no connection."""
 
 
 class _DrivenReader(PlanReader):
-    """A reader without a thread: the group lets it advance."""
+    """A reader without a thread: the group advances it."""
 
     def start(self) -> None:
         """Do nothing."""
@@ -191,7 +190,7 @@ class _Follows:
     owned: dict[str, list[int]] = field(default_factory=dict)
 
     def ask(self) -> None:
-        """Note that it wants a rebalance."""
+        """Ask for a rebalance."""
         self.asks = True
 
 
@@ -221,7 +220,7 @@ class MemoryGroup:
     >>> group.rebalance(), group.status("a").fallback_reason
     ({'a': {'t': [0, 1]}, 'b': {'t': [2]}}, 'no plan has been published')
     >>> plans.publish(plan_of("orders", {"a": {"t": [0]}, "b": {"t": [1, 2]}}))
-    >>> group.read()  # who asks for a rebalance, to adopt it
+    >>> group.read()  # the members that ask for a rebalance, to adopt it
     ['a', 'b']
     >>> group.rebalance(), group.status("a").plan_version
     ({'a': {'t': [0]}, 'b': {'t': [1, 2]}}, 1)
@@ -244,19 +243,19 @@ class MemoryGroup:
         self._members: dict[str, _Follows] = {}
 
     def join(self, name: str, topics: Collection[str] | None = None) -> None:
-        """Add a member, which has read the plans and owns nothing before the next `rebalance`.
+        """Add a member; it reads the plans, and owns nothing before the next `rebalance`.
 
         Parameters
         ----------
         name
-            Its `client.id`, by which plans know it.
+            Its `client.id`, as plans name it.
         topics
-            Its subscription; default: every topic there is.
+            Its subscription; default: every topic.
 
         Raises
         ------
         GroupError
-            There is one of this name.
+            A member has this name already.
         """
         if name in self._members:
             raise GroupError(f"group {self.group} has a member {name} already")
@@ -280,23 +279,23 @@ class MemoryGroup:
         del self._members[name]
 
     def sleep(self, seconds: float) -> None:
-        """Let time pass: leases end by it, and what jitter delays is due."""
+        """Let time pass: leases end, and rebalances that jitter delays become due."""
         self.now += timedelta(seconds=seconds)
 
     def read(self) -> list[str]:
-        """Let every member read what is published; return who asks for a rebalance."""
+        """Let every member read the plan topic; return the members that ask for a rebalance."""
         for member in self._members.values():
             member.reader.advance(0.0)  # connects, the first time
             member.reader.advance(0.0)
         return sorted(name for name, member in self._members.items() if member.asks)
 
     def rebalance(self) -> Shares:
-        """Let every member join, the first of them decide, and all own what it decided.
+        """Let every member join, the first one decide, and all own the shares it decided.
 
         Returns
         -------
         dict
-            Member name to topic to partition numbers. Every member is present.
+            Member name to topic to partition numbers, for every member.
         """
         if not self._members:
             return {}
@@ -315,7 +314,7 @@ class MemoryGroup:
         return {names[member_id]: share for member_id, share in shares.items()}
 
     def status(self, name: str) -> FollowerStatus:
-        """Return what a member says of itself, as `PlanConsumer` does."""
+        """Return a member's status, as `PlanConsumer` does."""
         member = self._member(name)
         return member.follower.status(
             (topic, number) for topic, numbers in member.owned.items() for number in numbers

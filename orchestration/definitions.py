@@ -14,9 +14,9 @@ from assets.published_plan import published_plan
 from assets.resources import KafkaResource, SettingsResource, SparkResource, StoreResource
 from orchestration.jobs import adoption, planning, publication
 from orchestration.keys import keys
-from orchestration.looks import group_samples, look
 from orchestration.operations import OPERATIONS
 from orchestration.planning_sensor import planning_sensor
+from orchestration.samples import group_samples, look
 from orchestration.schedules import planning_schedule
 from orchestration.sensors import approved_plans, group_discovery, plan_life
 

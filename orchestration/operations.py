@@ -11,7 +11,7 @@ from typing import Any, Final
 import dagster as dg
 from pydantic import Field
 
-from assets.about import about
+from assets.about import Changed, about
 from assets.presentation import link
 from assets.resources import KafkaResource, SettingsResource, StoreResource
 from assets.retry_policy import RETRIES, failing_at_once
@@ -179,51 +179,33 @@ def prune_history(
     )
 
 
-def _job(
-    name: str, op: dg.OpDefinition, description: str, about_it: dict[str, Any]
-) -> dg.JobDefinition:
+def _job(name: str, op: dg.OpDefinition, changed: Changed, description: str) -> dg.JobDefinition:
     """Return the job of one op."""
 
-    @dg.job(name=name, description=description, **about_it)
+    @dg.job(name=name, description=description, **about(changed, callers=3))
     def job() -> None:
         op()
 
     return job
 
 
+_APPROVE: Final = f"Approve a plan that waits; {WHAT_FOLLOWS}."
+_REJECT: Final = "Reject a plan that waits: the consumers keep what they have."
+_ROLLBACK: Final = (
+    "Go back to an old version: its assignment becomes a new version, which is approved and "
+    "published like any other."
+)
+_WITHDRAW: Final = "Withdraw a published plan: the group returns to its fallback."
+_PRUNE: Final = (
+    "Drop the history of days beyond history_retention, as the owner of the schema; plans that "
+    "were followed or rejected, and their events, are kept permanently."
+)
 OPERATIONS: Final = [
-    _job(
-        "approve",
-        approve_plan,
-        f"Approve a plan that waits; {WHAT_FOLLOWS}.",
-        about("consumers"),
-    ),
-    _job(
-        "reject",
-        reject_plan,
-        "Reject a plan that waits: the consumers keep what they have.",
-        about("plans"),
-    ),
-    _job(
-        "rollback",
-        rollback_plan,
-        "Go back to an old version: its assignment becomes a new version, which is approved and "
-        "published like any other.",
-        about("consumers"),
-    ),
-    _job(
-        "withdraw",
-        withdraw_plan,
-        "Withdraw a published plan: the group returns to its fallback.",
-        about("consumers"),
-    ),
-    _job(
-        "prune",
-        prune_history,
-        "Drop the history of days beyond history_retention, as the owner of the schema; plans that "
-        "were followed or rejected, and their events, are kept permanently.",
-        about("history"),
-    ),
+    _job("approve", approve_plan, "consumers", _APPROVE),
+    _job("reject", reject_plan, "plans", _REJECT),
+    _job("rollback", rollback_plan, "consumers", _ROLLBACK),
+    _job("withdraw", withdraw_plan, "consumers", _WITHDRAW),
+    _job("prune", prune_history, "history", _PRUNE),
 ]
 
 

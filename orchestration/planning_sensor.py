@@ -1,7 +1,7 @@
 """Runs for the groups that need a plan: requests of samples, and groups due by their cadence.
 
 Belongs here: the sensor, what it waits for, and the reasons that it gives. Does not: sampling
-(`looks`), what needs a plan (`fairlead.workflows.diagnosing`), which requests are answered
+(`series`), what needs a plan (`fairlead.workflows.diagnosing`), which requests are answered
 (`fairlead.domain.plan_requests`).
 """
 
@@ -20,7 +20,7 @@ from fairlead.domain.cohorts import cohort_of, overdue
 from fairlead.domain.plan_requests import unanswered
 from fairlead.domain.policy import Policy
 from fairlead.settings import Settings
-from fairlead.workflows.look_interval import interval
+from fairlead.workflows.sampling_interval import interval
 from orchestration.jobs import planning
 from orchestration.outages import skip_while_away
 from orchestration.runs import known_cohorts, planning_under_way, since_failure
@@ -54,7 +54,7 @@ def planning_sensor(
     store: StoreResource,
 ) -> dg.SensorResult | dg.SkipReason:
     """Request one run over the groups that need a plan."""
-    current, archive, now = settings.get(), spark.looks(), datetime.now(UTC)
+    current, archive, now = settings.get(), spark.series(), datetime.now(UTC)
     taken = archive.taken()
     under_way = planning_under_way(context.instance)
     if under_way is not None:

@@ -47,7 +47,7 @@ def _due_cohorts(
     policies = current.policies
     cohorts = planned_cohorts(known, current.discovery, policies)
     if any(cadence_of(cohort, policies) is not None for cohort in cohorts):
-        archive, now = spark.looks(), context.scheduled_execution_time
+        archive, now = spark.series(), context.scheduled_execution_time
         taken = archive.taken()
         seen = [] if taken is None else archive.groups(taken.began, now)
         with store.open() as plans:

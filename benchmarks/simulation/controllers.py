@@ -11,8 +11,8 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from assignors.registry import assign
-from fairlead.domain.analysis.looks import Looks
 from fairlead.domain.analysis.reported_work import ReportSeries
+from fairlead.domain.analysis.sample_series import SampleSeries
 from fairlead.simulation.controllers import Moment
 from fairlead.simulation.world import Float64, Int32
 
@@ -49,11 +49,11 @@ class ScenarioMoment(Moment):
     truth
         Returns the true state.
     reports
-        Returns the reports of work in `looks`, for controllers that read them.
+        Returns the reports of work in `series`, for controllers that read them.
     """
 
     truth: Callable[[], Truth]
-    reports: Callable[[Looks], ReportSeries | None]
+    reports: Callable[[SampleSeries], ReportSeries | None]
 
 
 @runtime_checkable

@@ -15,8 +15,8 @@ from benchmarks.simulation.reading import ScenarioReading
 from benchmarks.simulation.reports import SimulatedReports
 from benchmarks.simulation.traffic import DAY_S
 from benchmarks.simulation.world import ScenarioWorld
-from fairlead.domain.analysis.looks import NONE, Looks
 from fairlead.domain.analysis.reported_work import ReportSeries
+from fairlead.domain.analysis.sample_series import NONE, SampleSeries
 from fairlead.simulation.controllers import Controller
 from fairlead.simulation.loop import Cadence, Handover, Loop, Run
 from fairlead.simulation.seen import OLDEST_S
@@ -81,10 +81,10 @@ class _ScenarioLoop(Loop):
             **vars(super()._moment(step)), truth=lambda: self._truth(step), reports=self._series
         )
 
-    def _series(self, looks: Looks) -> ReportSeries | None:
+    def _series(self, series: SampleSeries) -> ReportSeries | None:
         if self._reports is None:
             return None
-        return self._reports.series(looks.at - self._began, self._group.partitions, looks.members)
+        return self._reports.series(series.at - self._began, self._group.partitions, series.members)
 
     def _truth(self, step: int) -> Truth:
         world, group = self._world, self._group

@@ -99,11 +99,11 @@ class Planner(ByPlans):
         return found.owner if self._plan else assign("range", moment.problem).owner
 
     def _question(self, moment: Moment) -> Question:
-        looks = moment.looks()
+        series = moment.series()
         return Question(
             problem=moment.problem,
-            looks=looks,
-            reports=moment.reports(looks) if isinstance(moment, ScenarioMoment) else None,
+            series=series,
+            reports=moment.reports(series) if isinstance(moment, ScenarioMoment) else None,
             rules=self._rules,
             capacities=self._capacities,
             costs=self._costs,

@@ -15,8 +15,8 @@ import numpy as np
 
 from benchmarks.simulation.metering import Meters
 from benchmarks.simulation.reading import ScenarioReading
-from fairlead.domain.analysis.looks import NONE
 from fairlead.domain.analysis.reported_work import ReportSeries
+from fairlead.domain.analysis.sample_series import NONE
 from fairlead.simulation.world import Float64, Int32, Int64, Mask
 
 _OF_PARTITION: Final = ("records", "busy_s", "squares_s2")

@@ -41,7 +41,7 @@ def cannot(
 
     Examples
     --------
-    >>> print(cannot("write", "/srv/looks", OSError(errno.ENOSPC, "Error writing bytes to file")))
+    >>> print(cannot("write", "/srv/series", OSError(errno.ENOSPC, "Error writing bytes to file")))
     cannot write /srv/looks: No space left on device. Free some space there, or set state_dir or
     warehouse to another place
     """

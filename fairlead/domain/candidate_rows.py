@@ -75,7 +75,7 @@ def questions_about(
     for group, planning in groups:
         question = _question(group, planning)
         read.append((group, planning, question))
-        cells += question.looks.end.size if isinstance(question, Question) else 0
+        cells += question.series.end.size if isinstance(question, Question) else 0
         if cells >= _CELLS:
             yield from _together(read)
             read, cells = [], 0
@@ -98,7 +98,7 @@ def _together(
     # If reading fails, each group is read again separately, so that only the faulty one fails.
     observed: Iterator[Observations | None] = repeat(None)
     with suppress(Exception):
-        observed = iter(read_together([question.looks for question in questions]))
+        observed = iter(read_together([question.series for question in questions]))
     for group, planning, question in read:
         if isinstance(question, Question):
             yield group, planning, replace(question, observations=next(observed))
@@ -138,7 +138,7 @@ def rows_of(question: Question, decision: PlanDecision, planning: PlanningOption
     far = None if decision.traffic is None else decision.traffic.gb_per_day(problem.owner)
     observed = {
         "assignor": OBSERVED,
-        "statuses": partition_statuses(question.looks) if decision.outcome == "plan" else [],
+        "statuses": partition_statuses(question.series) if decision.outcome == "plan" else [],
         **_figures(Assignment(problem, problem.owner)),
         **_laid_out(problem),
         **_analysed(decision, problem),

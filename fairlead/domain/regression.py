@@ -1,7 +1,7 @@
 """Regression check: whether a plan made its group worse.
 
 Belongs here: the verdict with its evidence. Does not: rolling back
-(`fairlead.workflows.taking_back`), nor analysing the present (`analysis`).
+(`fairlead.workflows.automatic_rollback`), nor analysing the present (`analysis`).
 
 The records that arrived since the plan are replayed with the owners before the plan and the speeds
 measured before it; each member is a fluid. The plan is a regression if, both since the plan and at
@@ -35,9 +35,9 @@ from fairlead.common.words import length, plural
 from fairlead.domain.analysis.capacities import shown
 from fairlead.domain.analysis.commits import Commits, read_commits
 from fairlead.domain.analysis.forecast import Outlook
-from fairlead.domain.analysis.looks import Float64, Int32, Looks, Mask
 from fairlead.domain.analysis.question import Question
-from fairlead.domain.analysis.read import HISTORY_S, LEAST_LOOKS
+from fairlead.domain.analysis.read import HISTORY_S, LEAST_SAMPLES
+from fairlead.domain.analysis.sample_series import Float64, Int32, Mask, SampleSeries
 from fairlead.domain.analysis.steps import Analysis, analyse
 from fairlead.domain.analysis.thresholds import SAMPLES_NEEDED
 from fairlead.domain.analysis.weighing import BETTER
@@ -96,18 +96,18 @@ def find_regression(question: Question) -> Regression | None:
     regression = _at_last_sample(question)
     if regression is None:
         return None
-    looks = question.looks
+    series = question.series
     earlier = (
-        question.with_looks(looks.until(len(looks) - 1 - back)) for back in range(1, IN_A_ROW)
+        question.with_series(series.until(len(series) - 1 - back)) for back in range(1, IN_A_ROW)
     )
     return replace(regression, sure=all(_at_last_sample(past) is not None for past in earlier))
 
 
 def _at_last_sample(question: Question) -> Regression | None:
-    looks = question.looks.bridged().spaced()
-    if not (looks.lag[-1] > 0).any():
+    series = question.series.bridged().spaced()
+    if not (series.lag[-1] > 0).any():
         return None
-    split = _handover(question, looks)
+    split = _handover(question, series)
     if split is None:
         return None
     before, since = split
@@ -164,8 +164,8 @@ def _crowded(replay: "_Replay", seen_s: float, before_s: float, error_s: float) 
 
 
 def _handover(  # noqa: PLR0911 - each is a reason for no verdict
-    question: Question, looks: Looks
-) -> tuple[Looks, Looks] | None:
+    question: Question, series: SampleSeries
+) -> tuple[SampleSeries, SampleSeries] | None:
     """Return the samples before the plan, and those since; the last one before it is in both.
 
     None: it is too early or too late for a verdict, or a member joined or left.
@@ -173,27 +173,27 @@ def _handover(  # noqa: PLR0911 - each is a reason for no verdict
     changed_at, problem = question.changed_at, question.problem
     if changed_at is None:
         return None
-    known: Mask = np.asarray((looks.owner >= 0).any(axis=1))
-    first = int(np.searchsorted(looks.at, changed_at, side="right"))
+    known: Mask = np.asarray((series.owner >= 0).any(axis=1))
+    first = int(np.searchsorted(series.at, changed_at, side="right"))
     behind = np.flatnonzero(known[:first])
     if behind.size < SAMPLES_NEEDED or not problem.assignable.any():
         return None
-    old, new = looks.owner[behind[-1]], problem.owner
+    old, new = series.owner[behind[-1]], problem.owner
     owned = problem.assignable & ~((old >= 0) & (old < len(problem.members)) & (new >= 0))
     if owned.any() or np.array_equal(old, new):
         return None
-    if (looks.owner[behind[-SAMPLES_NEEDED:]] != old).any():
+    if (series.owner[behind[-SAMPLES_NEEDED:]] != old).any():
         return None  # these owners were too short in charge
-    rows = looks.owner[first:]
+    rows = series.owner[first:]
     if ((rows >= 0) & (rows != old) & (rows != new)).any():
         return None
     other = np.flatnonzero((known[first:, None] & (rows != new)).any(axis=1))
     followed = first + (int(other[-1]) + 1 if other.size else 0)
-    stood_still = float(looks.at[followed - 1]) + question.rules.pause_s
-    if int((looks.at[followed:] > stood_still).sum()) < SAMPLES_NEEDED:
+    stood_still = float(series.at[followed - 1]) + question.rules.pause_s
+    if int((series.at[followed:] > stood_still).sum()) < SAMPLES_NEEDED:
         return None
     cut = int(behind[-1])
-    return looks.until(cut), looks.last(looks.now - float(looks.at[cut]), 1)
+    return series.until(cut), series.last(series.now - float(series.at[cut]), 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -239,10 +239,12 @@ class _Replay:
     misjudged: int
 
     @classmethod
-    def of(cls, before: Looks, since: Looks, analysis: Analysis, old: Int32) -> "_Replay | None":
+    def of(
+        cls, before: SampleSeries, since: SampleSeries, analysis: Analysis, old: Int32
+    ) -> "_Replay | None":
         """Return the replay; None if the speed of a member is not known."""
         costs, members = analysis.estimates.costs.value, analysis.problem.members
-        recent = before.last(HISTORY_S, LEAST_LOOKS)
+        recent = before.last(HISTORY_S, LEAST_SAMPLES)
         commits = read_commits(recent).in_work(recent, costs)
         speeds = _speeds(members, recent, commits, analysis)
         free = ~(analysis.estimates.held | commits.stuck | commits.throttled)
@@ -361,7 +363,9 @@ class _Replay:
         )
 
 
-def _speeds(members: Sequence[str], recent: Looks, commits: Commits, analysis: Analysis) -> Float64:
+def _speeds(
+    members: Sequence[str], recent: SampleSeries, commits: Commits, analysis: Analysis
+) -> Float64:
     """Return the speed of each member before the plan, a lower bound if it was not at its limit.
 
     If it was not, its speed at the limit since then counts if that is higher.

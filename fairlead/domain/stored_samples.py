@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from assignors.problem import kafka_order
-from fairlead.domain.analysis.looks import Float64, Int32, Mask
+from fairlead.domain.analysis.sample_series import Float64, Int32, Mask
 from fairlead.domain.history import THINNED_TO
 
 #: The name for the owner of partitions without one.

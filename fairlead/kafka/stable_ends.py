@@ -1,7 +1,7 @@
 """The last stable offset of partitions whose commit does not advance.
 
 Belongs here: finding these partitions, and reading their last stable offset. Does not: begin and
-end offsets (`offsets`), nor what a stable end means (`fairlead.domain.analysis.looks`).
+end offsets (`offsets`), nor what a stable end means (`fairlead.domain.analysis.sample_series`).
 """
 
 import numpy as np

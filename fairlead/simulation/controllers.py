@@ -14,7 +14,7 @@ import numpy as np
 from assignors.assignment import Assignment
 from assignors.problem import Problem
 from assignors.registry import assign
-from fairlead.domain.analysis.looks import Looks
+from fairlead.domain.analysis.sample_series import SampleSeries
 from fairlead.domain.as_problem import assignment_of
 from fairlead.simulation.world import Int32
 from fairlead.wire.document import MemberShare, PlanDocument
@@ -34,13 +34,13 @@ class Moment:
         Seconds since the epoch.
     problem
         Members and partitions that are there; weights are the lag at the commits.
-    looks
+    series
         Gives the looks that are kept; to be called where they are needed.
     """
 
     at: float
     problem: Problem
-    looks: Callable[[], Looks]
+    series: Callable[[], SampleSeries]
 
 
 class Controller(Protocol):

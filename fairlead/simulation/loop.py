@@ -124,12 +124,12 @@ class Loop:
         """Let everything happen."""
         world, cadence = self._world, self._cadence
         changed = set(world.changed.tolist())
-        looks, decisions = self._every(cadence.look_s), self._decisions()
-        moments = sorted(changed | looks | decisions)
+        series, decisions = self._every(cadence.look_s), self._decisions()
+        moments = sorted(changed | series | decisions)
         for step, following in zip(moments, [*moments[1:], world.steps], strict=True):
             if step in changed:
                 self._rebalance(step)
-            if step in looks:
+            if step in series:
                 self._look(step, world.ends[step], self._reading.owner)
             if step in decisions:
                 self._decide(step)
@@ -162,7 +162,7 @@ class Loop:
         return Moment(
             at=self._began + step * self._world.step_s,
             problem=self._group.problem(self._reading.owner, lag),
-            looks=lambda: self._seen.looks(self._group),
+            series=lambda: self._seen.series(self._group),
         )
 
     def _hand_over(self, step: int, owner: Int32, *, planned: bool) -> None:

@@ -5,7 +5,7 @@ Belongs here: which looks are kept. Does not: analysing by them (`fairlead.domai
 
 import numpy as np
 
-from fairlead.domain.analysis.looks import NONE, Looks
+from fairlead.domain.analysis.sample_series import NONE, SampleSeries
 from fairlead.domain.history import EVERY_SAMPLE, THINNED_TO
 from fairlead.simulation.membership import PresentMembers
 from fairlead.simulation.world import Int32, Int64, World
@@ -36,7 +36,7 @@ class SeenLooks:
         self._rows = [row_ for row_ in self._rows if self._keeps(row_[0], at)]
         self._rows.append(row)
 
-    def looks(self, group: PresentMembers) -> Looks:
+    def series(self, group: PresentMembers) -> SampleSeries:
         """Return what is kept, of the partitions that exist now; members that are there first."""
         world = self._world
         owners = np.stack([row[3] for row in self._rows])[:, group.partitions]
@@ -45,7 +45,7 @@ class SeenLooks:
         number = np.full(len(world.roster.members) + 1, -1, np.int32)
         number[names] = np.arange(names.size)
         end = np.stack([row[1] for row in self._rows])[:, group.partitions]
-        return Looks(
+        return SampleSeries(
             at=self._began + np.array([row[0] for row in self._rows]),
             begin=np.where(end >= 0, 0, NONE),
             end=end,

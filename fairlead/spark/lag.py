@@ -14,7 +14,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from fairlead.common.tables import named
-from fairlead.domain.analysis.looks import Looks
+from fairlead.domain.analysis.sample_series import SampleSeries
 from fairlead.domain.history import HISTORY
 from fairlead.domain.samples import by_partition, list_starts
 from fairlead.domain.samples.arrays import MICROSECONDS, alike, all_topics
@@ -106,10 +106,10 @@ def lag_of(samples: Mapping[str, pa.Table], latest: Collection[str] = ()) -> pa.
     -------
     A table of the schema `LAG`.
     """
-    looks = {name: all_topics(rows, latest=name in latest) for name, rows in samples.items()}
+    series = {name: all_topics(rows, latest=name in latest) for name, rows in samples.items()}
     measured = [
         _measured(pa.concat_tables([_newest(samples[name]) for name in names]), side_by_side)
-        for names, side_by_side in alike(looks)
+        for names, side_by_side in alike(series)
     ]
     return pa.concat_tables([LAG.empty_table(), *measured])
 
@@ -118,11 +118,11 @@ def _newest(samples: pa.Table) -> pa.Table:
     return samples.slice(samples.num_rows - 1)
 
 
-def _measured(newest: pa.Table, looks: Looks) -> pa.Table:
+def _measured(newest: pa.Table, series: SampleSeries) -> pa.Table:
     """Measure groups that were sampled at the same times; `newest` has the last sample of each."""
-    looks = looks.last(LAG_HISTORY.total_seconds(), LAG_SAMPLES + 1)
+    series = series.last(LAG_HISTORY.total_seconds(), LAG_SAMPLES + 1)
     group_of = np.repeat(np.arange(newest.num_rows), np.diff(list_starts(newest["end"])))
-    measured = partition_lag(looks, group_of)
+    measured = partition_lag(series, group_of)
     known = pa.array(np.flatnonzero(measured.readable))
     partitions = by_partition(newest)
 
@@ -135,7 +135,7 @@ def _measured(newest: pa.Table, looks: Looks) -> pa.Table:
         **{name: partitions[name] for name in ("group", "topic", "partition", "member")},
         "begin_offset": partitions["begin"],
         "end_offset": partitions["end"],
-        "committed_offset": unless(looks.committed[-1] < 0, looks.committed[-1]),
+        "committed_offset": unless(series.committed[-1] < 0, series.committed[-1]),
         "lag": pa.array(measured.lag),
         "lost": pa.array(measured.lost),
         "lost_at": unless(measured.lost == 0, _moments(measured.lost_at)),

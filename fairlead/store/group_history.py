@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from fairlead.domain.stored_samples import LastStored, StoredSample
 
 #: Four days of looks a quarter of an hour apart.
-LOOKS: Final = 400
+TIMES: Final = 400
 #: Of a group with many partitions fewer are read: as many as have so many of them.
 CELLS: Final = 40_000
 #: Two days of snapshots a quarter of an hour apart.
@@ -150,14 +150,14 @@ def last_looks(connection: Connection, groups: Iterable[str]) -> "dict[str, Last
     }
 
 
-def read_looks(engine: Engine, group: str) -> "list[StoredSample]":
+def read_series(engine: Engine, group: str) -> "list[StoredSample]":
     """Return what is kept of a group's looks, the oldest first, and the last look.
 
     The newest `LOOKS`, or as many of them as have `CELLS` partitions, two at least.
     """
     from fairlead.domain.stored_samples import StoredSample  # noqa: PLC0415 - arrays, for who draws
 
-    rows = read_rows(engine, _LOOKS, group=group, looks=LOOKS, cells=CELLS)
+    rows = read_rows(engine, _LOOKS, group=group, series=TIMES, cells=CELLS)
     kept = [StoredSample(**row) for row in reversed(rows)]
     last = [StoredSample(**row) for row in read_rows(engine, _LAST_SEEN, group=group)]
     return kept + [look for look in last if not kept or look.at > kept[-1].at]

@@ -200,7 +200,7 @@ class Readings:
         `group_id`, `topic`, `partition`, `seconds_per_record`: as consumers report it.
     consumer_work
         `group_id`, `member`, and the share of its time in which it was `busy`; null: not known.
-    looks
+    series
         `group_id`, and when it was `last_seen` by a look.
     plans
         `group_id`, `version`, `state`, `proposed_at`, `decided_at`, `expires_at`,
@@ -229,7 +229,7 @@ class Readings:
     diagnoses: Rows
     partition_work: Rows
     consumer_work: Rows
-    looks: Rows
+    series: Rows
     plans: Rows
     decisions: Rows
     counts: Counter[tuple[str, str]]
@@ -270,19 +270,19 @@ def read_all_groups(
         ever = _rows(connection, _DECISIONS)
         decisions = [row for row in ever if row["decided_at"] >= gone_before]
         looks_ever = _rows(connection, _DIAGNOSES)
-        looks = [row for row in looks_ever if row["last_seen"] >= gone_before]
-        seen = {row["group_id"] for row in (*totals, *decisions, *looks)}
+        series = [row for row in looks_ever if row["last_seen"] >= gone_before]
+        seen = {row["group_id"] for row in (*totals, *decisions, *series)}
         return Readings(
             lag=list({row["group_id"]: row for row in by_time}.values()),
             snapshots=totals,
             statuses=[row for row in snapshots if not row["total"]],
             balance=_rows(connection, _BALANCE, gone_before=gone_before),
-            diagnoses=[row for row in looks if now - row["last_seen"] <= looked_within],
+            diagnoses=[row for row in series if now - row["last_seen"] <= looked_within],
             partition_work=_rows(
                 connection, _PARTITION_WORK, looked_after=looked_after, most=_MOST_PARTITIONS
             ),
             consumer_work=_rows(connection, _CONSUMER_WORK, looked_after=looked_after),
-            looks=looks,
+            series=series,
             plans=[row for row in _rows(connection, _PLANS) if row["group_id"] in seen],
             decisions=decisions,
             counts=counts.read(connection),

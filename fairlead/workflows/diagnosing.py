@@ -305,7 +305,7 @@ def _seen(group: Group, question: Question, decision: PlanDecision) -> StoredSam
         group_type=group.now["group_type"],
         protocol=group.now["protocol"],
         **laid_out,
-        lag=question.looks.lag[-1].tolist(),
+        lag=question.series.lag[-1].tolist(),
         arrival_rate=outlook.records.tolist(),
         behind_s=outlook.late_s.tolist(),
         capacity_share=outlook.capacity_share(problem.owner).tolist(),

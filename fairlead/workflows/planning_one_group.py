@@ -35,13 +35,13 @@ class Planned:
         The sample that was just taken.
     look
         The decision, as a planning run would store it.
-    looks
+    series
         Number of samples that the analysis had, the last one included.
     """
 
     snapshot: GroupSnapshot
     look: Look
-    looks: int
+    series: int
 
 
 def plan_group(

@@ -22,8 +22,8 @@ from fairlead.errors import InvalidPlanError, TamperedPlanError
 from fairlead.wire.document import PlanDocument
 
 if TYPE_CHECKING:  # a dry run does not wait for the import of the models
-    from fairlead.store.hindsight import Rest
     from fairlead.store.plans import PlanStore
+    from fairlead.store.regressions import BackOff
 
 APPROVER: Final = "policy"
 #: Decisions in a transaction: few enough that others do not wait long for a group's lock.
@@ -69,7 +69,7 @@ class Outcome:
     approval: ApprovalDecision
 
 
-def carry_out(store: "PlanStore", looks: Sequence[Look], now: datetime) -> list[Outcome]:
+def carry_out(store: "PlanStore", series: Sequence[Look], now: datetime) -> list[Outcome]:
     """Store decisions, and approve plans if the policies allow it; `AT_ONCE` in a transaction.
 
     The decision becomes 'no change', and the present version stays, in these cases:
@@ -86,20 +86,20 @@ def carry_out(store: "PlanStore", looks: Sequence[Look], now: datetime) -> list[
     ----------
     store
         The plan store.
-    looks
+    series
         Decisions, at most one per group.
     now
         The time that is compared with the policies' allowed hours.
     """
-    from fairlead.store.hindsight import rests  # noqa: PLC0415 - see above
+    from fairlead.store.regressions import back_offs  # noqa: PLC0415 - see above
 
     outcomes: list[Outcome] = []
-    for first in range(0, len(looks), AT_ONCE):
-        portion = looks[first : first + AT_ONCE]
+    for first in range(0, len(series), AT_ONCE):
+        portion = series[first : first + AT_ONCE]
         groups = [look.decision.group for look in portion if isinstance(look.decision, PlanDraft)]
         waiting = store.waiting(groups)
         published = {plan.group: plan for plan in store.in_state("published", groups=groups)}
-        resting = rests(store.engine, groups) if groups else {}
+        resting = back_offs(store.engine, groups) if groups else {}
         weighed = [
             _resting(look, resting[look.decision.group])
             if look.decision.group in resting and _moves(look.decision)
@@ -116,9 +116,9 @@ def _moves(decision: PlanDraft | NoPlan) -> bool:
     return isinstance(decision, PlanDraft) and decision.predicted["moved"] > 0
 
 
-def _resting(look: Look, rest: "Rest") -> Weighed:
+def _resting(look: Look, back_off: "BackOff") -> Weighed:
     assert isinstance(look.decision, PlanDraft)  # noqa: S101 - others move nothing
-    return _declined(look.decision, str(rest)), _NOTHING
+    return _declined(look.decision, str(back_off)), _NOTHING
 
 
 def _weighed(

@@ -20,9 +20,9 @@ from fairlead.settings import KafkaSettings, Settings
 from fairlead.store import acts
 from fairlead.store.attempts import Attempt
 from fairlead.store.freezes import freeze_on
-from fairlead.store.hindsight import regrets
 from fairlead.store.outbox_entries import PublishRequest
 from fairlead.store.plans import PlanStore
+from fairlead.store.regressions import open_regressions
 from fairlead.workflows.delivery import PublishOptions
 from fairlead.workflows.page_acts import take_up
 from fairlead.workflows.reconciling import LATER, SOON, StepResult, reconcile
@@ -49,7 +49,7 @@ def due_groups(plans: PlanStore, options: PublishOptions, now: datetime) -> tupl
     due = approved.keys() - frozen.keys()
     due |= set(plans.told_before(now + options.lease - renewed_after(options.lease)))
     due |= {entry.group for entry in plans.outbox().outstanding()}
-    due |= {request.group for request in regretted(plans)}
+    due |= {request.group for request in withdrawals_of_regressions(plans)}
     later = [
         attempt
         for attempt in plans.last_attempts(due).values()
@@ -132,18 +132,21 @@ def _pass(
             topic=topic,
             options=options,
             now=now,
-            withdrawals=regretted(plans),
+            withdrawals=withdrawals_of_regressions(plans),
         )
 
 
-def regretted(plans: PlanStore) -> Sequence[PublishRequest]:
+def withdrawals_of_regressions(plans: PlanStore) -> Sequence[PublishRequest]:
     """Return the withdrawals of first plans that made their groups worse, if no person decides."""
     return [
         PublishRequest(
-            regret.group, regret.version, "withdrawn", reason=f"it made it worse: {regret.evidence}"
+            regression.group,
+            regression.version,
+            "withdrawn",
+            reason=f"it made it worse: {regression.evidence}",
         )
-        for regret in regrets(plans.engine)
-        if regret.automatic and regret.back_to is None
+        for regression in open_regressions(plans.engine)
+        if regression.automatic and regression.back_to is None
     ]
 
 

@@ -41,14 +41,14 @@ def decide_on(
     samples = warehouse.samples(recent)
     candidates = warehouse.load("candidates", recent.snapshot_id)
     candidates = candidates.filter(pc.is_in(candidates["group"], samples["group"]))
-    looks = (
+    series = (
         Look(decision, policy_for(decision.group, policies))
         for decision in decisions(samples, candidates, policies, now)
     )
     outcomes: list[Outcome] = []
     with ThreadPoolExecutor(1) as ahead:
-        following = ahead.submit(list, islice(looks, AT_ONCE))
+        following = ahead.submit(list, islice(series, AT_ONCE))
         while snapshots := following.result():
-            following = ahead.submit(list, islice(looks, AT_ONCE))
+            following = ahead.submit(list, islice(series, AT_ONCE))
             outcomes += carry_out(plans, snapshots, now)
     return outcomes, samples

@@ -18,8 +18,8 @@ from prometheus_client.core import GaugeMetricFamily
 from fairlead.domain.regression import Regression
 from fairlead.store.engine import create_store_engine
 from fairlead.store.freezes import freeze_plans
-from fairlead.store.hindsight import say_made_worse
 from fairlead.store.plans import PlanStore
+from fairlead.store.regressions import record_regression
 from fairlead.surfaces.web.metrics import build_registry
 from tests.fairlead.surfaces.web.week import end_now
 
@@ -65,7 +65,7 @@ def exposed(week: str) -> list[Metric]:
     found = Regression(
         900.0, 60.0, 30.0, 1, 0, "later than before", np.zeros(1, np.int32), sure=True
     )
-    assert say_made_worse(engine, published.group, published.version, found, automatic=False)
+    assert record_regression(engine, published.group, published.version, found, automatic=False)
     metrics = list(build_registry(engine).collect())
     engine.dispose()
     up = GaugeMetricFamily("up", "Prometheus's own.", labels=["job", "instance"])

@@ -242,7 +242,7 @@ class Mortal(LookArchive):
         super()._remove(path)
 
 
-@pytest.mark.parametrize("removal", [1, 2, 7, 13, 14])
+@pytest.mark.parametrize("removal", [1, 7, 14])
 def test_crash_while_tidying_loses_nothing(tmp_path: Path, removal: int) -> None:
     """What is left is tidied the next time."""
     archive = filled(tmp_path, range(76, 106))
@@ -319,8 +319,9 @@ def damaged(path: Path) -> list[bytes]:
     return [file.read_bytes() for file in sorted((path / "looks" / "damaged").glob("*"))]
 
 
-@pytest.mark.parametrize("use", USES)
-@pytest.mark.parametrize("how", DAMAGE)
+@pytest.mark.parametrize(
+    ("how", "use"), [*((how, "read") for how in DAMAGE), *(("cut", use) for use in [*USES][1:])]
+)
 def test_damaged_file_is_set_aside_and_the_others_are_read(
     tmp_path: Path, how: str, use: str, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -363,12 +364,12 @@ def test_no_damage_is_taken_for_a_sample(tmp_path: Path) -> None:
     (file,) = files(tmp_path)
     content = file.read_bytes()
     unharmed = 0
-    for place in range(0, len(content), 23):
+    for place in range(0, len(content), 97):
         file.write_bytes(content[:place] + bytes([content[place] ^ 0xFF]) + content[place + 1 :])
         found = archive.read(NOON, NOON)
         assert found.equals(whole) or not found.num_rows
         unharmed += found.num_rows > 0
-    assert 0 < unharmed < len(content) // 23 / 2
+    assert 0 < unharmed < len(content) // 97 / 2
 
 
 def test_file_that_cannot_be_set_aside_is_passed_over(

@@ -176,11 +176,10 @@ def test_reported_work_is_what_the_application_measured(
 
 
 @pytest.mark.kafka
-@pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_all_explicit_commits_carry_reports(applications: Applications, protocol: str) -> None:
+def test_all_explicit_commits_carry_reports(applications: Applications) -> None:
     """Callbacks get the application's own offsets, and its metadata stays as it is."""
     applications.send(1)
-    applications.start("a", group_protocol=protocol)
+    applications.start("a", group_protocol="consumer")
     applications.act("a", "assign")
     applications.act("a", "read", number=20)
     for commit, offset in (
@@ -242,14 +241,11 @@ def test_automatic_commits_lose_nothing_and_carry_reports(
 
 
 @pytest.mark.kafka
-@pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_automatic_commits_are_made_while_poll_waits(
-    applications: Applications, protocol: str
-) -> None:
+def test_automatic_commits_are_made_while_poll_waits(applications: Applications) -> None:
     """In one call that finds no records, the first position is committed, with a report."""
     applications.send(1)
     automatic = {"enable_auto_commit": "true", "auto_commit_interval_ms": "500"}
-    applications.start("a", group_protocol=protocol, auto_offset_reset="latest", **automatic)
+    applications.start("a", group_protocol="consumer", auto_offset_reset="latest", **automatic)
     applications.act("a", "assign")
     applications.act("a", "poll until a commit")
     committed = applications.committed()
@@ -258,12 +254,11 @@ def test_automatic_commits_are_made_while_poll_waits(
 
 
 @pytest.mark.kafka
-@pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_a_setting_switches_reports_off(applications: Applications, protocol: str) -> None:
+def test_a_setting_switches_reports_off(applications: Applications) -> None:
     """Kafka commits automatically, without metadata."""
     applications.send(1)
     automatic = {"enable_auto_commit": "true", "fairlead_report_work": "false"}
-    applications.start("a", group_protocol=protocol, **automatic)
+    applications.start("a", group_protocol="consumer", **automatic)
     applications.act("a", "assign")
     applications.act("a", "read", number=20)
     applications.act("a", "commit")

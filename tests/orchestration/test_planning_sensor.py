@@ -110,7 +110,7 @@ def test_brokers_that_are_away_cost_a_tick_and_no_more(
     make_group("a", trouble=False)
     with monkeypatch.context() as away:
         away.setenv("FAIRLEAD_KAFKA__BOOTSTRAP_SERVERS", "localhost:1")
-        away.setattr("orchestration.looks.PATIENCE_S", 1.0)
+        away.setattr("orchestration.samples.PATIENCE_S", 1.0)
         librdkafka = AdminClient({"bootstrap.servers": "localhost:1", "log_level": 0})
         by_itself: Any = librdkafka.list_consumer_groups()  # waits for a minute
         assert "Kafka does not answer" in str(pipeline.sensor("group_samples").skip_message)

@@ -11,7 +11,7 @@ from fairlead.archive import LookArchive, Taken
 from fairlead.store import create_store_engine
 from fairlead.store.acts import Act, act
 from fairlead.store.attempts import Attempt
-from orchestration.looks import IN_A_TICK_S
+from orchestration.samples import IN_A_TICK_S
 from tests.conftest import KafkaTopic
 from tests.docs.scenario import store_week
 from tests.fairlead.kafka.conftest import Join
@@ -159,8 +159,8 @@ def test_looks_are_taken_by_a_sensor(pipeline: Pipeline, make_groups: MakeGroups
     assert not tick.run_requests
     assert str(tick.skip_message).startswith("Looked at 1 groups, 1 partitions, in ")
     now = datetime.now(UTC)
-    looks = LookArchive(pipeline.settings.warehouse_path).read(now - timedelta(minutes=5), now)
-    assert looks["group"].to_pylist() == [a]
+    series = LookArchive(pipeline.settings.warehouse_path).read(now - timedelta(minutes=5), now)
+    assert series["group"].to_pylist() == [a]
     assert "The next look is due in" in str(pipeline.sensor("group_samples").skip_message)
 
 

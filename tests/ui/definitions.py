@@ -5,7 +5,7 @@ from copy import copy
 import dagster as dg
 
 from orchestration.definitions import build_defs
-from orchestration.looks import group_samples
+from orchestration.samples import group_samples
 from orchestration.schedules import build_planning_schedule
 from orchestration.sensors import approved_plans, group_discovery, plan_life
 

@@ -187,13 +187,13 @@ def assert_open_to_all(page: Page) -> None:
 
     No page is wider than its window, or than paper; charts show their newest end.
     """
-    looks: list[tuple[int, Literal["light", "dark"]]] = [
+    series: list[tuple[int, Literal["light", "dark"]]] = [
         (PHONE_PX, "light"),
         (WIDTH, "dark"),
         (WIDTH, "light"),
     ]
     page.evaluate(axe())
-    for width, scheme in looks:
+    for width, scheme in series:
         page.emulate_media(color_scheme=scheme)
         page.set_viewport_size({"width": width, "height": HEIGHT})
         found = page.evaluate(VIOLATIONS)

@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from fairlead.domain.analysis.looks import NONE, Float64, Looks, Mask
+from fairlead.domain.analysis.sample_series import NONE, Float64, Mask, SampleSeries
 from fairlead.domain.analysis.thresholds import DEVIATIONS
 
 #: Lengths of the stretches that are compared, in steps from now.
@@ -51,12 +51,12 @@ class Rates:
         return Rates(self.per_s[mine], self.deviation[mine], self.known[mine], self.seconds[mine])
 
 
-def arrival_rates(looks: Looks) -> Rates:
+def arrival_rates(series: SampleSeries) -> Rates:
     """Estimate the present arrival rate of each partition.
 
     Parameters
     ----------
-    looks
+    series
         Samples of about the last hour.
 
     Notes
@@ -68,21 +68,21 @@ def arrival_rates(looks: Looks) -> Rates:
     >>> at = np.arange(0.0, 660.0, 60.0)
     >>> end = np.where(at < 400, at, 400 + 10 * (at - 400)).astype(np.int64)[:, None]
     >>> none, owner = np.full((11, 1), -1), np.zeros((11, 1), np.int32)
-    >>> rates = arrival_rates(Looks(at, none, end, none, ("a",), owner))
+    >>> rates = arrival_rates(SampleSeries(at, none, end, none, ("a",), owner))
     >>> rates.per_s.tolist(), rates.seconds.tolist()
     ([10.0], [180.0])
     """
-    partitions, steps = looks.partitions, len(looks) - 1
+    partitions, steps = series.partitions, len(series) - 1
     count, span = np.zeros(partitions), np.zeros(partitions)
-    known = looks.in_one_log
+    known = series.in_one_log
     if steps < 1:
         return Rates(count, count, np.zeros(partitions, np.bool_), span)
-    scatter = _scatter(looks)
+    scatter = _scatter(series)
     growing = np.ones(partitions, dtype=bool)
     stretches = np.array([0, *[length for length in STRETCHES if length < steps], steps])
     starts, middles = steps - stretches[1:], steps - stretches[:-1]
-    rings = np.where(known[starts], looks.end[middles] - looks.end[starts], 0)
-    ring_spans = looks.at[middles] - looks.at[starts]
+    rings = np.where(known[starts], series.end[middles] - series.end[starts], 0)
+    ring_spans = series.at[middles] - series.at[starts]
     for place, (ring, ring_span) in enumerate(zip(rings, ring_spans.tolist(), strict=True)):
         growing &= known[starts[place]]
         if place:
@@ -101,7 +101,7 @@ def arrival_rates(looks: Looks) -> Rates:
     )
 
 
-def with_common_change(rates: Rates, looks: Looks, kind: npt.NDArray[np.integer]) -> Rates:
+def with_common_change(rates: Rates, series: SampleSeries, kind: npt.NDArray[np.integer]) -> Rates:
     """Return rates with slow changes that all partitions of a topic share.
 
     A change with the time of day, for example, is too small to show in a single partition, and
@@ -114,14 +114,14 @@ def with_common_change(rates: Rates, looks: Looks, kind: npt.NDArray[np.integer]
     kind
         Topic of each partition, an integer of shape (P,).
     """
-    steady = rates.known & (rates.seconds >= looks.now - looks.at[0])
+    steady = rates.known & (rates.seconds >= series.now - series.at[0])
     if not steady.any():
         return rates
-    sums = np.zeros((len(looks), int(kind.max()) + 1), np.int64)
-    np.add.at(sums.T, kind[steady], (looks.end - looks.end[0])[:, steady].T)
+    sums = np.zeros((len(series), int(kind.max()) + 1), np.int64)
+    np.add.at(sums.T, kind[steady], (series.end - series.end[0])[:, steady].T)
     none = np.full_like(sums, NONE)
-    common = arrival_rates(Looks(looks.at, none, sums, none, (), none.astype(np.int32)))
-    usual = sums[-1] / (looks.now - looks.at[0])
+    common = arrival_rates(SampleSeries(series.at, none, sums, none, (), none.astype(np.int32)))
+    usual = sums[-1] / (series.now - series.at[0])
     factor = np.where(usual > 0, common.per_s / np.maximum(usual, 1e-9), 1.0)
     return replace(rates, per_s=np.where(steady, rates.per_s * factor[kind], rates.per_s))
 
@@ -138,26 +138,26 @@ def _differs(
     return difference > DEVIATIONS * np.sqrt(variance)
 
 
-def _scatter(looks: Looks) -> Float64:
+def _scatter(series: SampleSeries) -> Float64:
     """Return the ratio of the variance of counts to that of Poisson's law, at least 1.
 
     From differences between consecutive steps, so that slow changes do not count, and their median,
     so that a few quick ones do not either. At most what the next step undoes: a real change stays,
     and scatter goes back.
     """
-    ones = np.ones(looks.partitions)
+    ones = np.ones(series.partitions)
     least = 8
-    if len(looks) <= least:
+    if len(series) <= least:
         return ones
-    per_s = looks.arrived / looks.seconds[:, None]
+    per_s = series.arrived / series.seconds[:, None]
     change = np.diff(per_s, axis=0)
-    spans = 1.0 / looks.seconds[1:] + 1.0 / looks.seconds[:-1]
+    spans = 1.0 / series.seconds[1:] + 1.0 / series.seconds[:-1]
     expected = (per_s[1:] + per_s[:-1]) / 2 * spans[:, None]
     usable = expected > 0
     ratio = np.divide(change**2, expected, out=np.full_like(change, np.inf), where=usable)
     # Steps without arrivals do not count: producers may send one batch in ten steps.
     middle = np.maximum(usable.sum(axis=0) - 1, 0) // 2
-    by_size = np.sort(ratio, axis=0)[middle, np.arange(looks.partitions)] / _MEDIAN_CHI2
+    by_size = np.sort(ratio, axis=0)[middle, np.arange(series.partitions)] / _MEDIAN_CHI2
     undone = -2.0 * (change[1:] * change[:-1]).sum(axis=0)
     by_return = undone / np.maximum(expected[1:].sum(axis=0), 1e-12)
     scatter: Float64 = np.maximum(np.minimum(by_size, by_return), 1.0)

@@ -18,8 +18,8 @@ from assignors.racks import far_partitions
 from assignors.registry import assign, check_options
 from assignors.verifier import violations
 from fairlead.domain.analysis.forecast import Forecast, Outlook
-from fairlead.domain.analysis.looks import Float64, Int32, Int64, Mask
 from fairlead.domain.analysis.rules import Rules
+from fairlead.domain.analysis.sample_series import Float64, Int32, Int64, Mask
 from fairlead.domain.analysis.thresholds import MOSTLY, NAMED, NEGLIGIBLE
 from fairlead.domain.analysis.weighing import CandidateInputs, behind, gain
 

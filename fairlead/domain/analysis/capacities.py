@@ -23,8 +23,8 @@ import numpy.typing as npt
 from numpy.lib.stride_tricks import sliding_window_view
 
 from fairlead.domain.analysis.commits import Commits
-from fairlead.domain.analysis.looks import Float64, Looks, Mask, median
 from fairlead.domain.analysis.peers import Peers
+from fairlead.domain.analysis.sample_series import Float64, Mask, SampleSeries, median
 from fairlead.domain.analysis.thresholds import (
     DAY_S,
     NEGLIGIBLE,
@@ -92,7 +92,7 @@ class Speeds:
     surely_at_most: Float64
 
 
-def shown(looks: Looks, commits: Commits) -> dict[str, Capacity]:
+def shown(series: SampleSeries, commits: Commits) -> dict[str, Capacity]:
     """Return capacities or lower bounds by member name, from samples.
 
     Without members that consumed nothing or have too few samples.
@@ -104,21 +104,21 @@ def shown(looks: Looks, commits: Commits) -> dict[str, Capacity]:
     """
     found: dict[str, Capacity] = {}
     prompt = ~commits.rare
-    steps = np.ceil(SEVERAL * commits.held_back_s / max(looks.step, 1e-9))
-    needed = np.clip(steps, STEPS, max(len(looks) - 1, STEPS)).astype(np.intp)
+    steps = np.ceil(SEVERAL * commits.held_back_s / max(series.step, 1e-9))
+    needed = np.clip(steps, STEPS, max(len(series) - 1, STEPS)).astype(np.intp)
     whole = prompt & commits.steady.all(axis=0) & (needed == STEPS)
-    found |= _by_steps(looks, commits, np.flatnonzero(whole), np.arange(len(looks) - 1), STEPS)
+    found |= _by_steps(series, commits, np.flatnonzero(whole), np.arange(len(series) - 1), STEPS)
     for member in np.flatnonzero(prompt & ~whole).tolist():
         places = np.flatnonzero(commits.steady[:, member])
         count = max(min(int(needed[member]), places.size), STEPS)
-        found |= _by_steps(looks, commits, np.array([member]), places, count)
+        found |= _by_steps(series, commits, np.array([member]), places, count)
     for member in np.flatnonzero(commits.rare).tolist():
-        found |= _by_intervals(looks, commits, member, int(needed[member]))
+        found |= _by_intervals(series, commits, member, int(needed[member]))
     return {name: capacity for name, capacity in found.items() if capacity.records_per_s > 0}
 
 
 def _by_steps(
-    looks: Looks, commits: Commits, members: Places, places: Places, count: int
+    series: SampleSeries, commits: Commits, members: Places, places: Places, count: int
 ) -> dict[str, Capacity]:
     """Return the same for members that commit in every step.
 
@@ -134,29 +134,29 @@ def _by_steps(
     if places.size < count or not members.size:
         return {}
     cells = np.ix_(places, members)
-    per_s = commits.consumed[cells] / looks.seconds[places, None]
+    per_s = commits.consumed[cells] / series.seconds[places, None]
     limited, throughout = (commits.busy & commits.marked)[cells], commits.throughout[cells]
     window = np.arange(places.size - count + 1)[:, None] + np.arange(count)
     cut = count // STEPS
     middle = np.sort(per_s[window], axis=1)[:, cut : count - cut].mean(axis=1)
     best = middle.argmax(axis=0)
     most = np.maximum(middle[best, np.arange(best.size)], _without_fastest(per_s))
-    seen_at = looks.at[places[best + count - 1] + 1]
+    seen_at = series.at[places[best + count - 1] + 1]
     found = {
-        looks.members[member]: Capacity(value, measured=False, at=at)
+        series.members[member]: Capacity(value, measured=False, at=at)
         for member, value, at in zip(members.tolist(), most.tolist(), seen_at.tolist(), strict=True)
     }
     for column in np.flatnonzero(limited.sum(axis=0) >= count).tolist():
         run = _newest_run(limited[:, column], throughout[:, column], count)
         if run is not None:
             first, last = run
-            at, since = float(looks.at[places[last - 1] + 1]), middle[last:, column]
+            at, since = float(series.at[places[last - 1] + 1]), middle[last:, column]
             found_now = Capacity(_measured(per_s[first:last, column], count), measured=True, at=at)
             if since.size and since.max() > _NOISE * found_now.records_per_s:
                 # Later it did more without being at its limit.
                 later = places[last + int(since.argmax()) + count - 1] + 1
-                found_now = Capacity(float(since.max()), measured=False, at=float(looks.at[later]))
-            found[looks.members[members[column]]] = found_now
+                found_now = Capacity(float(since.max()), measured=False, at=float(series.at[later]))
+            found[series.members[members[column]]] = found_now
     return found
 
 
@@ -200,7 +200,7 @@ def _without_fastest(values: Float64) -> Float64:
 
 
 def _by_intervals(
-    looks: Looks, commits: Commits, member: int, least_steps: int
+    series: SampleSeries, commits: Commits, member: int, least_steps: int
 ) -> dict[str, Capacity]:
     """Return the same for a member that commits less often than samples are taken.
 
@@ -210,19 +210,19 @@ def _by_intervals(
     if marks.size <= SEVERAL:
         return {}
     # The time of a commit is known to a step: a stretch is long, so that this matters little.
-    least = round(max(SAMPLES_NEEDED, least_steps) * looks.step / commits.interval_s[member])
+    least = round(max(SAMPLES_NEEDED, least_steps) * series.step / commits.interval_s[member])
     count = min(max(SEVERAL, least), marks.size - 1)
     total = np.concatenate(([0.0], commits.consumed[:, member].cumsum()))
     ends = marks + 1
     busy = commits.busy[marks, member]
     rate = (total[ends[count:]] - total[ends[:-count]]) / (
-        looks.at[ends[count:]] - looks.at[ends[:-count]]
+        series.at[ends[count:]] - series.at[ends[:-count]]
     )
     behind = sliding_window_view(busy, count + 1).all(axis=1)
     measured = bool(behind.any())
     place = int(np.flatnonzero(behind)[-1]) if measured else int(rate.argmax())
-    at = float(looks.at[ends[place + count]])
-    return {looks.members[member]: Capacity(float(rate[place]), measured, at)}
+    at = float(series.at[ends[place + count]])
+    return {series.members[member]: Capacity(float(rate[place]), measured, at)}
 
 
 def remembered(

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from fairlead.domain.analysis.looks import Float64, Int64, Looks, Mask
+from fairlead.domain.analysis.sample_series import Float64, Int64, Mask, SampleSeries
 from fairlead.domain.analysis.thresholds import (
     AUTO_COMMIT_S,
     CLEARLY,
@@ -32,7 +32,7 @@ _APART: Final = 2.0
 
 
 def explained_ages(
-    looks: Looks, arrived: Float64, lag: Float64, rare: Mask, team_of: Places
+    series: SampleSeries, arrived: Float64, lag: Float64, rare: Mask, team_of: Places
 ) -> Float64:
     """Return up to which age each member's commits explain its lag, seconds, float64 of shape (M,).
 
@@ -54,14 +54,14 @@ def explained_ages(
     usable = (arrived >= FEW_RECORDS) & ~rare
     enough = usable.sum(axis=0) > STEPS // 2
     if not enough.any():
-        return np.full(rare.size, looks.step)
-    usable, per_s = usable[:, enough], np.maximum(arrived, 1.0) / looks.seconds[:, None]
+        return np.full(rare.size, series.step)
+    usable, per_s = usable[:, enough], np.maximum(arrived, 1.0) / series.seconds[:, None]
     shows = np.where(usable, (lag / per_s)[:, enough], np.inf)
     ages, count = np.sort(shows, axis=0), usable.sum(axis=0)
     columns = np.arange(count.size)
     medians = ages[(count - 1) // 2, columns]
     low, usual, high = _quartiles(medians, team_of[enough], int(team_of[-1]) + 1)[:, team_of]
-    auto = min(_AUTO_COMMIT_S, looks.step)
+    auto = min(_AUTO_COMMIT_S, series.step)
     explained = np.maximum(np.minimum(auto, 2.0 * high), 2.0 * low)
     explained = np.where(low > auto, 2.0 * np.minimum(high, _APART * low), explained)
     newest = np.minimum(count, RECENT_STEPS)
@@ -71,8 +71,8 @@ def explained_ages(
     own = CLEARLY * ages[0]
     own = np.where(same, own, np.minimum(own, SEVERAL * usual[enough]))
     own = np.where(_by_chance(shows, ages, usable), ages[count - 1, columns], own)
-    explained[enough] = np.maximum(explained[enough], np.where(ages[0] > looks.step, 0.0, own))
-    capped: Float64 = np.minimum(explained, looks.step)
+    explained[enough] = np.maximum(explained[enough], np.where(ages[0] > series.step, 0.0, own))
+    capped: Float64 = np.minimum(explained, series.step)
     return capped
 
 
@@ -122,7 +122,7 @@ def _quartiles(values: Float64, team_of: Places, teams: int) -> Float64:
     return quartiles
 
 
-def in_batches(looks: Looks, held: Mask) -> Mask:
+def in_batches(series: SampleSeries, held: Mask) -> Mask:
     """Return the partitions whose producers send batches less often than samples are taken, (P,).
 
     Nothing arrives in some steps, and at least the mean in the next one. The lag of such a
@@ -134,14 +134,14 @@ def in_batches(looks: Looks, held: Mask) -> Mask:
         Whether a partition kept its owner in each step, bool of shape (S, P).
     """
     steps = len(held)
-    usual = looks.arrived.sum(axis=0) / max(steps, 1)
-    again = (looks.arrived[1:] >= MOSTLY * usual) & (looks.arrived[:-1] == 0) & held[1:]
+    usual = series.arrived.sum(axis=0) / max(steps, 1)
+    again = (series.arrived[1:] >= MOSTLY * usual) & (series.arrived[:-1] == 0) & held[1:]
     enough = again.sum(axis=0) >= max(2, NEGLIGIBLE * steps)
     batches: Mask = enough & (usual >= FEW_RECORDS)
     return batches
 
 
-def counted_records(looks: Looks, steady: Mask, chosen: Mask) -> Float64:
+def counted_records(series: SampleSeries, steady: Mask, chosen: Mask) -> Float64:
     """Return the number of records after which members commit, float64 of shape (M,).
 
     If an application counts records, its commits advance by multiples of one number: in each
@@ -157,11 +157,11 @@ def counted_records(looks: Looks, steady: Mask, chosen: Mask) -> Float64:
     """
     if not chosen.any():
         return np.zeros(chosen.size)
-    owner = looks.owner[-1]
+    owner = series.owner[-1]
     mine = np.flatnonzero(np.append(chosen, False)[owner])
     # Consumers commit what they have counted before partitions change hands.
     whole = np.logical_and.accumulate(steady[::-1], axis=0)[::-1]
-    brought = np.where(whole[:, owner[mine]], np.maximum(looks.advanced[:, mine], 0), 0)
+    brought = np.where(whole[:, owner[mine]], np.maximum(series.advanced[:, mine], 0), 0)
     together = np.zeros((chosen.size, len(brought)), np.int64)
     np.add.at(together, owner[mine], brought.T)
     each = np.bincount(owner[mine], _common_divisor(brought), chosen.size)

@@ -37,8 +37,8 @@ import numpy as np
 import numpy.typing as npt
 
 from fairlead.domain.analysis.commit_age import counted_records, explained_ages, in_batches
-from fairlead.domain.analysis.looks import Float64, Int64, Looks, Mask
 from fairlead.domain.analysis.per_member import PerMember, any_owned
+from fairlead.domain.analysis.sample_series import Float64, Int64, Mask, SampleSeries
 from fairlead.domain.analysis.stalled import (
     foreign_partitions,
     left_behind,
@@ -133,9 +133,9 @@ class Commits:
     waiting_s: Float64
     explained_s: Float64
 
-    def in_work(self, looks: Looks, costs: Float64) -> "Commits":
+    def in_work(self, series: SampleSeries, costs: Float64) -> "Commits":
         """Return the same with `consumed` in usual records; `costs`: float64 of shape (P,)."""
-        return replace(self, consumed=PerMember(looks).sum(self.taken * costs))
+        return replace(self, consumed=PerMember(series).sum(self.taken * costs))
 
     def of(self, mine: slice, members: slice) -> "Commits":
         """Return what commits show of some partitions and members."""
@@ -153,7 +153,7 @@ class Commits:
 
 
 def read_commits(
-    looks: Looks,
+    series: SampleSeries,
     *,
     team_of: Places | None = None,
     brought: Float64 | None = None,
@@ -162,7 +162,7 @@ def read_commits(
 
     Parameters
     ----------
-    looks
+    series
         Samples of about the last hour, two at least.
     team_of
         Group of each member, ascending, shape (M,); None: one group.
@@ -187,9 +187,9 @@ def read_commits(
     >>> committed = np.column_stack([prompt, prompt, prompt, prompt, stuck, half, rare])
     >>> end = np.repeat(1000 + 60 * sample[:, None], 7, axis=1)
     >>> owner = np.tile(np.array([0, 1, 2, 3, 3, 4, 5], np.int32), (12, 1))
-    >>> looks = Looks(60.0 * sample, 0 * end, end, committed, tuple("abcdef"), owner)
-    >>> commits = read_commits(looks)
-    >>> looks.lag[-1].tolist()
+    >>> series = SampleSeries(60.0 * sample, 0 * end, end, committed, tuple("abcdef"), owner)
+    >>> commits = read_commits(series)
+    >>> series.lag[-1].tolist()
     [3, 3, 3, 3, 423, 330, 220]
     >>> commits.backlog.round().tolist()
     [0.0, 0.0, 0.0, 0.0, 0.0, 312.0, 0.0]
@@ -202,62 +202,64 @@ def read_commits(
     >>> commits.explained_s.round().tolist()
     [6.0, 6.0, 6.0, 6.0, 9.0, 6.0]
     """
-    if not looks.members:
+    if not series.members:
         # One member that owns nothing, so that the rest need not handle groups without members.
-        looks = replace(looks, members=("",))
-    team_of = np.zeros(len(looks.members), np.intp) if team_of is None else team_of
-    brought = _with_usual(looks, usually_brought(looks) if brought is None else brought)
-    per_member = PerMember(looks)
-    held = (looks.owner[1:] == looks.owner[:-1]) & (looks.owner[1:] >= 0) & looks.in_one_log[:-1]
-    advance = looks.advanced
-    moved = held & looks.committed_again
-    rest = at_rest(looks)
-    uncommitted = (looks.lag > rest) | never_committed(looks)
-    waiting_s = waiting_seconds(looks, moved, uncommitted, same_owner=False)
-    owned_s = waiting_seconds(looks, moved, uncommitted)
+        series = replace(series, members=("",))
+    team_of = np.zeros(len(series.members), np.intp) if team_of is None else team_of
+    brought = _with_usual(series, usually_brought(series) if brought is None else brought)
+    per_member = PerMember(series)
+    held = (
+        (series.owner[1:] == series.owner[:-1]) & (series.owner[1:] >= 0) & series.in_one_log[:-1]
+    )
+    advance = series.advanced
+    moved = held & series.committed_again
+    rest = at_rest(series)
+    uncommitted = (series.lag > rest) | never_committed(series)
+    waiting_s = waiting_seconds(series, moved, uncommitted, same_owner=False)
+    owned_s = waiting_seconds(series, moved, uncommitted)
     marked = per_member.any(moved)
     due = held & (uncommitted[:-1] | moved)
-    overdue = waiting_s >= SEVERAL * own_interval(looks, moved, due, waiting_s)
-    interval_s, rare = _intervals(looks, marked, per_member.any(due))
-    rarely = _intervals(looks, moved, due)[1]
-    unpunctual = rare | any_owned(looks, rarely)
-    foreign = foreign_partitions(looks)
+    overdue = waiting_s >= SEVERAL * own_interval(series, moved, due, waiting_s)
+    interval_s, rare = _intervals(series, marked, per_member.any(due))
+    rarely = _intervals(series, moved, due)[1]
+    unpunctual = rare | any_owned(series, rarely)
+    foreign = foreign_partitions(series)
     # Time under earlier owners counts only if the commit is overdue by the partition's interval.
     silent_s = np.where(overdue, waiting_s, owned_s)
-    silent = silent_members(looks, per_member, silent_s, interval_s) | any_owned(looks, foreign)
-    patience_s = patience(looks, interval_s)
-    overdue &= waiting_s >= patience_s[np.maximum(looks.owner[-1], 0)]
-    stuck = stuck_partitions(looks, moved, marked, owned_s, patience_s)
-    stuck &= owned_s >= SEVERAL * own_interval(looks, moved, due, owned_s)
-    left, read_per_s = left_behind(looks, held, marked, rare)
+    silent = silent_members(series, per_member, silent_s, interval_s) | any_owned(series, foreign)
+    patience_s = patience(series, interval_s)
+    overdue &= waiting_s >= patience_s[np.maximum(series.owner[-1], 0)]
+    stuck = stuck_partitions(series, moved, marked, owned_s, patience_s)
+    stuck &= owned_s >= SEVERAL * own_interval(series, moved, due, owned_s)
+    left, read_per_s = left_behind(series, held, marked, rare)
     stuck |= left & (read_per_s == 0) & overdue
     # What usually gathers before a commit is not stuck.
-    gathers = looks.lag[-1] <= np.maximum(rest, CLEARLY * brought)
+    gathers = series.lag[-1] <= np.maximum(rest, CLEARLY * brought)
     stuck &= ~gathers
-    started = (looks.last_committed[-1] >= 0) | (looks.arrived > 0).any(axis=0)
+    started = (series.last_committed[-1] >= 0) | (series.arrived > 0).any(axis=0)
     stuck &= started
     throttled = left & (read_per_s > 0)
-    throttled &= ~stuck & ~any_owned(looks, stuck)[np.maximum(looks.owner[-1], 0)]
+    throttled &= ~stuck & ~any_owned(series, stuck)[np.maximum(series.owner[-1], 0)]
     free = moved & ~stuck & ~throttled
-    proven = np.maximum(looks.readable_end[:-1] - looks.position[1:] - rest, 0)
+    proven = np.maximum(series.readable_end[:-1] - series.position[1:] - rest, 0)
     taken: Int64 = np.where(free, advance, 0)
     consumed = per_member.sum(taken)
-    arrived = per_member.sum(np.where(free, looks.arrived, 0))
+    arrived = per_member.sum(np.where(free, series.arrived, 0))
     explained_s = explained_ages(
-        looks, arrived, per_member.sum(free * looks.lag[1:]), unpunctual, team_of
+        series, arrived, per_member.sum(free * series.lag[1:]), unpunctual, team_of
     )
     throughout = per_member.any(_left_by_commits(free, proven, advance, rarely))
-    explained = arrived / looks.seconds[:, None] * explained_s
-    batches, steady = in_batches(looks, held), per_member.steady()
-    waits = per_member.sum(np.where(free & ~batches, np.maximum(looks.lag[1:] - rest, 0), 0))
+    explained = arrived / series.seconds[:, None] * explained_s
+    batches, steady = in_batches(series, held), per_member.steady()
+    waits = per_member.sum(np.where(free & ~batches, np.maximum(series.lag[1:] - rest, 0), 0))
     by_age: Mask = ~unpunctual & (waits > explained + 3.0 * np.sqrt(explained) + 1.0)
-    counted = counted_records(looks, steady, np.any(by_age, axis=0))
+    counted = counted_records(series, steady, np.any(by_age, axis=0))
     busy = throughout | (by_age & (waits > counted))
     by_commits = unpunctual | ((counted > 0) & (waits[-1:].sum(axis=0) <= counted))
     most = np.where(
-        (batches | np.append(by_commits, False)[looks.owner[-1]])  # -1, no owner, is the last
+        (batches | np.append(by_commits, False)[series.owner[-1]])  # -1, no owner, is the last
         & ~(overdue & ~gathers),
-        _left_by_last(looks, looks.committed_again, proven, brought),
+        _left_by_last(series, series.committed_again, proven, brought),
         np.inf,
     )
     counts = ~(stuck | throttled) & started
@@ -269,47 +271,47 @@ def read_commits(
         throughout=busy & throughout,
         steady=steady,
         interval_s=interval_s,
-        held_back_s=_held_back(looks, np.where(free & rarely, advance, 0), consumed),
+        held_back_s=_held_back(series, np.where(free & rarely, advance, 0), consumed),
         rare=rare,
         silent=silent,
         foreign=foreign,
         stuck=stuck,
         throttled=throttled,
         read_per_s=read_per_s,
-        backlog=np.where(counts, _backlog(looks, most, rest, explained_s), 0.0),
+        backlog=np.where(counts, _backlog(series, most, rest, explained_s), 0.0),
         started=started,
         waiting_s=waiting_s,
         explained_s=explained_s,
     )
 
 
-def at_rest(looks: Looks) -> Int64:
+def at_rest(series: SampleSeries) -> Int64:
     """Return the largest lag of each partition while nothing happened, records, int64 (P,)."""
-    quiet = (looks.arrived == 0) & (looks.advanced == 0) & looks.in_one_log[:-1]
-    small = np.where(quiet & (looks.lag[1:] <= FEW_RECORDS), looks.lag[1:], 0)
+    quiet = (series.arrived == 0) & (series.advanced == 0) & series.in_one_log[:-1]
+    small = np.where(quiet & (series.lag[1:] <= FEW_RECORDS), series.lag[1:], 0)
     # Without a quiet step: a lag of one record in every sample is a transaction's marker.
-    marker = np.minimum(looks.lag.min(axis=0), 1) if len(looks) > STEPS else 0
+    marker = np.minimum(series.lag.min(axis=0), 1) if len(series) > STEPS else 0
     largest: Int64 = np.maximum(small.max(axis=0, initial=0), marker).astype(np.int64)
     return largest
 
 
-def usually_brought(looks: Looks) -> Float64:
+def usually_brought(series: SampleSeries) -> Float64:
     """Return the mean records of a commit of each partition, float64 of shape (P,); 0: none."""
-    commits = (looks.advanced > 0).sum(axis=0)
-    usual: Float64 = looks.advanced.sum(axis=0) / np.maximum(commits, 1)
+    commits = (series.advanced > 0).sum(axis=0)
+    usual: Float64 = series.advanced.sum(axis=0) / np.maximum(commits, 1)
     return usual
 
 
-def _with_usual(looks: Looks, brought: Float64) -> Float64:
+def _with_usual(series: SampleSeries, brought: Float64) -> Float64:
     """Return `brought`; for partitions without a commit, the mean of their owner's others, (P,)."""
-    owner, count = looks.owner[-1], len(looks.members)
+    owner, count = series.owner[-1], len(series.members)
     mine = (brought > 0) & (owner >= 0)
     total = np.bincount(owner[mine], brought[mine], count)
     mean = np.append(total / np.maximum(np.bincount(owner[mine], minlength=count), 1), 0.0)
     return np.where(brought > 0, brought, mean[owner])
 
 
-def _intervals(looks: Looks, marked: Mask, due: Mask) -> tuple[Float64, Mask]:
+def _intervals(series: SampleSeries, marked: Mask, due: Mask) -> tuple[Float64, Mask]:
     """Return the usual time between commits, and which are rare.
 
     Parameters
@@ -323,29 +325,29 @@ def _intervals(looks: Looks, marked: Mask, due: Mask) -> tuple[Float64, Mask]:
     Seconds, float64 of shape (N,), and whether more than a tenth of the steps, and more than one,
     had something to commit and no commit: bool of shape (N,).
     """
-    due_s = (due * looks.seconds[:, None]).sum(axis=0) if len(looks) > 1 else 0.0
+    due_s = (due * series.seconds[:, None]).sum(axis=0) if len(series) > 1 else 0.0
     marks = marked.sum(axis=0)
     steps_due = due.sum(axis=0)
     missed = steps_due - marks
     never = np.where(steps_due > 0, np.inf, 0.0)
     interval: Float64 = np.where(marks > 0, due_s / np.maximum(marks, 1), never)
     rare = (marks > 0) & (missed > np.maximum(NEGLIGIBLE * steps_due, 1))
-    return np.maximum(interval, looks.step), rare
+    return np.maximum(interval, series.step), rare
 
 
-def _held_back(looks: Looks, taken: Int64, consumed: Float64) -> Float64:
+def _held_back(series: SampleSeries, taken: Int64, consumed: Float64) -> Float64:
     """Return `Commits.held_back_s`; 0 for a member that has read nothing yet.
 
     Partitions are committed independently of each other: the root of the sum of the squares of what
     their commits bring.
     """
-    members, owner = len(looks.members), looks.owner[-1]
+    members, owner = len(series.members), series.owner[-1]
     if not taken.any():
         return np.zeros(members)
     squares = (taken.sum(axis=0) / np.maximum((taken > 0).sum(axis=0), 1)) ** 2
     owned = owner >= 0
     together = np.bincount(owner[owned], squares[owned], members)
-    per_s = consumed.sum(axis=0) / looks.seconds.sum()
+    per_s = consumed.sum(axis=0) / series.seconds.sum()
     held: Float64 = np.sqrt(together) / np.where(per_s > 0, per_s, np.inf)
     return held
 
@@ -367,30 +369,30 @@ def _left_by_commits(free: Mask, proven: Int64, advance: Int64, rarely: Mask) ->
     return left | (between & rarely)
 
 
-def _left_by_last(looks: Looks, free: Mask, proven: Int64, brought: Float64) -> Float64:
+def _left_by_last(series: SampleSeries, free: Mask, proven: Int64, brought: Float64) -> Float64:
     """Return what the last commit of each partition left, records, float64 of shape (P,).
 
     Without a commit: its lag, less the usual records of a commit (`brought`).
     """
-    left: Float64 = looks.lag[-1].astype(np.float64)
-    if len(looks) <= 1:
+    left: Float64 = series.lag[-1].astype(np.float64)
+    if len(series) <= 1:
         return left
     last = free.shape[0] - 1 - np.argmax(free[::-1], axis=0)
     left = np.maximum(left - brought, 0.0)
-    return np.where(free.any(axis=0), proven[last, np.arange(looks.partitions)], left)
+    return np.where(free.any(axis=0), proven[last, np.arange(series.partitions)], left)
 
 
-def _backlog(looks: Looks, most: Float64, rest: Int64, explained_s: Float64) -> Float64:
+def _backlog(series: SampleSeries, most: Float64, rest: Int64, explained_s: Float64) -> Float64:
     """Return the backlog of each partition, records, float64 of shape (P,).
 
     If `most`, of shape (P,), is finite: that, but no more than the lag. Else the lag that commits
     and chance do not explain.
     """
-    lag: Float64 = np.maximum(looks.lag[-1] - rest, 0).astype(np.float64)
-    if len(looks) <= 1:
+    lag: Float64 = np.maximum(series.lag[-1] - rest, 0).astype(np.float64)
+    if len(series) <= 1:
         return lag
-    owner = looks.owner[-1]
+    owner = series.owner[-1]
     explains = np.where(owner >= 0, explained_s[np.maximum(owner, 0)], 0.0)
-    explained = looks.arrived[-1] / looks.seconds[-1] * explains
+    explained = series.arrived[-1] / series.seconds[-1] * explains
     fresh = np.maximum(lag - explained - 3.0 * np.sqrt(explained), 0.0)
     return np.where(np.isfinite(most), np.minimum(most, lag), fresh)

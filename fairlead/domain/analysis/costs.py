@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from assignors.problem import Problem
-from fairlead.domain.analysis.looks import Float64, Looks, Mask
 from fairlead.domain.analysis.reported_work import MeasuredWork
+from fairlead.domain.analysis.sample_series import Float64, Mask, SampleSeries
 from fairlead.domain.analysis.thresholds import NINE_IN_TEN, WEEK_S
 
 Places = npt.NDArray[np.intp]
@@ -173,7 +173,7 @@ def _by_topic(problem: Problem, chosen: Mask, values: Float64) -> CostRows:
 
 def reported_costs(
     work: MeasuredWork,
-    looks: Looks,
+    series: SampleSeries,
     topic_of: npt.NDArray[np.integer],
     rates: Float64,
     before: Costs,
@@ -184,7 +184,7 @@ def reported_costs(
     ----------
     work
         Reported work, of K pairs of a partition and a consumer, some of them known.
-    looks
+    series
         The samples of `work`.
     topic_of
         Topic of each partition, an integer of shape (P,).
@@ -198,7 +198,7 @@ def reported_costs(
     The deviations of topics and consumers are the solution of one linear system a round; those of
     partitions are eliminated from it. O(P (T + M)²) for T topics and M consumers.
     """
-    known, since = work.known, float(looks.at[0])
+    known, since = work.known, float(series.at[0])
     read, pair = np.unique(work.partition[known], return_inverse=True)
     topics, topic = np.unique(topic_of[read], return_inverse=True)
     members, member = np.unique(work.member[known], return_inverse=True)
@@ -243,7 +243,7 @@ def reported_costs(
     variance = covariance.diagonal() - 2.0 * usual + float(usual @ (work_of / work_of.sum()))
     variance[-1] = 0.0
     deviation = np.sqrt((1.0 + np.bincount(pair, weight * variance[member])) / total)
-    return before.with_estimates(read, found, deviation, since=since, now=looks.now)
+    return before.with_estimates(read, found, deviation, since=since, now=series.now)
 
 
 def weighted_median(values: Float64, weights: Float64) -> float:

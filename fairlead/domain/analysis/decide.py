@@ -18,10 +18,10 @@ from fairlead.domain.analysis.capacities import Capacity
 from fairlead.domain.analysis.costs import Costs
 from fairlead.domain.analysis.diagnosis import Diagnosis, a_few
 from fairlead.domain.analysis.forecast import Forecast, Outlook
-from fairlead.domain.analysis.looks import Int32
 from fairlead.domain.analysis.question import Question
 from fairlead.domain.analysis.racks import RackTraffic, cost_per_day
 from fairlead.domain.analysis.reported_work import MeasuredWork
+from fairlead.domain.analysis.sample_series import Int32
 from fairlead.domain.analysis.sizing import Size
 from fairlead.domain.analysis.steps import Analysis, analyse
 from fairlead.domain.analysis.thresholds import NEGLIGIBLE, SAMPLES_NEEDED, SEVERAL, WEEK_S
@@ -165,7 +165,7 @@ def decide(
     One sample of two members is too little for a plan, but a partition without an owner gets one.
 
     >>> from assignors.problem import Member
-    >>> from fairlead.domain.analysis.looks import Looks
+    >>> from fairlead.domain.analysis.sample_series import SampleSeries
     >>> def ask(owned_by_b):
     ...     owner = np.array([[0, 1 if owned_by_b else -1]], np.int32)
     ...     members = {
@@ -173,8 +173,8 @@ def decide(
     ...         "b": Member(["t"], owned={"t": owned_by_b}),
     ...     }
     ...     none = np.zeros((1, 2), np.int64)
-    ...     looks = Looks(np.zeros(1), none, none, none, ("a", "b"), owner)
-    ...     return decide(Question(Problem.of({"t": 2}, members, {"t": [0, 0]}), looks))
+    ...     series = SampleSeries(np.zeros(1), none, none, none, ("a", "b"), owner)
+    ...     return decide(Question(Problem.of({"t": 2}, members, {"t": [0, 0]}), series))
     >>> answer = ask([1])
     >>> answer.outcome, answer.reason[:35]
     ('no change', 'unknown: There is 1 sample of the g')
@@ -246,7 +246,7 @@ def _waits(analysis: Analysis) -> str | None:
     changed_at, rules = analysis.question.changed_at, analysis.rules
     if changed_at is None:
         return None
-    now = analysis.question.looks.now
+    now = analysis.question.series.now
     if rules.cooldown_s is not None and now < changed_at + rules.cooldown_s:
         left = length(changed_at + rules.cooldown_s - now)
         return f"the last plan took effect {length(now - changed_at)} ago: cooldown for {left} more"
@@ -312,9 +312,9 @@ def _changed_since(analysis: Analysis, changed_at: float) -> bool:
     problem, rules = analysis.problem, analysis.rules
     late = analysis.outlook.lateness(problem.owner, rules.horizon_s) > rules.objective_s
     theirs = (problem.owner >= 0) & late[problem.owner]
-    rates, looks = analysis.estimates.rates, analysis.observations.recent
-    changed = theirs & (rates.seconds <= looks.now - changed_at)
-    changed &= rates.seconds < looks.now - looks.at[0]
+    rates, series = analysis.estimates.rates, analysis.observations.recent
+    changed = theirs & (rates.seconds <= series.now - changed_at)
+    changed &= rates.seconds < series.now - series.at[0]
     count = late.size
     owner = problem.owner[changed]
     raised = np.bincount(owner, rates.per_s[changed], count)
@@ -328,18 +328,18 @@ def _settles(analysis: Analysis) -> str | None:
     unless a plan did that. Members with few arrivals that are not behind do not count: in a large
     group some member comes or goes all the time.
     """
-    looks, changed_at = analysis.observations.recent, analysis.question.changed_at
+    series, changed_at = analysis.observations.recent, analysis.question.changed_at
     members = len(analysis.problem.members)
-    for back in range(2, min(SAMPLES_NEEDED, len(looks)) + 1):
-        before = looks.owner[-back]
+    for back in range(2, min(SAMPLES_NEEDED, len(series)) + 1):
+        before = series.owner[-back]
         if (before < 0).all():
             continue  # the coordinator returned none
-        changed = _owners(looks.owner[-1]) ^ _owners(before)
-        if changed_at is not None and changed_at >= looks.at[-back]:
+        changed = _owners(series.owner[-1]) ^ _owners(before)
+        if changed_at is not None and changed_at >= series.at[-back]:
             changed = {member for member in changed if member >= members}
         if changed and _matters(analysis, before, sorted(changed)):
-            names = [looks.members[member] for member in sorted(changed)]
-            ago = length(looks.now - looks.at[-back])
+            names = [series.members[member] for member in sorted(changed)]
+            ago = length(series.now - series.at[-back])
             return (
                 f"{a_few(names)} came or went within {ago}: {SAMPLES_NEEDED} samples are needed to "
                 "see the effect"

@@ -37,10 +37,10 @@ from fairlead.domain.analysis.capacities import Speeds
 from fairlead.domain.analysis.commits import Commits
 from fairlead.domain.analysis.estimate import Estimates
 from fairlead.domain.analysis.forecast import Outlook
-from fairlead.domain.analysis.looks import Float64, Int32, Looks, Mask, median
 from fairlead.domain.analysis.question import Question
 from fairlead.domain.analysis.read import Observations
 from fairlead.domain.analysis.rules import Rules
+from fairlead.domain.analysis.sample_series import Float64, Int32, Mask, SampleSeries, median
 from fairlead.domain.analysis.sizing import fastest_readers, partitions_wanted, surely_too_much
 from fairlead.domain.analysis.thresholds import NAMED, SAMPLES_NEEDED, SEVERAL, STEPS
 from fairlead.domain.analysis.work_words import work_sentences
@@ -102,7 +102,7 @@ class Basis:
         return self.question.rules
 
     @property
-    def looks(self) -> Looks:
+    def series(self) -> SampleSeries:
         """Samples of the last hour."""
         return self.observations.recent
 
@@ -145,21 +145,21 @@ def diagnose(found: Basis) -> Diagnosis:
 
 def _uncounted(found: Basis) -> list[str]:
     """Describe partitions that do not count: never committed, or empty."""
-    looks, sentences = found.looks, []
-    idle = np.flatnonzero(~found.commits.started & (looks.lag[-1] > 0))
+    series, sentences = found.series, []
+    idle = np.flatnonzero(~found.commits.started & (series.lag[-1] > 0))
     if idle.size:
-        waiting = int(looks.end[-1, idle[0]] - max(int(looks.begin[-1, idle[0]]), 0))
+        waiting = int(series.end[-1, idle[0]] - max(int(series.begin[-1, idle[0]]), 0))
         sentences.append(
             f"{found.partition(int(idle[0]))} was never committed, and nothing arrived: "
             f"{plural(waiting, 'record')} would be read by consumers that start at the earliest "
             f"offset, none by others (auto_offset_reset){_and_more(idle.size)}."
         )
-    empty = looks.end[-1] == np.maximum(looks.begin[-1], 0)
-    beyond = np.flatnonzero(empty & (looks.committed[-1] > looks.end[-1]))
+    empty = series.end[-1] == np.maximum(series.begin[-1], 0)
+    beyond = np.flatnonzero(empty & (series.committed[-1] > series.end[-1]))
     if beyond.size:
         sentences.append(
             f"{found.partition(int(beyond[0]))} is empty, and its committed offset is "
-            f"{int(looks.committed[-1, beyond[0]]):,}: the commit belongs to another log"
+            f"{int(series.committed[-1, beyond[0]]):,}: the commit belongs to another log"
             f"{_and_more(beyond.size)}."
         )
     return sentences
@@ -167,18 +167,18 @@ def _uncounted(found: Basis) -> list[str]:
 
 def _transactions(found: Basis) -> str:
     """Describe the open transaction that has held back the group for longest; empty: none."""
-    looks = found.looks
-    held = looks.in_transaction[-1]
+    series = found.series
+    held = series.in_transaction[-1]
     if not held.any():
         return ""
-    stable = looks.readable_end[-1]
-    waiting = np.where(held, looks.end[-1] - stable, 0)
-    open_s = looks.time_lag(waiting.astype(np.float64), found.arrivals)
+    stable = series.readable_end[-1]
+    waiting = np.where(held, series.end[-1] - stable, 0)
+    open_s = series.time_lag(waiting.astype(np.float64), found.arrivals)
     longest = int(np.where(held, open_s, -1.0).argmax())
-    seen_s = looks.now - float(looks.at[0])
-    before = "before " if looks.end[0, longest] > stable[longest] else ""
+    seen_s = series.now - float(series.at[0])
+    before = "before " if series.end[0, longest] > stable[longest] else ""
     seconds = min(float(open_s[longest]), seen_s)
-    since = datetime.fromtimestamp(looks.now - seconds, UTC)
+    since = datetime.fromtimestamp(series.now - seconds, UTC)
     return (
         f" A transaction has been open on {found.partition(longest)} since {before}"
         f"{since:%Y-%m-%d %H:%M} UTC ({length(seconds)}): consumers that read committed can read "
@@ -191,7 +191,7 @@ def _loss(found: Basis, losses_s: Float64) -> str:
     """Describe when records are lost, and in how many partitions."""
     seconds, many = float(losses_s.min()), int((losses_s < SOON_S).sum())
     others = _and_more(many)
-    if seconds < max(found.looks.step, 1.0):
+    if seconds < max(found.series.step, 1.0):
         return f" loses records now{others}: retention takes them before they are read."
     return f" loses records in {length(seconds)}{others}: retention overtakes the group."
 
@@ -263,7 +263,7 @@ def _unowned(found: Basis) -> Diagnosis | None:
 
 
 def _unseen(found: Basis) -> Diagnosis | None:
-    count = len(found.looks)
+    count = len(found.series)
     if count >= SAMPLES_NEEDED:
         return _new_logs(found)
     return Diagnosis(
@@ -277,7 +277,7 @@ def _unseen(found: Basis) -> Diagnosis | None:
 def _new_logs(found: Basis) -> Diagnosis | None:
     """Return unknown if most logs are new or were not sampled."""
     assignable = found.problem.assignable
-    few = assignable & (found.looks.in_one_log.sum(axis=0) < SAMPLES_NEEDED)
+    few = assignable & (found.series.in_one_log.sum(axis=0) < SAMPLES_NEEDED)
     if few.sum() * 2 <= assignable.sum():
         return None
     return Diagnosis(
@@ -298,8 +298,8 @@ def _uncommitted(found: Basis) -> Diagnosis | None:
             "unknown",
             silent,
             f"The committed offset of {found.partition(first)} is "
-            f"{int(found.looks.committed[-1, first]):,}, and its log ends at "
-            f"{int(found.looks.end[-1, first]):,}: the commit belongs to another log, and the "
+            f"{int(found.series.committed[-1, first]):,}, and its log ends at "
+            f"{int(found.series.end[-1, first]):,}: the commit belongs to another log, and the "
             f"position of {a_few(silent)} is unknown.",
         )
     if silent:
@@ -341,31 +341,31 @@ def _stuck(found: Basis) -> Diagnosis:
     stuck = np.flatnonzero(found.commits.stuck)
     names = tuple(found.partition(index) for index in stuck.tolist())
     first = int(stuck[found.commits.waiting_s[stuck].argmax()])
-    owner = found.looks.members[found.looks.owner[-1, first]]
+    owner = found.series.members[found.series.owner[-1, first]]
     return Diagnosis(
         "stuck partition",
         names,
         f"{found.partition(first)} has not been committed for "
         f"{length(found.commits.waiting_s[first])} while its owner {owner} commits others; "
-        f"{int(found.looks.lag[-1, first]):,} records wait"
+        f"{int(found.series.lag[-1, first]):,} records wait"
         f"{_and_more(len(names))}.",
     )
 
 
 def _throttled(found: Basis) -> Diagnosis | None:
     """Return the throttled partitions that are or will be over the objective; None: none."""
-    looks, rules, commits = found.looks, found.rules, found.commits
+    series, rules, commits = found.series, found.rules, found.commits
     if not commits.throttled.any():
         return None
-    lag, come = looks.lag[-1].astype(np.float64), found.arrivals
-    late_s = looks.time_lag(lag, come)
+    lag, come = series.lag[-1].astype(np.float64), found.arrivals
+    late_s = series.time_lag(lag, come)
     grows = 1.0 - commits.read_per_s / np.maximum(come, 1e-9)
     late = commits.throttled & (late_s + grows * rules.horizon_s > rules.objective_s)
     if not late.any():
         return None
     names = tuple(found.partition(index) for index in np.flatnonzero(late).tolist())
     worst = int(np.where(late, late_s, -1.0).argmax())
-    owner = looks.members[looks.owner[-1, worst]]
+    owner = series.members[series.owner[-1, worst]]
     return Diagnosis(
         "throttled partition",
         names,
@@ -379,7 +379,7 @@ def _throttled(found: Basis) -> Diagnosis | None:
 def _without_owner(found: Basis) -> Diagnosis | None:
     """Return the partitions without an owner that are or will be over the objective; None: none."""
     rules, arrivals = found.rules, found.arrivals
-    lag_s = found.looks.time_lag(found.looks.lag[-1].astype(np.float64), arrivals)
+    lag_s = found.series.time_lag(found.series.lag[-1].astype(np.float64), arrivals)
     late = found.problem.assignable & (found.owner < 0)
     late &= lag_s + np.where(arrivals > 0, rules.horizon_s, 0.0) > rules.objective_s
     if not late.any():
@@ -389,7 +389,7 @@ def _without_owner(found: Basis) -> Diagnosis | None:
         "unbalanced",
         tuple(found.partition(index) for index in np.flatnonzero(late).tolist()),
         f"{found.partition(worst)} has no owner, and "
-        f"{plural(int(found.looks.lag[-1, worst]), 'record')} wait{_and_more(int(late.sum()))}.",
+        f"{plural(int(found.series.lag[-1, worst]), 'record')} wait{_and_more(int(late.sum()))}.",
     )
 
 
@@ -408,7 +408,7 @@ def _no_capacity(found: Basis, late: Mask) -> Diagnosis | None:
 
 def _hot(found: Basis, late: Mask) -> Diagnosis | None:
     arrivals, owner, problem = found.outlook.arrivals, found.owner, found.problem
-    subscribed = np.zeros(found.looks.partitions, dtype=bool)
+    subscribed = np.zeros(found.series.partitions, dtype=bool)
     subscribed[owner >= 0] = late[owner[owner >= 0]]
     fastest = fastest_readers(problem, found.speeds.per_s)[problem.topic_of]
     fastest = np.maximum(fastest, _drained(found))
@@ -423,7 +423,7 @@ def _hot(found: Basis, late: Mask) -> Diagnosis | None:
     of_its, remedy = "", "spread its keys"
     if found.estimates.costs.value[hottest] > 1.0:
         of_its, remedy = " of its records", "make these cheaper"
-    mine = np.arange(found.looks.partitions) == hottest
+    mine = np.arange(found.series.partitions) == hottest
     fills, drains = (
         rate(found.outlook.in_records(float(per_s), mine)) for per_s in (arrivals[hottest], speed)
     )
@@ -438,11 +438,11 @@ def _hot(found: Basis, late: Mask) -> Diagnosis | None:
 
 def _drained(found: Basis) -> Float64:
     """Return the speed at which each partition was read in its second fastest step, (P,)."""
-    commits, looks = found.commits, found.looks
-    if len(looks) <= STEPS:
-        return np.zeros(looks.partitions)
-    per_s = commits.taken * found.estimates.costs.value / looks.seconds[:, None]
-    rare = np.append(commits.rare, True)[looks.owner[-1]]  # -1, no owner, is the last
+    commits, series = found.commits, found.series
+    if len(series) <= STEPS:
+        return np.zeros(series.partitions)
+    per_s = commits.taken * found.estimates.costs.value / series.seconds[:, None]
+    rare = np.append(commits.rare, True)[series.owner[-1]]  # -1, no owner, is the last
     return np.where(rare, 0.0, np.sort(per_s, axis=0)[-2])
 
 

@@ -15,10 +15,10 @@ from fairlead.domain.analysis.capacities import Capacity, Speeds, remembered, sh
 from fairlead.domain.analysis.commits import Commits, read_commits
 from fairlead.domain.analysis.costs import Costs, reported_costs
 from fairlead.domain.analysis.inferred_costs import inferred_costs
-from fairlead.domain.analysis.looks import Float64, Mask
 from fairlead.domain.analysis.peers import Peers
 from fairlead.domain.analysis.question import Question
 from fairlead.domain.analysis.read import Observations
+from fairlead.domain.analysis.sample_series import Float64, Mask
 from fairlead.domain.analysis.thresholds import STEPS
 
 
@@ -72,12 +72,12 @@ def estimate(question: Question, observations: Observations) -> Estimates:
     unread = ~problem.assignable & problem.assignable.any()
     rates = _rates(question, observations, unread)
     commits = observations.commits
-    looks, work, topic_of = observations.recent, observations.work, problem.topic_of
-    before = Costs.of_rows(question.costs, problem, looks.now)
+    series, work, topic_of = observations.recent, observations.work, problem.topic_of
+    before = Costs.of_rows(question.costs, problem, series.now)
     if work is not None and work.known.any():
-        costs = reported_costs(work, looks, topic_of, rates.per_s, before)
+        costs = reported_costs(work, series, topic_of, rates.per_s, before)
     else:
-        costs = inferred_costs(looks, commits, topic_of, rates.per_s, before)
+        costs = inferred_costs(series, commits, topic_of, rates.per_s, before)
     if not costs.equal:
         commits = commits.in_work(observations.recent, costs.value)
     silent = commits.silent[: len(problem.members)]
@@ -141,18 +141,18 @@ def _capacities(
     observations: Observations, commits: Commits, costs: Costs, before: Mapping[str, Capacity]
 ) -> dict[str, Capacity]:
     """Return what is known of members' capacities now, in usual records a second."""
-    found, looks = shown(observations.recent, commits), observations.looks
+    found, series = shown(observations.recent, commits), observations.series
     if observations.work is not None:
         per_s = observations.work.speeds(costs.value)
         found |= {
-            looks.members[place]: Capacity(float(per_s[place]), measured=True, at=looks.now)
+            series.members[place]: Capacity(float(per_s[place]), measured=True, at=series.now)
             for place in np.flatnonzero(np.isfinite(per_s)).tolist()
         }
-    if len(looks) > len(observations.recent) + STEPS and not before:
+    if len(series) > len(observations.recent) + STEPS and not before:
         # Nothing is remembered: what was seen before the last hour is all there is.
-        earlier = shown(looks, read_commits(looks).in_work(looks, costs.value))
-        found = remembered(earlier, found, looks.now)
-    return remembered(before, found, looks.now)
+        earlier = shown(series, read_commits(series).in_work(series, costs.value))
+        found = remembered(earlier, found, series.now)
+    return remembered(before, found, series.now)
 
 
 def _speeds(
@@ -168,7 +168,7 @@ def _speeds(
     owner = problem.owner[owned]
     arrivals: Float64 = np.bincount(owner, work_per_s[owned], count).astype(np.float64)
     at_rest = np.bincount(owner, commits.backlog[owned] > 0, count) == 0
-    found = speeds(problem.members, known, arrivals, at_rest, question.looks.now, peers=peers)
+    found = speeds(problem.members, known, arrivals, at_rest, question.series.now, peers=peers)
     silent = commits.silent[:count]
     return Speeds(
         np.where(silent, 0.0, found.per_s),

@@ -14,9 +14,9 @@ import numpy as np
 
 from fairlead.domain.analysis.estimate import Estimates
 from fairlead.domain.analysis.log_retention import Retention, retention_of
-from fairlead.domain.analysis.looks import Float64, Int32, Mask
 from fairlead.domain.analysis.question import Question
 from fairlead.domain.analysis.read import Observations
+from fairlead.domain.analysis.sample_series import Float64, Int32, Mask
 
 #: Standard deviations by which arrivals may be lower than estimated.
 CHANCE: Final = 2.0
@@ -302,11 +302,11 @@ def expect(question: Question, observations: Observations, estimates: Estimates)
         arrivals=arrivals * costs,
         deviation=estimates.rates.deviation * costs,
         backlog=estimates.backlog * costs,
-        late_s=observations.looks.time_lag(estimates.backlog, estimates.rates.per_s),
+        late_s=observations.series.time_lag(estimates.backlog, estimates.rates.per_s),
         capacities=estimates.speeds.per_s,
         costs=None if estimates.costs.equal else costs,
         unread=held if held.any() else None,
-        retention=retention_of(observations.looks, estimates.rates.per_s),
+        retention=retention_of(observations.series, estimates.rates.per_s),
         objective_s=question.rules.objective_s,
     )
 

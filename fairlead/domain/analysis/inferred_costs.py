@@ -26,7 +26,7 @@ from fairlead.domain.analysis.costs import (
     Costs,
     weighted_median,
 )
-from fairlead.domain.analysis.looks import Float64, Looks
+from fairlead.domain.analysis.sample_series import Float64, SampleSeries
 from fairlead.domain.analysis.thresholds import AUTO_COMMIT_S
 
 #: Seconds. The length of a stretch: several commits, so that their moments matter little.
@@ -42,7 +42,7 @@ _STEP: Final = 1.0
 
 
 def inferred_costs(
-    looks: Looks,
+    series: SampleSeries,
     commits: Commits,
     topic_of: npt.NDArray[np.integer],
     rates: Float64,
@@ -52,7 +52,7 @@ def inferred_costs(
 
     Parameters
     ----------
-    looks, commits
+    series, commits
         Samples, and what their commits show.
     topic_of
         Topic of each partition, an integer of shape (P,).
@@ -66,7 +66,7 @@ def inferred_costs(
     The unknowns are logarithms: Newton's method, with Student's t priors by reweighting.
     O(E² (P + M)) a round, for E equations and M consumers.
     """
-    member, seconds, records = _stretches(looks, commits)
+    member, seconds, records = _stretches(series, commits)
     if not member.size:
         return before
     read = np.flatnonzero(records.any(axis=0))
@@ -83,7 +83,7 @@ def inferred_costs(
     own[np.arange(read.size), columns[topic]] = 1.0
     speed = -np.hstack((np.eye(members.size)[member], np.ones((member.size, 1))))
     # A remembered cost is an equation of its own.
-    settled = np.isfinite(before.deviation[read]) & (before.at[read] < looks.at[0])
+    settled = np.isfinite(before.deviation[read]) & (before.at[read] < series.at[0])
     known, error = np.log(before.estimate[read[settled]]), before.deviation[read[settled]]
     found = np.zeros(spread.size)
     found[: read.size][settled] = known
@@ -118,11 +118,13 @@ def inferred_costs(
     variance = own**2 @ free - ((own * free) @ matrix.T * (own @ gain.T)).sum(axis=1)
     deviation = np.sqrt(np.maximum(variance, 0.0))
     return before.with_estimates(
-        read, logarithm, deviation, since=float(looks.at[0]), now=looks.now
+        read, logarithm, deviation, since=float(series.at[0]), now=series.now
     )
 
 
-def _stretches(looks: Looks, commits: Commits) -> tuple[npt.NDArray[np.intp], Float64, Float64]:
+def _stretches(
+    series: SampleSeries, commits: Commits
+) -> tuple[npt.NDArray[np.intp], Float64, Float64]:
     """Return stretches of time in which a consumer was at its limit.
 
     Returns
@@ -131,7 +133,7 @@ def _stretches(looks: Looks, commits: Commits) -> tuple[npt.NDArray[np.intp], Fl
     partition, float64 of shape (E, P).
     """
     broken = np.vstack((np.zeros((1, commits.steady.shape[1])), (~commits.steady).cumsum(axis=0)))
-    total = np.vstack((np.zeros((1, looks.partitions)), commits.taken.cumsum(axis=0)))
+    total = np.vstack((np.zeros((1, series.partitions)), commits.taken.cumsum(axis=0)))
     members = np.flatnonzero((commits.marked & commits.busy).any(axis=0)).tolist()
     found: list[tuple[int, float, Float64]] = []
     for member in members:
@@ -145,15 +147,15 @@ def _stretches(looks: Looks, commits: Commits) -> tuple[npt.NDArray[np.intp], Fl
             if start < 0 or not limited[place - 1]:
                 start = place
             first, last = ends[start], ends[place + 1]
-            seconds = float(looks.at[last] - looks.at[first])
+            seconds = float(series.at[last] - series.at[first])
             if seconds >= STRETCH_S:
-                owned = looks.owner[last] == member
+                owned = series.owner[last] == member
                 records = np.where(owned, total[last] - total[first], 0.0)
                 if records.any():
                     mine.append((member, seconds, records))
                 start = place + 1
         found += mine[-max(_MOST // len(members), 1) :]
     if not found:
-        return np.zeros(0, np.intp), np.zeros(0), np.zeros((0, looks.partitions))
+        return np.zeros(0, np.intp), np.zeros(0), np.zeros((0, series.partitions))
     member_of, seconds_of, records_of = zip(*found, strict=True)
     return np.array(member_of, np.intp), np.array(seconds_of), np.stack(records_of)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairlead.domain.analysis.looks import Float64, Looks, Mask
+from fairlead.domain.analysis.sample_series import Float64, Mask, SampleSeries
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,12 +54,12 @@ class Retention:
         return np.where(seconds < caught_up_s, seconds, np.inf)
 
 
-def retention_of(looks: Looks, arrivals: Float64) -> Retention | None:
+def retention_of(series: SampleSeries, arrivals: Float64) -> Retention | None:
     """Return the distance of retention; None: no first offset has moved.
 
     Parameters
     ----------
-    looks
+    series
         All samples.
     arrivals
         Records a second, float64 of shape (P,): the assumed speed of a first offset that jumped
@@ -69,20 +69,20 @@ def retention_of(looks: Looks, arrivals: Float64) -> Retention | None:
     -----
     O(L P).
     """
-    known = looks.in_one_log & (looks.begin >= 0)
-    jumps = np.where(known[1:] & known[:-1], np.diff(looks.begin, axis=0), 0)
+    known = series.in_one_log & (series.begin >= 0)
+    jumps = np.where(known[1:] & known[:-1], np.diff(series.begin, axis=0), 0)
     jumped = jumps > 0
     if not jumped.any():
         return None
-    columns = np.arange(looks.partitions)
+    columns = np.arange(series.partitions)
     first = jumped.argmax(axis=0)
     last = jumped.shape[0] - 1 - jumped[::-1].argmax(axis=0)
-    span = looks.at[last + 1] - looks.at[first + 1]
-    taken = looks.begin[last + 1, columns] - looks.begin[first + 1, columns]
+    span = series.at[last + 1] - series.at[first + 1]
+    taken = series.begin[last + 1, columns] - series.begin[first + 1, columns]
     several = span > 0
     per_s = np.where(several, taken / np.where(several, span, 1.0), arrivals)
     per_s = np.where(jumped.any(axis=0), per_s, 0.0)
-    since = looks.now - looks.at[last + 1]
+    since = series.now - series.at[last + 1]
     ahead = np.minimum(per_s * since, jumps.max(axis=0))
-    room = looks.position[-1] - looks.begin[-1] - ahead
+    room = series.position[-1] - series.begin[-1] - ahead
     return Retention(np.maximum(room, 0.0), per_s)

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from assignors.problem import Problem
-from fairlead.domain.analysis.looks import Int32, Mask
+from fairlead.domain.analysis.sample_series import Int32, Mask
 
 Places = npt.NDArray[np.intp]
 

@@ -2,18 +2,18 @@
 
 import numpy as np
 
-from fairlead.domain.analysis.looks import Float64, Int64, Looks, Mask
+from fairlead.domain.analysis.sample_series import Float64, Int64, Mask, SampleSeries
 
 
 class PerMember:
     """Sums over the partitions that a member owns at the end of each of S steps."""
 
-    def __init__(self, looks: Looks) -> None:
-        self._looks = looks
-        self.steps, self.members = len(looks) - 1, len(looks.members)
+    def __init__(self, series: SampleSeries) -> None:
+        self._looks = series
+        self.steps, self.members = len(series) - 1, len(series.members)
         rows = np.arange(self.steps)[:, None] * (self.members + 1)
         # Partitions without an owner are summed in a last column, which is dropped.
-        owner = np.where(looks.owner[1:] >= 0, looks.owner[1:], self.members)
+        owner = np.where(series.owner[1:] >= 0, series.owner[1:], self.members)
         self._cell = (rows + owner).ravel()
         self._size = self.steps * (self.members + 1)
 
@@ -42,8 +42,8 @@ class PerMember:
         return owns & ~gained & ~lost
 
 
-def any_owned(looks: Looks, chosen: Mask) -> Mask:
+def any_owned(series: SampleSeries, chosen: Mask) -> Mask:
     """Return the members that own one of some partitions now, bool of shape (M,)."""
-    owner = looks.owner[-1]
-    owned: Mask = np.bincount(owner[chosen & (owner >= 0)], minlength=len(looks.members)) > 0
+    owner = series.owner[-1]
+    owned: Mask = np.bincount(owner[chosen & (owner >= 0)], minlength=len(series.members)) > 0
     return owned

@@ -8,10 +8,10 @@ import numpy as np
 from assignors.problem import Problem
 from fairlead.domain.analysis.capacities import Capacity
 from fairlead.domain.analysis.costs import CostRows
-from fairlead.domain.analysis.looks import Float64, Looks
 from fairlead.domain.analysis.read import Observations
 from fairlead.domain.analysis.reported_work import ReportSeries
 from fairlead.domain.analysis.rules import Rules
+from fairlead.domain.analysis.sample_series import Float64, SampleSeries
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,8 +24,8 @@ class Question:
         Partition counts, members with subscriptions, and present owners (`Problem.of`): P
         partitions, M members. `weights` are the lags that lag-based assignors look at; its
         capacities and rates are ignored.
-    looks
-        At least one sample, of the same partitions; `looks.members` begins with `problem.members`.
+    series
+        At least one sample, of the same partitions; `series.members` begins with `problem.members`.
     rules
         Of the policy.
     capacities
@@ -41,13 +41,13 @@ class Question:
     record_bytes
         Average bytes of a record, float64 of shape (P,); NaN, or None: unknown.
     reports
-        Reports of work in `looks`; None: there are none.
+        Reports of work in `series`; None: there are none.
     observations
-        What `read_together` returned for `looks`; None: they are read when the question is asked.
+        What `read_together` returned for `series`; None: they are read when the question is asked.
     """
 
     problem: Problem
-    looks: Looks
+    series: SampleSeries
     rules: Rules = field(default_factory=Rules)
     capacities: Mapping[str, Capacity] = field(default_factory=dict)
     costs: CostRows = field(default_factory=dict)
@@ -58,11 +58,11 @@ class Question:
     reports: ReportSeries | None = None
     observations: Observations | None = None
 
-    def with_looks(self, looks: Looks) -> "Question":
+    def with_series(self, series: SampleSeries) -> "Question":
         """Return the question with only some of its samples, and their reports."""
-        rows = np.searchsorted(self.looks.at, looks.at)
+        rows = np.searchsorted(self.series.at, series.at)
         reports = None if self.reports is None else self.reports.of(rows)
-        return replace(self, looks=looks, reports=reports, observations=None)
+        return replace(self, series=series, reports=reports, observations=None)
 
     @property
     def changed_at(self) -> float | None:

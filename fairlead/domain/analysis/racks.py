@@ -15,7 +15,7 @@ import numpy as np
 from assignors.problem import Problem
 from assignors.racks import far_partitions
 from fairlead.common.words import gigabytes
-from fairlead.domain.analysis.looks import Float64, Int32, Int64
+from fairlead.domain.analysis.sample_series import Float64, Int32, Int64
 from fairlead.domain.analysis.thresholds import DAY_S
 
 _GIGABYTE: Final = 1e9

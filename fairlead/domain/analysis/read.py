@@ -16,13 +16,13 @@ import numpy as np
 
 from fairlead.domain.analysis.arrivals import Rates, arrival_rates
 from fairlead.domain.analysis.commits import Commits, read_commits, usually_brought
-from fairlead.domain.analysis.looks import Float64, Looks
 from fairlead.domain.analysis.reported_work import MeasuredWork, ReportSeries, reported_work
+from fairlead.domain.analysis.sample_series import Float64, SampleSeries
 from fairlead.domain.analysis.thresholds import NEGLIGIBLE, SEVERAL, STEPS
 
 #: Seconds of samples from which rates and commits are read, and minimum number of samples.
 HISTORY_S: Final = 3600.0
-LEAST_LOOKS: Final = STEPS + 4
+LEAST_SAMPLES: Final = STEPS + 4
 #: Partitions that are read side by side, or few more: arrays stay in the processor's cache.
 _AT_ONCE: Final = 2_000
 
@@ -33,7 +33,7 @@ class Observations:
 
     Parameters
     ----------
-    looks, recent
+    series, recent
         All samples, and those of the last hour, without gaps and close neighbours.
     rates
         Arrivals in records a second.
@@ -43,40 +43,41 @@ class Observations:
         Reported work of the last hour; None: nothing is reported.
     """
 
-    looks: Looks
-    recent: Looks
+    series: SampleSeries
+    recent: SampleSeries
     rates: Rates
     commits: Commits
     work: MeasuredWork | None = None
 
 
 def read(
-    looks: Looks, reports: ReportSeries | None, observations: Observations | None = None
+    series: SampleSeries, reports: ReportSeries | None, observations: Observations | None = None
 ) -> Observations:
     """Read the samples of one group; `observations`: what `read_together` returned for them."""
-    found = observations or read_together([looks])[0]
+    found = observations or read_together([series])[0]
     work = None
-    if reports is not None and len(looks) > 1:
-        recent = looks.last(HISTORY_S, LEAST_LOOKS)
-        work = reported_work(reports.of(slice(len(looks) - len(recent), None)), recent)
+    if reports is not None and len(series) > 1:
+        recent = series.last(HISTORY_S, LEAST_SAMPLES)
+        work = reported_work(reports.of(slice(len(series) - len(recent), None)), recent)
     return replace(found, work=work)
 
 
-def read_together(groups: Sequence[Looks]) -> list[Observations]:
+def read_together(groups: Sequence[SampleSeries]) -> list[Observations]:
     """Read arrivals and commits of groups; those with samples at the same times side by side.
 
     Examples
     --------
     >>> at, owner = np.arange(0.0, 600.0, 60.0), np.zeros((10, 1), np.int32)
-    >>> groups = [Looks(at, *(3 * [n * at.astype(int)[:, None]]), ("a",), owner) for n in (1, 2)]
+    >>> offsets = [3 * [n * at.astype(int)[:, None]] for n in (1, 2)]
+    >>> groups = [SampleSeries(at, *each, ("a",), owner) for each in offsets]
     >>> [observations.rates.per_s.tolist() for observations in read_together(groups)]
     [[1.0], [2.0]]
     """
-    whole = [looks.bridged().spaced() for looks in groups]
-    recent = [looks.last(HISTORY_S, LEAST_LOOKS) for looks in whole]
+    whole = [series.bridged().spaced() for series in groups]
+    recent = [series.last(HISTORY_S, LEAST_SAMPLES) for series in whole]
     together: dict[tuple[bytes, bool], list[list[int]]] = {}
-    for place, looks in enumerate(recent):
-        portions = together.setdefault((looks.at.tobytes(), looks.latest), [[]])
+    for place, series in enumerate(recent):
+        portions = together.setdefault((series.at.tobytes(), series.latest), [[]])
         if sum(recent[chosen].partitions for chosen in portions[-1]) >= _AT_ONCE:
             portions.append([])
         portions[-1].append(place)
@@ -88,48 +89,48 @@ def read_together(groups: Sequence[Looks]) -> list[Observations]:
     return [found[place] for place in range(len(groups))]
 
 
-def _beside(groups: Sequence[tuple[Looks, Looks]]) -> list[Observations]:
+def _beside(groups: Sequence[tuple[SampleSeries, SampleSeries]]) -> list[Observations]:
     """Read groups whose recent samples are at the same times."""
-    everything = Looks.beside([recent for _, recent in groups])
+    everything = SampleSeries.beside([recent for _, recent in groups])
     counts = [max(len(recent.members), 1) for _, recent in groups]
     rates = arrival_rates(everything)
-    brought = np.concatenate([_brought(looks, recent) for looks, recent in groups])
+    brought = np.concatenate([_brought(series, recent) for series, recent in groups])
     team_of = np.repeat(np.arange(len(counts)), counts)
     commits = read_commits(everything, team_of=team_of, brought=brought)
     members = pairwise(accumulate(counts, initial=0))
     partitions = pairwise(accumulate((recent.partitions for _, recent in groups), initial=0))
     return [
         _lengthened(
-            looks,
+            series,
             Observations(
-                looks,
+                series,
                 everything.part(recent, mine := slice(*of)),
                 rates.of(mine),
                 commits.of(mine, slice(*by)),
             ),
         )
-        for (looks, recent), of, by in zip(groups, partitions, members, strict=True)
+        for (series, recent), of, by in zip(groups, partitions, members, strict=True)
     ]
 
 
-def _lengthened(looks: Looks, found: Observations) -> Observations:
+def _lengthened(series: SampleSeries, found: Observations) -> Observations:
     """Return observations of all samples if some member commits too rarely for the last hour.
 
     Not if it committed in nearly every step until its last commit: it has stopped.
     """
     few = found.commits.marked.sum(axis=0) <= SEVERAL
     waits = ~np.isfinite(found.commits.interval_s)
-    if len(looks) == len(found.recent) or not (few & (found.commits.rare | waits)).any():
+    if len(series) == len(found.recent) or not (few & (found.commits.rare | waits)).any():
         return found
-    commits = read_commits(looks)
+    commits = read_commits(series)
     until_last = np.logical_or.accumulate(commits.marked[::-1], axis=0)[::-1] & commits.steady
     rare = commits.marked.sum(axis=0) < (1.0 - NEGLIGIBLE) * until_last.sum(axis=0)
     if not (rare & few & (found.commits.rare | waits)).any():
         return found
-    return replace(found, recent=looks, commits=commits)
+    return replace(found, recent=series, commits=commits)
 
 
-def _brought(looks: Looks, recent: Looks) -> Float64:
+def _brought(series: SampleSeries, recent: SampleSeries) -> Float64:
     """Return the usual records of a commit in the last hour; without one, in all samples."""
     lately = usually_brought(recent)
-    return lately if lately.all() else np.where(lately > 0, lately, usually_brought(looks))
+    return lately if lately.all() else np.where(lately > 0, lately, usually_brought(series))

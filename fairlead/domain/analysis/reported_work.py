@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from assignors.problem import Problem
-from fairlead.domain.analysis.looks import Float64, Int32, Int64, Looks, Mask
-from fairlead.domain.analysis.stalled import LOOK_S
+from fairlead.domain.analysis.sample_series import Float64, Int32, Int64, Mask, SampleSeries
+from fairlead.domain.analysis.stalled import SAMPLE_S
 from fairlead.domain.analysis.thresholds import CLEARLY, DEVIATIONS, NINE_IN_TEN
 
 Mean = tuple[Float64, Float64, Float64]
@@ -46,13 +46,13 @@ _KNOWN_SHARE: Final = 0.8
 
 @dataclass(frozen=True, eq=False)
 class ReportSeries:
-    """The reports in a group's samples: L samples, P partitions, M consumers as in `Looks`.
+    """The reports in a group's samples: L samples, P partitions, M consumers as in `SampleSeries`.
 
     Parameters
     ----------
     by
-        The consumer that wrote the report of each partition, as an index into `Looks.members`:
-        int32 of shape (L, P). -1: no report, or not by a member.
+        The consumer that wrote the report of each partition, as an index into
+        `SampleSeries.members`: int32 of shape (L, P). -1: no report, or not by a member.
     records, busy_s, squares_s2
         Records of the partition, seconds of processing them, and the sum of the squared seconds per
         record: float64 of shape (L, P).
@@ -214,14 +214,14 @@ class MeasuredWork:
         return np.where(work > 0, seconds / np.maximum(work, 1e-9), np.nan)
 
 
-def reported_work(reports: ReportSeries, looks: Looks) -> MeasuredWork:
+def reported_work(reports: ReportSeries, series: SampleSeries) -> MeasuredWork:
     """Return the work that consumers report.
 
     Parameters
     ----------
     reports
-        The reports in `looks`.
-    looks
+        The reports in `series`.
+    series
         The samples of about the last hour.
 
     Notes
@@ -229,8 +229,8 @@ def reported_work(reports: ReportSeries, looks: Looks) -> MeasuredWork:
     A mean covers all samples, or only those since it changed: if the newest samples differ from the
     earlier ones by more than `DEVIATIONS` standard errors.
     """
-    steps = _steps(reports, looks)
-    count = len(looks.members)
+    steps = _steps(reports, series)
+    count = len(series.members)
     pair_of = np.where(steps.counts, np.arange(steps.counts.shape[1]) * count + steps.by, -1)
     pairs = np.unique(pair_of[pair_of >= 0])
     partition, member = np.divmod(pairs, max(count, 1))
@@ -338,11 +338,11 @@ class _Steps:
     ignored: int
 
 
-def _steps(reports: ReportSeries, looks: Looks) -> _Steps:
+def _steps(reports: ReportSeries, series: SampleSeries) -> _Steps:
     """Return the differences between consecutive samples."""
     by = reports.by[1:]
     who = np.maximum(by, 0)
-    dt = looks.seconds[:, None]
+    dt = series.seconds[:, None]
     same_life = (np.diff(reports.token, axis=0) == 0) & (reports.token[1:] >= 0)
     elapsed, waiting, handler = (
         np.diff(values, axis=0)
@@ -355,7 +355,7 @@ def _steps(reports: ReportSeries, looks: Looks) -> _Steps:
             & (handler >= 0)
             & (waiting + handler <= elapsed + SLACK_S)
             # A sample reads commits a while after its time.
-            & (elapsed <= dt + _stale_s(reports.elapsed_s, looks) + LOOK_S)
+            & (elapsed <= dt + _stale_s(reports.elapsed_s, series) + SAMPLE_S)
         )
         records, busy_s, squares = (
             np.diff(values, axis=0)
@@ -363,8 +363,8 @@ def _steps(reports: ReportSeries, looks: Looks) -> _Steps:
         )
         linked = (by >= 0) & (reports.by[:-1] == by)
         linked &= np.take_along_axis(same_life, who, axis=1) if same_life.size else False
-        read = np.diff(looks.committed, axis=0)
-        committed = (looks.committed[1:] >= 0) & (looks.committed[:-1] >= 0)
+        read = np.diff(series.committed, axis=0)
+        committed = (series.committed[1:] >= 0) & (series.committed[:-1] >= 0)
         possible = (
             np.isfinite(records + busy_s + squares)
             & (records >= 0)
@@ -415,7 +415,7 @@ def _steps(reports: ReportSeries, looks: Looks) -> _Steps:
     )
 
 
-def _stale_s(values: Float64, looks: Looks) -> Float64:
+def _stale_s(values: Float64, series: SampleSeries) -> Float64:
     """Return the maximum age of each report at its sample, in seconds, without the last sample.
 
     A report with the value of an earlier sample may have been written right after the sample before
@@ -423,7 +423,7 @@ def _stale_s(values: Float64, looks: Looks) -> Float64:
     """
     same = np.zeros(values.shape, dtype=bool)
     same[1:] = values[1:] == values[:-1]
-    before = np.concatenate((looks.at[:1] - looks.seconds[:1], looks.at[:-1]))[:, None]
+    before = np.concatenate((series.at[:1] - series.seconds[:1], series.at[:-1]))[:, None]
     written = np.maximum.accumulate(np.where(same, -np.inf, before), axis=0)
-    stale: Float64 = looks.at[:, None] - written
+    stale: Float64 = series.at[:, None] - written
     return stale[:-1]

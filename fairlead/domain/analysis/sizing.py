@@ -14,8 +14,8 @@ import numpy as np
 from assignors.problem import Problem
 from fairlead.common.words import listed, plural, rate
 from fairlead.domain.analysis.forecast import Outlook
-from fairlead.domain.analysis.looks import Float64, Mask, median
 from fairlead.domain.analysis.peers import Peers
+from fairlead.domain.analysis.sample_series import Float64, Mask, median
 
 #: Records a second. Rounding error of a sum of loads.
 SLACK: Final = 1e-6

@@ -8,8 +8,8 @@ from typing import Final
 
 import numpy as np
 
-from fairlead.domain.analysis.looks import Float64, Looks, Mask
 from fairlead.domain.analysis.per_member import PerMember
+from fairlead.domain.analysis.sample_series import Float64, Mask, SampleSeries
 from fairlead.domain.analysis.thresholds import MOSTLY, SEVERAL, STEPS
 
 #: Seconds. Minimum time without a commit for a silent member, or a stuck partition.
@@ -19,11 +19,11 @@ STUCK_S: Final = 120.0
 _FASTER: Final = 1.5
 _OTHERS: Final = 2
 #: Seconds between reading end offsets and commits of one sample, at most.
-LOOK_S: Final = 15.0
+SAMPLE_S: Final = 15.0
 
 
 def waiting_seconds(
-    looks: Looks, moved: Mask, uncommitted: Mask, *, same_owner: bool = True
+    series: SampleSeries, moved: Mask, uncommitted: Mask, *, same_owner: bool = True
 ) -> Float64:
     """Return for how long each partition has had something to commit and no commit, (P,).
 
@@ -38,76 +38,76 @@ def waiting_seconds(
     """
     # From the last sample backwards: samples with something uncommitted, steps without a commit.
     still = uncommitted.copy()
-    waited = (looks.owner[1:] == looks.owner[:-1]) if same_owner else ~looks.committed_again
-    still[:-1] &= ~moved & waited & looks.in_one_log[:-1]
+    waited = (series.owner[1:] == series.owner[:-1]) if same_owner else ~series.committed_again
+    still[:-1] &= ~moved & waited & series.in_one_log[:-1]
     waits = np.logical_and.accumulate(still[::-1], axis=0)[::-1]
-    first = len(looks) - waits.sum(axis=0)
-    since: Float64 = looks.at[np.minimum(first, len(looks) - 1)]
-    return looks.now - since
+    first = len(series) - waits.sum(axis=0)
+    since: Float64 = series.at[np.minimum(first, len(series) - 1)]
+    return series.now - since
 
 
-def never_committed(looks: Looks) -> Mask:
+def never_committed(series: SampleSeries) -> Mask:
     """Return whether records arrived in partitions without a commit, bool of shape (L, P).
 
     Only if consumers without a commit start at the end of the log: such a partition has no lag,
     but what has arrived can be committed.
     """
-    if not looks.latest:
-        return np.zeros(looks.end.shape, dtype=bool)
-    grown = looks.in_one_log & (np.concatenate((looks.arrived[:1] * 0, looks.arrived)) > 0)
-    return (looks.committed < 0) & np.logical_or.accumulate(grown, axis=0)
+    if not series.latest:
+        return np.zeros(series.end.shape, dtype=bool)
+    grown = series.in_one_log & (np.concatenate((series.arrived[:1] * 0, series.arrived)) > 0)
+    return (series.committed < 0) & np.logical_or.accumulate(grown, axis=0)
 
 
-def foreign_partitions(looks: Looks) -> Mask:
+def foreign_partitions(series: SampleSeries) -> Mask:
     """Return the partitions with commits beyond the end of their log, bool of shape (P,).
 
     At each of the newest samples, and by more than what arrives while a sample is taken: end
     offsets are read before commits.
     """
-    if len(looks) <= STEPS:
-        return np.zeros(looks.partitions, dtype=bool)
+    if len(series) <= STEPS:
+        return np.zeros(series.partitions, dtype=bool)
     newest = slice(-STEPS, None)
     # Nothing is unread in an empty log.
-    filled = looks.end[newest] > np.maximum(looks.begin[newest], 0)
-    beyond = np.where(filled, (looks.committed - looks.end)[newest], 0)
+    filled = series.end[newest] > np.maximum(series.begin[newest], 0)
+    beyond = np.where(filled, (series.committed - series.end)[newest], 0)
     if not (beyond > 0).any():
-        return np.zeros(looks.partitions, dtype=bool)
-    meanwhile = LOOK_S * (looks.arrived / looks.seconds[:, None]).max(axis=0)
+        return np.zeros(series.partitions, dtype=bool)
+    meanwhile = SAMPLE_S * (series.arrived / series.seconds[:, None]).max(axis=0)
     foreign: Mask = (beyond > meanwhile).all(axis=0)
     return foreign
 
 
-def patience(looks: Looks, interval_s: Float64) -> Float64:
+def patience(series: SampleSeries, interval_s: Float64) -> Float64:
     """Return after how long without a commit a member is silent, seconds, float64 of shape (M,)."""
-    usual = np.where(np.isfinite(interval_s), interval_s, looks.step)
-    seconds: Float64 = np.maximum(np.maximum(SEVERAL * usual, STEPS * looks.step), STUCK_S)
+    usual = np.where(np.isfinite(interval_s), interval_s, series.step)
+    seconds: Float64 = np.maximum(np.maximum(SEVERAL * usual, STEPS * series.step), STUCK_S)
     return seconds
 
 
 def silent_members(
-    looks: Looks, per_member: PerMember, waiting_s: Float64, interval_s: Float64
+    series: SampleSeries, per_member: PerMember, waiting_s: Float64, interval_s: Float64
 ) -> Mask:
     """Return the members that have had something to commit for long and did not, (M,)."""
-    if len(looks) <= STEPS:
+    if len(series) <= STEPS:
         return np.zeros(per_member.members, dtype=bool)
-    waits = (waiting_s > 0) & (looks.owner[-1] >= 0)
+    waits = (waiting_s > 0) & (series.owner[-1] >= 0)
     longest = np.full(per_member.members, -1.0)
-    np.maximum.at(longest, looks.owner[-1][waits], waiting_s[waits])
-    bound = patience(looks, interval_s)
+    np.maximum.at(longest, series.owner[-1][waits], waiting_s[waits])
+    bound = patience(series, interval_s)
     silent: Mask = longest >= bound
-    return silent & (looks.now - _last_commit(looks, per_member) >= bound)
+    return silent & (series.now - _last_commit(series, per_member) >= bound)
 
 
-def _last_commit(looks: Looks, per_member: PerMember) -> Float64:
+def _last_commit(series: SampleSeries, per_member: PerMember) -> Float64:
     """Return when each member last committed something new, (M,); minus infinity: never."""
-    moved = looks.committed_again & (looks.owner[1:] == looks.owner[:-1])
+    moved = series.committed_again & (series.owner[1:] == series.owner[:-1])
     marked = per_member.any(moved)
     last = marked.shape[0] - np.argmax(marked[::-1], axis=0)
-    return np.where(marked.any(axis=0), looks.at[np.minimum(last, len(looks) - 1)], -np.inf)
+    return np.where(marked.any(axis=0), series.at[np.minimum(last, len(series) - 1)], -np.inf)
 
 
 def stuck_partitions(
-    looks: Looks, moved: Mask, marked: Mask, waiting_s: Float64, patience_s: Float64
+    series: SampleSeries, moved: Mask, marked: Mask, waiting_s: Float64, patience_s: Float64
 ) -> Mask:
     """Return the partitions that wait while their owner commits others several times, (P,).
 
@@ -122,12 +122,12 @@ def stuck_partitions(
     patience_s
         `patience` of each member, shape (M,).
     """
-    stuck = np.zeros(looks.partitions, dtype=bool)
-    if len(looks) <= STEPS:
+    stuck = np.zeros(series.partitions, dtype=bool)
+    if len(series) <= STEPS:
         return stuck
-    owner = looks.owner[-1]
+    owner = series.owner[-1]
     place = np.maximum(owner, 0)
-    since = np.minimum(np.searchsorted(looks.at, looks.now - waiting_s - 1e-6), len(looks) - 1)
+    since = np.minimum(np.searchsorted(series.at, series.now - waiting_s - 1e-6), len(series) - 1)
     # Commits of each member since the partition began to wait.
     commits = np.concatenate((np.zeros((1, marked.shape[1])), marked.cumsum(axis=0)))
     others = commits[-1, place] - commits[since, place]
@@ -135,8 +135,8 @@ def stuck_partitions(
     if not waits.any():
         return stuck
     # Turns under earlier owners do not count.
-    took = _turns(looks, moved & (looks.owner[1:] == owner))
-    turns = np.concatenate((np.zeros((1, looks.partitions)), took.cumsum(axis=0)))
+    took = _turns(series, moved & (series.owner[1:] == owner))
+    turns = np.concatenate((np.zeros((1, series.partitions)), took.cumsum(axis=0)))
     for partition in np.flatnonzero(waits).tolist():
         mine = (owner == owner[partition]) & (waiting_s < waiting_s[partition])
         taken = (turns[-1] - turns[since[partition]])[mine]
@@ -145,7 +145,7 @@ def stuck_partitions(
     return stuck
 
 
-def _turns(looks: Looks, moved: Mask) -> Mask:
+def _turns(series: SampleSeries, moved: Mask) -> Mask:
     """Return the steps in which a new turn of each partition began, bool of shape (S, P).
 
     Kafka's clients process one fetched batch after the other, for minutes each, while the other
@@ -155,19 +155,19 @@ def _turns(looks: Looks, moved: Mask) -> Mask:
     steps = np.arange(moved.shape[0])[:, None]
     last = np.maximum.accumulate(np.where(moved, steps, -1), axis=0)
     before = np.concatenate((np.full((1, moved.shape[1]), -1), last[:-1]))
-    owner = looks.owner[-1]
-    cell = np.where(moved & (owner >= 0), owner + len(looks.members) * steps, -1)
-    size = len(looks.members) * len(moved)
+    owner = series.owner[-1]
+    cell = np.where(moved & (owner >= 0), owner + len(series.members) * steps, -1)
+    size = len(series.members) * len(moved)
     every = np.bincount(cell[cell >= 0], minlength=size).reshape(len(moved), -1)
     others = np.where(owner >= 0, every[:, np.maximum(owner, 0)] - moved, 0)
     between = (others > 0).cumsum(axis=0)
     columns = np.arange(moved.shape[1])
     since = np.where(before >= 0, between[np.maximum(before, 0), columns], 0)
-    done = looks.position[1:] >= looks.readable_end[:-1]
+    done = series.position[1:] >= series.readable_end[:-1]
     return moved & (done | (between > since) | (before < 0))
 
 
-def left_behind(looks: Looks, held: Mask, marked: Mask, rare: Mask) -> tuple[Mask, Float64]:
+def left_behind(series: SampleSeries, held: Mask, marked: Mask, rare: Mask) -> tuple[Mask, Float64]:
     """Return partitions that fall behind while their owner keeps up with others.
 
     The newest steps count in which a partition kept its owner, and the owner committed something.
@@ -186,33 +186,33 @@ def left_behind(looks: Looks, held: Mask, marked: Mask, rare: Mask) -> tuple[Mas
     -------
     bool of shape (P,), and the records a second read of each, float64 of shape (P,).
     """
-    nothing = np.zeros(looks.partitions)
-    first = int(np.searchsorted(looks.at, looks.now - STUCK_S + 1e-6))
-    count = max(len(looks) - 1 - first, STEPS)
-    if len(looks) <= count:
+    nothing = np.zeros(series.partitions)
+    first = int(np.searchsorted(series.at, series.now - STUCK_S + 1e-6))
+    count = max(len(series) - 1 - first, STEPS)
+    if len(series) <= count:
         return nothing > 0, nothing
-    newest = max(len(looks) - 1 - SEVERAL * count, 0)
+    newest = max(len(series) - 1 - SEVERAL * count, 0)
     steps = slice(0 if rare.any() else newest, None)
-    held, owner = held[steps], looks.owner[1:][steps]
+    held, owner = held[steps], series.owner[1:][steps]
     if rare.any():
         recent = np.arange(len(owner)) >= newest
         held = held & (recent[:, None] | rare[np.maximum(owner, 0)])
     shows = held & np.take_along_axis(marked[steps], np.maximum(owner, 0), axis=1)
     following = shows[::-1].cumsum(axis=0)[::-1]
-    wanted = np.where(rare[np.maximum(looks.owner[-1], 0)], SEVERAL, count)
+    wanted = np.where(rare[np.maximum(series.owner[-1], 0)], SEVERAL, count)
     counts = held & (following >= 1) & (following <= wanted)
     shows &= counts
     # Records were left that had arrived before the step.
-    behind = looks.position[1:][steps] < looks.readable_end[:-1][steps]
-    seconds = looks.seconds[steps]
+    behind = series.position[1:][steps] < series.readable_end[:-1][steps]
+    seconds = series.seconds[steps]
     span = np.maximum(seconds @ counts, 1e-9)
-    read_per_s = np.where(counts, looks.advanced[steps], 0).sum(axis=0) / span
-    arrived_per_s = np.where(counts, looks.arrived[steps], 0).sum(axis=0) / span
-    enough = (shows.sum(axis=0) == wanted) & (looks.owner[-1] >= 0)
+    read_per_s = np.where(counts, series.advanced[steps], 0).sum(axis=0) / span
+    arrived_per_s = np.where(counts, series.arrived[steps], 0).sum(axis=0) / span
+    enough = (shows.sum(axis=0) == wanted) & (series.owner[-1] >= 0)
     left = enough & (behind | ~shows).all(axis=0) & (read_per_s < arrived_per_s)
     # The owner must have read another partition to its end at least once.
     rests_at, resting = np.nonzero(held & ~behind)
-    idle = np.zeros((len(owner), len(looks.members) + 1), dtype=bool)
+    idle = np.zeros((len(owner), len(series.members) + 1), dtype=bool)
     idle[rests_at, owner[rests_at, resting]] = True
     left &= (shows & idle[np.arange(len(owner))[:, None], owner]).any(axis=0)
     for partition in np.flatnonzero(left).tolist():
@@ -225,12 +225,12 @@ def left_behind(looks: Looks, held: Mask, marked: Mask, rare: Mask) -> tuple[Mas
     return left, read_per_s
 
 
-def own_interval(looks: Looks, moved: Mask, due: Mask, waiting_s: Float64) -> Float64:
+def own_interval(series: SampleSeries, moved: Mask, due: Mask, waiting_s: Float64) -> Float64:
     """Return the usual time between commits of each partition before it began to wait, (P,).
 
     0: it was never committed. Partitions that are committed after a number of records have longer
     intervals if less arrives.
     """
     marks = moved.sum(axis=0)
-    seconds = (due * looks.seconds[:, None]).sum(axis=0) - waiting_s if len(looks) > 1 else 0.0
+    seconds = (due * series.seconds[:, None]).sum(axis=0) - waiting_s if len(series) > 1 else 0.0
     return np.where(marks > 0, np.maximum(seconds, 0.0) / np.maximum(marks, 1), 0.0)

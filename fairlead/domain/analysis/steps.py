@@ -10,11 +10,11 @@ from assignors.problem import Problem
 from fairlead.domain.analysis.diagnosis import Basis, Diagnosis, diagnose
 from fairlead.domain.analysis.estimate import Estimates, estimate
 from fairlead.domain.analysis.forecast import Forecast, Outlook, expect
-from fairlead.domain.analysis.looks import Mask
 from fairlead.domain.analysis.question import Question
 from fairlead.domain.analysis.racks import RackTraffic
 from fairlead.domain.analysis.read import Observations, read
 from fairlead.domain.analysis.rules import Rules
+from fairlead.domain.analysis.sample_series import Mask
 from fairlead.domain.analysis.sizing import Size, size
 from fairlead.domain.analysis.weighing import CandidateInputs
 
@@ -72,7 +72,7 @@ class Analysis:
 def analyse(question: Question) -> Analysis:
     """Read, estimate, forecast and diagnose."""
     problem, rules = question.problem, question.rules
-    observations = read(question.looks, question.reports, question.observations)
+    observations = read(question.series, question.reports, question.observations)
     estimates = estimate(question, observations)
     outlook = expect(question, observations, estimates)
     kept = outlook.told(problem.owner, rules.horizon_s)

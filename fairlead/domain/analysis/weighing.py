@@ -11,10 +11,10 @@ import numpy as np
 
 from assignors.problem import Problem
 from fairlead.domain.analysis.forecast import Outlook
-from fairlead.domain.analysis.looks import Float64, Int32, Mask
 from fairlead.domain.analysis.peers import Peers
 from fairlead.domain.analysis.racks import RackTraffic
 from fairlead.domain.analysis.rules import Rules
+from fairlead.domain.analysis.sample_series import Float64, Int32, Mask
 from fairlead.domain.analysis.thresholds import CLEARLY, NEGLIGIBLE
 
 #: Minimum share by which a plan must reduce the time lag of members that stay over the objective.

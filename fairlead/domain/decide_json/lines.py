@@ -21,8 +21,8 @@ from fairlead.domain.analysis.capacities import Capacity
 from fairlead.domain.analysis.costs import CostRows
 from fairlead.domain.analysis.decide import PlanDecision, decide
 from fairlead.domain.analysis.forecast import Forecast
-from fairlead.domain.analysis.looks import NONE, Float64, Int32, Int64, Looks
 from fairlead.domain.analysis.question import Question
+from fairlead.domain.analysis.sample_series import NONE, Float64, Int32, Int64, SampleSeries
 from fairlead.domain.decide_json.memory import as_row, capacities_of, moment, recalled, written
 from fairlead.domain.decide_json.reports import reports_of
 from fairlead.domain.policy import Policy
@@ -88,8 +88,8 @@ def _policy(given: Any) -> Policy:
 def _question(line: Mapping[str, Any], policy: Policy) -> Question:
     members = _members(line["members"])
     layout = Problem.of(line["topics"], members)
-    looks = _looks(line["snapshots"], layout, latest=policy.auto_offset_reset == "latest")
-    owned = _owned(looks, layout)
+    series = _looks(line["snapshots"], layout, latest=policy.auto_offset_reset == "latest")
+    owned = _owned(series, layout)
     problem = Problem.of(
         line["topics"],
         {
@@ -97,18 +97,18 @@ def _question(line: Mapping[str, Any], policy: Policy) -> Question:
             for name, member in members.items()
         },
         {
-            topic: looks.lag[-1][layout.topic_offsets[number] : layout.topic_offsets[number + 1]]
+            topic: series.lag[-1][layout.topic_offsets[number] : layout.topic_offsets[number + 1]]
             for number, topic in enumerate(layout.topics)
         },
     )
     changed_at = line.get("changed_at")
-    changed_at = None if changed_at is None else min(moment(changed_at, "changed_at"), looks.now)
-    capacities, plans, costs, forgotten = _remembered(line, looks, problem)
-    reports = reports_of(line["snapshots"], layout, len(looks.members))
+    changed_at = None if changed_at is None else min(moment(changed_at, "changed_at"), series.now)
+    capacities, plans, costs, forgotten = _remembered(line, series, problem)
+    reports = reports_of(line["snapshots"], layout, len(series.members))
     before = [at for at in plans if changed_at is not None and at < changed_at]
     return Question(
         problem=problem,
-        looks=looks,
+        series=series,
         rules=policy.rules(),
         capacities=capacities,
         costs=costs,
@@ -129,7 +129,7 @@ def _members(given: Any) -> dict[str, Member]:
     return members
 
 
-def _looks(given: Any, layout: Problem, *, latest: bool) -> Looks:
+def _looks(given: Any, layout: Problem, *, latest: bool) -> SampleSeries:
     if not isinstance(given, list) or not given:
         raise InvalidProblemError(f"snapshots: {shown(given)} is not a list with a snapshot")
     at = np.array([_at(snapshot, place) for place, snapshot in enumerate(given)])
@@ -160,7 +160,7 @@ def _looks(given: Any, layout: Problem, *, latest: bool) -> Looks:
         else:
             where = f"{where}.owners"
             _read_owners(owned, owners[place], layout, numbers, where, exact=place == last)
-    return Looks(at, **tables, members=tuple(numbers), owner=owners, latest=latest)
+    return SampleSeries(at, **tables, members=tuple(numbers), owner=owners, latest=latest)
 
 
 def _at(snapshot: Any, place: int) -> float:
@@ -230,10 +230,10 @@ def _read_owners(
         owners[place] = [numbers.get(name, NONE) for name in row]
 
 
-def _owned(looks: Looks, layout: Problem) -> dict[str, dict[str, list[int]]]:
+def _owned(series: SampleSeries, layout: Problem) -> dict[str, dict[str, list[int]]]:
     """Return what the present members own at the last look, of what they still read."""
     owned: dict[str, dict[str, list[int]]] = {}
-    owner = looks.owner[-1]
+    owner = series.owner[-1]
     for index in np.flatnonzero((owner >= 0) & (owner < len(layout.members))).tolist():
         topic, partition = layout.partition_name(index)
         owned.setdefault(layout.members[owner[index]], {}).setdefault(topic, []).append(partition)
@@ -241,19 +241,19 @@ def _owned(looks: Looks, layout: Problem) -> dict[str, dict[str, list[int]]]:
 
 
 def _remembered(
-    line: Mapping[str, Any], looks: Looks, problem: Problem
+    line: Mapping[str, Any], series: SampleSeries, problem: Problem
 ) -> tuple[dict[str, Capacity], tuple[float, ...], CostRows, bool]:
     """Read what is known from before: the memory, or the capacities where it makes no sense.
 
     Also returned are when plans took effect, costs, and whether there was a memory that made no
     sense.
     """
-    capacities = capacities_of(line.get("capacities"), looks)
+    capacities = capacities_of(line.get("capacities"), series)
     memory = line.get("memory")
     if memory is None:
         return capacities, (), {}, False
     try:
-        return *recalled(memory, looks, problem), False
+        return *recalled(memory, series, problem), False
     except InvalidProblemError:
         return capacities, (), {}, True
 
@@ -274,7 +274,7 @@ def _answer(decision: PlanDecision, question: Question) -> dict[str, Any]:
         "memory": written(
             decision.capacities,
             decision.costs.rows(question.problem),
-            question.looks,
+            question.series,
             question.problem,
             question.changes,
         ),

@@ -16,8 +16,8 @@ from assignors.problem import InvalidProblemError, Problem
 from fairlead.common.json_lines import an_object, check_keys, shown
 from fairlead.domain.analysis.capacities import LARGEST_RATE, Capacity
 from fairlead.domain.analysis.costs import CostRows, Costs
-from fairlead.domain.analysis.looks import Looks
 from fairlead.domain.analysis.rules import MOST_PLANS
+from fairlead.domain.analysis.sample_series import SampleSeries
 
 _FORMAT: Final = 2
 _CAPACITY_KEYS: Final = frozenset({"records_per_s", "measured", "at"})
@@ -32,7 +32,7 @@ _TOPICS: Final = 50
 def written(
     capacities: Mapping[str, Capacity],
     costs: CostRows,
-    looks: Looks,
+    series: SampleSeries,
     problem: Problem,
     plans: Sequence[float] = (),
 ) -> dict[str, Any]:
@@ -40,7 +40,7 @@ def written(
 
     Present members come first, then those seen last, as long as there is room.
     """
-    memory: dict[str, Any] = {"format": _FORMAT, "look": _look(looks, problem), "members": {}}
+    memory: dict[str, Any] = {"format": _FORMAT, "look": _look(series, problem), "members": {}}
     memory["plans"] = list(plans[-MOST_PLANS:])
     room = _LENGTH + _BY_PARTITION * problem.partition_total + _BY_MEMBER * len(problem.members)
     room -= len(json.dumps(memory))
@@ -60,7 +60,7 @@ def written(
 
 
 def recalled(
-    memory: Any, looks: Looks, problem: Problem
+    memory: Any, series: SampleSeries, problem: Problem
 ) -> tuple[dict[str, Capacity], tuple[float, ...], CostRows]:
     """Read a memory: what is known of members, when plans took effect, ascending, and costs.
 
@@ -72,21 +72,21 @@ def recalled(
     try:
         if memory["format"] != _FORMAT:
             raise InvalidProblemError("memory.format: another one")
-        known = capacities_of(memory["members"], looks)
-        foreign = known and known.keys().isdisjoint(looks.members)
+        known = capacities_of(memory["members"], series)
+        foreign = known and known.keys().isdisjoint(series.members)
         costs = memory.get("costs", {})
-        Costs.of_rows(costs, problem, looks.now)
-        plans = tuple(sorted(min(float(at), looks.now) for at in memory.get("plans", ())))
+        Costs.of_rows(costs, problem, series.now)
+        plans = tuple(sorted(min(float(at), series.now) for at in memory.get("plans", ())))
         if len(plans) > MOST_PLANS or not np.isfinite(plans).all():
             raise InvalidProblemError("memory.plans: no times")
-        if foreign or not _seen(memory.get("look"), looks, problem):
+        if foreign or not _seen(memory.get("look"), series, problem):
             raise InvalidProblemError("memory: of another group")
     except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError) as error:
         raise InvalidProblemError("memory: makes no sense") from error
     return known, plans, costs
 
 
-def capacities_of(given: Any, looks: Looks) -> dict[str, Capacity]:
+def capacities_of(given: Any, series: SampleSeries) -> dict[str, Capacity]:
     """Read what is known from before; what a fast clock dated later is older than the looks.
 
     Raises
@@ -106,7 +106,7 @@ def capacities_of(given: Any, looks: Looks) -> dict[str, Capacity]:
         if not isinstance(measured, bool):
             raise InvalidProblemError(f"{where}.measured: {shown(measured)} is not true or false")
         at = moment(value["at"], f"{where}.at")
-        at = at if at <= looks.now else float(looks.at[0])
+        at = at if at <= series.now else float(series.at[0])
         known[name] = Capacity(float(speed), measured, at)
     return known
 
@@ -136,13 +136,13 @@ def moment(text: Any, where: str) -> float:
     return found.timestamp()
 
 
-def _look(looks: Looks, problem: Problem) -> dict[str, Any]:
+def _look(series: SampleSeries, problem: Problem) -> dict[str, Any]:
     """Return when the last look was taken, and where the logs of topics ended at it, in all."""
-    return {"at": looks.now, "ends": _ends(looks, len(looks) - 1, problem)}
+    return {"at": series.now, "ends": _ends(series, len(series) - 1, problem)}
 
 
-def _ends(looks: Looks, look: int, problem: Problem) -> dict[str, int]:
-    ends = np.maximum(looks.end[look], 0)
+def _ends(series: SampleSeries, look: int, problem: Problem) -> dict[str, int]:
+    ends = np.maximum(series.end[look], 0)
     first = problem.topic_offsets
     return {
         f"{zlib.crc32(topic.encode()):x}": int(ends[first[number] : first[number + 1]].sum())
@@ -150,13 +150,13 @@ def _ends(looks: Looks, look: int, problem: Problem) -> dict[str, int]:
     }
 
 
-def _seen(remembered: Any, looks: Looks, problem: Problem) -> bool:
+def _seen(remembered: Any, series: SampleSeries, problem: Problem) -> bool:
     """Whether the look that a memory ends with is among these, where one of that time is."""
     if remembered is None:
         return True
     at, before = float(remembered["at"]), dict(remembered["ends"])
-    same = np.flatnonzero(looks.at == at)
+    same = np.flatnonzero(series.at == at)
     if not same.size:
         return True
-    ends = _ends(looks, int(same[0]), problem)
+    ends = _ends(series, int(same[0]), problem)
     return all(before[topic] == end for topic, end in ends.items() if topic in before)

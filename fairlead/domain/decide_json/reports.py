@@ -11,8 +11,8 @@ import numpy as np
 
 from assignors.problem import InvalidProblemError, Problem
 from fairlead.common.json_lines import an_object, check_keys, shown
-from fairlead.domain.analysis.looks import NONE
 from fairlead.domain.analysis.reported_work import ReportSeries
+from fairlead.domain.analysis.sample_series import NONE
 from fairlead.domain.decide_json.memory import moment
 
 _OF_PARTITION: Final = {"records": "records", "busy_s": "busy_s", "busy_squares_s2": "squares_s2"}
@@ -34,7 +34,7 @@ def reports_of(
     layout
         Partitions and present members. Reports of other consumers are ignored.
     members
-        Number of members in `Looks`; the present members come first.
+        Number of members in `SampleSeries`; the present members come first.
 
     Raises
     ------

@@ -13,8 +13,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from fairlead.common.tables import as_array
-from fairlead.domain.analysis.looks import Looks
 from fairlead.domain.analysis.reported_work import ReportSeries
+from fairlead.domain.analysis.sample_series import SampleSeries
 from fairlead.domain.history import EVERY_SAMPLE, HISTORY, THINNED_TO
 from fairlead.domain.samples import NONE, flat, list_starts
 from fairlead.domain.samples.work_columns import OF_PARTITIONS
@@ -38,7 +38,7 @@ def arrays_of(
     *,
     latest: bool = False,
     every: bool = False,
-) -> Looks:
+) -> SampleSeries:
     """Return a group's samples as arrays of samples x partitions.
 
     Samples may come in any order, and more than once. Unless `every` is set, the result has each
@@ -66,7 +66,7 @@ def arrays_of(
     begin, end, committed, owner, stable = _laid_out(rows, topics, counts, values)
     known, numbers = _numbered(rows, members)
     owner = np.where(owner >= 0, list_starts(rows["members"])[:-1, None] + owner, NONE)
-    return Looks(
+    return SampleSeries(
         at=moments(rows) / MICROSECONDS,
         begin=begin,
         end=end,
@@ -88,7 +88,7 @@ def reports_of(
     rows, topics, counts
         As for `arrays_of`.
     members
-        `Looks.members` of the same samples.
+        `SampleSeries.members` of the same samples.
     """
     if rows["reporter"].null_count == rows.num_rows:
         return None
@@ -154,22 +154,22 @@ def _laid_out(
     return [np.append(column, NONE)[found_at] for column in values]
 
 
-def all_topics(rows: pa.Table, *, latest: bool = False) -> Looks:
+def all_topics(rows: pa.Table, *, latest: bool = False) -> SampleSeries:
     """Return `arrays_of` a group's samples, by time, for all partitions of the newest one."""
     (now,) = rows.slice(rows.num_rows - 1).select(["topics", "counts", "members"]).to_pylist()
     return arrays_of(rows, now["topics"], now["counts"], now["members"], latest=latest)
 
 
-def alike(looks: Mapping[str, Looks]) -> Iterator[tuple[list[str], Looks]]:
+def alike(series: Mapping[str, SampleSeries]) -> Iterator[tuple[list[str], SampleSeries]]:
     """Yield groups that were sampled at the same times, with their arrays side by side.
 
     Computing all partitions at once is faster than computing group by group.
     """
     groups: dict[tuple[bytes, bool], list[str]] = {}
-    for group, its in looks.items():
+    for group, its in series.items():
         groups.setdefault((its.at.tobytes(), its.latest), []).append(group)
     for names in groups.values():
-        yield names, Looks.beside([looks[name] for name in names])
+        yield names, SampleSeries.beside([series[name] for name in names])
 
 
 def _with_nulls(rows: pa.Table, name: str, like: str) -> Int64:

@@ -44,7 +44,7 @@ import numpy.typing as npt
 
 from fairlead.domain.analysis.arrivals import arrival_rates
 from fairlead.domain.analysis.commits import at_rest
-from fairlead.domain.analysis.looks import Float64, Int64, Looks, Mask
+from fairlead.domain.analysis.sample_series import Float64, Int64, Mask, SampleSeries
 from fairlead.domain.analysis.thresholds import SEVERAL
 
 #: Minimum seconds without a commit that are a stall, if commits are usual between any two samples.
@@ -117,13 +117,13 @@ def left_topics(topics: Iterable[str], members: Collection[Collection[str]]) -> 
 
 
 def partition_lag(
-    looks: Looks, group_of: Int64 | None = None, *, lost_within_s: float = LOST_WITHIN_S
+    series: SampleSeries, group_of: Int64 | None = None, *, lost_within_s: float = LOST_WITHIN_S
 ) -> PartitionLag:
     """Measure the partitions of a group, or of several that were sampled at the same times.
 
     Parameters
     ----------
-    looks
+    series
         Samples of P partitions; owners do not matter.
     group_of
         Number of each partition's group, int64 of shape (P,); None: there is one group.
@@ -141,33 +141,33 @@ def partition_lag(
     """
     blocks = [
         vars(block.measured(still_s, usual_s))
-        for block, still_s, usual_s in _blocks(looks, group_of, lost_within_s)
+        for block, still_s, usual_s in _blocks(series, group_of, lost_within_s)
     ]
     return PartitionLag(**{name: np.concatenate([b[name] for b in blocks]) for name in blocks[0]})
 
 
-def partition_statuses(looks: Looks) -> list[str]:
+def partition_statuses(series: SampleSeries) -> list[str]:
     """Return the different statuses of a group's readable partitions, as `partition_lag` has them.
 
     Only the samples of `LAG_HISTORY` count.
     """
-    looks = looks.last(LAG_HISTORY.total_seconds(), LAG_SAMPLES + 1)
+    series = series.last(LAG_HISTORY.total_seconds(), LAG_SAMPLES + 1)
     statuses = [
         block.status(still_s, usual_s)[block.readable]
-        for block, still_s, usual_s in _blocks(looks, None, LOST_WITHIN_S)
+        for block, still_s, usual_s in _blocks(series, None, LOST_WITHIN_S)
     ]
     return [STATUSES[status] for status in np.unique(np.concatenate(statuses))]
 
 
 def _blocks(
-    looks: Looks, group_of: Int64 | None, lost_within_s: float
+    series: SampleSeries, group_of: Int64 | None, lost_within_s: float
 ) -> Iterator[tuple["_Block", Float64, Float64]]:
     """Yield blocks of partitions, with the silence and usual commit interval of their groups."""
     blocks = [
-        _Block(looks, slice(start, start + _AT_ONCE), lost_within_s)
-        for start in range(0, max(looks.partitions, 1), _AT_ONCE)
+        _Block(series, slice(start, start + _AT_ONCE), lost_within_s)
+        for start in range(0, max(series.partitions, 1), _AT_ONCE)
     ]
-    group_of = np.zeros(looks.partitions, np.int64) if group_of is None else group_of
+    group_of = np.zeros(series.partitions, np.int64) if group_of is None else group_of
     groups = int(group_of.max(initial=0)) + 1
     still_s = np.full(groups, np.inf)
     np.minimum.at(still_s, group_of, np.concatenate([block.still_s for block in blocks]))
@@ -196,24 +196,24 @@ def _patience(interval_s: Float64) -> Float64:
 class _Block:
     """Some partitions in L samples; arrays are of shape (L, partitions) unless stated otherwise."""
 
-    def __init__(self, looks: Looks, where: slice, lost_within_s: float) -> None:
+    def __init__(self, series: SampleSeries, where: slice, lost_within_s: float) -> None:
         self.where = where
-        if looks.partitions > _AT_ONCE:  # else keep the object, which has cached arrays
+        if series.partitions > _AT_ONCE:  # else keep the object, which has cached arrays
             by_partition: dict[str, Any] = {
                 field.name: value[:, where]
-                for field in fields(looks)
-                if isinstance(value := getattr(looks, field.name), np.ndarray) and value.ndim > 1
+                for field in fields(series)
+                if isinstance(value := getattr(series, field.name), np.ndarray) and value.ndim > 1
             }
-            looks = replace(looks, **by_partition)
-        self._looks, self._lag, self._now = looks, looks.lag, looks.now
-        self._begin, self._end, self._committed = looks.begin, looks.end, looks.committed
-        self._at = np.broadcast_to(looks.at[:, None], self._end.shape)
+            series = replace(series, **by_partition)
+        self._looks, self._lag, self._now = series, series.lag, series.now
+        self._begin, self._end, self._committed = series.begin, series.end, series.committed
+        self._at = np.broadcast_to(series.at[:, None], self._end.shape)
         self._readable = (self._begin >= 0) & (self._end >= 0)
         # The last sample before in which each could be read; -1: none. None: always the one before.
         self._before: Int64 | None = None
-        self._steps: Mask = np.broadcast_to(np.arange(len(looks))[:, None] > 0, self._end.shape)
+        self._steps: Mask = np.broadcast_to(np.arange(len(series))[:, None] > 0, self._end.shape)
         if not self._readable.all():
-            place = np.where(self._readable, np.arange(len(looks))[:, None], -1)
+            place = np.where(self._readable, np.arange(len(series))[:, None], -1)
             earlier = np.maximum.accumulate(place, axis=0)[:-1]
             self._before = np.concatenate((np.full_like(place[:1], -1), earlier))
             self._steps = self._readable & (self._before >= 0)

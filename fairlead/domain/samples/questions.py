@@ -128,7 +128,7 @@ def question_about(group: Group, planning: PlanningOptions) -> Question:
     sizes = dict(zip(now["topics"], now["counts"], strict=True))
     counts = {topic: sizes[topic] for topic in sorted(sizes.keys() & read, key=kafka_order)}
     topics, numbers = list(counts), list(counts.values())
-    looks = arrays_of(
+    series = arrays_of(
         group.samples,
         topics,
         numbers,
@@ -136,29 +136,29 @@ def question_about(group: Group, planning: PlanningOptions) -> Question:
         latest=planning.latest,
     )
     cuts = np.cumsum(numbers)[:-1]
-    lags = dict(zip(topics, np.split(looks.lag[-1], cuts) if topics else (), strict=True))
+    lags = dict(zip(topics, np.split(series.lag[-1], cuts) if topics else (), strict=True))
     sources = sources_of(group.samples, topics, counts) if planning.rules.racks else None
     racks = None if sources is None else sources.racks
     problem = Problem.of(counts, members, lags, replica_racks=racks)
-    unknown = np.flatnonzero(looks.end[-1] < 0)
+    unknown = np.flatnonzero(series.end[-1] < 0)
     if unknown.size:
         topic, _ = problem.partition_name(int(unknown[0]))
         raise ValueError(f"topic {topic}: the lag of some partition is not known")
     return Question(
         problem=problem,
-        looks=looks,
+        series=series,
         rules=planning.rules,
         capacities={  # a clock that was ahead must not keep newer measurements out
-            name: replace(capacity, at=min(capacity.at, looks.now))
+            name: replace(capacity, at=min(capacity.at, series.now))
             for name, capacity in group.capacities.items()
         },
         costs=group.costs,
-        changes=[min(at, looks.now) for at in group.changes],
-        reports=reports_of(group.samples, topics, numbers, looks.members),
+        changes=[min(at, series.now) for at in group.changes],
+        reports=reports_of(group.samples, topics, numbers, series.members),
         eager=_eager(now),
         record_bytes=None
         if sources is None
-        else average_bytes(sources.log_bytes, looks.begin[-1], looks.end[-1]),
+        else average_bytes(sources.log_bytes, series.begin[-1], series.end[-1]),
     )
 
 

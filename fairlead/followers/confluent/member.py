@@ -76,8 +76,8 @@ class State(Enum):
     AGREEING = "agreeing"
     FOLLOWING = "following"
     LEFT_OUT = "left out"
-    KEEPING = "keeping range"
-    WITHOUT = "without a share"
+    KEEPING = "keeping"
+    WITHOUT = "without"
     DROPPED = "dropped"
 
 

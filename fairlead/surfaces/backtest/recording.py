@@ -17,8 +17,8 @@ import pyarrow as pa
 
 from assignors.problem import kafka_order
 from fairlead.domain.analysis.commits import read_commits
-from fairlead.domain.analysis.looks import NONE, Looks
-from fairlead.domain.analysis.read import HISTORY_S, LEAST_LOOKS
+from fairlead.domain.analysis.read import HISTORY_S, LEAST_SAMPLES
+from fairlead.domain.analysis.sample_series import NONE, SampleSeries
 from fairlead.domain.samples.arrays import arrays_of
 from fairlead.domain.samples.lag import partition_statuses
 from fairlead.simulation.world import Float64, Int64, Mask, Roster, World
@@ -43,7 +43,7 @@ class Recording:
         When the first sample was taken.
     roster
         All members and topics in any of the samples.
-    looks
+    series
         The samples as arrays over all partitions, with the roster's member numbers.
     present
         Which members were present, bool of shape (L, M).
@@ -51,7 +51,7 @@ class Recording:
 
     start: datetime
     roster: Roster
-    looks: Looks
+    series: SampleSeries
     present: Mask
 
     @classmethod
@@ -67,29 +67,29 @@ class Recording:
         """
         rows = samples.select(["at", "topics", "counts", "members", "subscriptions"]).to_pylist()
         roster = _roster(rows)
-        looks = arrays_of(
+        series = arrays_of(
             samples, roster.topics, roster.counts, roster.members, latest=latest, every=True
         )
         unread = _unread_partitions(rows, roster)
-        end = np.where(unread, NONE, looks.end)
-        begin, committed = (np.where(unread, NONE, log) for log in (looks.begin, looks.committed))
-        owner = np.where(end < 0, np.int32(NONE), looks.owner)
-        looks = replace(looks, begin=begin, end=end, committed=committed, owner=owner)
-        commit_s = read_commits(looks.last(HISTORY_S, LEAST_LOOKS)).usual_interval_s
-        if commit_s <= _SEEN * looks.step:  # commits are probably more frequent than samples
+        end = np.where(unread, NONE, series.end)
+        begin, committed = (np.where(unread, NONE, log) for log in (series.begin, series.committed))
+        owner = np.where(end < 0, np.int32(NONE), series.owner)
+        series = replace(series, begin=begin, end=end, committed=committed, owner=owner)
+        commit_s = read_commits(series.last(HISTORY_S, LEAST_SAMPLES)).usual_interval_s
+        if commit_s <= _SEEN * series.step:  # commits are probably more frequent than samples
             commit_s = _AUTO_COMMIT_S
         present = np.array([[name in row["members"] for name in roster.members] for row in rows])
         roster = replace(roster, commit_s=min(commit_s, HISTORY_S))
-        return cls(rows[0]["at"], roster, looks, present)
+        return cls(rows[0]["at"], roster, series, present)
 
     def statuses(self, sample: int) -> frozenset[str]:
         """Return the statuses that partitions had at a sample."""
-        return frozenset(partition_statuses(self.looks.until(sample)))
+        return frozenset(partition_statuses(self.series.until(sample)))
 
     @cached_property
     def seconds(self) -> Float64:
         """When each sample was taken, seconds from the first, shape (L,)."""
-        seconds: Float64 = self.looks.at - self.looks.at[0]
+        seconds: Float64 = self.series.at - self.series.at[0]
         return seconds
 
     @cached_property
@@ -106,7 +106,7 @@ class Recording:
     @cached_property
     def lags(self) -> Float64:
         """Time lag: seconds since the commit was the log's end, float64 of shape (L, P)."""
-        ends, lag = grown_ends(self.looks).astype(np.float64), self.looks.lag
+        ends, lag = grown_ends(self.series).astype(np.float64), self.series.lag
         behind = np.zeros(ends.shape)
         for partition in np.flatnonzero(lag.any(axis=0)).tolist():
             stands = ends[:, partition] - lag[:, partition]
@@ -125,12 +125,12 @@ class Recording:
 
         Each record that arrived between two samples arrives in a random step between them.
         """
-        looks, steps = self.looks, int(self.steps[-1])
+        series, steps = self.series, int(self.steps[-1])
         newest = np.searchsorted(self.steps, np.arange(steps), side="right") - 1
-        exists = (looks.end >= 0)[newest]
-        ends = grown_ends(looks)
+        exists = (series.end >= 0)[newest]
+        ends = grown_ends(series)
         arrivals = self._arrivals(ends, np.random.default_rng(seed))
-        waits = np.where(looks.end[0] >= 0, looks.lag[0], 0)
+        waits = np.where(series.end[0] >= 0, series.lag[0], 0)
         members = len(self.roster.members)
         phases = np.random.default_rng(seed).uniform(0, self.roster.commit_s, members)
         return World(
@@ -159,7 +159,7 @@ class Recording:
     @cached_property
     def speeds(self) -> RecordedSpeeds:
         """How fast members were."""
-        return RecordedSpeeds.of(self.looks)
+        return RecordedSpeeds.of(self.series)
 
 
 def replayable(samples: pa.Table) -> tuple[pa.Table, list[tuple[datetime, str]]]:

@@ -163,7 +163,7 @@ class _ByPolicy(ByPlans):
         decision = decide(
             Question(
                 problem=moment.problem,
-                looks=moment.looks(),
+                series=moment.series(),
                 rules=self._policy.rules(),
                 capacities=self._capacities,
                 costs=self._costs,
@@ -196,7 +196,7 @@ class _ByPolicy(ByPlans):
 def owners_at(recording: Recording, moment: Moment) -> Int32:
     """Return the owners at the newest sample of a recording, int32 of shape (P,)."""
     step = round((moment.at - START.timestamp()) / recording.step_s)
-    row = recording.looks.owner[recording.latest(step)]
+    row = recording.series.owner[recording.latest(step)]
     problem, roster = moment.problem, recording.roster
     number = {name: index for index, name in enumerate(problem.members)}
     inside = np.array([*(number.get(name, -1) for name in roster.members), -1], np.int32)
@@ -243,11 +243,11 @@ def _stretches(
 
 def _measured(recording: Recording, objective_s: float) -> Iterator[Stretch]:
     """Yield the figures that were measured, from the commits in each sample."""
-    looks, seconds = recording.looks, recording.seconds
-    owner = looks.owner
+    series, seconds = recording.series, recording.seconds
+    owner = series.owner
     moved = ((owner[1:] != owner[:-1]) & (owner[:-1] >= 0) & (owner[1:] >= 0)).sum(axis=1)
     behind = recording.lags
-    for row in range(1, len(looks)):
+    for row in range(1, len(series)):
         yield Stretch(
             at=recording.start + timedelta(seconds=float(seconds[row])),
             late_s=float((behind[row] > objective_s).sum() * (seconds[row] - seconds[row - 1])),

@@ -10,8 +10,8 @@ import numpy as np
 
 from fairlead.domain.analysis.capacities import FASTER, shown
 from fairlead.domain.analysis.commits import read_commits
-from fairlead.domain.analysis.looks import Looks
-from fairlead.domain.analysis.read import HISTORY_S, LEAST_LOOKS
+from fairlead.domain.analysis.read import HISTORY_S, LEAST_SAMPLES
+from fairlead.domain.analysis.sample_series import SampleSeries
 from fairlead.simulation.world import Float64, Int64, Mask
 
 
@@ -31,26 +31,26 @@ class RecordedSpeeds:
     measured: Mask
 
     @classmethod
-    def of(cls, looks: Looks) -> "RecordedSpeeds":
+    def of(cls, series: SampleSeries) -> "RecordedSpeeds":
         """Measure hour by hour.
 
         A member is as fast as when it was last, or else next, measured, and always at least as fast
         as it was seen to be. One that never was at its limit counts as somewhat faster than what it
         has shown, or as fast as its measured peers; one that showed nothing, as its peers.
         """
-        hours = int(np.ceil((looks.at[-1] - looks.at[0]) / HISTORY_S)) or 1
-        shape = hours, len(looks.members)
+        hours = int(np.ceil((series.at[-1] - series.at[0]) / HISTORY_S)) or 1
+        shape = hours, len(series.members)
         found, least = np.full(shape, np.nan), np.zeros(shape)
         for hour in range(hours):
-            until = looks.at[0] + (hour + 1) * HISTORY_S
-            part = _until(looks, until).last(HISTORY_S, LEAST_LOOKS)
+            until = series.at[0] + (hour + 1) * HISTORY_S
+            part = _until(series, until).last(HISTORY_S, LEAST_SAMPLES)
             for name, capacity in shown(part, read_commits(part)).items():
-                member = looks.members.index(name)
+                member = series.members.index(name)
                 least[hour, member] = capacity.records_per_s
                 if capacity.measured and capacity.at >= until - HISTORY_S:
                     found[hour, member] = capacity.records_per_s
         measured = ~np.isnan(found).all(axis=0)
-        assumed = _assumed(found, least.max(axis=0), looks)
+        assumed = _assumed(found, least.max(axis=0), series)
         filled = np.where(measured, _nearest(found), assumed)
         return cls(np.maximum(filled, least), measured)
 
@@ -60,20 +60,20 @@ class RecordedSpeeds:
         return hours
 
 
-def _assumed(found: Float64, most: Float64, looks: Looks) -> Float64:
+def _assumed(found: Float64, most: Float64, series: SampleSeries) -> Float64:
     """Say what to assume of members never seen at their limit, records a second, shape (M,)."""
     known = found[~np.isnan(found)]
     typical = float(np.median(known)) if known.size else 0.0
     shown_any = most[most > 0]
-    usual = float(np.median(shown_any)) if shown_any.size else _total_rate(looks)
+    usual = float(np.median(shown_any)) if shown_any.size else _total_rate(series)
     assumed: Float64 = np.maximum(FASTER * np.where(most > 0, most, usual), typical)
     return assumed
 
 
-def _total_rate(looks: Looks) -> float:
+def _total_rate(series: SampleSeries) -> float:
     """All that arrived, records a second: whoever was never seen to read can do that."""
-    ends = grown_ends(looks)
-    return float((ends[-1] - ends[0]).sum() / (looks.at[-1] - looks.at[0]))
+    ends = grown_ends(series)
+    return float((ends[-1] - ends[0]).sum() / (series.at[-1] - series.at[0]))
 
 
 def _nearest(found: Float64) -> Float64:
@@ -87,34 +87,34 @@ def _nearest(found: Float64) -> Float64:
     return filled
 
 
-def _until(looks: Looks, until: float) -> Looks:
-    count = max(int(np.searchsorted(looks.at, until, side="right")), 1)
-    return Looks(
-        looks.at[:count],
-        looks.begin[:count],
-        looks.end[:count],
-        looks.committed[:count],
-        looks.members,
-        looks.owner[:count],
-        looks.latest,
+def _until(series: SampleSeries, until: float) -> SampleSeries:
+    count = max(int(np.searchsorted(series.at, until, side="right")), 1)
+    return SampleSeries(
+        series.at[:count],
+        series.begin[:count],
+        series.end[:count],
+        series.committed[:count],
+        series.members,
+        series.owner[:count],
+        series.latest,
     )
 
 
-def grown_ends(looks: Looks) -> Int64:
+def grown_ends(series: SampleSeries) -> Int64:
     """Log end offsets that never go back, int64 of shape (L, P).
 
     Before a partition is there, it ends where it begins; where it is not known, and where its log
     was made anew, nothing arrives.
     """
-    known = looks.end >= 0
+    known = series.end >= 0
     appears = known.argmax(axis=0)
-    each = np.arange(looks.partitions)
-    begins = np.where(appears > 0, np.maximum(looks.begin[appears, each], 0), looks.end[0])
-    rise = np.zeros(looks.end.shape, np.int64)
+    each = np.arange(series.partitions)
+    begins = np.where(appears > 0, np.maximum(series.begin[appears, each], 0), series.end[0])
+    rise = np.zeros(series.end.shape, np.int64)
     last = begins.copy()
-    for row in range(len(looks)):
+    for row in range(len(series)):
         known_now = known[row]
-        rise[row, known_now] = np.maximum(looks.end[row, known_now] - last[known_now], 0)
-        last = np.where(known_now, looks.end[row], last)
+        rise[row, known_now] = np.maximum(series.end[row, known_now] - last[known_now], 0)
+        last = np.where(known_now, series.end[row], last)
     ends: Int64 = begins + np.cumsum(rise, axis=0)
     return ends

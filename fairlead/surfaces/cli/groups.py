@@ -92,14 +92,14 @@ def groups(*, wide: Wide = False, as_json: Json = False) -> None:
     """List the groups, worst first: diagnosis, forecast, plan and next step."""
     from fairlead.domain.worst_first import worst_first
     from fairlead.store.freezes import read_freezes
-    from fairlead.store.hindsight import rests
     from fairlead.store.history_queries import read_groups, undecided
     from fairlead.store.monitoring import last_look
+    from fairlead.store.regressions import back_offs
     from fairlead.surfaces.next_step import follows, is_checked, next_step
 
     with opened_engine() as engine:
         rows, freezes = worst_first(read_groups(engine)), read_freezes(engine)
-        resting, last = rests(engine), last_look(engine)
+        resting, last = back_offs(engine), last_look(engine)
     now = datetime.now(UTC)
     waits = undecided(rows, now)
     if as_json:
@@ -381,14 +381,14 @@ def why(
     """
     from fairlead.domain.work_text import time_per_record
     from fairlead.store.group_history import read_diagnoses, read_moves_of
-    from fairlead.store.hindsight import rests
     from fairlead.store.history_queries import read_groups, undecided
+    from fairlead.store.regressions import back_offs
     from fairlead.surfaces.next_step import next_step
 
     with opened_engine() as engine:
         found = read_diagnoses(engine, group, limit=_DIAGNOSES)
         (row,) = read_groups(engine, [group])
-        resting = rests(engine, [group])
+        resting = back_offs(engine, [group])
         moves, now = (
             ([], None) if partition is None else _moves_of(engine, group, partition, read_moves_of)
         )

@@ -163,7 +163,7 @@ def _document(planned: "Planned", outcome: "Outcome | None") -> dict[str, Any]:
     return {
         "group": decision.group,
         "sampled_at": decision.snapshot_at,
-        "samples": planned.looks,
+        "samples": planned.series,
         **_findings(decision.findings),
         **{name: (decision.observed or {}).get(name) for name in RACKS},
         "outcome": decision.outcome,

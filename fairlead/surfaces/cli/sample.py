@@ -1,6 +1,6 @@
 """`fairlead sample`: sample the planned groups without Dagster, once or as a service.
 
-Belongs here: the loop and what it prints. Does not: sampling (`fairlead.workflows.looking`).
+Belongs here: the loop and what it prints. Does not: sampling (`fairlead.workflows.sampling`).
 """
 
 import logging
@@ -16,7 +16,7 @@ from fairlead.surfaces.cli.output import say, say_error
 if TYPE_CHECKING:
     from fairlead.archive import LookArchive
     from fairlead.settings import Settings
-    from fairlead.workflows.looking import Looked
+    from fairlead.workflows.sampling import Looked
 
 _log = logging.getLogger(__name__)
 
@@ -32,7 +32,7 @@ def sample(
     """
     from fairlead.archive import LookArchive
     from fairlead.settings import load_settings, reloaded
-    from fairlead.workflows.look_interval import due, now, told, wait_s
+    from fairlead.workflows.sampling_interval import due, now, told, wait_s
 
     settings = load_settings()
     archive = LookArchive(settings.warehouse_path)
@@ -59,7 +59,7 @@ def sample(
 def _sampled(archive: "LookArchive", settings: "Settings") -> "Looked":
     from fairlead.kafka.gateway import KafkaGateway
     from fairlead.store.plans import PlanStore
-    from fairlead.workflows.looking import covered_groups, take
+    from fairlead.workflows.sampling import covered_groups, take
 
     with KafkaGateway(settings.kafka) as gateway, opened_engine() as engine:
         groups = covered_groups(gateway, settings)

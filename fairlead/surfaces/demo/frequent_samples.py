@@ -13,7 +13,7 @@ from fairlead.errors import KafkaUnavailableError, StoreUnavailableError
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.settings import Settings
 from fairlead.store.plans import PlanStore
-from fairlead.workflows.looking import take
+from fairlead.workflows.sampling import take
 
 _log = logging.getLogger(__name__)
 

@@ -25,8 +25,8 @@ from fairlead.domain.candidate_figures import improvement, lightening
 from fairlead.domain.cohorts import cohort_of
 from fairlead.domain.policy import Policy, policy_for
 from fairlead.store.freezes import freezes_on
-from fairlead.store.hindsight import rests
 from fairlead.store.history_queries import Row, read_groups
+from fairlead.store.regressions import back_offs
 from fairlead.surfaces import offers, plots, ways
 from fairlead.surfaces.links import asset_url
 from fairlead.surfaces.review.facts import Facts, gather
@@ -96,7 +96,7 @@ def review_page(
         steps=offers.of_version(plan, approvable=_approvable(facts)),
         risks=risks(facts),
         freezes=freezes_on(engine, group),
-        resting=rests(engine, [group]).values(),
+        resting=back_offs(engine, [group]).values(),
         policy=_policy(facts, policies),
         age=span(facts.now - plan.snapshot_at),
         rows=ROWS,

@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from fairlead.domain.analysis.looks import Int64, Looks
+from fairlead.domain.analysis.sample_series import Int64, SampleSeries
 from fairlead.domain.samples.arrays import alike, all_topics
 from fairlead.domain.samples.lag import left_topics, partition_lag
 
@@ -37,24 +37,24 @@ def group_lags(samples: Mapping[str, pa.Table], latest: Collection[str]) -> dict
     were deleted before they were read; lost_at, time of the sample that first saw the newest
     loss, null if none. Of other topics: left, a row of topic, partitions and lag for each.
     """
-    looks = {name: all_topics(rows, latest=name in latest) for name, rows in samples.items()}
+    series = {name: all_topics(rows, latest=name in latest) for name, rows in samples.items()}
     return {
         name: figures
-        for names, side_by_side in alike(looks)
+        for names, side_by_side in alike(series)
         for name, figures in _added(names, samples, side_by_side)
     }
 
 
 def _added(
-    names: Sequence[str], samples: Mapping[str, pa.Table], looks: Looks
+    names: Sequence[str], samples: Mapping[str, pa.Table], series: SampleSeries
 ) -> Iterator[tuple[str, Row]]:
     newest = [
         samples[name].slice(samples[name].num_rows - 1).select(_TOPICS).to_pylist()[0]
         for name in names
     ]
     group_of = np.repeat(np.arange(len(names)), [sum(row["counts"]) for row in newest])
-    measured = partition_lag(looks, group_of, lost_within_s=math.inf)
-    uncommitted = looks.committed[-1] < 0
+    measured = partition_lag(series, group_of, lost_within_s=math.inf)
+    uncommitted = series.committed[-1] < 0
     first = 0
     for name, row in zip(names, newest, strict=True):
         places = dict[str, Int64]()

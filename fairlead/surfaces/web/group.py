@@ -20,8 +20,8 @@ from fairlead.domain.work_text import time_per_record
 from fairlead.errors import PlanStateError
 from fairlead.store import group_history, history_queries
 from fairlead.store.freezes import freezes_on
-from fairlead.store.hindsight import rests
 from fairlead.store.observed_plans import observed_days
+from fairlead.store.regressions import back_offs
 from fairlead.surfaces.backtest.report import would_have_saved
 from fairlead.surfaces.links import asset_url
 from fairlead.surfaces.next_step import next_step
@@ -99,10 +99,10 @@ def group_page(
     diagnoses = group_history.read_diagnoses(engine, group, limit=ROWS)
     (row,) = history_queries.read_groups(engine, [group])
     policy = policy_for(group, policies)
-    looks = group_history.read_looks(engine, group)
-    went = GroupHistory.of(looks)
+    series = group_history.read_series(engine, group)
+    went = GroupHistory.of(series)
     changes = went.changes()
-    freezes, resting = freezes_on(engine, group), rests(engine, [group])
+    freezes, resting = freezes_on(engine, group), back_offs(engine, [group])
     return TEMPLATES.get_template("group.html").render(
         row=row,
         desk=desk,
@@ -111,7 +111,7 @@ def group_page(
         before=diagnoses[1] if len(diagnoses) > 1 else None,
         diagnoses=diagnoses,
         advice=advice_in(row["evidence"]),
-        can_follow=_can_follow(looks),
+        can_follow=_can_follow(series),
         resting=resting.values(),
         next_step=next_step(row, history_queries.undecided([row], read_at), resting),
         planned_at=row["decided_at"] or group_history.last_planning(engine),
@@ -121,11 +121,11 @@ def group_page(
         of_work=group_history.read_work(engine, group, partition=asked.partition, limit=1),
         takes=time_per_record,
         plots=[
-            *plots_of(looks, went, policy.objective.total_seconds()),
+            *plots_of(series, went, policy.objective.total_seconds()),
             *days_of(group_history.read_days(engine, group)),
         ],
         strip=strip_of(went, changes, row["last_seen"]),
-        looks=looks,
+        series=series,
         changes=changes,
         restless=_restless(changes),
         versions=history_queries.read_plans(engine, group, limit=ROWS),
@@ -161,11 +161,11 @@ def _observed(engine: Engine, group: str, now: datetime) -> dict[str, Any] | Non
     return {"days": days, "said": would_have_saved(*sums)}
 
 
-def _can_follow(looks: Sequence[StoredSample]) -> str:
+def _can_follow(series: Sequence[StoredSample]) -> str:
     """Describe how the clients of a group can follow plans; empty: no sample has them."""
-    if not looks:
+    if not series:
         return ""
-    last = looks[-1]
+    last = series[-1]
     described = {"group_type": last.group_type, "protocol": last.protocol}
     return follow_how(described, members=len(last.members))
 

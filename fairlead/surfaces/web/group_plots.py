@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from fairlead.domain.analysis.looks import Float64
+from fairlead.domain.analysis.sample_series import Float64
 from fairlead.domain.figures import Figure, figure
 from fairlead.domain.stored_samples import NOBODY, Change, GroupHistory, StoredSample, largest
 from fairlead.surfaces import plots
@@ -39,11 +39,13 @@ class Plot:
     missing: int = 0
 
 
-def plots_of(looks: Sequence[StoredSample], course: GroupHistory, objective_s: float) -> list[Plot]:
+def plots_of(
+    series: Sequence[StoredSample], course: GroupHistory, objective_s: float
+) -> list[Plot]:
     """Draw how a group went, in all, by consumer and by partition."""
     forecast: dict[str, list[float | None]] = {
-        "forecast": [look.late_s for look in looks],
-        "objective": [objective_s] * len(looks),
+        "forecast": [look.late_s for look in series],
+        "objective": [objective_s] * len(series),
     }
     by_consumer = [
         (_USED, course.by_owner(course.capacity_share)),

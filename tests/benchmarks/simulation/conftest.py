@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fairlead.domain.analysis.looks import Looks
+from fairlead.domain.analysis.sample_series import SampleSeries
 from fairlead.simulation.controllers import Moment
 from fairlead.simulation.world import Int32
 
@@ -14,7 +14,7 @@ class Scripted:
     def __init__(self, plans: dict[int, list[int]] | None = None) -> None:
         self.plans = plans or {}
         self.moments: list[Moment] = []
-        self.looks: list[Looks] = []
+        self.series: list[SampleSeries] = []
 
     def rebalance(self, moment: Moment) -> Int32:
         """Deal the partitions in turn."""
@@ -24,7 +24,7 @@ class Scripted:
     def decide(self, moment: Moment) -> Int32 | None:
         """Return the plan of this decision, counted from 0."""
         self.moments.append(moment)
-        self.looks.append(moment.looks())
+        self.series.append(moment.series())
         plan = self.plans.get(len(self.moments) - 1)
         return None if plan is None else np.array(plan, np.int32)
 

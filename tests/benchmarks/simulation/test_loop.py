@@ -61,11 +61,11 @@ def test_commits_are_as_old_as_their_interval(scripted: Any) -> None:
     assert 0 <= lags.min() <= lags.max() <= 30 * 5 * 2
     late = scripted()
     ran = run(world(traffic=Traffic(used=0.6), commits=CommitHabit(420.0)), late)
-    looks = late.looks[-1]
-    lag = looks.end - looks.committed
+    series = late.series[-1]
+    lag = series.end - series.committed
     assert lag.max() == pytest.approx(30 * 420, rel=0.2)
     assert lag.min() < 30 * 61
-    assert (np.diff(looks.committed, axis=0) >= 0).all()
+    assert (np.diff(series.committed, axis=0) >= 0).all()
     assert not ran.waiting.any()
 
 
@@ -113,10 +113,10 @@ def test_members_leave_and_come_back(scripted: Any) -> None:
     gone, back = ran.handovers
     assert (gone.at_s, gone.moved, gone.paused) == (1200, 0, 2)
     assert (back.at_s, back.moved, back.paused) == (1260, 2, 2)
-    looks = script.looks[1]
-    absent = looks.at - looks.at[-1] == 1200 - 1800
-    assert looks.members == ("member-00", "member-01")
-    assert set(looks.owner[absent].ravel()) == {0}
+    series = script.series[1]
+    absent = series.at - series.at[-1] == 1200 - 1800
+    assert series.members == ("member-00", "member-01")
+    assert set(series.owner[absent].ravel()) == {0}
 
 
 def test_looks_are_kept_for_an_hour_and_then_thinned() -> None:
@@ -125,7 +125,7 @@ def test_looks_are_kept_for_an_hour_and_then_thinned() -> None:
 
     class Watching(ByAssignor):
         def decide(self, moment: Any) -> None:
-            moments.append(moment.looks())
+            moments.append(moment.series())
 
     run(world(hours=3), Watching("range"))
     at = (moments[-1].at - moments[-1].at[-1]) / 60

@@ -15,8 +15,8 @@ from benchmarks.simulation.scenario import Scenario
 from benchmarks.simulation.sharing.clients import CLIENTS
 from benchmarks.simulation.traffic import Traffic
 from benchmarks.simulation.world import ScenarioWorld
-from fairlead.domain.analysis.looks import Looks
 from fairlead.domain.analysis.reported_work import MeasuredWork, ReportSeries, reported_work
+from fairlead.domain.analysis.sample_series import SampleSeries
 from fairlead.simulation.controllers import Moment
 from fairlead.simulation.world import Int32
 
@@ -40,8 +40,8 @@ class Reader:
 
     def __init__(self, owners: dict[int, list[int]] | None = None) -> None:
         self._owners, self._asked = owners or {}, 0
-        self.looks: Looks | None = None
-        self.series: ReportSeries | None = None
+        self.series: SampleSeries | None = None
+        self.work: ReportSeries | None = None
 
     def rebalance(self, moment: Moment) -> Int32:
         """Give everybody as many partitions."""
@@ -51,8 +51,8 @@ class Reader:
     def decide(self, moment: Moment) -> Int32 | None:
         """Look, and do what the script says."""
         assert isinstance(moment, ScenarioMoment)
-        self.looks = moment.looks()
-        self.series = moment.reports(self.looks)
+        self.series = moment.series()
+        self.work = moment.reports(self.series)
         self._asked += 1
         owner = self._owners.get(self._asked)
         return None if owner is None else np.array(owner, np.int32)
@@ -60,20 +60,20 @@ class Reader:
 
 def seen(
     hours: float = 1.1, owners: dict[int, list[int]] | None = None, **changes: Any
-) -> tuple[Looks, ReportSeries]:
+) -> tuple[SampleSeries, ReportSeries]:
     """Return what the planner would see of a group."""
     world = ScenarioWorld.of(replace(GROUP, **changes), seed=3, hours=hours)
     reader = Reader(owners)
     run(world, reader)
-    assert reader.looks is not None
     assert reader.series is not None
-    return reader.looks, reader.series
+    assert reader.work is not None
+    return reader.series, reader.work
 
 
 def work(**changes: Any) -> MeasuredWork:
     """Return the reported work."""
-    looks, series = seen(**changes)
-    return reported_work(series, looks)
+    series, reports = seen(**changes)
+    return reported_work(reports, series)
 
 
 @pytest.mark.parametrize("client", CLIENTS)
@@ -88,8 +88,8 @@ def test_reports_tell_what_records_take(client: str) -> None:
 
 def test_reports_count_the_records_that_commits_advance() -> None:
     """As a real meter does: each record once, up to the committed offset."""
-    looks, series = seen()
-    counted, committed = np.diff(series.records, axis=0), np.diff(looks.committed, axis=0)
+    series, reports = seen()
+    counted, committed = np.diff(reports.records, axis=0), np.diff(series.committed, axis=0)
     assert (counted == committed).all()
     assert counted.sum() > 0
 
@@ -97,19 +97,21 @@ def test_reports_count_the_records_that_commits_advance() -> None:
 def test_a_backlog_keeps_consumers_busy() -> None:
     """No seconds are lost or invented: the share of time is the load, and 1 beyond it."""
     assert work(traffic=Traffic(used=0.5)).busy.sum() == pytest.approx(1.0, rel=0.2)
-    looks, series = seen(traffic=Traffic(used=2.0))
-    assert reported_work(series, looks).busy == pytest.approx([1.0, 1.0], abs=0.02)
-    assert (series.busy_s[-1].sum() - series.busy_s[0].sum()) < 2.02 * (looks.at[-1] - looks.at[0])
+    series, reports = seen(traffic=Traffic(used=2.0))
+    assert reported_work(reports, series).busy == pytest.approx([1.0, 1.0], abs=0.02)
+    assert (reports.busy_s[-1].sum() - reports.busy_s[0].sum()) < 2.02 * (
+        series.at[-1] - series.at[0]
+    )
 
 
 def test_a_restarted_consumer_has_a_new_token() -> None:
     """Its counters start again, and what it wrote before is nobody's."""
     changes = (MemberChange(900.0, 1, joins=False), MemberChange(960.0, 1, joins=True))
-    looks, series = seen(hours=0.6, changes=changes)
-    tokens = series.token[:, looks.members.index("member-01")]
+    series, reports = seen(hours=0.6, changes=changes)
+    tokens = reports.token[:, series.members.index("member-01")]
     assert len({token for token in tokens.tolist() if token >= 0}) == 2
     assert (np.diff(tokens[tokens >= 0]) >= 0).all()
-    found = reported_work(series, looks)
+    found = reported_work(reports, series)
     assert found.ignored == 0
 
 

@@ -66,12 +66,12 @@ def snapshot(
     return samples(row), pa.Table.from_batches([analysed])
 
 
-def _held_back(looks: pa.Table, every: int) -> pa.Table:
+def _held_back(series: pa.Table, every: int) -> pa.Table:
     """Let commits stand until the next look of which the number is a multiple."""
-    rows = looks.to_pylist()
+    rows = series.to_pylist()
     for number, row in enumerate(rows):
         row["committed"] = rows[number - number % every]["committed"]
-    return pa.Table.from_pylist(rows, looks.schema)
+    return pa.Table.from_pylist(rows, series.schema)
 
 
 def decide(tables: Tables, policy: Policy = POLICY) -> NoPlan:

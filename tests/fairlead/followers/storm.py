@@ -45,7 +45,7 @@ IN_ORDER = (0, 128 + signal.SIGTERM)
 #: Beyond the time in which brokers must be heard of by their controller.
 FROZEN_S = 8.0
 #: How often it is looked who owns what. Members say what they revoke before they have revoked it.
-LOOK_S = 0.05
+SAMPLE_S = 0.05
 
 
 class Overlap(NamedTuple):
@@ -194,7 +194,7 @@ class Storm:
     def _watch(self) -> None:
         """Note how long partitions have no owner, and which have several."""
         since: dict[int, tuple[float, tuple[int, str], frozenset[Path]]] = {}
-        while not self._ended.wait(LOOK_S):  # clock: how often is looked
+        while not self._ended.wait(SAMPLE_S):  # clock: how often is looked
             now, owners = time.monotonic(), self._owners()  # clock: how long, for the log
             for partition in range(self.partitions):
                 by = frozenset(owners[partition])

@@ -1,8 +1,10 @@
 """Followers in simulated histories: what must hold in every one of them."""
 
+from collections.abc import Sequence
+
 import pytest
 
-from fairlead.followers.confluent.member import State
+from fairlead.followers.confluent.member import Event, Pair, State
 from fairlead.wire.pins import Mark
 from fairlead.wire.record_reading import SKEW
 from tests.fairlead.followers.simulator.coordinator import SESSION_S
@@ -124,7 +126,8 @@ def test_member_that_leaves_while_it_is_told_its_share_stays_outside() -> None:
     member, client = world.members["a"].plans, world.members["a"].client
     assert member is not None
 
-    def leave(event: str, _: object) -> None:
+    def leave(event: Event, share: Sequence[Pair]) -> None:
+        del share
         if event == "assign":
             member.unsubscribe()
 

@@ -25,7 +25,7 @@ from tests.waiting import PATIENCE_S, eventually
 
 pytestmark = pytest.mark.kafka
 
-RECORDS, BYTES, LOOKS = 1_000, 1_000, 20
+RECORDS, BYTES, TIMES = 1_000, 1_000, 20
 #: Topic to the brokers of each partition's replicas, the leader first.
 PLACED: Final = {"led": [[1, 2], [2, 1], [3, 2]], "copied": [[2, 1], [2, 3], [3, 1]]}
 
@@ -129,10 +129,10 @@ def test_a_look_knows_racks_and_sizes_where_members_name_theirs(
 def history(newest: pa.Table) -> pa.Table:
     """Return looks a minute apart before one, in which as much arrived between each two."""
     rows = []
-    for back in range(1, LOOKS):
+    for back in range(1, TIMES):
         (row,) = newest.to_pylist()
         row["at"] -= back * timedelta(minutes=1)
-        row["end"] = [offset - back * RECORDS // LOOKS for offset in row["end"]]
+        row["end"] = [offset - back * RECORDS // TIMES for offset in row["end"]]
         rows.append(row | {"committed": row["end"]})
     return pa.Table.from_pylist(rows[::-1], SAMPLES)
 
@@ -167,7 +167,7 @@ def test_a_healthy_group_gets_a_plan_that_brings_all_near(
     assert isinstance(draft, PlanDraft), draft.reason
     assert draft.observed is not None
     crossed = len(PLACED["led"])
-    gb_per_day = crossed * RECORDS / LOOKS / 60 * BYTES * 86_400 / 1e9
+    gb_per_day = crossed * RECORDS / TIMES / 60 * BYTES * 86_400 / 1e9
     assert draft.observed["rack_gb_per_day"] == pytest.approx(gb_per_day, rel=0.2)
     assert draft.observed["rack_cost_per_day"] == pytest.approx(2 * gb_per_day, rel=0.2)
     assert draft.predicted["rack_gb_per_day"] == 0

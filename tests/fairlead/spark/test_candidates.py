@@ -57,7 +57,7 @@ def remember(warehouse: Warehouse, taken: GroupSnapshot) -> None:
     archive = LookArchive(warehouse.path)
     past = [recalled(row) for row in taken.samples.to_pylist()]
     for before in range(past[0].num_rows - 1):
-        look = pa.concat_tables([looks.slice(before, 1) for looks in past])
+        look = pa.concat_tables([series.slice(before, 1) for series in past])
         archive.append(look, new_snapshot_id(look["at"][0].as_py()))
 
 

@@ -29,13 +29,13 @@ def group(
     *,
     error: str | None = None,
     protocol: str = "range",
-    looks: pa.Table | None = None,
+    series: pa.Table | None = None,
     **more: Any,
 ) -> Group:
     """Return a group: name to subscription and owned partitions; topic to lags."""
-    if looks is None:
-        looks = samples(look(members, lags, error=error, protocol=protocol))
-    return Group(looks, **more)
+    if series is None:
+        series = samples(look(members, lags, error=error, protocol=protocol))
+    return Group(series, **more)
 
 
 def look(members: Members, lags: dict[str, list[int]], **columns: Any) -> dict[str, Any]:
@@ -77,7 +77,7 @@ BACKLOG = {"t": [100, 80, 5, 5]}
 
 def fallen_behind(**more: Any) -> Group:
     """Return a group of which one member has fallen behind for twenty minutes."""
-    return group(SKEWED, BACKLOG, looks=recalled(filled(look(SKEWED, BACKLOG))), **more)
+    return group(SKEWED, BACKLOG, series=recalled(filled(look(SKEWED, BACKLOG))), **more)
 
 
 def test_every_assignor_is_measured_beside_the_observed_assignment() -> None:
@@ -126,7 +126,7 @@ def test_what_was_known_before_is_remembered() -> None:
 def test_where_no_plan_is_called_for_nothing_need_be_compared() -> None:
     """In a fleet, candidates of groups that stay as they are would be most of the work."""
     calm = {"t": [0, 0, 0, 0]}
-    healthy = group(SKEWED, calm, looks=recalled(filled(look(SKEWED, calm))))
+    healthy = group(SKEWED, calm, series=recalled(filled(look(SKEWED, calm))))
     assert list(analysed(healthy)) == [OBSERVED, "lag-aware", "range"]
     found = analysed(healthy, replace(PLANNING, compare=False))
     assert list(found) == [OBSERVED]
@@ -169,7 +169,7 @@ def test_a_partition_that_could_not_be_read_is_an_error() -> None:
     """Where its lag is unknown, its topic is not planned as if it were shorter."""
     row = look(ONE_OWNS_ALL, {"t": [1, 2]})
     row["end"][1] = -1
-    found = analysed(group(ONE_OWNS_ALL, {}, looks=samples(row)))
+    found = analysed(group(ONE_OWNS_ALL, {}, series=samples(row)))
     assert "topic t: the lag of some partition is not known" in found[OBSERVED]["error"]
 
 

@@ -40,15 +40,13 @@ def test_an_approvers_open_transaction_holds_up_its_group_alone(
     """The others of the cohort are decided on; it is named, and the next run comes back to it."""
     for group in GROUPS:
         propose("s1", group=group)
-    looks = [draft("s2", group=group) for group in GROUPS]
+    series = [draft("s2", group=group) for group in GROUPS]
     with at_lunch(login("fairlead_approver"), "g1"):
-        stored = store.record_decisions(looks)
+        stored = store.record_decisions(series)
         assert [plan.outcome for plan in stored] == ["plan", "failed", "plan"]
-        assert stored[1].reason.startswith(
-            "group g1 is set aside: somebody else's open transaction"
-        )
+        assert stored[1].reason.startswith("group g1 is set aside: another open transaction")
         assert [plan.version for plan in store.in_state("proposed")] == [2, 1, 2]
-    again = store.record_decisions(looks)
+    again = store.record_decisions(series)
     assert [plan.created for plan in again] == [False, True, False]
     assert [plan.version for plan in store.in_state("proposed")] == [2, 2, 2]
 

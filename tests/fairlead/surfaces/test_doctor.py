@@ -140,15 +140,15 @@ def test_archive_that_cannot_be_written_is_named(tmp_path: Path) -> None:
         "ok",
         f"samples are stored in {tmp_path}/warehouse/looks",
     )
-    looks = tmp_path / "warehouse" / "looks"
-    (looks / "2026-01-31").mkdir(parents=True)
-    (looks / "2026-01-31" / "foreign.parquet").write_text("?")
+    series = tmp_path / "warehouse" / "looks"
+    (series / "2026-01-31").mkdir(parents=True)
+    (series / "2026-01-31" / "foreign.parquet").write_text("?")
     LookArchive(settings.warehouse_path).tidy(datetime.now(UTC), settings.sampling.retention)
     (found,) = examine_archive(settings)
     assert (found.state, "has 1 damaged file, the newest" in found.detail) == ("warning", True)
     assert "2026-01-31-foreign.parquet" in found.detail
-    looks.rename(tmp_path / "moved")
-    looks.write_text("a file")
+    series.rename(tmp_path / "moved")
+    series.write_text("a file")
     (found,) = examine_archive(settings)
     assert (found.state, found.detail) == (
         "warning",

@@ -234,7 +234,7 @@ def test_lag_is_of_what_is_read_and_still_there() -> None:
 @pytest.mark.parametrize("policies", [[], [Policy()]])
 def test_idle_partition_without_a_commit_is_not_stuck(policies: list[Policy]) -> None:
     """Nothing arrived, and nobody knows where its consumers would begin."""
-    looks = [
+    series = [
         look(
             "orders",
             minute,
@@ -247,7 +247,7 @@ def test_idle_partition_without_a_commit_is_not_stuck(policies: list[Policy]) ->
         )
         for minute in range(10)
     ]
-    observed, *_ = analyse_group(Group(samples(*looks)), analysed_by("orders", policies))
+    observed, *_ = analyse_group(Group(samples(*series)), analysed_by("orders", policies))
     assert observed["diagnosis"] == "healthy", observed["evidence"]
 
 

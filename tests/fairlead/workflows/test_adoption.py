@@ -61,7 +61,7 @@ def published() -> StoredPlan:
     )
 
 
-def observed(monkeypatch: pytest.MonkeyPatch, *looks: dict[str, list[int]]) -> Observed:
+def observed(monkeypatch: pytest.MonkeyPatch, *series: dict[str, list[int]]) -> Observed:
     """Look at a group as often as it is said who owns what, four seconds apart."""
     number, now = count(), datetime.now(UTC)
 
@@ -69,7 +69,7 @@ def observed(monkeypatch: pytest.MonkeyPatch, *looks: dict[str, list[int]]) -> O
         look = next(number)
         members = tuple(
             LiveMember(name, name, "host", None, name, ("t",), {"t": tuple(share)}, None)
-            for name, share in looks[look].items()
+            for name, share in series[look].items()
         )
         at = now + timedelta(seconds=4 * look)
         return {
@@ -78,7 +78,7 @@ def observed(monkeypatch: pytest.MonkeyPatch, *looks: dict[str, list[int]]) -> O
 
     clock = SimpleNamespace(monotonic=count(1).__next__, sleep=lambda _: None)
     monkeypatch.setattr(adoption, "time", clock)
-    (seen,) = observe([published()], described, patiently=[PLAN.group], until=len(looks))
+    (seen,) = observe([published()], described, patiently=[PLAN.group], until=len(series))
     assert seen.error == ""
     return seen
 

@@ -15,7 +15,7 @@ from benchmarks.simulation.world import ScenarioWorld
 from fairlead.simulation.world import Float64, Int64
 
 STEP_S = 0.25
-LOOK_S = 15.0
+SAMPLE_S = 15.0
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ def consume(
     reading.owner = np.zeros(partitions, np.int32)
     commits = ScenarioCommits(reading)
     committed, ahead = [commits.at(0)], [np.zeros(partitions)]
-    look = round(LOOK_S / STEP_S)
+    look = round(SAMPLE_S / STEP_S)
     for first in range(0, world.steps, look):
         last = min(first + look, world.steps)
         reading.run(first, last)

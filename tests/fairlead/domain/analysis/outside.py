@@ -156,7 +156,7 @@ class Loop:
         self.there = self._present(0.0)
         self.exists = self._exists(0.0)
         self.owner = self._range() if group.owner is None else group.owner.copy()
-        self.looks: list[tuple[float, dict[str, Any]]] = []
+        self.series: list[tuple[float, dict[str, Any]]] = []
         self.capacities: dict[str, Any] | None = None
         self.changed_at: float | None = None
         self.history: list[tuple[float, Floats]] = []
@@ -331,11 +331,11 @@ class Loop:
             "committed": self._by_topic(committed),
             "owners": self._by_topic(owners),
         }
-        self.looks.append((now, look))
+        self.series.append((now, look))
         # Every look of the last hour, quarters of an hour before that.
-        self.looks = [
+        self.series = [
             (at, taken)
-            for at, taken in self.looks
+            for at, taken in self.series
             if at >= now - HOUR or (at % 900 == 0 and at >= now - 6 * HOUR)
         ]
 
@@ -349,7 +349,7 @@ class Loop:
                 for name, there in zip(self.names, self.there, strict=True)
                 if there
             },
-            "snapshots": [look for _, look in self.looks],
+            "snapshots": [look for _, look in self.series],
             "changed_at": None if self.changed_at is None else written(self.changed_at),
         }
         if self.policy is not None:

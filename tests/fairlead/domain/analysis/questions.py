@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from fairlead.domain.analysis.looks import Looks
+from fairlead.domain.analysis.sample_series import SampleSeries
 from tests.fairlead.domain.analysis.outside import written
 
 Offset = Callable[[int, int], int | None]
@@ -34,7 +34,7 @@ def halves(partition: int, _: int) -> str:
 
 
 def question(
-    looks: int = 20,
+    series: int = 20,
     *,
     end: Offset = arriving,
     committed: Offset = prompt,
@@ -57,7 +57,7 @@ def question(
                 "owners": {"t": [owner(place, look) for place in places]},
                 "stable_end": {"t": [stable_end(place, look) for place in places]},
             }
-            for look in range(looks)
+            for look in range(series)
         ],
         **more,
     }
@@ -73,18 +73,18 @@ def behind(partition: int, look: int) -> int:
     return 1000 + (10 * PER_STEP * look if partition < 4 else PER_STEP * look - FRESH * (look > 0))
 
 
-def looks_at(
+def series_at(
     end: Sequence[Sequence[int]],
     committed: Sequence[Sequence[int]],
     owner: Sequence[Sequence[int]] | Sequence[int],
     *,
     step_s: float = 60.0,
     members: tuple[str, ...] = ("a", "b"),
-) -> Looks:
+) -> SampleSeries:
     """Return looks at regular moments; one row of owners stands for all."""
     ends = np.array(end, np.int64)
     owners = np.array(owner, np.int32)
-    return Looks(
+    return SampleSeries(
         at=np.arange(len(ends), dtype=np.float64) * np.float64(step_s),
         begin=np.zeros_like(ends),
         end=ends,

@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 
 from fairlead.domain.analysis.arrivals import Rates, arrival_rates, with_common_change
-from fairlead.domain.analysis.looks import Float64
-from tests.fairlead.domain.analysis.questions import looks_at
+from fairlead.domain.analysis.sample_series import Float64
+from tests.fairlead.domain.analysis.questions import series_at
 
 
 def rates_of(per_step: Float64, step_s: float = 60.0) -> Rates:
     """Return the rates where so many records arrive in each step, shape (S, P)."""
     end = np.concatenate((np.zeros((1, per_step.shape[1])), per_step.cumsum(axis=0))) + 500
     whole = end.astype(int).tolist()
-    return arrival_rates(looks_at(whole, whole, [0] * per_step.shape[1], step_s=step_s))
+    return arrival_rates(series_at(whole, whole, [0] * per_step.shape[1], step_s=step_s))
 
 
 def test_steady_traffic_is_averaged_over_the_hour() -> None:
@@ -30,10 +30,10 @@ def test_slow_growth_of_a_topic_counts_where_single_partitions_are_too_noisy() -
     per_step[-5:, 0] *= 10
     counts = np.random.default_rng(1).poisson(per_step).astype(float)
     end = np.concatenate((np.zeros((1, 200)), counts.cumsum(axis=0))).astype(int).tolist()
-    looks = looks_at(end, end, [0] * 200, step_s=60.0)
+    series = series_at(end, end, [0] * 200, step_s=60.0)
     kind = np.repeat([0, 1], 100)
-    alone = arrival_rates(looks)
-    found = with_common_change(alone, looks, kind)
+    alone = arrival_rates(series)
+    found = with_common_change(alone, series, kind)
     assert alone.per_s[1:100].mean() == pytest.approx(1.1, rel=0.03)
     assert found.per_s[1:100].mean() == pytest.approx(1.19, rel=0.02)
     assert found.per_s[0] == alone.per_s[0]
@@ -74,12 +74,12 @@ def test_rare_records_have_a_rate_and_much_uncertainty() -> None:
 def test_a_log_that_is_made_anew_counts_from_there() -> None:
     """The end goes back: what came before is of another log."""
     end = [[10_000 + 600 * look] for look in range(10)] + [[60 * look] for look in range(10)]
-    found = arrival_rates(looks_at(end, end, [0]))
+    found = arrival_rates(series_at(end, end, [0]))
     assert found.per_s[0] == pytest.approx(1.0)
     assert 300 < found.seconds[0] <= 540
 
 
 def test_one_look_knows_no_rate() -> None:
     """It takes two to count."""
-    found = arrival_rates(looks_at([[5, 7]], [[5, 7]], [0, 1]))
+    found = arrival_rates(series_at([[5, 7]], [[5, 7]], [0, 1]))
     assert not found.known.any()

@@ -4,27 +4,27 @@ import numpy as np
 import pytest
 
 from fairlead.domain.analysis.commits import Commits, read_commits
-from tests.fairlead.domain.analysis.questions import looks_at
+from tests.fairlead.domain.analysis.questions import series_at
 
-LOOKS = range(30)
+TIMES = range(30)
 
 
 def commits_of(committed: list[list[int]], end: list[list[int]] | None = None) -> Commits:
     """Read looks at four partitions, two of each member, at each of which 60 arrive in a step."""
-    arriving = [[1000 + 60 * look] * 4 for look in LOOKS]
-    return read_commits(looks_at(end or arriving, committed, [0, 0, 1, 1]))
+    arriving = [[1000 + 60 * look] * 4 for look in TIMES]
+    return read_commits(series_at(end or arriving, committed, [0, 0, 1, 1]))
 
 
 def test_a_lag_as_old_as_commits_is_no_backlog() -> None:
     """Auto-commits: three seconds behind at every look."""
-    found = commits_of([[997 + 60 * look] * 4 for look in LOOKS])
+    found = commits_of([[997 + 60 * look] * 4 for look in TIMES])
     assert not found.busy.any()
     assert not found.backlog.any()
 
 
 def test_who_falls_behind_has_a_backlog() -> None:
     """Member b commits half of what arrives."""
-    found = commits_of([[997 + 60 * look] * 2 + [1000 + 30 * look] * 2 for look in LOOKS])
+    found = commits_of([[997 + 60 * look] * 2 + [1000 + 30 * look] * 2 for look in TIMES])
     assert found.busy[2:, 1].all()
     assert not found.busy[:, 0].any()
     assert found.backlog[2:].min() > 600
@@ -33,10 +33,10 @@ def test_who_falls_behind_has_a_backlog() -> None:
 @pytest.mark.parametrize(("age", "backlog"), [(50, 0), (70, 60)])
 def test_a_lag_older_than_a_step_is_a_backlog_however_long_it_stays(age: int, backlog: int) -> None:
     """Whoever commits in each step leaves so old a lag only where it is behind."""
-    end = 10_000 + 600 * np.array(LOOKS)[:, None].repeat(4, axis=1)
+    end = 10_000 + 600 * np.array(TIMES)[:, None].repeat(4, axis=1)
     committed = end - 10 * np.array([3, 4, 4, age])
     found = read_commits(
-        looks_at(end.tolist(), committed.tolist(), [0, 1, 2, 3], members=tuple("abcd"))
+        series_at(end.tolist(), committed.tolist(), [0, 1, 2, 3], members=tuple("abcd"))
     )
     assert found.backlog[:3].tolist() == [0, 0, 0]
     assert found.backlog[3] == pytest.approx(10 * backlog, rel=0.1)
@@ -44,7 +44,7 @@ def test_a_lag_older_than_a_step_is_a_backlog_however_long_it_stays(age: int, ba
 
 def test_late_commits_are_no_backlog() -> None:
     """Everybody commits all there is, every seven minutes."""
-    found = commits_of([[997 + 60 * (look - look % 7)] * 4 for look in LOOKS])
+    found = commits_of([[997 + 60 * (look - look % 7)] * 4 for look in TIMES])
     assert found.rare.all()
     assert not found.backlog.any()
     assert not found.busy.any()
@@ -54,7 +54,7 @@ def test_commits_by_count_are_no_backlog() -> None:
     """One partition of each member is committed after 240 records, between the others' commits."""
     rows = [
         [997 + 60 * look, 1000 + 240 * (look // 4), 997 + 60 * look, 1000 + 240 * (look // 4)]
-        for look in LOOKS
+        for look in TIMES
     ]
     found = commits_of(rows)
     assert not found.rare.any()
@@ -81,7 +81,7 @@ def test_less_than_what_a_member_counts_before_it_commits_is_no_backlog(
         held[:, 4:] = np.column_stack((first, both - first))
     committed = np.column_stack((end[:, :4] - 15, (read - held)[:, 4:]))
     owner = [0, 1, 2, 3, 4, 4]
-    found = read_commits(looks_at(end.tolist(), committed.tolist(), owner, members=tuple("abcde")))
+    found = read_commits(series_at(end.tolist(), committed.tolist(), owner, members=tuple("abcde")))
     assert set(found.busy[found.marked[:, 4], 4].tolist()) == {waiting > 0}
     assert found.backlog[4:].any() == (waiting > 0)
 
@@ -90,7 +90,7 @@ def test_what_a_commit_left_is_a_backlog_until_the_next() -> None:
     """Each of b's partitions is committed after 160 records, of 240 that came: it falls behind."""
     rows = [
         [997 + 60 * look] * 2 + [1000 + 160 * (look // 4), 920 + 160 * ((look + 2) // 4)]
-        for look in LOOKS
+        for look in TIMES
     ]
     found = commits_of(rows)
     assert found.busy[12:, 1].all()
@@ -101,7 +101,7 @@ def test_what_the_next_commit_does_not_leave_is_no_backlog_before_it() -> None:
     """A partition of b is committed after 120 records of 240, then after all 360."""
     rows = [
         [997 + 60 * look] * 3 + [760 + 240 * (look // 4) + (240, 120)[look // 4 % 2]]
-        for look in LOOKS
+        for look in TIMES
     ]
     assert np.flatnonzero(commits_of(rows).busy[:28, 1]).tolist() == [3, 11, 19, 27]
 
@@ -110,7 +110,7 @@ def test_what_commits_hold_back_adds_up_by_squares() -> None:
     """Each of a's partitions is committed after 240 records, where two a second are read."""
     rows = [
         [1000 + 240 * (look // 4), 880 + 240 * ((look + 2) // 4), 997 + 60 * look, 997 + 60 * look]
-        for look in LOOKS
+        for look in TIMES
     ]
     assert commits_of(rows).held_back_s == pytest.approx([240 * 2**0.5 / 2, 0.0], rel=0.05)
 
@@ -124,7 +124,7 @@ def test_what_waits_for_its_turn_counts_as_read_when_it_is_committed() -> None:
     """Member b reads a chunk of 240 records after the other, while a commits all at every look."""
     rows = [
         [997 + 60 * look] * 2 + [1000 + 240 * (look // 4), 1000 + 240 * ((look + 2) // 4)]
-        for look in LOOKS
+        for look in TIMES
     ]
     found = commits_of(rows)
     assert found.taken[8:12, 2].tolist() == [0, 0, 0, 240]
@@ -133,47 +133,49 @@ def test_what_waits_for_its_turn_counts_as_read_when_it_is_committed() -> None:
 @pytest.mark.parametrize(("come", "backlog"), [(75, 0), (200, 360)])
 def test_what_others_commit_at_once_is_no_backlog_without_a_commit(come: int, backlog: int) -> None:
     """Nothing is committed of a partition to which records come since three looks."""
-    rows = [[1000, *rarely(look)[1:]] for look in LOOKS]
-    ends = [[1000 + come * max(look - 26, 0)] + [1000 + 60 * look] * 3 for look in LOOKS]
+    rows = [[1000, *rarely(look)[1:]] for look in TIMES]
+    ends = [[1000 + come * max(look - 26, 0)] + [1000 + 60 * look] * 3 for look in TIMES]
     assert commits_of(rows, ends).backlog.tolist() == [backlog, 0, 0, 0]
 
 
 def test_who_has_read_nothing_yet_holds_nothing_back() -> None:
     """A partition is committed after 240 records; its second owner has just come."""
-    rows = [[1000 + 240 * (look // 4), 997 + 60 * look] for look in LOOKS]
-    owner = [[0, 1]] * (len(LOOKS) - 1) + [[2, 1]]
-    looks = looks_at([[1000 + 60 * look] * 2 for look in LOOKS], rows, owner, members=tuple("abc"))
-    assert read_commits(looks).held_back_s.tolist() == [0.0, 0.0, 0.0]
+    rows = [[1000 + 240 * (look // 4), 997 + 60 * look] for look in TIMES]
+    owner = [[0, 1]] * (len(TIMES) - 1) + [[2, 1]]
+    series = series_at(
+        [[1000 + 60 * look] * 2 for look in TIMES], rows, owner, members=tuple("abc")
+    )
+    assert read_commits(series).held_back_s.tolist() == [0.0, 0.0, 0.0]
 
 
 def test_a_partition_that_waits_while_others_are_committed_is_stuck() -> None:
     """Its lag says nothing: it is no backlog."""
-    found = commits_of([[997 + 60 * look] * 3 + [1000 + 60 * min(look, 10)] for look in LOOKS])
+    found = commits_of([[997 + 60 * look] * 3 + [1000 + 60 * min(look, 10)] for look in TIMES])
     assert found.stuck.tolist() == [False, False, False, True]
     assert found.backlog[3] == 0
 
 
 def test_turns_that_others_gave_to_partitions_leave_none_stuck() -> None:
     """Member b works off one chunk of its first; a plan gives it what a read as it came."""
-    rows = [[997 + 60 * look] * 2 + [1000 + 30 * look, 1000 + 60 * min(look, 10)] for look in LOOKS]
-    owner = [[0, 0, 1, 1]] * (len(LOOKS) - 1) + [[1, 1, 1, 1]]
-    found = read_commits(looks_at([[1000 + 60 * look] * 4 for look in LOOKS], rows, owner))
+    rows = [[997 + 60 * look] * 2 + [1000 + 30 * look, 1000 + 60 * min(look, 10)] for look in TIMES]
+    owner = [[0, 0, 1, 1]] * (len(TIMES) - 1) + [[1, 1, 1, 1]]
+    found = read_commits(series_at([[1000 + 60 * look] * 4 for look in TIMES], rows, owner))
     assert not found.stuck.any()
 
 
 def test_who_commits_nothing_is_silent_and_not_stuck() -> None:
     """Both partitions of b wait: nobody can tell whether it reads."""
-    found = commits_of([[997 + 60 * look] * 2 + [1000 + 60 * min(look, 10)] * 2 for look in LOOKS])
+    found = commits_of([[997 + 60 * look] * 2 + [1000 + 60 * min(look, 10)] * 2 for look in TIMES])
     assert found.silent.tolist() == [False, True]
     assert not found.stuck.any()
 
 
 def test_who_takes_over_a_partition_is_silent_as_long_as_it_waits() -> None:
     """All partitions change hands every four looks, and nothing is committed since the tenth."""
-    rows = [[997 + 60 * min(look, 10)] * 4 for look in LOOKS]
-    end = [[1000 + 60 * look] * 4 for look in LOOKS]
-    owner = [[look // 4 % 2] * 2 + [1 - look // 4 % 2] * 2 for look in LOOKS]
-    found = read_commits(looks_at(end, rows, owner))
+    rows = [[997 + 60 * min(look, 10)] * 4 for look in TIMES]
+    end = [[1000 + 60 * look] * 4 for look in TIMES]
+    owner = [[look // 4 % 2] * 2 + [1 - look // 4 % 2] * 2 for look in TIMES]
+    found = read_commits(series_at(end, rows, owner))
     assert found.silent.all()
     assert not found.stuck.any()
     assert (found.waiting_s > 1100).all()
@@ -181,15 +183,15 @@ def test_who_takes_over_a_partition_is_silent_as_long_as_it_waits() -> None:
 
 def test_a_marker_is_no_lag() -> None:
     """One record behind at every look, though every step brings some: a transaction's marker."""
-    found = commits_of([[999 + 60 * look] * 4 for look in LOOKS])
+    found = commits_of([[999 + 60 * look] * 4 for look in TIMES])
     assert not found.backlog.any()
-    rare = [[1001 + 2 * look] * 4 for look in LOOKS]
-    assert not commits_of([[1000 + 2 * look] * 4 for look in LOOKS], rare).backlog.any()
+    rare = [[1001 + 2 * look] * 4 for look in TIMES]
+    assert not commits_of([[1000 + 2 * look] * 4 for look in TIMES], rare).backlog.any()
 
 
 def test_what_is_read_once_more_is_not_consumed() -> None:
     """Offsets set back: the way up to where they were is none of the member's work."""
-    rows = np.array([[997 + 60 * look] * 4 for look in LOOKS])
+    rows = np.array([[997 + 60 * look] * 4 for look in TIMES])
     rows[15:, 0] -= 800
     found = commits_of(rows.tolist())
     assert found.consumed[14:, 0].max() <= 120
@@ -203,7 +205,7 @@ def test_a_partition_crawls_however_rarely_its_owner_commits(every: int, first: 
         commit = (look - first) // every * every + first
         rows.append([1000 + 6 * commit] + [997 + 60 * commit] * 3)
     end = [[1000 + 60 * look] * 4 for look in range(60)]
-    found = read_commits(looks_at(end, rows, [0] * 4))
+    found = read_commits(series_at(end, rows, [0] * 4))
     assert found.throttled.tolist() == [True, False, False, False]
     assert found.read_per_s[0] == pytest.approx(0.1)
     assert not found.busy[1:].any()
@@ -211,11 +213,11 @@ def test_a_partition_crawls_however_rarely_its_owner_commits(every: int, first: 
 
 def test_a_partition_stands_whoever_owns_it() -> None:
     """It goes from one member to the other every four looks, and neither commits it."""
-    rows = [[997 + 60 * look] * 3 + [1000 + 60 * min(look, 10)] for look in LOOKS]
+    rows = [[997 + 60 * look] * 3 + [1000 + 60 * min(look, 10)] for look in TIMES]
     rows = [[*row[:3], *row[1:3], row[3]] for row in rows]
-    end = [[1000 + 60 * look] * 6 for look in LOOKS]
-    owner = [[0, 0, 0, 1, 1, look // 4 % 2] for look in LOOKS]
-    found = read_commits(looks_at(end, rows, owner))
+    end = [[1000 + 60 * look] * 6 for look in TIMES]
+    owner = [[0, 0, 0, 1, 1, look // 4 % 2] for look in TIMES]
+    found = read_commits(series_at(end, rows, owner))
     assert found.stuck.tolist() == [False] * 5 + [True]
     assert found.backlog[5] == 0
     assert not found.busy[-5:].any()
@@ -227,20 +229,20 @@ def test_what_is_committed_after_so_many_records_does_not_stand_whoever_owns_it(
     end = [[1000 + 60 * look] * 6 for look in range(48)]
     owner = [[0, 0, 0, 1, 1, look // 5 % 2] for look in range(48)]
     for until in range(30, 48):
-        assert not read_commits(looks_at(end[:until], rows[:until], owner[:until])).stuck.any()
+        assert not read_commits(series_at(end[:until], rows[:until], owner[:until])).stuck.any()
 
 
 @pytest.mark.parametrize("share", [1, 3])
 def test_three_commits_tell_that_a_partition_crawls_where_they_come_late(share: int) -> None:
     """Commits every seven minutes: a third is read of it for 24, and of the others all."""
-    looks = range(48)
-    end = [[1000 + 60 * look] * 4 for look in looks]
-    behind = [60 * max(look - look % 7 - 24, 0) * (share - 1) // share for look in looks]
+    series = range(48)
+    end = [[1000 + 60 * look] * 4 for look in series]
+    behind = [60 * max(look - look % 7 - 24, 0) * (share - 1) // share for look in series]
     rows = [
         [1000 + 60 * (k - k % 7) - lag] + [1000 + 60 * (k - k % 7)] * 3
         for k, lag in enumerate(behind)
     ]
-    found = read_commits(looks_at(end, rows, [0] * 4))
+    found = read_commits(series_at(end, rows, [0] * 4))
     assert found.rare[0]
     assert found.throttled.tolist() == [share > 1, False, False, False]
 
@@ -253,5 +255,5 @@ def test_a_rate_that_was_near_zero_is_no_batch(first: int, late: int) -> None:
     end = 1000 + np.stack([np.append(0, come.cumsum()), other, other, other], axis=1)
     committed = end.copy()
     committed[-1, 0] -= 500
-    looks = looks_at(end.tolist(), committed.tolist(), [0, 1, 2, 3], members=tuple("abcd"))
-    assert np.count_nonzero(read_commits(looks).backlog) == late
+    series = series_at(end.tolist(), committed.tolist(), [0, 1, 2, 3], members=tuple("abcd"))
+    assert np.count_nonzero(read_commits(series).backlog) == late

@@ -9,7 +9,7 @@ from assignors.problem import Problem
 from fairlead.domain.analysis.commits import read_commits
 from fairlead.domain.analysis.costs import Costs
 from fairlead.domain.analysis.inferred_costs import inferred_costs
-from fairlead.domain.analysis.looks import Float64, Int64, Looks
+from fairlead.domain.analysis.sample_series import Float64, Int64, SampleSeries
 from fairlead.domain.analysis.thresholds import WEEK_S
 
 #: Records a second of a usual consumer.
@@ -17,7 +17,7 @@ USUAL = 100.0
 PARTITIONS = 12
 
 
-def at_their_limit(costs: Float64, speeds: tuple[float, ...], *, moved: bool) -> Looks:
+def at_their_limit(costs: Float64, speeds: tuple[float, ...], *, moved: bool) -> SampleSeries:
     """Return an hour of samples: consumers read their partitions in varying shares.
 
     If `moved`, each partition changes its consumer after half an hour.
@@ -36,15 +36,15 @@ def at_their_limit(costs: Float64, speeds: tuple[float, ...], *, moved: bool) ->
     committed: Int64 = 1000 + read.cumsum(axis=0).astype(np.int64)
     end = committed + 50_000 + (2 * USUAL * at[:, None]).astype(np.int64)
     names = tuple("abcdef"[: len(speeds)])
-    return Looks(at, 0 * end, end, committed, names, owner)
+    return SampleSeries(at, 0 * end, end, committed, names, owner)
 
 
-def costs_of(looks: Looks, before: Costs | None = None) -> Costs:
+def costs_of(series: SampleSeries, before: Costs | None = None) -> Costs:
     """Return the costs that samples show."""
     rates = np.ones(PARTITIONS)
     topic_of = np.zeros(PARTITIONS, np.int32)
     before = before or Costs.usual(PARTITIONS)
-    return inferred_costs(looks, read_commits(looks), topic_of, rates, before)
+    return inferred_costs(series, read_commits(series), topic_of, rates, before)
 
 
 def test_expensive_partition_is_found_after_it_moved() -> None:
@@ -69,11 +69,11 @@ def test_remembered_cost_stays_when_its_partition_is_the_only_one() -> None:
     end = np.repeat((10 * at)[:, None], PARTITIONS, axis=1).astype(np.int64)
     committed = end.copy()
     committed[:, 0] = 5 * at
-    looks = Looks(at, 0 * end, end, committed, ("a", "b"), owner)
+    series = SampleSeries(at, 0 * end, end, committed, ("a", "b"), owner)
     problem = Problem.of({"t": PARTITIONS}, {"a": ["t"], "b": ["t"]})
-    before = Costs.of_rows({"t": {"0": [8.0, 0.1, -60.0]}}, problem, looks.now)
-    assert costs_of(looks).equal
-    assert costs_of(looks, before).value[0] == pytest.approx(8.0)
+    before = Costs.of_rows({"t": {"0": [8.0, 0.1, -60.0]}}, problem, series.now)
+    assert costs_of(series).equal
+    assert costs_of(series, before).value[0] == pytest.approx(8.0)
 
 
 def test_costs_of_any_size_come_back_from_their_rows() -> None:

@@ -8,7 +8,7 @@ import pytest
 from fairlead.domain.analysis.log_retention import retention_of
 from fairlead.domain.decide_json.lines import answer_question
 from tests.fairlead.domain.analysis.outside import written
-from tests.fairlead.domain.analysis.questions import looks_at, question
+from tests.fairlead.domain.analysis.questions import question, series_at
 
 #: Records a look that come and that are read, of the partitions that fall behind.
 COME, READ = 1200, 600
@@ -31,9 +31,9 @@ def kept_from(partition: int, look: int) -> int:
     return (filling(partition, look) - KEPT) // SEGMENT * SEGMENT
 
 
-def losing(looks: int, **more: Any) -> dict[str, Any]:
+def losing(series: int, **more: Any) -> dict[str, Any]:
     """Return a line about a group that falls behind in logs that are kept for 50 minutes."""
-    line = question(looks, end=filling, committed=falling_behind, **more)
+    line = question(series, end=filling, committed=falling_behind, **more)
     for look, snapshot in enumerate(line["snapshots"]):
         snapshot["begin"]["t"] = [kept_from(partition, look) for partition in range(8)]
     return line
@@ -45,11 +45,11 @@ def overtaken_at() -> int:
 
 
 @pytest.mark.parametrize("looks", [30, 50, 80, 95])
-def test_forecast_says_when_records_are_lost(looks: int) -> None:
+def test_forecast_says_when_records_are_lost(series: int) -> None:
     """Within two segments of when they are, as members go on reading at the same rate."""
-    answer = answer_question(losing(looks))
+    answer = answer_question(losing(series))
     kept = answer["forecast"]["kept"]
-    left_s = 60.0 * (overtaken_at() - (looks - 1))
+    left_s = 60.0 * (overtaken_at() - (series - 1))
     segments_s = 2 * 60.0 * SEGMENT / COME
     # The time between two commits, and what is assumed of members, are within it.
     assert kept["loss_s"] == pytest.approx(left_s, abs=segments_s + 0.1 * left_s)
@@ -102,6 +102,6 @@ def test_a_group_that_keeps_up_loses_nothing() -> None:
 
 def test_a_log_that_is_made_anew_is_not_overtaken() -> None:
     """What it lost before it was made anew was another one's."""
-    looks = looks_at([[100], [200], [10], [20]], [[100], [200], [0], [5]], [0])
-    looks.begin[:2] = [[0], [90]]
-    assert retention_of(looks, np.ones(1)) is None
+    series = series_at([[100], [200], [10], [20]], [[100], [200], [0], [5]], [0])
+    series.begin[:2] = [[0], [90]]
+    assert retention_of(series, np.ones(1)) is None

@@ -449,12 +449,12 @@ def test_steps_of_seconds_weigh_as_seconds(late: int) -> None:
 @pytest.mark.parametrize("minutes", range(57, 64))
 def test_a_stuck_partition_stays_stuck_as_the_hour_passes(minutes: int) -> None:
     """It was committed until so many minutes ago; its owner goes on with its others."""
-    looks = 90
+    series = 90
 
     def still(partition: int, look: int) -> int:
-        return prompt(partition, min(look, looks - 1 - minutes) if partition == 1 else look)
+        return prompt(partition, min(look, series - 1 - minutes) if partition == 1 else look)
 
-    answer = answer_question(question(looks, committed=still))
+    answer = answer_question(question(series, committed=still))
     assert (answer["diagnosis"], answer["names"]) == ("stuck partition", ["t-1"])
 
 
@@ -477,9 +477,9 @@ def test_what_is_the_matter_with_a_partition_goes_with_it(read: float, diagnosis
 
         return owner
 
-    for looks in (30, 31, 32, 33):
+    for series in (30, 31, 32, 33):
         for since in (28,) if diagnosis == "stuck partition" else (0, 28):
-            line = question(looks, committed=throttled, owner=in_turns(since))
+            line = question(series, committed=throttled, owner=in_turns(since))
             answer = answer_question(line)
             assert (answer["diagnosis"], answer["names"]) == (diagnosis, ["t-0"])
 
@@ -495,22 +495,22 @@ def test_a_partition_that_waits_for_its_turn_is_not_stuck() -> None:
         done = np.clip(look - partition % 4 * minutes, 0, minutes) / minutes
         return int(filling(partition, 0) - backlog * (1 - done))
 
-    for looks in range(4, 4 * minutes + 1):
-        answer = answer_question(question(looks, end=filling, committed=in_turn))
-        assert answer["diagnosis"] != "stuck partition", (looks, answer["evidence"])
+    for series in range(4, 4 * minutes + 1):
+        answer = answer_question(question(series, end=filling, committed=in_turn))
+        assert answer["diagnosis"] != "stuck partition", (series, answer["evidence"])
 
 
 def replaying(share: float) -> dict[str, Any]:
     """Return a line about members that read old records so many times faster than new ones come."""
-    looks, old = 30, 10_000_000
+    series, old = 30, 10_000_000
 
     def filling(partition: int, look: int) -> int:
         return old + arriving(partition, look)
 
     def replayed(partition: int, look: int) -> int:
-        return int(filling(partition, 0) - (looks + 20 - look) * share * PER_STEP)
+        return int(filling(partition, 0) - (series + 20 - look) * share * PER_STEP)
 
-    return question(looks, end=filling, committed=replayed)
+    return question(series, end=filling, committed=replayed)
 
 
 def test_a_backlog_that_is_older_than_all_looks_measures_members_all_the_same() -> None:
@@ -522,14 +522,14 @@ def test_a_backlog_that_is_older_than_all_looks_measures_members_all_the_same() 
 
 def slowly(share: float, others: int = 3) -> dict[str, Any]:
     """Return a line about a partition that is read at a share of what comes; a's others rest."""
-    looks = 30
+    series = 30
 
     def throttled(partition: int, look: int) -> int:
         if partition == 0:
             return arriving(0, 0) + int(share * PER_STEP * look)
         return prompt(partition, look) - (5 * PER_STEP if others < partition < 4 else 0)
 
-    return question(looks, committed=throttled)
+    return question(series, committed=throttled)
 
 
 def test_a_partition_that_crawls_blames_nobody_and_gets_no_plan() -> None:
@@ -568,7 +568,7 @@ OPEN = 8
 
 
 def held(
-    partitions: int = 1, *, until: int = 99, short: int = 0, marker: int = 0, looks: int = 20
+    partitions: int = 1, *, until: int = 99, short: int = 0, marker: int = 0, series: int = 20
 ) -> dict[str, Any]:
     """Return a line about partitions that stand because a transaction is open on them.
 
@@ -596,7 +596,7 @@ def held(
             return None
         return arriving(partition, look if look >= until else OPEN)
 
-    return question(looks, committed=committed, stable_end=stable_end)
+    return question(series, committed=committed, stable_end=stable_end)
 
 
 @pytest.mark.parametrize("partitions", [1, 4, 8])
@@ -628,9 +628,9 @@ def test_what_can_be_read_in_front_of_a_transaction_may_be_stuck() -> None:
 
 
 @pytest.mark.parametrize("looks", [20, 21, 24])
-def test_a_transaction_that_has_ended_says_nothing(looks: int) -> None:
+def test_a_transaction_that_has_ended_says_nothing(series: int) -> None:
     """What it held back waits since its end: until then nobody could read it."""
-    answer = answer_question(held(until=19, looks=looks))
+    answer = answer_question(held(until=19, series=series))
     assert answer["diagnosis"] != "stuck partition"
     assert "transaction" not in answer["evidence"]
 

@@ -12,9 +12,9 @@ from fairlead.domain.analysis.decide import PlanDecision, decide
 from fairlead.domain.analysis.question import Question
 from fairlead.domain.analysis.racks import RackTraffic
 from fairlead.domain.analysis.rules import Rules
-from tests.fairlead.domain.analysis.questions import looks_at
+from tests.fairlead.domain.analysis.questions import series_at
 
-LOOKS, STEP_S = 20, 60.0
+TIMES, STEP_S = 20, 60.0
 #: Ten bytes a record and 100 records a second of each of eight partitions: 8 kB/s, 0.69 GB a day.
 PER_S, RECORD_BYTES, PARTITIONS = 100, 10.0, 8
 ALL_GB = PER_S * RECORD_BYTES * PARTITIONS * 86_400 / 1e9
@@ -41,12 +41,12 @@ def question(
     problem = Problem.of(
         {"t": PARTITIONS}, members, replica_racks={"t": CROSSED if near is None else near}
     )
-    steps = np.arange(1, LOOKS + 1)[:, None]
+    steps = np.arange(1, TIMES + 1)[:, None]
     end = (steps * STEP_S * np.broadcast_to(per_s, PARTITIONS)).astype(np.int64)
     read = end - 3 if committed is None else committed(end)
     return Question(
         problem,
-        looks_at(end.tolist(), read.tolist(), problem.owner.tolist()),
+        series_at(end.tolist(), read.tolist(), problem.owner.tolist()),
         Rules(racks=count, **rules),
         record_bytes=np.full(PARTITIONS, RECORD_BYTES),
     )
@@ -107,7 +107,7 @@ def test_little_traffic_is_not_worth_a_rebalance() -> None:
 def test_nobody_becomes_late_for_it() -> None:
     """All of it is read in rack 1, whose only member cannot do it all."""
     asked = question(near=[["1"]] * PARTITIONS)
-    speeds = {name: Capacity(500.0, measured=True, at=asked.looks.now) for name in ("a", "b")}
+    speeds = {name: Capacity(500.0, measured=True, at=asked.series.now) for name in ("a", "b")}
     decision = decide(replace(asked, capacities=speeds))
     assert decision.planned is None or decision.planned.late_s <= asked.rules.objective_s
     assert decision.moved <= 1
@@ -172,15 +172,15 @@ def test_two_days_of_wandering_traffic_take_one_plan() -> None:
             for number in range(count)
         }
         problem = Problem.of({"t": partitions}, members, replica_racks={"t": near})
-        end = (np.arange(1, LOOKS + 1)[:, None] * STEP_S * per_s).astype(np.int64)
-        looks = looks_at(
+        end = (np.arange(1, TIMES + 1)[:, None] * STEP_S * per_s).astype(np.int64)
+        series = series_at(
             end.tolist(), (end - 3).tolist(), problem.owner.tolist(), members=problem.members
         )
-        speed = Capacity(base.sum() / count * 1.625, measured=True, at=looks.now)
+        speed = Capacity(base.sum() / count * 1.625, measured=True, at=series.now)
         decision = decide(
             Question(
                 problem,
-                looks,
+                series,
                 Rules(racks=True),
                 capacities=dict.fromkeys(members, speed),
                 record_bytes=np.full(partitions, RECORD_BYTES),

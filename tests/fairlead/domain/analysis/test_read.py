@@ -5,29 +5,29 @@ from dataclasses import fields, replace
 import numpy as np
 import pytest
 
-from fairlead.domain.analysis.looks import Looks
 from fairlead.domain.analysis.read import read_together
+from fairlead.domain.analysis.sample_series import SampleSeries
 
 
-def group(rng: np.random.Generator, looks: int) -> Looks:
+def group(rng: np.random.Generator, series: int) -> SampleSeries:
     """Return a group of chance: partitions stand, crawl, are made anew; owners come, go and lag."""
     partitions, members = int(rng.integers(1, 30)), int(rng.integers(0, 5))
-    shape = (looks, partitions)
+    shape = (series, partitions)
     end = rng.poisson(rng.lognormal(3, 2, partitions), shape).cumsum(axis=0) + 100
     share = rng.choice([0.0, 0.2, 1.0, 1.0, 1.0], partitions)
     read = np.where(
-        rng.random((looks, 1)) < rng.choice([0.0, 0.6]), 0, np.diff(end, axis=0, prepend=end[:1])
+        rng.random((series, 1)) < rng.choice([0.0, 0.6]), 0, np.diff(end, axis=0, prepend=end[:1])
     )
     committed = np.minimum(50 + (share * read).astype(int).cumsum(axis=0), end)
-    committed[: looks // 2, rng.random(partitions) < 0.1] = -1
-    end[looks // 2 :, rng.random(partitions) < 0.1] = 7
+    committed[: series // 2, rng.random(partitions) < 0.1] = -1
+    end[series // 2 :, rng.random(partitions) < 0.1] = 7
     end[rng.random(shape) < 0.01] = -1
     owner = np.broadcast_to(rng.integers(-1, max(members, 1), partitions), shape).copy()
-    owner[looks // 3 :] = np.where(rng.random(partitions) < 0.2, -1, owner[looks // 3 :])
+    owner[series // 3 :] = np.where(rng.random(partitions) < 0.2, -1, owner[series // 3 :])
     names = tuple(f"m{number}" for number in range(members))
     owner = np.minimum(owner, members - 1)
-    at = np.arange(0.0, 60.0 * looks, 60.0)
-    return Looks(
+    at = np.arange(0.0, 60.0 * series, 60.0)
+    return SampleSeries(
         at,
         np.zeros(shape, np.int64),
         end,
@@ -43,7 +43,7 @@ def test_what_is_seen_of_a_group_is_the_same_in_any_company(seed: int) -> None:
     """To the last bit, in any order, for groups with and without members, at few looks and many."""
     rng = np.random.default_rng(seed)
     groups = [group(rng, int(rng.choice([1, 2, 7, 20]))) for _ in range(60)]
-    alone = [read_together([replace(looks)])[0] for looks in groups]
+    alone = [read_together([replace(series)])[0] for series in groups]
     assert any(seen.commits.stuck.any() for seen in alone)
     assert any(seen.commits.rare.any() for seen in alone)
     order = rng.permutation(len(groups)).tolist()

@@ -13,7 +13,7 @@ from fairlead.common.json_lines import answer_lines
 from fairlead.domain.analysis.capacities import Capacity
 from fairlead.domain.decide_json.lines import answer_question
 from fairlead.domain.decide_json.memory import recalled, written
-from tests.fairlead.domain.analysis.questions import behind, looks_at, question, skewed
+from tests.fairlead.domain.analysis.questions import behind, question, series_at, skewed
 from tests.lengths import form
 
 LATE = question(end=skewed, committed=behind)
@@ -85,17 +85,17 @@ def test_the_memory_of_another_group_is_ignored() -> None:
 
 def test_a_memory_keeps_within_its_bounds_and_those_that_are_there_come_first() -> None:
     """Members with long names come and go for a week."""
-    looks = looks_at([[9] * 4] * 2, [[9] * 4] * 2, [0, 0, 1, 1])
+    series = series_at([[9] * 4] * 2, [[9] * 4] * 2, [0, 0, 1, 1])
     problem = Problem.of({"t": 4}, {"a": ["t"], "b": ["t"]})
     capacity = Capacity(100.0, measured=True, at=0.0)
     costs = {"t": {"2": [8.1, 0.05, 60.0]}}
     gone = {f"{'gone' * 20}-{n}": replace(capacity, at=float(n)) for n in range(200)}
-    memory = written({"a": capacity, "b": capacity} | gone, costs, looks, problem)
+    memory = written({"a": capacity, "b": capacity} | gone, costs, series, problem)
     assert len(json.dumps(memory)) <= 4096 + 100 * 4 + 500 * 2
     assert memory["members"].keys() >= {"a", "b"}
     newest = f"{'gone' * 20}-199"
     assert newest in memory["members"]
     assert f"{'gone' * 20}-0" not in memory["members"]
-    known, _, rows = recalled(memory, looks, problem)
+    known, _, rows = recalled(memory, series, problem)
     assert known["b"] == capacity
     assert rows in ({}, costs)

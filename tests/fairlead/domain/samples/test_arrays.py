@@ -48,16 +48,16 @@ def test_stable_ends_belong_to_the_samples_that_read_them() -> None:
 def test_samples_are_ordered_and_counted_once() -> None:
     """Neither order nor repetition of the rows matters."""
     taken = samples(row(0), row(2), row(1), row(1), row(2))
-    looks = arrays_of(taken, ["t"], [2], ["a"])
-    assert ((looks.at - NOON.timestamp()) / 60).tolist() == [-2, -1, 0]
-    assert looks.end.tolist() == [[980, 981], [990, 991], [1000, 1001]]
+    series = arrays_of(taken, ["t"], [2], ["a"])
+    assert ((series.at - NOON.timestamp()) / 60).tolist() == [-2, -1, 0]
+    assert series.end.tolist() == [[980, 981], [990, 991], [1000, 1001]]
 
 
 def test_all_samples_of_the_last_hour_count_and_quarters_before() -> None:
     """At most a day before the newest sample."""
     rows = [row(before) for before in range(0, 60 * 30, 5)]
-    looks = arrays_of(samples(*rows), ["t"], [2], ["a"])
-    ages = ((looks.at[-1] - looks.at) / 60).round().astype(int)[::-1]
+    series = arrays_of(samples(*rows), ["t"], [2], ["a"])
+    ages = ((series.at[-1] - series.at) / 60).round().astype(int)[::-1]
     assert ages[:13].tolist() == list(range(0, 65, 5))
     assert np.unique(np.diff(ages[14:])).tolist() == [15]
     assert 60 * 24 - 15 < ages[-1] <= 60 * 24
@@ -65,28 +65,28 @@ def test_all_samples_of_the_last_hour_count_and_quarters_before() -> None:
 
 def test_new_partitions_were_unknown_before() -> None:
     """A partition that did not exist has no offsets and no owner."""
-    looks = arrays_of(samples(row(1, topics={"t": 1}), row(0, topics={"t": 3})), ["t"], [3], ["a"])
-    assert looks.end.tolist() == [[990, -1, -1], [1000, 1001, 1002]]
-    assert looks.owner.tolist() == [[0, -1, -1], [0, 0, 0]]
+    series = arrays_of(samples(row(1, topics={"t": 1}), row(0, topics={"t": 3})), ["t"], [3], ["a"])
+    assert series.end.tolist() == [[990, -1, -1], [1000, 1001, 1002]]
+    assert series.owner.tolist() == [[0, -1, -1], [0, 0, 0]]
 
 
 def test_owners_are_the_same_members_in_all_samples() -> None:
     """Present members come first, in their order; members that left follow."""
     before = row(1, members=["gone", "b"], owner=[1, 0])
     now = row(0, members=["a", "b"], owner=[0, -1])
-    looks = arrays_of(samples(before, now), ["t"], [2], ["a", "b"])
-    assert looks.members == ("a", "b", "gone")
-    assert looks.owner.tolist() == [[1, 2], [0, -1]]
+    series = arrays_of(samples(before, now), ["t"], [2], ["a", "b"])
+    assert series.members == ("a", "b", "gone")
+    assert series.owner.tolist() == [[1, 2], [0, -1]]
 
 
 def test_all_topics_of_the_newest_sample_are_columns() -> None:
     """Also topics without a subscriber; deleted topics are left out."""
     then = row(1, topics={"gone": 1, "t": 1})
     now = row(0, topics={"left": 1, "t": 2}, members=["b"], owner=[-1, 0, -1])
-    looks = all_topics(samples(then, now), latest=True)
-    assert looks.end.tolist() == [[-1, 991, -1], [1000, 1001, 1002]]
-    assert (looks.members, looks.owner[-1].tolist()) == (("b", "a"), [-1, 0, -1])
-    assert looks.latest
+    series = all_topics(samples(then, now), latest=True)
+    assert series.end.tolist() == [[-1, 991, -1], [1000, 1001, 1002]]
+    assert (series.members, series.owner[-1].tolist()) == (("b", "a"), [-1, 0, -1])
+    assert series.latest
 
 
 #: Possible times of samples, in minutes before noon.
@@ -125,16 +125,16 @@ def test_groups_side_by_side_have_the_lag_that_they_have_alone(
     groups: dict[str, tuple[pa.Table, bool]],
 ) -> None:
     """For any sizes, times, reset policies, growing topics and repeated samples."""
-    looks = {name: all_topics(rows, latest=latest) for name, (rows, latest) in groups.items()}
+    series = {name: all_topics(rows, latest=latest) for name, (rows, latest) in groups.items()}
     found = {}
-    for names, beside in alike(looks):
-        sizes = [looks[name].partitions for name in names]
+    for names, beside in alike(series):
+        sizes = [series[name].partitions for name in names]
         group_of = np.repeat(np.arange(len(names)), sizes)
         measured = partition_lag(beside, group_of)
         for place, name in enumerate(names):
             mine = group_of == place
             found[name] = {key: values[mine] for key, values in vars(measured).items()}
     assert found.keys() == groups.keys()
-    for name, its in looks.items():
+    for name, its in series.items():
         for key, values in vars(partition_lag(its)).items():
             np.testing.assert_array_equal(found[name][key], values, f"{name}: {key}")

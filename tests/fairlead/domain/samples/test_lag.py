@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fairlead.domain.analysis.looks import NONE, Looks
+from fairlead.domain.analysis.sample_series import NONE, SampleSeries
 from fairlead.domain.samples.lag import (
     LOST_WITHIN_S,
     STALLED_AFTER_S,
@@ -57,9 +57,9 @@ CASES: dict[str, list[Offsets | None]] = {
 LONGEST = max(map(len, CASES.values()))
 
 
-def looks_at(
+def series_at(
     histories: list[list[Offsets | None]], step_s: float = STEP_S, *, latest: bool = False
-) -> Looks:
+) -> SampleSeries:
     """Return the samples of partitions; a shorter history begins later."""
     rows = np.full((LONGEST, len(histories), 3), NONE, np.int64)
     for place, history in enumerate(histories):
@@ -68,18 +68,18 @@ def looks_at(
                 rows[look, place, column] = NONE if offset is None else offset
     at, owner = step_s * np.arange(1.0, LONGEST + 1), np.full(rows.shape[:2], NONE, np.int32)
     begin, end, committed = rows.transpose(2, 0, 1)
-    return Looks(at, begin, end, committed, (), owner, latest)
+    return SampleSeries(at, begin, end, committed, (), owner, latest)
 
 
-def measure(looks: Looks) -> list[dict[str, Any]]:
+def measure(series: SampleSeries) -> list[dict[str, Any]]:
     """Return a row for each partition; None for unknown values."""
-    found = partition_lag(looks)
+    found = partition_lag(series)
     return [
         {
             name: STATUSES[value] if name == "status" else None if np.isnan(value) else value.item()
             for name, value in ((name, column[place]) for name, column in vars(found).items())
         }
-        for place in range(looks.partitions)
+        for place in range(series.partitions)
     ]
 
 
@@ -91,8 +91,8 @@ def measured() -> dict[str, dict[str, Any]]:
         groups.setdefault(case.rpartition("/")[0] or case, []).append(case)
     rows: dict[str, dict[str, Any]] = {}
     for group, cases in groups.items():
-        looks = looks_at([CASES[case] for case in cases], latest=group == "latest")
-        rows |= dict(zip(cases, measure(looks), strict=True))
+        series = series_at([CASES[case] for case in cases], latest=group == "latest")
+        rows |= dict(zip(cases, measure(series), strict=True))
     return {case: row for case, row in rows.items() if row["readable"]}
 
 
@@ -150,16 +150,16 @@ def test_lag_rates_and_status_follow_their_definitions(
 
 def test_a_short_silence_is_no_stop() -> None:
     """Two samples in quick succession do not show that a group stopped."""
-    (row,) = measure(looks_at([[(0, 100, 10), (0, 100, 10)]], STALLED_AFTER_S - 1))
+    (row,) = measure(series_at([[(0, 100, 10), (0, 100, 10)]], STALLED_AFTER_S - 1))
     assert row["status"] == "OK"
 
 
 def test_many_partitions_are_one_group(monkeypatch: pytest.MonkeyPatch) -> None:
     """Blocks of partitions are measured by the silence and intervals of their whole group."""
-    looks = looks_at([CASES["stall/0"], CASES["stall/1"], CASES["warn"]] * 3)
-    whole = measure(looks)
+    series = series_at([CASES["stall/0"], CASES["stall/1"], CASES["warn"]] * 3)
+    whole = measure(series)
     monkeypatch.setattr("fairlead.domain.samples.lag._AT_ONCE", 2)
-    assert measure(looks) == whole
+    assert measure(series) == whole
     assert whole[0]["status"] == "STALL"
 
 
@@ -167,7 +167,7 @@ def minutely(
     committed: list[list[int]], end: list[list[int]], begin: list[list[int]] | None = None
 ) -> PartitionLag:
     """Measure the partitions of a group, from a row for each minute."""
-    looks = Looks(
+    series = SampleSeries(
         at=60.0 * np.arange(len(end), dtype=np.float64),
         begin=np.array(begin or np.zeros_like(end), np.int64),
         end=np.array(end, np.int64),
@@ -175,7 +175,7 @@ def minutely(
         members=(),
         owner=np.full(np.shape(end), NONE, np.int32),
     )
-    return partition_lag(looks)
+    return partition_lag(series)
 
 
 def statuses(
@@ -250,8 +250,8 @@ def test_emptied_idle_partition_is_well_after_half_an_hour() -> None:
     """A loss is reported while it is new, not for as long as nothing arrives."""
     minutes = int(LOST_WITHIN_S / 60)
     found = [
-        statuses([[10]] * looks, [[100]] * looks, [[0]] + [[100]] * (looks - 1))
-        for looks in (2, minutes + 2, minutes + 3)
+        statuses([[10]] * series, [[100]] * series, [[0]] + [[100]] * (series - 1))
+        for series in (2, minutes + 2, minutes + 3)
     ]
     assert found == [["DATA_LOSS"], ["DATA_LOSS"], ["OK"]]
     assert statuses([[10]] * 61, [[100]] * 61, [[100]] * 61) == ["OK"]

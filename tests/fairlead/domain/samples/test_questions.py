@@ -44,8 +44,8 @@ def test_last_sample_is_now() -> None:
     assert (asked.name, asked.now["members"], asked.now["at"]) == ("orders", ["a"], NOON)
     question = question_about(asked, PlanningOptions())
     assert tuple(question.problem.members) == ("a",)
-    assert question.looks.members == ("a", "gone")
-    assert question.looks.owner.tolist() == [[1], [0]]
+    assert question.series.members == ("a", "gone")
+    assert question.series.owner.tolist() == [[1], [0]]
 
 
 def test_samples_and_problem_have_the_same_partitions() -> None:
@@ -64,7 +64,7 @@ def test_samples_and_problem_have_the_same_partitions() -> None:
     problem = question.problem
     assert [*problem.topics] == ["a", "b"]
     assert problem.owner.tolist() == [1, 0, -1]
-    assert question.looks.lag[-1].tolist() == [1, 2, 3]
+    assert question.series.lag[-1].tolist() == [1, 2, 3]
 
 
 def test_unknown_offsets_are_refused_with_their_topic() -> None:

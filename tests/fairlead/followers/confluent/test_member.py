@@ -12,11 +12,12 @@ from tests.docs.blocks import DOCS
 
 
 def drawn(steps: Mapping[Any, Any]) -> list[str]:
-    return [
-        f"{state.value} -> {', '.join(sorted(step.value for step in after))}"
-        for state, after in steps.items()
-        if after
-    ]
+    """Return a line for all states with the same steps."""
+    states: dict[str, list[str]] = {}
+    for state, after in steps.items():
+        if after:
+            states.setdefault(", ".join(sorted(its.value for its in after)), []).append(state.value)
+    return [f"{', '.join(names)} -> {after}" for after, names in states.items()]
 
 
 def test_architecture_page_draws_the_steps_that_are_allowed() -> None:

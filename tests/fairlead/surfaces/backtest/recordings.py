@@ -23,15 +23,15 @@ class _Recorder(ByAssignor):
         self.rows: list[dict[str, Any]] = []
 
     def decide(self, moment: Moment) -> Int32 | None:
-        looks, problem = moment.looks(), moment.problem
+        series, problem = moment.series(), moment.problem
         self.rows.append(
             {
                 "at": START + timedelta(seconds=moment.at - START.timestamp()),
                 "topics": problem.topics,
                 "counts": problem.partition_counts.tolist(),
-                "begin": looks.begin[-1].tolist(),
-                "end": looks.end[-1].tolist(),
-                "committed": looks.committed[-1].tolist(),
+                "begin": series.begin[-1].tolist(),
+                "end": series.end[-1].tolist(),
+                "committed": series.committed[-1].tolist(),
                 "members": problem.members,
                 "owner": problem.owner.tolist(),
             }

@@ -123,7 +123,7 @@ def test_error_of_ours_is_one_line_and_exit_code_1(
         (
             "fairlead.settings, fairlead.surfaces.next_step, fairlead.store.history_queries,"
             + ",".join(
-                f"fairlead.store.{name}" for name in ("freezes", "group_history", "hindsight")
+                f"fairlead.store.{name}" for name in ("freezes", "group_history", "regressions")
             ),
             {"numpy", "pyarrow", "ortools", "sqlalchemy.orm", "kafka", "confluent_kafka"},
         ),

@@ -22,8 +22,8 @@ from fairlead.errors import ConfigurationError, GroupError, PlanStateError, Tamp
 from fairlead.store import PlanStore, create_store_engine
 from fairlead.store.attempts import Attempt
 from fairlead.store.engine import transaction
-from fairlead.store.group_history import keep_looks, read_looks, replace_last_looks
-from fairlead.store.hindsight import say_made_worse
+from fairlead.store.group_history import keep_looks, read_series, replace_last_looks
+from fairlead.store.regressions import record_regression
 from fairlead.surfaces.cli import app
 from fairlead.surfaces.web.group import Asked, group_page
 from fairlead.surfaces.web.groups_list import groups_page
@@ -154,18 +154,21 @@ def test_now_stands_beside_the_forecast_and_ends_the_charts(week: str) -> None:
     The charts of its page end with the last look, though no quarter of an hour has begun.
     """
     engine, now = create_store_engine(week), datetime.now(UTC)
-    looks = read_looks(engine, "orders")
-    last = replace(looks[-1], at=now, late_s=0.0, behind_s=[180.0, 9.0, 8.0, 7.0, 6.0, 5.0])
+    series = read_series(engine, "orders")
+    last = replace(series[-1], at=now, late_s=0.0, behind_s=[180.0, 9.0, 8.0, 7.0, 6.0, 5.0])
     with transaction(engine) as connection:
         replace_last_looks(connection, {"orders": last})
-        replace_last_looks(connection, {"orders": replace(looks[-1], behind_s=[1.0] * 6)})
+        replace_last_looks(connection, {"orders": replace(series[-1], behind_s=[1.0] * 6)})
         connection.execute(
             text(
                 "UPDATE fairlead_raw.group_diagnosis SET late_s = 0"
                 " WHERE group_id = 'orders' AND until IS NULL"
             )
         )
-    assert [look.at for look in read_looks(engine, "orders")] == [*(look.at for look in looks), now]
+    assert [look.at for look in read_series(engine, "orders")] == [
+        *(look.at for look in series),
+        now,
+    ]
     page = group_page(engine, "orders", Asked(), now=now)
     engine.dispose()
     header, _, *rows = run(week, "groups").stdout.splitlines()
@@ -180,7 +183,7 @@ def test_now_stands_beside_the_forecast_and_ends_the_charts(week: str) -> None:
 def test_groups_that_rebalance_all_the_time_are_named(week: str) -> None:
     """By how many looks saw other owners or members than the look before; the others are not."""
     engine, now = create_store_engine(week), datetime.now(UTC)
-    (*_, last) = read_looks(engine, "orders")
+    (*_, last) = read_series(engine, "orders")
     with transaction(engine) as connection:
         for day in (now, now - timedelta(days=1)):
             connection.execute(text("SELECT fairlead_raw.ensure_day(:day)"), {"day": day.date()})
@@ -200,7 +203,7 @@ def test_lag_is_that_of_the_last_look_where_no_run_is_newer(week: str) -> None:
     engine = create_store_engine(week)
     now = datetime.now(UTC)
     last = replace(
-        read_looks(engine, "orders")[-1],
+        read_series(engine, "orders")[-1],
         at=now - timedelta(minutes=3),
         lag=[30, 10, 25, 20, 6, 4],
     )
@@ -271,7 +274,7 @@ def test_a_group_that_rests_waits_and_no_other(week: str) -> None:
     """What to do next is to wait, until then and why; the page says it of that group."""
     engine, at = create_store_engine(week), datetime.now(UTC)
     worse = Regression(900.0, 60.0, 30.0, 3, 1, "it is 14 min later", np.zeros(6, np.int32))
-    assert say_made_worse(engine, "orders", 2, worse, automatic=True)
+    assert record_regression(engine, "orders", 2, worse, automatic=True)
     with psycopg.connect(week) as connection:
         connection.execute("SET session_replication_role = replica")
         connection.execute(
@@ -368,7 +371,7 @@ def test_a_shell_offers_groups_versions_and_states(
 
 
 def test_freeze_is_shown_until_it_ends(week: str) -> None:
-    """With a reason, of one group or of all; `groups` says who put it on, and since when."""
+    """With a reason, of one group or of all; `groups` says who froze it, and since when."""
     assert "name one group, or give --all" in run(week, "freeze", "--reason", "why", "--yes").stderr
     both = run(week, "freeze", "orders", "--all", "--reason", "why", "--yes")
     assert "name one group, or give --all" in both.stderr

@@ -13,7 +13,7 @@ from fairlead.errors import ConfigurationError
 from fairlead.store.history_queries import read_groups
 from fairlead.store.monitoring import last_look
 from fairlead.surfaces.cli import app, sample
-from fairlead.workflows.looking import Looked
+from fairlead.workflows.sampling import Looked
 from tests.fairlead.kafka.conftest import commit, join, join_raw  # noqa: F401 - fixtures
 from tests.full_disk import without_room
 from tests.orchestration.conftest import MakeGroup, make_group, pipeline  # noqa: F401 - fixtures
@@ -38,7 +38,7 @@ def test_groups_are_analysed_on_a_full_disk(
     assert once.returncode == 1
     assert once.stdout.startswith("Looked at 1 groups, 4 partitions, in ")
     (line,) = (line for line in once.stderr.splitlines() if line.startswith(UNKEPT))
-    assert line.startswith(f"{UNKEPT}{tmp_path / 'warehouse' / 'looks'}/2")
+    assert line.startswith(f"{UNKEPT}{tmp_path / 'warehouse' / 'series'}/2")
     assert line.endswith("set state_dir or warehouse to another place")
     assert "Traceback" not in once.stderr
     engine = pipeline.store.engine
@@ -77,14 +77,14 @@ def test_service_goes_on_after_an_error_of_one_look(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """Ours is a line; what nobody has foreseen is logged with its traceback. Ctrl-C ends it."""
-    looks = [Looked(Taken(datetime.now(UTC), 0.1, 3, 12), {})]
+    series = [Looked(Taken(datetime.now(UTC), 0.1, 3, 12), {})]
     errors: list[BaseException | None] = [error, None, KeyboardInterrupt()]
 
     def looked(*_: object) -> Looked:
         raised = errors.pop(0)
         if raised is not None:
             raise raised
-        return looks.pop()
+        return series.pop()
 
     monkeypatch.setattr(sample, "_sampled", looked)
     monkeypatch.setenv("FAIRLEAD_STATE_DIR", str(tmp_path))

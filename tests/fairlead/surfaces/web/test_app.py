@@ -78,7 +78,7 @@ def test_names_may_hold_anything(week: str, served: str) -> None:
 
 
 def test_freeze_stands_above_the_groups(week: str, served: str) -> None:
-    """Who put it on and why, in the page and in the metrics, until it ends."""
+    """Who froze it and why, in the page and in the metrics, until it ends."""
     engine = create_store_engine(week)
     assert "No new plan is sent" not in get(served)[2]
     freeze_plans(engine, None, reason="<b>incident</b>", actor="kim")

@@ -18,8 +18,8 @@ import org.apache.kafka.common.config.ConfigException;
 import org.apache.kafka.common.utils.Utils;
 
 /**
- * What decides where there is no plan: {@code range} as Fairlead's other followers have it, or an assignor of
- * Kafka's or one's own, by name or class.
+ * The assignor that decides where there is no plan: {@code range} as in Fairlead's other followers, or an
+ * assignor of Kafka or of the application, by name or class.
  */
 final class Fallback {
     private static final String RANGE = "range";
@@ -46,7 +46,7 @@ final class Fallback {
         }
         String type = NAMED.getOrDefault(name, name);
         if (type.equals(PlanAssignor.class.getName())) {
-            throw new ConfigException(Settings.FALLBACK, name, "it is for when there is no plan");
+            throw new ConfigException(Settings.FALLBACK, name, "the fallback must not need a plan");
         }
         try {
             ConsumerPartitionAssignor assignor = given instanceof Class

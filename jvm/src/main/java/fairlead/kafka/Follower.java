@@ -12,7 +12,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * One consumer's follower: decides as leader, and asks for a rebalance when a newer plan is there. The
+ * One consumer's follower: decides as leader, and asks for a rebalance when there is a newer plan. The
  * rules of {@code fairlead/followers/core/follower.py}.
  */
 final class Follower implements PlanLog.Reader, FollowerStatusMBean {

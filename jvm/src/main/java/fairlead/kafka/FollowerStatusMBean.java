@@ -1,6 +1,6 @@
 package fairlead.kafka;
 
-/** What a follower does at the moment, for metrics and for a person on call. */
+/** The present state of a follower, for metrics and for a person on call. */
 public interface FollowerStatusMBean {
     /** The consumer group. */
     String getGroup();

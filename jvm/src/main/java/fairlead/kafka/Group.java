@@ -13,9 +13,9 @@ import java.util.TreeSet;
 import org.apache.kafka.common.TopicPartition;
 
 /**
- * The members of a group as its leader sees them at a rebalance, and what of it is decided without a plan:
- * their names, {@code range}, and what cooperative members must give up first. As {@code members.py},
- * {@code ranges.py} and {@code cooperation.py} have it.
+ * The members of a group as its leader sees them at a rebalance, and the decisions that need no plan:
+ * names, {@code range}, and the partitions that cooperative members must give up first. The same as {@code
+ * members.py}, {@code ranges.py} and {@code cooperation.py}.
  */
 final class Group {
     /** One member. */

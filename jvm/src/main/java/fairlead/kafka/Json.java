@@ -11,11 +11,11 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * JSON as Python's {@code json} reads it, names that stand twice in one object refused; and as it writes
- * it, ASCII without spaces. Of its own, since clients bring no library for it.
+ * JSON as Python's {@code json} reads it, except that repeated names in an object are refused; and as it
+ * writes it, ASCII without spaces. Clients bring no library for it.
  *
- * <p>Objects are maps in their order, arrays lists, whole numbers {@link Long} where they fit and
- * {@link Huge} where not, others {@link Double}.
+ * <p>Objects are maps in their order, arrays are lists, whole numbers are {@link Long} or, where they do
+ * not fit, {@link Huge}, other numbers {@link Double}.
  */
 final class Json {
     private static final int DEEPEST = 500;

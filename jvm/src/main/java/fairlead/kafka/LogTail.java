@@ -30,11 +30,11 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Reads compacted topics on a daemon thread, from their beginnings and then on, whatever happens.
+ * Reads compacted topics on a daemon thread, from their beginnings on.
  *
- * <p>Each connection reads anew. It ends, and the next one begins after a growing pause, when something
- * fails, when a topic has come, has grown or was made anew, and when {@link #reopen} asks for it. Nothing is
- * thrown out of the thread; the same failure is said once.
+ * <p>Each connection reads from the beginning. It ends when something fails, when a topic was created, has
+ * grown or was created again, and when {@link #reopen} is called. The next connection begins after a
+ * growing pause. No exception leaves the thread; a failure that repeats is logged once.
  */
 abstract class LogTail {
     static final Duration READ = Duration.ofMillis(250);

@@ -6,8 +6,8 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 
 /**
- * What followers put into their subscriptions and their leader into the assignments: the bytes of
- * {@code fairlead/wire/members.py}, so that one group may have followers of any language.
+ * The user data of followers' subscriptions and of their leader's assignments: the bytes of {@code
+ * fairlead/wire/members.py}, so that one group may have followers of any language.
  */
 final class Notes {
     private static final Long FORMAT = 1L;

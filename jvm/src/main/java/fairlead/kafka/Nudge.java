@@ -24,14 +24,11 @@ import org.slf4j.LoggerFactory;
 /**
  * Makes a group rebalance from outside its consumers' threads.
  *
- * <p>Nothing lets an assignor ask for a rebalance: that is {@code KafkaConsumer.enforceRebalance()}, of the
- * application's thread. A member more, however, makes every group rebalance. This one joins as a static
- * member, which needs no second request, and is taken out again by an administrator's request, which needs
- * no right but the member's own, while the others are still coming to the rebalance: so it is one rebalance
- * and not two, and the leader does not see it. It reads no topic but that of the plans.
- *
- * <p>It joins only where whoever asks is a member, and where the group's assignor is this one: it makes no
- * group, and joins none of another kind.
+ * <p>An assignor cannot ask for a rebalance: only {@code KafkaConsumer.enforceRebalance()} can, on the
+ * application's thread. A new member, however, makes every group rebalance. This one joins as a static
+ * member, which needs no second request. While the others are still joining, an administrator's request
+ * removes it again, with the member's own rights. So there is one rebalance and not two, and the leader
+ * does not see this member. It subscribes to the plan topic alone.
  */
 final class Nudge {
     private static final Logger LOG = LoggerFactory.getLogger(Nudge.class);

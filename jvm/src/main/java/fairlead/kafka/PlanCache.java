@@ -5,16 +5,13 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The last good plan of one group, record by record, by the rules of
- * {@code fairlead/followers/core/plan_cache.py}.
+ * The last good plan of one group, record by record, by the rules of {@code
+ * fairlead/followers/core/plan_cache.py}.
  *
- * <p>Of two records the one of the later epoch counts, within an epoch that of the higher version, and a
- * version's retirement after its plan. The same version again extends the lease. What cannot be read, is
- * not signed as it must be, or gives a known version other bytes, is skipped, and the last good plan stays.
- * A tombstone is heeded where no keys are configured.
- *
- * <p>What was known before a connection stays until a later record or the end of its lease, whatever has
- * become of the record.
+ * <p>Of two records, the one with the later epoch counts; within an epoch, the one with the higher version;
+ * a version's retirement comes after its plan. The same version again extends the lease. A record that is
+ * invalid, is not signed as required, or gives a known version other bytes is skipped, and the last good
+ * plan stays. A tombstone counts where no keys are configured.
  */
 final class PlanCache {
     private static final Logger LOG = LoggerFactory.getLogger(PlanCache.class);

@@ -12,9 +12,9 @@ import java.util.Map;
 import java.util.Set;
 
 /**
- * One version of a group's plan: what {@code fairlead/wire/document.py} reads, read alike.
+ * One version of a group's plan, read as by {@code fairlead/wire/document.py}.
  *
- * <p>Immutable by contract: arrays are handed out as they are, and nobody writes to them.
+ * <p>Immutable by contract: arrays are returned without a copy, and callers do not change them.
  */
 public final class PlanDocument {
     /** Of documents, and of the records that they stand in. */
@@ -213,7 +213,7 @@ public final class PlanDocument {
         for (Map.Entry<String, Object> entry : raw.entrySet()) {
             List<Object> values = array(entry.getValue(), "weights." + entry.getKey());
             if (!Integer.valueOf(values.size()).equals(counts.get(entry.getKey()))) {
-                throw new InvalidPlanException("weights." + entry.getKey() + ": not one a partition");
+                throw new InvalidPlanException("weights." + entry.getKey() + ": not one value for each partition");
             }
             double[] read = new double[values.size()];
             for (int index = 0; index < read.length; index++) {
@@ -228,7 +228,7 @@ public final class PlanDocument {
         double value = raw instanceof Json.Huge ? ((Json.Huge) raw).value
             : raw instanceof Number ? ((Number) raw).doubleValue() : Double.NaN;
         if (!(value >= 0 && value <= Double.MAX_VALUE)) {
-            throw new InvalidPlanException("weights." + topic + ": a value is negative or no number");
+            throw new InvalidPlanException("weights." + topic + ": a value is negative or not a number");
         }
         return value;
     }

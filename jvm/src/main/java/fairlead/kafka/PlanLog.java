@@ -19,10 +19,10 @@ import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.common.utils.Utils;
 
 /**
- * The newest plans of a client's groups, kept current on a daemon thread: one a JVM and configuration.
+ * The newest plans of a client's groups, read on a daemon thread: one for each JVM and configuration.
  *
- * <p>It reads the partitions that hold its groups' keys, keeps their plans alone, and ends when nobody asks any
- * more.
+ * <p>It reads the partitions with its groups' keys, stores only their plans, and ends when no follower uses
+ * it any more.
  */
 final class PlanLog {
     private static final String NOT_READ = "the plan topic has not been read to its end yet";

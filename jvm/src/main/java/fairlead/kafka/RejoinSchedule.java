@@ -5,11 +5,11 @@ import java.util.Objects;
 import java.util.Random;
 
 /**
- * When one member asks for a rebalance because of a plan its group has not heard of: the rules of
+ * When one member asks for a rebalance to follow a plan that its group does not follow yet: the rules of
  * {@code fairlead/followers/core/rejoin.py}.
  *
- * <p>Each plan is asked for once at most, and once for each lease that puts it in force again; at a time
- * drawn within the jitter, after the member's turn has come.
+ * <p>Each plan is asked for once at most, and once more for each lease that puts it in force again; at a
+ * random time within the jitter, after the member's turn has come.
  */
 final class RejoinSchedule {
     private final long jitterMs;

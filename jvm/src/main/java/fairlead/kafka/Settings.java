@@ -7,7 +7,7 @@ import org.apache.kafka.clients.admin.AdminClientConfig;
 import org.apache.kafka.clients.consumer.ConsumerConfig;
 import org.apache.kafka.common.config.ConfigException;
 
-/** The settings' names, and how they are read from a client's or a broker's configuration. */
+/** Names of the settings, and reading them from a client's or a broker's configuration. */
 final class Settings {
     static final String PLAN_TOPIC = "fairlead.plan.topic";
     static final String PUBLIC_KEYS = "fairlead.public.keys";

@@ -15,9 +15,9 @@ import java.util.TreeMap;
 import org.apache.kafka.common.config.ConfigException;
 
 /**
- * Verifies Ed25519 signatures with any of several public keys, so that keys are changed without a gap.
+ * Verifies Ed25519 signatures with any of several public keys, so that keys can be changed without a gap.
  *
- * <p>Java verifies them since version 15: before, a configured key is an error, and never ignored.
+ * <p>Java verifies them since version 15; before, a configured key is an error.
  */
 public final class Signatures {
     private static final byte[] DOMAIN = "fairlead-v2\0".getBytes(StandardCharsets.US_ASCII);
@@ -97,7 +97,7 @@ public final class Signatures {
             holds = false;
         }
         if (!holds) {
-            throw new InvalidPlanException("its signature by key '" + keyId + "' does not hold");
+            throw new InvalidPlanException("its signature with key '" + keyId + "' is invalid");
         }
     }
 

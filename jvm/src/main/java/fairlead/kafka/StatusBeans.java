@@ -14,7 +14,7 @@ import javax.management.StandardMBean;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Followers' states as JMX beans, each for as long as its assignor lives: nothing tells when one is closed. */
+/** Followers' states as JMX beans, each as long as its assignor lives: Kafka does not close assignors. */
 final class StatusBeans {
     private static final Logger LOG = LoggerFactory.getLogger(StatusBeans.class);
     private static final Cleaner CLEANER = Cleaner.create();

@@ -11,7 +11,7 @@ import java.util.Map;
 import org.apache.kafka.common.header.Header;
 
 /**
- * What a good record of the plan topic says: every check that one record can be put to by itself.
+ * A valid record of the plan topic: all checks of a single record.
  *
  * <p>The same as {@code fairlead/wire/record_reading.py}.
  */
@@ -69,7 +69,7 @@ final class VerifiedRecord {
         int says = plan != null ? plan.version() : withdrawnVersion(value, group);
         if (says != version) {
             throw new InvalidPlanException(
-                "The record's version header is " + version + ", its value says " + says);
+                "The record's version header is " + version + ", but its value has version " + says);
         }
         Identity identity = new Identity(
             epoch(text(found, "epoch")), version, plan == null, text(found, "sha256"));
@@ -89,7 +89,7 @@ final class VerifiedRecord {
                     + "'; this version reads format " + PlanDocument.FORMAT);
         }
         if (!text(found, "sha256").equals(sha256(value))) {
-            throw new InvalidPlanException("The record's sha256 header does not agree with its bytes");
+            throw new InvalidPlanException("The record's sha256 header is not the hash of its value");
         }
         return found;
     }
@@ -126,12 +126,12 @@ final class VerifiedRecord {
             throw new InvalidPlanException("The record is not signed");
         }
         if (found.getOrDefault("cluster", none).length == 0 || found.getOrDefault("log", none).length == 0) {
-            throw new InvalidPlanException("The record does not say for which cluster and log it is signed");
+            throw new InvalidPlanException("The record is signed without a cluster and log");
         }
         byte[] signature = Signatures.decode(
             new String(found.get("signature"), StandardCharsets.ISO_8859_1));
         if (signature == null) {
-            throw new InvalidPlanException("The record's signature is no base64");
+            throw new InvalidPlanException("The record's signature is not base64");
         }
         byte[] message = Signatures.signedBytes(
             found.get("cluster"),
@@ -146,20 +146,20 @@ final class VerifiedRecord {
         try {
             signatures.verify(text(found, "key_id"), signature, message);
         } catch (InvalidPlanException error) {
-            throw new InvalidPlanException("The record is refused: " + error.getMessage());
+            throw new InvalidPlanException("The record is rejected: " + error.getMessage());
         }
     }
 
     static void check(String name, String said, String known) throws InvalidPlanException {
         if (!known.isEmpty() && !said.isEmpty() && !said.equals(known)) {
-            throw new InvalidPlanException("The record is of " + name + " '" + said + "', not of '" + known + "'");
+            throw new InvalidPlanException("The record is for " + name + " '" + said + "', not for '" + known + "'");
         }
     }
 
     private static int version(String text) throws InvalidPlanException {
         long version = positive(text);
         if (version == 0 || version > Integer.MAX_VALUE) {
-            throw new InvalidPlanException("The record's version is no positive number");
+            throw new InvalidPlanException("The record's version is not a positive number");
         }
         return (int) version;
     }
@@ -167,10 +167,10 @@ final class VerifiedRecord {
     static long epoch(String text) throws InvalidPlanException {
         long epoch = positive(text);
         if (epoch == 0) {
-            throw new InvalidPlanException("The record's epoch is no positive number");
+            throw new InvalidPlanException("The record's epoch is not a positive number");
         }
         if (epoch > System.currentTimeMillis() + AHEAD_MS) {
-            throw new InvalidPlanException("The record's epoch, " + epoch + ", lies more than a day ahead");
+            throw new InvalidPlanException("The record's epoch, " + epoch + ", is more than a day ahead");
         }
         return epoch;
     }
@@ -188,7 +188,7 @@ final class VerifiedRecord {
         }
         Instant until = Times.parse(text);
         if (until == null) {
-            throw new InvalidPlanException("The record's lease_until is no time with its time zone");
+            throw new InvalidPlanException("The record's lease_until is not a time with its time zone");
         }
         return until;
     }
@@ -198,7 +198,7 @@ final class VerifiedRecord {
         try {
             return StandardCharsets.UTF_8.newDecoder().decode(ByteBuffer.wrap(value)).toString();
         } catch (CharacterCodingException error) {
-            throw new InvalidPlanException("The record's " + name + " header is no UTF-8");
+            throw new InvalidPlanException("The record's " + name + " header is not UTF-8");
         }
     }
 

@@ -11,7 +11,7 @@ import javax.management.ObjectName;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Counts what the assignors of a reader do, and shows it by JMX. */
+/** Counts the calls of a reader's assignors, and publishes the counts by JMX. */
 final class BrokerMetrics implements PlanGroupAssignorMXBean {
     static final String NAME = "fairlead.kafka:type=PlanGroupAssignor";
     private static final Logger LOG = LoggerFactory.getLogger(BrokerMetrics.class);

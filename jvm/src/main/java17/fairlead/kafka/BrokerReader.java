@@ -23,8 +23,9 @@ import org.slf4j.LoggerFactory;
 /**
  * Keeps a {@link PlanBook} current: one daemon thread that reads the plan topic and the members topic.
  *
- * <p>One a JVM: a broker makes many assignors of the same settings. It starts before its own broker serves,
- * and tries again quietly until that does; whatever happens to it, the assignors go on with what is known.
+ * <p>There is one for each JVM, because a broker makes many assignors of the same settings. It starts
+ * before its own broker serves, and retries quietly until then. If it fails, the assignors continue with
+ * the plans they have.
  */
 final class BrokerReader extends LogTail {
     /** Who may write to the topics could fill the memory: plans take a part of it at most, rosters half of that. */

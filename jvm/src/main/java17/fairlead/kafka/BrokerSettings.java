@@ -5,7 +5,7 @@ import java.util.Map;
 import java.util.TreeMap;
 import org.apache.kafka.common.config.ConfigException;
 
-/** What a broker's properties say to the assignor. */
+/** The assignor's settings in a broker's properties. */
 final class BrokerSettings {
     static final String MEMBERS_TOPIC = "fairlead.members.topic";
     static final String BOOTSTRAP = "fairlead.bootstrap.servers";

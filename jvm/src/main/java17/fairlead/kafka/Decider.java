@@ -12,11 +12,12 @@ import org.apache.kafka.coordinator.group.api.assignor.SubscribedTopicDescriber;
 import org.apache.kafka.coordinator.group.assignor.UniformAssignor;
 
 /**
- * Decides who reads what in one group of the consumer protocol.
+ * Decides the target assignment of one group of the consumer protocol.
  *
- * <p>With a plan that holds, as it says, fitted to who is there. Otherwise targets stay, and only what has
- * no owner is placed; Kafka's own uniform assignor decides where a group begins without a plan, and until it
- * first follows one, where there certainly is no plan of it, and where a lapsed plan is configured to end so.
+ * <p>A valid plan is fitted to the members that are present. Without one, targets stay, and only partitions
+ * without an owner are placed. Kafka's uniform assignor decides where a group begins without a plan and
+ * until it first follows one, where it certainly has no plan, and where this is configured for a lapsed
+ * plan.
  */
 final class Decider {
     /** What was done, and why. */

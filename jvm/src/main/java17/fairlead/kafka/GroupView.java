@@ -22,10 +22,10 @@ import org.apache.kafka.coordinator.group.api.assignor.SubscribedTopicDescriber;
 import org.apache.kafka.coordinator.group.api.assignor.SubscriptionType;
 
 /**
- * A group as its coordinator shows it, as arrays: members and topics have numbers, and partition p of
- * topic t has the index {@code offsets[t] + p}.
+ * A group as its coordinator shows it, in arrays: members and topics have numbers, and partition p of topic
+ * t has the index {@code offsets[t] + p}.
  *
- * <p>Nudges are left out: members that came to have the target computed, and read nothing.
+ * <p>Nudges are left out: these members join only to have the target computed, and read nothing.
  */
 final class GroupView {
     final GroupSpec spec;

@@ -9,11 +9,11 @@ import java.util.TreeSet;
 import java.util.function.Predicate;
 
 /**
- * What is held of each group, within a bound on the memory that all of it takes.
+ * Entries of groups, within a bound on their total memory.
  *
- * <p>What can be spared goes first, then groups that are not known, then what takes most.
+ * <p>Spare entries are removed first, then those of unknown groups, then the largest.
  *
- * @param <T> what is held of a group
+ * @param <T> the entry of a group
  */
 final class Held<T> {
     /** What a group takes in the maps of a reader besides its name and what is said of it, in bytes. */

@@ -12,12 +12,12 @@ import java.util.concurrent.ConcurrentHashMap;
 import org.apache.kafka.common.Uuid;
 
 /**
- * What a broker knows of plans: of each group the newest plan, who its members are, and which member ids
- * were seen together.
+ * A broker's knowledge of plans: each group's newest plan, the names of its members, and the member ids
+ * that were seen together.
  *
- * <p>Written by the thread that reads the topics, read by the threads that assign. Holds one plan and one
- * roster a group, as the topics do, and the ids of the members that a group had at its last call. How much of
- * the heap plans may take: {@link BrokerReader}.
+ * <p>Written by the thread that reads the topics, read by the threads that assign. Stores one plan and one
+ * roster for each group, as the topics do, and the member ids of a group's last call. {@link BrokerReader}
+ * bounds the memory of plans.
  */
 final class PlanBook {
     /** How many groups are remembered by the ids of their members at most. */

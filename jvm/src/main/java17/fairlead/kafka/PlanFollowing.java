@@ -10,10 +10,10 @@ import java.util.List;
 import java.util.Set;
 
 /**
- * What a plan says of a group as it is now.
+ * The shares that a plan gives to a group's present members.
  *
- * <p>A member is called as the group's roster says, else by its instance id. One that neither tells is new
- * to the plan until the roster names it. Topics whose names are not known keep their targets.
+ * <p>A member's name is that of the group's roster, else its instance id. A member without either is new to
+ * the plan until the roster names it. Topics with unknown names keep their targets.
  */
 final class PlanFollowing {
     private final GroupView view;

@@ -2,7 +2,7 @@ package fairlead.kafka;
 
 import java.util.Map;
 
-/** What the assignor of a broker shows under {@code fairlead.kafka:type=PlanGroupAssignor}. */
+/** Metrics of a broker's assignor, under {@code fairlead.kafka:type=PlanGroupAssignor}. */
 public interface PlanGroupAssignorMXBean {
     /** How often a group was assigned since the broker started. */
     long getCalls();

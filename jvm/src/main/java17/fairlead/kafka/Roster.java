@@ -6,8 +6,8 @@ import org.apache.kafka.common.Uuid;
 import org.apache.kafka.common.header.Header;
 
 /**
- * Who is who in a group of the consumer protocol: a record of the members topic, as
- * {@code fairlead/wire/members_record.py} writes it.
+ * The names of a group's members in the consumer protocol: a record of the members topic, as {@code
+ * fairlead/wire/members_record.py} writes it.
  */
 final class Roster {
     final String group;

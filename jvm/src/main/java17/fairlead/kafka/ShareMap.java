@@ -10,10 +10,10 @@ import java.util.Set;
 import org.apache.kafka.common.Uuid;
 
 /**
- * What one member is to read, topic id to partitions: an immutable view of three arrays.
+ * The share of one member, topic id to partitions: an immutable view of three arrays.
  *
  * <p>A million partitions in 500 topics over 2,000 members are up to a million entries; as objects they
- * would be most of what a call costs.
+ * would be most of the cost of a call.
  */
 final class ShareMap extends AbstractMap<Uuid, Set<Integer>> {
     private final Uuid[] topics;

@@ -1,7 +1,8 @@
-"""Plans that made their groups worse: saying so once, and what is to follow.
+"""Plans that made their groups worse, each recorded once, and what is to follow.
 
-Belongs here: the database's function, who rests, and what is to be withdrawn. Does not: the verdict
-(`fairlead.domain.regression`), nor going back (`fairlead.workflows.taking_back`).
+Belongs here: the database's function, which groups are in back-off, and what is to be withdrawn.
+Does not: the verdict (`fairlead.domain.regression`), nor going back
+(`fairlead.workflows.automatic_rollback`).
 """
 
 from collections.abc import Iterable
@@ -35,8 +36,8 @@ _OPEN: Final = text("""
 
 
 @dataclass(frozen=True)
-class Rest:
-    """A group that gets no plan that moves anything, until then.
+class BackOff:
+    """A group that gets no plan with moves until a time.
 
     Parameters
     ----------
@@ -45,7 +46,7 @@ class Rest:
     until
         Time-zone-aware.
     evidence
-        By what.
+        What shows it.
     """
 
     group: str
@@ -54,7 +55,7 @@ class Rest:
     evidence: str
 
     def __str__(self) -> str:
-        """Say so."""
+        """Return a sentence."""
         return (
             f"group {self.group} rests until {self.until:%Y-%m-%d %H:%M} UTC: version "
             f"{self.version} made it worse: {self.evidence}"
@@ -62,8 +63,8 @@ class Rest:
 
 
 @dataclass(frozen=True)
-class Regret:
-    """A version in force that made its group worse, that is still in force.
+class OpenRegression:
+    """A version that made its group worse and is still in force.
 
     Parameters
     ----------
@@ -72,9 +73,9 @@ class Regret:
     back_to
         The version before; None: it is to be withdrawn.
     automatic
-        Whether that takes no person.
+        Whether it happens without a person.
     evidence
-        By what it made it worse.
+        What shows that it made the group worse.
     """
 
     group: str
@@ -84,30 +85,30 @@ class Regret:
     evidence: str
 
 
-def say_made_worse(
+def record_regression(
     engine: Engine, group: str, version: int, found: "Regression", *, automatic: bool
 ) -> bool:
-    """Store that a version in force made its group worse; False: it is not, or was said before."""
+    """Store that a version in force made its group worse; False: not in force, or known."""
     figures = (found.seen_s, found.before_s, found.error_s, found.late, found.late_before)
     how = (*figures, found.evidence, automatic)
     with transaction(engine) as connection:
-        said = connection.scalar(select(func.fairlead_raw.record_made_worse(group, version, *how)))
-    return said is not None
+        row = connection.scalar(select(func.fairlead_raw.record_made_worse(group, version, *how)))
+    return row is not None
 
 
-def regrets(engine: Engine) -> list[Regret]:
+def open_regressions(engine: Engine) -> list[OpenRegression]:
     """Return the versions to roll back or withdraw, by group."""
     with transaction(engine) as connection:
-        return [Regret(*row) for row in connection.execute(_OPEN)]
+        return [OpenRegression(*row) for row in connection.execute(_OPEN)]
 
 
-def rests(engine: Engine, groups: Iterable[str] | None = None) -> dict[str, Rest]:
-    """Return those of some groups, or of all, that rest; by group."""
+def back_offs(engine: Engine, groups: Iterable[str] | None = None) -> dict[str, BackOff]:
+    """Return the back-offs of some groups, or of all, by group."""
     wanted = None if groups is None else list(groups)
     with transaction(engine) as connection:
         rows = connection.execute(_RESTS, {"groups": wanted})
         return {
-            row.group_id: Rest(
+            row.group_id: BackOff(
                 row.group_id, row.version, row.rests_until.astimezone(UTC), row.evidence
             )
             for row in rows

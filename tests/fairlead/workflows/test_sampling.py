@@ -25,12 +25,12 @@ from fairlead.kafka.gateway import KafkaGateway
 from fairlead.settings import PostgresSettings, Settings
 from fairlead.store import PlanStore
 from fairlead.store.engine import create_store_engine
-from fairlead.store.group_history import read_looks
+from fairlead.store.group_history import read_series
 from fairlead.surfaces.next_step import follows, next_step
 from fairlead.workflows import diagnosing
-from fairlead.workflows import looking as taking
+from fairlead.workflows import sampling as taking
 from fairlead.workflows.diagnosing import GroupMemories
-from fairlead.workflows.looking import covered_groups, take
+from fairlead.workflows.sampling import covered_groups, take
 from tests.conftest import KafkaTopic
 from tests.fairlead.kafka.conftest import (  # noqa: F401 - fixtures
     Commit,
@@ -130,11 +130,11 @@ def test_groups_are_diagnosed_as_they_are_looked_at(
         ("unknown", []),
         ("unbalanced", ["one"]),
     ]
-    first, *_ = read_looks(engine, unique_name)
+    first, *_ = read_series(engine, unique_name)
     assert (first.topics, first.counts, first.members) == ([topic], [4], ["one", "two"])
     assert (first.owner, first.lag) == ([0, 0, 1, 1], [100, 80, 5, 5])
     assert (first.group_type, first.protocol, first.late_s) == ("classic", "range", None)
-    digests = {look.digest for look in read_looks(engine, unique_name)}
+    digests = {look.digest for look in read_series(engine, unique_name)}
     assert digests == {store.last_looks([unique_name])[unique_name].digest}
 
 

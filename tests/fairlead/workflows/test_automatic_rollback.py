@@ -13,14 +13,14 @@ from fairlead.errors import PlanStateError
 from fairlead.kafka.plan_topic import PlanTopic
 from fairlead.store import PlanStore, StoredPlan
 from fairlead.store.engine import transaction
-from fairlead.store.hindsight import regrets, say_made_worse
 from fairlead.store.history_queries import read_history
 from fairlead.store.monitoring import DecisionCounts, read_all_groups
+from fairlead.store.regressions import open_regressions, record_regression
 from fairlead.wire.record import withdrawn_value
+from fairlead.workflows.automatic_rollback import roll_back_regressions
 from fairlead.workflows.proposal import Look, carry_out
-from fairlead.workflows.publication import regretted
+from fairlead.workflows.publication import withdrawals_of_regressions
 from fairlead.workflows.reconciling import reconcile
-from fairlead.workflows.taking_back import take_back
 from tests.fairlead.store.conftest import SNAPSHOT_AT, MakeDraft, record_publication
 from tests.fairlead.workflows.plans import OPTIONS, live
 from tests.fairlead.workflows.test_rollback import SECOND, following_second
@@ -38,7 +38,7 @@ NOW = SNAPSHOT_AT + timedelta(days=1)
 def back(
     store: PlanStore, policy: Policy = BY_ITSELF, found: Regression = WORSE
 ) -> list[StoredPlan]:
-    return take_back(store, {"orders": found}, [policy], live=following_second, now=NOW)
+    return roll_back_regressions(store, {"orders": found}, [policy], live=following_second, now=NOW)
 
 
 def ended(store: PlanStore) -> list[str]:
@@ -88,7 +88,9 @@ def test_first_plan_that_takes_four_eyes_waits_for_a_person(
     with transaction(store.engine) as connection:
         connection.exec_driver_sql("INSERT INTO fairlead_raw.four_eyes (groups) VALUES ('ord*')")
     assert back(store) == []
-    assert [(left.version, left.automatic) for left in regrets(store.engine)] == [(1, False)]
+    assert [(left.version, left.automatic) for left in open_regressions(store.engine)] == [
+        (1, False)
+    ]
 
 
 def test_first_plan_is_withdrawn_by_the_next_pass(
@@ -104,13 +106,13 @@ def test_first_plan_is_withdrawn_by_the_next_pass(
         topic=topic,
         options=OPTIONS,
         now=SNAPSHOT_AT,
-        withdrawals=regretted(store),
+        withdrawals=withdrawals_of_regressions(store),
     )
     record = topic.read("orders")
     assert record is not None
     assert record.value == withdrawn_value("orders", 1)
     assert (done.version, done.withdrawn) == (1, True)
-    assert regrets(store.engine) == []
+    assert open_regressions(store.engine) == []
     assert ended(store) == ["orders"]
 
 
@@ -118,13 +120,13 @@ def test_database_takes_back_nothing_but_what_is_in_force(store: PlanStore, publ
     """Neither an earlier version, nor a rollback, nor without figures that show it."""
     publish("s1")
     publish("s2", members=SECOND)
-    assert not say_made_worse(store.engine, "orders", 1, WORSE, automatic=True)
+    assert not record_regression(store.engine, "orders", 1, WORSE, automatic=True)
     same = Regression(900.0, 880.0, 30.0, 3, 3, "late", np.zeros(3, np.int32))
     with pytest.raises(PlanStateError, match="nothing shows that version 2 made it worse"):
-        say_made_worse(store.engine, "orders", 2, same, automatic=True)
+        record_regression(store.engine, "orders", 2, same, automatic=True)
     more = Regression(900.0, 960.0, 30.0, 3, 2, "more are late", np.zeros(3, np.int32))
-    assert say_made_worse(store.engine, "orders", 2, more, automatic=True)
-    assert not say_made_worse(store.engine, "orders", 2, WORSE, automatic=True)
+    assert record_regression(store.engine, "orders", 2, more, automatic=True)
+    assert not record_regression(store.engine, "orders", 2, WORSE, automatic=True)
 
 
 def test_rest_doubles_with_each(store: PlanStore, publish: Step) -> None:
@@ -132,7 +134,7 @@ def test_rest_doubles_with_each(store: PlanStore, publish: Step) -> None:
     hours = []
     for version in (1, 2, 3):
         publish(f"s{version}")
-        assert say_made_worse(store.engine, "orders", version, WORSE, automatic=False)
+        assert record_regression(store.engine, "orders", version, WORSE, automatic=False)
         with store.engine.connect() as connection:
             row = connection.exec_driver_sql(
                 "SELECT extract(epoch FROM rests_until - at) / 3600 FROM fairlead.made_worse"

@@ -1,7 +1,7 @@
 """Sampling all groups that discovery covers.
 
 Belongs here: which groups, in which portions, and what is stored. Does not: when
-(`look_interval`), nor how groups are asked (`fairlead.kafka.gateway`).
+(`sampling_interval`), nor how groups are asked (`fairlead.kafka.gateway`).
 """
 
 import logging
@@ -26,11 +26,11 @@ from fairlead.settings import Settings
 from fairlead.spark.warehouse import Warehouse
 from fairlead.store.clock import check_clock
 from fairlead.store.plans import PlanStore
+from fairlead.workflows.automatic_rollback import roll_back_regressions
 from fairlead.workflows.diagnosing import GroupMemories, diagnose, members_changed
 from fairlead.workflows.following import follow
-from fairlead.workflows.look_interval import interval
 from fairlead.workflows.nudging import STAYS_S
-from fairlead.workflows.taking_back import take_back
+from fairlead.workflows.sampling_interval import interval
 
 _log = logging.getLogger(__name__)
 
@@ -114,7 +114,7 @@ def take(
         if store is not None and seen:
             requests, worse = _diagnosed(archive, seen, settings, groups, store)
             now = datetime.now(UTC)
-            take_back(store, worse, settings.policies, live=gateway.live_group, now=now)
+            roll_back_regressions(store, worse, settings.policies, live=gateway.live_group, now=now)
     finally:  # the look was taken, whatever became of the diagnoses
         analysed_s = time.monotonic() - clock - took_s
         taken = Taken(began, took_s, look.num_rows, partitions_in(look), analysed_s)

@@ -13,8 +13,8 @@ from assets.resources import KafkaResource, SettingsResource, SparkResource, Sto
 from assets.retry_policy import RETRIES, failing_at_once
 from fairlead.common.words import listed, plural
 from fairlead.store.monitoring import INTERVALS
-from fairlead.workflows.look_interval import due, interval, now, told, wait_s
-from fairlead.workflows.looking import covered_groups, take
+from fairlead.workflows.sampling import covered_groups, take
+from fairlead.workflows.sampling_interval import due, interval, now, told, wait_s
 from orchestration.outages import skip_while_away
 from orchestration.runs import PRESUMED_DEAD, under_way
 from orchestration.tick_intervals import ask_every_s
@@ -39,7 +39,7 @@ def look_at_groups(
     """Look at every group that discovery covers."""
     current = settings.get()
     with kafka.gateway() as gateway, store.open() as plans:
-        looked = take(gateway, spark.looks(), current, covered_groups(gateway, current), plans)
+        looked = take(gateway, spark.series(), current, covered_groups(gateway, current), plans)
     taken = looked.taken
     context.log.info("%s%s", told(taken, current.sampling), _need_plans(looked.requests))
     if looked.unkept:
@@ -77,7 +77,7 @@ def group_samples(
     store: StoreResource,
 ) -> dg.RunRequest | dg.SkipReason:
     """Take a look if one is due."""
-    current, archive = settings.get(), spark.looks()
+    current, archive = settings.get(), spark.series()
     last = archive.taken()
     if not due(last, current.sampling, now()):
         return dg.SkipReason(

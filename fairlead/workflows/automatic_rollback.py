@@ -15,17 +15,17 @@ from fairlead.domain.policy import Policy, policy_for
 from fairlead.domain.records import StoredPlan
 from fairlead.domain.regression import Regression
 from fairlead.errors import FairleadError
-from fairlead.store.hindsight import Regret, regrets, say_made_worse
 from fairlead.store.plans import PlanStore
+from fairlead.store.regressions import OpenRegression, open_regressions, record_regression
 from fairlead.workflows.proposal import APPROVER
 from fairlead.workflows.rollback import rollback
 
 _log = logging.getLogger(__name__)
-#: In whose name it is asked for.
-ACTOR: Final = "hindsight"
+#: The actor of these rollbacks.
+ACTOR: Final = "regression check"
 
 
-def take_back(
+def roll_back_regressions(
     store: PlanStore,
     found: Mapping[str, Regression],
     policies: Sequence[Policy],
@@ -54,7 +54,7 @@ def take_back(
     for plan in store.in_state("published", groups=sure) if sure else ():
         automatic = _by_itself(policy_for(plan.group, policies))
         analysed = sure[plan.group]
-        if say_made_worse(store.engine, plan.group, plan.version, analysed, automatic=automatic):
+        if record_regression(store.engine, plan.group, plan.version, analysed, automatic=automatic):
             _log.warning(
                 "group %s: version %d made it worse: %s",
                 plan.group,
@@ -62,44 +62,49 @@ def take_back(
                 analysed.evidence,
             )
     made = []
-    for regret in regrets(store.engine):
-        if regret.back_to is None:
+    for regression in open_regressions(store.engine):
+        if regression.back_to is None:
             continue
         try:
             made.append(
-                _go_back(store, regret, policy_for(regret.group, policies), live=live, now=now)
+                _go_back(
+                    store, regression, policy_for(regression.group, policies), live=live, now=now
+                )
             )
         except FairleadError as error:  # the next look tries again
             _log.warning(
-                "group %s: version %d is not rolled back: %s", regret.group, regret.version, error
+                "group %s: version %d is not rolled back: %s",
+                regression.group,
+                regression.version,
+                error,
             )
     return made
 
 
 def _go_back(
     store: PlanStore,
-    regret: Regret,
+    regression: OpenRegression,
     policy: Policy,
     *,
     live: Callable[[str], LiveGroup],
     now: datetime,
 ) -> StoredPlan:
-    assert regret.back_to is not None  # noqa: S101 - first plans are withdrawn
-    why = f"version {regret.version} made it worse: {regret.evidence}"
+    assert regression.back_to is not None  # noqa: S101 - first plans are withdrawn
+    why = f"version {regression.version} made it worse: {regression.evidence}"
     done = rollback(
         store,
-        regret.group,
-        regret.back_to,
+        regression.group,
+        regression.back_to,
         policy=policy,
         live=live,
         reason=why,
         now=now,
         actor=ACTOR,
     )
-    if done.plan.state != "proposed" or not (regret.automatic and _by_itself(policy)):
+    if done.plan.state != "proposed" or not (regression.automatic and _by_itself(policy)):
         return done.plan
     return store.approve(
-        regret.group, done.plan.version, sha256=done.plan.sha256, reason=why, actor=APPROVER
+        regression.group, done.plan.version, sha256=done.plan.sha256, reason=why, actor=APPROVER
     )
 
 

@@ -42,7 +42,7 @@ def median(values: Float64) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class Looks:
+class SampleSeries:
     """L offset samples of P partitions, with owners among M members.
 
     Partitions are in the order of `assignors.problem.Problem`: by topic, ascending.
@@ -102,7 +102,7 @@ class Looks:
         return median(self.seconds) if len(self) > 1 else 0.0
 
     @classmethod
-    def beside(cls, groups: "Sequence[Looks]") -> "Looks":
+    def beside(cls, groups: "Sequence[SampleSeries]") -> "SampleSeries":
         """Concatenate the samples of groups that were taken at the same times.
 
         Members are concatenated as well, with repeated names; a group without members gets one that
@@ -139,32 +139,33 @@ class Looks:
             ),
         )
 
-    def part(self, group: "Looks", columns: slice) -> "Looks":
+    def part(self, group: "SampleSeries", columns: slice) -> "SampleSeries":
         """Return a group's samples with cached properties copied from these columns."""
         if group is not self:  # as `cached_property` does
             vars(group).update({name: vars(self)[name][:, columns] for name in _BY_PARTITION})
             vars(group).update(seconds=self.seconds, step=self.step)
         return group
 
-    def last(self, seconds: float, least: int) -> "Looks":
+    def last(self, seconds: float, least: int) -> "SampleSeries":
         """Return the samples of the last `seconds`, at least `least` if there are as many.
 
         Examples
         --------
         >>> one = np.zeros((4, 1), np.int64)
-        >>> looks = Looks(np.array([0.0, 60, 120, 180]), one, one, one, (), one.astype(np.int32))
-        >>> len(looks.last(60, 1)), len(looks.last(60, 3))
+        >>> at, nobody = np.array([0.0, 60, 120, 180]), one.astype(np.int32)
+        >>> series = SampleSeries(at, one, one, one, (), nobody)
+        >>> len(series.last(60, 1)), len(series.last(60, 3))
         (2, 3)
         """
         first = int(np.searchsorted(self.at, self.now - seconds - 1e-6))
         first = max(0, min(first, len(self) - least))
         return self._at(slice(first, None)) if first else self
 
-    def until(self, look: int) -> "Looks":
+    def until(self, look: int) -> "SampleSeries":
         """Return the samples up to and including one."""
         return self._at(slice(None, look + 1))
 
-    def bridged(self) -> "Looks":
+    def bridged(self) -> "SampleSeries":
         """Return samples with values that one sample lacks interpolated from its neighbours.
 
         A partition without a leader for some seconds still has the same log. Values that only the
@@ -175,11 +176,11 @@ class Looks:
         --------
         >>> ends = np.array([[10], [-1], [30], [-1]])
         >>> at, none = np.array([0.0, 60, 120, 180]), np.zeros((4, 1), np.int64)
-        >>> looks = Looks(at, none, ends, none, (), none.astype(np.int32)).bridged()
-        >>> looks.end.ravel().tolist()
+        >>> series = SampleSeries(at, none, ends, none, (), none.astype(np.int32)).bridged()
+        >>> series.end.ravel().tolist()
         [10, 20, 30, -1]
         >>> owner = np.array([[0], [-1], [0], [-1]], np.int32)
-        >>> Looks(at, none, none, none, ("a",), owner).bridged().owner.ravel().tolist()
+        >>> SampleSeries(at, none, none, none, ("a",), owner).bridged().owner.ravel().tolist()
         [0, 0, 0, -1]
         """
         seen = self.end >= 0
@@ -211,7 +212,7 @@ class Looks:
         end[look, partition] = np.maximum(between(self.end), known)
         return replace(bridged, begin=begin, end=end, committed=committed)
 
-    def _with_owners(self) -> "Looks":
+    def _with_owners(self) -> "SampleSeries":
         unowned = np.flatnonzero((self.owner[1:-1] < 0).all(axis=1)) + 1
         if not unowned.size:
             return self
@@ -220,7 +221,7 @@ class Looks:
         owner[unowned] = np.where(before == after, before, NONE)
         return replace(self, owner=owner)
 
-    def spaced(self) -> "Looks":
+    def spaced(self) -> "SampleSeries":
         """Return samples without those that another one follows much sooner than usual.
 
         A planning run may sample two seconds after the sample of the minute: in such a short step,
@@ -229,7 +230,7 @@ class Looks:
         Examples
         --------
         >>> at, one = np.array([0.0, 60, 62, 120, 122, 180]), np.zeros((6, 1), np.int64)
-        >>> Looks(at, one, one, one, (), one.astype(np.int32)).spaced().at.tolist()
+        >>> SampleSeries(at, one, one, one, (), one.astype(np.int32)).spaced().at.tolist()
         [0.0, 62.0, 122.0, 180.0]
         """
         follows = np.concatenate((self.seconds, [np.inf]))
@@ -238,7 +239,7 @@ class Looks:
         kept = (follows >= _SHORT * usual) | np.isinf(usual)
         return self if kept.all() else self._at(kept)
 
-    def _at(self, chosen: slice | Mask) -> "Looks":
+    def _at(self, chosen: slice | Mask) -> "SampleSeries":
         return replace(
             self,
             at=self.at[chosen],
@@ -306,8 +307,8 @@ class Looks:
         --------
         >>> at, none, owner = np.arange(3.0), np.zeros((3, 1), np.int64), np.zeros((3, 1), np.int32)
         >>> end, stands = np.array([[5], [7], [9]]), np.array([[5], [5], [5]])
-        >>> looks = Looks(at, none, end, stands, ("a",), owner, stable_end=stands)
-        >>> looks.in_transaction.ravel().tolist(), looks.lag.ravel().tolist()
+        >>> series = SampleSeries(at, none, end, stands, ("a",), owner, stable_end=stands)
+        >>> series.in_transaction.ravel().tolist(), series.lag.ravel().tolist()
         ([False, True, True], [0, 0, 0])
         """
         if self.stable_end is None:

@@ -6,7 +6,7 @@ import pytest
 
 from fairlead.archive import Taken
 from fairlead.settings import SamplingSettings
-from fairlead.workflows.look_interval import due, interval, told, wait_s
+from fairlead.workflows.sampling_interval import due, interval, told, wait_s
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 SETTINGS = SamplingSettings()
