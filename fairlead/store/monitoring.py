@@ -92,7 +92,8 @@ SELECT group_id, diagnosis, since, late_s, utilisation, loss_s, caught_up_s,
 FROM fairlead.diagnosis
 """
 _PARTITION_WORK: Final = """
-SELECT group_id, topic, partition, seconds_per_record FROM fairlead.partition_cost
+SELECT group_id, topic, partition::text AS partition, seconds_per_record
+FROM fairlead.partition_cost
 WHERE seconds_per_record IS NOT NULL AND last_seen >= :looked_after
 ORDER BY seconds_per_record DESC LIMIT :most
 """

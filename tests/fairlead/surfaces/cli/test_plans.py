@@ -63,7 +63,7 @@ def test_worst_group_comes_first_with_its_evidence_and_what_to_do(week: str) -> 
     assert [line.split()[0] for line in lines[2:4]] == ["billing", "orders"]
     assert max(map(len, lines[:4])) <= 80
     assert lines[2].split()[-1] == "decide"
-    assert lines[4].startswith("billing: billing-1 gets 127% of what it can do")
+    assert lines[4].startswith("billing: billing-1 is at 127% of its capacity")
     wide = run(week, "groups", "--wide").stdout.splitlines()
     assert "most loaded consumer" in wide[0]
     with psycopg.connect(week) as connection:
@@ -78,7 +78,7 @@ def test_why_says_what_is_the_matter_and_who_got_a_partition(week: str) -> None:
     """Since when, by which evidence, what next; of a partition each version that moves it."""
     told = run(week, "why", "orders").stdout
     assert told.startswith("orders: unbalanced since ")
-    assert "orders-2 gets 115% of what it can do" in told
+    assert "orders-2 is at 115% of its capacity" in told
     assert "plan: version 2 is published; followed: yes" in told
     assert "next: turn planning on" in told
     for partition, expected in (

@@ -176,7 +176,7 @@ def test_group_has_its_own_page(served: str) -> None:
     waits = get(f"{served}/group?group=billing")[2]
     assert re.search(r"without a new plan; <a [^>]+>version 1</a>: at [-\d: ]+ UTC", waits)
     assert "before: healthy" in text
-    assert "orders-2 gets 115% of what it can do" in text
+    assert "orders-2 is at 115% of its capacity" in text
     assert page.count('role="img"') == 12
     assert "usual kind" not in text
     assert "<bdi>orders-3</bdi> takes 30 ms for a record of <bdi>orders-1</bdi>, and 36.0 %" in text
