@@ -134,5 +134,5 @@ class SparkResource(dg.ConfigurableResource["SparkSession"]):
         return Warehouse(load_settings().warehouse_path)
 
     def archive(self) -> SampleArchive:
-        """Return the looks' place, which is the snapshots'."""
+        """Return the samples' place, which is the snapshots'."""
         return SampleArchive(load_settings().warehouse_path)

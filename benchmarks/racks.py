@@ -277,7 +277,7 @@ class Measured:
                 memory=GroupMemories(),
                 now=datetime.now(UTC),
             )
-        return planned.look.decision
+        return planned.decided.decision
 
     def _committed(self, gateway: KafkaGateway) -> bool:
         sample = gateway.snapshot([FOLLOWING]).samples

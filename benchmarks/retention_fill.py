@@ -138,7 +138,7 @@ _LAG = (
     """,
 )
 _SEEN = f"""
-    INSERT INTO fairlead_raw.group_look (group_id, looked_at, digest, late_s, utilisation,
+    INSERT INTO fairlead_raw.group_sample (group_id, sampled_at, digest, late_s, utilisation,
         group_type, protocol, topics, counts, members, owner, lag, arrival_rate, behind_s,
         capacity_share)
     SELECT g, at, k / 24, 5, 0.8, 'classic', 'fairlead', ARRAY[g], ARRAY[{{partitions}}],

@@ -14,7 +14,7 @@ from fairlead.store.models import RAW, SCHEMA, Base
 
 # Any fixed number: two upgrades of one database at once take turns.
 MIGRATION_LOCK = 5_337
-A_DAY = re.compile(r"(partition_lag|decision|candidate|balance|plan_adoption|group_look)_\d{8}")
+A_DAY = re.compile(r"(partition_lag|decision|candidate|balance|plan_adoption|group_sample)_\d{8}")
 
 
 def include_name(name: str | None, kind: str, _parents: object) -> bool:

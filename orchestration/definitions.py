@@ -16,7 +16,7 @@ from orchestration.jobs import adoption, planning, publication
 from orchestration.keys import keys
 from orchestration.operations import OPERATIONS
 from orchestration.planning_sensor import planning_sensor
-from orchestration.samples import group_samples, look
+from orchestration.samples import group_samples, sample
 from orchestration.schedules import planning_schedule
 from orchestration.sensors import approved_plans, group_discovery, plan_life
 
@@ -33,7 +33,7 @@ def build_defs(**overrides: Any) -> dg.Definitions:
             plan_adoption,
         ],
         "asset_checks": CHECKS,
-        "jobs": [planning, publication, adoption, look, keys, *OPERATIONS],
+        "jobs": [planning, publication, adoption, sample, keys, *OPERATIONS],
         "schedules": [planning_schedule],
         "sensors": [
             group_discovery,

@@ -30,7 +30,7 @@ from orchestration.tick_intervals import ask_every_s
 WHY_TAG: Final = "fairlead/why"
 #: Wait after a planning run that failed.
 AFTER_FAILURE: Final = timedelta(minutes=2)
-#: Calls of a look that is older than so many of its intervals say nothing of now.
+#: Calls of a sample that is older than so many of its intervals say nothing of now.
 _OLD: Final = 3
 _CADENCE: Final = "due by its cadence"
 #: Characters of the tag. Postgres indexes tags, up to some 2,700 bytes.
@@ -41,9 +41,9 @@ _LONGEST: Final = 500
     job=planning,
     minimum_interval_seconds=ask_every_s(),
     default_status=dg.DefaultSensorStatus.STOPPED,
-    description="Plans the groups that need it, in one run: those for which a look found that a "
+    description="Plans the groups that need it, in one run: those for which a sample found that a "
     "plan is worth its price, and those that are due by their policy's cadence. The others cost a "
-    "look and no run. Waits while a planning run is under way.",
+    "sample and no run. Waits while a planning run is under way.",
     **about("consumers"),
 )
 @skip_while_away
@@ -112,13 +112,13 @@ def _why_nothing(
 ) -> str:
     """Return why no run is requested."""
     if taken is None:
-        return "No look was taken yet: turn on the sensor group_samples."
+        return "No sample was taken yet: turn on the sensor group_samples."
     ago = length((now - taken.began).total_seconds())
-    looked = f"Of {plural(taken.groups, 'group')} looked at {ago} ago"
+    looked = f"Of {plural(taken.groups, 'group')} sampled {ago} ago"
     if needed:
         return f"{looked}, these are in no partition that Dagster knows: {listed(sorted(needed))}."
     if not requests:
-        return f"{looked}, none needs a plan, or the look is too old."
+        return f"{looked}, none needs a plan, or the sample is too old."
     again = length(settings.planning.again.total_seconds())
     return (
         f"{looked}, none needs a plan that was not decided on since: {listed(sorted(requests))} "

@@ -1,6 +1,6 @@
 """Looks at the planned groups between planning runs: a sensor, and a job where looking takes long.
 
-Belongs here: who takes a look when. Does not: what a look is (`fairlead.domain.samples`).
+Belongs here: who takes a sample when. Does not: what a sample is (`fairlead.domain.samples`).
 """
 
 from collections.abc import Collection
@@ -29,7 +29,7 @@ GROUPS_IN_A_TICK: Final = 500
 
 @dg.op(retry_policy=RETRIES)
 @failing_at_once()
-def look_at_groups(
+def sample_groups(
     context: dg.OpExecutionContext,
     settings: SettingsResource,
     kafka: KafkaResource,
@@ -43,7 +43,7 @@ def look_at_groups(
     taken = looked.taken
     context.log.info("%s%s", told(taken, current.sampling), _need_plans(looked.requests))
     if looked.unkept:
-        context.log.warning("The look is analysed, but not kept: %s", looked.unkept)
+        context.log.warning("The sample is analysed, but not kept: %s", looked.unkept)
     context.add_output_metadata(
         {"groups": taken.groups, "partitions": taken.partitions, "took_s": taken.took_s}
     )
@@ -54,18 +54,18 @@ def look_at_groups(
     "group_samples does so by itself, and starts this where it takes long.",
     **about("history"),
 )
-def look() -> None:
+def sample() -> None:
     """Look."""
-    look_at_groups()
+    sample_groups()
 
 
 @dg.sensor(
-    job=look,
+    job=sample,
     minimum_interval_seconds=ask_every_s(),
     default_status=dg.DefaultSensorStatus.RUNNING,
     description="Samples the offsets and owners of all planned groups, as often as sampling.every "
     "and sampling.share say: rates, capacities and diagnoses come from these samples. If that "
-    "takes long, it starts the job look instead.",
+    "takes long, it starts the job sample instead.",
     **about("history"),
 )
 @skip_while_away
@@ -76,7 +76,7 @@ def group_samples(
     spark: SparkResource,
     store: StoreResource,
 ) -> dg.RunRequest | dg.SkipReason:
-    """Take a look if one is due."""
+    """Take a sample if one is due."""
     current, archive = settings.get(), spark.archive()
     last = archive.taken()
     if not due(last, current.sampling, now()):
@@ -86,8 +86,8 @@ def group_samples(
     dead_after = PRESUMED_DEAD
     if last is not None:
         dead_after = min(dead_after, INTERVALS * interval(last, current.sampling))
-    if under_way(context.instance, look.name, dead_after):
-        return dg.SkipReason("The look before is still under way.")
+    if under_way(context.instance, sample.name, dead_after):
+        return dg.SkipReason("The sample before is still under way.")
     if last is not None and last.took_s + last.analysed_s > IN_A_TICK_S:
         return dg.RunRequest()
     with kafka.gateway(at_most_s=PATIENCE_S) as gateway, store.open() as plans:
@@ -101,7 +101,7 @@ def group_samples(
 
 
 def _need_plans(requests: Collection[str]) -> str:
-    """Say which groups a look found in need of a plan."""
+    """Say which groups a sample found in need of a plan."""
     if not requests:
         return ""
     need = "needs" if len(requests) == 1 else "need"

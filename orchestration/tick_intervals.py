@@ -26,7 +26,7 @@ def planning_rhythm() -> str:
 
 
 def ask_every_s() -> int:
-    """Return how often it is asked whether a look is due, or a plan: three times a look."""
+    """Return how often it is asked whether a sample is due, or a plan: three times a sample."""
     return asked_every_s(_read()[1])
 
 

@@ -35,7 +35,7 @@ class Moment:
     problem
         Members and partitions that are there; weights are the lag at the commits.
     series
-        Gives the looks that are kept; to be called where they are needed.
+        Gives the samples that are kept; to be called where they are needed.
     """
 
     at: float

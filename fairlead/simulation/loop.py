@@ -1,4 +1,4 @@
-"""The closed loop: a world, somebody who decides, and what their decisions do to the next look.
+"""The closed loop: a world, somebody who decides, and what their decisions do to the next sample.
 
 Belongs here: the order in which things happen, and what happened. Does not: figures of it
 (`fairlead.surfaces.backtest`).
@@ -12,13 +12,13 @@ from fairlead.simulation.commits import SimulatedCommits
 from fairlead.simulation.consumption import Reading
 from fairlead.simulation.controllers import START, Controller, Moment
 from fairlead.simulation.membership import PresentMembers
-from fairlead.simulation.seen import SeenLooks
+from fairlead.simulation.seen import SeenSamples
 from fairlead.simulation.world import Float64, Int32, Int64, Mask, World
 
 
 @dataclass(frozen=True)
 class Cadence:
-    """How often a group is looked at and decided about, and what a move costs, in seconds."""
+    """How often a group is sampled and decided about, and what a move costs, in seconds."""
 
     look_s: float = 60.0
     decision_s: float = 900.0
@@ -91,7 +91,7 @@ class Run:
 def run(world: World, controller: Controller, cadence: Cadence | None = None) -> Run:
     """Let a controller decide about a world from its start to its end.
 
-    At each moment, first the group changes, then it is looked at, then decided about; a plan takes
+    At each moment, first the group changes, then it is sampled, then decided about; a plan takes
     effect at once. Everything is deterministic: equal worlds and controllers give equal runs.
     """
     reading = Reading(world)
@@ -115,7 +115,7 @@ class Loop:
         self._world, self._controller, self._cadence = reading.world, controller, cadence
         self._began = START.timestamp()
         self._reading, self._commits = reading, commits
-        self._seen = SeenLooks(reading.world, self._began)
+        self._seen = SeenSamples(reading.world, self._began)
         self._group = PresentMembers.at(reading.world, 0)
         self._handovers: list[Handover] = []
         self._owners: list[tuple[float, Int32]] = []

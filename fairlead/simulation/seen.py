@@ -1,6 +1,6 @@
 """Looks as a planner keeps them: all of the last hour, one in a quarter of an hour before that.
 
-Belongs here: which looks are kept. Does not: analysing by them (`fairlead.domain.analysis`).
+Belongs here: which samples are kept. Does not: analysing by them (`fairlead.domain.analysis`).
 """
 
 import numpy as np
@@ -14,7 +14,7 @@ from fairlead.simulation.world import Int32, Int64, World
 OLDEST_S = 6 * 3600.0
 
 
-class SeenLooks:
+class SeenSamples:
     """The looks at a group so far.
 
     Parameters
@@ -30,7 +30,7 @@ class SeenLooks:
         self._rows: list[tuple[float, Int64, Int64, Int32]] = []
 
     def look(self, step: int, *, end: Int64, committed: Int64, owner: Int32) -> None:
-        """Take a look at the start of a step; arrays of shape (P,)."""
+        """Take a sample at the start of a step; arrays of shape (P,)."""
         exists, at = self._world.exists[step], step * self._world.step_s
         row = (at, np.where(exists, end, NONE), np.where(exists, committed, NONE), owner)
         self._rows = [row_ for row_ in self._rows if self._keeps(row_[0], at)]

@@ -49,7 +49,7 @@ def write_candidates(
     Parameters
     ----------
     warehouse
-        Holds the snapshot and, in the archive beside it, the looks before it; there may be none.
+        Holds the snapshot and, in the archive beside it, the samples before it; there may be none.
     policies
         Group to its policy, for every group of the snapshot.
     capacities

@@ -66,7 +66,7 @@ def write_lag(
     Parameters
     ----------
     warehouse
-        Holds the snapshot and, in the archive beside it, the looks before it; there may be none.
+        Holds the snapshot and, in the archive beside it, the samples before it; there may be none.
     latest
         The groups whose consumers start at the log's end without a commit (`auto.offset.reset`).
 

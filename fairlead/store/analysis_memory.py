@@ -87,7 +87,7 @@ def last_changes(connection: Connection, groups: Iterable[str]) -> dict[str, lis
 
 
 def standing_requests(connection: Connection, age: timedelta) -> dict[str, StandingRequest]:
-    """Return what looks of that age at most request, by group; the database's clock tells."""
+    """Return what samples of that age at most request, by group; the database's clock tells."""
     return {
         row.group_id: StandingRequest(
             PlanRequest(row.called_for, row.call_reason),
@@ -109,9 +109,9 @@ def record_findings(
     Parameters
     ----------
     found
-        Group to when it was looked at, and what was found.
+        Group to when it was sampled, and what was found.
     requests
-        What a look requests, and nothing for the other groups of `found`. None: a planning run
+        What a sample requests, and nothing for the other groups of `found`. None: a planning run
         found it, which replaces what is known of members, too, and leaves requests as they are.
     """
     if not found:

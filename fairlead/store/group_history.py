@@ -1,6 +1,6 @@
 """History of one group: diagnoses, owners, lag and moves.
 
-Belongs here: what is kept of looks, and readings for a group's page, bounded however large the
+Belongs here: what is kept of samples, and readings for a group's page, bounded however large the
 group and long its history. Does not: what people ask of all groups and of a plan
 (`history_queries`), what follows from the rows (`fairlead.domain.stored_samples`).
 """
@@ -16,7 +16,7 @@ from fairlead.store.history_queries import Row, read_rows, require_group
 if TYPE_CHECKING:
     from fairlead.domain.stored_samples import LastStored, StoredSample
 
-#: Four days of looks a quarter of an hour apart.
+#: Four days of samples a quarter of an hour apart.
 TIMES: Final = 400
 #: Of a group with many partitions fewer are read: as many as have so many of them.
 CELLS: Final = 40_000
@@ -43,35 +43,35 @@ _COLUMNS: Final = (
 )
 _NAMES: Final = ", ".join(_COLUMNS)
 _VALUES: Final = ", ".join(f":{name}" for name in _COLUMNS)
-_KEPT: Final = f"SELECT looked_at AS at, {_NAMES}"
+_KEPT: Final = f"SELECT sampled_at AS at, {_NAMES}"
 _LOOKS: Final = f"""
-{_KEPT} FROM fairlead_raw.group_look WHERE group_id = :group ORDER BY looked_at DESC
+{_KEPT} FROM fairlead_raw.group_sample WHERE group_id = :group ORDER BY sampled_at DESC
 LIMIT (
     SELECT greatest(2, least(:samples, :cells / greatest(1, cardinality(owner))))
-    FROM fairlead_raw.group_look WHERE group_id = :group ORDER BY looked_at DESC LIMIT 1
+    FROM fairlead_raw.group_sample WHERE group_id = :group ORDER BY sampled_at DESC LIMIT 1
 )
 """  # noqa: S608 - no values: the columns above
-_LAST_SEEN: Final = f"{_KEPT} FROM fairlead_raw.group_look_last WHERE group_id = :group"
-# Of the last days alone, or every day that is kept would be looked at for a group that is gone.
+_LAST_SEEN: Final = f"{_KEPT} FROM fairlead_raw.group_sample_last WHERE group_id = :group"
+# Of the last days alone, or every day that is kept would be sampled for a group that is gone.
 _LAST: Final = text("""
-SELECT known.group_id, newest.looked_at, newest.digest, newest.late_s
+SELECT known.group_id, newest.sampled_at, newest.digest, newest.late_s
 FROM unnest(CAST(:groups AS text[])) known (group_id)
 CROSS JOIN LATERAL (
-    SELECT looked_at, digest, late_s FROM fairlead_raw.group_look
-    WHERE group_look.group_id = known.group_id AND looked_at > now() - interval '1 day'
-    ORDER BY looked_at DESC LIMIT 1
+    SELECT sampled_at, digest, late_s FROM fairlead_raw.group_sample
+    WHERE group_sample.group_id = known.group_id AND sampled_at > now() - interval '1 day'
+    ORDER BY sampled_at DESC LIMIT 1
 ) newest
 """)
 _KEEP: Final = text(f"""
-INSERT INTO fairlead_raw.group_look (group_id, looked_at, {_NAMES})
+INSERT INTO fairlead_raw.group_sample (group_id, sampled_at, {_NAMES})
 VALUES (:group, :at, {_VALUES}) ON CONFLICT DO NOTHING
 """)  # noqa: S608 - no values: the columns above
 _REPLACE: Final = text(f"""
-INSERT INTO fairlead_raw.group_look_last AS last (group_id, looked_at, {_NAMES})
+INSERT INTO fairlead_raw.group_sample_last AS last (group_id, sampled_at, {_NAMES})
 VALUES (:group, :at, {_VALUES})
 ON CONFLICT (group_id) DO UPDATE
-SET looked_at = excluded.looked_at, {", ".join(f"{name} = excluded.{name}" for name in _COLUMNS)}
-WHERE last.looked_at < excluded.looked_at
+SET sampled_at = excluded.sampled_at, {", ".join(f"{name} = excluded.{name}" for name in _COLUMNS)}
+WHERE last.sampled_at < excluded.sampled_at
 """)  # noqa: S608 - no values: the columns above
 _WORK: Final = """
 SELECT * FROM fairlead.partition_work
@@ -127,13 +127,13 @@ def last_planning(engine: Engine) -> datetime | None:
 
 
 def keep_samples(connection: Connection, kept: "Mapping[str, StoredSample]") -> None:
-    """Store what is kept of a look at groups; the days are there."""
+    """Store what is kept of a sample of groups; the days are there."""
     if kept:
         connection.execute(_KEEP, [{"group": group, **vars(last)} for group, last in kept.items()])
 
 
 def replace_last_samples(connection: Connection, seen: "Mapping[str, StoredSample]") -> None:
-    """Store what a look saw of groups in place of the look before; the groups are registered."""
+    """Store the last sample of groups in place of the one before; the groups are registered."""
     if seen:
         connection.execute(
             _REPLACE, [{"group": group, **vars(last)} for group, last in seen.items()]
@@ -141,17 +141,17 @@ def replace_last_samples(connection: Connection, seen: "Mapping[str, StoredSampl
 
 
 def last_samples(connection: Connection, groups: Iterable[str]) -> "dict[str, LastStored]":
-    """Return the newest look that is kept of each group; without one in the last day: none."""
+    """Return the newest sample that is kept of each group; without one in the last day: none."""
     from fairlead.domain.stored_samples import LastStored  # noqa: PLC0415 - arrays, for who looks
 
     rows = connection.execute(_LAST, {"groups": list(groups)})
     return {
-        row.group_id: LastStored(row.looked_at, row.digest, row.late_s is not None) for row in rows
+        row.group_id: LastStored(row.sampled_at, row.digest, row.late_s is not None) for row in rows
     }
 
 
 def read_samples(engine: Engine, group: str) -> "list[StoredSample]":
-    """Return what is kept of a group's looks, the oldest first, and the last look.
+    """Return what is kept of a group's samples, the oldest first, and the last sample.
 
     The newest `LOOKS`, or as many of them as have `CELLS` partitions, two at least.
     """

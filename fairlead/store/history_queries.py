@@ -39,7 +39,7 @@ SELECT known.group_id AS "group", published.version AS published, published.adhe
        attempt.reason AS not_sent, attempt.again_at AS sent_again_at,
        decided.outcome, decided.decided_at, decided.reason,
        observed.lag_max, observed.imbalance, observed.measured_at AS observed_at,
-       live.looked_at AS live_at, live.behind_s AS behind_now_s, live.lag AS lag_now,
+       live.sampled_at AS live_at, live.behind_s AS behind_now_s, live.lag AS lag_now,
        live.lag_max AS lag_max_now, rebalanced.since_yesterday AS rebalances,
        found.diagnosis, found.names, found.evidence, found.since, found.last_seen, found.late_s,
        found.utilisation, found.loss_s, found.caught_up_s, found.consumers_wanted,
@@ -80,14 +80,14 @@ LEFT JOIN LATERAL (
     ORDER BY measured_at DESC LIMIT 1
 ) observed ON true
 LEFT JOIN LATERAL (
-    SELECT looked_at,
+    SELECT sampled_at,
            (SELECT max(value) FROM unnest(behind_s) value) AS behind_s,
            (SELECT sum(value) FROM unnest(lag) value) AS lag,
            (SELECT max(total) FROM (
                SELECT sum(cell.lag) AS total FROM unnest(owner, lag) AS cell (owner, lag)
                WHERE cell.owner >= 0 GROUP BY cell.owner
            ) by_owner) AS lag_max
-    FROM fairlead_raw.group_look_last
+    FROM fairlead_raw.group_sample_last
     WHERE group_id = known.group_id AND late_s IS NOT NULL
 ) live ON true
 LEFT JOIN LATERAL (
@@ -176,8 +176,8 @@ SELECT max(taken_at) AS at FROM (
     SELECT max(snapshot_at) AS taken_at FROM fairlead_raw.lag_snapshot
     WHERE group_id = :group AND snapshot_at <= coalesce(CAST(:at AS timestamptz), 'infinity')
     UNION ALL
-    SELECT max(looked_at) FROM fairlead_raw.group_look
-    WHERE group_id = :group AND looked_at <= coalesce(CAST(:at AS timestamptz), 'infinity')
+    SELECT max(sampled_at) FROM fairlead_raw.group_sample
+    WHERE group_id = :group AND sampled_at <= coalesce(CAST(:at AS timestamptz), 'infinity')
 ) taken
 """
 # Of a moment that is known, it is looked for in its day alone.
@@ -187,17 +187,18 @@ SELECT snapshot_at, topic, partition, member, begin_offset, end_offset, committe
 FROM fairlead_raw.partition_lag
 WHERE group_id = :group AND snapshot_at = :at
 """
-# What is kept of a look has neither offsets nor status; a run that planned from the look has both.
+# What is kept of a sample has neither offsets nor status; a run that planned from the sample has
+# both.
 _LAG_OF_LOOK: Final = """
-SELECT looked_at, topic, partition, members[look.owner + 1], NULL, NULL, NULL, look.lag,
+SELECT sampled_at, topic, partition, members[look.owner + 1], NULL, NULL, NULL, look.lag,
        NULL, NULL, look.arrival_rate, NULL, look.behind_s, NULL, false
 FROM (
-    SELECT looked_at, members, name AS topic, number AS partition,
+    SELECT sampled_at, members, name AS topic, number AS partition,
            value.owner, CAST(round(value.lag) AS bigint) AS lag,
            CASE WHEN late_s IS NOT NULL THEN CAST(value.arrival_rate AS numeric) END
                AS arrival_rate,
            CASE WHEN late_s IS NOT NULL THEN CAST(value.behind_s AS numeric) END AS behind_s
-    FROM fairlead_raw.group_look
+    FROM fairlead_raw.group_sample
     CROSS JOIN LATERAL (
         SELECT name, number, row_number() OVER (ORDER BY place, number) AS place
         FROM unnest(topics, counts) WITH ORDINALITY AS read (name, count, place)
@@ -205,7 +206,7 @@ FROM (
     ) cell
     JOIN LATERAL unnest(owner, lag, arrival_rate, behind_s) WITH ORDINALITY
         AS value (owner, lag, arrival_rate, behind_s, place) USING (place)
-    WHERE group_id = :group AND looked_at = :at AND NOT EXISTS (
+    WHERE group_id = :group AND sampled_at = :at AND NOT EXISTS (
         SELECT FROM fairlead_raw.lag_snapshot WHERE group_id = :group AND snapshot_at = :at
     )
 ) look
@@ -422,12 +423,12 @@ def read_diff(engine: Engine, group: str, before: int, after: int) -> list[Row]:
 def read_lag(
     engine: Engine, group: str, *, at: datetime | None = None, limit: int | None = None
 ) -> list[Row]:
-    """Return the lag of a group's partitions in one snapshot or look, the most first.
+    """Return the lag of a group's partitions in one snapshot or sample, the most first.
 
     Parameters
     ----------
     at
-        The last snapshot or look until then; None: the newest. Looks are kept each quarter of an
+        The last snapshot or sample until then; None: the newest. Looks are kept each quarter of an
         hour, and where owners changed, without offsets and statuses.
 
     Returns

@@ -21,7 +21,7 @@ Rows = Sequence[RowMapping]
 
 #: Forget groups not sampled for this long: a weekly cadence, and a day.
 SEEN_WITHIN: Final = timedelta(days=8)
-#: What looks find of a group is current for so long: several looks, also of a fleet, may fail.
+#: What samples find of a group is current for so long: several samples, also of a fleet, may fail.
 LOOKED_WITHIN: Final = timedelta(minutes=15)
 #: Looks are missing if the last one is so many intervals old: one failed, and one was slow.
 INTERVALS: Final = 3
@@ -53,13 +53,13 @@ CROSS JOIN LATERAL (
 WHERE newest.snapshot_at >= :gone_before
 """
 _LAG_OF_LOOKS: Final = """
-SELECT known.group_id, newest.looked_at AS snapshot_at,
+SELECT known.group_id, newest.sampled_at AS snapshot_at,
        (SELECT sum(behind) FROM unnest(newest.lag) behind) AS lag
 FROM fairlead_raw.consumer_group known
 CROSS JOIN LATERAL (
-    SELECT looked_at, lag FROM fairlead_raw.group_look
-    WHERE group_look.group_id = known.group_id AND looked_at >= :kept_since
-    ORDER BY looked_at DESC LIMIT 1
+    SELECT sampled_at, lag FROM fairlead_raw.group_sample
+    WHERE group_sample.group_id = known.group_id AND sampled_at >= :kept_since
+    ORDER BY sampled_at DESC LIMIT 1
 ) newest
 """
 _BALANCE: Final = """
@@ -94,15 +94,15 @@ FROM fairlead.diagnosis
 _PARTITION_WORK: Final = """
 SELECT group_id, topic, partition::text AS partition, seconds_per_record
 FROM fairlead.partition_cost
-WHERE seconds_per_record IS NOT NULL AND last_seen >= :looked_after
+WHERE seconds_per_record IS NOT NULL AND last_seen >= :sampled_after
 ORDER BY seconds_per_record DESC LIMIT :most
 """
 _CONSUMER_WORK: Final = """
-SELECT group_id, member, busy FROM fairlead.consumer_work WHERE last_seen >= :looked_after
+SELECT group_id, member, busy FROM fairlead.consumer_work WHERE last_seen >= :sampled_after
 """
 _LAST_LOOK: Final = """
-SELECT looked_at, now() - looked_at AS age, make_interval(secs => interval_s) AS apart
-FROM fairlead_raw.last_look
+SELECT sampled_at, now() - sampled_at AS age, make_interval(secs => interval_s) AS apart
+FROM fairlead_raw.last_sample
 """
 _PLANS: Final = """
 SELECT group_id, version, state, proposed_at, decided_at, lag_max_predicted, adherence,
@@ -185,7 +185,7 @@ class Readings:
     Parameters
     ----------
     lag
-        `group_id`, and `lag` in records, as a look or a snapshot last measured it.
+        `group_id`, and `lag` in records, as a sample or a snapshot last measured it.
     snapshots
         `group_id`, and when the newest was taken, `snapshot_at`.
     statuses
@@ -196,13 +196,13 @@ class Readings:
     diagnoses
         `group_id`, `diagnosis`, `since`, `late_s`, `utilisation`, `loss_s`,
         `caught_up_s`, `consumers_wanted`, `last_seen`, of groups
-        that were looked at lately; `holds` is 1.
+        that were sampled lately; `holds` is 1.
     partition_work
         `group_id`, `topic`, `partition`, `seconds_per_record`: as consumers report it.
     consumer_work
         `group_id`, `member`, and the share of its time in which it was `busy`; null: not known.
     samples
-        `group_id`, and when it was `last_seen` by a look.
+        `group_id`, and when it was `last_seen` by a sample.
     plans
         `group_id`, `version`, `state`, `proposed_at`, `decided_at`, `expires_at`,
         `lag_max_predicted` in records, `adherence`: the plans that are published or may be yet.
@@ -211,7 +211,7 @@ class Readings:
     counts
         (group, outcome) to decisions.
     last_decided_at, last_seen_at
-        When any group was decided on, and looked at, however long ago; None: never.
+        When any group was decided on, and sampled, however long ago; None: never.
     freezes
         `group_id`, null for all groups, and `since` when the freeze holds.
     rests
@@ -243,7 +243,7 @@ class Readings:
 
 
 def read_all_groups(
-    engine: Engine, counts: DecisionCounts, looked_within: timedelta = LOOKED_WITHIN
+    engine: Engine, counts: DecisionCounts, sampled_within: timedelta = LOOKED_WITHIN
 ) -> Readings:
     """Read what is known of all groups, at one moment; raises as `transaction`.
 
@@ -253,8 +253,8 @@ def read_all_groups(
         Fairlead's database.
     counts
         Of the readings before.
-    looked_within
-        Diagnoses of groups that were not looked at for longer are left out.
+    sampled_within
+        Diagnoses of groups that were not sampled for longer are left out.
     """
     repeatable = engine.execution_options(isolation_level="REPEATABLE READ")
     with transaction(repeatable) as connection:
@@ -264,31 +264,31 @@ def read_all_groups(
         gone_before = now - SEEN_WITHIN
         snapshots = _rows(connection, _LAG, gone_before=gone_before)
         totals = [row for row in snapshots if row["total"]]
-        looked_after = now - looked_within
-        kept_since = looked_after - THINNED_TO
+        sampled_after = now - sampled_within
+        kept_since = sampled_after - THINNED_TO
         looked = _rows(connection, _LAG_OF_LOOKS, kept_since=kept_since)
         by_time = sorted((*totals, *looked), key=itemgetter("snapshot_at"))
         ever = _rows(connection, _DECISIONS)
         decisions = [row for row in ever if row["decided_at"] >= gone_before]
-        looks_ever = _rows(connection, _DIAGNOSES)
-        samples = [row for row in looks_ever if row["last_seen"] >= gone_before]
+        samples_ever = _rows(connection, _DIAGNOSES)
+        samples = [row for row in samples_ever if row["last_seen"] >= gone_before]
         seen = {row["group_id"] for row in (*totals, *decisions, *samples)}
         return Readings(
             lag=list({row["group_id"]: row for row in by_time}.values()),
             snapshots=totals,
             statuses=[row for row in snapshots if not row["total"]],
             balance=_rows(connection, _BALANCE, gone_before=gone_before),
-            diagnoses=[row for row in samples if now - row["last_seen"] <= looked_within],
+            diagnoses=[row for row in samples if now - row["last_seen"] <= sampled_within],
             partition_work=_rows(
-                connection, _PARTITION_WORK, looked_after=looked_after, most=_MOST_PARTITIONS
+                connection, _PARTITION_WORK, sampled_after=sampled_after, most=_MOST_PARTITIONS
             ),
-            consumer_work=_rows(connection, _CONSUMER_WORK, looked_after=looked_after),
+            consumer_work=_rows(connection, _CONSUMER_WORK, sampled_after=sampled_after),
             samples=samples,
             plans=[row for row in _rows(connection, _PLANS) if row["group_id"] in seen],
             decisions=decisions,
             counts=counts.read(connection),
             last_decided_at=max((row["decided_at"] for row in ever), default=None),
-            last_seen_at=max((row["last_seen"] for row in looks_ever), default=None),
+            last_seen_at=max((row["last_seen"] for row in samples_ever), default=None),
             freezes=_rows(connection, _FREEZES),
             rests=_rows(connection, _RESTS),
             taken_back=_rows(connection, _TAKEN_BACK),
@@ -297,8 +297,8 @@ def read_all_groups(
 
 
 @dataclass(frozen=True)
-class LookAge:
-    """The last look at all groups.
+class SampleAge:
+    """The last sample of all groups.
 
     Parameters
     ----------
@@ -307,7 +307,7 @@ class LookAge:
     age
         The time since then, by the database's clock.
     interval
-        The time from the beginning of that look to the beginning of the next.
+        The time from the beginning of that sample to the beginning of the next.
     """
 
     began: datetime
@@ -316,15 +316,15 @@ class LookAge:
 
     @property
     def overdue(self) -> bool:
-        """Whether the looks that should have followed are missing."""
+        """Whether the samples that should have followed are missing."""
         return self.age > INTERVALS * self.interval
 
 
-def last_look(engine: Engine) -> LookAge | None:
-    """Return the last look at all groups; None: none was taken yet. Raises as `transaction`."""
+def last_sample(engine: Engine) -> SampleAge | None:
+    """Return the last sample of all groups; None: none was taken yet. Raises as `transaction`."""
     with transaction(engine) as connection:
         row = connection.execute(text(_LAST_LOOK)).one_or_none()
-    return None if row is None else LookAge(row.looked_at, row.age, row.apart)
+    return None if row is None else SampleAge(row.sampled_at, row.age, row.apart)
 
 
 def _rows(connection: Connection, statement: str, **parameters: Any) -> Rows:

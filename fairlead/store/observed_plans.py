@@ -40,7 +40,7 @@ class ObservedDay:
     Parameters
     ----------
     day, until
-        The day (UTC), and the last look of it that was replayed; time-zone-aware.
+        The day (UTC), and the last sample of it that was replayed; time-zone-aware.
     late_recorded_s
         Partition-seconds beyond the objective, as measured.
     late_s, late_planned_s
@@ -60,7 +60,7 @@ class ObservedDay:
 
 
 def record_observed(engine: Engine, group: str, found: ObservedDay) -> None:
-    """Store a day; what was replayed of it until an earlier look is replaced."""
+    """Store a day; what was replayed of it until an earlier sample is replaced."""
     with transaction(engine) as connection:
         connection.execute(_RECORD, {"group": group, **vars(found)})
 

@@ -66,7 +66,7 @@ from fairlead.store.lag import insert_lag
 from fairlead.store.models import (
     ConsumerGroup,
     LastAdoption,
-    LastLook,
+    LastSample,
     Plan,
     PlanAdoption,
     PlanBalance,
@@ -403,24 +403,24 @@ class PlanStore:
             return known_costs(connection, groups)
 
     def last_samples(self, groups: Iterable[str]) -> dict[str, LastStored]:
-        """Return the newest look that is kept of each group; those without one are missing."""
+        """Return the newest sample that is kept of each group; those without one are missing."""
         with transaction(self._engine) as connection:
             return last_samples(connection, groups)
 
     def plan_requests(self, age: timedelta) -> dict[str, StandingRequest]:
-        """Return the plan requests of looks of that age at most by group, the latest first."""
+        """Return the plan requests of samples of that age at most by group, the latest first."""
         with transaction(self._engine) as connection:
             return standing_requests(connection, age)
 
     def record_findings(
         self, found: Mapping[str, tuple[datetime, Findings]], requests: Mapping[str, PlanRequest]
     ) -> None:
-        """Store what looks say of groups: diagnoses and requests, not speeds.
+        """Store what samples say of groups: diagnoses and requests, not speeds.
 
         Parameters
         ----------
         found
-            Group to when it was looked at, and what was found.
+            Group to when it was sampled, and what was found.
         requests
             Those of them that need a plan.
         """
@@ -448,17 +448,17 @@ class PlanStore:
             for part in filter(None, (names[:half], names[half:])) if half else ():
                 self.record_findings({name: found[name] for name in part}, requests)
 
-    def record_look(self, began: datetime, interval: timedelta) -> None:
-        """Store when the last look at all groups began, and the time from it to the next.
+    def record_sample(self, began: datetime, interval: timedelta) -> None:
+        """Store when the last sample of all groups began, and the time from it to the next.
 
         A look that a wrong clock dates ahead counts as of now.
         """
         row: dict[str, Any] = {
             "single": True,
-            "looked_at": func.least(began, func.now()),
+            "sampled_at": func.least(began, func.now()),
             "interval_s": interval.total_seconds(),
         }
-        statement = insert(LastLook).values(row)
+        statement = insert(LastSample).values(row)
         with transaction(self._engine) as connection:
             connection.execute(statement.on_conflict_do_update(index_elements=["single"], set_=row))
 

@@ -12,7 +12,7 @@ from fairlead.domain.advice import advice_in
 from fairlead.domain.diagnoses import NO_MEMBERS
 
 if TYPE_CHECKING:
-    from fairlead.store.monitoring import LookAge
+    from fairlead.store.monitoring import SampleAge
 
 Row = Mapping[str, Any]
 
@@ -119,7 +119,7 @@ def next_step(row: Row, undecided: Collection[str], resting: Collection[str]) ->
     return "wait: back-off" if step == "plan" and row["group"] in resting else step
 
 
-def why_no_sample(last: "LookAge | None") -> str:
+def why_no_sample(last: "SampleAge | None") -> str:
     """Explain why a group has no recent sample, by the age of the newest sample of any group."""
     if last is None or last.overdue:
         return "The sensor group_samples takes samples: is the Dagster daemon running?"

@@ -71,7 +71,7 @@ def roll_back_regressions(
                     store, regression, policy_for(regression.group, policies), live=live, now=now
                 )
             )
-        except FairleadError as error:  # the next look tries again
+        except FairleadError as error:  # the next sample tries again
             _log.warning(
                 "group %s: version %d is not rolled back: %s",
                 regression.group,

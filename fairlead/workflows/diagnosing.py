@@ -117,7 +117,7 @@ def diagnose(
     Parameters
     ----------
     archive
-        Has the looks before, and may have these.
+        Has the samples before, and may have these.
     seen
         Just now, of each group once.
     policies
@@ -207,12 +207,12 @@ def _analysed(
 
 @contextmanager
 def _apart(name: str) -> Iterator[None]:
-    """Say in the log what is wrong with a group: it must not end the look."""
+    """Say in the log what is wrong with a group: it must not end the sample."""
     try:
         yield
-    except ValueError as error:  # offsets that no broker told, say: the next look may know
+    except ValueError as error:  # offsets that no broker told, say: the next sample may know
         _log.info("group %s: not diagnosed: %s", name, error)
-    except Exception:  # noqa: BLE001 - one group's data must not end the look
+    except Exception:  # noqa: BLE001 - one group's data must not end the sample
         _log.exception("group %s: not diagnosed", name)
 
 
@@ -267,7 +267,7 @@ def members_changed(
             request, plan = requests[row["group"]], plans[row["group"]]
             try:
                 changes = "; ".join(_changes(plan, row))
-            except Exception:  # noqa: BLE001 - one group's data must not end the look
+            except Exception:  # noqa: BLE001 - one group's data must not end the sample
                 _log.exception(
                     "group %s: its members cannot be compared with its plan's", row["group"]
                 )
@@ -288,7 +288,7 @@ def _changes(plan: StoredPlan, row: Mapping[str, Any]) -> list[str]:
 
 
 def _seen(group: Group, question: Question, decision: PlanDecision) -> StoredSample:
-    """Return what a look saw of a group."""
+    """Return what a sample saw of a group."""
     problem, outlook = question.problem, decision.outlook
     known = decision.diagnosis.name != "unknown"
     laid_out = {

@@ -22,7 +22,7 @@ from fairlead.errors import GroupError
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.spark.planning import as_batch
 from fairlead.workflows.diagnosing import GroupMemories
-from fairlead.workflows.proposal import Look
+from fairlead.workflows.proposal import NewDecision
 
 
 @dataclass(frozen=True)
@@ -33,14 +33,14 @@ class Planned:
     ----------
     snapshot
         The sample that was just taken.
-    look
+    decided
         The decision, as a planning run would store it.
     samples
         Number of samples that the analysis had, the last one included.
     """
 
     snapshot: GroupSnapshot
-    look: Look
+    decided: NewDecision
     samples: int
 
 
@@ -60,7 +60,7 @@ def plan_group(
     gateway
         To the cluster.
     archive
-        Has the looks of the last day; nothing is written to it.
+        Has the samples of the last day; nothing is written to it.
     group
         A group of the cluster.
     policies
@@ -95,4 +95,4 @@ def plan_group(
     )
     candidates = pa.Table.from_batches([as_batch(rows)])
     (decision,) = decisions(snapshot.samples, candidates, policies, now)
-    return Planned(snapshot, Look(decision, policy), samples.num_rows)
+    return Planned(snapshot, NewDecision(decision, policy), samples.num_rows)

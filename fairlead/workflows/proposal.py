@@ -35,7 +35,7 @@ Weighed = tuple[PlanDraft | NoPlan, ApprovalDecision]
 
 
 @dataclass(frozen=True)
-class Look:
+class NewDecision:
     """A decision on a group that is not stored yet.
 
     Parameters
@@ -69,7 +69,7 @@ class Outcome:
     approval: ApprovalDecision
 
 
-def carry_out(store: "PlanStore", series: Sequence[Look], now: datetime) -> list[Outcome]:
+def carry_out(store: "PlanStore", decisions: Sequence[NewDecision], now: datetime) -> list[Outcome]:
     """Store decisions, and approve plans if the policies allow it; `AT_ONCE` in a transaction.
 
     The decision becomes 'no change', and the present version stays, in these cases:
@@ -86,7 +86,7 @@ def carry_out(store: "PlanStore", series: Sequence[Look], now: datetime) -> list
     ----------
     store
         The plan store.
-    series
+    decisions
         Decisions, at most one per group.
     now
         The time that is compared with the policies' allowed hours.
@@ -94,19 +94,19 @@ def carry_out(store: "PlanStore", series: Sequence[Look], now: datetime) -> list
     from fairlead.store.regressions import back_offs  # noqa: PLC0415 - see above
 
     outcomes: list[Outcome] = []
-    for first in range(0, len(series), AT_ONCE):
-        portion = series[first : first + AT_ONCE]
-        groups = [look.decision.group for look in portion if isinstance(look.decision, PlanDraft)]
+    for first in range(0, len(decisions), AT_ONCE):
+        portion = decisions[first : first + AT_ONCE]
+        groups = [new.decision.group for new in portion if isinstance(new.decision, PlanDraft)]
         waiting = store.waiting(groups)
         published = {plan.group: plan for plan in store.in_state("published", groups=groups)}
         resting = back_offs(store.engine, groups) if groups else {}
         weighed = [
-            _resting(look, resting[look.decision.group])
-            if look.decision.group in resting and _moves(look.decision)
+            _resting(new, resting[new.decision.group])
+            if new.decision.group in resting and _moves(new.decision)
             else _weighed(
-                look, waiting.get(look.decision.group), published.get(look.decision.group), now
+                new, waiting.get(new.decision.group), published.get(new.decision.group), now
             )
-            for look in portion
+            for new in portion
         ]
         outcomes += propose(store, weighed)
     return outcomes
@@ -116,28 +116,28 @@ def _moves(decision: PlanDraft | NoPlan) -> bool:
     return isinstance(decision, PlanDraft) and decision.predicted["moved"] > 0
 
 
-def _resting(look: Look, back_off: "BackOff") -> Weighed:
-    assert isinstance(look.decision, PlanDraft)  # noqa: S101 - others move nothing
-    return _declined(look.decision, str(back_off)), _NOTHING
+def _resting(new: NewDecision, back_off: "BackOff") -> Weighed:
+    assert isinstance(new.decision, PlanDraft)  # noqa: S101 - others move nothing
+    return _declined(new.decision, str(back_off)), _NOTHING
 
 
 def _weighed(
-    look: Look, waiting: StoredPlan | None, published: StoredPlan | None, now: datetime
+    new: NewDecision, waiting: StoredPlan | None, published: StoredPlan | None, now: datetime
 ) -> Weighed:
     """Return the decision to store beside the present versions, and the policy's answer."""
-    draft = look.decision
+    draft = new.decision
     if not isinstance(draft, PlanDraft):
         return draft, _NOTHING
     if waiting is not None and waiting.observed_only != draft.observed_only:
         waiting = None  # the policy has changed: the draft replaces the version
-    answer = weigh(draft, look.policy, draft.statuses, now)
+    answer = weigh(draft, new.policy, draft.statuses, now)
     reason = _overtaken([before for before in (waiting, published) if before is not None], draft)
     if (
         not reason and waiting is not None and waiting.snapshot_id != draft.snapshot_id
     ):  # no repeated step
-        reason = _left_alone(waiting, draft, look.policy, answer)
+        reason = _left_alone(waiting, draft, new.policy, answer)
     if not reason and published is not None and published.snapshot_id != draft.snapshot_id:
-        reason = _needless(published, draft, look.policy)
+        reason = _needless(published, draft, new.policy)
     return (_declined(draft, reason), _NOTHING) if reason else (draft, answer)
 
 
@@ -201,7 +201,7 @@ def _left_alone(
     if waiting.rolled_back_from is not None:
         return f"version {waiting.version}, a rollback, waits for approval since {since}"
     merit = "" if answer.approved else _merit(plan, draft, policy)
-    still = f"version {waiting.version}, {merit}, waits for approval since {since}; looked at again"
+    still = f"version {waiting.version}, {merit}, waits for approval since {since}; sampled again"
     return still if merit else ""
 
 

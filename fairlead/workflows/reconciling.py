@@ -94,7 +94,7 @@ class StepResult:
     passing
         Of an alarm: whether its reason passes without anybody's help.
     hidden
-        Whether another producer's open transaction hides the record: a second look in this pass
+        Whether another producer's open transaction hides the record: a second read in this pass
         would not find it, and send it again.
     """
 

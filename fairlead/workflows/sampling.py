@@ -39,7 +39,7 @@ GROUPS_AT_ONCE: Final = 500
 
 
 @dataclass(frozen=True)
-class Looked:
+class Sampled:
     """The result of sampling.
 
     Parameters
@@ -68,7 +68,7 @@ def take(
     settings: Settings,
     groups: Sequence[str],
     store: PlanStore | None = None,
-) -> Looked:
+) -> Sampled:
     """Sample groups, store the sample, tidy the archive, diagnose the groups, and update brokers.
 
     Does not wait for groups that rebalance: the next sample has them. A sample that cannot be
@@ -115,15 +115,15 @@ def take(
             requests, worse = _diagnosed(archive, seen, settings, groups, store)
             now = datetime.now(UTC)
             roll_back_regressions(store, worse, settings.policies, live=gateway.live_group, now=now)
-    finally:  # the look was taken, whatever became of the diagnoses
+    finally:  # the sample was taken, whatever became of the diagnoses
         analysed_s = time.monotonic() - clock - took_s
         taken = Taken(began, took_s, look.num_rows, partitions_in(look), analysed_s)
         archive.note(taken)
     if store is not None:
-        store.record_look(began, interval(taken, settings.sampling))
+        store.record_sample(began, interval(taken, settings.sampling))
         if assigned := _assigned_by_brokers(look):
             tell_brokers(gateway, settings, assigned, store)
-    return Looked(taken, requests, unkept)
+    return Sampled(taken, requests, unkept)
 
 
 def _before(archive: SampleArchive, groups: Sequence[str]) -> pa.Table:
@@ -142,12 +142,12 @@ def _write(archive: SampleArchive, look: pa.Table, look_id: str, settings: Setti
         archive.append(look, look_id)
     except FileSystemError as error:
         unkept = str(error)
-        _log.warning("this look is analysed, but not kept: %s", error)
+        _log.warning("this sample is analysed, but not kept: %s", error)
     try:
         snapshots = Warehouse(archive.warehouse).snapshot_ids()
         archive.tidy(datetime.now(UTC), settings.sampling.retention, keep=snapshots)
     except FileSystemError as error:
-        _log.warning("the archive of looks cannot be tidied: %s", error)
+        _log.warning("the archive of samples cannot be tidied: %s", error)
     return unkept
 
 
@@ -206,5 +206,5 @@ def _diagnosed(
 
 
 def partitions_in(look: pa.Table) -> int:
-    """Count the partitions of a look; those that several groups read count for each."""
+    """Count the partitions of a sample; those that several groups read count for each."""
     return sum(pc.list_value_length(look["end"]).to_pylist())

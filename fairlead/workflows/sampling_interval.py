@@ -1,6 +1,6 @@
 """How often looks are taken: as often as wanted, or as they may cost.
 
-Belongs here: arithmetic on what the newest look cost. Does not: taking looks (`looking`).
+Belongs here: arithmetic on what the newest sample cost. Does not: taking looks (`sampling`).
 """
 
 from datetime import UTC, datetime, timedelta
@@ -9,7 +9,7 @@ from typing import Final
 from fairlead.archive import Taken
 from fairlead.settings import SamplingSettings
 
-#: Whoever asks three times a look, by a clock of its own, is nearer to it than by a tick later.
+#: Whoever asks three times a sample, by a clock of its own, is nearer to it than by a tick later.
 _EARLY: Final = 1 / 6
 #: Of the time, analysing may take so much.
 _ANALYSING: Final = 0.5
@@ -21,7 +21,7 @@ def now() -> datetime:
 
 
 def interval(taken: Taken, settings: SamplingSettings) -> timedelta:
-    """Return the time from the beginning of one look to that of the next.
+    """Return the time from the beginning of one sample to that of the next.
 
     Looking asks brokers, and has its share; analysing has half of the time of this machine.
 
@@ -40,14 +40,14 @@ def interval(taken: Taken, settings: SamplingSettings) -> timedelta:
 
 
 def due(taken: Taken | None, settings: SamplingSettings, at: datetime) -> bool:
-    """Whether a look is to be taken at a moment."""
+    """Whether a sample is to be taken at a moment."""
     return taken is None or wait_s(taken, settings, at) <= (
         _EARLY * interval(taken, settings).total_seconds()
     )
 
 
 def wait_s(taken: Taken | None, settings: SamplingSettings, at: datetime) -> float:
-    """Return the seconds until the next look; none, if a wrong clock dated the newest ahead."""
+    """Return the seconds until the next sample; none, if a wrong clock dated the newest ahead."""
     if taken is None:
         return 0.0
     apart = interval(taken, settings)
@@ -56,20 +56,21 @@ def wait_s(taken: Taken | None, settings: SamplingSettings, at: datetime) -> flo
 
 
 def told(taken: Taken, settings: SamplingSettings) -> str:
-    """Say what a look cost, and when the next one comes.
+    """Say what a sample cost, and when the next one comes.
 
     Examples
     --------
     >>> from datetime import UTC
     >>> told(Taken(datetime(2026, 1, 1, tzinfo=UTC), 45.0, 10_000, 1_000_000), SamplingSettings())
-    'Looked at 10,000 groups, 1,000,000 partitions, in 45.0 s; the next look is due after 300 s,
+    'Sampled 10,000 groups, 1,000,000 partitions, in 45.0 s; the next sample is due after 300 s,
     not 60 s: looking may take 15 % of the time (sampling.share)'
     """
     apart = interval(taken, settings)
     analysed = f", analysed them in {taken.analysed_s:.1f} s" if taken.analysed_s else ""
     said = (
-        f"Looked at {taken.groups:,} groups, {taken.partitions:,} partitions, in "
-        f"{taken.took_s:.1f} s{analysed}; the next look is due after {apart.total_seconds():.0f} s"
+        f"Sampled {taken.groups:,} groups, {taken.partitions:,} partitions, in "
+        f"{taken.took_s:.1f} s{analysed}; the next sample is due after "
+        f"{apart.total_seconds():.0f} s"
     )
     if apart == settings.every:
         return said

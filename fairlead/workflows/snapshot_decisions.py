@@ -17,7 +17,7 @@ from fairlead.domain.drafting import decisions
 from fairlead.domain.policy import Policy, policy_for
 from fairlead.spark.warehouse import Recent, Warehouse
 from fairlead.store.plans import PlanStore
-from fairlead.workflows.proposal import AT_ONCE, Look, Outcome, carry_out
+from fairlead.workflows.proposal import AT_ONCE, NewDecision, Outcome, carry_out
 
 
 def decide_on(
@@ -41,14 +41,14 @@ def decide_on(
     samples = warehouse.samples(recent)
     candidates = warehouse.load("candidates", recent.snapshot_id)
     candidates = candidates.filter(pc.is_in(candidates["group"], samples["group"]))
-    series = (
-        Look(decision, policy_for(decision.group, policies))
+    new = (
+        NewDecision(decision, policy_for(decision.group, policies))
         for decision in decisions(samples, candidates, policies, now)
     )
     outcomes: list[Outcome] = []
     with ThreadPoolExecutor(1) as ahead:
-        following = ahead.submit(list, islice(series, AT_ONCE))
+        following = ahead.submit(list, islice(new, AT_ONCE))
         while snapshots := following.result():
-            following = ahead.submit(list, islice(series, AT_ONCE))
+            following = ahead.submit(list, islice(new, AT_ONCE))
             outcomes += carry_out(plans, snapshots, now)
     return outcomes, samples

@@ -127,18 +127,18 @@ END $$;
 COMMENT ON FUNCTION fairlead_raw.sum_up_balances IS
     'Takes balances over into the day of their group, and to the plan that they are of.';
 
-CREATE FUNCTION fairlead_raw.sum_up_looks() RETURNS trigger
+CREATE FUNCTION fairlead_raw.sum_up_samples() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     INSERT INTO fairlead_raw.group_day AS kept (group_id, day, late_s_worst, rebalances)
-    SELECT one.group_id, (one.looked_at AT TIME ZONE 'UTC')::date, max(one.late_s),
+    SELECT one.group_id, (one.sampled_at AT TIME ZONE 'UTC')::date, max(one.late_s),
            count(*) FILTER (WHERE before.digest <> one.digest)
     FROM stored one
     LEFT JOIN LATERAL (
-        SELECT digest FROM fairlead_raw.group_look look
-        WHERE look.group_id = one.group_id AND look.looked_at < one.looked_at
-            AND look.looked_at > one.looked_at - interval '1 day'
-        ORDER BY look.looked_at DESC LIMIT 1
+        SELECT digest FROM fairlead_raw.group_sample look
+        WHERE look.group_id = one.group_id AND look.sampled_at < one.sampled_at
+            AND look.sampled_at > one.sampled_at - interval '1 day'
+        ORDER BY look.sampled_at DESC LIMIT 1
     ) before ON true
     WHERE one.late_s IS NOT NULL OR before.digest <> one.digest
     GROUP BY 1, 2 ORDER BY 1, 2
@@ -149,7 +149,7 @@ BEGIN
         OR kept.late_s_worst < excluded.late_s_worst;
     RETURN NULL;
 END $$;
-COMMENT ON FUNCTION fairlead_raw.sum_up_looks IS
+COMMENT ON FUNCTION fairlead_raw.sum_up_samples IS
     'Updates the worst forecast time lag and the number of rebalances of a group''s day.';
 
 CREATE FUNCTION fairlead_raw.sum_up_adoptions() RETURNS trigger
@@ -174,9 +174,9 @@ CREATE TRIGGER sum_up AFTER INSERT ON fairlead_raw.decision
 CREATE TRIGGER sum_up AFTER INSERT ON fairlead_raw.balance
     REFERENCING NEW TABLE AS stored
     FOR EACH STATEMENT EXECUTE FUNCTION fairlead_raw.sum_up_balances();
-CREATE TRIGGER sum_up AFTER INSERT ON fairlead_raw.group_look
+CREATE TRIGGER sum_up AFTER INSERT ON fairlead_raw.group_sample
     REFERENCING NEW TABLE AS stored
-    FOR EACH STATEMENT EXECUTE FUNCTION fairlead_raw.sum_up_looks();
+    FOR EACH STATEMENT EXECUTE FUNCTION fairlead_raw.sum_up_samples();
 CREATE TRIGGER sum_up AFTER INSERT ON fairlead_raw.plan_adoption
     REFERENCING NEW TABLE AS stored
     FOR EACH STATEMENT EXECUTE FUNCTION fairlead_raw.sum_up_adoptions();
@@ -302,7 +302,7 @@ BEGIN
             WHERE group_diagnosis.group_id = known.group_id AND last_seen >= before
         );
     DELETE FROM fairlead_raw.member_capacity WHERE group_id = ANY (groups);
-    DELETE FROM fairlead_raw.group_look_last WHERE group_id = ANY (groups);
+    DELETE FROM fairlead_raw.group_sample_last WHERE group_id = ANY (groups);
     DELETE FROM fairlead_raw.group_diagnosis WHERE group_id = ANY (groups);
     DELETE FROM fairlead_raw.consumer_group WHERE group_id = ANY (groups);
     GET DIAGNOSTICS gone = ROW_COUNT;

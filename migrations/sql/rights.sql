@@ -22,10 +22,10 @@ GRANT INSERT (group_id, snapshot_id, snapshot_at, outcome, reason, version, sett
     ON fairlead_raw.decision TO fairlead_planner;
 GRANT INSERT ON fairlead_raw.moved_partition, fairlead_raw.candidate, fairlead_raw.balance,
                 fairlead_raw.plan_adoption, fairlead_raw.lag_snapshot, fairlead_raw.partition_lag,
-                fairlead_raw.group_look
+                fairlead_raw.group_sample
     TO fairlead_planner;
-GRANT INSERT, UPDATE ON fairlead_raw.plan_record, fairlead_raw.group_observed, fairlead_raw.last_look,
-                        fairlead_raw.group_look_last
+GRANT INSERT, UPDATE ON fairlead_raw.plan_record, fairlead_raw.group_observed, fairlead_raw.last_sample,
+                        fairlead_raw.group_sample_last
     TO fairlead_planner;
 GRANT INSERT, UPDATE, DELETE ON fairlead_raw.plan_intent, fairlead_raw.plan_attempt TO fairlead_planner;
 

@@ -21,7 +21,7 @@ CREATE VIEW fairlead.decision AS SELECT * FROM fairlead_raw.decision;
 CREATE VIEW fairlead.candidate AS SELECT * FROM fairlead_raw.candidate;
 CREATE VIEW fairlead.member_capacity AS SELECT * FROM fairlead_raw.member_capacity;
 CREATE VIEW fairlead.group_observed AS SELECT * FROM fairlead_raw.group_observed;
-CREATE VIEW fairlead.group_look AS SELECT * FROM fairlead_raw.group_look;
+CREATE VIEW fairlead.group_sample AS SELECT * FROM fairlead_raw.group_sample;
 CREATE VIEW fairlead.group_day AS SELECT * FROM fairlead_raw.group_day;
 
 
@@ -235,8 +235,8 @@ SELECT look.group_id, cell.topic, cell.partition, look.members[value.owner + 1] 
        told.seconds_per_record, told.seconds_low, told.seconds_high,
        fairlead_raw.time_share(value.arrival_rate, told.seconds_per_record) AS time_share,
        nullif(value.capacity_share, 'NaN')::numeric::double precision AS capacity_share, told.cost,
-       look.looked_at
-FROM fairlead_raw.group_look_last look
+       look.sampled_at
+FROM fairlead_raw.group_sample_last look
 CROSS JOIN LATERAL (
     SELECT name AS topic, number AS partition, row_number() OVER (ORDER BY place, number) AS place
     FROM unnest(topics, counts) WITH ORDINALITY AS read (name, count, place)

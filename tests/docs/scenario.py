@@ -113,7 +113,7 @@ class _Week:
         self._kafka: Any = group  # answers as the gateway, and as the archive of samples
 
     def look(self, moment: datetime) -> None:
-        """Look at the group, and say what is the matter."""
+        """NewDecision at the group, and say what is the matter."""
         self._group.run(moment)
         names, store = [self._name], self._store
         memory = GroupMemories(
@@ -124,7 +124,7 @@ class _Week:
         store.record_findings(diagnosed.found, diagnosed.requests)
 
     def plan(self, moment: datetime) -> None:
-        """Look at the group, measure its lag, and decide on it within a minute."""
+        """NewDecision at the group, measure its lag, and decide on it within a minute."""
         self.look(moment)
         name, store = self._name, self._store
         before = self._group.read(moment - LAG_HISTORY, moment)
@@ -134,7 +134,7 @@ class _Week:
         done = plan_group(
             self._kafka, self._kafka, name, policies=POLICIES, memory=memory, now=moment
         )
-        carry_out(store, [done.look], moment)
+        carry_out(store, [done.decided], moment)
         self._date(moment + timedelta(minutes=1))
 
     def approve(self, version: int, moment: datetime, *, actor: str, reason: str) -> None:

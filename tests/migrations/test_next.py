@@ -85,19 +85,20 @@ VALUES ('g', '2026-01-31+00', 'observed', NULL, 's0', 3),
 INSERT INTO plan_adoption (group_id, version, observed_at, planned, as_planned)
 VALUES ('g', 1, '2026-02-01+00', 3, 2);
 
-INSERT INTO group_look (group_id, looked_at, digest, late_s, group_type, protocol, topics, counts,
+INSERT INTO group_sample (group_id, sampled_at, digest, late_s, group_type, protocol, topics,
+counts,
     members, owner, lag, arrival_rate, behind_s, capacity_share)
 VALUES ('g', '2026-02-01+00', 7, 1.5, 'classic', 'range', '{t}', '{2}', '{c0}', '{0,-1}', '{5,6.5}',
     '{1,0.25}', '{3,9}', '{0.125,NaN}');
 
-INSERT INTO group_look_last (group_id, looked_at, digest, late_s, group_type, protocol, topics,
+INSERT INTO group_sample_last (group_id, sampled_at, digest, late_s, group_type, protocol, topics,
     counts, members, owner, lag, arrival_rate, behind_s, capacity_share)
-SELECT group_id, looked_at, digest, late_s, group_type, protocol, topics, counts, members, owner,
-    lag, arrival_rate, behind_s, capacity_share FROM group_look;
+SELECT group_id, sampled_at, digest, late_s, group_type, protocol, topics, counts, members, owner,
+    lag, arrival_rate, behind_s, capacity_share FROM group_sample;
 
 INSERT INTO group_observed VALUES ('g', '2026-02-01', '2026-02-01+00', 60, 59.5, 3, 1, 20);
 
-INSERT INTO last_look (single, looked_at, interval_s) VALUES (true, '2026-02-01+00', 60);
+INSERT INTO last_sample (single, sampled_at, interval_s) VALUES (true, '2026-02-01+00', 60);
 
 INSERT INTO lag_snapshot (group_id, snapshot_id, snapshot_at)
 SELECT 'g', 's' || n, '2026-01-31 22:30+00'::timestamptz + n * interval '1 hour'

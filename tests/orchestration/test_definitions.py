@@ -94,7 +94,7 @@ def test_schedules_and_sensors() -> None:
         "group_discovery": ([], 60, "RUNNING"),
         "approved_plans": (["adoption"], 15, "RUNNING"),
         "plan_life": ([], 30, "RUNNING"),
-        "group_samples": (["look"], 20, "RUNNING"),
+        "group_samples": (["sample"], 20, "RUNNING"),
         "planning_sensor": (["planning"], 20, "STOPPED"),
     }
 

@@ -116,7 +116,7 @@ def test_clock_that_jumps_an_hour(
     assert told(pipeline, group) == before
     assert pipeline.decisions(group) == []
 
-    assert pipeline.operate("look").success
+    assert pipeline.operate("sample").success
     assert run_requested(pipeline).success
     assert_relieved(pipeline, group)
     after = told(pipeline, group)

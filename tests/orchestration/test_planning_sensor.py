@@ -115,7 +115,7 @@ def test_brokers_that_are_away_cost_a_tick_and_no_more(
         by_itself: Any = librdkafka.list_consumer_groups()  # waits for a minute
         assert "Kafka does not answer" in str(pipeline.sensor("group_samples").skip_message)
         assert not by_itself.done()
-    assert "Looked at 1 groups" in str(pipeline.sensor("group_samples").skip_message)
+    assert "Sampled 1 groups" in str(pipeline.sensor("group_samples").skip_message)
 
 
 @pytest.mark.spark

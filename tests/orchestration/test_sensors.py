@@ -157,7 +157,7 @@ def test_looks_are_taken_by_a_sensor(pipeline: Pipeline, make_groups: MakeGroups
     (a,) = make_groups("a")
     tick = pipeline.sensor("group_samples")
     assert not tick.run_requests
-    assert str(tick.skip_message).startswith("Looked at 1 groups, 1 partitions, in ")
+    assert str(tick.skip_message).startswith("Sampled 1 groups, 1 partitions, in ")
     now = datetime.now(UTC)
     series = SampleArchive(pipeline.settings.warehouse_path).read(now - timedelta(minutes=5), now)
     assert series["group"].to_pylist() == [a]
@@ -170,7 +170,7 @@ def test_look_that_takes_long_is_a_run(pipeline: Pipeline, make_groups: MakeGrou
     archive = SampleArchive(pipeline.settings.warehouse_path)
     archive.note(Taken(datetime.now(UTC) - timedelta(hours=1), IN_A_TICK_S + 1, 5_000, 500_000))
     (request,) = pipeline.sensor("group_samples").run_requests or ()
-    result = pipeline.operate("look")
+    result = pipeline.operate("sample")
     assert result.success, request
     taken = archive.taken()
     assert taken is not None
@@ -182,8 +182,8 @@ def test_looks_do_not_wait_for_a_look_that_was_killed(pipeline: Pipeline) -> Non
     SampleArchive(pipeline.settings.warehouse_path).note(
         Taken(datetime.now(UTC) - timedelta(hours=1), 0.5, 1, 1)
     )
-    leave_run(pipeline, "look", age=4 * pipeline.settings.sampling.every)
-    assert "Looked at" in str(pipeline.sensor("group_samples").skip_message)
+    leave_run(pipeline, "sample", age=4 * pipeline.settings.sampling.every)
+    assert "Sampled" in str(pipeline.sensor("group_samples").skip_message)
 
 
 def test_asset_says_what_became_of_a_plan_since_its_run(pipeline: Pipeline, migrated: str) -> None:

@@ -84,7 +84,7 @@ class Surroundings:
         runs = "SELECT pipeline_name || ' ' || status FROM runs WHERE pipeline_name <> %s"
         return {
             "events": _column(self.store, events, group),
-            "runs": _column(self.dagster, runs, "look"),
+            "runs": _column(self.dagster, runs, "sample"),
         }
 
     def outcomes(self, group: str) -> list[str]:
@@ -99,13 +99,13 @@ class Surroundings:
 
     def runs_under_way(self) -> bool:
         """Whether a run that somebody launched has not ended: looks are a sensor's."""
-        statement = "SELECT status FROM runs WHERE pipeline_name <> 'look' AND status = ANY(%s)"
+        statement = "SELECT status FROM runs WHERE pipeline_name <> 'sample' AND status = ANY(%s)"
         return bool(_column(self.dagster, statement, UNFINISHED))
 
     def seen_to_change(self) -> bool:
         """Whether looks have seen partitions of the group with other owners."""
         statement = (
-            "SELECT digest FROM fairlead.group_look"
+            "SELECT digest FROM fairlead.group_sample"
             " WHERE group_id = %s AND cardinality(members) > 1"
         )
         return len(set(_column(self.store, statement, self.group))) > 1

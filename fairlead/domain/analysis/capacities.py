@@ -1,6 +1,6 @@
 """How fast members are, measured: a member that stayed behind consumed as fast as it can.
 
-Belongs here: capacities and lower bounds from looks, what is remembered of them, and what is
+Belongs here: capacities and lower bounds from samples, what is remembered of them, and what is
 assumed of members that were never seen at their limit. Does not: what is a backlog (`commits`).
 
 - A member with a backlog throughout a stretch of steps consumed at its capacity: *measured*.

@@ -190,7 +190,7 @@ class SampleSeries:
         alone = np.zeros_like(seen)
         alone[1:-1] = ~seen[1:-1] & seen[:-2] & seen[2:] & (self.end[2:] >= self.end[:-2])
         went_on = seen[-3:-2] & seen[-2:-1] & (self.end[-2:-1] >= self.end[-3:-2])
-        lost = ~seen[-1] & went_on.any(axis=0)  # none where there are no three looks
+        lost = ~seen[-1] & went_on.any(axis=0)  # none where there are no three samples
         alone[-1] = lost & (2 * lost.sum() < lost.size)
         if not alone.any():
             return bridged

@@ -154,7 +154,7 @@ def _looks(given: Any, layout: Problem, *, latest: bool) -> SampleSeries:
             values = snapshot.get(key)
             _read_offsets(values, table[place], layout, f"{where}.{key}", exact=place == last)
         owned, before = snapshot.get("owners"), given[max(place - 1, 0)].get("owners")
-        # Hardly ever does an owner change; the last look may name no partition that is not there.
+        # Hardly ever does an owner change; the last sample may name no partition that is not there.
         if owned == before and 0 < place < last:
             owners[place] = owners[place - 1]
         else:
@@ -197,7 +197,7 @@ def _by_topic(
 
 
 def _read_offsets(given: Any, offsets: Int64, layout: Problem, where: str, *, exact: bool) -> None:
-    """Read the offsets of a look, int64 of shape (P,)."""
+    """Read the offsets of a sample, int64 of shape (P,)."""
     for place, row, topic in _by_topic(given, layout, where, exact=exact):
         if set(map(type, row)) != {int} or min(row) < 0 or max(row) > _LARGEST_OFFSET:
             for partition, value in enumerate(row):
@@ -218,7 +218,7 @@ def _read_owners(
     *,
     exact: bool,
 ) -> None:
-    """Read the owners of a look, int32 of shape (P,); a new name gets the next of `numbers`."""
+    """Read the owners of a sample, int32 of shape (P,); a new name gets the next of `numbers`."""
     for place, row, topic in _by_topic(given, layout, where, exact=exact):
         if set(map(type, row)) != {str}:
             for partition, name in enumerate(row):
@@ -231,7 +231,7 @@ def _read_owners(
 
 
 def _owned(series: SampleSeries, layout: Problem) -> dict[str, dict[str, list[int]]]:
-    """Return what the present members own at the last look, of what they still read."""
+    """Return what the present members own at the last sample, of what they still read."""
     owned: dict[str, dict[str, list[int]]] = {}
     owner = series.owner[-1]
     for index in np.flatnonzero((owner >= 0) & (owner < len(layout.members))).tolist():

@@ -87,7 +87,7 @@ def recalled(
 
 
 def capacities_of(given: Any, series: SampleSeries) -> dict[str, Capacity]:
-    """Read what is known from before; what a fast clock dated later is older than the looks.
+    """Read what is known from before; what a fast clock dated later is older than the samples.
 
     Raises
     ------
@@ -137,7 +137,7 @@ def moment(text: Any, where: str) -> float:
 
 
 def _look(series: SampleSeries, problem: Problem) -> dict[str, Any]:
-    """Return when the last look was taken, and where the logs of topics ended at it, in all."""
+    """Return when the last sample was taken, and where the logs of topics ended at it, in all."""
     return {"at": series.now, "ends": _ends(series, len(series) - 1, problem)}
 
 
@@ -151,7 +151,7 @@ def _ends(series: SampleSeries, look: int, problem: Problem) -> dict[str, int]:
 
 
 def _seen(remembered: Any, series: SampleSeries, problem: Problem) -> bool:
-    """Whether the look that a memory ends with is among these, where one of that time is."""
+    """Whether the sample that a memory ends with is among these, where one of that time is."""
     if remembered is None:
         return True
     at, before = float(remembered["at"]), dict(remembered["ends"])

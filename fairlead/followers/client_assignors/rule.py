@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 
 Assignor = TypeVar("Assignor")
 
-#: Rules that keep what members own, and those that look at lag.
+#: Rules that keep what members own, and those that use lag.
 _STICKY = frozenset({"sticky", "sticky-lag-aware"})
 _BY_LAG = frozenset({"lag-aware", "sticky-lag-aware"})
 

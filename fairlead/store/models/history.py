@@ -114,7 +114,7 @@ class GroupDay(Base):
     __table_args__ = (
         Index("group_day_day_idx", "day"),
         {
-            # Today's rows change with each look, and stay on their page.
+            # Today's rows change with each sample, and stay on their page.
             "postgresql_with": {"fillfactor": 60},
         },
     )
@@ -149,7 +149,7 @@ class GroupObserved(Base):
 
     group_id: Mapped[str] = mapped_column(primary_key=True, comment="The consumer group.")
     day: Mapped[date] = mapped_column(primary_key=True, comment="The day (UTC).")
-    until: Mapped[datetime] = mapped_column(comment="When the last look was that was replayed.")
+    until: Mapped[datetime] = mapped_column(comment="When the last sample was that was replayed.")
     late_recorded_s: Mapped[float] = mapped_column(
         comment="Partition-seconds beyond the objective, as measured."
     )
@@ -161,8 +161,8 @@ class GroupObserved(Base):
     )
 
 
-class _Look:
-    """What a look saw of a group."""
+class _Sample:
+    """What a sample saw of a group."""
 
     digest: Mapped[int] = mapped_column(
         comment="Of topics, counts, members and owner: another one where these are others."
@@ -189,41 +189,41 @@ class _Look:
     capacity_share: Mapped[list[float]] = mapped_column(ARRAY(REAL))
 
 
-class GroupLook(_Look, Base):
-    """What looks saw of each group: each quarter of an hour, and when owners or members change."""
+class GroupSample(_Sample, Base):
+    """Samples of each group: each quarter of an hour, and after changes of owners or members."""
 
-    __tablename__ = "group_look"
+    __tablename__ = "group_sample"
     __table_args__ = (
         {
-            "postgresql_partition_by": "RANGE (looked_at)",
+            "postgresql_partition_by": "RANGE (sampled_at)",
         },
     )
 
     group_id: Mapped[str] = mapped_column(primary_key=True, comment="The consumer group.")
-    looked_at: Mapped[datetime] = mapped_column(primary_key=True, comment="When it was looked at.")
+    sampled_at: Mapped[datetime] = mapped_column(primary_key=True, comment="When it was sampled.")
 
 
-class GroupLookLast(_Look, Base):
-    """What the last look saw of each group; it replaces the one before."""
+class GroupSampleLast(_Sample, Base):
+    """What the last sample saw of each group; it replaces the one before."""
 
-    __tablename__ = "group_look_last"
+    __tablename__ = "group_sample_last"
 
     group_id: Mapped[str] = mapped_column(
         ForeignKey(ConsumerGroup.group_id), primary_key=True, comment="The consumer group."
     )
-    looked_at: Mapped[datetime] = mapped_column(comment="When it was looked at.")
+    sampled_at: Mapped[datetime] = mapped_column(comment="When it was sampled.")
 
 
-class LastLook(Base):
-    """When the last look at all groups was taken, of however many groups; one row."""
+class LastSample(Base):
+    """When the last sample of all groups was taken, of however many groups; one row."""
 
-    __tablename__ = "last_look"
+    __tablename__ = "last_sample"
     __table_args__ = (CheckConstraint("single", name="single"),)
 
     single: Mapped[bool] = mapped_column(primary_key=True, comment="True: there is one row.")
-    looked_at: Mapped[datetime] = mapped_column(comment="When it began.")
+    sampled_at: Mapped[datetime] = mapped_column(comment="When it began.")
     interval_s: Mapped[float] = mapped_column(
-        comment="Seconds from the beginning of that look to the beginning of the next."
+        comment="Seconds from the beginning of that sample to the beginning of the next."
     )
 
 
@@ -266,7 +266,7 @@ class PartitionLagRow(Base):
     lag: Mapped[int | None]
     lost: Mapped[int | None]
     lost_at: Mapped[datetime | None] = mapped_column(
-        comment="When a look first saw that; null: nothing was lost."
+        comment="When a sample first saw that; null: nothing was lost."
     )
     arrival_rate: Mapped[float | None]
     consumption_rate: Mapped[float | None]

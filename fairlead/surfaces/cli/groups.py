@@ -27,7 +27,7 @@ from fairlead.surfaces.offers import of_freeze, of_hot_partitions
 
 if TYPE_CHECKING:
     from fairlead.store.freezes import Freeze
-    from fairlead.store.monitoring import LookAge
+    from fairlead.store.monitoring import SampleAge
 
 _GROUPS = {
     "group": "group",
@@ -93,13 +93,13 @@ def groups(*, wide: Wide = False, as_json: Json = False) -> None:
     from fairlead.domain.worst_first import worst_first
     from fairlead.store.freezes import read_freezes
     from fairlead.store.history_queries import read_groups, undecided
-    from fairlead.store.monitoring import last_look
+    from fairlead.store.monitoring import last_sample
     from fairlead.store.regressions import back_offs
     from fairlead.surfaces.next_step import follows, is_checked, next_step
 
     with opened_engine() as engine:
         rows, freezes = worst_first(read_groups(engine)), read_freezes(engine)
-        resting, last = back_offs(engine), last_look(engine)
+        resting, last = back_offs(engine), last_sample(engine)
     now = datetime.now(UTC)
     waits = undecided(rows, now)
     if as_json:
@@ -244,7 +244,7 @@ def _not_planned(names: list[str]) -> list[str]:
     return [line]
 
 
-def _not_sampled(rows: list[dict[str, Any]], now: datetime, last: "LookAge | None") -> list[str]:
+def _not_sampled(rows: list[dict[str, Any]], now: datetime, last: "SampleAge | None") -> list[str]:
     """Return which groups were not sampled lately and why, one line per reason."""
     from fairlead.common.words import listed
     from fairlead.domain.diagnoses import NO_MEMBERS
@@ -293,7 +293,7 @@ def lag(
     from fairlead.domain.work_text import time_per_record
     from fairlead.errors import GroupError
     from fairlead.store.history_queries import read_lag, read_lag_by_member, read_lag_by_topic
-    from fairlead.store.monitoring import last_look
+    from fairlead.store.monitoring import last_sample
 
     read: Callable[..., list[dict[str, Any]]] = read_lag
     columns: Mapping[str, str] | tuple[str, ...] = _LAG
@@ -302,7 +302,7 @@ def lag(
     elif by_topic:
         read, columns = read_lag_by_topic, _LAG_BY_TOPIC
     with opened_engine() as engine:
-        rows, last = read(engine, group, at=at, limit=limit), last_look(engine)
+        rows, last = read(engine, group, at=at, limit=limit), last_sample(engine)
     if not rows:
         raise GroupError(
             f"group {group}: no lag was measured"

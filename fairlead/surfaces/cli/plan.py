@@ -106,7 +106,7 @@ def _stored(group: str, settings: "Settings") -> tuple["Planned", "Outcome"]:
         check_clock(engine)
         store = PlanStore(engine, settings.source)
         planned = _planned(group, settings, _memories(store, group))
-        (outcome,) = carry_out(store, [planned.look], datetime.now(UTC))
+        (outcome,) = carry_out(store, [planned.decided], datetime.now(UTC))
     try:
         archive = SampleArchive(settings.warehouse_path)
         archive.append(planned.snapshot.samples, planned.snapshot.snapshot_id)
@@ -158,7 +158,7 @@ def _document(planned: "Planned", outcome: "Outcome | None") -> dict[str, Any]:
     """Return the answer as JSON has it."""
     from fairlead.domain.records import PlanDraft
 
-    decision = planned.look.decision if outcome is None else outcome.decision
+    decision = planned.decided.decision if outcome is None else outcome.decision
     draft = decision if isinstance(decision, PlanDraft) else None
     return {
         "group": decision.group,

@@ -16,7 +16,7 @@ from fairlead.surfaces.cli.output import say, say_error
 if TYPE_CHECKING:
     from fairlead.archive import SampleArchive
     from fairlead.settings import Settings
-    from fairlead.workflows.sampling import Looked
+    from fairlead.workflows.sampling import Sampled
 
 _log = logging.getLogger(__name__)
 
@@ -56,7 +56,7 @@ def sample(
         time.sleep(pause_s)
 
 
-def _sampled(archive: "SampleArchive", settings: "Settings") -> "Looked":
+def _sampled(archive: "SampleArchive", settings: "Settings") -> "Sampled":
     from fairlead.kafka.gateway import KafkaGateway
     from fairlead.store.plans import PlanStore
     from fairlead.workflows.sampling import covered_groups, take

@@ -14,7 +14,7 @@ import numpy as np
 from fairlead.surfaces.demo.scenario import DemoGroup
 from fairlead.surfaces.demo.topics_and_consumers import new_producer, produce
 
-#: Seconds between batches: several between two looks, so that these see a steady stream.
+#: Seconds between batches: several between two samples, so that these see a steady stream.
 BATCH_S: Final = 0.25
 
 

@@ -94,9 +94,9 @@ def _role(login: str, roles: Collection[str]) -> Finding:
 
 
 def _last_sample(engine: Engine) -> Finding:
-    from fairlead.store.monitoring import last_look  # noqa: PLC0415 - as above
+    from fairlead.store.monitoring import last_sample  # noqa: PLC0415 - as above
 
-    last = last_look(engine)
+    last = last_sample(engine)
     remedy = "run `fairlead up` or `fairlead sample`"
     if last is None:
         return Finding("samples", "warning", "no offset sample was taken yet", remedy)

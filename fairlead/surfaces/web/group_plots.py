@@ -1,7 +1,7 @@
 """What a group's page draws of its course: plots with the table beside each, and the owners' strip.
 
 Belongs here: which figures are drawn, and how much of them. Does not: drawing
-(`fairlead.surfaces.plots`), what follows from looks (`fairlead.domain.stored_samples`).
+(`fairlead.surfaces.plots`), what follows from samples (`fairlead.domain.stored_samples`).
 """
 
 from collections import Counter
@@ -95,7 +95,7 @@ def days_of(rows: Sequence[Mapping[str, Any]]) -> list[Plot]:
 
 
 def strip_of(course: GroupHistory, changes: Sequence[Change], until: datetime | None) -> str | None:
-    """Draw who owned what until the last look; of many partitions, the most restless."""
+    """Draw who owned what until the last sample; of many partitions, the most restless."""
     if not course.at:
         return None
     moves = Counter(name for change in changes for name, *_ in change.moved)

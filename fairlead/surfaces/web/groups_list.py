@@ -17,7 +17,7 @@ from fairlead.domain.diagnoses import DIAGNOSES, NO_MEMBERS
 from fairlead.domain.policy import Policy, policy_for
 from fairlead.store.freezes import read_freezes
 from fairlead.store.history_queries import Row, read_groups, read_states, undecided
-from fairlead.store.monitoring import LOOKED_WITHIN, last_look
+from fairlead.store.monitoring import LOOKED_WITHIN, last_sample
 from fairlead.store.regressions import back_offs
 from fairlead.surfaces.next_step import FOLLOWS, follows, next_step, why_no_sample
 from fairlead.surfaces.offers import Desk, of_freeze
@@ -92,7 +92,7 @@ def groups_page(
     read_at = now or datetime.now(UTC)
     names = [row["group"] for row in found[:SHOWN]]
     details = {row["group"]: row for row in read_groups(engine, names)} if names else {}
-    waits, last, resting = undecided(found, read_at), last_look(engine), back_offs(engine)
+    waits, last, resting = undecided(found, read_at), last_sample(engine), back_offs(engine)
     return TEMPLATES.get_template("groups.html").render(
         groups=[details[name] for name in names if name in details],
         count=len(found),

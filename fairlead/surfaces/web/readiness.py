@@ -13,11 +13,11 @@ from fairlead.common.words import length
 from fairlead.kafka.requests import kafka_answers
 from fairlead.sandbox.part_states import PartState, part_states
 from fairlead.settings import Settings
-from fairlead.store.monitoring import LookAge, last_look
+from fairlead.store.monitoring import SampleAge, last_sample
 
 #: Seconds. Probes give up after some more.
 KAFKA_S: Final = 2.0
-#: The parts of `fairlead up` that take looks.
+#: The parts of `fairlead up` that take samples.
 _SAMPLING: Final = ("code", "daemon")
 
 
@@ -31,7 +31,7 @@ def readiness(engine: Engine, settings: Settings) -> dict[str, Any]:
     StoreUnavailableError
         The database does not answer.
     """
-    last, parts = last_look(engine), part_states(settings.state_dir)
+    last, parts = last_sample(engine), part_states(settings.state_dir)
     return {
         "missing": [
             *(f"{name} {part.missing}" for name, part in parts.items() if part.missing),
@@ -43,7 +43,7 @@ def readiness(engine: Engine, settings: Settings) -> dict[str, Any]:
     }
 
 
-def _missing_samples(last: LookAge | None, parts: Mapping[str, PartState]) -> Iterator[str]:
+def _missing_samples(last: SampleAge | None, parts: Mapping[str, PartState]) -> Iterator[str]:
     """Say why there is no recent sample."""
     if last is None:
         yield "no sample was taken yet: turn on the sensor group_samples or run `fairlead sample`"

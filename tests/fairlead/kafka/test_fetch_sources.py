@@ -163,7 +163,7 @@ def test_a_healthy_group_gets_a_plan_that_brings_all_near(
             memory=GroupMemories(),
             now=datetime.now(UTC),
         )
-    draft = planned.look.decision
+    draft = planned.decided.decision
     assert isinstance(draft, PlanDraft), draft.reason
     assert draft.observed is not None
     crossed = len(PLACED["led"])

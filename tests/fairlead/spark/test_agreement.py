@@ -167,7 +167,7 @@ def test_command_agrees_with_tasks(fleet: Fleet, by_task: dict[str, dict[str, Ro
     for group in fleet.names[: form(short=10, long=GROUPS)]:
         memory = GroupMemories(fleet.capacities)
         done = plan_group(gateway, fleet.archive, group, policies=[POLICY], memory=memory, now=AT)
-        observed, decision = by_task[group][OBSERVED], done.look.decision
+        observed, decision = by_task[group][OBSERVED], done.decided.decision
         assert (decision.outcome, decision.reason) == (
             observed["decision"],
             observed["decision_reason"],

@@ -20,12 +20,12 @@ secret = json.loads(sys.argv[1])
 seen = {}
 unlink = launch.Path.unlink
 
-def looked_at(path):
+def sampled_at(path):
     seen["mode"] = oct(path.stat().st_mode & 0o777)
     seen["path"] = str(path)
     unlink(path)
 
-launch.Path.unlink = looked_at
+launch.Path.unlink = sampled_at
 settings = SparkSettings(master="local[1]", properties={
     "spark.hadoop.fs.s3a.secret.key": secret, "spark.driver.memory": "600m"
 })

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.postgres
 
 NOON = datetime(2026, 1, 10, 12, tzinfo=UTC)
 #: Tables whose rows grow with every look at a group.
-HISTORIES = ("balance", "candidate", "decision", "group_look", "partition_lag", "plan_adoption")
+HISTORIES = ("balance", "candidate", "decision", "group_sample", "partition_lag", "plan_adoption")
 Plans = Callable[..., StoredPlan]
 
 

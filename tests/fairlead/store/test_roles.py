@@ -29,10 +29,10 @@ INSERTED = {
     "decision",
     "lag_snapshot",
     "moved_partition",
-    "group_look",
-    "group_look_last",
+    "group_sample",
+    "group_sample_last",
     "group_observed",
-    "last_look",
+    "last_sample",
     "partition_lag",
     "plan",
     "plan_adoption",
@@ -42,9 +42,9 @@ INSERTED = {
     "plan_record",
 }
 REWRITTEN = {
-    "group_look_last",
+    "group_sample_last",
     "group_observed",
-    "last_look",
+    "last_sample",
     "plan_attempt",
     "plan_intent",
     "plan_record",
@@ -170,7 +170,7 @@ def test_rights_are_exactly_these(store_url: str) -> None:
             planner = role == "fairlead_planner"
             assert held(role, "UPDATE") == (REWRITTEN if planner else set())
             assert held(role, "DELETE") == (
-                REWRITTEN - {"group_look_last", "group_observed", "last_look", "plan_record"}
+                REWRITTEN - {"group_sample_last", "group_observed", "last_sample", "plan_record"}
                 if planner
                 else set()
             )

@@ -104,7 +104,7 @@ def test_a_group_of_the_consumer_protocol_is_published_and_its_broker_is_said_to
         (followed,) = follow(gateway, cluster, [unique_name, "absent"], lambda _: in_force)
         (adopted,) = observe(in_force, gateway.live_groups, patiently=(), until=0.0)
 
-    findings = seen.look.decision.findings
+    findings = seen.decided.decision.findings
     assert findings is not None
     assert "the broker's assignor uniform follows no plans" in findings.evidence
     assert published.position is not None, published.reason

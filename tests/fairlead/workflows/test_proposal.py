@@ -16,7 +16,7 @@ from fairlead.errors import PlanStateError
 from fairlead.store import NoPlan, PlanStore, StoredPlan
 from fairlead.wire.document import MemberShare
 from fairlead.workflows import proposal
-from fairlead.workflows.proposal import Look, Outcome, carry_out
+from fairlead.workflows.proposal import NewDecision, Outcome, carry_out
 from tests.fairlead.store.conftest import SNAPSHOT_AT, MakeDraft
 from tests.stored import record_decision
 
@@ -40,7 +40,7 @@ GROWN = {"orders-3": MemberShare(("t0",), {}), **ANOTHER}
 def look(store: PlanStore, decision: NoPlan, **changes: Any) -> Outcome:
     now = changes.pop("now", SNAPSHOT_AT)
     values: dict[str, Any] = {"policy": Policy()} | changes
-    (outcome,) = carry_out(store, [Look(decision, **values)], now)
+    (outcome,) = carry_out(store, [NewDecision(decision, **values)], now)
     return outcome
 
 
@@ -241,8 +241,8 @@ def test_a_rejection_at_the_same_moment_is_of_one_group(
 
     monkeypatch.setattr(PlanStore, "approve_all", rejected_meanwhile)
     groups = [f"g{number}" for number in range(7)]
-    series = [Look(draft("s1", group=group), AT_NIGHT) for group in groups]
-    outcomes = carry_out(store, series, SNAPSHOT_AT)
+    decisions = [NewDecision(draft("s1", group=group), AT_NIGHT) for group in groups]
+    outcomes = carry_out(store, decisions, SNAPSHOT_AT)
     states = {group: store.get(group, 1).state for group in groups}
     assert states == {**dict.fromkeys(groups, "approved"), "g3": "rejected"}
     answers = {outcome.stored.group: outcome.approval for outcome in outcomes}
@@ -256,8 +256,8 @@ def test_fleet_is_carried_out_in_several_transactions(
     """Every group has its decision, in the order of the looks, and drafts that may are approved."""
     monkeypatch.setattr(proposal, "AT_ONCE", 5)
     groups = [f"group-{number:04}" for number in range(14)]
-    series = [
-        Look(
+    decisions = [
+        NewDecision(
             draft("s1", group=group)
             if number % 2
             else NoPlan(group=group, snapshot_id="s1", snapshot_at=SNAPSHOT_AT, reason="good"),
@@ -265,11 +265,11 @@ def test_fleet_is_carried_out_in_several_transactions(
         )
         for number, group in enumerate(groups)
     ]
-    outcomes = carry_out(store, series, SNAPSHOT_AT)
+    outcomes = carry_out(store, decisions, SNAPSHOT_AT)
     assert [outcome.stored.group for outcome in outcomes] == groups
     assert [outcome.stored.outcome for outcome in outcomes[-3:]] == ["plan", "no change", "plan"]
     approved = store.in_state("approved")
     assert [plan.group for plan in approved] == groups[1::2]
     assert [plan.version for plan in approved] == [1] * len(approved)
-    again = carry_out(store, series, SNAPSHOT_AT)
+    again = carry_out(store, decisions, SNAPSHOT_AT)
     assert not any(outcome.stored.created for outcome in again)

@@ -117,7 +117,7 @@ def test_figures_say_how_old_they_are(week: str) -> None:
     assert "orders: this lag is more than 20 minutes old" in lag.stderr
     assert "is the Dagster daemon running?" in groups
     engine = create_store_engine(week)
-    PlanStore(engine).record_look(datetime.now(UTC), timedelta(minutes=1))
+    PlanStore(engine).record_sample(datetime.now(UTC), timedelta(minutes=1))
     engine.dispose()
     groups = run(week, "groups").output
     assert "Dagster daemon" not in groups
@@ -127,7 +127,7 @@ def test_figures_say_how_old_they_are(week: str) -> None:
 def test_a_group_without_members_is_said_to_have_none(week: str) -> None:
     """Whatever it followed when it had some, and however long ago it was looked at."""
     engine, now = create_store_engine(week), datetime.now(UTC)
-    PlanStore(engine).record_look(now, timedelta(minutes=1))
+    PlanStore(engine).record_sample(now, timedelta(minutes=1))
     with psycopg.connect(week) as connection:
         connection.execute(
             "UPDATE fairlead_raw.group_diagnosis SET diagnosis = 'unknown', evidence = %s"

@@ -11,16 +11,16 @@ from typer.testing import CliRunner
 from fairlead.archive import Taken
 from fairlead.errors import ConfigurationError
 from fairlead.store.history_queries import read_groups
-from fairlead.store.monitoring import last_look
+from fairlead.store.monitoring import last_sample
 from fairlead.surfaces.cli import app, sample
-from fairlead.workflows.sampling import Looked
+from fairlead.workflows.sampling import Sampled
 from tests.fairlead.kafka.conftest import commit, join, join_raw  # noqa: F401 - fixtures
 from tests.full_disk import without_room
 from tests.orchestration.conftest import MakeGroup, make_group, pipeline  # noqa: F401 - fixtures
 from tests.pipeline import Pipeline
 
 FAIRLEAD = Path(sys.executable).with_name("fairlead")
-UNKEPT = "this look is analysed, but not kept: cannot write "
+UNKEPT = "this sample is analysed, but not kept: cannot write "
 
 
 @pytest.mark.kafka
@@ -36,14 +36,14 @@ def test_groups_are_analysed_on_a_full_disk(
         without_room(FAIRLEAD, "sample", "--once"), capture_output=True, text=True, check=False
     )
     assert once.returncode == 1
-    assert once.stdout.startswith("Looked at 1 groups, 4 partitions, in ")
+    assert once.stdout.startswith("Sampled 1 groups, 4 partitions, in ")
     (line,) = (line for line in once.stderr.splitlines() if line.startswith(UNKEPT))
     assert line.startswith(f"{UNKEPT}{tmp_path / 'warehouse' / 'series'}/2")
     assert line.endswith("set state_dir or warehouse to another place")
     assert "Traceback" not in once.stderr
     engine = pipeline.store.engine
     assert [row["diagnosis"] for row in read_groups(engine)] == ["unbalanced"]
-    before = last_look(engine)
+    before = last_sample(engine)
     assert before is not None
 
     config = tmp_path / "fairlead.toml"
@@ -57,13 +57,13 @@ def test_groups_are_analysed_on_a_full_disk(
         assert service.stdout is not None
         said: list[str] = []
         try:
-            while sum(line.startswith("Looked at 1 groups") for line in said) < 2:
+            while sum(line.startswith("Sampled 1 groups") for line in said) < 2:
                 said.append(service.stdout.readline())
                 assert said[-1], said
         finally:
             service.kill()
     assert sum(line.startswith(UNKEPT) for line in said) >= 2
-    after = last_look(engine)
+    after = last_sample(engine)
     assert after is not None
     assert after.began > before.began
     assert [row["diagnosis"] for row in read_groups(engine)] == ["unbalanced"]
@@ -77,10 +77,10 @@ def test_service_goes_on_after_an_error_of_one_look(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """Ours is a line; what nobody has foreseen is logged with its traceback. Ctrl-C ends it."""
-    series = [Looked(Taken(datetime.now(UTC), 0.1, 3, 12), {})]
+    series = [Sampled(Taken(datetime.now(UTC), 0.1, 3, 12), {})]
     errors: list[BaseException | None] = [error, None, KeyboardInterrupt()]
 
-    def looked(*_: object) -> Looked:
+    def looked(*_: object) -> Sampled:
         raised = errors.pop(0)
         if raised is not None:
             raise raised
@@ -90,7 +90,7 @@ def test_service_goes_on_after_an_error_of_one_look(
     monkeypatch.setenv("FAIRLEAD_STATE_DIR", str(tmp_path))
     monkeypatch.setenv("FAIRLEAD_SAMPLING__EVERY", "PT0.01S")
     result = CliRunner().invoke(app, ["sample"])
-    assert "Looked at 3 groups" in result.stdout
+    assert "Sampled 3 groups" in result.stdout
     assert errors == []
     logged = [record.exc_info and record.exc_info[1] for record in caplog.records]
     if isinstance(error, ConfigurationError):

@@ -135,7 +135,7 @@ class Ready:
             thread.join()
 
 
-def looked_since(state_dir: Path, moment: float) -> bool:
+def sampled_since(state_dir: Path, moment: float) -> bool:
     """Whether a look was begun after a moment, in seconds since 1970."""
     taken = SampleArchive(str(state_dir / "warehouse")).taken()
     return taken is not None and taken.began.timestamp() > moment
@@ -167,7 +167,7 @@ def test_looks_go_on_when_what_loads_the_definitions_is_killed(
                 lambda: any("code" in missing for missing in ready.missing()), "/ready says so"
             )
             ready.wait()
-            assert looked_since(state_dir, killed_at)
+            assert sampled_since(state_dir, killed_at)
     assert told == [ended]
 
 
@@ -228,10 +228,12 @@ def test_all_of_it_runs_is_mended_and_ends(
             with ready.watched() as missing:
                 killed_at = time.time()
                 found.send_signal(how)
-                eventually(lambda: looked_since(state_dir, killed_at), "looks go on")  # noqa: B023
-                looked_after_s = time.time() - killed_at
+                eventually(lambda: sampled_since(state_dir, killed_at), "looks go on")  # noqa: B023
+                sampled_after_s = time.time() - killed_at
                 ready.wait()
-            sys.stdout.write(f"{name} {how.name}: a look after {looked_after_s:.0f} s; {missing}\n")
+            sys.stdout.write(
+                f"{name} {how.name}: a look after {sampled_after_s:.0f} s; {missing}\n"
+            )
             assert name == "run" or any(line.startswith(name) for line in missing)
     family = psutil.Process(process.pid).children(recursive=True)
     assert len(family) >= 5
@@ -269,7 +271,11 @@ def process_of_a_run(state_dir: Path, at: At) -> psutil.Process:
 
     before = workers()
     job = {"repositoryName": "__repository__", "repositoryLocationName": LOCATION}
-    parameters = {"selector": {**job, "jobName": "look"}, "runConfigData": "{}", "mode": "default"}
+    parameters = {
+        "selector": {**job, "jobName": "sample"},
+        "runConfigData": "{}",
+        "mode": "default",
+    }
     assert ask(at, LAUNCH, parameters=parameters)["launchRun"]["run"]["runId"]
     return found(lambda: next(iter(workers() - before), None))
 

@@ -136,7 +136,7 @@ def test_list_has_figures_with_their_age_worst_first(week: str) -> None:
     """What is measured stands with its age; worst comes first."""
     with psycopg.connect(week) as connection:
         row = connection.execute(
-            "SELECT looked_at FROM fairlead_raw.group_look_last WHERE group_id = 'orders'"
+            "SELECT sampled_at FROM fairlead_raw.group_sample_last WHERE group_id = 'orders'"
         ).fetchone()
     assert row is not None
     engine = create_store_engine(week)

@@ -133,12 +133,12 @@ def test_lag_is_that_of_a_newer_look(week: str, served: str, minutes: int, lag: 
     at = datetime.now(UTC) - timedelta(minutes=minutes)
     with psycopg.connect(week) as connection:
         connection.execute("SELECT fairlead_raw.ensure_day(%s)", [at.date()])
-        for table in ("lag_snapshot", "group_look"):
+        for table in ("lag_snapshot", "group_sample"):
             connection.execute(
                 f"DELETE FROM fairlead_raw.{table} WHERE group_id = 'billing'".encode()
             )
         connection.execute(
-            "INSERT INTO fairlead_raw.group_look (group_id, looked_at, digest, group_type,"
+            "INSERT INTO fairlead_raw.group_sample (group_id, sampled_at, digest, group_type,"
             " protocol, topics, counts, members, owner, lag, arrival_rate, behind_s,"
             " capacity_share)"
             " SELECT name, %s, 7, 'classic', 'range', '{t}', '{2}', '{a}', '{0,0}', '{20,40}',"

@@ -62,24 +62,24 @@ def test_planner_is_ready_while_its_samples_are_of_three_intervals(
         "no sample was taken yet: turn on the sensor group_samples or run `fairlead sample`"
     ]
     now = datetime.now(UTC)
-    planner.record_look(now - 2 * MINUTE, MINUTE)
+    planner.record_sample(now - 2 * MINUTE, MINUTE)
     looked = f"{now - 2 * MINUTE:%Y-%m-%dT%H:%M:%SZ}"
     report = {"missing": [], "database": "ok", "kafka": "ok", "last_sample": looked}
     assert ready(address) == (200, report)
-    planner.record_look(now - 4 * MINUTE, MINUTE)
+    planner.record_sample(now - 4 * MINUTE, MINUTE)
     status, found = ready(address)
     assert status == 503
     (missing,) = found["missing"]
     assert missing.startswith(
         "no sample for 4 min, though one is due every 60 s: do Dagster's daemon"
     )
-    planner.record_look(now - 4 * MINUTE, 5 * MINUTE)  # a fleet
+    planner.record_sample(now - 4 * MINUTE, 5 * MINUTE)  # a fleet
     assert ready(address)[0] == 200
 
 
 def test_look_that_is_dated_ahead_is_of_now(address: str, planner: PlanStore) -> None:
     """A planner's clock that is ahead does not hide that looks are missing later."""
-    planner.record_look(datetime.now(UTC) + timedelta(hours=1), MINUTE)
+    planner.record_sample(datetime.now(UTC) + timedelta(hours=1), MINUTE)
     status, found = ready(address)
     assert status == 200
     assert datetime.fromisoformat(found["last_sample"]) <= datetime.now(UTC) + MINUTE
@@ -89,7 +89,7 @@ def test_parts_that_do_not_run_are_missing(
     address: str, planner: PlanStore, tmp_path: Path
 ) -> None:
     """Then looks, until one was taken since what takes them was started again."""
-    planner.record_look(datetime.now(UTC), MINUTE)
+    planner.record_sample(datetime.now(UTC), MINUTE)
     before = time.time() - 60
     with published(tmp_path) as publish:
         ended = "has ended (by signal SIGSEGV): it is started again in 1 s"
