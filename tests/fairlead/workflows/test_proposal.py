@@ -67,13 +67,13 @@ def test_plan_of_a_group_whose_partitions_stand_still_waits_for_a_person(
 
 
 def test_same_plan_is_not_proposed_while_it_waits(store: PlanStore, draft: MakeDraft) -> None:
-    """Who reads version 1 can approve it, though the group was looked at again meanwhile."""
+    """Who reads version 1 can approve it, though the group was sampled again meanwhile."""
     look(store, draft("s1"))
     again = look(store, draft("s2", weights={"t0": np.array([9.0, 8.0, 7.0])}))
     assert again.stored.outcome == "no change"
     assert re.fullmatch(
         r"version 1, which gives the same, waits for approval since \d{4}-\d\d-\d\d \d\d:\d\d UTC;"
-        r" looked at again; the heaviest member gets lighter",
+        r" sampled again; the heaviest member gets lighter",
         again.stored.reason,
     )
     assert states(store) == ["proposed"]
@@ -99,7 +99,7 @@ def prospect(rates: list[float]) -> Prospect:
 def test_a_proposal_stays_until_a_new_one_is_better_by_what_the_policy_asks(
     store: PlanStore, draft: MakeDraft, arrivals: str
 ) -> None:
-    """Whoever reads it has more than one tick, and is told that it was looked at again."""
+    """Whoever reads it has more than one tick, and is told that it was sampled again."""
     rates, merit = ARRIVALS[arrivals]
     look(store, draft("s1", members=ANOTHER))
     policy = Policy(approval=Approval(min_improvement=0.5))
@@ -107,7 +107,7 @@ def test_a_proposal_stays_until_a_new_one_is_better_by_what_the_policy_asks(
     if merit:
         assert again.stored.reason.startswith(f"version 1, {merit}")
         assert "waits for approval since" in again.stored.reason
-        assert "looked at again" in again.stored.reason
+        assert "sampled again" in again.stored.reason
         assert states(store) == ["proposed"]
     else:
         assert states(store) == ["expired", "proposed"]
@@ -212,7 +212,7 @@ def test_plan_that_is_observed_is_approved_by_nobody(store: PlanStore, draft: Ma
     outcome = look(store, draft("s1", observed_only=True), policy=observing)
     plan = outcome.stored.plan
     assert plan is not None
-    assert outcome.approval.reason.startswith("is observed")
+    assert outcome.approval.reason.startswith("the policy only observes")
     with pytest.raises(PlanStateError, match="version 1 is observed: its policy publishes nothing"):
         store.approve("orders", 1, sha256=plan.sha256, reason="mine", actor="kim")
     look(store, draft("s2", observed_only=True), policy=observing)

@@ -55,7 +55,7 @@ def test_group_is_planned_in_this_process(
     with no_room():
         stored = run(unique_name)
     assert stored.exit_code == 0, stored.output
-    assert "the decision is stored, but the look is not kept: cannot write" in stored.stderr
+    assert "the decision is stored, but the sample is not: cannot write" in stored.stderr
     assert "unbalanced" in stored.stdout
     assert "Stored as version 1: proposed" in stored.stdout
     plan = pipeline.store.get(unique_name, 1)
@@ -79,13 +79,13 @@ def test_dry_run_needs_no_database(
     unique_name: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """It says that nothing is remembered; without it, the database's absence is an error."""
+    """It says what is missing; without it, the database's absence is an error."""
     pipeline.configure(SOON)
     start_consumers(unique_name)
     monkeypatch.setenv("FAIRLEAD_POSTGRES__URL", "postgresql://nobody@127.0.0.1:1/nothing")
     tried = run(unique_name, "--dry-run", "--json")
     assert tried.exit_code == 0
-    assert "nothing is remembered" in tried.stderr
+    assert "continuing without the stored speeds" in tried.stderr
     assert json.loads(tried.stdout)["outcome"] == "plan"
     assert run(unique_name).exit_code == 1
 

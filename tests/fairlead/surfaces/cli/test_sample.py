@@ -38,7 +38,7 @@ def test_groups_are_analysed_on_a_full_disk(
     assert once.returncode == 1
     assert once.stdout.startswith("Sampled 1 groups, 4 partitions, in ")
     (line,) = (line for line in once.stderr.splitlines() if line.startswith(UNKEPT))
-    assert line.startswith(f"{UNKEPT}{tmp_path / 'warehouse' / 'series'}/2")
+    assert line.startswith(f"{UNKEPT}{tmp_path / 'warehouse' / 'samples'}/2")
     assert line.endswith("set state_dir or warehouse to another place")
     assert "Traceback" not in once.stderr
     engine = pipeline.store.engine
