@@ -117,7 +117,7 @@ def test_version_is_that_of_the_package() -> None:
     assert jar in (ROOT / "jvm/pom.xml").read_text()
     dagster = (ROOT / "deploy/kubernetes/dagster-values.yaml").read_text()
     assert dagster.count(f"tag: {released}") == 3
-    assert f"What {released} is to be" in (ROOT / "CHANGELOG.md").read_text()
+    assert f"The first version, {released}" in (ROOT / "CHANGELOG.md").read_text()
 
 
 def test_dagsters_variables_are_settings(monkeypatch: pytest.MonkeyPatch) -> None:
