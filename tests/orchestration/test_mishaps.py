@@ -262,6 +262,6 @@ def test_full_disk_for_looks_stops_no_analysis(pipeline: Pipeline, make_group: M
     pipeline.recall(trouble)
     with no_room():
         tick = str(pipeline.sensor("group_samples").skip_message)
-        assert "The next look is due in" in str(pipeline.sensor("group_samples").skip_message)
+        assert "The next sample is due in" in str(pipeline.sensor("group_samples").skip_message)
     assert f"1 group needs a plan: {trouble}. It is analysed, but not kept: cannot write" in tick
     assert told(pipeline, trouble)["diagnosis"] == "unbalanced"

@@ -46,7 +46,7 @@ def test_groups_in_trouble_get_one_run_and_healthy_ones_none(
     """A storm of causes is one run, over cohorts that lie apart; the tick says for whom and why."""
     a, b, c = (make_group(name, trouble=name != "b") for name in "abc")
     pipeline.know(a, b, c)
-    assert "No look was taken yet" in skipped(pipeline)
+    assert "No sample was taken yet" in skipped(pipeline)
     assert f"2 groups need a plan: {a}, {c}" in look(pipeline, a, b, c)
     tick = pipeline.sensor("planning_sensor")
     (request,) = tick.run_requests or ()

@@ -161,7 +161,7 @@ def test_looks_are_taken_by_a_sensor(pipeline: Pipeline, make_groups: MakeGroups
     now = datetime.now(UTC)
     series = SampleArchive(pipeline.settings.warehouse_path).read(now - timedelta(minutes=5), now)
     assert series["group"].to_pylist() == [a]
-    assert "The next look is due in" in str(pipeline.sensor("group_samples").skip_message)
+    assert "The next sample is due in" in str(pipeline.sensor("group_samples").skip_message)
 
 
 def test_look_that_takes_long_is_a_run(pipeline: Pipeline, make_groups: MakeGroups) -> None:
