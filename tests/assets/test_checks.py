@@ -86,7 +86,7 @@ def test_plan_in_order_passes(propose: Callable[..., StoredPlan], run_check: Run
     ("shares", "subscriptions", "named"),
     [
         ({"orders-1": [0], "orders-2": [1]}, {}, "t0-2"),
-        (SOUND, {"orders-2": ("another",)}, "'t0', which it does not read"),
+        (SOUND, {"orders-2": ("another",)}, "'t0', to which it does not subscribe"),
     ],
     ids=["no owner", "owner without a subscription"],
 )

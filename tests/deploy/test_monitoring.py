@@ -144,7 +144,10 @@ def test_labels_that_are_shown_exist(exposed: list[Metric]) -> None:
     ]
     wrong = []
     for expression, text in names:
-        named = set(re.findall(r"\{\{ *(?:\$labels\.)?([a-z]+)(?: \| \w+)? *\}\}", text)) - {"else", "end"}
+        named = set(re.findall(r"\{\{ *(?:\$labels\.)?([a-z]+)(?: \| \w+)? *\}\}", text)) - {
+            "else",
+            "end",
+        }
         named |= set(re.findall(r"\b(?:by|on) \(([a-z]+)\)", expression))
         for selector in selectors(expression):
             wrong += [(expression, label) for label in named - labels[selector.name]]

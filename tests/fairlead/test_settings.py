@@ -83,7 +83,7 @@ ISSUER = 'jwks_url = "{}"\nissuer = "i"\naudience = "a"\n'
             r"web\.header: set either web\.token or web\.header",
         ),
         ('[web.token]\njwks_url = "https://x/k"', r"web\.token\.issuer: .*web\.token\.audience"),
-        ('[web.token]\njwks_url = "http://x/k"', r"web\.token\.jwks_url: https: who answers"),
+        ('[web.token]\njwks_url = "http://x/k"', r"web\.token\.jwks_url: must be https: "),
         ('[web.token]\n{T}algorithms = ["HS256"]', r"web\.token\.algorithms\.0: "),
         ('[web.token]\n{T}algorithms = ["none"]', r"web\.token\.algorithms\.0: "),
         ("[web.token]\n{T}algorithms = []", r"web\.token\.algorithms: "),

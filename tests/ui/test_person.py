@@ -145,7 +145,7 @@ def test_words_are_those_that_the_ui_has(page_of_the_site: str) -> None:
 
 
 @pytest.mark.test_long(
-    guarded_by="tests/orchestration/test_sensors.py::test_discovery_removes_what_is_gone"
+    guarded_by="tests/orchestration/test_sensors.py::test_discovery_removes_nothing_while_a_run_is_under_way"
 )
 def test_daemon_plans_what_is_new_and_forgets_what_is_gone(
     around: Surroundings, page: Page

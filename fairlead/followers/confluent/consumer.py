@@ -26,7 +26,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Topic
 from fairlead.errors import ConfigurationError
 from fairlead.followers.confluent.clients import cause_of
 from fairlead.followers.confluent.config import check, connection_of
-from fairlead.followers.confluent.member import Event, Member, Pair
+from fairlead.followers.confluent.member import Event, FollowingMember, Pair
 from fairlead.followers.confluent.pin_listener import PinListener
 from fairlead.followers.confluent.pin_log import KafkaPinTopic
 from fairlead.followers.confluent.plan_source import shared_reader
@@ -106,7 +106,7 @@ class PlanConsumer(Consumer):
         reader = shared_reader(group, connection, options)
         self._dropped = weakref.finalize(self, reader.stop)  # if it is never closed
         topic = KafkaPinTopic(group, connection, pin_topic, secrets)
-        self._member = Member(
+        self._member = FollowingMember(
             group=group,
             client_id=settings.get("client.id", "rdkafka"),
             options=options,

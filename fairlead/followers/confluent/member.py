@@ -138,7 +138,7 @@ class GroupClient(Protocol):
         """Call the application's callback."""
 
 
-class Member:
+class FollowingMember:
     """Takes one consumer through its life in the group. For one thread.
 
     Parameters

@@ -97,7 +97,7 @@ def test_group_that_falls_behind_is_planned_with_its_diagnosis() -> None:
     observed, plan = found[OBSERVED], found["sticky-lag-aware"]
     assert (observed["decision"], observed["chosen"]) == ("plan", "sticky-lag-aware")
     assert (observed["diagnosis"], observed["names"]) == ("unbalanced", ["a"])
-    assert observed["evidence"].startswith("a gets 11")
+    assert observed["evidence"].startswith("a is at 11")
     assert observed["decision_reason"]
     assert observed["utilisation"] > 1 > plan["utilisation"]
     assert observed["late_s"] > 60 > plan["late_s"]

@@ -279,7 +279,7 @@ def test_advice_is_given_once_for_all_whom_it_is_for() -> None:
     assert "  orders, billing: Java: PlanAssignor" in text
     assert "a plan       healthy" not in text
     for told in (text, as_page(rows, [], 7, {})):
-        assert told.count("PlanAssignor in") == told.count("from 5.0 on") == 1
+        assert told.count("PlanAssignor in") == told.count("from 5.0,") == 1
 
 
 @pytest.mark.parametrize("client", ["x" * 32_000, "x " * 16_000], ids=["word", "words"])

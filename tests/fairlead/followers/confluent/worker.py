@@ -23,7 +23,7 @@ from fairlead.errors import ConfigurationError
 from fairlead.followers import FollowOptions
 from fairlead.followers.confluent import PlanConsumer, member, roll_call
 from fairlead.followers.confluent.generation import Generation
-from fairlead.followers.confluent.member import Member
+from fairlead.followers.confluent.member import FollowingMember
 from fairlead.followers.confluent.pin_log import PinLog, Sent
 from fairlead.followers.confluent.roll_call import Verdict
 from fairlead.wire.pins import Announcement, Pin, Record
@@ -65,13 +65,13 @@ class Halt:
 
 def halt_when_owning(halt: Halt) -> None:
     """Put a point between the verdict and the assignment."""
-    own = Member._own  # noqa: SLF001 - there is no public place between the two
+    own = FollowingMember._own  # noqa: SLF001 - there is no public place between the two
 
-    def halting(self: Member, generation: Generation, verdict: Verdict) -> None:
+    def halting(self: FollowingMember, generation: Generation, verdict: Verdict) -> None:
         halt.reach("assign")
         own(self, generation, verdict)
 
-    Member._own = halting  # type: ignore[method-assign] # noqa: SLF001
+    FollowingMember._own = halting  # type: ignore[method-assign] # noqa: SLF001
 
 
 def halt_when_appending(halt: Halt) -> None:

@@ -1,8 +1,8 @@
 """Histories: events of a simulated group, drawn from a seed and run.
 
-The code is real, from `Member` and `PlanReader` down; clock, topics, coordinator and client are
-models. `logs` models topics, `coordinator` the group's coordinator, `member` one consumer; `world`
-combines them and checks what must hold at any moment.
+The code is real, from `FollowingMember` and `PlanReader` down; clock, topics, coordinator and
+client are models. `logs` models topics, `coordinator` the group's coordinator, `member` one
+consumer; `world` combines them and checks what must hold at any moment.
 """
 
 import random

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 
-from fairlead.followers.confluent.member import Event, Member, Pair, State
+from fairlead.followers.confluent.member import Event, FollowingMember, Pair, State
 from fairlead.followers.confluent.pin_listener import PinListener
 from fairlead.followers.core.clock import Clock
 from fairlead.followers.core.follower import FollowOptions, new_cache
@@ -30,7 +30,7 @@ class SimulatedClient:
 
     def __init__(self, coordinator: Coordinator) -> None:
         self._coordinator = coordinator
-        self.listener: Member | PlainListener
+        self.listener: FollowingMember | PlainListener
         self.member: str | None = None
         self.generation = -1
         self.wants = self.leaving = self._acted = False
@@ -175,7 +175,7 @@ class SimulatedMember:
         self.subscribed = True
         self.busy_s = self.idle_s = 0.0
         self.interruption: Interruption | None = None
-        self.plans: Member | None = None
+        self.plans: FollowingMember | None = None
         self._clock = clock
         self._rng = rng
         self._read_at = 0.0
@@ -193,7 +193,7 @@ class SimulatedMember:
             clock=clock,
         )
         listener = PinListener(GROUP, SimulatedPinTopic(pins), clock, rng)
-        self.plans = Member(
+        self.plans = FollowingMember(
             group=GROUP,
             client_id=name,
             options=options,

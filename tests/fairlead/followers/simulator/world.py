@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from functools import cache
 
 from fairlead.followers.confluent.generation import RangeShare
-from fairlead.followers.confluent.member import Member, Pair
+from fairlead.followers.confluent.member import FollowingMember, Pair
 from fairlead.followers.core.clock import Clock
 from fairlead.wire.document import PlanDocument
 from fairlead.wire.fit import fit
@@ -178,7 +178,7 @@ class World:
             orphaned_s = self.time - self.orphaned_since
             self.longest_orphaned_s = max(self.longest_orphaned_s, orphaned_s)
 
-    def _check_status(self, member: SimulatedMember, plans: Member) -> None:
+    def _check_status(self, member: SimulatedMember, plans: FollowingMember) -> None:
         """Check that a member's status is true."""
         status, generation = plans.status(member.client.share), plans.generation
         call = generation.call if generation else None
