@@ -4,25 +4,38 @@ Belongs here: checking the run's groups with the library's verifier. Does not: t
 (`assignors.verifier`). Publication verifies again: a failed check only stops it within its run.
 """
 
-from typing import Final
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
 import dagster as dg
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from assets.about import written_here
 from assets.assignment_plan import assignment_plan
 from assets.group_offsets import group_offsets
+from assets.partition_lag import partition_lag
 from assets.partitions import COHORT
 from assets.presentation import table
 from assets.published_plan import published_plan
 from assets.resources import KafkaResource, SettingsResource, SparkResource, StoreResource
 from assets.scope import Scope, scope_of
 from assets.steps import snapshots_of
+from assignors.metrics import measure
 from assignors.verifier import violations
 from fairlead.domain.as_problem import assignment_of, planned, problem_of
+from fairlead.domain.samples import by_partition, readable
 from fairlead.errors import FairleadError
 from fairlead.store.plans import PlanStore
 from fairlead.workflows.delivery import PublishOptions
 from fairlead.workflows.reconciling import differences
+
+_PARTITION: Final = ["group", "topic", "partition"]
+#: Figures that depend only on the document; the others need the assignment before.
+RECOMPUTED: Final = (
+    *("count_min", "count_max", "balance_score"),
+    *("lag_max", "lag_lower_bound", "topic_spread"),
+)
 
 
 @dg.asset_check(
@@ -46,30 +59,93 @@ def every_group_was_read(
 
 
 @dg.asset_check(
-    asset=assignment_plan,
+    asset=partition_lag,
     blocking=True,
-    description="In every plan that is open or published, each partition of a subscribed topic has "
-    "exactly one subscribed owner, and the stored bytes agree with their hash.",
+    description="Every partition that could be read has exactly one lag, and none is negative.",
     metadata=written_here(),
 )
-def every_partition_has_one_owner(
-    context: dg.AssetCheckExecutionContext, settings: SettingsResource, store: StoreResource
+def every_partition_has_one_lag(
+    context: dg.AssetCheckExecutionContext, spark: SparkResource
 ) -> dg.AssetCheckResult:
-    """Verify the stored documents."""
+    """Compare the lag with the offsets it was computed from."""
+    warehouse = spark.warehouse()
     problems = []
+    for recent in snapshots_of(context, _scope(context), warehouse, "lag"):
+        known = readable(by_partition(warehouse.samples(recent)))
+        lag = warehouse.load("lag", recent.snapshot_id)
+        times = lag.group_by(_PARTITION).aggregate([([], "count_all")])
+        repeated = times.filter(pc.greater(times["count_all"], 1))
+        problems += [f"{name} has no lag" for name in _names(_without(known, lag))]
+        problems += [
+            f"{name} has {count} lags"
+            for name, count in zip(_names(repeated), repeated["count_all"].to_pylist(), strict=True)
+        ]
+        problems += [f"{name}: negative" for name in _names(lag.filter(pc.less(lag["lag"], 0)))]
+    return _result(problems)
+
+
+_OWNERS, _METRICS = "every_partition_has_one_owner", "stored_metrics_agree"
+
+
+@dg.multi_asset_check(
+    specs=[
+        dg.AssetCheckSpec(
+            _OWNERS,
+            asset=assignment_plan,
+            blocking=True,
+            description="In every plan that is open or published, each partition of a subscribed "
+            "topic has exactly one subscribed owner, and the stored bytes agree with their hash.",
+            metadata=written_here(),
+        ),
+        dg.AssetCheckSpec(
+            _METRICS,
+            asset=assignment_plan,
+            description="The balance stored with every open plan is what its document gives when "
+            "measured again.",
+            metadata=written_here(),
+        ),
+    ],
+    can_subset=True,
+)
+def stored_plans(
+    context: dg.AssetCheckExecutionContext, settings: SettingsResource, store: StoreResource
+) -> Iterator[dg.AssetCheckResult]:
+    """Verify the stored documents, and measure them again: each is read once for both."""
+    problems: dict[str, list[str]] = {_OWNERS: [], _METRICS: []}
     with store.open() as plans:
         groups = _groups(context, settings, plans)
         stored = plans.in_state("proposed", "approved", "published", groups=groups)
+        balance = plans.predicted([plan for plan in stored if plan.state != "published"])
     for plan in stored:
+        name = f"{plan.group} version {plan.version}"
+        is_open = plan.state != "published"
         try:
             document = plan.verify()
         except FairleadError as error:
-            found = [str(error)]
-        else:
-            problem = problem_of(document, {})  # the owners before do not matter
-            found = violations(problem, assignment_of(problem, planned(document)))
-        problems += [f"{plan.group} version {plan.version}: {what}" for what in found]
-    return _result(problems)
+            for found in problems.values() if is_open else [problems[_OWNERS]]:
+                found.append(f"{name}: {error}")
+            continue
+        problem = problem_of(document, {})  # these figures do not depend on the owners before
+        assignment = assignment_of(problem, planned(document))
+        problems[_OWNERS] += [f"{name}: {what}" for what in violations(problem, assignment)]
+        if is_open:
+            figures = balance.get((plan.group, plan.version))
+            measured = measure(problem, assignment).as_dict()
+            problems[_METRICS] += [f"{name}: {what}" for what in _differences(figures, measured)]
+    for key in sorted(context.selected_asset_check_keys):
+        yield _result(problems[key.name], check=key.name)
+
+
+def _differences(
+    stored: Mapping[str, Any] | None, measured: Mapping[str, int | float]
+) -> Iterator[str]:
+    """Yield the figures of a plan whose stored value differs from the measured one."""
+    if stored is None:
+        yield "its balance is not stored"
+        return
+    for name in RECOMPUTED:
+        if stored[name] != measured[name]:
+            yield f"{name} is stored as {stored[name]}, measured as {measured[name]}"
 
 
 @dg.asset_check(
@@ -98,7 +174,12 @@ def the_topic_agrees(
     )
 
 
-CHECKS: Final = [every_group_was_read, every_partition_has_one_owner, the_topic_agrees]
+CHECKS: Final = [
+    every_group_was_read,
+    every_partition_has_one_lag,
+    stored_plans,
+    the_topic_agrees,
+]
 
 
 def _scope(context: dg.AssetCheckExecutionContext) -> Scope:
@@ -119,10 +200,27 @@ def _groups(
     return _scope(context).of(plans.known_groups(), settings)
 
 
+def _without(partitions: pa.Table, others: pa.Table) -> pa.Table:
+    """Return the partitions of a table that another table does not have."""
+    return partitions.select(_PARTITION).join(
+        others.select(_PARTITION), keys=_PARTITION, join_type="left anti"
+    )
+
+
+def _names(partitions: pa.Table) -> list[str]:
+    return [
+        f"{row['group']}: {row['topic']}-{row['partition']}"
+        for row in partitions.select(_PARTITION).to_pylist()
+    ]
+
+
 def _result(
-    problems: list[str], severity: dg.AssetCheckSeverity = dg.AssetCheckSeverity.ERROR
+    problems: list[str],
+    severity: dg.AssetCheckSeverity = dg.AssetCheckSeverity.ERROR,
+    check: str | None = None,
 ) -> dg.AssetCheckResult:
     return dg.AssetCheckResult(
+        check_name=check,
         passed=not problems,
         severity=severity,
         metadata={

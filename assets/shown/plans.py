@@ -1,40 +1,99 @@
-"""What `assignment_plan` shows: every decision, and one plan with its review and its approval."""
+"""What `assignment_plan` shows: every decision, and one plan with its moves and its approval."""
 
-from collections.abc import Mapping, Sequence
-from datetime import UTC
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from operator import attrgetter
 from typing import Any, Final
 
+import dagster as dg
+from sqlalchemy import Engine
+
 from assets.presentation import ROWS, details, in_order, link, others, table
-from fairlead.domain.figures import FIGURES
+from fairlead.common.words import caught_up
+from fairlead.domain.figures import FIGURES, imbalance
 from fairlead.domain.reconciliation import WHAT_FOLLOWS
 from fairlead.domain.records import PlanDraft, StoredPlan
 from fairlead.domain.work_text import work_of_group
+from fairlead.errors import InvalidPlanError, TamperedPlanError
 from fairlead.settings import WebSettings
+from fairlead.store.history_queries import read_plan
+from fairlead.store.plans import PlanStore
 from fairlead.surfaces import ways
 from fairlead.workflows.proposal import Outcome
 
+Metrics = Mapping[str, Any]
+
+#: Maximum number of moves shown; the review of the plan has all of them.
+MOVES: Final = 25
 _LAUNCH: Final = "Open the launchpad, type why, launch"
 _WAITS: Final = "waits for a person"
+_LATE: Final = FIGURES["late_s"].label
+#: Figures that are compared before and after the plan.
+_COMPARED: Final = (
+    *("late_s", "utilisation", "lag_max", "imbalance", "topic_spread"),
+    *("rack_gb_per_day", "rack_cost_per_day"),
+)
 #: What a state means for what happens next.
 _FOLLOWING: Final = {
     "approved": WHAT_FOLLOWS,
-    "published": "consumers follow it: plan_adoption shows how far; the job withdraw withdraws it",
-    "rejected": "consumers keep what they have; the next planning run decides again",
-    "expired": "nobody decided in time; the next planning run decides again",
-    "stale": "the group was no longer what it was made for; the next planning run decides again",
+    "published": "consumers follow it: plan_adoption shows how far; the job withdraw takes it back",
+    "rejected": "consumers keep what they have; the next planning run looks again",
+    "expired": "it came to nothing; the next planning run looks again",
+    "stale": "the group was no longer what it was made for; the next planning run looks again",
     "superseded": "a newer version has taken its place",
     "withdrawn": "consumers are back at their fallback",
 }
 
 
-def plan_in_detail(
-    outcomes: Sequence[Outcome], waiting: Mapping[str, StoredPlan], groups: Sequence[str]
-) -> StoredPlan | None:
+@dataclass(frozen=True, eq=False)
+class Detail:
+    """The plan that is shown in detail: of this run, or one before it that still waits.
+
+    Parameters
+    ----------
+    plan
+        The stored plan; its bytes are verified.
+    moves
+        Its moves, the heaviest partition first.
+    predicted
+        Its metrics.
+    policy
+        What the policy said of publishing it unasked; empty: it was said in a run before.
+    """
+
+    plan: StoredPlan
+    moves: Sequence[Mapping[str, Any]]
+    predicted: Metrics
+    policy: str
+
+
+def detail_of(
+    engine: Engine,
+    outcomes: Sequence[Outcome],
+    waiting: Mapping[str, StoredPlan],
+    *,
+    groups: Sequence[str],
+    warn: Callable[[str], None],
+) -> Detail | None:
     """Return the plan to show in detail: the first that waits for a person, else the first made."""
-    made = {outcome.decision.group: outcome.stored.plan for outcome in outcomes}
-    plans = [plan for group in groups if (plan := waiting.get(group) or made[group]) is not None]
-    return next((plan for plan in plans if plan.state == "proposed"), next(iter(plans), None))
+    by_group = {outcome.decision.group: outcome for outcome in outcomes}
+    plans = [waiting.get(group) or by_group[group].stored.plan for group in groups]
+    found = [plan for plan in plans if plan is not None]
+    if not found:
+        return None
+    plan = next((plan for plan in found if plan.state == "proposed"), found[0])
+    try:
+        plan.verify()
+    except (InvalidPlanError, TamperedPlanError) as error:
+        warn(f"Group {plan.group}: {error}")  # a check reports it, and the next plan replaces it
+        return None
+    return Detail(
+        plan=plan,
+        moves=read_plan(engine, plan.group, plan.version)["moves"],
+        predicted=PlanStore(engine).predicted([plan])[plan.group, plan.version],
+        policy=by_group[plan.group].approval.reason,
+    )
 
 
 def worst_first(outcomes: Sequence[Outcome]) -> list[str]:
@@ -44,27 +103,28 @@ def worst_first(outcomes: Sequence[Outcome]) -> list[str]:
 
 
 def describe(
-    outcomes: Sequence[Outcome], groups: Sequence[str], plan: StoredPlan | None, web: WebSettings
+    outcomes: Sequence[Outcome], groups: Sequence[str], detail: Detail | None, web: WebSettings
 ) -> dict[str, Any]:
     """Show the decisions on some groups.
 
     Parameters
     ----------
     outcomes
-        The decisions of the run.
+        Of the run.
     groups
-        The groups to show, in the order of `worst_first`.
-    plan
-        A plan of one of them to show in detail, from `plan_in_detail`.
+        Those to show, in the order of `worst_first`.
+    detail
+        The plan of one of them to show in detail.
     web
-        The address of the pages.
+        Has the address of the pages.
     """
     mine = in_order(outcomes, groups, attrgetter("decision.group"))
-    in_detail = groups[:1] if plan is None else [plan.group]
+    in_detail = groups[:1] if detail is None else [detail.plan.group]
     metadata: dict[str, Any] = {}
     for outcome in in_order(mine, in_detail, attrgetter("decision.group")):
         metadata |= _decision(outcome)
-        metadata |= {} if plan is None else _plan(plan, outcome.approval.reason, web)
+        metadata["figures"] = _before_and_after(outcome, detail)
+        metadata |= {} if detail is None else _plan(detail, web)
     predicted = [found for outcome in mine if (found := _predicted(outcome))]
     return metadata | {
         "by group": table([_row(outcome) for outcome in mine[:ROWS]]),
@@ -93,38 +153,80 @@ def _decision(outcome: Outcome) -> dict[str, str]:
     }
 
 
-def _plan(plan: StoredPlan, policy: str, web: WebSettings) -> dict[str, Any]:
-    """Return the state of a plan, its review, and how to approve or reject it."""
+def _plan(detail: Detail, web: WebSettings) -> dict[str, Any]:
+    """Return what a plan moves, and how to approve or reject it."""
+    plan, predicted = detail.plan, detail.predicted
     since = f"since {plan.created_at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
-    review = f"Open the review of version {plan.version}"
     return {
-        "policy": policy or f"version {plan.version} is {plan.state} {since}",
+        "cost": f"partitions: {predicted['moved']:,} moved, {predicted['placed']:,} placed; no "
+        f"assignment's most loaded consumer is below {int(predicted['lag_lower_bound']):,} records",
+        "policy": detail.policy or f"version {plan.version} is {plan.state} {since}",
         "state": plan.state,
-        "review": details(review, web, plan.group, plan.version),
+        "review": details(
+            f"Open the review of version {plan.version}", web, plan.group, plan.version
+        ),
         **_ways_to_decide(plan),
+        "moves": table(
+            [
+                {
+                    "topic-partition": f"{move['topic']}-{move['partition']}",
+                    "lag (records)": None if move["weight"] is None else int(move["weight"]),
+                    "from": move["previous_member"],
+                    "to": move["member"],
+                    "why": move["reason"],
+                }
+                for move in detail.moves[:MOVES]
+            ]
+        ),
         "version": plan.version,
     }
 
 
+def _before_and_after(outcome: Outcome, detail: Detail | None) -> dg.TableMetadataValue:
+    """Return a table of a group's figures before and after the plan."""
+    at = outcome.decision.snapshot_at
+    before = _figures(outcome.decision.observed, at)
+    after = _figures(detail.predicted if detail else _predicted(outcome), at)
+    return table(
+        [
+            {"figure": name, "as it is": before.get(name), "as planned": after.get(name)}
+            for name in before | after
+        ]
+    )
+
+
+def _figures(metrics: Metrics | None, at: datetime) -> dict[str, str]:
+    """Return the known figures of an assignment, by label, as text."""
+    if not metrics:
+        return {}
+    known = {**metrics, "imbalance": imbalance(metrics)}
+    figures = {
+        FIGURES[name].label: FIGURES[name].text(known[name])
+        for name in _COMPARED
+        if known.get(name) is not None
+    }
+    if metrics.get("late_s") is not None:
+        figures[FIGURES["caught_up_s"].label] = caught_up(metrics.get("caught_up_s"), at)
+    return figures
+
+
 def _row(outcome: Outcome) -> dict[str, Any]:
     decision, stored, predicted = outcome.decision, outcome.stored, _predicted(outcome)
-    forecast = [
-        FIGURES["late_s"].text(metrics["late_s"])
-        for metrics in (decision.observed, predicted)
-        if metrics and metrics.get("late_s") is not None
-    ]
+    before, after = (
+        _figures(metrics, decision.snapshot_at) for metrics in (decision.observed, predicted)
+    )
     return {
         "group": decision.group,
         "outcome": f"version {stored.plan.version}" if stored.plan else stored.outcome,
         "diagnosis": decision.findings.diagnosis if decision.findings else "",
-        FIGURES["late_s"].label: " \N{RIGHTWARDS ARROW} ".join(forecast),
+        _LATE: " \N{RIGHTWARDS ARROW} ".join(filter(None, (before.get(_LATE), after.get(_LATE)))),
         "moved": predicted["moved"] if predicted else 0,
         "reason": stored.reason,
         "approval": outcome.approval.reason,
     }
 
 
-def _predicted(outcome: Outcome) -> Mapping[str, Any] | None:
+def _predicted(outcome: Outcome) -> Metrics | None:
     decision = outcome.decision
     return decision.predicted if isinstance(decision, PlanDraft) else None
 

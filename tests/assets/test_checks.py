@@ -6,8 +6,12 @@ from typing import Any
 
 import dagster as dg
 import numpy as np
+import pyarrow as pa
 import pytest
 
+from assets.checks import stored_plans
+from assignors.metrics import measure
+from fairlead.domain.as_problem import assignment_of, planned, problem_of
 from fairlead.domain.records import StoredPlan
 from fairlead.domain.samples import GroupSnapshot
 from fairlead.wire.document import MemberShare
@@ -38,9 +42,22 @@ def keep_snapshot(pipeline: Pipeline, *, error: str | None = None, other: str = 
     pipeline.warehouse.write_snapshot(snapshot, cohorts={})
 
 
+def keep_lag(pipeline: Pipeline, lags: list[tuple[int, int]]) -> None:
+    """Write the lag of the snapshot: (partition, records) of the topic `t`."""
+    rows = [
+        {"group": "orders", "topic": "t", "partition": partition, "lag": lag}
+        for partition, lag in lags
+    ]
+    schema = pa.schema(
+        {"group": pa.string(), "topic": pa.string(), "partition": pa.int32(), "lag": pa.int64()}
+    )
+    table = pa.Table.from_pylist(rows, schema)
+    pipeline.warehouse.write("lag", SNAPSHOT_ID, table)
+
+
 @pytest.fixture
 def propose(pipeline: Pipeline, draft: MakeDraft) -> Callable[..., StoredPlan]:
-    """Return a function that stores a plan of the group `orders`.
+    """Return a function that stores a plan of the group `orders` with metrics that are right.
 
     `propose(shares, subscriptions={}) -> plan`
     """
@@ -53,7 +70,11 @@ def propose(pipeline: Pipeline, draft: MakeDraft) -> Callable[..., StoredPlan]:
             name: MemberShare(topics.get(name, ("t0",)), {"t0": np.array(numbers, np.int32)})
             for name, numbers in shares.items()
         }
-        plan = record_decision(pipeline.store, draft(members=members)).plan
+        wanted: dict[str, Any] = {"members": members}
+        document = draft(**wanted).document(1, "id", SNAPSHOT_AT)  # type: ignore[arg-type] # any id
+        problem = problem_of(document, planned(document))
+        measured = measure(problem, assignment_of(problem, planned(document))).as_dict()
+        plan = record_decision(pipeline.store, draft(**wanted, predicted=measured)).plan
         assert plan is not None
         return plan
 
@@ -76,10 +97,33 @@ def test_group_that_could_not_be_read_is_named(pipeline: Pipeline, run_check: Ru
     }
 
 
-def test_plan_in_order_passes(propose: Callable[..., StoredPlan], run_check: RunChecks) -> None:
-    """Complete and unaltered."""
+@pytest.mark.parametrize(
+    ("lags", "found"),
+    [
+        ([(0, 5), (1, 0)], []),
+        ([(0, 5)], ["orders: t-1 has no lag"]),
+        ([(0, 5), (1, 7), (1, 7)], ["orders: t-1 has 2 lags"]),
+        ([(0, 5), (1, -1)], ["orders: t-1: negative"]),
+    ],
+    ids=["sound", "missing", "twice", "negative"],
+)
+def test_lag_is_held_against_the_offsets(
+    pipeline: Pipeline, run_check: RunChecks, lags: list[tuple[int, int]], found: list[str]
+) -> None:
+    """Every partition that could be read has one lag; one that could not be read needs none."""
+    keep_snapshot(pipeline)
+    keep_lag(pipeline, lags)
+    expected = {"every_partition_has_one_lag": found} if found else {}
+    assert run_check("every_partition_has_one_lag") == expected
+
+
+def test_plan_in_order_passes_both_checks(
+    propose: Callable[..., StoredPlan], run_check: RunChecks
+) -> None:
+    """Complete, unaltered and measured right."""
     propose(SOUND)
     assert run_check("every_partition_has_one_owner") == {}
+    assert run_check("stored_metrics_agree") == {}
 
 
 @pytest.mark.parametrize(
@@ -106,10 +150,11 @@ def test_plan_that_leaves_a_partition_without_its_owner_fails(
     ), found
 
 
+@pytest.mark.parametrize("check", ["every_partition_has_one_owner", "stored_metrics_agree"])
 def test_altered_document_fails(
-    pipeline: Pipeline, propose: Callable[..., StoredPlan], run_check: RunChecks
+    pipeline: Pipeline, propose: Callable[..., StoredPlan], run_check: RunChecks, check: str
 ) -> None:
-    """Bytes that do not have the stored hash are found."""
+    """Bytes that are not those of the hash are found, and stop neither check half-way."""
     document = json.loads(propose(SOUND).document)
     document["members"]["orders-1"]["partitions"]["t0"] = ""
     altered = json.dumps(document).encode().hex()
@@ -117,9 +162,37 @@ def test_altered_document_fails(
         "ALTER TABLE fairlead_raw.plan DROP CONSTRAINT plan_sha256_check",
         f"UPDATE fairlead_raw.plan SET document = '\\x{altered}'",
     )
-    (problem,) = run_check("every_partition_has_one_owner")["every_partition_has_one_owner"]
+    (problem,) = run_check(check)[check]
     assert problem.startswith("orders version 1: ")
     assert "hash" in problem
+
+
+@pytest.mark.parametrize(
+    "column",
+    ["count_min", "count_max", "balance_score", "lag_max", "lag_lower_bound", "topic_spread"],
+)
+def test_altered_balance_fails(
+    pipeline: Pipeline, propose: Callable[..., StoredPlan], run_check: RunChecks, column: str
+) -> None:
+    """A figure that the document does not give is named with both values."""
+    propose(SOUND)
+    pipeline.tamper(
+        f"UPDATE fairlead_raw.plan_balance SET {column} = {column} + 1 WHERE kind = 'predicted'"
+    )
+    (problem,) = run_check("stored_metrics_agree")["stored_metrics_agree"]
+    assert problem.startswith(f"orders version 1: {column} is stored as ")
+
+
+def test_missing_balance_is_named_and_stops_nobody(
+    pipeline: Pipeline, propose: Callable[..., StoredPlan], run_check: RunChecks
+) -> None:
+    """A plan without its rows is one plan's defect: the check fails, and nothing waits for it."""
+    propose(SOUND)
+    pipeline.tamper("DELETE FROM fairlead_raw.plan_balance WHERE kind = 'predicted'")
+    problems = run_check("stored_metrics_agree")["stored_metrics_agree"]
+    assert problems == ["orders version 1: its balance is not stored"]
+    blocking = {spec.name: spec.blocking for spec in stored_plans.check_specs}
+    assert not blocking["stored_metrics_agree"]
 
 
 def test_plan_of_another_cohort_is_not_looked_at(

@@ -28,7 +28,7 @@ def test_planning_leaves_the_assets_of_the_project_alone() -> None:
     merged = dg.Definitions.merge(dg.Definitions(assets=[invoices]), definitions())
     job = merged.resolve_job_def("planning")
     assert {key.to_user_string() for key in job.asset_layer.selected_asset_keys} == set(STEPS)
-    assert len(job.asset_layer.asset_graph.asset_check_keys) == 3
+    assert len(job.asset_layer.asset_graph.asset_check_keys) == 5
 
 
 def test_planning_runs_in_one_process_whatever_the_project_does() -> None:

@@ -94,6 +94,7 @@ def test_one_run_takes_a_group_from_lag_to_an_adopted_plan(
         unique_name,
     )
     assert before == [{"member": "one", "owned": [0, 1]}, {"member": "two", "owned": [2, 3]}]
+    predicted = version["lag_max_predicted"]
     expected: dict[str, dict[str, float]] = {
         "partition_lag": {"total lag (records)": 190, "heaviest partition (records)": 100},
         "candidate_plans": {"failed": 0},
@@ -103,6 +104,9 @@ def test_one_run_takes_a_group_from_lag_to_an_adopted_plan(
     }
     for asset, figures in expected.items():
         assert figures.items() <= numbers(result, asset).items(), asset
+    records = metadata(result, "assignment_plan")["figures"].records
+    (heaviest,) = (row.data for row in records if row.data["figure"] == "Most loaded consumer")
+    assert (heaviest["as it is"], heaviest["as planned"]) == ("180", f"{predicted:,.0f}")
     (published,) = rows(result, "published_plan", "plans")
     assert f" at offset {record.position.offset}, until " in published["where or why not"]
 
@@ -250,4 +254,7 @@ def test_plan_that_waits_for_a_person_is_not_published(
         assert filled_in(facts["to reject it"], "reject_plan") == named
         approval = filled_in(facts["to approve it"], "approve_plan")
         assert approval == {**named, "sha256": plan.sha256}
+        moves = facts["moves"].records
+        assert facts["cost"].startswith(f"partitions: {len(moves)} moved")
+        assert all(move.data["why"] for move in moves)
     assert "waits for approval" in metadata(runs[1], "assignment_plan")["decision"]

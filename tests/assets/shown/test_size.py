@@ -8,6 +8,7 @@ from uuid import uuid4
 import dagster as dg
 import numpy as np
 import pyarrow as pa
+import pytest
 from dagster_shared.serdes import serialize_value
 
 from assets.presentation import ROWS
@@ -15,9 +16,10 @@ from assets.shown import adoption, candidates, lag, plans, publication
 from fairlead.domain.approval import ApprovalDecision
 from fairlead.domain.candidate_figures import OBSERVED
 from fairlead.domain.reconciliation import Action
-from fairlead.domain.records import StoredDecision, StoredPlan
+from fairlead.domain.records import PlanDraft, StoredDecision, StoredPlan
 from fairlead.settings import WebSettings
 from fairlead.spark.planning import CANDIDATES
+from fairlead.wire.document import MemberShare, content_hash
 from fairlead.workflows.adoption import Adoption, Observed
 from fairlead.workflows.proposal import Outcome
 from fairlead.workflows.reconciling import StepResult
@@ -82,31 +84,48 @@ def test_candidates_of_a_fleet() -> None:
     assert size_of(facts) < MOST_BYTES
 
 
-PLAN = StoredPlan(
-    group=GROUPS[0],
-    version=1,
-    plan_id=uuid4(),
-    state="proposed",
-    assignor="sticky",
-    reason=REASON,
-    snapshot_id="s1",
-    snapshot_at=SNAPSHOT_AT,
-    created_at=SNAPSHOT_AT,
-    expires_at=None,
-    document=b"",
-    sha256="0" * 64,
-    approved_sha256=None,
-    topic="fairlead.plans",
-    partition=0,
-    record_offset=1,
-    four_eyes=None,
-    rolled_back_from=None,
-)
+@pytest.fixture(scope="module")
+def large() -> tuple[PlanDraft, StoredPlan]:
+    """Return a plan for hundreds of members and thousands of partitions, as draft and as stored."""
+    numbers = np.arange(PARTITIONS, dtype=np.int32)
+    draft = make_draft(
+        group=GROUPS[0],
+        partition_counts={TOPIC: PARTITIONS},
+        members={
+            name: MemberShare((TOPIC,), {TOPIC: numbers[place :: len(MEMBERS)]})
+            for place, name in enumerate(MEMBERS)
+        },
+        weights={TOPIC: numbers * 1e6},
+    )
+    plan_id = uuid4()
+    document = draft.document(1, plan_id, SNAPSHOT_AT).to_bytes()
+    return draft, StoredPlan(
+        group=draft.group,
+        version=1,
+        plan_id=plan_id,
+        state="proposed",
+        assignor=draft.assignor,
+        reason=REASON,
+        snapshot_id=draft.snapshot_id,
+        snapshot_at=draft.snapshot_at,
+        created_at=SNAPSHOT_AT,
+        expires_at=None,
+        document=document,
+        sha256=content_hash(document),
+        approved_sha256=None,
+        topic="fairlead.plans",
+        partition=0,
+        record_offset=1,
+        four_eyes=None,
+        rolled_back_from=None,
+    )
 
 
-def test_decisions_on_a_fleet() -> None:
-    """The groups that need attention, and the state and approval of one plan."""
-    draft = make_draft()
+@pytest.mark.long
+@pytest.mark.parametrize("groups", [GROUPS[:1], GROUPS], ids=["one group", "a fleet"])
+def test_plan_of_a_large_group(large: tuple[PlanDraft, StoredPlan], groups: list[str]) -> None:
+    """Its heaviest moves; of a fleet, also the groups that need attention."""
+    draft, plan = large
     approval = ApprovalDecision(approved=False, reason=f"waits for a person: {REASON}")
     outcomes = [
         Outcome(
@@ -116,22 +135,32 @@ def test_decisions_on_a_fleet() -> None:
                 snapshot_id="s1",
                 outcome="plan",
                 reason=REASON,
-                plan=replace(PLAN, group=group),
+                plan=replace(plan, group=group),
                 created=True,
             ),
             approval,
         )
-        for group in GROUPS
+        for group in groups
     ]
-    ordered = plans.worst_first(outcomes)
-    facts = plans.describe(outcomes, ordered, PLAN, WebSettings())
-    assert facts["plans"] == len(GROUPS)
+    move = {
+        "topic": TOPIC,
+        "partition": 1,
+        "weight": 1e9,
+        "previous_member": MEMBERS[0],
+        "member": MEMBERS[1],
+        "reason": REASON,
+    }
+    detail = plans.Detail(plan, [move] * PARTITIONS, make_metrics(), approval.reason)
+    facts = plans.describe(outcomes, plans.worst_first(outcomes), detail, WebSettings())
+    assert len(facts["moves"].records) == plans.MOVES
+    assert facts["plans"] == len(groups)
     assert size_of(facts) < MOST_BYTES
 
 
-def test_publication_and_adoption_of_a_fleet() -> None:
+def test_publication_and_adoption_of_a_fleet(large: tuple[PlanDraft, StoredPlan]) -> None:
     """Refusals and the least adherent come first."""
-    in_force = [replace(PLAN, group=group, state="published") for group in GROUPS]
+    _, plan = large
+    in_force = [replace(plan, group=group, state="published") for group in GROUPS]
     results = [StepResult(group, 1, Action.DISCARD, REASON) for group in GROUPS]
     facts = publication.describe(results, in_force, GROUPS)
     assert facts["refused"] == len(GROUPS)
