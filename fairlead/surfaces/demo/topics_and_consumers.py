@@ -131,10 +131,6 @@ class Consumers:
         for process in self._processes:
             _tell(process, "go")
 
-    def work_at(self, member: str, rate: int) -> None:
-        """Let one worker process so many records a second from now on."""
-        _tell(self._processes[self.scenario.members.index(member)], f"rate {rate}")
-
     def update(self) -> None:
         """Read the workers' new reports.
 

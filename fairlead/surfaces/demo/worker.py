@@ -4,9 +4,8 @@ It is kafka-python's, or, under the consumer protocol, confluent-kafka's.
 
 Run as `python -m fairlead.surfaces.demo.worker`. It joins its group at once but holds its
 partitions paused until a line `go` arrives on standard input, so that an assignment can change
-before any record is processed; `rate 20` makes it work at another rate. It reports on standard
-output, one JSON object a line: `assigned` after each rebalance, `processed` while it works. End of
-input ends it.
+before any record is processed. It reports on standard output, one JSON object a line: `assigned`
+after each rebalance, `processed` while it works. End of input ends it.
 
 Belongs here: consuming. Does not: what is measured from the reports (`run`).
 """
@@ -65,7 +64,7 @@ class ReportAssignments(ConsumerRebalanceListener):  # type: ignore[misc] # kafk
 
 @dataclass
 class Orders:
-    """What the parent process asks for: when to work, how fast, when to end."""
+    """How fast to work, when to start and when to end, by the parent process."""
 
     rate: int
     expensive: Mapping[str, float] = field(default_factory=dict)
@@ -73,13 +72,10 @@ class Orders:
     stopped: threading.Event = field(default_factory=threading.Event)
 
     def listen(self) -> None:
-        """Take orders from standard input until it ends."""
+        """Read standard input until it ends."""
         for line in sys.stdin:
-            match line.split():
-                case ["go"]:
-                    self.started.set()
-                case ["rate", rate]:
-                    self.rate = int(rate)
+            if line.strip() == "go":
+                self.started.set()
         self.stopped.set()
 
 
