@@ -94,6 +94,8 @@ def test_who_is_in_time_has_caught_up_and_who_falls_behind_never_does() -> None:
 
 def test_partitions_read_one_after_the_other_are_late_until_the_last_one_is_read() -> None:
     """One of a member's two is an hour behind, the other not at all."""
-    none = np.zeros(2) waiting, late_s = np.array([108_000.0, 0.0]), np.array([3600.0, 0.0]) found =
-    Outlook(np.array([30.0, 30.0]), none, waiting, late_s, np.full(2, 100.0)) assert
-    found.full_forecast(TOGETHER, 1800.0).caught_up_s == pytest.approx(108_000 / 40, rel=0.01)
+    none = np.zeros(2)
+    waiting, late_s = np.array([108_000.0, 0.0]), np.array([3600.0, 0.0])
+    found = Outlook(np.array([30.0, 30.0]), none, waiting, late_s, np.full(2, 100.0))
+    caught_up_s = found.full_forecast(TOGETHER, 1800.0).caught_up_s
+    assert caught_up_s == pytest.approx(108_000 / 40, rel=0.01)
