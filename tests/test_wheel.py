@@ -173,7 +173,7 @@ def test_wheel_alone_surveys_a_cluster(
     page.goto(found.as_uri())
     heading = page.get_by_role("heading", name=f"{group.name}: unbalanced")
     of_group = page.locator("section", has=heading)
-    expect(of_group).to_contain_text(f"{group.members[0]} gets")
+    expect(of_group).to_contain_text(f"{group.members[0]} is at")
     expect(of_group).to_contain_text("caught up")
     assert_open_to_all(page)
     assert asked == [found.as_uri()]

@@ -104,7 +104,7 @@ def see_it_followed(page: Page, around: Surroundings) -> None:
     keep(page, "published_plan")
     page.goto(NOWHERE)
     # A page that was opened before does not always show what came later.
-    followed = "4 of 4 partitions are where"
+    followed = "4 of 4 partitions have their planned owner"
     eventually(lambda: around.recorded(followed), "consumers follow the plan")
     show(page, around, "plan_adoption")
     expect(page.get_by_text(followed)).to_be_visible()

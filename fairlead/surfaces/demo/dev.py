@@ -143,7 +143,7 @@ Your first plan
   2. Decide:  {asset_url(dagster_url, "assignment_plan", group)}
               once the run has ended, half a minute: what would change, a review, how to approve it
   3. Look:    {asset_url(dagster_url, "plan_adoption", group)}
-              within a minute of your approval: how many partitions are where the plan wants them
+              within a minute of your approval: how many partitions have their planned owner
 
 In another terminal: make psql for SQL, .venv/bin/fairlead groups for the command line.
 Ctrl-C stops everything; the data stay for the next time, make clean removes them.
