@@ -1,4 +1,4 @@
-"""What `fairlead demo` and `fairlead dev` set up: services, the schema, a home for Dagster.
+"""Set-up of `fairlead demo` and `fairlead dev`: services, the schema, Dagster's home.
 
 Belongs here: the environment in which Dagster's processes find everything. Does not: the cluster's
 contents (`topics_and_consumers`).
@@ -34,7 +34,7 @@ storage:
 
 @dataclass(frozen=True)
 class DemoEnvironment:
-    """Running services; this process's environment leads its children to them."""
+    """Running services; child processes find them by this process's environment."""
 
     services: Services
     settings: Settings
@@ -61,12 +61,12 @@ def dagster_yaml() -> str:
 
 
 def reset(state_dir: Path) -> None:
-    """Remove what an earlier demo left behind.
+    """Remove the data of an earlier demo.
 
     Raises
     ------
     SandboxError
-        The sandbox is in use, by `make dev` say.
+        The sandbox is in use, for example by `make dev`.
     """
     Sandbox(state_dir).erase()
     for name in ("dagster", "warehouse", "demo"):
@@ -75,17 +75,17 @@ def reset(state_dir: Path) -> None:
 
 @contextmanager
 def demo_environment(
-    state_dir: Path, *, progress: Callable[[str], None]
+    """Start the services, create the schema and the plan topic, and set up Dagster's home.
 ) -> Iterator[DemoEnvironment]:
-    """Start the services, bring schema and plan topic about, and give Dagster a home.
-
+    Everything is stopped at the end; data stay under `state_dir`. `progress` is called with a line
+    for the user when a step takes long.
     Everything is stopped on leaving; data stay under `state_dir`. `progress` takes a line for the
     user when something takes a while.
 
     Raises
     ------
     ConfigurationError
-        This is no checkout.
+        The command does not run from a checkout.
     """
     if not (pipeline.CHECKOUT / "workspace.yaml").exists():
         raise ConfigurationError("It runs from a checkout: the wheel has no embedded services")
@@ -112,7 +112,7 @@ def demo_environment(
 
 
 def _forget_user_settings() -> None:
-    """Keep what is meant for the user's own cluster away from the embedded one."""
+    """Remove the user's own settings, so that they do not apply to the embedded cluster."""
     for name in list(os.environ):
         if name.startswith("FAIRLEAD_") and name != "FAIRLEAD_CACHE_DIR":
             del os.environ[name]

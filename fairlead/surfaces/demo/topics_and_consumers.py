@@ -1,6 +1,6 @@
 """The demo's cluster: real topics with real records, and groups of real consumer processes.
 
-Belongs here: making `scenario` real on a broker. Does not: starting that broker
+Belongs here: creating `scenario` on a broker. Does not: starting that broker
 (`fairlead.sandbox`), nor measuring what the consumers do (`run`).
 """
 
@@ -22,7 +22,7 @@ from fairlead.errors import SandboxError
 from fairlead.surfaces.demo.scenario import DemoGroup
 
 RECORD = b"fairlead demo record".ljust(100)
-#: What starts a consumer, but for its options.
+#: Command of a consumer, without its options.
 WORKER: Final = (sys.executable, "-m", "fairlead.surfaces.demo.worker")
 TIMEOUT_S = 600.0
 
@@ -54,12 +54,12 @@ def new_producer(bootstrap_servers: str) -> Producer:
 
 
 def produce(producer: Producer, records: dict[str, list[int]]) -> None:
-    """Append so many records to each partition of each topic.
+    """Append records to each partition of each topic.
 
     Raises
     ------
     SandboxError
-        The broker did not acknowledge them all in time.
+        The broker did not acknowledge all records in time.
     """
     for topic, counts in records.items():
         for partition, count in enumerate(counts):
@@ -71,7 +71,7 @@ def produce(producer: Producer, records: dict[str, list[int]]) -> None:
 
 @dataclass(frozen=True)
 class Event:
-    """What one worker reported; see `fairlead.surfaces.demo.worker`."""
+    """A report of one worker; see `fairlead.surfaces.demo.worker`."""
 
     member: str
     values: dict[str, Any]
@@ -79,7 +79,7 @@ class Event:
 
 @dataclass
 class Consumers:
-    """A consumer group of worker processes; leaving the context ends them.
+    """A consumer group of worker processes; the end of the context ends them.
 
     Parameters
     ----------
@@ -88,15 +88,15 @@ class Consumers:
     group
         The group id: the scenario's own, or another one that reads the same topics.
     bootstrap_servers
-        Where Kafka is.
+        Addresses of brokers.
     plan_topic
-        Follow the plans there; None: Kafka's default assignor, `range`.
+        Topic of the plans to follow; None: Kafka's default assignor, `range`.
     log
-        A file for what the workers log.
+        Log file of the workers.
     command
-        What starts a worker, but for its options.
+        Command of a worker, without its options.
     held_up_s
-        How long a busy machine has held a worker up at most, since this was last set to 0.
+        Longest delay of a worker by a busy machine, since this was last set to 0.
     """
 
     scenario: DemoGroup
@@ -127,12 +127,12 @@ class Consumers:
         self._stop()
 
     def start_work(self) -> None:
-        """Let every worker process records from now on."""
+        """Let all workers process records from now on."""
         for process in self._processes:
             _tell(process, "go")
 
     def work_at(self, member: str, rate: int) -> None:
-        """Let one worker process so many records a second from now on."""
+        """Set the rate of one worker, in records a second."""
         _tell(self._processes[self.scenario.members.index(member)], f"rate {rate}")
 
     def update(self) -> None:
@@ -194,7 +194,7 @@ class Consumers:
         }
 
     def drained(self, records: int) -> bool:
-        """Whether so many records have been processed."""
+        """Whether this number of records has been processed."""
         return self.processed >= records
 
     def _start(self, member: str) -> None:
@@ -227,7 +227,7 @@ class Consumers:
         for process in self._processes:
             with suppress(BrokenPipeError):
                 if process.stdin:
-                    process.stdin.close()  # what ends a worker
+                    process.stdin.close()  # a worker ends with its input
         for process in self._processes:
             try:
                 process.wait(10)
