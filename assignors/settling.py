@@ -14,7 +14,7 @@ from assignors.spread import even_shares, is_even, pairs
 _FEW = 5_000
 # Comparisons of partitions, at most: some hundredths of a second.
 _WORK = 500_000
-# A gain below this share of all traffic is rounding.
+# Share of all traffic below which a gain is a rounding error.
 _ROUNDING = 1e-9
 
 

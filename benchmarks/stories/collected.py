@@ -268,7 +268,7 @@ def _new_partitions_stay_empty() -> Scene:
 @_story(
     "getsentry/uptime-checker/issues/72",
     "Consumers read their whole partitions into memory at each start and never commit.",
-    Right("Without a commit nobody can tell how far they are.", "unknown|healthy"),
+    Right("Without a commit, their positions are unknown.", "unknown|healthy"),
 )
 def _never_commits_by_design() -> Scene:
     scene = Scene({"t": 4}, {"a": "t", "b": "t"}).own({"a": "t-[01]", "b": "t-[23]"})
@@ -281,7 +281,7 @@ def _never_commits_by_design() -> Scene:
     "75,000 records come at once. The consumers take them all in one poll and commit after the "
     "last: for 25 minutes lag only grows, though they work.",
     Right(
-        "Nobody commits, so that nobody can tell; nothing says that an assignment would help.",
+        "Without commits, positions are unknown, and whether an assignment would help.",
         "unknown",
         never=("stuck",),
     ),
@@ -321,7 +321,7 @@ def _one_of_two_listeners_stops() -> Scene:
     "A record is larger than a consumer fetches: its partition stands. Nothing comes in the "
     "other partition of this consumer.",
     Right(
-        "Its owner has nothing else to commit: the owner or the partition, nobody can tell.",
+        "Its owner has nothing else to commit: either the owner or the partition is the cause.",
         "unknown|stuck partition",
         more=(None, 0),
     ),
@@ -516,7 +516,7 @@ def _compacted_history() -> Scene:
     return scene.set("t-*", reads=300).run(40)
 
 
-# Too much work, for a time or for good
+# Too much work, temporarily or permanently
 
 
 @_story(
@@ -556,7 +556,7 @@ def _slow_for_all() -> Scene:
 
 @_story(
     "confluentinc/kafka-connect-elasticsearch/issues/352",
-    "A task of a sink is restarted and is 25 times as slow as before, for good. The other two do "
+    "A task of a sink is restarted and is 25 times as slow from then on. The other two do "
     "what they did.",
     Right(
         "b does 400 a minute where a and c have done 10,000.",
@@ -617,7 +617,7 @@ def _clocks_drift() -> Scene:
 
 @_story(
     "knative-extensions/eventing-kafka/issues/691",
-    "A consumer with a name of its own crashes every six minutes and goes on under this name; "
+    "A consumer with a name of its own crashes every six minutes and restarts under this name; "
     "the last 200 records are read again. Consumers report their work.",
     Right(
         "All is read within the minute; counters that begin anew say nothing.",
@@ -659,7 +659,7 @@ def _one_of_three_reports() -> Scene:
 
 @_story(
     "zendesk/ruby-kafka/pull/595",
-    "A consumer that lost a partition goes on committing its old offset; the commit jumps between "
+    "A consumer that lost a partition keeps committing its old offset; the commit jumps between "
     "that and the true one from look to look.",
     Right(
         "Every other look shows the partition at its end.",

@@ -109,7 +109,7 @@ def with_common_change(rates: Rates, series: SampleSeries, kind: npt.NDArray[np.
 
     Parameters
     ----------
-    rates, looks
+    rates, series
         As of `arrival_rates`.
     kind
         Topic of each partition, an integer of shape (P,).

@@ -84,7 +84,7 @@ def candidates(
     made = [assignment for assignment in found if isinstance(assignment, Assignment)]
     owners = np.array([assignment.owner for assignment in made], np.int32)
     owners = owners.reshape(len(made), inputs.problem.partition_total)
-    forecasts = iter(inputs.outlook.told_of_each(owners, inputs.rules.horizon_s))
+    forecasts = iter(inputs.outlook.full_forecasts(owners, inputs.rules.horizon_s))
     return tuple(
         with_figures(inputs, name, assignment, next(forecasts))
         if isinstance(assignment, Assignment)
@@ -158,14 +158,14 @@ def _relieved(inputs: CandidateInputs, options: Mapping[str, Any]) -> Assignment
         worth.append(found)
         left = None if left is None else left - moved_partitions(problem.owner, found.owner)
     owner, reasons = problem.owner.copy(), dict[int, str]()
-    told = worth or needless[:1]
-    for found in told:
+    included = worth or needless[:1]
+    for found in included:
         owner = np.where(found.owner == problem.owner, owner, found.owner)
         reasons |= found.reasons
-    outcome = "; ".join(dict.fromkeys(found.outcome or "" for found in told[:NAMED]))
-    if len(told) > NAMED:
-        outcome += f"; and {len(told) - NAMED:,} more sets of readers"
-    return Assignment(problem, owner, outcome, reasons, told[0].frontier)
+    outcome = "; ".join(dict.fromkeys(found.outcome or "" for found in included[:NAMED]))
+    if len(included) > NAMED:
+        outcome += f"; and {len(included) - NAMED:,} more sets of readers"
+    return Assignment(problem, owner, outcome, reasons, included[0].frontier)
 
 
 def _pays(inputs: CandidateInputs, owner: Int32) -> bool:
@@ -370,7 +370,7 @@ def _work(inputs: CandidateInputs, horizon_s: float) -> Problem:
     at_most = capacities if inputs.at_most is None else np.maximum(capacities, inputs.at_most)
     fills = outlook.arrivals > float(at_most.max(initial=0.0))
     fastest = capacities >= MOSTLY * capacities.max(initial=0.0)
-    stays = fills & np.append(fastest, False)[owner]  # nobody, -1, is the last
+    stays = fills & np.append(fastest, False)[owner]  # -1, no owner, is the last
     held = (inputs.held | stays) & (owner >= 0)
     reserved = np.bincount(owner[held], outlook.arrivals[held], capacities.size)
     arrivals = np.where(held, 0.0, np.minimum(outlook.arrivals, most))

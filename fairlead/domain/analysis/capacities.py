@@ -1,17 +1,16 @@
-"""How fast members are, measured: a member that stayed behind consumed as fast as it can.
+"""Capacities of members: a member with a backlog consumes as fast as it can.
 
-Belongs here: capacities and lower bounds from samples, what is remembered of them, and what is
-assumed of members that were never seen at their limit. Does not: what is a backlog (`commits`).
+Belongs here: capacities and lower bounds from samples, remembering them, and assumptions about
+members that were never at their limit. Does not: what is a backlog (`commits`).
 
-- A member with a backlog throughout a stretch of steps consumed at its capacity: *measured*.
-- One that was idle for a part of it can do at least what it did: a lower bound.
-- A newer measurement beats everything older; a bound beats a measurement that it exceeds. Bounds
-  fade within a day: the name may be on another machine by then. Measurements are trusted to the
-  record for hours and, as they grow old, only roughly: whoever was slow yesterday may be tried
-  again when it is needed.
-- A member never seen at its limit counts like its measured peers, who read the same topics. Where
-  it has outdone them, or nobody was measured, it counts as somewhat faster than what it has shown.
-  A wrong guess is small, and shows at the next looks.
+- A member with a backlog throughout several steps consumed at its capacity: *measured*.
+- What a member consumed with pauses is a lower bound.
+- A newer measurement replaces everything older; a bound replaces a measurement that it exceeds.
+  Bounds fade within a day, because the name may be on another machine by then. Measurements count
+  as they are for hours, then are raised, so that a member that was slow yesterday is tried again.
+- A member that was never at its limit counts like its measured peers, which read the same topics.
+  If it has shown more, or no peer was measured, it counts as somewhat faster than it has shown. A
+  wrong assumption is small, and shows in the next samples.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -273,7 +272,7 @@ def _better(old: Capacity, new: Capacity, now: float) -> Capacity:
 
 
 def _faded(bound: Capacity, now: float) -> float:
-    """Return a lower bound, reduced by its age, records a second."""
+    """Return a lower bound in records a second, lowered to 0 within a day."""
     return bound.records_per_s * max(0.0, 1.0 - max(now - bound.at, 0.0) / DAY_S)
 
 

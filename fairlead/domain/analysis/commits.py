@@ -101,7 +101,7 @@ class Commits:
         consumers would start.
     throttled
         Partitions that fall behind while their owner keeps up with others, bool of shape (P,). No
-        client shares its time so: the cause is the partition, whoever reads it.
+        client shares its time so: the cause is the partition, not its owner.
     read_per_s
         Records a second that were read of each partition lately, float64 of shape (P,).
     backlog
@@ -178,7 +178,7 @@ def read_commits(
     --------
     Twelve samples, a minute apart; a record a second arrives in each of seven partitions. Members a
     to d commit what they have read three seconds before each sample, but d has a fifth partition
-    that nobody has committed for seven minutes. Member e commits half of what arrives, and f
+    that was not committed for seven minutes. Member e commits half of what arrives, and f
     commits every four minutes.
 
     >>> sample = np.arange(12)

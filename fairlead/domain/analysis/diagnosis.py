@@ -451,7 +451,7 @@ def _overloaded(found: Basis, late: Mask) -> Diagnosis | None:
     problem, speeds = found.problem, found.speeds
     part = found.estimates.peers.topics[problem.topic_of]
     silent = found.commits.silent[: len(problem.members)]
-    read = (part >= 0) & ~np.append(silent, False)[found.owner]  # nobody, -1, is the last
+    read = (part >= 0) & ~np.append(silent, False)[found.owner]  # -1, no owner, is the last
     everybody = _readers(found) & ~silent
     headroom = found.rules.headroom
     for number in np.unique(found.estimates.peers.linked[late]).tolist():

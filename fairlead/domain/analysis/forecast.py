@@ -212,19 +212,19 @@ class Outlook:
             for late, share, owner in zip(late_s.tolist(), used.tolist(), owners, strict=True)
         ]
 
-    def told(self, owner: Int32, horizon_s: float) -> Forecast:
+    def full_forecast(self, owner: Int32, horizon_s: float) -> Forecast:
         """Return the forecast with the time until the group has caught up.
 
         Examples
         --------
         >>> none, hour = np.zeros(1), np.array([3600.0])
         >>> outlook = Outlook(np.array([60.0]), none, 60 * hour, hour, np.array([100.0]))
-        >>> outlook.told(np.array([0], np.int32), 1800.0).caught_up_s
+        >>> outlook.full_forecast(np.array([0], np.int32), 1800.0).caught_up_s
         5310.0
         """
-        return self.told_of_each(owner[None], horizon_s)[0]
+        return self.full_forecasts(owner[None], horizon_s)[0]
 
-    def told_of_each(self, owners: Int32, horizon_s: float) -> list[Forecast]:
+    def full_forecasts(self, owners: Int32, horizon_s: float) -> list[Forecast]:
         """Return the same for N assignments, int32 of shape (N, P)."""
         loads = self._loads(owners)
         return [
@@ -271,7 +271,7 @@ class Outlook:
         waiting, spare = self.by_member(self.backlog, owner), self.capacities - arrivals
         through = np.where(spare > 0, waiting / np.where(spare > 0, spare, 1.0), np.inf)
         share = np.minimum(_over(self.capacities, arrivals), 1.0)
-        mine = np.append(np.where(np.isfinite(through), through, 0.0), 0.0)[owner]  # nobody is last
+        mine = np.append(np.where(np.isfinite(through), through, 0.0), 0.0)[owner]  # no owner: last
         catches_up = np.append(np.isfinite(through), False)[owner]
         more = np.where(mine > 0, self.backlog / np.where(mine > 0, mine, 1.0), 0.0)
         read = self.arrivals * np.append(share, 0.0)[owner] + more

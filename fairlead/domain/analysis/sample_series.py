@@ -152,8 +152,8 @@ class SampleSeries:
         Examples
         --------
         >>> one = np.zeros((4, 1), np.int64)
-        >>> at, nobody = np.array([0.0, 60, 120, 180]), one.astype(np.int32)
-        >>> series = SampleSeries(at, one, one, one, (), nobody)
+        >>> at, owner = np.array([0.0, 60, 120, 180]), one.astype(np.int32)
+        >>> series = SampleSeries(at, one, one, one, (), owner)
         >>> len(series.last(60, 1)), len(series.last(60, 3))
         (2, 3)
         """
@@ -161,9 +161,9 @@ class SampleSeries:
         first = max(0, min(first, len(self) - least))
         return self._at(slice(first, None)) if first else self
 
-    def until(self, look: int) -> "SampleSeries":
+    def until(self, sample: int) -> "SampleSeries":
         """Return the samples up to and including one."""
-        return self._at(slice(None, look + 1))
+        return self._at(slice(None, sample + 1))
 
     def bridged(self) -> "SampleSeries":
         """Return samples with values that one sample lacks interpolated from its neighbours.
@@ -194,10 +194,10 @@ class SampleSeries:
         alone[-1] = lost & (2 * lost.sum() < lost.size)
         if not alone.any():
             return bridged
-        look, partition = np.nonzero(alone)
-        after = np.where(look + 1 < len(self), look + 1, look - 1)
-        before = np.minimum(look, after) - 1
-        share = (self.at[look] - self.at[before]) / (self.at[after] - self.at[before])
+        sample, partition = np.nonzero(alone)
+        after = np.where(sample + 1 < len(self), sample + 1, sample - 1)
+        before = np.minimum(sample, after) - 1
+        share = (self.at[sample] - self.at[before]) / (self.at[after] - self.at[before])
 
         def between(values: Int64) -> Int64:
             first, last = values[before, partition], values[after, partition]
@@ -206,10 +206,10 @@ class SampleSeries:
             return filled
 
         end, begin, committed = self.end.copy(), self.begin.copy(), self.committed.copy()
-        known = committed[look, partition]
-        begin[look, partition] = self.begin[look - 1, partition]
-        committed[look, partition] = np.where(known >= 0, known, between(self.committed))
-        end[look, partition] = np.maximum(between(self.end), known)
+        known = committed[sample, partition]
+        begin[sample, partition] = self.begin[sample - 1, partition]
+        committed[sample, partition] = np.where(known >= 0, known, between(self.committed))
+        end[sample, partition] = np.maximum(between(self.end), known)
         return replace(bridged, begin=begin, end=end, committed=committed)
 
     def _with_owners(self) -> "SampleSeries":

@@ -20,16 +20,16 @@ _USUAL: Final = 6
 
 def work_sentences(work: MeasuredWork, costs: Costs, problem: Problem) -> list[str]:
     """Return the sentences, most important first; empty if everything is as usual."""
-    said = []
+    sentences = []
     if work.slower > 1.0:
-        said.append(
+        sentences.append(
             f"Records take {work.slower:.2g} times as long as before on all consumers: something "
             "that they share has become slower, such as a database."
         )
     per_record = work.seconds_per_usual_record(costs.value)
     known = np.isfinite(per_record)
     if not known.any():
-        return said
+        return sentences
     usual_s = float(np.median(per_record[known]))
     seconds = work.seconds_per_record(problem.owner)[:, 1]
     furthest = np.argsort(-np.abs(np.log(costs.value)), kind="stable")
@@ -42,14 +42,14 @@ def work_sentences(work: MeasuredWork, costs: Costs, problem: Problem) -> list[s
         owner = int(problem.owner[place])
         share = work.share(place, owner)
         of_time = f": {share:.0%} of {problem.members[owner]}'s time" if np.isfinite(share) else ""
-        said.append(
+        sentences.append(
             f"A record of {'{}-{}'.format(*problem.partition_name(place))} takes "
             f"{milliseconds(seconds[place])}, {costs.value[place]:.2g} times as long as usual"
             f"{of_time}."
         )
     if len(named) > NAMED:
         more = plural(len(named) - NAMED, "more partition")
-        said.append(f"Records of {more} take another time than usual.")
+        sentences.append(f"Records of {more} take another time than usual.")
     for member in np.flatnonzero(known & (per_record > CLEARLY * usual_s)).tolist():
         if member >= len(problem.members):
             continue
@@ -63,8 +63,8 @@ def work_sentences(work: MeasuredWork, costs: Costs, problem: Problem) -> list[s
                 "{}-{}".format(*problem.partition_name(place)) for place in alike[:NAMED].tolist()
             )
             doubt = f": either it is slow, or records of {names} are expensive"
-        said.append(
+        sentences.append(
             f"{name} takes {milliseconds(per_record[member])} for {record}, {ratio:.2g} times as "
             f"long as the others{doubt}."
         )
-    return said
+    return sentences

@@ -32,7 +32,7 @@ _MOST_NAMED: Final = 10 * MOST_PARTITIONS
 
 
 class RangeShare(Enum):
-    """What became of range's share. Other members may own partitions of a share given up."""
+    """State of the share that `range` assigned; once given up, other members may own it."""
 
     OPEN = "open"
     KEPT = "kept"

@@ -131,10 +131,13 @@ class Consumers:
         for process in self._processes:
             _tell(process, "go")
 
+<<<<<<< HEAD
     def work_at(self, member: str, rate: int) -> None:
         """Set the rate of one worker, in records a second."""
         _tell(self._processes[self.scenario.members.index(member)], f"rate {rate}")
 
+=======
+>>>>>>> main
     def update(self) -> None:
         """Read the workers' new reports.
 

@@ -1,14 +1,13 @@
 """One demo consumer: a process with a real consumer that works at a fixed rate.
 
-It uses kafka-python or, for the consumer protocol, confluent-kafka.
+It is kafka-python's, or, under the consumer protocol, confluent-kafka's.
 
 Run as `python -m fairlead.surfaces.demo.worker`. It joins its group at once but holds its
 partitions paused until a line `go` arrives on standard input, so that an assignment can change
-before any record is processed; `rate 20` makes it work at another rate. It reports on standard
-output, one JSON object a line: `assigned` after each rebalance, `processed` while it works. End of
-input ends it.
+before any record is processed. It reports on standard output, one JSON object a line: `assigned`
+after each rebalance, `processed` while it works. End of input ends it.
 
-Belongs here: consuming. Does not: evaluating the reports (`run`).
+Belongs here: consuming. Does not: what is measured from the reports (`run`).
 """
 
 import argparse
@@ -28,12 +27,12 @@ from kafka.coordinator.assignors.range import RangePartitionAssignor
 from fairlead.followers.kafka_python import PlanConsumer
 from fairlead.surfaces.demo.plain import PlainConsumer
 
-#: Seconds between a worker's reports, and the longest work that it does without a pause.
+#: Seconds between a worker's reports, and the most work that it takes on at once.
 STEP_S = 0.2
-#: Seconds. A worker catches up on delays by a busy machine up to this, so that its rate is kept.
+#: What a busy machine held a worker up for is made up for, so that its rate is what was asked for.
 CAUGHT_UP_S = 1.0
-#: Bytes per fetch and partition, about ten records: partitions are read in turns. Larger fetches
-#: would hide for half a minute which partitions fall behind.
+#: What one fetch brings of a partition: some ten records, so that partitions are read in turns.
+#: A whole backlog at a time would hide for half a minute which of them fall behind.
 FETCH_BYTES = 1_000
 
 
@@ -50,7 +49,7 @@ class ReportAssignments(ConsumerRebalanceListener):  # type: ignore[misc] # kafk
         self._started = started
 
     def on_partitions_revoked(self, revoked: Iterable[TopicPartition]) -> None:
-        """Do nothing: the consumer itself commits the processed offsets."""
+        """Do nothing: the consumer commits what was processed by itself."""
 
     def on_partitions_assigned(self, assigned: Iterable[TopicPartition]) -> None:
         """Report the new assignment."""
@@ -65,7 +64,7 @@ class ReportAssignments(ConsumerRebalanceListener):  # type: ignore[misc] # kafk
 
 @dataclass
 class Orders:
-    """Orders of the parent process: when to start, how fast to work, when to end."""
+    """How fast to work, when to start and when to end, by the parent process."""
 
     rate: int
     expensive: Mapping[str, float] = field(default_factory=dict)
@@ -73,18 +72,15 @@ class Orders:
     stopped: threading.Event = field(default_factory=threading.Event)
 
     def listen(self) -> None:
-        """Take orders from standard input until it ends."""
+        """Read standard input until it ends."""
         for line in sys.stdin:
-            match line.split():
-                case ["go"]:
-                    self.started.set()
-                case ["rate", rate]:
-                    self.rate = int(rate)
+            if line.strip() == "go":
+                self.started.set()
         self.stopped.set()
 
 
 def records(consumer: KafkaConsumer | PlainConsumer, orders: Orders) -> Iterator[str | None]:
-    """Yield the partition of each record, and None after a poll without records."""
+    """Yield the partition of each record that is taken, and None after a poll without records."""
     while not orders.stopped.is_set():
         if orders.started.is_set() and consumer.paused():
             consumer.resume(*consumer.paused())
@@ -99,10 +95,10 @@ def records(consumer: KafkaConsumer | PlainConsumer, orders: Orders) -> Iterator
 
 
 def work(consumer: KafkaConsumer | PlainConsumer, orders: Orders) -> None:
-    """Process records at the requested rate, from the start signal until the end of orders.
+    """Process records at the rate that is asked for, from the start signal until told to stop.
 
-    Each record takes its time separately, which the consumer measures. Delays by a busy machine
-    are subtracted from the next records.
+    Each record is waited for: the consumer measures its time. What a busy machine adds to a record
+    is taken off the next ones.
     """
     count, late_s, held_up_s, ended_at, reported_at = 0, 0.0, 0.0, 0.0, 0.0
     for partition in records(consumer, orders):
@@ -126,7 +122,7 @@ def classic(arguments: argparse.Namespace, orders: Orders) -> KafkaConsumer:
         "auto_offset_reset": "earliest",
         "auto_commit_interval_ms": 500,
         "max_partition_fetch_bytes": FETCH_BYTES,
-        "fetch_min_bytes": FETCH_BYTES,  # not single records: two dozen workers share a machine
+        "fetch_min_bytes": FETCH_BYTES,  # not each record by itself: two dozen share a machine
     }
     consumer = (
         PlanConsumer(plan_topic=arguments.plan_topic, **configuration)
@@ -140,7 +136,7 @@ def classic(arguments: argparse.Namespace, orders: Orders) -> KafkaConsumer:
 
 
 def plain(arguments: argparse.Namespace, orders: Orders) -> PlainConsumer:
-    """Return a confluent-kafka consumer that a broker assigns, by plans or by its own assignor."""
+    """Return a confluent-kafka consumer that a broker assigns, by plans or by itself."""
     settings = {
         "bootstrap.servers": arguments.bootstrap_servers,
         "group.id": arguments.group,

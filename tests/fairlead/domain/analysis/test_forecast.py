@@ -74,7 +74,7 @@ def test_an_unknown_member_stays_as_late_as_it_is() -> None:
 
 def test_the_time_until_all_is_read_is_told() -> None:
     """60,000 records at 40/s to spare: 25 min, less the minute that may be late."""
-    found = outlook([60.0, 50.0], [60_000.0, 0.0]).told(APART, 1800.0)
+    found = outlook([60.0, 50.0], [60_000.0, 0.0]).full_forecast(APART, 1800.0)
     assert found.caught_up_s == pytest.approx(60_000 / 40 - 90)
     low, high = found.caught_up_between_s
     assert low == pytest.approx((60_000 - 60 * 60) / (1.13 * 100 - 60), rel=0.01)
@@ -84,10 +84,10 @@ def test_the_time_until_all_is_read_is_told() -> None:
 def test_who_is_in_time_has_caught_up_and_who_falls_behind_never_does() -> None:
     """Above what a member can do nothing is ever read."""
     well, ill = outlook([60.0, 50.0], [600.0, 0.0]), outlook([120.0, 50.0], [60_000.0, 0.0])
-    assert well.told(APART, 1800.0).caught_up_s == 0.0
-    assert ill.told(APART, 1800.0).caught_up_s is None
+    assert well.full_forecast(APART, 1800.0).caught_up_s == 0.0
+    assert ill.full_forecast(APART, 1800.0).caught_up_s is None
     # A speed that is hardly above what arrives is not known well enough for an end.
-    close = outlook([95.0, 50.0], [60_000.0, 0.0]).told(APART, 1800.0)
+    close = outlook([95.0, 50.0], [60_000.0, 0.0]).full_forecast(APART, 1800.0)
     assert close.caught_up_s is not None
     assert close.caught_up_between_s[1] is None
 
@@ -97,4 +97,5 @@ def test_partitions_read_one_after_the_other_are_late_until_the_last_one_is_read
     none = np.zeros(2)
     waiting, late_s = np.array([108_000.0, 0.0]), np.array([3600.0, 0.0])
     found = Outlook(np.array([30.0, 30.0]), none, waiting, late_s, np.full(2, 100.0))
-    assert found.told(TOGETHER, 1800.0).caught_up_s == pytest.approx(108_000 / 40, rel=0.01)
+    caught_up_s = found.full_forecast(TOGETHER, 1800.0).caught_up_s
+    assert caught_up_s == pytest.approx(108_000 / 40, rel=0.01)
