@@ -172,7 +172,7 @@ def test_a_newer_version_is_refused_with_a_sentence(desks: Desks) -> None:
     propose(desks.planner, "orders", "s2")
     refused = post(desks.address, form_of(page.text) | {"reason": "ok"}, as_person(KIM))
     assert refused.status == 409
-    assert "version 1 is expired: to approve it is too late" in refused.text
+    assert "version 1 is expired: too late to approve it" in refused.text
     again = desks.get("/act?do=approve&group=orders&version=1")
     assert again.status == 409
     assert "version 1 is expired, not proposed: version 2 is proposed" in again.text
