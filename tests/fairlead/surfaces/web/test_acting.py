@@ -124,7 +124,7 @@ def test_database_that_takes_no_changes_says_so(desks: Desks) -> None:
         alter("SET default_transaction_read_only = on")
         refused = desks.post("freeze")
         assert (refused.status, desks.get("/").status) == (503, 200)
-        assert "takes no changes (cannot execute" in refused.text
+        assert "accepts no changes (cannot execute" in refused.text
         alter("RESET default_transaction_read_only")
     assert desks.post("freeze").status == 303
 
