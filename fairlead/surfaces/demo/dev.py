@@ -28,7 +28,7 @@ from fairlead.surfaces.links import asset_url, lineage_url
 from fairlead.surfaces.ports import DAGSTER_PORT, PAGES_PORT
 from fairlead.surfaces.up import At, Planning, check, running
 
-#: Seconds between samples: the first plan is then made within a minute.
+#: Of a cluster of its own, a first plan need not wait for minutes.
 LOOK_EVERY_S: Final = 5.0
 
 
@@ -63,7 +63,7 @@ def dev(state_dir: Path, console: Console) -> None:
 def _start_cluster(
     around: DemoEnvironment, stack: ExitStack, tell: Callable[[str], object]
 ) -> None:
-    """Start groups of consumers under steady load, and the thread that samples them."""
+    """Start groups of consumers under steady load, and looks at them."""
     servers, settings = around.services.bootstrap_servers, around.settings
     client = AdminClient({"bootstrap.servers": servers, "log_level": 2})
     existing = client.list_topics(timeout=30).topics
@@ -91,7 +91,7 @@ def _start_cluster(
 
 
 class Reports:
-    """Reads consumers' reports, and reports each consumer that ends, once.
+    """Reads what consumers report, and names each consumer that ends, once.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ class Reports:
         self._named: set[str] = set()
 
     def read(self) -> None:
-        """Read the new reports; the load continues for the remaining consumers."""
+        """Read the new reports; the load goes on for the consumers that remain."""
         for consumers in self._groups:
             consumers.read_reports()
             for member, code in consumers.ended().items():
@@ -120,7 +120,7 @@ class Reports:
 
 
 def no_load(error: Exception) -> str:
-    """Return the message for the end of the load."""
+    """Return what to say if the load ends."""
     return (
         f"No more records arrive, in any group: {error}. Consumers go on with what they have. "
         "Press Ctrl-C and start again"
@@ -128,7 +128,7 @@ def no_load(error: Exception) -> str:
 
 
 def _first_steps(dagster_url: str, planning: Planning) -> str:
-    """Describe the first steps, with the one group whose plans wait for a person."""
+    """Say what to click first: the one group whose plans wait for a person."""
     group = ASKS_FIRST.name
     switches = f"{dagster_url}/automation"
     return f"""
@@ -151,7 +151,7 @@ Ctrl-C stops everything; the data stay for the next time, make clean removes the
 
 
 def _free_port(usual: int) -> int:
-    """Return the first free port, from the usual one on."""
+    """Return the first free port from the usual one on."""
     for port in range(usual, usual + 100):
         with socket.socket() as candidate:
             try:

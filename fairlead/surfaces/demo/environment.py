@@ -1,4 +1,4 @@
-"""Set-up of `fairlead demo` and `fairlead dev`: services, the schema, Dagster's home.
+"""What `fairlead demo` and `fairlead dev` set up: services, the schema, a home for Dagster.
 
 Belongs here: the environment in which Dagster's processes find everything. Does not: the cluster's
 contents (`topics_and_consumers`).
@@ -34,7 +34,7 @@ storage:
 
 @dataclass(frozen=True)
 class DemoEnvironment:
-    """Running services; child processes find them by this process's environment."""
+    """Running services; this process's environment leads its children to them."""
 
     services: Services
     settings: Settings
@@ -61,12 +61,12 @@ def dagster_yaml() -> str:
 
 
 def reset(state_dir: Path) -> None:
-    """Remove the data of an earlier demo.
+    """Remove what an earlier demo left behind.
 
     Raises
     ------
     SandboxError
-        The sandbox is in use, for example by `make dev`.
+        The sandbox is in use, by `make dev` say.
     """
     Sandbox(state_dir).erase()
     for name in ("dagster", "warehouse", "demo"):
@@ -75,17 +75,17 @@ def reset(state_dir: Path) -> None:
 
 @contextmanager
 def demo_environment(
-    """Start the services, create the schema and the plan topic, and set up Dagster's home.
+    state_dir: Path, *, progress: Callable[[str], None]
 ) -> Iterator[DemoEnvironment]:
-    Everything is stopped at the end; data stay under `state_dir`. `progress` is called with a line
-    for the user when a step takes long.
+    """Start the services, bring schema and plan topic about, and give Dagster a home.
+
     Everything is stopped on leaving; data stay under `state_dir`. `progress` takes a line for the
     user when something takes a while.
 
     Raises
     ------
     ConfigurationError
-        The command does not run from a checkout.
+        This is no checkout.
     """
     if not (pipeline.CHECKOUT / "workspace.yaml").exists():
         raise ConfigurationError("It runs from a checkout: the wheel has no embedded services")
@@ -112,7 +112,7 @@ def demo_environment(
 
 
 def _forget_user_settings() -> None:
-    """Remove the user's own settings, so that they do not apply to the embedded cluster."""
+    """Keep what is meant for the user's own cluster away from the embedded one."""
     for name in list(os.environ):
         if name.startswith("FAIRLEAD_") and name != "FAIRLEAD_CACHE_DIR":
             del os.environ[name]

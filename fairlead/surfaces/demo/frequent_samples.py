@@ -1,4 +1,4 @@
-"""Offset samples of the demo's groups, every few seconds, so that planning can begin soon.
+"""Offset samples of the demo's groups, every few seconds, so that planning has enough soon.
 
 Belongs here: the thread that takes them. Does not: what a sample is (`fairlead.domain.samples`).
 """

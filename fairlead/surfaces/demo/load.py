@@ -1,6 +1,6 @@
-"""Steady, skewed load on the demo's topics, until it is stopped.
+"""Steady, skewed load on the demo's topics, until it is told to stop.
 
-Belongs here: the number of records per partition and moment. Does not: topics and consumers
+Belongs here: how many records go where each moment. Does not: topics and consumers
 (`topics_and_consumers`).
 """
 
@@ -14,12 +14,12 @@ import numpy as np
 from fairlead.surfaces.demo.scenario import DemoGroup
 from fairlead.surfaces.demo.topics_and_consumers import new_producer, produce
 
-#: Seconds between batches: short enough that each sample sees a steady stream.
+#: Seconds between batches: several between two samples, so that these see a steady stream.
 BATCH_S: Final = 0.25
 
 
 class Load:
-    """Records for groups, spread over partitions like their backlogs. A context manager.
+    """Records for groups, spread over their partitions as their backlogs are. A context manager.
 
     Under Kafka's default assignment the busiest consumer gets more than it can process, and its lag
     grows; planned, every consumer keeps up.
@@ -27,14 +27,14 @@ class Load:
     Parameters
     ----------
     bootstrap_servers
-        Addresses of brokers.
+        Where Kafka is.
     groups
-        Groups whose topics get records.
+        Whose topics.
     each
         Called before each batch.
     ended
-        Called with the error that ends the load before it is stopped, such as a lost
-        broker.
+        Called with the error that ends the load before it is stopped, such as a broker that is
+        gone.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class Load:
         self.stop()
 
     def stop(self) -> None:
-        """Stop; afterwards `produced` has the number of records by group."""
+        """Stop; `produced` then says how many records there were, by group."""
         self._stopped.set()
         self._thread.join()
 
@@ -79,7 +79,7 @@ class Load:
         before = time.monotonic()
         while not self._stopped.wait(BATCH_S):
             self._each()
-            # By elapsed time: on a busy machine batches are larger, and the rate is the same.
+            # By the clock: on a busy machine batches are larger, not records fewer.
             now = time.monotonic()
             passed_s, before = now - before, now
             for group in self._groups:

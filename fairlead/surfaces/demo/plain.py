@@ -1,7 +1,7 @@
-"""A plain confluent-kafka consumer of the consumer protocol (KIP-848), for a demo worker.
+"""A plain confluent-kafka consumer of the consumer protocol (KIP-848), as a demo worker uses one.
 
-Belongs here: the worker's interface, implemented by confluent-kafka. Does not: the work
-(`worker`). This code does not know plans: the broker reads them.
+Belongs here: what the worker asks of a consumer, in confluent-kafka's words. Does not: the work
+(`worker`). Nothing here knows of plans: the broker reads them.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,18 +15,18 @@ Owned = dict[str, list[int]]
 
 
 class PlainConsumer:
-    """A consumer whose partitions the broker assigns.
+    """A consumer whose broker assigns.
 
     Parameters
     ----------
     settings
-        librdkafka's settings.
+        librdkafka's.
     topics
-        Its subscription.
+        What it reads.
     held
-        Whether new partitions are paused for now.
+        Whether what it is given is paused for now.
     assigned
-        Called with all owned partitions after each change.
+        Called with all that it owns whenever that has changed.
     """
 
     def __init__(
@@ -43,16 +43,16 @@ class PlainConsumer:
         self._consumer.subscribe(list(topics), on_assign=self._assign, on_revoke=self._revoke)
 
     def paused(self) -> list[TopicPartition]:
-        """Return the paused partitions."""
+        """Return what is paused."""
         return list(self._paused)
 
     def resume(self, *partitions: TopicPartition) -> None:
-        """Resume reading these partitions."""
+        """Read from these again."""
         self._consumer.resume(list(partitions))
         self._paused.clear()
 
     def poll(
-        """Return records by partition, like kafka-python."""
+        self, *, timeout_ms: int, max_records: int
     ) -> dict[TopicPartition, list[bytes | None]]:
         """Return records by partition, as kafka-python does."""
         values: dict[TopicPartition, list[bytes | None]] = {}
@@ -73,7 +73,7 @@ class PlainConsumer:
         if self._held():
             consumer.pause(partitions)
             self._paused += partitions
-        else:  # librdkafka remembers partitions that were paused here before
+        else:  # librdkafka remembers what was paused when it was here before
             consumer.resume(partitions)
         self._report()
 

@@ -21,7 +21,7 @@ Lags = Mapping[str, Mapping[int, int]]
 
 @dataclass(frozen=True)
 class Found:
-    """The planner's diagnosis of a group and the reason of its decision.
+    """The planner's diagnosis of a group and its reason for a plan, or for none.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class Found:
     reported: Mapping[str, Any]
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it for `report.json`."""
+        """Return it as it is written to `report.json`."""
         return {
             "diagnosis": self.diagnosis,
             "names": list(self.names),
@@ -50,7 +50,7 @@ class Found:
         }
 
     def render(self) -> Text:
-        """Return it as lines for the terminal."""
+        """Return the lines a person reads."""
         style = "green" if self.diagnosis == "healthy" else "yellow"
         work = [f"\n{label}: {text}" for label, text in work_of_group(self.reported).items()]
         return Text.assemble((self.diagnosis, f"bold {style}"), f": {self.evidence}", *work)
@@ -75,7 +75,7 @@ class LeftAlone:
     owned: Ownership
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the report for `report.json`."""
+        """Return the report as it is written to `report.json`."""
         return {
             "group": self.group,
             "assignor": None,
@@ -87,7 +87,7 @@ class LeftAlone:
         }
 
     def render(self) -> RenderableType:
-        """Return the report for the terminal."""
+        """Return what a person reads."""
         title = Text(f"Group {self.group}: no plan", style="bold italic")
         return Group(title, self.found.render(), "It needs no plan.\n")
 
@@ -108,9 +108,9 @@ class GroupReport:
         Measured after the group worked under the plan.
     lags_without_plan, without_plan
         Lag and owners of the identical group without a plan, at the same time.
-    Seconds from the last arrival until all records were processed.
+    drain_without_plan_s, drain_with_plan_s
         Seconds from the last arrival until the last record was processed.
-    `classic` or `consumer`: assigned by the members, or by the broker.
+    protocol
         `classic` or `consumer`: whether the members assign, or the broker.
     """
 
@@ -127,14 +127,14 @@ class GroupReport:
 
     @property
     def predicted(self) -> Ownership:
-        """The plan's partitions of each consumer."""
+        """What the plan gives each consumer."""
         return planned(self.plan)
 
     def lag(self, stage: str, owned: Mapping[str, Collection[int]]) -> int:
         """Return the lag of a set of partitions, in records.
 
-        `after`, `without_plan`: measured after the groups worked with the plan and without; else as
-        measured when the group was planned.
+        `after`, `without_plan`: as measured after the groups worked with the plan and without; else
+        as measured when it was planned.
         """
         measured = {"after": self.lags_after, "without_plan": self.lags_without_plan}
         if stage in measured:
@@ -147,11 +147,11 @@ class GroupReport:
         return int(sum(weights[topic][[*numbers]].sum() for topic, numbers in owned.items()))
 
     def largest(self, stage: str, ownership: Ownership) -> int:
-        """Return the lag of the most loaded consumer, in records."""
+        """Return the lag of the consumer with the most of it, in records."""
         return max((self.lag(stage, owned) for owned in ownership.values()), default=0)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the report for `report.json`."""
+        """Return the report as it is written to `report.json`."""
         stages = {"before": self.before, "predicted": self.predicted, "after": self.after}
         return {
             "group": self.plan.group,
@@ -181,7 +181,7 @@ class GroupReport:
         }
 
     def render(self) -> RenderableType:
-        """Return the report as a table for the terminal."""
+        """Return the table a person reads."""
         table = Table(
             title=f"Group {self.plan.group}: plan version {self.plan.version}, "
             f"by {self.plan.assignor}",

@@ -39,11 +39,11 @@ PLAN_TIMEOUT_S = 1800.0
 ADOPT_TIMEOUT_S = 900.0
 DRAIN_TIMEOUT_S = 1800.0
 POLL_S = 0.1
-#: Seconds for which records continue to arrive under the plans, to show their effect.
+#: Records continue to arrive for this long under the plans, to show their effect.
 UNDER_PLANS_S = 15.0
-#: Number of samples that distinguish a backlog from a commit that is due.
+#: Enough to distinguish a backlog from a commit that is due.
 SAMPLES = 10
-#: Maximum number of further planning runs, for groups whose plan is not published yet.
+#: Planning runs after the first one at most, for groups whose plan is not published yet.
 PLANNED_AGAIN = 5
 STOP_GRACE_S = 5.0
 
@@ -67,7 +67,7 @@ Where to go next
 
 
 class _Demo:
-    """The running demo: its services and groups; groups that need a plan also run without one."""
+    """The demo under way: services, and the groups, those that need a plan also without one."""
 
     def __init__(self, around: DemoEnvironment, console: Console, stack: ExitStack) -> None:
         self._around = around
@@ -134,7 +134,7 @@ class _Demo:
         return [*cured, *(LeftAlone(name, found[name], after[name]) for name in alone)]
 
     def _start_consumers(self) -> None:
-        """Start each group twice: with plans, and with Kafka's default assignment."""
+        """Start each group twice: with plans, and without, as Kafka assigns by default."""
         bootstrap_servers = self._around.services.bootstrap_servers
         plan_topic = self._around.settings.kafka.plan_topic
         for group in self._groups:
@@ -147,7 +147,7 @@ class _Demo:
             )
 
     def _plan_until_published(self, status: Status) -> dict[str, PlanDocument]:
-        """Plan until every group has a published plan: a rebalance or a stall may delay it."""
+        """Plan until every group has a published plan, which a rebalance or a stall may delay."""
         self._plan(status, list(self._planned))
         for _ in range(PLANNED_AGAIN):
             held_up = [group.name for group in self._cured_ones if not self._published(group)]
@@ -164,7 +164,7 @@ class _Demo:
         return plans
 
     def _plan(self, status: Status, groups: Sequence[str]) -> None:
-        """Run the planning job for groups in one run, as the schedule does."""
+        """Run the planning job over groups in one run, as the schedule would."""
         log = self._directory / "planning.log"
         process = self._around.planner("planning", "--verbose", *groups, log=log)
 
@@ -181,7 +181,7 @@ class _Demo:
             raise SandboxError(f"The planning job failed; see {log}")
 
     def _lags(self) -> dict[str, Lags]:
-        """Measure and return the lag of all groups' partitions, by group id."""
+        """Measure the lag of all groups' partitions; returns it by group id."""
         ids = [consumers.group for consumers in self._all()]
         with KafkaGateway(self._around.settings.kafka) as gateway:
             return lags_of(gateway.snapshot(ids).samples)
@@ -216,9 +216,9 @@ class _Demo:
         )
 
     def _drain(self, records: dict[str, int]) -> dict[str, float]:
-        """Wait until all groups have read everything; return seconds since arrivals ended, by group id.
+        """Wait until every group has read all there is, side by side; returns seconds by group id.
 
-        `records`: total number of records by the group's scenario.
+        From when nothing arrives any more. `records`: how many there are, by the group's scenario.
         """
         self._console.print("[bold]Draining[/]: no new records, all consumers continue")
         progress = Progress(
@@ -259,7 +259,7 @@ class _Demo:
         return [*self._planned.values(), *self._unplanned.values()]
 
     def _wait(self, done: Callable[[], bool], timeout_s: float, what: str) -> None:
-        """Read the consumers' reports until `done`."""
+        """Follow the consumers' reports until `done`."""
         deadline = time.monotonic() + timeout_s
         while True:
             for consumers in self._all():
@@ -274,7 +274,7 @@ class _Demo:
             time.sleep(POLL_S)
 
     def _shares(self) -> str:
-        """Return the number of partitions of each consumer, by group."""
+        """Return how many partitions each consumer has, by group."""
         return "; ".join(
             f"{consumers.group}: {', '.join(map(str, consumers.counts.values()))}"
             for consumers in self._all()
@@ -289,7 +289,7 @@ class _Demo:
 
 
 def demo(state_dir: Path, console: Console) -> None:
-    """Run the demo, and print and write its report.
+    """Run the demo and show and write its report.
 
     Raises
     ------
@@ -344,6 +344,6 @@ def _end(process: Popen[bytes]) -> None:
         process.terminate()
         try:
             process.wait(STOP_GRACE_S)
-        except TimeoutExpired:  # for example during a Spark job
+        except TimeoutExpired:  # in the middle of a Spark job, say
             process.kill()
             process.wait()

@@ -1,6 +1,6 @@
-"""The demo's cluster: topics, skewed backlogs and consumers.
+"""What the demo's cluster looks like: topics, skewed backlogs and consumers.
 
-Belongs here: numbers only. Does not: creating topics and consumers (`topics_and_consumers`).
+Belongs here: numbers alone. Does not: making them real (`topics_and_consumers`).
 """
 
 from collections.abc import Mapping
@@ -20,17 +20,17 @@ class DemoGroup:
     backlog
         Topic to the number of records in each partition.
     consumers
-        Number of consumer processes.
+        How many consumer processes the group has.
     rate
-        Records a second that one consumer processes, for any partitions.
+        Records a second that one consumer processes, whatever it owns.
     slow
-        Index of a consumer to its share of that rate.
+        Index of a consumer to the share of the rate that it can do.
     load
-        Arrival rate as a share of the rate of all consumers, spread like the backlog.
+        How much of what all consumers together can process arrives, spread as the backlog is.
     expensive
-        Partition, as "topic-number", to the factor by which its records take longer.
+        Partition, as "topic-number", to how many times as long each of its records takes.
     protocol
-        `classic`, with kafka-python; or `consumer`, with confluent-kafka: the broker assigns.
+        `classic`, with kafka-python; or `consumer`, with confluent-kafka, where the broker assigns.
     """
 
     name: str
@@ -49,7 +49,7 @@ class DemoGroup:
 
     @property
     def speeds(self) -> dict[str, int]:
-        """Return the records a second of each consumer, by name."""
+        """Records a second of each consumer, by name."""
         return {
             member: round(self.rate * self.slow.get(index, 1.0))
             for index, member in enumerate(self.members)
@@ -57,7 +57,7 @@ class DemoGroup:
 
     @property
     def records(self) -> int:
-        """Number of records in the whole backlog."""
+        """The records of the whole backlog."""
         return sum(map(sum, self.backlog.values()))
 
 
@@ -66,8 +66,8 @@ def zipf_backlog(
 ) -> dict[str, list[int]]:
     """Spread about `records` records over the partitions of several topics by Zipf's law.
 
-    The heaviest partition holds 2**exponent times as many as the second. The seed determines the
-    order of the partitions by weight.
+    The heaviest partition holds 2**exponent times as many as the second. Which partition is how
+    heavy follows from the seed.
 
     Examples
     --------
@@ -96,14 +96,14 @@ ORDERS = DemoGroup(
     load=0.65,
 )
 
-#: Even partitions, and one machine with less than half the speed of the others.
+#: Even partitions, and one machine that does less than half of what the others do.
 ONE_IS_SLOW = DemoGroup(
     "one-is-slow", {"invoices": [16] * 12}, consumers=3, rate=40, slow={1: 0.4}, load=0.7
 )
 
-#: Even machines. One partition gets half as many records as each other, but each takes thirteen
-#: times as long: its owner seems slow. A plan that moved this partition would only make another
-#: member slow; the planner moves other partitions instead.
+#: Even machines. One partition gets half as many records as each other, and each of them takes
+#: thirteen times as long: its owner seems slow. A plan that moved this partition would only make
+#: another member slow; the planner moves partitions that get more.
 ONE_IS_EXPENSIVE = DemoGroup(
     "one-is-expensive",
     {"images": [16] * 6 + [8] + [16] * 5},
@@ -113,8 +113,8 @@ ONE_IS_EXPENSIVE = DemoGroup(
     expensive={"images-6": 13.0},
 )
 
-#: Plain consumers of the consumer protocol (KIP-848): their broker follows the plan. By default it
-#: gives each consumer three of nine partitions, which is too much for the owner of the heavy one.
+#: Plain consumers of the consumer protocol (KIP-848): their broker follows the plan. However that
+#: spreads nine partitions by itself, three to each, who has the heavy one gets too much.
 BY_BROKER = DemoGroup(
     "by-broker",
     {"clicks": [188] + [50] * 4, "views": [50] * 4},
@@ -124,10 +124,10 @@ BY_BROKER = DemoGroup(
     protocol="consumer",
 )
 
-#: It keeps up: no plan is made, whatever its lags are.
+#: Nothing is the matter with it: no plan is made, whatever its lags are.
 KEEPS_UP = DemoGroup("keeps-up", {"audits": [5] * 6}, consumers=2, rate=30, load=0.5)
 
-#: Its plans wait for a person, by the demo's policies: `make dev` explains its first plan.
+#: Its plans wait for a person, by the demo's policies: `make dev` leads to its first one.
 ASKS_FIRST = DemoGroup(
     "asks-first",
     zipf_backlog({"signups": 6, "logins": 4}, records=1_500, exponent=0.9, seed=3),
@@ -135,10 +135,10 @@ ASKS_FIRST = DemoGroup(
     rate=50,
 )
 
-#: Groups that `make demo` runs twice: with a plan and without.
+#: Each twice in `make demo`: with a plan and without.
 CURED = (ORDERS, ONE_IS_SLOW, ONE_IS_EXPENSIVE)
 DEMO_GROUPS = (*CURED, KEEPS_UP)
-#: The same, if the broker has the assignor that follows plans.
+#: The same, where the broker has the assignor that follows plans.
 CURED_BY_BROKER = (BY_BROKER,)
-#: Groups under steady load in `make dev`.
+#: At work under steady load, in `make dev`.
 DEV_GROUPS = (ASKS_FIRST, *DEMO_GROUPS)

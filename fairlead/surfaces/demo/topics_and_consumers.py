@@ -1,6 +1,6 @@
 """The demo's cluster: real topics with real records, and groups of real consumer processes.
 
-Belongs here: creating `scenario` on a broker. Does not: starting that broker
+Belongs here: making `scenario` real on a broker. Does not: starting that broker
 (`fairlead.sandbox`), nor measuring what the consumers do (`run`).
 """
 
@@ -22,7 +22,7 @@ from fairlead.errors import SandboxError
 from fairlead.surfaces.demo.scenario import DemoGroup
 
 RECORD = b"fairlead demo record".ljust(100)
-#: Command of a consumer, without its options.
+#: What starts a consumer, but for its options.
 WORKER: Final = (sys.executable, "-m", "fairlead.surfaces.demo.worker")
 TIMEOUT_S = 600.0
 
@@ -54,12 +54,12 @@ def new_producer(bootstrap_servers: str) -> Producer:
 
 
 def produce(producer: Producer, records: dict[str, list[int]]) -> None:
-    """Append records to each partition of each topic.
+    """Append so many records to each partition of each topic.
 
     Raises
     ------
     SandboxError
-        The broker did not acknowledge all records in time.
+        The broker did not acknowledge them all in time.
     """
     for topic, counts in records.items():
         for partition, count in enumerate(counts):
@@ -71,7 +71,7 @@ def produce(producer: Producer, records: dict[str, list[int]]) -> None:
 
 @dataclass(frozen=True)
 class Event:
-    """A report of one worker; see `fairlead.surfaces.demo.worker`."""
+    """What one worker reported; see `fairlead.surfaces.demo.worker`."""
 
     member: str
     values: dict[str, Any]
@@ -79,7 +79,7 @@ class Event:
 
 @dataclass
 class Consumers:
-    """A consumer group of worker processes; the end of the context ends them.
+    """A consumer group of worker processes; leaving the context ends them.
 
     Parameters
     ----------
@@ -88,15 +88,15 @@ class Consumers:
     group
         The group id: the scenario's own, or another one that reads the same topics.
     bootstrap_servers
-        Addresses of brokers.
+        Where Kafka is.
     plan_topic
-        Topic of the plans to follow; None: Kafka's default assignor, `range`.
+        Follow the plans there; None: Kafka's default assignor, `range`.
     log
-        Log file of the workers.
+        A file for what the workers log.
     command
-        Command of a worker, without its options.
+        What starts a worker, but for its options.
     held_up_s
-        Longest delay of a worker by a busy machine, since this was last set to 0.
+        How long a busy machine has held a worker up at most, since this was last set to 0.
     """
 
     scenario: DemoGroup
@@ -127,17 +127,10 @@ class Consumers:
         self._stop()
 
     def start_work(self) -> None:
-        """Let all workers process records from now on."""
+        """Let every worker process records from now on."""
         for process in self._processes:
             _tell(process, "go")
 
-<<<<<<< HEAD
-    def work_at(self, member: str, rate: int) -> None:
-        """Set the rate of one worker, in records a second."""
-        _tell(self._processes[self.scenario.members.index(member)], f"rate {rate}")
-
-=======
->>>>>>> main
     def update(self) -> None:
         """Read the workers' new reports.
 
@@ -197,7 +190,7 @@ class Consumers:
         }
 
     def drained(self, records: int) -> bool:
-        """Whether this number of records has been processed."""
+        """Whether so many records have been processed."""
         return self.processed >= records
 
     def _start(self, member: str) -> None:
@@ -230,7 +223,7 @@ class Consumers:
         for process in self._processes:
             with suppress(BrokenPipeError):
                 if process.stdin:
-                    process.stdin.close()  # a worker ends with its input
+                    process.stdin.close()  # what ends a worker
         for process in self._processes:
             try:
                 process.wait(10)
