@@ -129,7 +129,7 @@ class KafkaSettings(_Section):
             "bootstrap.servers": self.bootstrap_servers,
             "log_level": "2",  # it logs a lost broker 20 times a second; errors are raised
             # Otherwise a metadata request may create the topic: the plan topic with settings that
-            # lose plans, or a topic that somebody has just deleted.
+            # lose plans, or a topic that was just deleted.
             "allow.auto.create.topics": False,
             **{name: value.get_secret_value() for name, value in self.properties.items()},
             **overrides,

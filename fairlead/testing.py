@@ -197,7 +197,7 @@ class _Follows:
 class MemoryGroup:
     """A consumer group whose members follow the plans of a topic in memory.
 
-    Nothing happens by itself: members read and ask for rebalances in `read`, the group rebalances
+    Nothing is automatic: members read and ask for rebalances in `read`, the group rebalances
     in `rebalance`, and time passes in `sleep`.
 
     Parameters

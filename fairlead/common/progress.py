@@ -61,7 +61,7 @@ def spark_works(
     Parameters
     ----------
     session
-        A classic session, or one of a Spark Connect server, which reports progress by itself.
+        A classic session, or one of a Spark Connect server, which reports progress itself.
     what
         The operation, such as "Analysing 3 groups".
     report

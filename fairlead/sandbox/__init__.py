@@ -1,8 +1,8 @@
 """An embedded Kafka and Postgres for the demo, the tests and first use: no Docker, no root.
 
 Postgres comes from a wheel, Apache Kafka from its own jars; a machine needs Java and Python. One
-state directory is one sandbox: whatever runs in it is found again, never started twice. Real
-clusters need nothing of this: they are a matter of `fairlead.settings`.
+state directory is one sandbox: running services are found again, never started twice. Real clusters
+need none of this; `fairlead.settings` has their addresses.
 """
 
 from fairlead.sandbox.sandbox import Sandbox

@@ -1,7 +1,7 @@
-"""`python -m fairlead.sandbox.ending`: end what this checkout has started; `make clean` runs it.
+"""`python -m fairlead.sandbox.ending`: end processes of this checkout; `make clean` runs it.
 
-Belongs here: finding that, ending it, saying what was ended, and refusing where something goes on.
-Does not: removing files.
+Belongs here: finding and ending these processes, and reporting those that still run. Does not:
+removing files.
 """
 
 import os
@@ -19,9 +19,9 @@ from fairlead.errors import FairleadError
 from fairlead.sandbox.processes import end, members, wait_until
 from fairlead.sandbox.recorded_processes import still_running
 
-#: What `make clean` goes by: nothing may be removed yet.
+#: Exit code if processes still run: `make clean` then removes nothing.
 REFUSED: Final = 3
-#: What holds others ends them first, and they take as long as all of them together.
+#: Seconds. `fairlead up` and `fairlead dev` end their parts first, which may take this long.
 _GRACE_S: Final = 60.0
 _PART_GRACE_S: Final = 10.0
 _GONE_S: Final = 5.0
@@ -30,13 +30,13 @@ Tell = Callable[[str], None]
 
 
 def end_recorded(state_dir: Path, tell: Tell) -> None:
-    """End the processes that are written down in a state directory, those that end others first."""
+    """End the recorded processes of a state directory, those that end others first."""
     for holders in (True, False):
         for left_behind in still_running(state_dir):
             process = left_behind.process()
             if process is None or left_behind.name.startswith("fairlead ") is not holders:
                 continue
-            group = members(left_behind.pid)  # none, unless it leads one
+            group = members(left_behind.pid)  # empty unless the process leads a group
             with suppress(psutil.AccessDenied):
                 end(process, signal.SIGTERM, grace_s=_GRACE_S if holders else _PART_GRACE_S)
                 for left in group:
@@ -45,8 +45,8 @@ def end_recorded(state_dir: Path, tell: Tell) -> None:
 
 
 def end_all(state_dirs: Iterable[Path], tell: Tell) -> None:
-    """End what is written down, the warm Spark, and the sandbox."""
-    from fairlead.sandbox.sandbox import Sandbox  # noqa: PLC0415 - Spark's package, seconds
+    """End recorded processes, the warm Spark and the sandbox."""
+    from fairlead.sandbox.sandbox import Sandbox  # noqa: PLC0415 - imports Spark, seconds
     from fairlead.sandbox.spark import SparkServer  # noqa: PLC0415 - the same
     from fairlead.settings import SparkSettings  # noqa: PLC0415 - the same
 
@@ -65,7 +65,7 @@ def end_all(state_dirs: Iterable[Path], tell: Tell) -> None:
 
 
 def of_this_checkout() -> list[psutil.Process]:
-    """Return the processes that run by this environment's Python, but for this and its parents."""
+    """Return the processes that run this environment's Python, except this one and its parents."""
     this = psutil.Process()
     own = {this, *this.parents()}
     return [
@@ -86,14 +86,14 @@ def _by_this_python(process: psutil.Process) -> bool:
 
 
 def main() -> int:
-    """End everything; say what was ended, and what goes on."""
+    """End everything; report what was ended, and what still runs."""
 
     def tell(line: str) -> None:
         sys.stderr.write(f"{visible(line)}\n")
 
     state_dirs = {Path(".fairlead").resolve()}
     with suppress(FairleadError):
-        from fairlead.settings import load_settings  # noqa: PLC0415 - a file that is wrong
+        from fairlead.settings import load_settings  # noqa: PLC0415 - may raise for an invalid file
 
         state_dirs.add(load_settings().state_dir.resolve())
     end_all(sorted(folder for folder in state_dirs if folder.exists()), tell)

@@ -1,9 +1,9 @@
 """Apache Kafka's own jars, downloaded once per user.
 
-Belongs here: which artifacts, by their digests, where they are kept, and that a half-downloaded
-cache is never used.
-Does not: running anything on them. PySpark's own Ivy resolves them, so that no build tool is needed
-and the proxies and mirrors that are configured for Spark hold here too.
+Belongs here: the artifacts with their digests, and the cache, of which no half-downloaded part is
+used.
+Does not: running anything on the jars. PySpark's own Ivy resolves them, which needs no build tool
+and uses the proxies and mirrors that are configured for Spark.
 """
 
 import hashlib
@@ -30,13 +30,13 @@ PACKAGES: Final = (
     f"org.apache.kafka:kafka-tools:{KAFKA_VERSION}",
     "org.slf4j:slf4j-simple:1.7.36",  # Kafka names no logging backend; its API is slf4j 1.7
 )
-# Kafka Connect: a quarter of the download, and neither the broker nor its group tools need it.
+# Kafka Connect is a quarter of the download; the broker and its group tools do not need it.
 EXCLUDED: Final = tuple(
     f"org.apache.kafka:connect-{part}" for part in ("runtime", "api", "transforms", "json")
 )
 #: Spark's Kafka source. Maven Central lacks PySpark's own version; this one works with it.
 SOURCE: Final = ("org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0",)
-#: PySpark brings these.
+#: Artifacts that PySpark already contains.
 _OF_SPARK: Final = (
     "org.apache.hadoop:hadoop-client-api",
     "org.apache.hadoop:hadoop-client-runtime",
@@ -48,19 +48,19 @@ _OF_SPARK: Final = (
 )
 DOWNLOAD_TIMEOUT_S: Final = 900
 _LISTING: Final = "listing"
-#: Of every jar, as sha256sum writes them: whoever serves them can serve nothing else.
+#: SHA-256 of every jar, in the format of sha256sum: a mirror cannot serve other jars.
 DIGESTS: Final = Path(__file__).with_name("kafka.sha256")
 _SPARK_HOME: Final = Path(pyspark.__path__[0])
 
 
 def cache_dir() -> Path:
-    """Return the directory for what is downloaded once per user: `FAIRLEAD_CACHE_DIR`."""
+    """Return the directory for downloads, one per user: `FAIRLEAD_CACHE_DIR`."""
     configured = os.environ.get("FAIRLEAD_CACHE_DIR")
     return Path(configured) if configured else platformdirs.user_cache_path("fairlead")
 
 
 def kafka_classpath(progress: Callable[[str], None] = lambda _: None) -> list[Path]:
-    """Return the jars of Kafka's broker, clients and tools, downloading them the first time.
+    """Return the jars of Kafka's broker, clients and tools; the first call downloads them.
 
     Parameters
     ----------
@@ -70,18 +70,18 @@ def kafka_classpath(progress: Callable[[str], None] = lambda _: None) -> list[Pa
     Raises
     ------
     SandboxError
-        The download failed; the message says how it ended.
+        The download failed; the message has the reason.
     ConfigurationError
         There is no usable Java.
     """
     what = f"Apache Kafka {KAFKA_VERSION} (40 MB, once)"
     jars = _kept(f"kafka-{KAFKA_VERSION}", PACKAGES, EXCLUDED, what, progress)
-    # Spark brings the Scala library that Kafka runs on, and leaves it out of what it resolves.
+    # Spark contains the Scala library that Kafka needs, and leaves it out of what it resolves.
     return [*jars, *sorted((_SPARK_HOME / "jars").glob("scala-library-2.13.*.jar"))]
 
 
 def source_jars(progress: Callable[[str], None] = lambda _: None) -> list[Path]:
-    """Return the jars of Spark's Kafka source, downloading them the first time.
+    """Return the jars of Spark's Kafka source; the first call downloads them.
 
     Raises as `kafka_classpath` does.
     """
@@ -120,7 +120,7 @@ def _complete(target: Path) -> bool:
 
 def _download(target: Path, packages: Sequence[str], excluded: Sequence[str]) -> None:
     """Resolve the artifacts into `target` by a Spark application that does nothing else."""
-    find_java()  # Spark's own words for a missing Java are worse
+    find_java()  # its message for a missing Java is clearer than Spark's
     with TemporaryDirectory(dir=target.parent) as scratch:
         application = Path(scratch) / "nothing.py"
         application.touch()
@@ -132,7 +132,7 @@ def _download(target: Path, packages: Sequence[str], excluded: Sequence[str]) ->
             str(application),
         ]
         result = _resolve(command)
-        if result.returncode:  # once more: what arrived is kept, and one file of many often fails
+        if result.returncode:  # retry: one file of many often fails, and the others are kept
             result = _resolve(command)
         if result.returncode:
             log = target.parent / "download.log"
@@ -186,7 +186,7 @@ def _resolve(command: list[str]) -> "subprocess.CompletedProcess[str]":
 
 
 def _reason(output: str) -> str:
-    """Pick from Spark's output what says why it failed."""
+    """Return the reason for a failure from Spark's output."""
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     telling = [line for line in lines if "Exception: " in line]
     return (telling or lines or ["no output"])[-1].rpartition("Exception: ")[2][:300]

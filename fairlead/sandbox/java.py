@@ -1,6 +1,6 @@
 """The Java that Kafka and Spark run on.
 
-Belongs here: finding it and refusing one that is too old. Does not: what is run with it.
+Belongs here: finding it and refusing one that is too old. Does not: running programs with it.
 """
 
 import os
@@ -13,8 +13,8 @@ from typing import Final
 from fairlead.errors import ConfigurationError
 
 MINIMUM_VERSION: Final = 17
-#: Options of a JVM with seconds of work: the plainest collector and the quick compiler alone. Most
-#: of what such a JVM does is to compile itself.
+#: Options of a JVM that runs for seconds: the simplest collector and only the quick compiler. Such
+#: a JVM spends most of its time compiling.
 BRIEF: Final = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 _VERSION = re.compile(r'version "(?:1\.)?(\d+)')
 _RELEASE = re.compile(r'^JAVA_VERSION="(?:1\.)?(\d+)', re.MULTILINE)
@@ -25,12 +25,12 @@ _ADVICE: Final = (
 
 
 def find_java() -> Path:
-    """Return the `java` to use: that of `JAVA_HOME`, else the first on `PATH`.
+    """Return the path of `java`: in `JAVA_HOME`, else the first on `PATH`.
 
     Raises
     ------
     ConfigurationError
-        There is none, it does not run, or it is older than Java 17.
+        No Java is found, it does not run, or it is older than Java 17.
     """
     java = _candidate()
     version = _version_of(java)
@@ -51,7 +51,7 @@ def _candidate() -> Path:
 
 
 def _version_of(java: Path) -> int:
-    """Read the version from the file that every JDK has, else ask a JVM: that takes a second."""
+    """Read the version from the file that every JDK has, else from a JVM, which takes a second."""
     release = java.resolve().parents[1] / "release"
     if release.is_file() and (stated := _RELEASE.search(release.read_text(errors="replace"))):
         return int(stated[1])

@@ -31,7 +31,7 @@ START_TIMEOUT_S: Final = 180.0
 STOP_GRACE_S: Final = 20.0
 PORT_ATTEMPTS: Final = 5
 HOST: Final = "127.0.0.1"
-# What Kafka consists of was checked when it was fetched: no class is verified once more.
+# The jars were checked when they were downloaded: the JVM need not verify their classes.
 _TRUSTING: Final = ("-XX:+UnlockDiagnosticVMOptions", "-XX:-BytecodeVerificationRemote")
 # A small heap for a broker of a few megabytes a second.
 JVM_OPTIONS: Final = (
@@ -75,7 +75,7 @@ log.cleaner.dedupe.buffer.size=16777216
 num.network.threads=2
 num.io.threads=4
 """
-#: Groups that ask for `fairlead` follow plans; the others go on as they would.
+#: Groups that ask for `fairlead` follow plans; others are assigned as without Fairlead.
 ASSIGNORS: Final = {
     "group.consumer.assignors": "uniform,range,fairlead.kafka.PlanGroupAssignor",
 }
@@ -88,13 +88,13 @@ class KafkaBroker:
     Parameters
     ----------
     state_dir
-        Its data, configuration and log; made when missing.
+        Directory of its data, configuration and log; created if missing.
     progress
-        Called with a line for the user when something takes a while.
+        Called with a line for the user when a step takes long.
     assignor
-        Whether groups of the consumer protocol can follow plans, where `plugin` can be built.
+        Whether groups of the consumer protocol can follow plans, if `plugin` can be built.
     settings
-        Server properties beside the sandbox's own.
+        Server properties in addition to the sandbox's own.
     """
 
     def __init__(
@@ -113,30 +113,30 @@ class KafkaBroker:
         self._cluster_id = self.state_dir / "cluster.id"
         self.log = self.state_dir / "kafka.log"
         self._progress = progress
-        # Only to find the process by. What Kafka itself reads is relative to its working directory:
-        # its properties know neither commas nor every letter in a path.
+        # Only for finding the process. Paths in Kafka's configuration are relative to its working
+        # directory, because its properties cannot hold commas and some other characters in a path.
         self._mark = f"-Dfairlead.sandbox={self.state_dir}"
 
     @property
     def bootstrap_servers(self) -> str:
-        """Where clients connect; known once the broker was started."""
+        """Addresses for clients; raises SandboxError before the first start."""
         if (ports := self._ports()) is None:
             raise SandboxError(f"No Kafka was ever started in {self.state_dir}")
         return f"{HOST}:{ports[0]}"
 
     def process(self) -> psutil.Process | None:
-        """Return the running broker's process, whoever started it."""
+        """Return the running broker's process, whichever process started it."""
         return processes.find(self._is_broker)
 
     def launch(self) -> None:
-        """Start the broker unless it runs, without waiting for it to answer."""
+        """Start the broker unless it runs; does not wait until it answers."""
         if self.process():
             return
         java, jars = find_java(), kafka_classpath(self._progress)
         self._plugin = plugin_if_any() if self._assignor else None
         classpath = os.pathsep.join(map(str, [*jars, self._plugin] if self._plugin else jars))
         self.state_dir.mkdir(parents=True, exist_ok=True)
-        # Written anew each time, as this version has them. The ports stay, for clients.
+        # Written at each start, so that a new version's properties apply. The ports stay the same.
         self._write_properties(self._ports() or free_ports(2))
         if not self._cluster_id.exists():
             self._format(java, classpath)
@@ -152,19 +152,19 @@ class KafkaBroker:
         )
 
     def wait_ready(self) -> None:
-        """Wait until the launched broker answers; on a taken port try others.
+        """Wait until the launched broker answers; choose other ports if one is taken.
 
         Raises
         ------
         SandboxError
-            It ended, with the tail of its log, or does not answer in time.
+            The broker ended or does not answer in time; the message has the tail of its log.
         """
         for _ in range(PORT_ATTEMPTS):
             if self._answers():
                 return
             if not self._port_taken():
                 break
-            # Somebody took the port since it was chosen, or since the broker last ran.
+            # Another program took the port since it was chosen, or since the broker last ran.
             self._write_properties(free_ports(2))
             self.launch()
         raise SandboxError(
@@ -182,19 +182,19 @@ class KafkaBroker:
             processes.end(process, signal.SIGTERM, grace_s=STOP_GRACE_S)
 
     def kill(self) -> None:
-        """End the broker as a crash would (SIGKILL)."""
+        """Kill the broker, as in a crash (SIGKILL)."""
         if process := self.process():
             processes.end(process, signal.SIGKILL, grace_s=STOP_GRACE_S)
 
     def _new_cluster_id(self) -> str:
-        """Return a UUID in Kafka's form, without a leading dash, which would read as an option."""
+        """Return a UUID in Kafka's form; a leading dash would be read as an option."""
         return "k" + urlsafe_b64encode(uuid.uuid4().bytes).decode()[1:22]
 
     def _is_broker(self, command: Sequence[str]) -> bool:
         return self._mark in command
 
     def _ports(self) -> list[int] | None:
-        """Return the broker's and its controller's port, or None before the first start."""
+        """Return the ports of the broker and its controller; None before the first start."""
         if not self._properties.exists():
             return None
         listeners = _LISTENERS.search(self._properties.read_text())
@@ -211,7 +211,7 @@ class KafkaBroker:
         return "Address already in use" in self.log.read_text(errors="replace")
 
     def _format(self, java: Path, classpath: str) -> None:
-        shutil.rmtree(self.state_dir / "data", ignore_errors=True)  # of a format that did not end
+        shutil.rmtree(self.state_dir / "data", ignore_errors=True)  # of an interrupted format
         cluster_id = self._new_cluster_id()
         result = subprocess.run(
             [
@@ -229,7 +229,7 @@ class KafkaBroker:
         self._cluster_id.write_text(cluster_id)
 
     def _answers(self) -> bool:
-        """Wait until the broker serves clients; False when its process ended."""
+        """Wait until the broker serves clients; return False if its process ended."""
         process = self.process()
         admin = AdminClient({"bootstrap.servers": self.bootstrap_servers, "log_level": 0})
 
@@ -244,7 +244,7 @@ class KafkaBroker:
         return process is not None and not processes.ended(process)
 
     def _serves(self, admin: AdminClient) -> bool:
-        """Whether this very cluster answers: another's broker may have taken the port."""
+        """Whether this cluster answers: another cluster's broker may have taken the port."""
         if not _listens(self.bootstrap_servers):
             return False
         try:
@@ -264,7 +264,7 @@ def _listens(address: str) -> bool:
 
 
 def free_ports(count: int) -> list[int]:
-    """Return ports that are free now, all different."""
+    """Return different ports that are free now."""
     with ExitStack() as stack:
         sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
         for listener in sockets:

@@ -1,4 +1,4 @@
-"""What the parts of a supervisor are doing, as a file that other processes read.
+"""States of a supervisor's parts, in a file that other processes read.
 
 Belongs here: writing and reading that file. Does not: starting parts (`supervisor`).
 """
@@ -19,14 +19,14 @@ _FILE: Final = "parts.json"
 
 @dataclass(frozen=True)
 class PartState:
-    """What a part is doing.
+    """State of a part.
 
     Parameters
     ----------
     since
-        When its process was started, in seconds since 1970; 0: never.
+        Start time of its process, in seconds since 1970; 0: never started.
     missing
-        Why it does not work now, in words that follow its name; empty: it works.
+        Why it does not work now, as a phrase that follows its name; empty: it works.
     """
 
     since: float
@@ -37,7 +37,7 @@ class PartState:
 def published(state_dir: Path) -> Iterator[Callable[[Mapping[str, PartState]], None]]:
     """Yield a function that writes the states of all parts; the block's end removes the file.
 
-    On a full disk the file keeps what it has until there is room.
+    On a full disk the file keeps its old content until there is space.
     """
     path, this = state_dir / _FILE, psutil.Process()
     unfinished = path.with_suffix(f".{this.pid}")
@@ -60,11 +60,11 @@ def published(state_dir: Path) -> Iterator[Callable[[Mapping[str, PartState]], N
 
 
 def part_states(state_dir: Path) -> dict[str, PartState]:
-    """Return the state of each part by its name; empty: no supervisor runs in that directory."""
+    """Return the state of each part by name; empty if no supervisor runs in the directory."""
     try:
         found = json.loads((state_dir / _FILE).read_text())
         if same_process(found["pid"], found["started_at"]) is None:
             return {}
         return {name: PartState(**state) for name, state in found["parts"].items()}
-    except (OSError, ValueError, TypeError, KeyError):  # none, or another version's
+    except (OSError, ValueError, TypeError, KeyError):  # no file, or one of another version
         return {}

@@ -1,7 +1,7 @@
 """The jar for Kafka's own clients and brokers, built from the sources of this repository.
 
-Belongs here: compiling `jvm/` with nothing but a JDK and the jars that the sandbox runs on, into a
-jar whose bytes depend on the sources alone. Does not: what is in it (`jvm/README.md`).
+Belongs here: compiling `jvm/` with only a JDK and the sandbox's jars, into a jar whose bytes depend
+only on the sources. Does not: what the jar contains (`jvm/README.md`).
 """
 
 import hashlib
@@ -22,25 +22,25 @@ from fairlead.sandbox.java import BRIEF, find_java
 
 PROJECT: Final = Path(__file__).parents[2] / "jvm"
 JAR: Final = PROJECT / "build" / "fairlead-kafka.jar"
-#: Folder of sources, the oldest Java that must run them, and what they are compiled against besides
-#: the sources before: Kafka's clients run on Java 11, its brokers on Java 17.
+#: Folder of sources, the oldest Java that must run them, and the jars they are compiled against, in
+#: addition to the folders before: Kafka's clients run on Java 11, its brokers on Java 17.
 PARTS: Final = (
     ("java", 11, ("kafka-clients", "slf4j-api")),
     ("java17", 17, ("",)),
 )
-_EPOCH: Final = (1980, 1, 1, 0, 0, 0)  # of ZIP: what is older cannot be said
+_EPOCH: Final = (1980, 1, 1, 0, 0, 0)  # the earliest time in a ZIP
 _MANIFEST: Final = "Manifest-Version: 1.0\r\nAutomatic-Module-Name: fairlead.kafka\r\n\r\n"
 
 
 def plugin_jar() -> Path:
-    """Return the jar, built anew where the sources or Kafka have changed since.
+    """Return the jar; it is built again if the sources or Kafka have changed.
 
     Raises
     ------
     SandboxError
         There are no sources, as in an installed package, or they do not compile.
     ConfigurationError
-        There is a Java, but no compiler beside it.
+        A Java was found, but no compiler.
     """
     sources = _sources()
     if not sources:
@@ -58,7 +58,7 @@ def plugin_jar() -> Path:
 
 
 def plugin_if_any() -> Path | None:
-    """Return the jar; None: there is nothing to build it from, or nothing to build it with.
+    """Return the jar; None if there are no sources or no compiler.
 
     Raises
     ------
@@ -76,7 +76,7 @@ def compile_java(
     Raises
     ------
     SandboxError
-        They do not compile; the message has the compiler's.
+        The sources do not compile; the message has the compiler's output.
     ConfigurationError
         There is no compiler.
     """

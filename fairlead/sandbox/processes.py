@@ -1,11 +1,11 @@
-"""Service processes that outlive the one that started them.
+"""Service processes that outlive the process that started them.
 
-Belongs here: starting a process apart from our terminal, finding it again by its command line,
-ending it, waiting with a deadline. Does not: what is started.
+Belongs here: starting a process detached from the terminal, finding it by its command line, ending
+it, waiting with a deadline. Does not: which processes are started.
 
-A process is found by its command line, which names a file of its state directory, rather than by a
-pid file: a pid can be anybody's by the time it is read, and a holder killed between start and
-write would leave a service that nobody finds.
+A process is found by its command line, which names a file of its state directory, and not by a pid
+file: pids are reused, and a process that is killed between start and write would leave a service
+that cannot be found.
 """
 
 import os
@@ -33,8 +33,8 @@ def spawn(
 ) -> psutil.Process:
     """Start a process in a session of its own, its output appended to `log`.
 
-    The terminal's Ctrl-C does not reach it, so that services end in order, after their clients.
-    `user` None: ours.
+    Ctrl-C in the terminal does not reach it, so that services end in order, after their clients.
+    `user` None: the present user.
     """
     with log.open("ab") as output:
         popen = subprocess.Popen(
@@ -49,9 +49,9 @@ def spawn(
             group=user,
         )
     process = psutil.Process(popen.pid)
-    # From here on psutil waits for it; Popen would warn about a child it has lost.
+    # From here on psutil waits for the process; Popen would warn about a child that it lost.
     popen.returncode = 0
-    # The kernel shows no command line in the first moment after exec: `find` would miss it.
+    # In the first moment after exec the kernel shows no command line, and `find` would miss it.
     wait_until(lambda: ended(process) or bool(_command_line(process)), timeout_s=SPAWN_TIMEOUT_S)
     return process
 
@@ -67,7 +67,7 @@ def find(matches: Callable[[Sequence[str]], bool]) -> psutil.Process | None:
 
 
 def members(group: int) -> list[psutil.Process]:
-    """Return the processes of a process group that run."""
+    """Return the running processes of a process group."""
     found = []
     for pid in psutil.pids():
         with suppress(OSError, psutil.Error):
@@ -79,7 +79,7 @@ def members(group: int) -> list[psutil.Process]:
 
 
 def ended(process: psutil.Process) -> bool:
-    """Whether a process is gone, or waits to be reaped by somebody else."""
+    """Whether a process has ended, even if its parent has not reaped it."""
     if _reaped(process):
         return True
     try:
@@ -87,20 +87,20 @@ def ended(process: psutil.Process) -> bool:
     except psutil.NoSuchProcess:
         return True
     if zombie:
-        _reaped(process)  # it ended in between; a zombie still has its pid
+        _reaped(process)  # it has ended; a zombie keeps its pid
     return zombie
 
 
 def _reaped(process: psutil.Process) -> bool:
     try:
         process.wait(timeout=0)
-    except psutil.TimeoutExpired:  # it runs, or it is no child of ours
+    except psutil.TimeoutExpired:  # it still runs, or is not our child
         return False
     return True
 
 
 def end(process: psutil.Process, signal: Signals, *, grace_s: float) -> bool:
-    """End a process: `signal`, then SIGKILL once `grace_s` seconds have passed.
+    """End a process: send `signal`, then SIGKILL after `grace_s` seconds.
 
     Returns
     -------
@@ -117,7 +117,7 @@ def end(process: psutil.Process, signal: Signals, *, grace_s: float) -> bool:
 
 
 def wait_until(condition: Callable[[], bool], *, timeout_s: float) -> bool:
-    """Poll until `condition` holds; whether it did before the deadline."""
+    """Poll until `condition` holds; return whether it held before the deadline."""
     deadline = time.monotonic() + timeout_s
     while not condition():
         if time.monotonic() > deadline:
@@ -133,7 +133,7 @@ def _command_line(process: psutil.Process) -> list[str]:
 
 
 def tail(log: Path, *, lines: int = 20) -> str:
-    """Return the last lines of a log, indented; for the message of an error."""
+    """Return the last lines of a log, indented, for an error message."""
     if not log.exists():
         return "  (no log)"
     text = log.read_text(errors="replace").splitlines()[-lines:]

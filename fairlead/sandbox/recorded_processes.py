@@ -1,6 +1,6 @@
-"""Which processes were started in a state directory and go on by themselves, as files.
+"""Records of processes that outlive the command that started them, as files of a state directory.
 
-Belongs here: writing them down, and reading who of them still runs. Does not: ending them
+Belongs here: recording processes, and reading which still run. Does not: ending them
 (`ending`), nor services, which are found by their command lines (`processes`).
 """
 
@@ -21,14 +21,14 @@ _FOLDER: Final = "running"
 
 @dataclass(frozen=True)
 class RecordedProcess:
-    """A process that was written down.
+    """A recorded process.
 
     Parameters
     ----------
     name
-        What it is, as people know it: `fairlead up`.
+        Its name for users: `fairlead up`.
     pid, started_at
-        Its process; pids are used again.
+        The process; its start time distinguishes it from a later one with the same pid.
     """
 
     name: str
@@ -36,15 +36,15 @@ class RecordedProcess:
     started_at: float
 
     def process(self) -> psutil.Process | None:
-        """Return that very process; None: it runs no more."""
+        """Return the process; None if it has ended."""
         return same_process(self.pid, self.started_at)
 
 
 @contextmanager
 def recorded(state_dir: Path, name: str, pid: int | None = None) -> Iterator[None]:
-    """Write a process down, this one by default, until the block ends.
+    """Record a process, by default this one, until the block ends.
 
-    A process that is killed stays written down: `still_running` knows that it is gone.
+    The record of a killed process stays; `still_running` leaves it out.
     """
     process = psutil.Process(pid)
     path = state_dir / _FOLDER / f"{process.pid}.json"
@@ -60,12 +60,12 @@ def recorded(state_dir: Path, name: str, pid: int | None = None) -> Iterator[Non
 
 
 def still_running(state_dir: Path) -> list[RecordedProcess]:
-    """Return the processes that were written down and still run, by pid."""
+    """Return the recorded processes that still run, by pid."""
     found = []
     for path in sorted((state_dir / _FOLDER).glob("*.json")):
         try:
             found_here = RecordedProcess(**json.loads(path.read_text()))
-        except (OSError, ValueError, TypeError):  # gone meanwhile, damaged, or another version's
+        except (OSError, ValueError, TypeError):  # removed, damaged, or of another version
             continue
         if found_here.process() is None:
             path.unlink(missing_ok=True)

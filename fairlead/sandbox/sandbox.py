@@ -1,9 +1,9 @@
 """A sandbox: Kafka and Postgres of one state directory, started and stopped together.
 
-Belongs here: the order of starting and stopping, and who may stop what. Does not: how one service
-is run (`kafka`, `postgres`).
+Belongs here: the order of starting and stopping, and which process may stop it. Does not: running a
+single service (`kafka`, `postgres`).
 
-Services belong to their state directory, not to a process: whoever comes finds those that run. A
+Services belong to their state directory, not to a process: every process finds those that run. A
 `with` block holds the sandbox and stops it at its end; `start` leaves it running until `stop`.
 """
 
@@ -33,7 +33,7 @@ LOCK_TIMEOUT_S: Final = 300.0
 class Holder:
     """The process whose `with` block stops the sandbox.
 
-    A process is its pid and the time it started: pids are used again.
+    Identified by pid and start time, because pids are reused.
     """
 
     pid: int
@@ -45,13 +45,13 @@ class Holder:
         return cls(os.getpid(), psutil.Process().create_time())
 
     def alive(self) -> bool:
-        """Whether that very process still runs."""
+        """Whether the process still runs."""
         return same_process(self.pid, self.created_at) is not None
 
 
 @dataclass(frozen=True)
 class _State:
-    """What `sandbox.json` tells other processes."""
+    """Content of `sandbox.json`, for other processes."""
 
     services: Services
     holder: Holder | None
@@ -63,9 +63,9 @@ class Sandbox:
     Parameters
     ----------
     state_dir
-        Where their data, logs and addresses are kept; made when missing. One sandbox each.
+        Directory of data, logs and addresses; created if missing. One sandbox per directory.
     progress
-        Called with a line for the user when something takes a while.
+        Called with a line for the user when a step takes long.
 
     Examples
     --------
@@ -86,28 +86,28 @@ class Sandbox:
         self._holds = False
 
     def start(self) -> Services:
-        """Start what does not run yet, and leave it running until `stop`.
+        """Start the services that do not run, and leave them running until `stop`.
 
-        Safe to call from several processes: one starts, the others wait and share.
+        Safe to call from several processes: one starts them, the others wait and share.
 
         Raises
         ------
         SandboxError
-            A service does not start; those that this call started are stopped again.
+            A service does not start; services that this call started are stopped again.
         ConfigurationError
-            There is no usable Java.
+            No usable Java is found.
         """
         with self._locked():
             return self._start(holder=self._living_holder())
 
     def stop(self) -> None:
-        """Stop what runs, in order, whoever started it. The data stay."""
+        """Stop running services in order, whichever process started them. Their data stay."""
         if self.state_dir.exists():
             with self._locked():
                 self._stop()
 
     def erase(self) -> None:
-        """Stop what runs and remove all its data, for a start from nothing.
+        """Stop running services and remove all their data.
 
         Raises
         ------
@@ -124,7 +124,7 @@ class Sandbox:
                     shutil.rmtree(service.state_dir)
 
     def running(self) -> Services | None:
-        """Return the addresses when both services run, else None."""
+        """Return the addresses if both services run, else None."""
         state = self._read()
         if state is None or not (self.kafka.process() and self.postgres.process()):
             return None
@@ -133,7 +133,7 @@ class Sandbox:
     def __enter__(self) -> Services:
         with self._locked():
             self._refuse_if_held()
-            # What `start` left running is shared and left running; what a killed holder left is
+            # Services left running by `start` are shared and stay; those of a killed holder are
             # taken over.
             left_by_start = self._left_by_start()
             services = self._start(holder=None if left_by_start else Holder.current())
@@ -145,13 +145,13 @@ class Sandbox:
             return
         self._holds = False
         with self._locked():
-            # Somebody may have stopped it meanwhile, and somebody else started it.
+            # Another process may have stopped and started it meanwhile.
             if self._living_holder() == Holder.current():
                 self._stop()
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        """Keep other processes from starting or stopping this sandbox meanwhile."""
+        """Keep other processes from starting or stopping this sandbox during the block."""
         try:
             with room_in(self.state_dir):
                 self.state_dir.mkdir(parents=True, exist_ok=True)
@@ -174,7 +174,7 @@ class Sandbox:
                 dagster_postgres_url=self.postgres.url("dagster", driver="psycopg2"),
             )
             self._write(_State(services, holder))
-        except BaseException:  # Ctrl-C too
+        except BaseException:  # including Ctrl-C
             for service in missing:
                 service.stop()
             raise
@@ -193,7 +193,7 @@ class Sandbox:
             )
 
     def _left_by_start(self) -> bool:
-        """Whether the sandbox runs because somebody called `start`, until somebody stops it."""
+        """Whether `start` started the sandbox, which then runs until `stop`."""
         state = self._read()
         return state is not None and state.holder is None and self.running() is not None
 
@@ -210,7 +210,7 @@ class Sandbox:
             )
         except FileNotFoundError:
             return None
-        except (ValueError, KeyError, TypeError):  # another version's, or a damaged one: start anew
+        except (ValueError, KeyError, TypeError):  # damaged, or of another version
             return None
 
     def _write(self, state: _State) -> None:

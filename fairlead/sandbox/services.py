@@ -1,4 +1,4 @@
-"""Where the services of a sandbox are reached.
+"""Addresses of a sandbox's services.
 
 Belongs here: the addresses, as data. Does not: starting anything.
 """
@@ -13,12 +13,12 @@ class Services:
     Parameters
     ----------
     bootstrap_servers
-        Kafka's, as every client takes them: `127.0.0.1:PORT`.
+        Kafka's addresses for clients: `127.0.0.1:PORT`.
     postgres_url
         libpq URL of the database `fairlead`, by a Unix socket.
     dagster_postgres_url
-        SQLAlchemy URL of the database `dagster` on the same server. It names the driver that
-        dagster-postgres brings, psycopg2, which is not SQLAlchemy's default.
+        SQLAlchemy URL of the database `dagster` on the same server. It names the driver psycopg2,
+        which dagster-postgres installs and which is not SQLAlchemy's default.
     """
 
     bootstrap_servers: str
@@ -26,7 +26,7 @@ class Services:
     dagster_postgres_url: str
 
     def environment(self) -> dict[str, str]:
-        """Return the variables by which a child process finds this sandbox.
+        """Return the environment variables with which a child process finds this sandbox.
 
         Examples
         --------

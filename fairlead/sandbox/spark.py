@@ -3,7 +3,7 @@
 Belongs here: its properties, its process, its log. Does not: how a run finds it
 (`fairlead.spark.warm`) or opens a session (`fairlead.spark.session`).
 
-It keeps nothing: whoever ends it costs the runs on it one more attempt.
+The server keeps no state: if it ends, the runs on it need one more attempt.
 """
 
 import os
@@ -36,7 +36,7 @@ STOP_GRACE_S: Final = 20.0
 _SPARK_HOME: Final = Path(pyspark.__path__[0])
 _CLASS: Final = "org.apache.spark.sql.connect.service.SparkConnectServer"
 _STARTED: Final = re.compile(r"Spark Connect server started at: \S+?:(\d+)")
-#: The port is told at INFO; everything else speaks of trouble alone.
+#: The port is logged at INFO; everything else is logged from WARN.
 _LOGGING: Final = """\
 rootLogger.level = warn
 rootLogger.appenderRef.stdout.ref = console
@@ -55,9 +55,9 @@ class SparkServer:
     Parameters
     ----------
     state_dir
-        In its folder `spark` are the log and what is written down for runs.
+        Its folder `spark` has the log and the address for runs.
     settings
-        Whose properties it is started with.
+        Spark's settings, with the properties to start it with.
     """
 
     def __init__(self, state_dir: Path, settings: SparkSettings) -> None:
@@ -66,39 +66,39 @@ class SparkServer:
         self._home = self._state_dir / FOLDER
         self._lock = FileLock(self._state_dir / f"{FOLDER}.lock")
         self.log = self._home / "server.log"
-        # Only to find the process by.
+        # Only for finding the process.
         self._mark = f"fairlead:{self._home}"
 
     def process(self) -> psutil.Process | None:
-        """Return the server's process, whoever started it."""
+        """Return the server's process, whichever process started it."""
         return processes.find(self._is_server)
 
     def running(self) -> WarmServer | None:
-        """Return the server that runs."""
+        """Return the running server; None if none runs."""
         found = WarmServer.recorded(self._state_dir)
         return found if found is not None and found.runs() else None
 
     def fits(self, server: WarmServer) -> bool:
-        """Whether a server was started from this very code, with these properties."""
+        """Whether a server was started from the present code, with these properties."""
         return server.made_of == made_of(self._settings.properties)
 
     def answers(self, server: WarmServer) -> bool:
-        """Whether a server computes something, whatever session this process has."""
-        from pyspark.sql.connect.session import SparkSession  # noqa: PLC0415 - brings pandas
+        """Whether a server answers a query, whatever session this process has."""
+        from pyspark.sql.connect.session import SparkSession  # noqa: PLC0415 - imports pandas
 
         return answers(lambda: SparkSession(server.url))
 
     def start(self) -> WarmServer:
-        """Start the server unless it runs; one of other code, or that does not answer, is replaced.
+        """Start the server unless it runs; replace one that runs other code or does not answer.
 
         Safe to call from several processes: one starts it, the others wait and share.
 
         Raises
         ------
         SandboxError
-            It ended, with the tail of its log, or does not answer in time.
+            The server ended or does not answer in time; the message has the tail of its log.
         ConfigurationError
-            There is no usable Java.
+            No usable Java is found.
         """
         with self._locked():
             found = self.running()
@@ -108,14 +108,14 @@ class SparkServer:
             return self._start()
 
     def stop(self) -> None:
-        """Stop the server, whoever started it; runs start Spark by themselves from then on."""
+        """Stop the server, whichever process started it; runs then start their own Spark."""
         if self._state_dir.exists():
             with self._locked():
                 forget(self._state_dir)
                 self._stop()
 
     def memory_bytes(self) -> int:
-        """Return what the server and its workers take of the machine's memory; 0: nothing runs."""
+        """Return the memory of the server and its workers, in bytes; 0 if it does not run."""
         taken = 0
         if process := self.process():
             for child in (process, *process.children(recursive=True)):
@@ -124,10 +124,10 @@ class SparkServer:
         return taken
 
     def for_run(self, tell: Callable[[str], None]) -> WarmServer | None:
-        """Return the server that a run may use, started again where it has gone away.
+        """Return the server for a run, started again if it has ended.
 
-        None: Spark is to run elsewhere, nobody asked for a warm one, or it cannot be had; `tell`
-        says why.
+        None if Spark runs elsewhere, no warm Spark was requested, or it cannot be started; `tell`
+        is called with the reason.
         """
         recorded = WarmServer.recorded(self._state_dir)
         if recorded is None or self._settings.master != ANYWHERE:
@@ -146,7 +146,7 @@ class SparkServer:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        """Keep other processes from starting or stopping this server meanwhile."""
+        """Keep other processes from starting or stopping this server during the block."""
         try:
             with room_in(self._state_dir):
                 self._state_dir.mkdir(parents=True, exist_ok=True)
@@ -158,7 +158,7 @@ class SparkServer:
             ) from error
 
     def _start(self) -> WarmServer:
-        find_java()  # Spark's own words for a missing Java are worse
+        find_java()  # its message for a missing Java is clearer than Spark's
         shutil.rmtree(self._home / "scratch", ignore_errors=True)
         (self._home / "scratch").mkdir(parents=True)
         self._home.chmod(0o700)
@@ -179,7 +179,7 @@ class SparkServer:
                 made_of=made_of(self._settings.properties),
             )
             server.record(self._state_dir)
-        except BaseException:  # Ctrl-C too
+        except BaseException:  # including Ctrl-C
             self._stop()
             raise
         finally:
@@ -187,7 +187,7 @@ class SparkServer:
         return server
 
     def _write(self, path: Path, token: str) -> None:
-        """Write what the server is started with; it holds secrets, and commands are public."""
+        """Write the server's properties to a file: they are secret, command lines public."""
         text = as_java_properties(
             {
                 **server_properties(self._settings),
@@ -201,7 +201,7 @@ class SparkServer:
             file.write(text)
 
     def _spawn(self, properties: Path) -> psutil.Process:
-        # Of what its workers are to do, nothing needs to know how to reach Kafka or Postgres.
+        # Workers do not need the addresses and passwords of Kafka and Postgres.
         inherited = {
             name: value for name, value in os.environ.items() if not name.startswith("FAIRLEAD_")
         }
@@ -233,10 +233,10 @@ class SparkServer:
         if found:
             return int(found[0])
         problem = "ended" if in_time else f"did not answer within {START_TIMEOUT_S:.0f} s"
-        raise SandboxError(f"Spark {problem} while it was starting; {self.log}:\n{self._said()}")
+        raise SandboxError(f"Spark {problem} while it was starting; {self.log}:\n{self._log_end()}")
 
-    def _said(self) -> str:
-        """Return what the log says, without where in Spark's code it was."""
+    def _log_end(self) -> str:
+        """Return the end of the log, without stack traces."""
         lines = self.log.read_text(errors="replace").splitlines()
         return "\n".join(f"  {line}" for line in lines if not line.startswith("\tat "))
 

@@ -1,6 +1,6 @@
-"""Processes that are kept running: one that ends is started again, and all end together.
+"""Processes that are kept running: one that ends is started again; all end together.
 
-Belongs here: starting, watching, one log, ending. Does not: which processes that are
+Belongs here: starting, watching, one log, ending. Does not: which processes run
 (`fairlead.surfaces.up`).
 """
 
@@ -26,41 +26,41 @@ from fairlead.sandbox.part_states import PartState, published
 from fairlead.sandbox.processes import POLL_S, members, wait_until
 from fairlead.sandbox.recorded_processes import recorded
 
-#: What a process has to end by itself; then it is killed, which takes no time.
+#: Seconds that a process has to end after SIGINT; then it is killed.
 GRACE_S: Final = 10.0
 _KILLED_S: Final = 3.0
-#: Until a process is started again that has ended: twice as long each time, up to a minute.
+#: Seconds until an ended process is started again: doubled each time, up to a minute.
 _FIRST_WAIT_S: Final = 1.0
 _LONGEST_WAIT_S: Final = 60.0
-#: One that ran for so long has not failed at its start.
+#: Seconds. A process that ran for this long has not failed at its start.
 _STEADY_S: Final = 60.0
-#: A part that has ended so often before it answered once will not: its set-up is wrong.
+#: A part that ended this often before it answered is set up wrongly.
 _TRIES: Final = 3
 _ANSWER_S: Final = 2.0
 _LAST_LINES: Final = 10
-#: Of the longest name of a part, in the log.
+#: Length of the longest name of a part, in the log.
 NAME_WIDTH: Final = 9
 _COLOURS: Final = re.compile(r"\x1b\[[0-9;]*m")
 
 
 @dataclass(frozen=True)
 class Part:
-    """Something to be kept running.
+    """A process to keep running.
 
     Parameters
     ----------
     name
-        In the log, before each of its lines.
+        Printed in the log, before each of its lines.
     command
         A program and its arguments.
     answers
-        An HTTP address, or the path of a Unix socket, that answers once it is ready; None: it is
-        as soon as it has started.
+        An HTTP address, or the path of a Unix socket, that answers once the part is ready; None: it
+        is ready once it has started.
     leaves
-        Returns the process that the command leaves running when it has ended well, which then
-        stands for the command; None: the command itself goes on.
+        Returns the process that the command leaves running after it has ended with status 0, which
+        is then watched instead; None: the command itself is watched.
     after
-        The name of a part that must be ready before this one is started; None: of none.
+        Name of a part that must be ready before this one is started; None: no part.
     """
 
     name: str
@@ -71,22 +71,22 @@ class Part:
 
 
 class Supervisor:
-    """Keeps parts running while its block lasts, and ends all of them at the end.
+    """Keeps parts running during its block, and ends all of them at its end.
 
     Parameters
     ----------
     parts
-        What is to run.
+        The parts to run.
     log
-        Where each line that a part writes goes, with its name before it.
+        File for the output of all parts; each line begins with the part's name.
     tell
-        Called, from another thread, with a line about a part: that it ended and when it is started
+        Called, from another thread, with a line about a part that ended and when it is started
         again.
     state_dir
-        Where the processes are written down, for whoever has to end them if this process cannot,
-        and the states of the parts (`part_states`).
+        Where processes are recorded, so that they can be ended if this process is killed, and the
+        states of the parts (`part_states`).
     environment
-        Theirs.
+        Environment variables of the parts.
     """
 
     def __init__(
@@ -110,9 +110,9 @@ class Supervisor:
         return self
 
     def __exit__(self, *exc_info: object) -> None:
-        """End all parts: by SIGINT, as Ctrl-C would, and what is left after a while by SIGKILL."""
+        """End all parts by SIGINT, as Ctrl-C does; kill those that have not ended in `GRACE_S`."""
         self._stopped.set()
-        with suppress(KeyboardInterrupt, SystemExit):  # somebody does not want to wait
+        with suppress(KeyboardInterrupt, SystemExit):  # the user does not want to wait
             self._thread.join()
             for child in self._children:
                 child.ask_to_end()
@@ -133,14 +133,14 @@ class Supervisor:
         Raises
         ------
         SandboxError
-            A part ends again and again before it has; the message has the end of what it said.
+            A part ended several times before it answered; the message has its last lines.
         """
         for child in (started for started in self._children if started.part.name in names):
             while not child.ready.wait(POLL_S):
                 if child.failures >= _TRIES:
                     raise SandboxError(
                         f"{child.part.name} ended {child.failures} times before it was ready; "
-                        f"what it said last:\n{child.said()}"
+                        f"its last lines:\n{child.last_lines()}"
                     )
 
     def _run(self) -> None:
@@ -150,7 +150,7 @@ class Supervisor:
                 for child in self._children:
                     before = child.part.after
                     if before is None or child.started or by_name[before].ready.is_set():
-                        with suppress(OSError):  # no memory for a process, or nobody to tell
+                        with suppress(OSError):  # no memory for a process, or `tell` cannot write
                             child.tend()
                 publish({name: child.state() for name, child in by_name.items()})
 
@@ -163,14 +163,14 @@ class _Log:
         self._lock = threading.Lock()
 
     def __call__(self, name: str, line: str) -> None:
-        # Closed, or on a full disk: the part goes on without its lines.
+        # If the file is closed or the disk full, the part runs on and its lines are lost.
         with self._lock, suppress(ValueError, OSError):
             self._file.write(f"{name:<{NAME_WIDTH}} | {line}\n")
             self._file.flush()
 
 
 class _Child:
-    """A part's process, again and again. Only the supervisor's thread starts it."""
+    """A part's process, started again when it ends. Only the supervisor's thread starts it."""
 
     def __init__(
         self,
@@ -190,16 +190,16 @@ class _Child:
         self._ended = ""
         self._wait_s = _FIRST_WAIT_S
         self._lines: list[str] = []
-        #: What runs already is somebody else's, and stays.
+        #: A process that already ran before this supervisor; it is not ended.
         self._before = part.leaves() if part.leaves else None
 
     @property
     def started(self) -> bool:
-        """Whether a process of it runs, or has ended without that having been noticed."""
+        """Whether a process of the part runs, or has ended unnoticed."""
         return self._popen is not None
 
     def state(self) -> PartState:
-        """Return what it is doing."""
+        """Return the state of the part."""
         if self.ready.is_set():
             return PartState(self._began_at, "")
         if self._popen is not None:
@@ -207,7 +207,7 @@ class _Child:
         return PartState(self._began_at, self._ended or f"waits for {self.part.after}")
 
     def tend(self) -> None:
-        """Start it if it is due; see whether it is ready; see whether it has ended."""
+        """Start the part if it is due; check whether it is ready; check whether it has ended."""
         now = time.monotonic()
         if self._popen is None:
             if now >= self._due:
@@ -224,7 +224,7 @@ class _Child:
 
     def _start(self, now: float) -> None:
         self._began, self._began_at = now, time.time()
-        self._due = now + self._wait_s  # where this process cannot be started
+        self._due = now + self._wait_s  # used if this start fails
         self._popen = subprocess.Popen(
             self.part.command,
             stdin=subprocess.DEVNULL,
@@ -233,7 +233,7 @@ class _Child:
             text=True,
             errors="replace",
             env=self._environment,
-            start_new_session=True,  # the terminal's Ctrl-C is for us; and it can be ended whole
+            start_new_session=True,  # Ctrl-C does not reach it; its group can be ended
         )
         reader = threading.Thread(target=self._read, args=(self._popen.stdout,), daemon=True)
         reader.start()
@@ -249,8 +249,8 @@ class _Child:
                 self._lines = [*self._lines[1 - _LAST_LINES :], text]
                 self._write(self.part.name, text)
 
-    def said(self) -> str:
-        """Return its last lines, indented."""
+    def last_lines(self) -> str:
+        """Return the part's last lines, indented."""
         return "\n".join(f"  {line}" for line in self._lines) or "  (nothing)"
 
     def _answers(self, code: int | None) -> bool:
@@ -268,7 +268,7 @@ class _Child:
             return False
 
     def _end_of(self, code: int, now: float) -> None:
-        """Say that it has ended, end what it has left, and see to it that it is started again."""
+        """Report that the part has ended, end the processes it left, and schedule its restart."""
         self.failures += 1
         how = f"by signal {signal.Signals(-code).name}" if code < 0 else f"with status {code}"
         if code == 0 and self.part.leaves:
@@ -285,11 +285,11 @@ class _Child:
         return self.part.leaves() if self.part.leaves else None
 
     def ask_to_end(self) -> None:
-        """Do what Ctrl-C in a terminal does, to the process and to all that it has started."""
+        """Send SIGINT, as Ctrl-C does, to the process and to all that it has started."""
         self._signal(signal.SIGINT, signal.SIGTERM)
 
     def kill(self) -> None:
-        """Kill what is left of it."""
+        """Kill the remaining processes of the part."""
         self._signal(signal.SIGKILL, signal.SIGKILL)
 
     def _signal(self, to_group: signal.Signals, to_left: signal.Signals) -> None:
@@ -301,12 +301,12 @@ class _Child:
                 left.send_signal(to_left)
 
     def _own(self) -> psutil.Process | None:
-        """Return what the command has left running, unless it ran before."""
+        """Return the process that the command left running, unless it already ran before."""
         left = self._left_running()
         return None if left == self._before else left
 
     def left(self) -> list[psutil.Process]:
-        """Return the processes of it that still run."""
+        """Return the running processes of the part."""
         if self._popen is None:
             return []
         self._popen.poll()
@@ -314,7 +314,7 @@ class _Child:
         return [*members(self._popen.pid), *([] if own is None else [own])]
 
     def close(self) -> None:
-        """Write it down no more."""
+        """Remove the part's record."""
         if self._popen is not None:  # its last threads may end a moment later
             with suppress(subprocess.TimeoutExpired):
                 self._popen.wait(_KILLED_S)

@@ -1,6 +1,6 @@
-"""What consumers have committed of what they were given.
+"""Committed offsets of simulated consumers.
 
-Belongs here: when commits come, and what they hold. Does not: reading (`consumption`).
+Belongs here: when members commit, and which offsets. Does not: reading (`consumption`).
 """
 
 import numpy as np
@@ -11,9 +11,9 @@ from fairlead.simulation.world import Float64, Int32, Int64, Mask
 
 
 class SimulatedCommits:
-    """Committed offsets: what each owner had been given at its last commit.
+    """Committed offsets: the records that each owner had received at its last commit.
 
-    Each member commits at an interval. A member that gives up a partition commits it, as
+    Each member commits at an interval. A member also commits a partition that it gives up, as
     clients do when a partition is revoked.
 
     Parameters
@@ -25,13 +25,13 @@ class SimulatedCommits:
     def __init__(self, reading: Reading) -> None:
         self._reading = reading
         world = reading.world
-        #: The newest that was committed, shape (P,): a commit is never taken back.
+        #: Newest committed offsets, shape (P,); they never decrease.
         self._committed: Int64 = np.floor(reading.delivered(0)).astype(np.int64)
-        #: When each partition came to its owner, shape (P,).
+        #: When each partition got its owner, seconds from the start, shape (P,).
         self._taken_over_at: Float64 = np.zeros(world.partitions)
 
     def hand_over(self, step: int, partitions: Mask) -> Int64:
-        """Commit partitions that go to another owner; return all that is committed, shape (P,)."""
+        """Commit partitions that change their owner; return all committed offsets, shape (P,)."""
         given = np.floor(self._reading.delivered(step)).astype(np.int64)
         self.at(step)
         self._commit(step, partitions, given, np.full(partitions.size, self._now(step)))
@@ -39,7 +39,7 @@ class SimulatedCommits:
         return self._committed.copy()
 
     def at(self, step: int) -> Int64:
-        """Return what is committed at the start of a step, int64 of shape (P,)."""
+        """Return the committed offsets at the start of a step, int64 of shape (P,)."""
         world = self._reading.world
         now = self._now(step)
         owner: Int32 = self._reading.owner
@@ -53,7 +53,7 @@ class SimulatedCommits:
         return step * self._reading.world.step_s
 
     def _commit(self, step: int, partitions: Mask, given: Int64, moment: Float64) -> None:
-        """Commit what was given at a moment, seconds from the start, of some partitions."""
+        """Commit offsets received by a moment, in seconds from the start, of some partitions."""
         del step, moment
         self._committed = np.where(partitions, np.maximum(self._committed, given), self._committed)
 
@@ -64,7 +64,7 @@ class SimulatedCommits:
         return np.full(len(roster.members) + 1, roster.commit_s)
 
     def _given_at(self, moment: Float64) -> Float64:
-        """Interpolate what was given of each partition at a moment of its own, shape (P,)."""
+        """Interpolate the received offsets of each partition at a moment of its own, shape (P,)."""
         world = self._reading.world
         steps = moment / world.step_s
         before = np.floor(steps).astype(np.int64)

@@ -1,7 +1,7 @@
-"""Records that wait in partitions, and members that read them, step by step.
+"""Waiting records, and members that read them, step by step.
 
-Belongs here: what waits, and what is read of it. Does not: what of it is committed (`commits`), or
-who owns what (`loop`).
+Belongs here: how many records wait and are read. Does not: committed offsets (`commits`), or
+which member owns which partition (`loop`).
 """
 
 import numpy as np
@@ -10,10 +10,10 @@ from fairlead.simulation.world import Float64, Int32, Int64, Mask, World
 
 
 class Reading:
-    """What waits in each partition while somebody reads.
+    """Records that wait in each partition while members read.
 
-    What arrives in a step may be read in the same step. A member reads the same share of all that
-    waits in its partitions; a partition that stands still or has no owner is not read.
+    Records that arrive in a step may be read in the same step. A member reads the same share of the
+    waiting records in each of its partitions. Paused and unowned partitions are not read.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ class Reading:
         self.still_until: Int64 = np.zeros(world.partitions, np.int64)
 
     def run(self, first: int, last: int) -> None:
-        """Let the steps from `first` up to `last`, which is not among them, happen."""
+        """Run the steps from `first` to before `last`."""
         members = self.world.speeds.shape[1]
         slot = np.where(self.owner < 0, members, self.owner).astype(np.int64)
         budgets = np.zeros((last - first, members + 1))
@@ -46,39 +46,39 @@ class Reading:
             )
 
     def delivered(self, step: int | Int64, partition: Int64 | slice = slice(None)) -> Float64:
-        """Offsets up to which applications have been given records, at the starts of steps."""
+        """Return the offsets up to which records were delivered, at the starts of steps."""
         delivered: Float64 = self.world.ends[step, partition] - self.waiting[step, partition]
         return delivered
 
     def stand_still(self, partitions: Mask, step: int, pause_s: float) -> None:
-        """Let partitions stand still from a step on, for whole steps."""
+        """Pause partitions from a step on, for whole steps."""
         until = step + int(np.ceil(pause_s / self.world.step_s))
         self.still_until[partitions] = until
 
     def take_over(self, partitions: Mask, step: int, committed: Int64) -> None:
-        """Go back to the offsets that are committed, as whoever takes partitions over does."""
+        """Go back to the committed offsets, as a new owner of partitions does."""
         back = np.maximum(self.delivered(step) - committed, 0.0)
         self.waiting[step] += np.where(partitions, back, 0.0)
 
     def _speeds(self, first: int, last: int) -> Float64:
-        """Return each member's speed in some steps, shape (last - first, M)."""
+        """Return each member's speed in these steps, shape (last - first, M)."""
         return self.world.speeds[first:last]
 
     def _read(
         self, step: int, there: Float64, *, owner: Int64, budgets: Float64, readable: Mask
     ) -> Float64:
-        """Return how many records of each partition are read in a step, shape (P,).
+        """Return the number of records of each partition that are read in a step, shape (P,).
 
         Parameters
         ----------
         there
-            Records that can be read, shape (P,).
+            Records that may be read, shape (P,).
         owner
-            Member that reads each partition, shape (P,); M: nobody.
+            Member that reads each partition, shape (P,); M: no member.
         budgets
-            What each member can do in the step, shape (M + 1,); the last is nobody's.
+            Records each member can process in the step, shape (M + 1,); the last is for no member.
         readable
-            Which partitions do not stand still, shape (P,).
+            Partitions that are not paused, shape (P,).
         """
         del step
         there = np.where(readable, there, 0.0)

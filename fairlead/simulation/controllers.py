@@ -1,6 +1,6 @@
 """Controllers, which decide which member reads which partition in a simulation.
 
-Belongs here: what a controller is, and what followers do with plans. Does not: any that decides
+Belongs here: the interface of a controller, and followers of plans. Does not: any that decides
 (`fairlead.surfaces.backtest.replay`).
 """
 
@@ -20,22 +20,22 @@ from fairlead.simulation.world import Int32
 from fairlead.wire.document import MemberShare, PlanDocument
 from fairlead.wire.fit import fit
 
-#: When every simulation begins.
+#: Time at which every simulation begins.
 START: Final = datetime(2026, 3, 2, tzinfo=UTC)
 
 
 @dataclass(frozen=True, eq=False)
 class Moment:
-    """What a controller gets to see.
+    """Input of a controller.
 
     Parameters
     ----------
     at
         Seconds since the epoch.
     problem
-        Members and partitions that are there; weights are the lag at the commits.
+        The present members and partitions; weights are the lag at the commits.
     series
-        Gives the samples that are kept; to be called where they are needed.
+        Returns the samples that are kept; call it only if needed.
     """
 
     at: float
@@ -44,19 +44,19 @@ class Moment:
 
 
 class Controller(Protocol):
-    """Whoever decides who reads what."""
+    """Decides which member reads which partition."""
 
     def rebalance(self, moment: Moment) -> Int32:
-        """Return who owns what after a rebalance, int32 of shape (P,)."""
+        """Return the owners after a rebalance, int32 of shape (P,)."""
         ...
 
     def decide(self, moment: Moment) -> Int32 | None:
-        """Return a plan, int32 of shape (P,), or None: no change."""
+        """Return a plan, int32 of shape (P,); None: no change."""
         ...
 
 
 class ByPlans:
-    """Followers of plans: at a rebalance they fit the plan to who is there; `range` before any."""
+    """Followers of plans: at a rebalance they fit the plan to the present members; else `range`."""
 
     def __init__(self) -> None:
         self._plan: PlanDocument | None = None
@@ -81,16 +81,16 @@ class ByPlans:
         return owner
 
     def take_over(self, moment: Moment, owner: Int32) -> None:
-        """Remember an assignment as what followers fit."""
+        """Remember an assignment, which followers fit at later rebalances."""
         self._plan = document(Assignment(moment.problem, owner), moment.at)
 
     def plan(self, moment: Moment) -> Int32 | None:
-        """Return a plan, int32 of shape (P,), or None: no change."""
+        """Return a plan, int32 of shape (P,); None: no change."""
         raise NotImplementedError
 
 
 def document(assignment: Assignment, at: float) -> PlanDocument:
-    """Write an assignment as the plan that followers fit; nobody reads who made it."""
+    """Return an assignment as the document that followers fit; the assignor's name is not used."""
     problem = assignment.problem
     read = subscriptions(problem)
     when = datetime.fromtimestamp(at, UTC)
@@ -115,7 +115,7 @@ def document(assignment: Assignment, at: float) -> PlanDocument:
 
 
 def subscriptions(problem: Problem) -> dict[str, tuple[str, ...]]:
-    """Return what each member reads."""
+    """Return the topics that each member reads."""
     rows = np.split(problem.subscription_topics, problem.subscription_offsets[1:-1])
     return {
         member: tuple(problem.topics[topic] for topic in row)

@@ -1,6 +1,6 @@
-"""The closed loop: a world, somebody who decides, and what their decisions do to the next sample.
+"""The closed loop: a world, a controller, and the effect of its decisions on the next sample.
 
-Belongs here: the order in which things happen, and what happened. Does not: figures of it
+Belongs here: the order of events, and their record. Does not: figures of it
 (`fairlead.surfaces.backtest`).
 """
 
@@ -34,11 +34,11 @@ class Handover:
     at_s
         Seconds from the start.
     planned
-        Whether it was a plan; else the group changed.
+        Whether it was a plan; else members or partitions changed.
     moved
-        Partitions that went to another owner while theirs was still there.
+        Partitions taken from an owner that was still present.
     paused
-        Partitions that stood still.
+        Partitions that were paused.
     """
 
     at_s: float
@@ -49,18 +49,18 @@ class Handover:
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """What happened.
+    """The record of a simulation.
 
     Parameters
     ----------
     world, cadence
-        In which, and how often what was done.
+        The world, and the intervals of samples and decisions.
     waiting
-        Records that wait at each moment, float64 of shape (N + 1, P).
+        Records that wait at each step, float64 of shape (N + 1, P).
     handovers
         Plans and rebalances, in order.
     owners
-        From when on, in seconds from the start, who owned what: int32 of shape (P,) each.
+        Start of each assignment, in seconds from the start, and its owners: int32 of shape (P,).
     """
 
     world: World
@@ -70,7 +70,7 @@ class Run:
     owners: tuple[tuple[float, Int32], ...]
 
     def time_lags(self) -> Float64:
-        """Compute how long ago each log ended where its reader is now.
+        """Compute the time since each log ended at the reader's present position.
 
         Returns
         -------
@@ -89,10 +89,10 @@ class Run:
 
 
 def run(world: World, controller: Controller, cadence: Cadence | None = None) -> Run:
-    """Let a controller decide about a world from its start to its end.
+    """Run a world with a controller from start to end.
 
-    At each moment, first the group changes, then it is sampled, then decided about; a plan takes
-    effect at once. Everything is deterministic: equal worlds and controllers give equal runs.
+    In each step the group changes, then it is sampled, then the controller decides; plans take
+    effect at once. The simulation is deterministic: equal worlds and controllers give equal runs.
     """
     reading = Reading(world)
     return Loop(controller, cadence or Cadence(), reading, SimulatedCommits(reading)).run()
@@ -104,9 +104,9 @@ class Loop:
     Parameters
     ----------
     controller, cadence
-        As of `run`.
+        As in `run`.
     reading, commits
-        Of the world.
+        Those of the world.
     """
 
     def __init__(
@@ -121,7 +121,7 @@ class Loop:
         self._owners: list[tuple[float, Int32]] = []
 
     def run(self) -> Run:
-        """Let everything happen."""
+        """Run all steps."""
         world, cadence = self._world, self._cadence
         changed = set(world.changed.tolist())
         series, decisions = self._every(cadence.look_s), self._decisions()
@@ -183,6 +183,6 @@ class Loop:
             self._handovers.append(Handover(at_s, planned, moved, int(pauses.sum())))
 
     def _paused(self, step: int, taken: Mask) -> Mask:
-        """Return which partitions stand still when some are taken from their owners, (P,)."""
+        """Return the partitions that are paused when some are taken from their owners, (P,)."""
         del step
         return taken

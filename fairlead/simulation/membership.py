@@ -1,4 +1,4 @@
-"""Who is there, and which partitions: the group at one moment as an assignment problem.
+"""Present members and partitions: the group at one moment as an assignment problem.
 
 Belongs here: from the world's numbers to a `Problem` and back. Does not: deciding.
 """
@@ -13,14 +13,14 @@ from fairlead.simulation.world import Int32, Int64, World
 
 @dataclass(frozen=True, eq=False)
 class PresentMembers:
-    """The members and partitions there are at a step.
+    """The members and partitions that are present in a step.
 
     Parameters
     ----------
     world
-        P partitions and M members in all.
+        P partitions and M members in total.
     members, partitions
-        Numbers of those that are there, ascending, int64.
+        Numbers of the present ones, ascending, int64.
     """
 
     world: World
@@ -29,7 +29,7 @@ class PresentMembers:
 
     @classmethod
     def at(cls, world: World, step: int) -> "PresentMembers":
-        """Return who is there in a step."""
+        """Return the members and partitions of a step."""
         return cls(world, np.flatnonzero(world.present[step]), np.flatnonzero(world.exists[step]))
 
     def problem(self, owner: Int32, weights: Int64) -> Problem:
@@ -38,7 +38,7 @@ class PresentMembers:
         Parameters
         ----------
         owner, weights
-            Of all partitions of the world, shape (P,); owners that are gone own nothing.
+            For all partitions of the world, shape (P,); owners that have left own nothing.
         """
         roster, members = self.world.roster, len(self.members)
         counts = np.bincount(self.world.topic_of[self.partitions], minlength=len(roster.topics))
@@ -58,7 +58,7 @@ class PresentMembers:
         )
 
     def inside(self, owner: Int32) -> Int32:
-        """Translate the world's owners into the problem's, int32; -1: nobody who is there."""
+        """Translate the world's owners into the problem's, int32; -1: no present member."""
         number = np.full(len(self.world.roster.members) + 1, -1, np.int32)
         number[self.members] = np.arange(self.members.size)
         return number[owner[self.partitions]]

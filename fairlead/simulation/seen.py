@@ -1,6 +1,6 @@
-"""Looks as a planner keeps them: all of the last hour, one in a quarter of an hour before that.
+"""Samples that a planner keeps: all of the last hour, one per quarter of an hour before that.
 
-Belongs here: which samples are kept. Does not: analysing by them (`fairlead.domain.analysis`).
+Belongs here: which samples are kept. Does not: their analysis (`fairlead.domain.analysis`).
 """
 
 import numpy as np
@@ -10,19 +10,19 @@ from fairlead.domain.history import EVERY_SAMPLE, THINNED_TO
 from fairlead.simulation.membership import PresentMembers
 from fairlead.simulation.world import Int32, Int64, World
 
-#: Looks older than this are gone.
+#: Seconds. Older samples are removed.
 OLDEST_S = 6 * 3600.0
 
 
 class SeenSamples:
-    """The looks at a group so far.
+    """The samples of a group so far.
 
     Parameters
     ----------
     world
         P partitions.
     began
-        When the simulation began, seconds since the epoch.
+        Start of the simulation, seconds since the epoch.
     """
 
     def __init__(self, world: World, began: float) -> None:
@@ -37,7 +37,7 @@ class SeenSamples:
         self._rows.append(row)
 
     def series(self, group: PresentMembers) -> SampleSeries:
-        """Return what is kept, of the partitions that exist now; members that are there first."""
+        """Return the kept samples of the partitions that exist now; present members come first."""
         world = self._world
         owners = np.stack([row[3] for row in self._rows])[:, group.partitions]
         gone = np.setdiff1d(owners[owners >= 0], group.members)

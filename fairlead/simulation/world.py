@@ -1,7 +1,7 @@
-"""What happens to a group, whoever reads: what arrives, how fast members are, who is there.
+"""What does not depend on the assignment: arrivals, speeds of members, who is present.
 
-Belongs here: everything that does not depend on who reads what. Does not: what does depend
-(`consumption`, `loop`), or taking it from a recording (`fairlead.surfaces.backtest`).
+Belongs here: everything that is fixed before a simulation. Does not: what depends on the owners
+(`consumption`, `loop`), or reading a recording (`fairlead.surfaces.backtest`).
 """
 
 from dataclasses import dataclass
@@ -18,16 +18,16 @@ Mask = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class Roster:
-    """Everybody and everything that is ever there: M members, T topics, P partitions.
+    """All members, topics and partitions that ever exist: M members, T topics, P partitions.
 
     Parameters
     ----------
     members, topics
         Names, in Kafka's order.
     counts
-        The most partitions each topic ever has.
+        Largest number of partitions of each topic.
     subscribed
-        Who reads what, bool of shape (M, T).
+        Which member reads which topic, bool of shape (M, T).
     commit_s
         Seconds between a member's commits.
     """
@@ -46,9 +46,9 @@ class World:
     Parameters
     ----------
     roster
-        Whose world it is.
+        The world's members and topics.
     step_s
-        Seconds a step.
+        Length of a step, in seconds.
     arrivals
         Records that arrive in each step, int64 of shape (N, P).
     speeds
@@ -56,7 +56,7 @@ class World:
     exists
         Which partitions exist, bool of shape (N, P).
     present
-        Which members are there, bool of shape (N, M).
+        Which members are present, bool of shape (N, M).
     phases
         When each member commits: seconds past each multiple of the interval, shape (M,).
     first
@@ -100,7 +100,7 @@ class World:
 
     @cached_property
     def changed(self) -> Int64:
-        """Steps before which the group changes, so that it rebalances; 0 among them."""
+        """Steps before which the group changes and so rebalances; includes 0."""
         who = (np.diff(self.present, axis=0)).any(axis=1)
         what = (np.diff(self.exists, axis=0)).any(axis=1)
         return np.concatenate(([0], np.flatnonzero(who | what) + 1))

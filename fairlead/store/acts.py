@@ -1,7 +1,7 @@
-"""What people do on pages, by the one function that the web server's login may call.
+"""Web actions: the acts of people on pages, through the only function the web login may call.
 
-Belongs here: an act, what came of it, and what the planner has still to do. Does not: what is
-allowed (`migrations/sql/web.sql`), who asks (`fairlead.surfaces.web`).
+Belongs here: acts, their outcomes, and the acts that the planner has still to do. Does not: which
+acts are allowed (`migrations/sql/web.sql`), who asks (`fairlead.surfaces.web`).
 """
 
 from collections.abc import Iterable
@@ -20,20 +20,20 @@ Verb = Literal["approve", "reject", "rollback", "withdraw", "freeze", "unfreeze"
 
 @dataclass(frozen=True, kw_only=True)
 class Act:
-    """What a person asks for.
+    """A person's request.
 
     Parameters
     ----------
     actor, proof
-        Who, as compared; and what proves it, in a word or two.
+        The person, as compared with others; and the proof of identity, in a word or two.
     id
-        Of the form: it counts once.
+        Of the form, which counts once.
     act
-        What.
+        The kind of act.
     group, version, sha256
-        Of what: as the person saw it. No group: all groups, to freeze or unfreeze; no version then.
+        As the person saw them. No group: freeze or unfreeze all groups; then no version either.
     reason
-        Why.
+        The person's reason.
     """
 
     actor: str
@@ -48,17 +48,17 @@ class Act:
 
 @dataclass(frozen=True, kw_only=True)
 class Acted(Act):
-    """An act that is stored.
+    """A stored act.
 
     Parameters
     ----------
     at
-        When.
+        Time of the act.
     outcome
-        `done`; `agreed`: it takes another person; `asked`: the planner has still to do it;
-        `refused`: the planner could not.
+        `done`; `agreed`: another person must agree; `asked`: the planner has not done it yet;
+        `refused`: the planner could not do it.
     answer
-        The planner's; None: none yet.
+        The planner's answer; None: none yet.
     """
 
     at: datetime
@@ -67,16 +67,16 @@ class Acted(Act):
 
 
 def act(engine: Engine, wanted: Act) -> UUID:
-    """Let a person do something.
+    """Carry out or store a person's request.
 
     Returns
     -------
-    The id of the act that is stored: an earlier one, if the person agreed to the same within a day.
+    The id of the stored act: an earlier one, if the person agreed to the same within a day.
 
     Raises
     ------
     PlanStateError
-        It is not possible, not any more, not on a page, or was done by the same form before.
+        The act is impossible, too late, not allowed on pages, or the form was sent before.
     TamperedPlanError
         The version has another hash than the one that the person saw.
     """
@@ -95,12 +95,12 @@ def objection_to_pages(engine: Engine) -> str | None:
 
 
 def find_act(engine: Engine, act_id: UUID) -> Acted | None:
-    """Return the action of a form; None: there is none."""
+    """Return the act of a form; None: there is none."""
     return next(iter(_read(engine, PageAct.id == act_id)), None)
 
 
 def agreed(engine: Engine, verb: Verb, group: str | None, version: int | None) -> list[Acted]:
-    """Return who has agreed within a day to what takes another person, the oldest first."""
+    """Return agreements of the last day that need another person, the oldest first."""
     about = (
         PageAct.act == verb,
         PageAct.outcome == "agreed",
@@ -115,13 +115,13 @@ def agreed(engine: Engine, verb: Verb, group: str | None, version: int | None) -
 
 
 def asked(engine: Engine, groups: Iterable[str] | None = None) -> list[Acted]:
-    """Return what the planner has still to do, of groups or of all, the oldest first."""
+    """Return the acts that wait for the planner, of some groups or of all, the oldest first."""
     conditions = [] if groups is None else [PageAct.group_id.in_(list(groups))]
     return _read(engine, PageAct.outcome == "asked", *conditions)
 
 
 def answer(engine: Engine, act_id: UUID, outcome: Literal["done", "refused"], said: str) -> None:
-    """Say what came of what was asked; where somebody has said it before, nothing happens."""
+    """Store the outcome of a request; does nothing if it has an answer already."""
     with transaction(engine) as connection:
         connection.execute(select(func.fairlead_raw.answer_act(act_id, outcome, said)))
 

@@ -1,8 +1,8 @@
-"""What the analysis remembers of groups: speeds of members, diagnoses, when a plan took effect.
+"""Memory of the analysis: speeds of members, diagnoses, and when plans took effect.
 
-Belongs here: reading what `fairlead plan --dry-run` asks as runs do, which must not wait for the
-models' import, and handing findings to the database's functions. Does not: transactions (`plans`),
-nor what becomes of a diagnosis that holds (`migrations/sql`).
+Belongs here: reading the memory, also for `fairlead plan --dry-run`, which must not wait for the
+models' import, and passing findings to the database's functions. Does not: transactions (`plans`),
+nor the update of a diagnosis that persists (`migrations/sql`).
 """
 
 import json
@@ -19,10 +19,10 @@ from fairlead.domain.analysis.rules import MOST_PLANS
 from fairlead.domain.plan_requests import PlanRequest, StandingRequest
 from fairlead.domain.records import Findings
 
-#: What a capacity was seen by.
+#: Evidence of a capacity, by whether it was measured at the member's limit.
 _EVIDENCE: Final = {
-    True: "it stayed behind throughout, and consumed so much",
-    False: "it consumed so much without being behind throughout: it can do more",
+    True: "it consumed this much while behind throughout",
+    False: "it consumed this much without being behind throughout: it can do more",
 }
 
 _CAPACITIES: Final = text("""
@@ -39,7 +39,7 @@ _CALLS: Final = text("""
     WHERE until IS NULL AND called_for IS NOT NULL AND called_at >= now() - :age
     ORDER BY late_s DESC NULLS LAST, group_id
 """)
-# Of the highest versions, and there a withdrawal comes after the publication.
+#: Times of the highest versions; a withdrawal comes after the publication.
 _CHANGES: Final = text("""
     SELECT consumer_group.group_id, newest.at
     FROM fairlead_raw.consumer_group,
@@ -76,9 +76,9 @@ def known_costs(connection: Connection, groups: Iterable[str]) -> dict[str, Cost
 
 
 def last_changes(connection: Connection, groups: Iterable[str]) -> dict[str, list[datetime]]:
-    """Return when plans of each group were last published or withdrawn; never: it is missing.
+    """Return when plans of groups were last published or withdrawn; groups without are missing.
 
-    Ascending by version, and `MOST_PLANS` at most.
+    Ascending by version, at most `MOST_PLANS` per group.
     """
     changes: dict[str, list[datetime]] = {}
     for row in connection.execute(_CHANGES, {"groups": list(groups), "most": MOST_PLANS}):
@@ -104,15 +104,15 @@ def record_findings(
     *,
     requests: Mapping[str, PlanRequest] | None = None,
 ) -> None:
-    """Store what analyses say of groups, which are registered.
+    """Store the findings of analyses; the groups are registered.
 
     Parameters
     ----------
     found
-        Group to when it was sampled, and what was found.
+        Group to the time of its sample, and its findings.
     requests
-        What a sample requests, and nothing for the other groups of `found`. None: a planning run
-        found it, which replaces what is known of members, too, and leaves requests as they are.
+        Plan requests of a sample; the other groups of `found` have none. None: findings of a
+        planning run, which also replaces the members' speeds, and keeps the stored requests.
     """
     if not found:
         return

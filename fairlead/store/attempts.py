@@ -23,11 +23,11 @@ class Attempt:
     group, version
         The plan.
     at
-        Its time.
+        Time of the attempt.
     reason
         Why the plan was not sent.
     again_at
-        When the planner tries again at the latest.
+        Latest time of the planner's next attempt.
     """
 
     group: str
@@ -73,9 +73,9 @@ def last_attempts(connection: Connection, groups: Iterable[str]) -> dict[str, At
 
 
 def forget_attempts(connection: Connection, groups: Iterable[str]) -> None:
-    """Forget attempts of groups: a record of theirs has been sent since.
+    """Delete the attempts of groups whose record has been sent since.
 
-    Unfreezing all groups forgets them as well.
+    Unfreezing all groups deletes them as well.
     """
     known = select(PlanAttempt.group_id).where(PlanAttempt.group_id.in_(list(groups)))
     free = known.with_for_update(skip_locked=True).scalar_subquery()

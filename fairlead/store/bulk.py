@@ -1,6 +1,6 @@
 """Bulk rows by COPY.
 
-Belongs here: the way from an Arrow table into a Postgres table. Does not: which rows.
+Belongs here: copying an Arrow table into a Postgres table. Does not: the choice of rows.
 """
 
 from typing import Final
@@ -12,7 +12,7 @@ from psycopg import sql
 from sqlalchemy import Connection, FromClause
 
 _CHUNK_ROWS: Final = 65_536
-# Arrow quotes every string and leaves null empty: just what COPY's CSV calls text and null.
+#: Arrow quotes every string and leaves null empty, as COPY's CSV expects.
 _CSV: Final = pa.csv.WriteOptions(include_header=False, quoting_style="needed")
 
 
@@ -26,8 +26,8 @@ def copy_rows(connection: Connection, table: FromClause, rows: pa.Table) -> None
     table
         The table to append to.
     rows
-        Columns named like the table's; those the table has besides take their defaults. Arrow
-        writes the CSV and libpq sends it: no row becomes a Python object.
+        Columns named as in the table; its other columns take their defaults. Arrow writes the CSV
+        and libpq sends it: no row becomes a Python object.
     """
     driver = connection.connection.driver_connection
     if not isinstance(driver, psycopg.Connection):

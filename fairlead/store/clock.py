@@ -1,6 +1,6 @@
-"""Whether this machine's clock and the database's agree.
+"""Check that this machine's clock and the database's agree.
 
-Belongs here: the check, before anything is dated by this machine's clock. Does not: who asks
+Belongs here: the check, before anything is dated by this machine's clock. Does not: its callers
 (`fairlead.workflows`, `assets`).
 """
 
@@ -13,7 +13,7 @@ from fairlead.common.words import span
 from fairlead.errors import ClocksApartError
 from fairlead.store.engine import transaction
 
-#: Samples are minutes apart, and followers tolerate as much.
+#: Largest accepted difference: samples are minutes apart, and followers tolerate as much.
 APART: Final = timedelta(minutes=1)
 
 
@@ -36,6 +36,6 @@ def check_clock(engine: Engine) -> None:
     if abs(ahead) > APART:
         raise ClocksApartError(
             f"This machine's clock is {span(abs(ahead))} "
-            f"{'ahead of' if ahead > timedelta(0) else 'behind'} the database's: groups are looked "
-            "at again once both tell the same time. Synchronise them, by NTP for instance"
+            f"{'ahead of' if ahead > timedelta(0) else 'behind'} the database's: groups are not "
+            "sampled until both agree. Synchronise them, by NTP for instance"
         )

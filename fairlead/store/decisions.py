@@ -1,7 +1,7 @@
 """Decisions on groups, as rows of five tables.
 
-Belongs here: storing many decisions with what belongs to them. Does not: their transaction and the
-groups' locks (`plans`).
+Belongs here: storing many decisions with their plans, candidates and balances. Does not: their
+transaction and the groups' locks (`plans`).
 """
 
 import json
@@ -188,7 +188,7 @@ def stored_decisions(
         ).where(
             among(DecisionRow.group_id, snapshot_of),
             is_one_of((DecisionRow.group_id, DecisionRow.snapshot_id), snapshot_of.items()),
-            DecisionRow.snapshot_at.between(min(times), max(times)),  # in these days alone
+            DecisionRow.snapshot_at.between(min(times), max(times)),  # reads only these days
         )
     ).all()
     versions = [(row.group_id, row.version) for row in rows if row.version is not None]

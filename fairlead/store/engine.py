@@ -32,7 +32,7 @@ _SESSION: Final = {
     "timezone": "UTC",
     "lock_timeout": "60s",
     "statement_timeout": "10min",
-    # A planner that hangs must not hold a group's lock forever; longer than any send to Kafka.
+    # A planner that hangs must not hold a group's lock forever. Longer than any send to Kafka.
     "idle_in_transaction_session_timeout": "5min",
     # Compiling a query over every day's partition takes much longer than running it.
     "jit": "off",
@@ -79,17 +79,16 @@ def create_store_engine(
     ----------
     database
         The settings, or a URL as libpq and SQLAlchemy write them. The driver is psycopg 3, also
-        where the URL names none: SQLAlchemy's own choice has changed between releases, and
-        Dagster brings psycopg2.
+        if the URL names none: SQLAlchemy's own choice has changed between releases, and Dagster
+        brings psycopg2.
     connect_timeout_s
-        How long to wait for a connection, and for a server that is silent during a query to
-        answer somebody else; libpq waits 2 seconds at least.
+        Time-out for a new connection, and for the check of a server that is silent during a
+        query; libpq waits at least 2 seconds.
 
     Raises
     ------
     ConfigurationError
-        The URL is none of a Postgres database. The message does not repeat it: it may hold a
-        password.
+        The URL is not a Postgres URL. The message does not repeat it: it may hold a password.
 
     Examples
     --------
@@ -109,7 +108,7 @@ def create_store_engine(
             "application_name": "fairlead",
             "client_encoding": "utf8",
             "connect_timeout": connect_timeout_s,
-            "options": " ".join(session + options),  # the URL's own come last: they win
+            "options": " ".join(session + options),  # the URL's options come last and win
         },
     )
 
@@ -123,12 +122,12 @@ def create_store_engine(
 
 
 def _driver_url(text: str) -> URL:
-    # The first @ ends the password, for libpq too: what is behind it would be shown as the host's.
+    # The first @ ends the password, for libpq too: the text after it would be shown as the host.
     place, _, query = text.partition("?")
     if place.count("@") > 1 or "@" in query.partition("=")[0]:
         raise ConfigurationError(
-            "postgres.url has more than one @: one that is part of the password, or of the user's"
-            " name, is written %40"
+            "postgres.url has more than one @: write %40 for an @ in the password or in the user's"
+            " name"
         )
     try:
         url = make_url(text)
@@ -152,14 +151,14 @@ def transaction(engine: Engine) -> Iterator[Connection]:
     StoreUnavailableError
         The database does not answer or ended the connection.
     StoreRefusesError
-        It answers and takes no changes, or a lock was not free in time.
+        The database accepts no changes, or a lock was not free in time.
     ConfigurationError
         The schema is missing or older than this version of Fairlead, or the database's user may
         not do this.
     PlanStateError, TamperedPlanError
         A trigger refused a change to a plan.
     UnstorableError
-        A value is none that Postgres takes: a name too long for an index, say.
+        Postgres does not accept a value, such as a name too long for an index.
     """
     with store_errors(engine.url), engine.begin() as connection:
         yield connection
@@ -177,7 +176,7 @@ def store_errors(url: URL) -> Iterator[None]:
 
 
 def place(url: URL) -> str:
-    """Return a database's host, port and name, as messages have them.
+    """Return a database's host, port and name for messages.
 
     Examples
     --------
@@ -209,7 +208,7 @@ def _translated(error: Exception, cause: BaseException | None, url: URL) -> Exce
         return UnstorableError(f"Postgres does not accept it: {message}")
     if sqlstate in _NO_CHANGES:
         return StoreRefusesError(
-            f"The database {where} takes no changes ({message}): {_NO_CHANGES[sqlstate]}"
+            f"The database {where} accepts no changes ({message}): {_NO_CHANGES[sqlstate]}"
         )
     failed = isinstance(cause, psycopg.OperationalError | psycopg.InterfaceError)
     if failed or sqlstate in _CUT_OFF:

@@ -1,7 +1,7 @@
 """Frozen groups: while a group is frozen, or all are, no new version is sent.
 
-Belongs here: freezing, unfreezing, and which freezes hold. Does not: what holds plans back, which
-the trigger `frozen` does in the transaction that records what is about to be sent.
+Belongs here: freezing, unfreezing, and the present freezes. Does not: holding plans back; the
+trigger `frozen` does this in the transaction that records the outbox entry.
 """
 
 from collections.abc import Iterable
@@ -23,16 +23,16 @@ SELECT group_id, since, reason, actor, number FROM fairlead.freezes ORDER BY gro
 
 @dataclass(frozen=True)
 class Freeze:
-    """A freeze that holds.
+    """A freeze in force.
 
     Parameters
     ----------
     group
         The group; None: all groups.
     since
-        When it was last frozen.
+        When the group was last frozen.
     reason, actor
-        Why, and by whom.
+        The reason, and the person who froze it.
     number
         Number of the event that froze it.
     """
@@ -44,12 +44,12 @@ class Freeze:
     number: int = 0
 
     def __str__(self) -> str:
-        """Return what is frozen, by whom, since when and why."""
+        """Return a sentence: what is frozen, by whom, since when and why."""
         what = "all groups are" if self.group is None else f"group {self.group} is"
         return f"{what} frozen by {self.actor} since {self.since:%Y-%m-%d %H:%M} UTC: {self.reason}"
 
     def holds(self, plan: "StoredPlan") -> bool:
-        """Whether it keeps an approved plan from being sent: any but a rollback."""
+        """Whether the freeze holds back an approved plan: any but a rollback."""
         return self.group in {None, plan.group} and plan.rolled_back_from is None
 
 
@@ -58,21 +58,21 @@ def freeze_plans(
 ) -> None:
     """Freeze a group; a new reason replaces the earlier one.
 
-    Returns once no transaction that started before can record what it is about to send.
+    Returns when no transaction that started before can record an outbox entry any more.
 
     Parameters
     ----------
     group
         The group; None: all groups, including future ones.
     reason
-        Why; kept in the history.
+        The reason, stored in the history.
     actor
         The person for whom a service acts; None: the database's session user.
 
     Raises
     ------
     PlanStateError
-        The group is not known, or the reason is blank.
+        The group is unknown, or the reason is blank.
     """
     with transaction(engine) as connection:
         connection.execute(select(func.fairlead.freeze(group, reason, actor)))
@@ -96,18 +96,18 @@ def unfreeze_plans(
 
 
 def read_freezes(engine: Engine) -> list[Freeze]:
-    """Return the freezes that hold, that of all groups first."""
+    """Return the freezes in force, that of all groups first."""
     with transaction(engine) as connection:
         return holding(connection)
 
 
 def freezes_on(engine: Engine, group: str) -> list[Freeze]:
-    """Return the freezes that hold for a group: its own, and that of all groups."""
+    """Return the freezes in force for a group: its own, and that of all groups."""
     return [freeze for freeze in read_freezes(engine) if freeze.group in {None, group}]
 
 
 def holding(connection: Connection) -> list[Freeze]:
-    """Return the freezes that hold, as this transaction sees them."""
+    """Return the freezes in force, as this transaction sees them."""
     rows = connection.execute(text(_HOLDING))
     return [
         Freeze(row.group_id, row.since.astimezone(UTC), row.reason, row.actor, row.number)
@@ -116,5 +116,5 @@ def holding(connection: Connection) -> list[Freeze]:
 
 
 def freeze_on(plan: "StoredPlan", freezes: Iterable[Freeze]) -> Freeze | None:
-    """Return the freeze that keeps a plan from being sent; None: none does."""
+    """Return the freeze that holds a plan back; None: there is none."""
     return next((freeze for freeze in freezes if freeze.holds(plan)), None)

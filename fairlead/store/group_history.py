@@ -1,8 +1,8 @@
 """History of one group: diagnoses, owners, lag and moves.
 
-Belongs here: what is kept of samples, and readings for a group's page, bounded however large the
-group and long its history. Does not: what people ask of all groups and of a plan
-(`history_queries`), what follows from the rows (`fairlead.domain.stored_samples`).
+Belongs here: stored samples, and queries for a group's page, which are bounded even for large
+groups with a long history. Does not: queries on all groups and on a plan (`history_queries`),
+conclusions from the rows (`fairlead.domain.stored_samples`).
 """
 
 from collections.abc import Iterable, Mapping
@@ -16,11 +16,11 @@ from fairlead.store.history_queries import Row, read_rows, require_group
 if TYPE_CHECKING:
     from fairlead.domain.stored_samples import LastStored, StoredSample
 
-#: Four days of samples a quarter of an hour apart.
+#: Maximum number of samples read: four days, a quarter of an hour apart.
 TIMES: Final = 400
-#: Of a group with many partitions fewer are read: as many as have so many of them.
+#: Maximum number of partitions in the samples read; large groups get fewer samples.
 CELLS: Final = 40_000
-#: Two days of snapshots a quarter of an hour apart.
+#: Maximum number of snapshots read: two days, a quarter of an hour apart.
 ADOPTIONS: Final = 192
 DAYS: Final = 90
 
@@ -36,7 +36,7 @@ _ADOPTION: Final = """
 SELECT observed_at, version, planned, as_planned FROM fairlead_raw.plan_adoption
 WHERE group_id = :group ORDER BY observed_at DESC LIMIT :limit
 """
-#: Columns of a sample as it is kept for pages; those of `Kept`.
+#: Columns of a stored sample.
 _COLUMNS: Final = (
     *("digest", "late_s", "utilisation", "group_type", "protocol", "topics", "counts", "members"),
     *("owner", "lag", "arrival_rate", "behind_s", "capacity_share"),
@@ -52,7 +52,7 @@ LIMIT (
 )
 """  # noqa: S608 - no values: the columns above
 _LAST_SEEN: Final = f"{_KEPT} FROM fairlead_raw.group_sample_last WHERE group_id = :group"
-# Of the last days alone, or every day that is kept would be sampled for a group that is gone.
+#: Reads only the last day: for a group that is gone, Postgres would search every stored day.
 _LAST: Final = text("""
 SELECT known.group_id, newest.sampled_at, newest.digest, newest.late_s
 FROM unnest(CAST(:groups AS text[])) known (group_id)
@@ -99,24 +99,24 @@ def read_diagnoses(engine: Engine, group: str, *, limit: int) -> list[Row]:
     Raises
     ------
     GroupError
-        Nothing is stored of the group.
+        The group is unknown.
     """
     require_group(engine, group)
     return read_rows(engine, _DIAGNOSES, group=group, limit=limit)
 
 
 def read_days(engine: Engine, group: str) -> list[Row]:
-    """Return a group's newest days, a row each, the oldest first."""
+    """Return a group's newest days, one row per day, the oldest first."""
     return read_rows(engine, _DAYS, group=group, limit=DAYS)[::-1]
 
 
 def read_adoption(engine: Engine, group: str) -> list[Row]:
-    """Return how many planned partitions were where the plan has them, the newest first."""
+    """Return how many partitions had their planned owner, the newest first."""
     return read_rows(engine, _ADOPTION, group=group, limit=ADOPTIONS)
 
 
 def read_work(engine: Engine, group: str, *, partition: str | None = None, limit: int) -> list[Row]:
-    """Return what partitions, or one named "topic-number", take of consumers; the most first."""
+    """Return the consumer time of partitions, or of one named "topic-number"; the most first."""
     return read_rows(engine, _WORK, group=group, partition=partition, limit=limit)
 
 
@@ -127,13 +127,13 @@ def last_planning(engine: Engine) -> datetime | None:
 
 
 def keep_samples(connection: Connection, kept: "Mapping[str, StoredSample]") -> None:
-    """Store what is kept of a sample of groups; the days are there."""
+    """Store samples of groups; the days exist."""
     if kept:
         connection.execute(_KEEP, [{"group": group, **vars(last)} for group, last in kept.items()])
 
 
 def replace_last_samples(connection: Connection, seen: "Mapping[str, StoredSample]") -> None:
-    """Store the last sample of groups in place of the one before; the groups are registered."""
+    """Replace the last sample of groups; the groups are registered."""
     if seen:
         connection.execute(
             _REPLACE, [{"group": group, **vars(last)} for group, last in seen.items()]
@@ -141,8 +141,8 @@ def replace_last_samples(connection: Connection, seen: "Mapping[str, StoredSampl
 
 
 def last_samples(connection: Connection, groups: Iterable[str]) -> "dict[str, LastStored]":
-    """Return the newest sample that is kept of each group; without one in the last day: none."""
-    from fairlead.domain.stored_samples import LastStored  # noqa: PLC0415 - arrays, for who looks
+    """Return the newest stored sample of each group; groups without one in the last day miss."""
+    from fairlead.domain.stored_samples import LastStored  # noqa: PLC0415 - imports numpy
 
     rows = connection.execute(_LAST, {"groups": list(groups)})
     return {
@@ -151,11 +151,11 @@ def last_samples(connection: Connection, groups: Iterable[str]) -> "dict[str, La
 
 
 def read_samples(engine: Engine, group: str) -> "list[StoredSample]":
-    """Return what is kept of a group's samples, the oldest first, and the last sample.
+    """Return the stored samples of a group, the oldest first, and its last sample.
 
-    The newest `LOOKS`, or as many of them as have `CELLS` partitions, two at least.
+    The newest `LOOKS`, or fewer with `CELLS` partitions in total, but at least two.
     """
-    from fairlead.domain.stored_samples import StoredSample  # noqa: PLC0415 - arrays, for who draws
+    from fairlead.domain.stored_samples import StoredSample  # noqa: PLC0415 - imports numpy
 
     rows = read_rows(engine, _LOOKS, group=group, samples=TIMES, cells=CELLS)
     kept = [StoredSample(**row) for row in reversed(rows)]

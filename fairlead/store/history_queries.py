@@ -1,7 +1,7 @@
-"""Queries of people on the history: groups, plans, their moves and differences, lag, events.
+"""Queries on the history, for people: groups, plans, their moves and differences, lag, events.
 
-Belongs here: queries over the public views; each row is a dict. Does not: plans that are verified
-or take a step (`plans`), the presentation of rows (`fairlead.surfaces.cli`).
+Belongs here: queries over the public views; each row is a dict. Does not: verifying or changing
+plans (`plans`), the presentation of rows (`fairlead.surfaces.cli`).
 """
 
 import re
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 
-#: Maximum number of groups that a mistyped name is compared with.
+#: Maximum number of groups compared with a mistyped name.
 _NAMES: Final = 20_000
 #: Diagnoses that an assignment may cure.
 MAY_BE_HELPED: Final = ("unbalanced", "slow member")
-#: A group that needs a plan is decided on within this time, if planning is switched on.
+#: A group that needs a plan gets a decision within this time, if planning is switched on.
 UNDECIDED: Final = timedelta(minutes=30)
 
 _GROUPS: Final = """
@@ -97,8 +97,8 @@ LEFT JOIN LATERAL (
 WHERE CAST(:groups AS text[]) IS NULL OR known.group_id = ANY(CAST(:groups AS text[]))
 ORDER BY known.group_id
 """
-# What the order, filters and warnings of a list take, of all groups: no history is read for it but
-# of those that wait for a decision.
+#: Data for the order, filters and warnings of a list of all groups. It reads history only for
+#: groups that wait for a decision.
 _STATES: Final = """
 SELECT known.group_id AS "group", found.diagnosis, found.since, found.last_seen, found.evidence,
        found.late_s, found.loss_s, waiting.version AS waiting, waiting.state AS waiting_state,
@@ -118,7 +118,7 @@ LEFT JOIN fairlead_raw.plan published
 LEFT JOIN fairlead_raw.last_adoption adoption
     ON adoption.group_id = known.group_id AND adoption.version = published.version
 LEFT JOIN (
-    -- The days of history are gone through for these groups alone.
+    -- Only these groups search the days of history.
     SELECT ill.group_id, newest.decided_at
     FROM fairlead_raw.group_diagnosis ill
     CROSS JOIN LATERAL (
@@ -180,15 +180,14 @@ SELECT max(taken_at) AS at FROM (
     WHERE group_id = :group AND sampled_at <= coalesce(CAST(:at AS timestamptz), 'infinity')
 ) taken
 """
-# Of a moment that is known, it is looked for in its day alone.
+#: With an exact time, Postgres reads only its day.
 _LAG_OF_RUN: Final = """
 SELECT snapshot_at, topic, partition, member, begin_offset, end_offset, committed_offset, lag,
        lost, lost_at, arrival_rate, consumption_rate, time_lag_s, status, status IS NULL AS has_left
 FROM fairlead_raw.partition_lag
 WHERE group_id = :group AND snapshot_at = :at
 """
-# What is kept of a sample has neither offsets nor status; a run that planned from the sample has
-# both.
+#: Stored samples have neither offsets nor status; a run that planned from the sample has both.
 _LAG_OF_LOOK: Final = """
 SELECT sampled_at, topic, partition, members[look.owner + 1], NULL, NULL, NULL, look.lag,
        NULL, NULL, look.arrival_rate, NULL, look.behind_s, NULL, false
@@ -211,7 +210,7 @@ FROM (
     )
 ) look
 """
-# Times are those of the present owners, and not known of an earlier moment.
+#: Processing times are those of the present owners, and unknown for earlier times.
 _LAG: Final = f"""
 SELECT measured.*, seconds_per_record, seconds_low, seconds_high,
        fairlead_raw.time_share(arrival_rate, seconds_per_record) AS time_share, cost
@@ -270,12 +269,12 @@ _STEPS_SINCE: Final = f"""{_STEPS}
     AND transaction_id >= :oldest
     AND NOT pg_visible_in_snapshot(taken_in, CAST(:since AS pg_snapshot)) {_STEPS_ORDER}
 """
-#: A snapshot of Postgres: the oldest transaction under way, the first that has not begun, and
-#: those between that are under way.
+#: A snapshot of Postgres: the oldest open transaction, the first that has not begun, and the open
+#: ones in between.
 _SNAPSHOT: Final = re.compile(r"([0-9]+):([0-9]+):[0-9,]*")
-#: How far back the first reading of steps goes.
+#: Period of the first reading of steps.
 _FIRST_LOOK: Final = timedelta(minutes=10)
-# The newest of each table first, and then of all, or a month would be read for the last hours.
+#: Limits each table before the union; otherwise Postgres would read a month for the last hours.
 _HISTORY: Final = """
 SELECT * FROM (
     (SELECT decided_at AS at, outcome AS event, version, NULL AS actor, reason
@@ -312,7 +311,7 @@ def read_groups(engine: Engine, groups: Sequence[str] | None = None) -> list[Row
     Parameters
     ----------
     groups
-        Of these alone; None: of all.
+        Only these groups; None: all.
     """
     return read_rows(engine, _GROUPS, groups=None if groups is None else list(groups))
 
@@ -320,22 +319,22 @@ def read_groups(engine: Engine, groups: Sequence[str] | None = None) -> list[Row
 def read_states(engine: Engine) -> list[Row]:
     """Return the state of every group, worst first, in a tenth of the time of `read_groups`.
 
-    Each row has of `read_groups` what a list is ordered and filtered by; `decided_at` is null but
-    for groups that a plan may help.
+    Each row has the columns of `read_groups` that order and filter a list; only groups that a plan
+    may help have a `decided_at`.
     """
     return worst_first(read_rows(engine, _STATES, may_be_helped=list(MAY_BE_HELPED)))
 
 
 def undecided(rows: Iterable[Row], now: datetime) -> list[str]:
-    """Return the groups that a plan may help and that no run has decided on lately.
+    """Return the groups that a plan may help and that had no decision lately.
 
-    That is the case if planning is off: `planning_sensor` and `planning_schedule` are off by
-    default, and only Dagster knows whether one is on.
+    They show that planning is off: `planning_sensor` and `planning_schedule` are off by default,
+    and only Dagster knows whether one is on.
 
     Parameters
     ----------
     rows
-        Of `read_groups`.
+        From `read_groups`.
     now
         Time-zone-aware.
     """
@@ -369,7 +368,7 @@ def read_plans(
 
 
 def read_plan(engine: Engine, group: str, version: int | None = None) -> Row:
-    """Return a version as `plan_history` has it, with its `events` and `moves`.
+    """Return a version's row of `plan_history`, with its `events` and `moves`.
 
     Parameters
     ----------
@@ -400,7 +399,7 @@ def read_candidates(engine: Engine, group: str, snapshot: str) -> "list[Snapshot
 
     A rollback has none.
     """
-    from fairlead.domain.candidate_figures import candidate_of  # noqa: PLC0415 - arrays, for who reviews
+    from fairlead.domain.candidate_figures import candidate_of  # noqa: PLC0415 - imports numpy
     from fairlead.store.decisions import plain_number  # noqa: PLC0415 - the same
 
     rows = [
@@ -428,13 +427,13 @@ def read_lag(
     Parameters
     ----------
     at
-        The last snapshot or sample until then; None: the newest. Looks are kept each quarter of an
-        hour, and where owners changed, without offsets and statuses.
+        The last snapshot or sample until then; None: the newest. Samples are stored each quarter of
+        an hour, and when owners change, without offsets and statuses.
 
     Returns
     -------
-    Rows; `has_left` is true of the partitions of topics that no member subscribes to any more,
-    which come last. They have no status, and sums leave them out.
+    Rows; `has_left` is true for partitions of topics that no member subscribes to any more. They
+    come last, have no status, and are not in sums.
 
     Raises
     ------
@@ -448,11 +447,11 @@ def read_lag(
 def read_lag_by_member(
     engine: Engine, group: str, *, at: datetime | None = None, limit: int | None = None
 ) -> list[Row]:
-    """Return what each member has to work off in a snapshot; partitions without one have null.
+    """Return the lag of each member in a snapshot; the member is null for unowned partitions.
 
     Each row has `partitions`, `lag` and `arrival_rate` in the snapshot, `busy` as last reported,
-    and its speed as last seen: `records_per_s`, which was `measured` at its limit, or is what it
-    does at least; null beside an earlier snapshot, of whose time nothing of this is kept.
+    and the member's last known speed: `records_per_s`, which was `measured` at its limit, or else
+    is a minimum. Both are null for an earlier snapshot, since only the latest values are stored.
     """
     require_group(engine, group)
     return read_rows(engine, _LAG_BY_MEMBER, **_moment(engine, group, at), limit=limit)
@@ -464,14 +463,14 @@ def read_lag_by_topic(
     """Return the work of each topic in a snapshot, the most first.
 
     Each row has `partitions`, `lag`, `arrival_rate`, and the mean `seconds_per_record` and
-    `time_share` of its partitions: null if one that gets records is not known.
+    `time_share` of its partitions: null if either is unknown for a partition that gets records.
     """
     require_group(engine, group)
     return read_rows(engine, _LAG_BY_TOPIC, **_moment(engine, group, at), limit=limit)
 
 
 def read_statuses(engine: Engine, group: str, *, at: datetime) -> list[Row]:
-    """Return how many partitions had each status in the snapshot of that moment.
+    """Return how many partitions had each status in the snapshot of this time.
 
     Each row has the `status`, the number of `partitions`, and the names of the `heaviest` ten.
     """
@@ -480,7 +479,7 @@ def read_statuses(engine: Engine, group: str, *, at: datetime) -> list[Row]:
 
 def read_analysed(engine: Engine, group: str, version: int) -> "Analysed | None":
     """Return the inputs of the analysis of a version; None: nothing was analysed."""
-    from fairlead.domain.records import Analysed, MemberLoad  # noqa: PLC0415 - arrays, as above
+    from fairlead.domain.records import Analysed, MemberLoad  # noqa: PLC0415 - imports numpy
 
     found = [row["analysed"] for row in read_rows(engine, _ANALYSED, group=group, version=version)]
     if not found or found[0] is None:
@@ -497,34 +496,34 @@ def read_analysed(engine: Engine, group: str, version: int) -> "Analysed | None"
 def read_history(
     engine: Engine, group: str, *, since: datetime | None = None, limit: int
 ) -> list[Row]:
-    """Return what happened to a group, the newest first; raises GroupError for an unknown group.
+    """Return a group's events, the newest first; raises GroupError for an unknown group.
 
-    Decisions to change nothing, every step in the life of a plan, the last attempt to send it that
-    came to nothing, and how far it was followed.
+    Decisions to change nothing, every step in the life of a plan, the last failed attempt to send
+    it, and how far it was followed.
     """
     require_group(engine, group)
     return read_rows(engine, _HISTORY, group=group, since=since, limit=limit)
 
 
 def read_steps(engine: Engine, since: str | None) -> tuple[list[Row], str]:
-    """Return what happened to plans after they were proposed, of all groups, the oldest first.
+    """Return the steps of plans after their proposal, of all groups, the oldest first.
 
     Parameters
     ----------
     since
-        What the reading before returned: its steps are left out. None, or what no reading of this
-        database returned: the steps of the last ten minutes are read.
+        Result of the last reading, whose steps are left out. None, or a value from another
+        database: read the steps of the last ten minutes.
 
     Returns
     -------
-    The steps, and a snapshot of Postgres to go on from: it names the transactions under way, whose
-    steps the next reading returns, however long these transactions take to commit.
+    The steps, and a snapshot of Postgres for the next reading. It lists the open transactions,
+    whose steps the next reading returns even if they take long to commit.
     """
     ((until,),) = (
         row.values() for row in read_rows(engine, "SELECT CAST(pg_current_snapshot() AS text)")
     )
     known, newest = _SNAPSHOT.fullmatch(since or ""), _SNAPSHOT.fullmatch(until)
-    # A database made anew numbers its transactions from the beginning.
+    # A new database numbers its transactions from the beginning.
     if known is None or newest is None or int(known[2]) > int(newest[2]):
         return read_rows(engine, _STEPS_OF_LATE, until=until, first_look=_FIRST_LOOK), until
     steps = read_rows(engine, _STEPS_SINCE, until=until, since=since, oldest=int(known[1]))
@@ -554,7 +553,7 @@ def read_versions(engine: Engine, group: str, *, limit: int) -> list[int]:
 
 
 def _moment(engine: Engine, group: str, at: datetime | None) -> Row:
-    """Return the parameters of a question about the last measurement until a moment."""
+    """Return the parameters of a query for the last measurement until a moment."""
     newest = _newest(engine, group, None)
     taken = newest if at is None else _newest(engine, group, at)
     return {"group": group, "at": taken, "newest": taken == newest}
@@ -568,7 +567,7 @@ def _newest(engine: Engine, group: str, at: datetime | None) -> datetime | None:
 
 
 def require_group(engine: Engine, group: str) -> None:
-    """Raise GroupError where nothing is stored of a group; it names the one that may be meant."""
+    """Raise GroupError if nothing is stored of a group; the message suggests a similar name."""
     statement = "SELECT 1 FROM fairlead_raw.consumer_group WHERE group_id = :group"
     if not read_rows(engine, statement, group=group):
         close = nearest(group, read_group_names(engine, limit=_NAMES))
@@ -586,7 +585,7 @@ def _no_version(group: str, version: int | None) -> str:
 
 
 def read_rows(engine: Engine, statement: str, **parameters: Any) -> list[Row]:
-    """Return what a statement reads, in a transaction of its own; raises as `transaction`."""
+    """Return the rows of a statement, in its own transaction; raises as `transaction`."""
     with transaction(engine) as connection:
         found = connection.execute(text(statement), parameters)
         keys = tuple(found.keys())

@@ -1,4 +1,4 @@
-"""Lag history: the rows of snapshots, by COPY, once each.
+"""Lag history: rows of snapshots, stored by COPY.
 
 Belongs here: storing each snapshot once. Does not: computing lag (`fairlead.spark`).
 """
@@ -19,7 +19,7 @@ def insert_lag(connection: Connection, lag: pa.Table) -> int:
     snapshots = lag.group_by(["group_id", "snapshot_id", "snapshot_at"]).aggregate([])
     if not snapshots.num_rows:
         return 0
-    # In one order: two runs that store the same groups would deadlock otherwise.
+    # In a fixed order: otherwise two runs that store the same groups could deadlock.
     seen = sorted(snapshots.to_pylist(), key=lambda row: (row["group_id"], row["snapshot_at"]))
     register_groups(connection, (row["group_id"] for row in seen))
     new = connection.execute(

@@ -1,6 +1,6 @@
 """Migrations: upgrade a database to this version's schema.
 
-Belongs here: finding and starting them. Does not: their content (`migrations/`; in the wheel,
+Belongs here: finding and running them. Does not: their content (`migrations/`; in the wheel,
 `fairlead_planner`).
 """
 
@@ -21,18 +21,17 @@ from fairlead.store.models import RAW, SCHEMA
 
 _BESIDE_THE_LIBRARY: Final = Path(__file__).resolve().parents[2]
 _INSTALLED: Final = _BESIDE_THE_LIBRARY / "fairlead_planner" / "migrations"
-#: Of the wheel, else of the checkout: in site-packages, `migrations` would be another package's.
+#: In the wheel, else in the checkout: `migrations` in site-packages would be another package's.
 MIGRATIONS: Final = _INSTALLED if _INSTALLED.is_dir() else _BESIDE_THE_LIBRARY / "migrations"
 
 
 def upgrade(url: str) -> None:
-    """Migrate a database to the newest revision, in one transaction, unless it is there already.
+    """Migrate a database to the newest revision, in one transaction.
 
     Parameters
     ----------
     url
-        Of the database. The schemas `fairlead` and `fairlead_raw` are created where they are
-        missing.
+        Of the database. Missing schemas `fairlead` and `fairlead_raw` are created.
 
     Raises
     ------
@@ -52,8 +51,8 @@ def current(url: str) -> str | None:
     Raises
     ------
     ConfigurationError
-        Another build made the database: this build does not have its revision. Or the database
-        stores another encoding than UTF-8: not every name of a group fits in.
+        Another build made the database: this build does not have its revision. Or the encoding of
+        the database is not UTF-8: it cannot store every group name.
     """
     scripts = ScriptDirectory.from_config(_config(url))
     engine = create_store_engine(url)
@@ -66,8 +65,8 @@ def current(url: str) -> str | None:
         engine.dispose()
     if encoding != "UTF8":
         raise ConfigurationError(
-            f"The database {place(engine.url)} stores {encoding}, in which not every name can be"
-            " written: make one with CREATE DATABASE ... TEMPLATE template0 ENCODING 'UTF8'"
+            f"The database {place(engine.url)} has the encoding {encoding}, which lacks characters:"
+            " make one with CREATE DATABASE ... TEMPLATE template0 ENCODING 'UTF8'"
         )
     if revision not in {None, *(script.revision for script in scripts.walk_revisions())}:
         raise ConfigurationError(
@@ -80,7 +79,7 @@ def current(url: str) -> str | None:
 
 
 def head() -> str | None:
-    """Return the newest revision there is."""
+    """Return the newest revision."""
     return ScriptDirectory.from_config(_config("")).get_current_head()
 
 
@@ -90,7 +89,7 @@ def check(url: str) -> None:
     Raises
     ------
     ConfigurationError
-        They do not; the message says how.
+        They differ; the message has the differences.
     """
     current(url)
     try:
@@ -106,9 +105,9 @@ def _config(url: str) -> Config:
     """Configure Alembic in code: a file would be a second place for the URL."""
     if not (MIGRATIONS / "env.py").is_file():
         raise ConfigurationError(
-            f"No migrations at {MIGRATIONS}: the installation is not whole; install Fairlead again"
+            f"No migrations at {MIGRATIONS}: the installation is incomplete; install Fairlead again"
         )
-    config = Config(stdout=StringIO())  # `check` would print what its callers say better
+    config = Config(stdout=StringIO())  # hides the output of `check`
     config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
     config.set_main_option("path_separator", "os")
     config.attributes["url"] = url

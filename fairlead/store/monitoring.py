@@ -1,4 +1,4 @@
-"""Figures of all groups at once, for monitoring: one row or a few per group.
+"""Figures of all groups at once, for monitoring: a few rows per group.
 
 Belongs here: queries that stay cheap at ten thousand groups, since they run every few seconds;
 every reader may run them. Does not: names of metrics (`fairlead.surfaces.web.metrics`), queries on
@@ -21,13 +21,13 @@ Rows = Sequence[RowMapping]
 
 #: Forget groups not sampled for this long: a weekly cadence, and a day.
 SEEN_WITHIN: Final = timedelta(days=8)
-#: What samples find of a group is current for so long: several samples, also of a fleet, may fail.
+#: Findings of samples are current for this long; several samples, also of a fleet, may fail.
 LOOKED_WITHIN: Final = timedelta(minutes=15)
-#: Looks are missing if the last one is so many intervals old: one failed, and one was slow.
+#: Number of intervals after which samples are missing: one failed, and one was slow.
 INTERVALS: Final = 3
-#: Maximum number of partitions with a metric, those with the slowest records.
+#: Maximum number of partitions with a metric: those with the slowest records.
 _MOST_PARTITIONS: Final = 10_000
-#: Decisions have the time at which their transaction began; by now all such transactions ended.
+#: Decisions have the start time of their transaction. All transactions this old have ended.
 _SETTLED: Final = timedelta(minutes=15)
 #: Shorter than Prometheus's scrape time-out of ten seconds.
 _STATEMENT_TIMEOUT: Final = "5s"
@@ -150,16 +150,16 @@ FROM fairlead.history_days() GROUP BY history ORDER BY history
 
 @dataclass
 class DecisionCounts:
-    """How many decisions came to what, since the first reading.
+    """Number of decisions by outcome, since the first reading.
 
-    Counting all that are kept would take longer every day: those of the last minutes, some of which
-    may not be visible yet, are counted anew by each reading, and older ones once. A decision on a
-    snapshot of three days ago, which no run makes, is not counted.
+    Counting all stored decisions would take longer every day. Each reading counts the last minutes
+    again, since some decisions may not be visible yet, and older ones once. Decisions on snapshots
+    older than three days, which no run makes, are not counted.
 
     Parameters
     ----------
     counted_until
-        Decisions until then are not counted again; None: those from the first reading on are.
+        Decisions until then are not counted again; None: counting begins with the first reading.
     """
 
     counted_until: datetime | None = None
@@ -180,47 +180,47 @@ class DecisionCounts:
 
 @dataclass(frozen=True)
 class Readings:
-    """What is known at one moment of all groups that were seen lately.
+    """The figures of all groups sampled lately, at one moment.
 
     Parameters
     ----------
     lag
-        `group_id`, and `lag` in records, as a sample or a snapshot last measured it.
+        `group_id`, and `lag` in records, from the last sample or snapshot.
     snapshots
-        `group_id`, and when the newest was taken, `snapshot_at`.
+        `group_id`, and the time of the newest, `snapshot_at`.
     statuses
-        `group_id`, `status`, `partitions`: a row a status.
+        `group_id`, `status`, `partitions`: one row per status.
     balance
-        `group_id`, `lag_max` in records, `imbalance`, `topic_spread`, and `rack_bytes_per_day`
-        from other racks: as last measured.
+        Last measured `group_id`, `lag_max` in records, `imbalance`, `topic_spread`, and
+        `rack_bytes_per_day` from other racks.
     diagnoses
         `group_id`, `diagnosis`, `since`, `late_s`, `utilisation`, `loss_s`,
         `caught_up_s`, `consumers_wanted`, `last_seen`, of groups
         that were sampled lately; `holds` is 1.
     partition_work
-        `group_id`, `topic`, `partition`, `seconds_per_record`: as consumers report it.
+        `group_id`, `topic`, `partition`, `seconds_per_record`, reported by consumers.
     consumer_work
-        `group_id`, `member`, and the share of its time in which it was `busy`; null: not known.
+        `group_id`, `member`, and its `busy` share of time; null: unknown.
     samples
-        `group_id`, and when it was `last_seen` by a sample.
+        `group_id`, and the time of its last sample, `last_seen`.
     plans
         `group_id`, `version`, `state`, `proposed_at`, `decided_at`, `expires_at`,
-        `lag_max_predicted` in records, `adherence`: the plans that are published or may be yet.
+        `lag_max_predicted` in records, `adherence`: published plans, and those that may become so.
     decisions
-        `group_id`, `decided_at`, and when the newest plan was `created_at`.
+        `group_id`, `decided_at`, and the time of the newest plan, `created_at`.
     counts
         (group, outcome) to decisions.
     last_decided_at, last_seen_at
-        When any group was decided on, and sampled, however long ago; None: never.
+        Last decision on any group, and last sample of any group; None: never.
     freezes
-        `group_id`, null for all groups, and `since` when the freeze holds.
+        `group_id`, null for all groups, and the start of the freeze, `since`.
     rests
-        `group_id` of groups that rest since a plan made them worse, and how many `times` plans did.
+        `group_id` of groups that rest after a plan made them worse, and how many `times` plans did.
     taken_back
         `group_id` of groups that a plan of the last thirty days made worse, and `ended_at`: when
         the last such plan was replaced or withdrawn.
     histories
-        `history`, its `bytes`, and when its `oldest` day began: whether it is pruned.
+        `history`, its `bytes`, and the start of its `oldest` day, which shows whether it is pruned.
     """
 
     lag: Rows
@@ -245,16 +245,16 @@ class Readings:
 def read_all_groups(
     engine: Engine, counts: DecisionCounts, sampled_within: timedelta = LOOKED_WITHIN
 ) -> Readings:
-    """Read what is known of all groups, at one moment; raises as `transaction`.
+    """Read the figures of all groups at one moment; raises as `transaction`.
 
     Parameters
     ----------
     engine
         Fairlead's database.
     counts
-        Of the readings before.
+        From earlier readings.
     sampled_within
-        Diagnoses of groups that were not sampled for longer are left out.
+        Leave out diagnoses of groups not sampled for longer.
     """
     repeatable = engine.execution_options(isolation_level="REPEATABLE READ")
     with transaction(repeatable) as connection:
@@ -303,9 +303,9 @@ class SampleAge:
     Parameters
     ----------
     began
-        When it began; time-zone-aware.
+        When the sample began; time-zone-aware.
     age
-        The time since then, by the database's clock.
+        The time since `began`, by the database's clock.
     interval
         The time from the beginning of that sample to the beginning of the next.
     """
@@ -316,7 +316,7 @@ class SampleAge:
 
     @property
     def overdue(self) -> bool:
-        """Whether the samples that should have followed are missing."""
+        """Whether the next samples are missing."""
         return self.age > INTERVALS * self.interval
 
 

@@ -1,6 +1,6 @@
-"""What plans would have brought that are only observed: a row a group and day.
+"""Replayed effect of plans that are only observed: one row per group and day.
 
-Belongs here: keeping and reading those rows. Does not: the replay that they come from
+Belongs here: storing and reading those rows. Does not: the replay that computes them
 (`fairlead.surfaces.backtest.observing`).
 """
 
@@ -40,11 +40,11 @@ class ObservedDay:
     Parameters
     ----------
     day, until
-        The day (UTC), and the last sample of it that was replayed; time-zone-aware.
+        The day (UTC), and the time of its last replayed sample; time-zone-aware.
     late_recorded_s
         Partition-seconds beyond the objective, as measured.
     late_s, late_planned_s
-        The same replayed: with the owners that there were, and under the plans.
+        The same in the replay: with the actual owners, and under the plans.
     plans, paused_s
         Plans that would have been published, and the partition-seconds for which partitions would
         have stood still for them.
@@ -60,13 +60,13 @@ class ObservedDay:
 
 
 def record_observed(engine: Engine, group: str, found: ObservedDay) -> None:
-    """Store a day; what was replayed of it until an earlier sample is replaced."""
+    """Store a day; replaces a replay of the day until an earlier sample."""
     with transaction(engine) as connection:
         connection.execute(_RECORD, {"group": group, **vars(found)})
 
 
 def newest_observed(engine: Engine, groups: Iterable[str]) -> dict[str, ObservedDay]:
-    """Return the newest day of each group; those that were never observed are missing."""
+    """Return the newest day of each group; groups never observed are missing."""
     rows = read_rows(engine, _NEWEST, groups=list(groups))
     return {row.pop("group_id"): ObservedDay(**row) for row in rows}
 

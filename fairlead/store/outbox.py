@@ -5,8 +5,8 @@ Belongs here: transactions on entries, and the standing of groups. Does not: the
 (`fairlead.workflows.reconciling`).
 
 An entry takes an approved plan to `sending`. Then the plan becomes `published` when the record was
-sent, or `refused` if the topic refuses it. A crash in between leaves the entry: the next pass
-finishes it by what the topic has. A record that is sent again is no step, and needs no entry.
+sent, or `refused` if the topic refuses it. A crash in between leaves the entry: the next pass reads
+the topic and finishes it. A record that is sent again is no step, and needs no entry.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -80,8 +80,8 @@ class Turn:
         """Record entries for requests; they are committed when the block of the turn ends.
 
         Leaves out plans whose state no longer allows it, groups with an earlier entry on its way,
-        groups that another open transaction has locked, and new
-        versions of groups that are frozen, or that somebody may be freezing.
+        groups that another open transaction has locked, and new versions of groups that are frozen,
+        or that another transaction may be freezing.
         """
         connection = self._connection
         free = lock_groups(connection, [item.group for item in wanted])
@@ -113,7 +113,7 @@ class Turn:
             )
             for item in possible
         ]
-        # Store a new epoch before it is sent: no later one may be below it.
+        # Store a new epoch before sending it: no later epoch may be lower.
         begin_epochs(
             connection,
             {item.group: epochs[item.group] for item in possible if item.beyond},
@@ -174,13 +174,13 @@ class Outbox:
         """Lock a partition of the plan topic until the entries are committed.
 
         The block fences earlier publishers and records entries, in this order. It ends with a
-        commit on the connection that has held the lock all the time: a publisher that froze and
-        lost the lock cannot commit, and so sends nothing.
+        commit on the connection that held the lock throughout: a publisher that froze and lost the
+        lock cannot commit, and so sends nothing.
 
         Raises
         ------
         StoreUnavailableError
-            Another publisher holds the partition for too long, or this one has lost it.
+            Another publisher holds the partition for too long, or this publisher lost it.
         """
         with transaction(self._engine) as connection:
             connection.execute(text(f"SET LOCAL idle_in_transaction_session_timeout = '{HANGS}'"))
@@ -219,10 +219,10 @@ class Outbox:
         ]
 
     def confirm(self, sent: Mapping[str, tuple[OutboxEntry, PublishedRecord]]) -> None:
-        """Record that entries were sent; does nothing if that is recorded already.
+        """Record that entries were sent; does nothing for entries already recorded.
 
         Here and below, groups that another open transaction has locked are left to the next pass,
-        which sees that they were sent.
+        which finds the records in the topic.
         """
         self._settle(sent, confirm)
 
@@ -284,5 +284,5 @@ def _require_held(connection: Connection, held: PartitionLock) -> None:
     last = connection.scalar(select(func.fairlead_raw.partition_turn(held.topic, held.partition)))
     if last != held.number:
         raise StoreUnavailableError(
-            f"Lost {held.topic}-{held.partition} to another publisher, which finishes what is left"
+            f"Lost {held.topic}-{held.partition} to another publisher, which will finish the batch"
         )

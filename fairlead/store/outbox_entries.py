@@ -29,7 +29,7 @@ class OutboxEntry:
     kind
         `plan`, or `withdrawn` to withdraw it.
     epoch, lease_until
-        Of the record.
+        The record's epoch and lease.
     again
         Whether the record is sent again, which is no step of the plan.
     reason, actor
@@ -69,7 +69,7 @@ class PublishRequest:
     lease_until
         When the plan expires, unless it is renewed.
     beyond
-        An epoch that the record's must exceed; None: it keeps its own.
+        An epoch that the record's epoch must exceed; None: it keeps its epoch.
     reason, actor
         Of a withdrawal.
     """
@@ -85,7 +85,7 @@ class PublishRequest:
 
 @dataclass(frozen=True)
 class Standing:
-    """A group's plans and records by the database.
+    """A group's plans and records, as the database has them.
 
     Parameters
     ----------
@@ -94,9 +94,9 @@ class Standing:
     approved
         The plan that waits for publication.
     followed
-        The published version, or the one that was withdrawn last.
+        The published version, or the last withdrawn one.
     record
-        The last record that was recorded as sent.
+        The last record marked as sent.
     """
 
     group: str

@@ -1,7 +1,7 @@
 """`PlanStore`: decisions, plans and their life, balance and lag, in transactions.
 
-Belongs here: what is written together, and what is read back. Does not: which plan is chosen or
-approved (`fairlead.domain`), the rules for every writer (`migrations/sql/life.sql`), nor sending
+Belongs here: rows written together, and reading them. Does not: which plan is chosen or approved
+(`fairlead.domain`), the rules for every writer (`migrations/sql/life.sql`), nor sending
 (`fairlead.kafka`).
 
 Every method is one transaction. Methods that a run calls again after a crash are idempotent. Errors
@@ -85,7 +85,7 @@ from fairlead.store.shared_statements import (
     register_groups,
 )
 
-#: Groups that are ended in a transaction.
+#: Number of groups whose plans are ended in one transaction.
 _AT_ONCE: Final = 500
 _HELD: Final = "another open transaction has locked it: the next run tries again"
 
@@ -124,7 +124,7 @@ class PlanStore:
 
         Returns
         -------
-        Number of stored rows; rows of snapshots that are stored already are left out.
+        Number of stored rows; rows of snapshots stored before are left out.
         """
         with transaction(self._engine) as connection:
             return insert_lag(connection, lag)
@@ -138,14 +138,14 @@ class PlanStore:
 
         Returns
         -------
-        A StoredDecision for each, in their order. If the snapshot was decided on before, it is the
-        decision stored then: a repeated run proposes nothing twice. A group is set aside if another
-        open transaction has locked it, or Postgres does not accept a value of it: its decision
+        A StoredDecision for each, in the same order. If the snapshot has a decision already, that
+        decision: a repeated run proposes nothing twice. A group is set aside if another open
+        transaction has locked it, or Postgres does not accept one of its values: its decision
         failed, with the reason, and is not stored.
         """
         groups = [decision.group for decision in decisions]
         if len(set(groups)) < len(groups):
-            raise ValueError("record_decisions takes one decision a group")
+            raise ValueError("record_decisions takes one decision per group")
         try:
             stored = self._record_decisions(decisions)
         except UnstorableError as error:
@@ -158,7 +158,7 @@ class PlanStore:
     def _record_decisions(
         self, decisions: Sequence[PlanDraft | NoPlan]
     ) -> dict[str, StoredDecision]:
-        """Store decisions on the groups that can be locked, in one transaction."""
+        """Store decisions on the groups that it can lock, in one transaction."""
         groups = [decision.group for decision in decisions]
         self._ensure_days(decision.snapshot_at for decision in decisions)
         with transaction(self._engine) as connection:
@@ -214,19 +214,19 @@ class PlanStore:
         reasons
             The reason of each.
         actor
-            The name in which they are approved.
+            The person for whom a service approves.
 
         Returns
         -------
-        Group to reason, of plans that could not be approved, since a person rejected them for
-        example.
+        Group to reason for plans that could not be approved, for example because a person rejected
+        them.
         """
         wanted = list(zip(plans, reasons, strict=True))
         with transaction(self._engine) as connection:
             free = lock_groups(connection, [plan.group for plan in plans])
             refused = {plan.group: _HELD for plan in plans if plan.group not in free}
             possible = [(plan, why) for plan, why in wanted if plan.group in free]
-            try:  # all by one statement, which is fast
+            try:  # one statement for all is faster
                 self._approve(connection, possible, actor)
             except PlanStateError:
                 for plan, why in possible:
@@ -254,12 +254,12 @@ class PlanStore:
     def reject(
         self, group: str, version: int, *, reason: str, actor: str | None = None
     ) -> StoredPlan:
-        """Reject a proposed plan; raises PlanStateError where it is not proposed."""
+        """Reject a proposed plan; raises PlanStateError if it is not proposed."""
         function = func.fairlead.reject_plan(group, version, reason, actor)
         return self._decide(function, group, version)
 
     def _decide(self, function: ColumnElement[Any], group: str, version: int) -> StoredPlan:
-        """Call a function of the database, the only way in which approvers may write."""
+        """Call a database function, the only way for approvers to write."""
         with transaction(self._engine) as connection:
             connection.execute(select(function))
             return find_plans(connection, Plan.group_id == group, Plan.version == version)[0]
@@ -286,14 +286,14 @@ class PlanStore:
         return ended
 
     def get(self, group: str, version: int) -> StoredPlan:
-        """Return a version; raises PlanStateError where there is none."""
+        """Return a version; raises PlanStateError if there is none."""
         plans = self._find(Plan.group_id == group, Plan.version == version)
         if not plans:
             raise PlanStateError(f"group {group} has no version {version}")
         return plans[0]
 
     def requested(self, request_id: UUID) -> StoredPlan | None:
-        """Return the version that a request from a page has led to; None: there is none."""
+        """Return the version made for a request from a page; None: there is none."""
         return next(iter(self._find(Plan.request_id == request_id)), None)
 
     def published(self, group: str) -> StoredPlan | None:
@@ -318,7 +318,7 @@ class PlanStore:
             return find_plans(connection, *conditions)
 
     def freezes(self) -> list[Freeze]:
-        """Return the freezes that hold: new versions that they hold are not sent."""
+        """Return the freezes in force: they hold back new versions."""
         return read_freezes(self._engine)
 
     def known_groups(self) -> list[str]:
@@ -344,7 +344,7 @@ class PlanStore:
             return measured_lag(connection, group)
 
     def told_before(self, due: datetime) -> list[str]:
-        """Return the groups whose published plan has a lease that ends until `due`."""
+        """Return the groups whose published plan has a lease that ends by `due`."""
         told = and_(PlanTold.group_id == Plan.group_id, PlanTold.version == Plan.version)
         with transaction(self._engine) as connection:
             groups = connection.scalars(
@@ -356,12 +356,12 @@ class PlanStore:
             return list(groups)
 
     def record_attempts(self, attempts: Sequence[Attempt]) -> None:
-        """Store failed attempts to send plans, the last of each group."""
+        """Store the last failed attempt of each group to send its plan."""
         with transaction(self._engine) as connection:
             record_attempts(connection, attempts)
 
     def last_attempts(self, groups: Iterable[str]) -> dict[str, Attempt]:
-        """Return the last failed attempts of plans that are still to be sent, by group."""
+        """Return the last failed attempts of plans that still wait, by group."""
         with transaction(self._engine) as connection:
             return last_attempts(connection, groups)
 
@@ -393,36 +393,36 @@ class PlanStore:
         }
 
     def capacities(self, groups: Iterable[str]) -> dict[str, dict[str, Capacity]]:
-        """Return the remembered speeds of groups' members, by group and member."""
+        """Return the stored speeds of groups' members, by group and member."""
         with transaction(self._engine) as connection:
             return known_capacities(connection, groups)
 
     def costs(self, groups: Iterable[str]) -> dict[str, CostRows]:
-        """Return the remembered costs of groups; those without any are missing."""
+        """Return the stored costs of groups; groups without costs are missing."""
         with transaction(self._engine) as connection:
             return known_costs(connection, groups)
 
     def last_samples(self, groups: Iterable[str]) -> dict[str, LastStored]:
-        """Return the newest sample that is kept of each group; those without one are missing."""
+        """Return the newest stored sample of each group; groups without one are missing."""
         with transaction(self._engine) as connection:
             return last_samples(connection, groups)
 
     def plan_requests(self, age: timedelta) -> dict[str, StandingRequest]:
-        """Return the plan requests of samples of that age at most by group, the latest first."""
+        """Return the plan requests of samples at most this old, the most delayed group first."""
         with transaction(self._engine) as connection:
             return standing_requests(connection, age)
 
     def record_findings(
         self, found: Mapping[str, tuple[datetime, Findings]], requests: Mapping[str, PlanRequest]
     ) -> None:
-        """Store what samples say of groups: diagnoses and requests, not speeds.
+        """Store the findings of samples: diagnoses and requests, not speeds.
 
         Parameters
         ----------
         found
-            Group to when it was sampled, and what was found.
+            Group to the time of its sample, and its findings.
         requests
-            Those of them that need a plan.
+            Plan requests of the groups that need a plan.
         """
         kept = {
             group: observed.kept
@@ -449,9 +449,9 @@ class PlanStore:
                 self.record_findings({name: found[name] for name in part}, requests)
 
     def record_sample(self, began: datetime, interval: timedelta) -> None:
-        """Store when the last sample of all groups began, and the time from it to the next.
+        """Store the start of the last sample of all groups, and the time until the next.
 
-        A look that a wrong clock dates ahead counts as of now.
+        A sample with a future time, from a wrong clock, counts as of now.
         """
         row: dict[str, Any] = {
             "single": True,
@@ -463,14 +463,14 @@ class PlanStore:
             connection.execute(statement.on_conflict_do_update(index_elements=["single"], set_=row))
 
     def history(self, group: str) -> list[dict[str, Any]]:
-        """Return the view `plan_history` of a group, a dict a version, oldest first."""
+        """Return the rows of `plan_history` of a group, the oldest version first."""
         query = text("SELECT * FROM fairlead.plan_history WHERE group_id = :group ORDER BY version")
         with transaction(self._engine) as connection:
             rows = connection.execute(query, {"group": group}).mappings().all()
         return [dict(row) for row in rows]
 
     def mark_stale(self, plan: StoredPlan, *, reason: str) -> bool:
-        """Record that an approved plan no longer fits its group; False: its state has changed."""
+        """Record that an approved plan no longer fits its group; False: its state had changed."""
         with transaction(self._engine) as connection:
             free = lock_groups(connection, [plan.group])
             return bool(
@@ -483,7 +483,7 @@ class PlanStore:
             )
 
     def record_adoptions(self, seen: Sequence[SeenAdoption]) -> None:
-        """Store how far published plans are followed, once per plan and `observed_at`."""
+        """Store the adherence to published plans, once per plan and `observed_at`."""
         if not seen:
             return
         names = ("version", "observed_at", "planned", "as_planned", "adherence")

@@ -18,14 +18,14 @@ from fairlead.wire.record import Kind
 
 @dataclass(frozen=True)
 class PublishedRecord:
-    """A record that the plan topic has taken.
+    """A record in the plan topic.
 
     Parameters
     ----------
     epoch, lease_until
-        As in the record.
+        The record's epoch and lease.
     topic, partition, offset
-        Where it is.
+        Its place.
     """
 
     epoch: int
@@ -36,7 +36,7 @@ class PublishedRecord:
 
 
 def last_records(connection: Connection, groups: Sequence[str]) -> dict[str, PublishedRecord]:
-    """Return the last record of each group that was recorded as sent."""
+    """Return the last record of each group marked as sent."""
     rows = connection.execute(select(PlanTold.__table__).where(among(PlanTold.group_id, groups)))
     return {
         row.group_id: PublishedRecord(
@@ -47,10 +47,10 @@ def last_records(connection: Connection, groups: Sequence[str]) -> dict[str, Pub
 
 
 def epochs_of(connection: Connection, beyond: Mapping[str, int | None]) -> dict[str, int]:
-    """Return the epoch of each group's next record; a new one if there was none, or a withdrawal.
+    """Return the epoch of each group's next record; a new one after no record or a withdrawal.
 
-    New epochs are the time in milliseconds: later than any epoch before, also than those that a
-    lost or restored database does not know.
+    New epochs are the time in milliseconds: higher than any epoch before, including epochs that a
+    lost or restored database does not have.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ def record_sent(
         new.on_conflict_do_update(
             index_elements=[PlanTold.group_id],
             set_={**columns, "at": func.now()},
-            where=new.excluded.epoch >= PlanTold.epoch,  # a publisher that is late changes nothing
+            where=new.excluded.epoch >= PlanTold.epoch,  # a delayed publisher changes nothing
         ),
         rows,
     )

@@ -1,7 +1,7 @@
-"""Plans that made their groups worse, each recorded once, and what is to follow.
+"""Plans that made their groups worse, each recorded once, and the version to return to.
 
-Belongs here: the database's function, which groups are in back-off, and what is to be withdrawn.
-Does not: the verdict (`fairlead.domain.regression`), nor going back
+Belongs here: the database's function, which groups are in back-off, and which plans to withdraw.
+Does not: the verdict (`fairlead.domain.regression`), nor the rollback
 (`fairlead.workflows.automatic_rollback`).
 """
 
@@ -21,7 +21,7 @@ _RESTS: Final = text("""
     SELECT group_id, version, rests_until, evidence FROM fairlead.rest
     WHERE CAST(:groups AS text[]) IS NULL OR group_id = ANY(:groups) ORDER BY group_id
 """)
-# What was proposed since to go back was proposed once: a person may have rejected it.
+#: A rollback is proposed only once: a person may have rejected it.
 _OPEN: Final = text("""
     SELECT said.group_id, said.version, said.back_to, said.automatic, said.evidence
     FROM fairlead_raw.made_worse said
@@ -42,11 +42,11 @@ class BackOff:
     Parameters
     ----------
     group, version
-        The version that made it worse.
+        The version that made the group worse.
     until
         Time-zone-aware.
     evidence
-        What shows it.
+        The evidence, in a sentence.
     """
 
     group: str
@@ -71,11 +71,11 @@ class OpenRegression:
     group, version
         The version.
     back_to
-        The version before; None: it is to be withdrawn.
+        The version before; None: withdraw the plan.
     automatic
-        Whether it happens without a person.
+        Whether it needs no person.
     evidence
-        What shows that it made the group worse.
+        The evidence, in a sentence.
     """
 
     group: str
@@ -88,7 +88,7 @@ class OpenRegression:
 def record_regression(
     engine: Engine, group: str, version: int, found: "Regression", *, automatic: bool
 ) -> bool:
-    """Store that a version in force made its group worse; False: not in force, or known."""
+    """Store that a version in force made its group worse; False: not in force, or stored before."""
     figures = (found.seen_s, found.before_s, found.error_s, found.late, found.late_before)
     how = (*figures, found.evidence, automatic)
     with transaction(engine) as connection:

@@ -1,9 +1,8 @@
 """Pruning of Postgres: whole days of history, and rows that are not needed any more.
 
-Belongs here: which days there are, and dropping them one by one. Does not: what may be pruned,
-which the functions in `migrations/sql/history.sql` define (never plans that were followed or
-rejected, nor their events), the retention (`fairlead.settings`), nor snapshots
-(`fairlead.spark.warehouse`).
+Belongs here: listing days, and dropping them one by one. Does not: the rules for pruning, which the
+functions in `migrations/sql/history.sql` define (never plans that were followed or rejected, nor
+their events), the retention (`fairlead.settings`), nor snapshots (`fairlead.spark.warehouse`).
 """
 
 from collections import Counter
@@ -17,11 +16,11 @@ from sqlalchemy import Engine, Row, text
 
 from fairlead.store.engine import transaction
 
-#: Of a history's days, then of rows. Each statement is a transaction of its own.
+#: Statements for days of history, and for other rows. Each runs in its own transaction.
 _DAYS: Final = "SELECT day, history, bytes FROM fairlead.history_days() ORDER BY day, history"
 _DROP: Final = "SELECT day, :history, bytes FROM fairlead.prune_history(:history, :older_than)"
 _DELETE: Final = "SELECT what, gone FROM fairlead.prune_rows(:older_than, :summaries, :at_most)"
-#: Versions that go in a transaction.
+#: Number of versions deleted per transaction.
 _AT_MOST: Final = 50_000
 
 
@@ -34,7 +33,7 @@ class HistoryDay:
     day
         The day.
     bytes
-        Its size on disk, indexes included, of all histories.
+        Size of all histories of the day on disk, indexes included.
     """
 
     day: date
@@ -43,14 +42,14 @@ class HistoryDay:
 
 @dataclass(frozen=True)
 class Pruned:
-    """What was pruned.
+    """The result of pruning.
 
     Parameters
     ----------
     days
         Days of histories, oldest first.
     rows
-        Kind of other rows, in words, to their number.
+        Kind of other rows, in words, to number deleted.
     """
 
     days: tuple[HistoryDay, ...]
@@ -58,7 +57,7 @@ class Pruned:
 
 
 def history_days(engine: Engine) -> list[HistoryDay]:
-    """Return the days of which history is kept, oldest first."""
+    """Return the stored days of history, oldest first."""
     with transaction(engine) as connection:
         return _by_day(list(connection.execute(text(_DAYS))))
 
@@ -66,21 +65,21 @@ def history_days(engine: Engine) -> list[HistoryDay]:
 def prune(
     engine: Engine, older_than: datetime, summaries_older_than: datetime | None = None
 ) -> Pruned:
-    """Drop the history of all whole days before a moment, and other rows from before it.
+    """Drop the history of all whole days before a moment, and other rows before it.
 
     Parameters
     ----------
     older_than
         Time-zone-aware. The day (UTC) that it falls on is kept.
     summaries_older_than
-        The same for the days of groups in summary; None: no summary goes. Later than `older_than`
-        it counts as that: summaries are kept for as long as what they sum up.
+        The same for the daily summaries of groups; None: keep all. A later time than `older_than`
+        counts as `older_than`: summaries are kept at least as long as the rows that they sum up.
 
     Raises
     ------
     StoreUnavailableError
-        Somebody reads or writes a history for longer than ten seconds; what was dropped before that
-        is gone, and the rest stays for the next time.
+        A history is being read or written for longer than ten seconds. Days dropped before stay
+        dropped; the next run drops the rest.
     """
     with transaction(engine) as connection:
         histories = sorted({row.history for row in connection.execute(text(_DAYS))})

@@ -1,7 +1,7 @@
 """Outcomes of outbox entries: sent, refused or discarded.
 
 Belongs here: the statements, for many groups at once, inside a transaction that has locked them.
-Does not: opening it (`outbox`).
+Does not: opening the transaction (`outbox`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ from fairlead.store.shared_statements import close_open_plans, record_events
 
 
 def unsettled(connection: Connection, intents: Sequence[OutboxEntry]) -> set[str]:
-    """Return the groups whose entries are still open; delete entries whose plans went on."""
+    """Return the groups whose entries are still open; delete entries of plans in other states."""
     keys = [(intent.group, intent.plan.version) for intent in intents]
     states = {
         (row.group_id, row.version): row.state
@@ -38,7 +38,7 @@ def unsettled(connection: Connection, intents: Sequence[OutboxEntry]) -> set[str
     for intent in intents:
         state, row = states.get((intent.group, intent.plan.version)), rows.get(intent.group)
         if intent.again:
-            if state == FOLLOWED[intent.kind]:  # else the group follows another plan by now
+            if state == FOLLOWED[intent.kind]:  # else the group follows another plan now
                 found.add(intent.group)
         elif row is not None and (row.kind, row.version, row.epoch) == intent.key:
             if state == ON_ITS_WAY[intent.kind]:
@@ -110,7 +110,7 @@ def step(intent: OutboxEntry, state: str, reason: str) -> dict[str, object]:
 
 
 def end(connection: Connection, ones: list[tuple[OutboxEntry, str]], state: str) -> None:
-    """End entries that were not sent; a plan that was to be withdrawn stays published."""
+    """End entries that were not sent; after an unsent withdrawal the plan stays published."""
     new = [(intent, reason) for intent, reason in ones if not intent.again]
     plans = [step(intent, state, reason) for intent, reason in new if intent.kind == "plan"]
     record_events(connection, plans)

@@ -30,7 +30,7 @@ from sqlalchemy.orm import aliased
 from fairlead.domain.records import MeasuredLag, StoredPlan
 from fairlead.store.models import ConsumerGroup, DecisionRow, LagSnapshot, Plan, PlanEvent, PlanTold
 
-#: How long a transaction waits for locked groups, all together.
+#: Maximum time that a transaction waits for locked groups, in total.
 PATIENCE: Final = timedelta(seconds=5)
 _OF_PLAN: Final = [
     getattr(Plan, field.name) for field in fields(StoredPlan) if hasattr(Plan, field.name)
@@ -43,7 +43,7 @@ def among(column: Any, values: Iterable[str]) -> ColumnElement[bool]:
     Parameters
     ----------
     column
-        A model's.
+        A column of a model.
     """
     return cast("ColumnElement[bool]", column == any_(literal(list(values), ARRAY(Text))))
 
@@ -51,7 +51,7 @@ def among(column: Any, values: Iterable[str]) -> ColumnElement[bool]:
 def is_one_of(
     pair: tuple[Any, Any], keys: Collection[tuple[str, int]] | Collection[tuple[str, str]]
 ) -> ColumnElement[bool]:
-    """Return whether two columns have one of many pairs of values, as `among`."""
+    """Return whether two columns have one of many pairs of values; see `among`."""
     names, others = zip(*keys, strict=True) if keys else ((), ())
     kind = Text if others and isinstance(others[0], str) else Integer
     wanted = func.unnest(literal(list(names), ARRAY(Text)), literal(list(others), ARRAY(kind)))
@@ -78,8 +78,8 @@ def lock_groups(connection: Connection, groups: Iterable[str]) -> set[str]:
 
     Returns
     -------
-    The locked groups. The others are in another open transaction, of a person for example. They are
-    waited for together, for `PATIENCE`, and left to the next run.
+    The locked groups. The others stayed locked by another open transaction, for example a person's,
+    for `PATIENCE` in total; the next run tries them again.
     """
     ascending = literal(sorted(set(groups)), ARRAY(Text))
     locked = func.fairlead_raw.lock_groups(ascending, PATIENCE).column_valued()
@@ -95,7 +95,7 @@ def record_events(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> 
 def close_open_plans(
     connection: Connection, reasons: Mapping[str, str], *conditions: ColumnElement[bool]
 ) -> list[tuple[str, int]]:
-    """End groups' plans that were not published yet; the groups are locked.
+    """End plans of groups that are not published yet; the groups are locked.
 
     Parameters
     ----------
@@ -175,7 +175,7 @@ def plans_at(
         return {}
     plans = find_plans(
         connection,
-        among(Plan.group_id, {group for group, _ in keys}),  # by the index, however many there are
+        among(Plan.group_id, {group for group, _ in keys}),  # uses the index, also for many keys
         is_one_of((Plan.group_id, Plan.version), keys),
     )
     return {(plan.group, plan.version): plan for plan in plans}
@@ -184,8 +184,7 @@ def plans_at(
 def last_decisions(connection: Connection) -> dict[str, datetime]:
     """Return the time of each group's last decision that did not fail, by an index.
 
-    Snapshots with a later time than now come from a clock that was ahead: they hide no later
-    decision.
+    Snapshots with a future time come from a clock that was ahead; they do not hide later decisions.
     """
     made = (DecisionRow.group_id == ConsumerGroup.group_id, DecisionRow.outcome != "failed")
     newest = (

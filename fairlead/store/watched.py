@@ -1,10 +1,10 @@
-"""A connection to Postgres that notices if the server answers nobody any more.
+"""A connection to Postgres that notices when the server stops answering.
 
-Belongs here: telling a server that works on a query from one that is frozen or cut off. Does not:
-how long a query may take, which the server itself limits (`engine`).
+Belongs here: distinguishing a server that works on a query from one that is frozen or cut off.
+Does not: time limits of queries, which the server enforces (`engine`).
 
-The kernel of a frozen server's machine goes on to acknowledge what it receives, so neither
-keepalives nor `tcp_user_timeout` notice anything.
+The kernel of a frozen server's machine still acknowledges packets, so neither keepalives nor
+`tcp_user_timeout` notice it.
 """
 
 import os
@@ -17,14 +17,14 @@ from typing import Any, Final, TypeVar
 import psycopg
 
 _Value = TypeVar("_Value")
-#: Seconds without an answer until the server is asked whether it is there.
+#: Seconds without an answer before the server is checked on a second connection.
 _SILENCE_S: Final = 3.0
-#: Asks whether the server speaks TLS: it answers anybody, before any login, and logs nothing.
+#: Asks whether the server speaks TLS; it answers before any login and logs nothing.
 _SSL_REQUEST: Final = struct.pack("!ii", 8, 80877103)
 
 
 class WatchedConnection(psycopg.Connection[Any]):
-    """A connection whose calls fail if the server, asked on a second connection, does not answer.
+    """A connection whose calls fail if the server does not answer on a second connection.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class WatchedConnection(psycopg.Connection[Any]):
         return super().wait(self._watched(gen), *args, **kwargs)
 
     def _watched(self, gen: Generator[Any, Any, _Value]) -> Generator[Any, Any, _Value]:
-        """Pass on what psycopg's generator waits for; psycopg reports silence every 0.1 s."""
+        """Run psycopg's generator; psycopg reports silence every 0.1 s."""
         ready, since = None, time.monotonic()
         while True:
             try:

@@ -1,6 +1,6 @@
-"""What people see and type.
+"""User interfaces.
 
-`cli` is the command line; `web` serves pages and metrics; `review` is a plan's page; `plots` its
-pictures; `backtest` a report on recorded history; `demo` shows all of it; `links` leads from one to
-another.
+`cli` is the command line; `web` serves pages and metrics; `review` is a plan's page; `plots` draws
+its pictures; `backtest` reports on recorded history; `demo` shows all of it; `links` has the
+addresses of pages.
 """

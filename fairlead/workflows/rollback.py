@@ -82,8 +82,8 @@ def rollback(
         raise PlanStateError(f"group {group}: version {version} is the one that is published")
     if not old.was_followed:
         raise PlanStateError(
-            f"group {group}: version {version} is {old.state}: nobody has followed it,"
-            " so nobody goes back to it"
+            f"group {group}: version {version} is {old.state}: no consumer followed it,"
+            " so it cannot be rolled back to"
         )
     present = live(group)
     if different := differences_from(plan, present):

@@ -21,7 +21,7 @@ BEGIN
         IS DISTINCT FROM (excluded.records_per_s, excluded.measured, excluded.measured_at);
 END $$;
 COMMENT ON FUNCTION fairlead_raw.record_capacities IS
-    'Replaces what is known of the members of groups: group to member to what is known of it.';
+    'Replaces the stored speeds of groups'' members: group to member to speed.';
 
 
 -- A table lock, not an advisory one: history.sql gives the reason.
@@ -32,8 +32,8 @@ DECLARE
 BEGIN
     -- Samples and planning runs take turns, or both would begin a new diagnosis.
     LOCK TABLE fairlead_raw.group_diagnosis IN SHARE UPDATE EXCLUSIVE MODE;
-    -- A clock that is ahead must not date a row in the future. The same request continues from one diagnosis to
-    -- the next. A planning run has no requests, and leaves those of samples as they are.
+    -- A clock that is ahead must not date a row in the future. A request continues across diagnoses. A
+    -- planning run has no requests, and leaves those of samples as they are.
     SELECT array_agg(jsonb_populate_record(NULL::fairlead_raw.group_diagnosis,
         given || jsonb_build_object('since', at, 'last_seen', at) ||
         CASE WHEN looked AND told.called_for IS NOT NULL THEN jsonb_build_object('called_at', at,
@@ -74,4 +74,4 @@ BEGIN
     );
 END $$;
 COMMENT ON FUNCTION fairlead_raw.record_diagnoses IS
-    'Stores what is the matter with groups: a row where that has changed, else when it was last seen.';
+    'Stores diagnoses of groups: a new row if the diagnosis has changed, else the time it was last seen.';

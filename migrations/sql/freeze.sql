@@ -1,5 +1,5 @@
--- While a group is frozen, or all are, no new version is sent. What is already on its way arrives, the lease of
--- the published plan is renewed, and a rollback is sent.
+-- While a group is frozen, or all are, no new version is sent. Records already being sent arrive, the lease of
+-- the published plan is renewed, and rollbacks are sent.
 --   FL005  the transaction would not see a freeze that began after it
 --   FL006  the group is frozen
 
@@ -32,11 +32,11 @@ EXCEPTION
         RETURN false;
 END $$;
 COMMENT ON FUNCTION fairlead_raw.lock_freezes IS
-    'Keeps all groups from being frozen or unfrozen until the transaction ends; false: the lock was not free '
-    'for that long.';
+    'Prevents a freeze or unfreeze of all groups until the transaction ends; false: the lock was not free '
+    'in time.';
 
--- Runs in the transaction that records an outbox entry. It sees every freeze that was committed before: of
--- the group, since it locks the group's row; of all groups, since it locks the table of freezes.
+-- Runs in the transaction that records an outbox entry. It sees every freeze committed before: of the
+-- group, because it locks the group's row; of all groups, because it locks the table of freezes.
 CREATE FUNCTION fairlead_raw.plan_intent_freeze() RETURNS trigger LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -63,7 +63,7 @@ BEGIN
     END IF;
     RETURN NEW;
 END $$;
-COMMENT ON FUNCTION fairlead_raw.plan_intent_freeze IS 'No new version is sent for a frozen group.';
+COMMENT ON FUNCTION fairlead_raw.plan_intent_freeze IS 'Refuses to send new versions for a frozen group.';
 
 CREATE TRIGGER frozen BEFORE INSERT ON fairlead_raw.plan_intent
     FOR EACH ROW EXECUTE FUNCTION fairlead_raw.plan_intent_freeze();
@@ -127,11 +127,11 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
     WHERE wanted IS NULL OR known.group_id = wanted
 $$;
 COMMENT ON FUNCTION fairlead_raw.four_eyes_of IS
-    'What the newest plan of a group, or of any group, needs for another pair of eyes; null: nothing.';
+    'The kind of four-eyes approval that the newest plan of a group, or of any group, needs; null: none.';
 
 
--- For people: SELECT * FROM fairlead.freeze('orders', 'the team deploys until noon'); it waits until a
--- publisher that hangs has lost its session, after a minute. No new version is sent meanwhile.
+-- For people: SELECT * FROM fairlead.freeze('orders', 'the team deploys until noon'); it waits up to a
+-- minute, until a hanging publisher has lost its session. No new version is sent meanwhile.
 CREATE FUNCTION fairlead.freeze(group_id text, reason text, actor text DEFAULT NULL)
 RETURNS fairlead_raw.freeze_event LANGUAGE sql
 SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET lock_timeout = '75s' AS $$
@@ -147,5 +147,5 @@ SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET lock_timeout = '30s' 
     SELECT * FROM fairlead_raw.set_freeze($1, false, $2, $3)
 $$;
 COMMENT ON FUNCTION fairlead.unfreeze IS
-    'Unfreezes a group, or, group_id null, ends the freeze of all groups; if plans need four eyes, so does '
-    'this. actor: the person for whom a service acts.';
+    'Unfreezes a group; group_id null: ends the freeze of all groups. Needs four eyes if plans do. '
+    'actor: the person for whom a service acts.';

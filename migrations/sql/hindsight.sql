@@ -1,5 +1,5 @@
 -- Plans that made their group worse: the planner's verdict on the version in force, stored once with its
--- evidence, and how long the group rests afterwards. A rollback or a withdrawal follows, as a person's would.
+-- evidence, and how long the group then gets no plan. A rollback or a withdrawal follows.
 
 CREATE TRIGGER append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON fairlead_raw.made_worse
     FOR EACH STATEMENT EXECUTE FUNCTION fairlead_raw.refuse_change();
@@ -13,14 +13,14 @@ SELECT DISTINCT ON (group_id) group_id, version, at AS since, rests_until, evide
 FROM fairlead_raw.made_worse newest
 WHERE rests_until > now()
 ORDER BY group_id, version DESC;
-COMMENT ON VIEW fairlead.rest IS 'Groups that get no plan for a while, since their last one made it worse.';
-COMMENT ON COLUMN fairlead.rest.version IS 'The version that made it worse.';
-COMMENT ON COLUMN fairlead.rest.since IS 'When that was said.';
-COMMENT ON COLUMN fairlead.rest.times IS 'How many versions of the group did in the thirty days before.';
+COMMENT ON VIEW fairlead.rest IS 'Groups that get no plan for a while because their last plan made them worse.';
+COMMENT ON COLUMN fairlead.rest.version IS 'The version that made the group worse.';
+COMMENT ON COLUMN fairlead.rest.since IS 'When the verdict was stored.';
+COMMENT ON COLUMN fairlead.rest.times IS 'Versions of the group with this verdict in the thirty days before.';
 
 
--- Returns null for a version that is not in force, for a rollback, and for a version with a verdict. The group
--- always goes back to the version that was in force before, never to another one.
+-- Returns null for a version that is not in force, for a rollback, and for a version with a verdict. A group
+-- only ever returns to the version that was in force before.
 CREATE FUNCTION fairlead_raw.record_made_worse(
     group_id text, version integer, seen_s double precision, before_s double precision,
     error_s double precision, late integer, late_before integer, evidence text, automatic boolean
@@ -44,7 +44,7 @@ BEGIN
     ) THEN
         RETURN NULL;
     END IF;
-    -- The version that was followed before; none if that was withdrawn.
+    -- The version in force before; none if that version was withdrawn.
     SELECT plan.version INTO back_to FROM fairlead_raw.plan
         WHERE plan.group_id = record_made_worse.group_id AND plan.version < record_made_worse.version
             AND plan.state IN ('superseded', 'withdrawn')
@@ -65,6 +65,6 @@ BEGIN
     RETURN record_made_worse.version;
 END $$;
 COMMENT ON FUNCTION fairlead_raw.record_made_worse IS
-    'Stores that the version in force made a group worse, and to which one it goes back; returns the version, '
-    'or null where nothing is to be done. Each further one within thirty days doubles the rest. What takes four '
-    'eyes waits for a person.';
+    'Stores that the version in force made a group worse, and the version to return to; returns the stored '
+    'row, or null if there is nothing to do. Each further verdict within thirty days doubles the rest. A group '
+    'that needs four eyes waits for a person.';

@@ -4,9 +4,9 @@
 -- lock the table that they refer to. There is no default partition, since rows in it would escape retention:
 -- writers create the day first.
 --
--- Everybody who may log in can hold any advisory lock. Those who create and drop days therefore take turns by
--- a table lock, in a mode that needs more rights than reading and appending: only the owner of the schema
--- could hold it against them. It does not wait for readers and writers.
+-- Any login can hold any advisory lock. Sessions that create and drop days therefore take turns with a table
+-- lock, in a mode that needs more rights than reading and appending: only the owner of the schema could
+-- block them. The lock does not wait for readers and writers.
 
 
 -- A day, named partition_lag_20260131, is created in all histories at once, by one writer.
@@ -31,7 +31,7 @@ BEGIN
     LOCK TABLE fairlead_raw.partition_lag IN SHARE UPDATE EXCLUSIVE MODE;
     FOREACH history IN ARRAY missing LOOP
         child := history || '_' || to_char(day, 'YYYYMMDD');
-        -- Look in pg_class, not by to_regclass, whose cache may be older than the lock.
+        -- Read pg_class: the cache of to_regclass may be older than the lock.
         CONTINUE WHEN EXISTS (
             SELECT FROM pg_class
             WHERE relname = child AND relnamespace = 'fairlead_raw'::regnamespace
@@ -49,7 +49,7 @@ BEGIN
         IF EXISTS (
             SELECT FROM pg_trigger WHERE tgname = 'append_only'
                 AND tgrelid = format('fairlead_raw.%I', history)::regclass
-        ) THEN  -- a statement's trigger is its table's alone
+        ) THEN  -- partitions do not inherit statement triggers
             EXECUTE format(
                 'CREATE TRIGGER append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON fairlead_raw.%I'
                 ' FOR EACH STATEMENT EXECUTE FUNCTION fairlead_raw.refuse_change()', child);
@@ -59,7 +59,7 @@ END $$;
 COMMENT ON FUNCTION fairlead_raw.ensure_day IS 'Makes a day (UTC) of every history.';
 
 
--- Triggers keep the summaries, whoever inserts the rows.
+-- Triggers keep the summaries for every writer.
 CREATE FUNCTION fairlead_raw.sum_up_decisions() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -125,7 +125,7 @@ BEGIN
     RETURN NULL;
 END $$;
 COMMENT ON FUNCTION fairlead_raw.sum_up_balances IS
-    'Takes balances over into the day of their group, and to the plan that they are of.';
+    'Copies balances to the day of their group and to their plan.';
 
 CREATE FUNCTION fairlead_raw.sum_up_samples() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
@@ -166,7 +166,7 @@ BEGIN
     WHERE known.observed_at < excluded.observed_at;
     RETURN NULL;
 END $$;
-COMMENT ON FUNCTION fairlead_raw.sum_up_adoptions IS 'Takes over how far plans were last followed.';
+COMMENT ON FUNCTION fairlead_raw.sum_up_adoptions IS 'Copies to plans how much of them was last followed.';
 
 CREATE TRIGGER sum_up AFTER INSERT ON fairlead_raw.decision
     REFERENCING NEW TABLE AS stored
@@ -226,8 +226,8 @@ END $$;
 COMMENT ON FUNCTION fairlead.prune_history IS
     'Drops all whole days (UTC) of a history before a moment; returns the days and the bytes freed.';
 
--- Rows outside of the days. A version that nobody followed and no person rejected is deleted, unless it is the
--- newest of its group (versions count on from it) or another version goes back to it.
+-- Rows outside of the days. A version that no consumer followed and no person rejected is deleted, unless it
+-- is the newest of its group (the next version counts from it) or another version rolls back to it.
 CREATE FUNCTION fairlead.prune_rows(
     older_than timestamptz, summaries_older_than timestamptz, at_most integer DEFAULT 50000
 ) RETURNS TABLE (what text, gone bigint) LANGUAGE plpgsql
@@ -239,7 +239,7 @@ DECLARE
     versions integer[];
 BEGIN
     IF summaries_older_than > older_than THEN
-        RAISE EXCEPTION 'summaries are kept for as long as what they sum up';
+        RAISE EXCEPTION 'summaries must be kept at least as long as the rows that they sum up';
     END IF;
     LOCK TABLE fairlead_raw.lag_snapshot IN SHARE UPDATE EXCLUSIVE MODE;
     SELECT array_agg(ended.group_id), array_agg(ended.version) INTO groups, versions
@@ -276,11 +276,11 @@ BEGIN
     SELECT g, count(*), now() FROM unnest(groups) g GROUP BY g
     ON CONFLICT (group_id) DO UPDATE SET
         versions = known.versions + excluded.versions, last_at = excluded.last_at;
-    what := 'versions that nobody followed';
+    what := 'versions never followed';
     RETURN NEXT;
     DELETE FROM fairlead_raw.group_diagnosis WHERE until < before;
     GET DIAGNOSTICS gone = ROW_COUNT;
-    what := 'diagnoses that hold no more';
+    what := 'past diagnoses';
     RETURN NEXT;
     DELETE FROM fairlead_raw.group_observed WHERE day < first_kept;
     DELETE FROM fairlead_raw.group_day WHERE day < first_kept;
@@ -306,8 +306,8 @@ BEGIN
     DELETE FROM fairlead_raw.group_diagnosis WHERE group_id = ANY (groups);
     DELETE FROM fairlead_raw.consumer_group WHERE group_id = ANY (groups);
     GET DIAGNOSTICS gone = ROW_COUNT;
-    what := 'groups of which nothing is left';
+    what := 'groups without any rows';
     RETURN NEXT;
 END $$;
 COMMENT ON FUNCTION fairlead.prune_rows IS
-    'Deletes versions that nobody followed, diagnoses and summaries before a moment; returns how many.';
+    'Deletes versions never followed, diagnoses and summaries before a moment; returns how many.';

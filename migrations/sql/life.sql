@@ -1,11 +1,11 @@
 -- The life of a plan, as the database enforces it. Errors carry SQLSTATEs of their own:
 --   FL001  a transition the life does not have, or a plan that does not exist
---   FL002  an attempt to change what is written once
+--   FL002  an attempt to change an append-only row
 --   FL003  the hash of an approval is not the plan's
 --   FL004  a plan needs four eyes, and the approver is no second person
 -- Functions that write on behalf of users without that right run as the schema's owner. session_user is
--- the person there, too: neither SET ROLE nor the owner's rights change it. The other functions run as
--- the caller. Each sets its own search path, so that no caller's search path replaces what it calls.
+-- still the person: neither SET ROLE nor the owner's rights change it. The other functions run as the
+-- caller. Each sets its own search path, so that a caller's search path cannot replace what it calls.
 
 
 -- Only prune_rows deletes append-only rows. Others lack the right; the owner of the schema has it, and
@@ -40,8 +40,8 @@ SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 $$;
 COMMENT ON FUNCTION fairlead_raw.lock_group IS 'Locks a group until the transaction ends.';
 
--- Locks the groups of a batch. Groups that another transaction has locked are waited for together, for
--- the time `patience`, and then left out: a transaction that stays open delays only its own groups.
+-- Locks the groups of a batch. It waits for groups locked by other transactions for `patience` in total,
+-- then leaves them out: a transaction that stays open delays only its own groups.
 CREATE FUNCTION fairlead_raw.lock_groups(wanted text[], patience interval) RETURNS SETOF text
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -104,7 +104,7 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
     END
 $$;
 COMMENT ON FUNCTION fairlead_raw.objection_to_approver IS
-    'Why the session''s user cannot be the second person of any plan; null: it can.';
+    'Why the session''s user cannot be the second person of any plan; null: no objection.';
 
 -- The web server names the person for whom it acts, so its login must have no other role.
 CREATE FUNCTION fairlead.objection_to_pages() RETURNS text
@@ -121,7 +121,7 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
     END
 $$;
 COMMENT ON FUNCTION fairlead.objection_to_pages IS
-    'Why the session''s user may not act for people on pages; null: it may.';
+    'Why the session''s user may not act for people on pages; null: no objection.';
 
 -- The planner may write events directly; the web server's login only through act_as.
 CREATE FUNCTION fairlead_raw.speaks_for_others() RETURNS boolean
@@ -156,7 +156,7 @@ BEGIN
         group_id, version, session_user, objection USING ERRCODE = 'FL004';
 END $$;
 COMMENT ON FUNCTION fairlead_raw.check_four_eyes IS
-    'Refuses the session''s user as approver: the proposer, a planner, or no approver.';
+    'Refuses the session''s user as approver if it is the proposer, a planner, or no approver.';
 
 
 CREATE FUNCTION fairlead_raw.plan_insert() RETURNS trigger LANGUAGE plpgsql
@@ -239,7 +239,7 @@ BEGIN
     NEW.at := clock_timestamp();
     NEW.transaction_id := pg_current_xact_id()::text::bigint;
     NEW.database_user := session_user;
-    -- Services act for others; everybody else only for themselves.
+    -- Only services act for other people.
     IF coalesce(btrim(NEW.actor), '') = '' OR NOT fairlead_raw.speaks_for_others()
     THEN
         NEW.actor := session_user;
@@ -290,7 +290,7 @@ BEGIN
     IF NEW.state = 'approved' AND plan.four_eyes IS NOT NULL THEN
         PERFORM fairlead_raw.check_four_eyes(NEW.group_id, NEW.version);
     END IF;
-    -- Taken under the lock, and never earlier than the step before: a plan's events are in order.
+    -- The time is read under the lock and never before the last step: a plan's events are in order.
     NEW.at := greatest(clock_timestamp(), (
         SELECT max(at) FROM fairlead_raw.plan_event
         WHERE group_id = NEW.group_id AND version = NEW.version
@@ -353,8 +353,8 @@ END $$;
 COMMENT ON FUNCTION fairlead_raw.lock_partition IS
     'Locks a partition of the plan topic until the transaction ends; returns the number of this turn.';
 
--- A publisher may record that a record was not sent only if no other publisher has had a turn since:
--- that one may have sent it. This lock keeps others from beginning a turn until the transaction ends.
+-- A publisher may record that a record was not sent only if no other publisher has had a turn since and
+-- may have sent the record. This lock prevents new turns until the transaction ends.
 CREATE FUNCTION fairlead_raw.partition_turn(topic text, partition integer) RETURNS bigint
 LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
     SELECT held.turn FROM fairlead_raw.plan_partition held

@@ -44,7 +44,7 @@ GRANT EXECUTE ON FUNCTION
     fairlead_raw.time_share, fairlead.objection_to_pages, fairlead.plan_owners, fairlead.plan_diff, fairlead.history_days
     TO fairlead_planner, fairlead_approver, fairlead_reader, fairlead_web;
 
--- By default everybody who may log in has CONNECT. Here it needs one of the roles, or a grant.
+-- By default every login has CONNECT. Here CONNECT needs one of the roles, or a grant.
 DO $$
 DECLARE
     owned boolean := (
@@ -64,14 +64,14 @@ BEGIN
     );
 END $$;
 
--- By default everybody who may log in can fill the server's only table of locks with advisory locks, so that
--- nobody gets a lock or a connection any more, and its disk with large objects.
+-- By default every login can fill the server's only table of locks with advisory locks, which blocks all
+-- other locks and connections, and its disk with large objects.
 DO $$
 DECLARE
     one regprocedure;
 BEGIN
     IF NOT (SELECT rolsuper FROM pg_roles WHERE rolname = current_user) THEN
-        RAISE NOTICE '% is no superuser: let one revoke from PUBLIC what docs/trust.md names', current_user;
+        RAISE NOTICE '% is no superuser: a superuser must revoke the rights in docs/trust.md', current_user;
         RETURN;
     END IF;
     FOR one IN

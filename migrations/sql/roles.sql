@@ -39,6 +39,6 @@ EXCEPTION
             format('CREATE SCHEMA fairlead_raw AUTHORIZATION %I;', current_user)
             USING ERRCODE = 'FL005';
 END $$;
-COMMENT ON SCHEMA fairlead IS 'What people read and call: views and functions.';
+COMMENT ON SCHEMA fairlead IS 'Views and functions for people.';
 COMMENT ON SCHEMA fairlead_raw IS
-    'Tables, and what writes and guards them; the views of the schema fairlead show them.';
+    'Tables, with functions that write and guard them; the views of the schema fairlead show them.';

@@ -100,15 +100,15 @@ COMMENT ON VIEW fairlead.plan_history IS
 COMMENT ON COLUMN fairlead.plan_history.proposed_at IS 'When the plan was proposed.';
 COMMENT ON COLUMN fairlead.plan_history.decided_by IS
     'policy, or the login that approved or rejected it; plan_event.actor is in whose name.';
-COMMENT ON COLUMN fairlead.plan_history.decided_at IS 'When it was approved or rejected.';
-COMMENT ON COLUMN fairlead.plan_history.decision IS 'Why it was approved or rejected.';
-COMMENT ON COLUMN fairlead.plan_history.published_at IS 'When it was published.';
-COMMENT ON COLUMN fairlead.plan_history.adherence_at IS 'When that was read.';
+COMMENT ON COLUMN fairlead.plan_history.decided_at IS 'When the plan was approved or rejected.';
+COMMENT ON COLUMN fairlead.plan_history.decision IS 'Why the plan was approved or rejected.';
+COMMENT ON COLUMN fairlead.plan_history.published_at IS 'When the plan was published.';
+COMMENT ON COLUMN fairlead.plan_history.adherence_at IS 'When the adherence was read.';
 COMMENT ON COLUMN fairlead.plan_history.not_sent_at IS
-    'When the last attempt to send it came to nothing; null: none did since it was sent.';
-COMMENT ON COLUMN fairlead.plan_history.not_sent IS 'Why it was not sent.';
+    'When the last attempt to send the plan failed; null: none failed since it was sent.';
+COMMENT ON COLUMN fairlead.plan_history.not_sent IS 'Why the plan was not sent.';
 COMMENT ON COLUMN fairlead.plan_history.sent_again_at IS
-    'When the planner tries again at the latest.';
+    'Latest time of the planner''s next attempt.';
 
 
 CREATE VIEW fairlead.plan_moves AS
@@ -130,7 +130,7 @@ JOIN fairlead_raw.plan USING (group_id, version);
 
 COMMENT ON VIEW fairlead.adoption IS
     'How much of a published plan the consumers follow.';
-COMMENT ON COLUMN fairlead.adoption.state IS 'Where the plan is in its life now.';
+COMMENT ON COLUMN fairlead.adoption.state IS 'State of the plan now.';
 
 
 CREATE VIEW fairlead.balance_history AS
@@ -147,7 +147,7 @@ LEFT JOIN fairlead_raw.plan USING (group_id, version);
 COMMENT ON VIEW fairlead.balance_history IS
     'How evenly the work of a group was spread: as observed, and as plans predicted.';
 COMMENT ON COLUMN fairlead.balance_history.assignor IS
-    'Whose plan predicts it; null where it was observed.';
+    'The assignor of the plan that predicts it; null: observed.';
 
 
 CREATE VIEW fairlead.lag_history AS
@@ -169,7 +169,7 @@ CROSS JOIN LATERAL (
     WHERE decision.group_id = known.group_id ORDER BY snapshot_at DESC LIMIT 1
 ) newest;
 
-COMMENT ON VIEW fairlead.last_decision IS 'What the newest snapshot of each group came to.';
+COMMENT ON VIEW fairlead.last_decision IS 'The decision on the newest snapshot of each group.';
 COMMENT ON COLUMN fairlead.last_decision.group_id IS 'The consumer group.';
 
 
@@ -178,7 +178,7 @@ SELECT group_id, diagnosis, names, evidence, late_s, utilisation, loss_s, caught
        consumers_wanted, consumers_why, since, last_seen
 FROM fairlead_raw.group_diagnosis WHERE until IS NULL;
 
-COMMENT ON VIEW fairlead.diagnosis IS 'What is the matter with each group, as last seen.';
+COMMENT ON VIEW fairlead.diagnosis IS 'Latest diagnosis of each group.';
 
 
 CREATE VIEW fairlead.partition_cost AS
@@ -205,7 +205,7 @@ CROSS JOIN LATERAL (
 WHERE until IS NULL;
 
 COMMENT ON VIEW fairlead.partition_cost IS
-    'How long a record of a partition takes: in seconds, if consumers report; and compared with the usual in its group.';
+    'Processing time of a record of a partition: in seconds, if consumers report; and relative to its group.';
 COMMENT ON COLUMN fairlead.partition_cost.topic IS 'The topic.';
 COMMENT ON COLUMN fairlead.partition_cost.partition IS 'The partition.';
 COMMENT ON COLUMN fairlead.partition_cost.seconds_per_record IS
@@ -213,7 +213,7 @@ COMMENT ON COLUMN fairlead.partition_cost.seconds_per_record IS
 COMMENT ON COLUMN fairlead.partition_cost.seconds_low IS 'Lower end of the 90 % interval of seconds_per_record.';
 COMMENT ON COLUMN fairlead.partition_cost.seconds_high IS 'Upper end of the 90 % interval of seconds_per_record.';
 COMMENT ON COLUMN fairlead.partition_cost.cost IS
-    'How many times as long as usual in its group a record takes.';
+    'Processing time of a record, as a multiple of what is usual in its group.';
 COMMENT ON COLUMN fairlead.partition_cost.low IS 'Lower end of the 90 % interval of cost.';
 COMMENT ON COLUMN fairlead.partition_cost.high IS 'Upper end of the 90 % interval of cost.';
 
@@ -246,14 +246,14 @@ JOIN LATERAL unnest(owner, arrival_rate, capacity_share) WITH ORDINALITY
     AS value (owner, arrival_rate, capacity_share, place) USING (place)
 LEFT JOIN fairlead.partition_cost told ON told.group_id = look.group_id
     AND told.topic = cell.topic AND told.partition = cell.partition
-WHERE look.late_s IS NOT NULL;  -- else too little was seen to tell what arrives
+WHERE look.late_s IS NOT NULL;  -- else there were too few samples for arrival rates
 
 COMMENT ON VIEW fairlead.partition_work IS
-    'How much of its consumer''s time and capacity each partition takes, as of the last look.';
+    'How much of its consumer''s time and capacity each partition takes, as of the last sample.';
 COMMENT ON COLUMN fairlead.partition_work.topic IS 'The topic.';
 COMMENT ON COLUMN fairlead.partition_work.partition IS 'The partition.';
-COMMENT ON COLUMN fairlead.partition_work.member IS 'Its consumer; null: nobody.';
-COMMENT ON COLUMN fairlead.partition_work.arrival_rate IS 'Records written a second.';
+COMMENT ON COLUMN fairlead.partition_work.member IS 'Its consumer; null: none.';
+COMMENT ON COLUMN fairlead.partition_work.arrival_rate IS 'Records written per second.';
 COMMENT ON COLUMN fairlead.partition_work.time_share IS
     'Share of one consumer''s time that the arriving records take: arrival rate times time per record.';
 COMMENT ON COLUMN fairlead.partition_work.capacity_share IS
@@ -265,13 +265,13 @@ SELECT group_id, since, until, last_seen, diagnosis, names, evidence, late_s, ut
 FROM fairlead_raw.group_diagnosis ORDER BY group_id, since;
 
 COMMENT ON VIEW fairlead.diagnosis_history IS
-    'What was the matter with each group from when to when; changes alone are rows.';
+    'Diagnoses of each group with their start and end; one row per change.';
 
 
-COMMENT ON TABLE fairlead.alembic_version IS 'Alembic''s: the revision of this schema.';
+COMMENT ON TABLE fairlead.alembic_version IS 'Alembic: the revision of this schema.';
 COMMENT ON COLUMN fairlead.alembic_version.version_num IS 'The revision.';
 
--- Comments of views and columns that have none yet: those of the tables and columns that they show.
+-- Views and columns without a comment get those of the tables and columns that they show.
 DO $$
 DECLARE
     shown record;

@@ -1,11 +1,11 @@
 -- Web actions. The web server names the person and the proof of identity. Its login is neither planner nor
--- approver: the only function by which it may write is fairlead.act_as.
+-- approver: it may write only through fairlead.act_as.
 
 CREATE TRIGGER append_only BEFORE DELETE OR TRUNCATE ON fairlead_raw.page_act
     FOR EACH STATEMENT EXECUTE FUNCTION fairlead_raw.refuse_change();
 
--- How many people have asked for the same within a day. An agreement ends after that day. A person who asked
--- for a rollback has asked for its approval, too.
+-- How many people have asked for the same action within a day. An agreement lasts a day. A request for a
+-- rollback counts as a request for its approval.
 CREATE FUNCTION fairlead_raw.people_for(asked fairlead_raw.page_act) RETURNS bigint
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
     SELECT count(DISTINCT lower(actor)) FROM (
@@ -20,10 +20,10 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
             AND plan.version = asked.version
     ) people
 $$;
-COMMENT ON FUNCTION fairlead_raw.people_for IS 'How many people have asked for the same on pages within a day.';
+COMMENT ON FUNCTION fairlead_raw.people_for IS 'How many people have asked for the same action on pages within a day.';
 
 
--- A freeze on a page waits, as in fairlead.freeze, until a publisher that hangs has lost its session.
+-- A freeze on a page waits, as in fairlead.freeze, until a hanging publisher has lost its session.
 CREATE FUNCTION fairlead.act_as(
     actor text, proof text, id uuid, act text,
     group_id text, version integer, sha256 text, reason text
@@ -37,7 +37,7 @@ DECLARE
     done fairlead_raw.page_act;
 BEGIN
     IF objection IS NOT NULL THEN
-        RAISE EXCEPTION 'nobody acts on pages: the web server''s login % %', session_user, objection
+        RAISE EXCEPTION 'pages cannot act: the web server''s login % %', session_user, objection
             USING ERRCODE = 'FL004';
     END IF;
     PERFORM set_config('idle_in_transaction_session_timeout', '60s', true);
@@ -78,7 +78,7 @@ BEGIN
         ELSIF act = 'withdraw' AND seen.state <> 'published' OR act = 'rollback' AND seen.state = 'published'
             OR act IN ('approve', 'reject') AND seen.state <> 'proposed'
         THEN
-            RAISE EXCEPTION '%: version % is %: to % it is too late', what, version, seen.state, act
+            RAISE EXCEPTION '%: version % is %: too late to % it', what, version, seen.state, act
                 USING ERRCODE = 'FL001';
         END IF;
     END IF;
@@ -93,17 +93,17 @@ BEGIN
     END IF;
     -- Otherwise a new version could be sent to a frozen group as a rollback.
     IF act = 'rollback' AND seen.state NOT IN ('superseded', 'withdrawn') THEN
-        RAISE EXCEPTION '%: version % is %: nobody has followed it, so nobody goes back to it',
+        RAISE EXCEPTION '%: version % is %: no consumer followed it, so it cannot be rolled back to',
             what, version, seen.state USING ERRCODE = 'FL001';
     END IF;
     IF act IN ('rollback', 'withdraw') AND EXISTS (
         SELECT FROM fairlead_raw.page_act asked
         WHERE asked.group_id = act_as.group_id AND asked.outcome = 'asked'
     ) THEN
-        RAISE EXCEPTION '%: the planner has not answered yet what was asked before', what
+        RAISE EXCEPTION '%: the planner has not answered an earlier request yet', what
             USING ERRCODE = 'FL001';
     END IF;
-    -- A person who agrees in several tabs agrees once.
+    -- Agreements in several tabs count as one.
     IF needs = 'proxy' AND act <> 'rollback' THEN
         SELECT * INTO done FROM fairlead_raw.page_act agreed
             WHERE agreed.outcome = 'agreed' AND agreed.at > clock_timestamp() - interval '1 day'
@@ -136,15 +136,15 @@ BEGIN
     RETURN done;
 END $$;
 COMMENT ON FUNCTION fairlead.act_as IS
-    'What a person does on a page: approve, reject, rollback, withdraw, freeze or unfreeze. The web server '
-    'alone may call it. id: of the form, which counts once. version: to unfreeze, the number of the freeze. '
-    'Returns what is kept: an earlier agreement, if the person has agreed to the same within a day.';
+    'Acts for a person on a page: approve, reject, rollback, withdraw, freeze or unfreeze. Only the web '
+    'server may call it. id: of the form, which counts once. version: to unfreeze, the number of the freeze. '
+    'Returns the stored act: an earlier agreement, if the person has agreed to the same within a day.';
 
--- The planner carries out what needs Kafka, and answers.
+-- The planner carries out acts that need Kafka, and answers.
 CREATE FUNCTION fairlead_raw.answer_act(id uuid, outcome text, answer text) RETURNS void LANGUAGE sql
 SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
     UPDATE fairlead_raw.page_act asked
     SET outcome = answer_act.outcome, answer = answer_act.answer, answered_at = clock_timestamp()
     WHERE asked.id = answer_act.id AND asked.outcome = 'asked'
 $$;
-COMMENT ON FUNCTION fairlead_raw.answer_act IS 'Says what came of a rollback or a withdrawal that was asked for.';
+COMMENT ON FUNCTION fairlead_raw.answer_act IS 'Stores the result of a requested rollback or withdrawal.';

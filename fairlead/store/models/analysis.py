@@ -1,7 +1,7 @@
-"""Tables of what the analysis remembers: speeds of members, and diagnoses of groups.
+"""Tables of the analysis: speeds of members, and diagnoses of groups.
 
-Belongs here: what the next analysis starts from, and the history of diagnoses. Does not: decisions
-(`plan.DecisionRow`). Planners write both by functions (`migrations/sql`).
+Belongs here: the starting point of the next analysis, and the history of diagnoses. Does not:
+decisions (`plan.DecisionRow`). Planners write both by functions (`migrations/sql`).
 """
 
 from datetime import datetime
@@ -28,9 +28,9 @@ class MemberCapacity(Base):
     member: Mapped[str] = mapped_column(primary_key=True, comment="The member's name in plans.")
     records_per_s: Mapped[float]
     measured: Mapped[bool] = mapped_column(
-        comment="Whether it was at its limit; false: it can do at least this."
+        comment="Whether the member was at its limit; false: it can do at least this."
     )
-    measured_at: Mapped[datetime] = mapped_column(comment="When that was measured.")
+    measured_at: Mapped[datetime] = mapped_column(comment="When the speed was measured.")
     evidence: Mapped[str] = mapped_column(comment="The evidence, in a sentence.")
 
 
@@ -54,14 +54,14 @@ class GroupDiagnosis(Base):
     group_id: Mapped[str] = mapped_column(
         ForeignKey(ConsumerGroup.group_id), primary_key=True, comment="The consumer group."
     )
-    since: Mapped[datetime] = mapped_column(primary_key=True, comment="When it was first seen.")
+    since: Mapped[datetime] = mapped_column(primary_key=True, comment="When it was first found.")
     until: Mapped[datetime | None] = mapped_column(
-        comment="When another diagnosis followed; null: it is the present one."
+        comment="When another diagnosis followed; null: this is the present one."
     )
-    last_seen: Mapped[datetime] = mapped_column(comment="When it was last seen.")
+    last_seen: Mapped[datetime] = mapped_column(comment="When the diagnosis was last seen.")
     diagnosis: Mapped[str] = mapped_column(comment="The diagnosis.")
     names: Mapped[list[str]] = mapped_column(
-        ARRAY(Text), comment="The members or topic-partitions that it names."
+        ARRAY(Text), comment="The members or topic-partitions that the diagnosis names."
     )
     evidence: Mapped[str] = mapped_column(comment="The evidence, in a sentence, as last seen.")
     late_s: Mapped[float | None]
@@ -72,7 +72,7 @@ class GroupDiagnosis(Base):
     consumers_why: Mapped[str] = mapped_column(comment="Why this number, in a sentence.")
     costs: Mapped[Any] = mapped_column(
         JSONB,
-        comment="How many times as long as usual a record takes: topic to partition to estimate,"
+        comment="Processing time of a record relative to the usual: topic to partition to estimate,"
         " standard deviation of its logarithm, and the time of the newest sample, seconds since the"
         " epoch.",
     )
@@ -88,4 +88,4 @@ class GroupDiagnosis(Base):
     called_since: Mapped[datetime | None] = mapped_column(
         comment="When the same request was first made, without interruption."
     )
-    called_at: Mapped[datetime | None] = mapped_column(comment="When it was last made.")
+    called_at: Mapped[datetime | None] = mapped_column(comment="When the request was last made.")

@@ -1,6 +1,6 @@
-"""What all tables share, and the columns of an assignment's metrics.
+"""The base class of all tables, and the columns of an assignment's metrics.
 
-Belongs here: the schemas, names for constraints, Postgres types. Does not: any table.
+Belongs here: the schemas, names for constraints, Postgres types. Does not: tables.
 """
 
 from datetime import datetime
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from sqlalchemy import Table
 
 SCHEMA: Final = "fairlead"
-"""What people read and call: views and functions."""
+"""Schema of the views and functions for people."""
 RAW: Final = "fairlead_raw"
-"""The tables, and what guards them."""
+"""Schema of the tables and their triggers."""
 
 
 def one_of(column: str, values: tuple[str, ...]) -> str:
@@ -27,7 +27,7 @@ def one_of(column: str, values: tuple[str, ...]) -> str:
 
 
 class Base(DeclarativeBase):
-    """What all tables share: the schema, names for constraints, and Postgres types."""
+    """Base class of all tables: the schema, names for constraints, and Postgres types."""
 
     metadata = MetaData(
         schema=RAW,
@@ -61,8 +61,8 @@ class Base(DeclarativeBase):
 class MeasuredBalance:
     """The metrics of an assignment and its forecast, as columns.
 
-    Lag sums are numeric: the sum of int64 lags need not fit an int64. Columns of a candidate's own
-    stand among these, by their `sort_order`.
+    Lag sums are numeric: the sum of int64 lags need not fit an int64. A candidate's additional
+    columns are placed among these by their `sort_order`.
     """
 
     count_min: Mapped[int | None]

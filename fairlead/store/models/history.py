@@ -1,9 +1,9 @@
-"""Tables of what is measured over time: balance, adoption and lag, and their summaries.
+"""Tables of measurements over time: balance, adoption and lag, and their summaries.
 
 Belongs here: history that grows with every sample and is pruned. Does not: plans (`plan`).
 
-Histories are partitioned by the day, and have no foreign keys, since to drop a day would lock the
-table that they refer to: `PlanStore` is their only writer. Triggers keep the summaries
+Histories are partitioned by day, and have no foreign keys, since dropping a day would lock the
+table that they refer to. `PlanStore` is their only writer. Triggers keep the summaries
 (`migrations/sql/history.sql`).
 """
 
@@ -108,13 +108,13 @@ class LastAdoption(Base):
 
 
 class GroupDay(Base):
-    """Each group's day in a row: decisions by outcome, balance and forecast, rebalances."""
+    """One row per group and day: decisions by outcome, balance and forecast, rebalances."""
 
     __tablename__ = "group_day"
     __table_args__ = (
         Index("group_day_day_idx", "day"),
         {
-            # Today's rows change with each sample, and stay on their page.
+            # Today's rows change with each sample and should stay on their page.
             "postgresql_with": {"fillfactor": 60},
         },
     )
@@ -131,10 +131,10 @@ class GroupDay(Base):
         Integer, server_default=text("0"), comment="Decisions that failed."
     )
     first_at: Mapped[datetime | None] = mapped_column(
-        comment="When its balance was first observed."
+        comment="When the balance was first observed."
     )
     imbalance_first: Mapped[Decimal | None]
-    last_at: Mapped[datetime | None] = mapped_column(comment="When its balance was last observed.")
+    last_at: Mapped[datetime | None] = mapped_column(comment="When the balance was last observed.")
     imbalance_last: Mapped[Decimal | None]
     imbalance_worst: Mapped[Decimal | None]
     lag_max_worst: Mapped[Decimal | None]
@@ -143,17 +143,17 @@ class GroupDay(Base):
 
 
 class GroupObserved(Base):
-    """What plans would have brought each group that is observed, day by day."""
+    """Replayed effect of plans on observed groups, by day."""
 
     __tablename__ = "group_observed"
 
     group_id: Mapped[str] = mapped_column(primary_key=True, comment="The consumer group.")
     day: Mapped[date] = mapped_column(primary_key=True, comment="The day (UTC).")
-    until: Mapped[datetime] = mapped_column(comment="When the last sample was that was replayed.")
+    until: Mapped[datetime] = mapped_column(comment="Time of the last replayed sample.")
     late_recorded_s: Mapped[float] = mapped_column(
         comment="Partition-seconds beyond the objective, as measured."
     )
-    late_s: Mapped[float] = mapped_column(comment="The same, replayed with the owners there were.")
+    late_s: Mapped[float] = mapped_column(comment="The same, replayed with the actual owners.")
     late_planned_s: Mapped[float] = mapped_column(comment="The same, replayed under plans.")
     plans: Mapped[int] = mapped_column(Integer, comment="Plans that would have been published.")
     paused_s: Mapped[float] = mapped_column(
@@ -162,35 +162,35 @@ class GroupObserved(Base):
 
 
 class _Sample:
-    """What a sample saw of a group."""
+    """A sample of a group."""
 
     digest: Mapped[int] = mapped_column(
-        comment="Of topics, counts, members and owner: another one where these are others."
+        comment="Hash of topics, counts, members and owner; it changes when one of them changes."
     )
     late_s: Mapped[float | None]
     utilisation: Mapped[float | None]
-    group_type: Mapped[str] = mapped_column(comment="classic or consumer, as Kafka tells.")
-    protocol: Mapped[str] = mapped_column(comment="The assignor's name, as Kafka tells.")
-    topics: Mapped[list[str]] = mapped_column(ARRAY(Text), comment="Those that members read.")
+    group_type: Mapped[str] = mapped_column(comment="classic or consumer, as Kafka reports.")
+    protocol: Mapped[str] = mapped_column(comment="The assignor's name, as Kafka reports.")
+    topics: Mapped[list[str]] = mapped_column(ARRAY(Text), comment="Topics that members read.")
     counts: Mapped[list[int]] = mapped_column(
         ARRAY(Integer),
-        comment="Partitions of each topic, which stand one behind the other in owner, lag, "
-        "arrival_rate, behind_s and capacity_share.",
+        comment="Partitions of each topic, which follow one another in owner, lag, arrival_rate, "
+        "behind_s and capacity_share.",
     )
-    members: Mapped[list[str]] = mapped_column(ARRAY(Text), comment="Who was there.")
+    members: Mapped[list[str]] = mapped_column(ARRAY(Text), comment="The members.")
     owner: Mapped[list[int]] = mapped_column(
-        ARRAY(SmallInteger), comment="Place in members, from 0, of each owner; -1: nobody."
+        ARRAY(SmallInteger), comment="Index in members, from 0, of each owner; -1: none."
     )
     lag: Mapped[list[float]] = mapped_column(ARRAY(REAL))
     arrival_rate: Mapped[list[float]] = mapped_column(ARRAY(REAL))
     behind_s: Mapped[list[float]] = mapped_column(
-        ARRAY(REAL), comment="Seconds since what is read next was written."
+        ARRAY(REAL), comment="Age of the next record to read, in seconds."
     )
     capacity_share: Mapped[list[float]] = mapped_column(ARRAY(REAL))
 
 
 class GroupSample(_Sample, Base):
-    """Samples of each group: each quarter of an hour, and after changes of owners or members."""
+    """Samples of groups: every quarter of an hour, and after changes of owners or members."""
 
     __tablename__ = "group_sample"
     __table_args__ = (
@@ -204,7 +204,7 @@ class GroupSample(_Sample, Base):
 
 
 class GroupSampleLast(_Sample, Base):
-    """What the last sample saw of each group; it replaces the one before."""
+    """The last sample of each group, which replaces the one before."""
 
     __tablename__ = "group_sample_last"
 
@@ -215,13 +215,13 @@ class GroupSampleLast(_Sample, Base):
 
 
 class LastSample(Base):
-    """When the last sample of all groups was taken, of however many groups; one row."""
+    """Time of the last sample of all groups; one row."""
 
     __tablename__ = "last_sample"
     __table_args__ = (CheckConstraint("single", name="single"),)
 
     single: Mapped[bool] = mapped_column(primary_key=True, comment="True: there is one row.")
-    sampled_at: Mapped[datetime] = mapped_column(comment="When it began.")
+    sampled_at: Mapped[datetime] = mapped_column(comment="When the sample began.")
     interval_s: Mapped[float] = mapped_column(
         comment="Seconds from the beginning of that sample to the beginning of the next."
     )
@@ -240,7 +240,7 @@ class LagSnapshot(Base):
         ForeignKey(ConsumerGroup.group_id), primary_key=True, comment="The consumer group."
     )
     snapshot_id: Mapped[str] = mapped_column(primary_key=True, comment="The snapshot.")
-    snapshot_at: Mapped[datetime] = mapped_column(comment="When it was taken.")
+    snapshot_at: Mapped[datetime] = mapped_column(comment="When the snapshot was taken.")
 
 
 class PartitionLagRow(Base):
@@ -259,14 +259,14 @@ class PartitionLagRow(Base):
     )
     topic: Mapped[str] = mapped_column(primary_key=True, comment="The topic.")
     partition: Mapped[int] = mapped_column(Integer, primary_key=True, comment="The partition.")
-    member: Mapped[str | None] = mapped_column(comment="Who owned it; null: nobody, or unknown.")
+    member: Mapped[str | None] = mapped_column(comment="The owner; null: none, or unknown.")
     begin_offset: Mapped[int | None] = mapped_column(comment="Log start offset.")
     end_offset: Mapped[int | None] = mapped_column(comment="Log end offset.")
     committed_offset: Mapped[int | None] = mapped_column(comment="Null: nothing committed.")
     lag: Mapped[int | None]
     lost: Mapped[int | None]
     lost_at: Mapped[datetime | None] = mapped_column(
-        comment="When a sample first saw that; null: nothing was lost."
+        comment="When a sample first showed the loss; null: no loss."
     )
     arrival_rate: Mapped[float | None]
     consumption_rate: Mapped[float | None]

@@ -1,7 +1,7 @@
 """Tables of decisions and plans, and of a plan's life.
 
-Belongs here: rows that are written with a decision and with each step of a plan. Does not: what is
-measured over time (`history`), nor the transitions, which the trigger `plan_event_apply` enforces.
+Belongs here: rows that are written with a decision and with each step of a plan. Does not:
+measurements (`history`), nor the transitions, which the trigger `plan_event_apply` enforces.
 """
 
 from datetime import datetime
@@ -105,9 +105,7 @@ class Plan(Base):
         Integer, primary_key=True, comment="Counts up per group from 1, without gaps."
     )
     plan_id: Mapped[UUID] = mapped_column(unique=True, comment="The plan's id in its document.")
-    state: Mapped[str] = mapped_column(
-        server_default="proposed", comment="Where the plan is in its life."
-    )
+    state: Mapped[str] = mapped_column(server_default="proposed", comment="The plan's state.")
     assignor: Mapped[str] = mapped_column(comment="The assignor whose candidate was chosen.")
     reason: Mapped[str] = mapped_column(comment="Why a plan, and why this candidate.")
     snapshot_id: Mapped[str] = mapped_column(comment="The snapshot the plan was made from.")
@@ -120,22 +118,22 @@ class Plan(Base):
     sha256: Mapped[str] = mapped_column(comment="SHA-256 of the document, in hexadecimal.")
     four_eyes: Mapped[SeenBy | None] = mapped_column(
         comment="database: the approver is a database user who is neither the proposer nor a"
-        " planner; proxy: or two people on pages; null: anybody who may approve."
+        " planner; proxy: or two people on pages; null: any approver."
     )
     observed_only: Mapped[bool] = mapped_column(
         server_default=text("false"),
-        comment="Whether its policy observes: nobody can approve it.",
+        comment="Whether its policy only observes: the plan cannot be approved.",
     )
     rolled_back_from: Mapped[int | None] = mapped_column(
-        Integer, comment="The version whose assignment this is again; null: it is a new one."
+        Integer, comment="The version whose assignment this repeats; null: a new assignment."
     )
     analysed: Mapped[Any | None] = mapped_column(
         JSONB,
-        comment="What the analysis counted with: each member's load before and under the plan, and"
-        " what it can do; costs of records; reported work; statuses. Null: nothing was analysed.",
+        comment="Inputs of the analysis: each member's load before and under the plan, and its"
+        " capacity; costs of records; reported work; statuses. Null: no analysis.",
     )
     request_id: Mapped[UUID | None] = mapped_column(
-        unique=True, comment="The rollback that a person asked for on a page; null: nobody did."
+        unique=True, comment="The rollback that a person requested on a page; null: none."
     )
 
 
@@ -178,16 +176,16 @@ class PlanEvent(Base):
     group_id: Mapped[str] = mapped_column(primary_key=True, comment="The consumer group.")
     version: Mapped[int] = mapped_column(Integer, primary_key=True, comment="The plan's version.")
     state: Mapped[str] = mapped_column(
-        primary_key=True, comment="The state the plan entered. Its life has no way back to one."
+        primary_key=True, comment="The state the plan entered. No plan returns to an earlier state."
     )
     at: Mapped[datetime] = mapped_column(
-        server_default=func.clock_timestamp(), comment="When, by the database's clock."
+        server_default=func.clock_timestamp(), comment="Time of the step, by the database's clock."
     )
     actor: Mapped[str] = mapped_column(
-        server_default=text("SESSION_USER"), comment="Who, as the client says; else database_user."
+        server_default=text("SESSION_USER"), comment="As the client states; else database_user."
     )
     database_user: Mapped[str] = mapped_column(
-        server_default=text("SESSION_USER"), comment="Who, as the database knows."
+        server_default=text("SESSION_USER"), comment="The session's database user."
     )
     reason: Mapped[str] = mapped_column(comment="Why.")
     sha256: Mapped[str] = mapped_column(comment="The document's hash, as the actor named it.")
@@ -219,14 +217,14 @@ class TopicRecord:
     )
     kind: Mapped[str] = mapped_column(sort_order=-1, comment="plan or withdrawn.")
     version: Mapped[int] = mapped_column(
-        Integer, sort_order=-1, comment="The version that is told or withdrawn."
+        Integer, sort_order=-1, comment="The version that is sent or withdrawn."
     )
     epoch: Mapped[int] = mapped_column(
-        sort_order=-1, comment="Of the group's versions; followers ignore lower ones."
+        sort_order=-1, comment="Epoch of the group's record; followers ignore lower ones."
     )
     lease_until: Mapped[datetime | None] = mapped_column(
         sort_order=-1,
-        comment="When the plan lapses unless it is told again; null: it is withdrawn.",
+        comment="When the plan lapses unless it is renewed; null: it is withdrawn.",
     )
 
 
@@ -241,9 +239,9 @@ class PlanTold(TopicRecord, Base):
 
     topic: Mapped[str] = mapped_column(comment="The plan topic.")
     partition: Mapped[int] = mapped_column(Integer, comment="Its partition.")
-    record_offset: Mapped[int] = mapped_column(comment="The offset there.")
+    record_offset: Mapped[int] = mapped_column(comment="The offset in the partition.")
     at: Mapped[datetime] = mapped_column(
-        server_default=func.now(), comment="When it was sent, by the database's clock."
+        server_default=func.now(), comment="When the record was sent, by the database's clock."
     )
 
 
@@ -254,11 +252,11 @@ class PlanIntent(TopicRecord, Base):
     __table_args__ = _of_record()
 
     actor: Mapped[str | None] = mapped_column(
-        comment="The person who asked for it; null: the planner."
+        comment="The person who requested it; null: the planner."
     )
-    reason: Mapped[str | None] = mapped_column(comment="Why it is withdrawn.")
+    reason: Mapped[str | None] = mapped_column(comment="Why the plan is withdrawn.")
     at: Mapped[datetime] = mapped_column(
-        server_default=func.now(), comment="When it was committed, by the database's clock."
+        server_default=func.now(), comment="When the entry was committed, by the database's clock."
     )
 
 
@@ -284,10 +282,10 @@ class PlanPartition(Base):
     topic: Mapped[str] = mapped_column(primary_key=True, comment="The plan topic.")
     partition: Mapped[int] = mapped_column(Integer, primary_key=True, comment="Its partition.")
     taken_at: Mapped[datetime | None] = mapped_column(comment="When a publisher last locked it.")
-    taken_by: Mapped[str | None] = mapped_column(comment="Who, as the database knows.")
+    taken_by: Mapped[str | None] = mapped_column(comment="The session's database user.")
     turn: Mapped[int] = mapped_column(
         server_default=text("0"),
-        comment="Number of turns: shows whether another publisher had a turn since.",
+        comment="Number of turns; it shows whether another publisher had a turn since.",
     )
 
 
@@ -346,18 +344,18 @@ class PageAct(Base):
     version: Mapped[int | None] = mapped_column(
         Integer, comment="The version; to unfreeze: the number of the freeze; null: to freeze."
     )
-    sha256: Mapped[str | None] = mapped_column(comment="Its hash, as the person saw it.")
+    sha256: Mapped[str | None] = mapped_column(comment="The version's hash, as the person saw it.")
     reason: Mapped[str] = mapped_column(comment="Why.")
     database_user: Mapped[str] = mapped_column(comment="The web server's login.")
     outcome: Mapped[str] = mapped_column(
-        comment="done; agreed: it takes another person; asked: the planner has to do it; refused."
+        comment="done; agreed: another person must agree; asked: waits for the planner; refused."
     )
     answered_at: Mapped[datetime | None] = mapped_column(comment="When the planner answered.")
-    answer: Mapped[str | None] = mapped_column(comment="What the planner answered.")
+    answer: Mapped[str | None] = mapped_column(comment="The planner's answer.")
 
 
 class DecisionRow(Base):
-    """The decision on each snapshot of a group, also to change nothing."""
+    """The decision on each snapshot of a group, including decisions to change nothing."""
 
     __tablename__ = "decision"
     __table_args__ = (
@@ -410,7 +408,7 @@ class CandidatePlan(MeasuredBalance, Base):
 
 
 class PlanPruned(Base):
-    """Number of pruned versions of each group: versions that nobody followed or rejected."""
+    """Number of pruned versions of each group: versions neither followed nor rejected."""
 
     __tablename__ = "plan_pruned"
 
@@ -426,7 +424,7 @@ class FreezeEvent(Base):
     __table_args__ = (Index("freeze_event_group_idx", "group_id", "number"),)
 
     number: Mapped[int] = mapped_column(
-        Identity(always=True), primary_key=True, comment="The order in which they happened."
+        Identity(always=True), primary_key=True, comment="The order of the events."
     )
     group_id: Mapped[str | None] = mapped_column(
         ForeignKey(ConsumerGroup.group_id), comment="The consumer group; null: all groups."
@@ -434,36 +432,36 @@ class FreezeEvent(Base):
     frozen: Mapped[bool] = mapped_column(comment="Whether the group was frozen, or unfrozen.")
     at: Mapped[datetime] = mapped_column(comment="When.")
     reason: Mapped[str] = mapped_column(comment="Why.")
-    actor: Mapped[str] = mapped_column(comment="In whose name.")
+    actor: Mapped[str] = mapped_column(comment="The person for whom it was done.")
     database_user: Mapped[str] = mapped_column(comment="The database's user who did it.")
 
 
 class MadeWorse(Base):
-    """Versions that made their groups worse, by what, and what followed."""
+    """Versions that made their groups worse, with the evidence and the consequence."""
 
     __tablename__ = "made_worse"
     __table_args__ = (of_plan(),)
 
     group_id: Mapped[str] = mapped_column(primary_key=True, comment="The consumer group.")
     version: Mapped[int] = mapped_column(Integer, primary_key=True, comment="The plan's version.")
-    at: Mapped[datetime] = mapped_column(comment="When that was said.")
+    at: Mapped[datetime] = mapped_column(comment="When the verdict was stored.")
     seen_s: Mapped[float] = mapped_column(
-        comment="By how many seconds more the group was late than when the plan came, summed over "
-        "partitions."
+        comment="Increase of the time lag over the objective since the plan, summed over "
+        "partitions, in seconds."
     )
     before_s: Mapped[float] = mapped_column(
-        comment="The same, of what came replayed under the owners before the plan."
+        comment="The same in the replay with the owners before the plan."
     )
-    error_s: Mapped[float] = mapped_column(comment="The replay's own error.")
-    late: Mapped[int] = mapped_column(Integer, comment="How many partitions were late.")
+    error_s: Mapped[float] = mapped_column(comment="The replay's error.")
+    late: Mapped[int] = mapped_column(Integer, comment="Partitions behind the objective.")
     late_before: Mapped[int] = mapped_column(
-        Integer, comment="How many would have been, under the owners before."
+        Integer, comment="Partitions that would have been behind under the owners before."
     )
     evidence: Mapped[str] = mapped_column(comment="In a sentence.")
     automatic: Mapped[bool] = mapped_column(
-        comment="Whether the planner goes back by itself; else it proposes to."
+        comment="Whether the planner rolls back automatically; else it proposes a rollback."
     )
     back_to: Mapped[int | None] = mapped_column(
-        Integer, comment="The version before; null: there was none, the plan is to be withdrawn."
+        Integer, comment="The version before; null: there was none, so the plan is withdrawn."
     )
     rests_until: Mapped[datetime] = mapped_column(comment="Until when the group gets no plan.")

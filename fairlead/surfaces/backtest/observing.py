@@ -1,4 +1,4 @@
-"""The effect that plans would have had on observed groups: each day without and with plans.
+"""The effect that plans would have on observed groups: each day without and with plans.
 
 Belongs here: replaying the samples of a day, and its figures. Does not: the replay
 (`replay`), nor where figures are kept (`fairlead.store.observed_plans`).

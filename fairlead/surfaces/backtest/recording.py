@@ -27,7 +27,7 @@ from fairlead.surfaces.backtest.speeds import RecordedSpeeds, grown_ends
 #: Maximum number of steps of a replay; a step is a multiple of `_STEP_S`.
 _MOST_STEPS: Final = 20_000
 _STEP_S: Final = 10.0
-#: Sample intervals. Commit intervals up to this cannot be measured: samples are too rare.
+#: Sample intervals. Shorter commit intervals cannot be measured: samples are too rare.
 _SEEN: Final = 2.0
 #: Default of `auto.commit.interval.ms`.
 _AUTO_COMMIT_S: Final = 5.0
@@ -223,7 +223,7 @@ def _unread_partitions(rows: Sequence[Mapping[str, Any]], roster: Roster) -> Mas
 
 
 def _roster(rows: Sequence[Mapping[str, Any]]) -> Roster:
-    """Gather everybody and everything that was ever there."""
+    """Collect all members and topics that were ever present."""
     read: dict[str, set[str]] = {}
     counts: dict[str, int] = {}
     for row in rows:

@@ -129,7 +129,7 @@ class _InConsumers:
 
     def rebalance(self, moment: Moment) -> Int32:
         problem = moment.problem
-        if moment.at == START.timestamp():  # it takes over what is there
+        if moment.at == START.timestamp():  # the first sample has owners already
             problem = replace(problem, owner=owners_at(self._recording, moment))
         return assign(self._assignor, problem, **self._options).owner
 
@@ -138,7 +138,7 @@ class _InConsumers:
 
 
 class _ByPolicy(ByPlans):
-    """An assignor whose plans the policy publishes, and that followers fit to who is there."""
+    """An assignor whose plans the policy publishes, and followers that fit them to the members."""
 
     def __init__(self, recording: Recording, assignor: str, policy: Policy) -> None:
         super().__init__()
@@ -151,7 +151,7 @@ class _ByPolicy(ByPlans):
         self.held_back: list[float] = []
 
     def rebalance(self, moment: Moment) -> Int32:
-        """Take over what is there; later, fit the plan."""
+        """Return the recorded owners at the start; later, fit the plan."""
         if self._plan is None and moment.at == START.timestamp():
             owner = owners_at(self._recording, moment)
             self.take_over(moment, owner)
@@ -159,7 +159,7 @@ class _ByPolicy(ByPlans):
         return super().rebalance(moment)
 
     def plan(self, moment: Moment) -> Int32 | None:
-        """Analyse as the planner does, and approve as the policy does."""
+        """Analyse like the planner, and approve like the policy."""
         decision = decide(
             Question(
                 problem=moment.problem,

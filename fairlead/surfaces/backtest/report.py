@@ -23,7 +23,7 @@ from fairlead.domain.candidate_figures import OBSERVED
 from fairlead.errors import GroupError
 from fairlead.surfaces.backtest.replay import RECORDED
 
-#: Those who were not in charge of anything: what was measured, and what it looks like replayed.
+#: Rows without an assignor in charge: the measured lag, and its replay.
 HISTORY: Final = (RECORDED, OBSERVED)
 _HEADINGS: Final = (
     "behind (min)",
@@ -112,7 +112,7 @@ class Report:
         Raises
         ------
         GroupError
-            Fewer than two samples could be replayed; the message says why.
+            Fewer than two samples could be replayed; the message has the reasons.
         """
         recorded = stretches.filter(pc.equal(stretches["in_charge"], RECORDED))
         skipped = Counter(recorded["skipped"].drop_null().to_pylist())

@@ -45,7 +45,7 @@ STRETCHES: Final = pa.schema(
 
 @dataclass(frozen=True)
 class Recorded:
-    """Where tasks find the samples of a group to replay.
+    """The samples of a group to replay, as tasks find them.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def find_samples(
     Raises
     ------
     GroupError
-        The archive has no sample of this group, or none in this span; the message lists what it
+        The archive has no sample of this group, or none in this period; the message lists those it
         has.
     """
     now = datetime.now(UTC)
@@ -112,7 +112,7 @@ def backtest(
     ----------
     recorded
         The result of `find_samples`.
-    policy
+    The group's policy.
         The group's.
     assignors
         Names of `assignors.registry`; none: those of the policy.

@@ -1,6 +1,6 @@
 """How fast the members of a recorded group were.
 
-Belongs here: measuring them hour by hour, and what to assume where nothing was measured. Does not:
+Belongs here: measuring speeds hour by hour, and assumptions for the other hours. Does not:
 the estimator itself (`fairlead.domain.analysis.capacities`).
 """
 
@@ -17,14 +17,14 @@ from fairlead.simulation.world import Float64, Int64, Mask
 
 @dataclass(frozen=True, eq=False)
 class RecordedSpeeds:
-    """How fast M members were in each of K hours.
+    """Speeds of M members in each of K hours.
 
     Parameters
     ----------
     per_s
         Records a second, float64 of shape (K, M).
     measured
-        Which members were at their limit at some time, bool of shape (M,); of others it is assumed.
+        Which members were ever at their limit, bool of shape (M,); other speeds are assumed.
     """
 
     per_s: Float64
@@ -32,11 +32,11 @@ class RecordedSpeeds:
 
     @classmethod
     def of(cls, series: SampleSeries) -> "RecordedSpeeds":
-        """Measure hour by hour.
+        """Measure speeds hour by hour.
 
-        A member is as fast as when it was last, or else next, measured, and always at least as fast
-        as it was seen to be. One that never was at its limit counts as somewhat faster than what it
-        has shown, or as fast as its measured peers; one that showed nothing, as its peers.
+        In hours without a measurement, a member has its last or else its next measured speed, and
+        at least the speed that it showed. A member never at its limit is assumed to be somewhat
+        faster than it showed, or as fast as measured peers; one that read nothing, as its peers.
         """
         hours = int(np.ceil((series.at[-1] - series.at[0]) / HISTORY_S)) or 1
         shape = hours, len(series.members)
@@ -61,7 +61,7 @@ class RecordedSpeeds:
 
 
 def _assumed(found: Float64, most: Float64, series: SampleSeries) -> Float64:
-    """Say what to assume of members never seen at their limit, records a second, shape (M,)."""
+    """Return the assumed speed of members never seen at their limit, records/s, shape (M,)."""
     known = found[~np.isnan(found)]
     typical = float(np.median(known)) if known.size else 0.0
     shown_any = most[most > 0]
@@ -71,7 +71,7 @@ def _assumed(found: Float64, most: Float64, series: SampleSeries) -> Float64:
 
 
 def _total_rate(series: SampleSeries) -> float:
-    """All that arrived, records a second: whoever was never seen to read can do that."""
+    """All arrivals, records a second: the speed assumed if no member was ever seen to read."""
     ends = grown_ends(series)
     return float((ends[-1] - ends[0]).sum() / (series.at[-1] - series.at[0]))
 
@@ -101,10 +101,10 @@ def _until(series: SampleSeries, until: float) -> SampleSeries:
 
 
 def grown_ends(series: SampleSeries) -> Int64:
-    """Log end offsets that never go back, int64 of shape (L, P).
+    """Return log end offsets that never decrease, int64 of shape (L, P).
 
-    Before a partition is there, it ends where it begins; where it is not known, and where its log
-    was made anew, nothing arrives.
+    Before a partition exists, its end is its beginning; while its end is unknown, and when its log
+    is created again, nothing arrives.
     """
     known = series.end >= 0
     appears = known.argmax(axis=0)

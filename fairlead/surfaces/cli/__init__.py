@@ -50,7 +50,7 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,  # help by rich doubles the time for imports
     context_settings={"max_content_width": 110},
-    pretty_exceptions_show_locals=False,  # a local may hold a secret
+    pretty_exceptions_show_locals=False,  # local variables may hold secrets
 )
 for command, short_help, *examples in (
     (
@@ -136,7 +136,7 @@ def prepare(
     ] = False,
 ) -> None:
     """Plan which consumer of a Kafka consumer group reads which partition, from measured lag."""
-    del version  # its callback has answered
+    del version  # its callback prints it
     if context.invoked_subcommand not in WITHOUT_SERVICES:
         use_running_sandbox()
 

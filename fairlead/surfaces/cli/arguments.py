@@ -14,12 +14,12 @@ import typer
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
-#: The last version that a plan can have: Postgres's largest integer.
+#: Largest version of a plan: Postgres's largest integer.
 _LAST_VERSION: Final = 2**31 - 1
-#: A shell that completes does not wait longer, nor show more.
+#: Limits of completion: seconds to wait for the database, and number of suggestions.
 _COMPLETION_TIMEOUT_S: Final = 2
 _COMPLETIONS: Final = 100
-#: Groups that a mistyped name is compared with.
+#: Maximum number of groups that a mistyped name is compared with.
 _ALL: Final = 20_000
 
 
@@ -35,9 +35,9 @@ def opened_engine(connect_timeout_s: int | None = None) -> Iterator["Engine"]:
     Raises
     ------
     StoreUnavailableError
-        It does not answer; the message says which setting names it.
+        The database does not answer; the message names the setting with its address.
     StoreRefusesError
-        It answers, and takes no changes.
+        The database answers, but accepts no changes.
     """
     from fairlead.errors import StoreRefusesError, StoreUnavailableError
     from fairlead.settings import load_settings, set_by
@@ -117,13 +117,13 @@ def known_text(name: str | None) -> str | None:
     try:
         (name or "").encode()
     except UnicodeEncodeError as error:
-        raise typer.BadParameter("is no UTF-8 text") from error
+        raise typer.BadParameter("is not UTF-8 text") from error
     return name
 
 
 def _said(reason: str) -> str:
     if not reason.strip():
-        raise typer.BadParameter("say why: it stands in the history")
+        raise typer.BadParameter("give a reason: the history shows it")
     known_text(reason)
     return reason
 

@@ -1,6 +1,6 @@
-"""What `fairlead assign` and `fairlead partition` answer: a problem, a record's key.
+"""Answers of `fairlead assign` and `fairlead partition`: a problem, a record's key.
 
-Belongs here: what a line may say. Does not: the line protocol (`fairlead.common.json_lines`), the
+Belongs here: the content of a line. Does not: the line protocol (`fairlead.common.json_lines`), the
 rules themselves (`assignors`). Imports neither Kafka, Postgres nor Spark.
 """
 
@@ -31,7 +31,7 @@ def answer_problem(problem: dict[str, Any]) -> dict[str, Any]:
     Raises
     ------
     InvalidProblemError
-        The message says which part of the problem is wrong.
+        A part of the problem is wrong; the message names it.
 
     Examples
     --------
@@ -67,7 +67,7 @@ def answer_record(record: dict[str, Any]) -> dict[str, Any]:
     Raises
     ------
     InvalidProblemError
-        The message says which part of the record is wrong.
+        A part of the record is wrong; the message names it.
 
     Examples
     --------
@@ -90,7 +90,7 @@ def _members(members: Any) -> dict[str, Member]:
 def _member(name: str, value: Any) -> Member:
     an_object(value, f"members.{name}")
     check_keys(value, _MEMBER_KEYS, required=("topics",), where=f"members.{name}.")
-    # A null says the same as leaving the field out, topics apart.
+    # Null means the same as a missing field, except for topics.
     known = {field: item for field, item in value.items() if item is not None or field == "topics"}
     return Member(**known)
 

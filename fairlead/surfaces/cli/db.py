@@ -1,7 +1,7 @@
 """`fairlead db`: the schema and size of Fairlead's database, and psql.
 
 Belongs here: commands over `fairlead.store.migrate` and `fairlead.store.retention`. Does not: how
-migrations are run, nor what may go.
+migrations are run, nor which history may be removed.
 """
 
 import os
@@ -19,9 +19,9 @@ from fairlead.surfaces.cli.output import epilog, say, say_error
 if TYPE_CHECKING:
     from fairlead.settings import Settings
 
-#: Said before psql opens: `\d` lists more, and these are what people ask first.
+#: Printed before psql opens: the most important of the views that `\dv` lists.
 VIEWS: Final = """\
-Ask these five views; \\d+ NAME says what their columns mean, \\dv what others there are:
+Views to begin with; \\d+ NAME shows the meaning of their columns, \\dv lists all others:
   plan_history     every version: state, who decided, what it moves, predicts and achieved
   plan_moves       each partition whose owner a version changes, with the reason
   adoption         how far consumers follow the published version

@@ -28,7 +28,7 @@ def doctor(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Check all that Fairlead needs, and say how to repair what fails.
+    """Check all that Fairlead needs, and suggest remedies for what fails.
 
     Checks settings, Java, disk, Postgres, Kafka with each missing right, Dagster, and whether
     sampling and planning are on. Nothing is changed. The exit code is 1 if a check failed.

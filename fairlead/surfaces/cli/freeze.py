@@ -61,7 +61,7 @@ def unfreeze(
 ) -> None:
     """Let plans of a group be sent again, or, with --all, end the freeze of all groups.
 
-    Approved plans are sent within 30 s. A group that is frozen by itself stays frozen when the
+    Approved plans are sent within 30 s. A group that is frozen separately stays frozen when the
     freeze of all groups ends. If plans need four eyes, so does this.
     """
     from fairlead.store.freezes import read_freezes, unfreeze_plans

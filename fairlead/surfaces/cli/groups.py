@@ -1,4 +1,4 @@
-"""`fairlead groups`, `why`, `lag`, `history`: what goes on in consumer groups.
+"""`fairlead groups`, `why`, `lag`, `history`: the state of consumer groups.
 
 Belongs here: what these commands show. Does not: their queries (`fairlead.store.history_queries`).
 """
@@ -51,12 +51,12 @@ _ALL_OF_GROUPS = _GROUPS | {
 }
 #: Rebalances since yesterday 00:00 UTC. Groups with more of them are listed.
 _OFTEN = 48
-#: The evidence of so many groups is shown, of the worst.
+#: Number of groups whose evidence is shown, worst first.
 _WITH_EVIDENCE = 10
 #: Older figures are called old: samples are taken every minute by default.
 _OLD = timedelta(minutes=5)
 _OLD_LAG = THINNED_TO + _OLD
-#: From then on a date says how old something is.
+#: From this age on, a date is shown with its age.
 _DAY = timedelta(days=1)
 _LAG = {
     "name": "partition",
@@ -69,7 +69,7 @@ _LAG = {
 _SPEED = ("arrival_rate", "busy", "records_per_s", "measured")
 _LAG_BY_MEMBER = ("member", "partitions", "lag", *_SPEED)
 _LAG_BY_TOPIC = ("topic", "partitions", "lag", "arrival_rate", "seconds_per_record", "time_share")
-#: Of diagnoses and moves, the newest.
+#: Maximum number of diagnoses and moves, newest first.
 _DIAGNOSES = 50
 _MOVES_OF = {
     "version": "version",
@@ -200,7 +200,7 @@ def _caught_up(row: dict[str, Any]) -> str:
 
 
 def _waits(row: dict[str, Any]) -> dict[str, str | None]:
-    """Return the version that waits, and for what."""
+    """Return the version that waits, and what it waits for."""
     waits = row["waiting"] and f"{row['waiting']}, {row['waiting_state']}"
     return {"waits": waits}
 
@@ -223,7 +223,7 @@ def not_sent(rows: Iterable[Mapping[str, Any]]) -> list[str]:
 
 
 def _frozen(freezes: Iterable["Freeze"]) -> list[str]:
-    """Return which groups are frozen, and what unfreezes them, a line for each."""
+    """Return the frozen groups, each as a line with the command that unfreezes it."""
     return [
         f"{freeze}. No new plan is sent until `{of_freeze(freeze.group, frozen=True).command}`"
         for freeze in freezes
@@ -231,7 +231,7 @@ def _frozen(freezes: Iterable["Freeze"]) -> list[str]:
 
 
 def _not_planned(names: list[str]) -> list[str]:
-    """Return what to do where groups need a plan and nothing decides on them."""
+    """Return advice for groups that need a plan while no planning run decides on them."""
     from fairlead.common.words import listed
 
     if not names:
@@ -434,7 +434,7 @@ def _moves_of(
 
 
 def _why(row: dict[str, Any], found: list[dict[str, Any]]) -> list[str]:
-    """Return what is known of a group, a line for each thing; not what to do next."""
+    """Return the known facts about a group, one line each; without the next step."""
     from fairlead.domain.work_text import work_of_group
     from fairlead.surfaces.next_step import follows
 

@@ -1,7 +1,7 @@
-"""How commands answer: lines and tables for people, one JSON document for programs.
+"""Output of commands: lines and tables for people, one JSON document for programs.
 
-Belongs here: what every answer has in common; whatever a person reads goes through here, and so
-through `visible`. Does not: which columns a command shows.
+Belongs here: the formats that all commands share. All text for people is printed from here, and so
+made safe by `visible`. Does not: the columns of a command.
 """
 
 import json
@@ -22,9 +22,9 @@ import typer
 from fairlead.common.visible import visible
 from fairlead.domain.figures import Figure, figure
 
-#: How wide a table may get in a pipe or a file, unless COLUMNS says so.
+#: Width of a table in a pipe or a file, unless COLUMNS is set.
 _WIDTH_OF_A_FILE: Final = 80
-#: Texts of several words are broken between words, but into lines of so many characters at least.
+#: Minimum width to which a column of several words is wrapped.
 _LEAST_WIDTH: Final = 20
 #: Characters between two columns.
 _BETWEEN: Final = 2
@@ -33,19 +33,19 @@ _EXIT_CODES: Final = "Exit codes: 0 done; 1 an error, named by one line on stand
 
 
 def epilog(*examples: str) -> str:
-    """Return the end of a command's help: examples, and what its exit codes mean."""
+    """Return the end of a command's help: examples, and the meaning of its exit codes."""
     text = "\n\n".join(f"$ fairlead {example}" for example in examples)
     return f"Examples:\n\n{text}\n\n{_EXIT_CODES}"
 
 
 def say(*lines: str, err: bool = False) -> None:
-    """Print lines for people: whatever a name or a reason holds, they stay lines."""
+    """Print lines for people; line breaks within a line are escaped."""
     for line in lines:
         typer.echo(visible(line), err=err)
 
 
 def tell(*sentences: str) -> None:
-    """Print sentences: in a window broken between words, but in no command; else a line each."""
+    """Print sentences, wrapped in a terminal except within commands; else one per line."""
     if not sys.stdout.isatty():
         say(*sentences)
         return
@@ -62,7 +62,7 @@ def tell(*sentences: str) -> None:
 
 
 def say_error(error: Exception, what: str = "") -> None:
-    """Say on standard error what went wrong, in one line unless a log's end is part of it."""
+    """Print an error to standard error, on one line unless it contains the end of a log."""
     from fairlead.errors import SandboxError
 
     keep = "\n" if isinstance(error, SandboxError) else ""
@@ -70,7 +70,7 @@ def say_error(error: Exception, what: str = "") -> None:
 
 
 def print_json(document: Any) -> None:
-    """Print a document in ASCII: times in ISO 8601, exact numbers as numbers, names whole."""
+    """Print a document in ASCII: times in ISO 8601, exact numbers as numbers, names uncut."""
     typer.echo(json.dumps(document, default=_plain))
 
 
@@ -82,7 +82,7 @@ def print_table(
     stderr: bool = False,
     wide: bool = False,
 ) -> None:
-    """Print rows as a table, or, where it would be wider than the window, as one block a row.
+    """Print rows as a table or, if it is wider than the window, as one block per row.
 
     Names and numbers are never broken, so that they can be copied.
 
@@ -94,11 +94,11 @@ def print_table(
         Keys to headings, or only keys, in the order of the columns. Without a heading, a figure
         has its label.
     title
-        Printed above.
+        Heading of the table.
     stderr
-        Whether standard output belongs to a program.
+        Print to standard error, because standard output belongs to a program.
     wide
-        Whether the table may be as wide as it gets.
+        Whether the table may be wider than the window.
     """
     from rich.box import SIMPLE_HEAD
     from rich.cells import cell_len
@@ -136,7 +136,7 @@ def print_table(
 
 
 def _blocks(rows: Sequence[Mapping[str, Any]], headings: Mapping[str, str], title: Any) -> Any:
-    """Return rows as blocks of a line a value."""
+    """Return rows as blocks with one value per line."""
     from rich.console import Group
     from rich.table import Table
     from rich.text import Text
@@ -154,7 +154,7 @@ def _blocks(rows: Sequence[Mapping[str, Any]], headings: Mapping[str, str], titl
 
 
 def print_rich(renderable: Any, *, stderr: bool = False, wide: bool = False) -> None:
-    """Print what rich can show; text is not read as markup: names may hold brackets."""
+    """Print a renderable of rich; text is not read as markup, because names may hold brackets."""
     _console(stderr=stderr, wide=wide).print(_Visible(renderable), markup=False, crop=False)
 
 
@@ -167,7 +167,7 @@ def _console(*, stderr: bool, wide: bool = False) -> Any:
 
 
 class _Visible:
-    """Something that rich can show, with what it holds made visible, but not rich's own colours."""
+    """A renderable of rich whose text is made visible, except rich's own colours."""
 
     def __init__(self, renderable: Any) -> None:
         self._renderable = renderable
@@ -187,7 +187,7 @@ def _figure(key: str) -> Figure | None:
 
 
 def _written(key: str, value: Any) -> str:
-    """Return a value as text; nothing if there is none."""
+    """Return a value as text; empty for None."""
     known = None if value is None else _figure(key)
     return as_text(value) if known is None else known.text(value)
 
@@ -199,7 +199,7 @@ def _cell(key: str, value: Any) -> Any:
 
 
 def as_text(value: Any) -> str:
-    """Return a value as people read it; moments in UTC, whatever zone the session is in.
+    """Return a value as text for people; times are in UTC.
 
     Examples
     --------
@@ -228,4 +228,4 @@ def _plain(value: Any) -> Any:
         return int(value) if value == value.to_integral_value() else float(value)
     if isinstance(value, UUID):
         return str(value)
-    raise TypeError(f"{type(value).__name__} is no JSON value")
+    raise TypeError(f"{type(value).__name__} is not a JSON value")

@@ -41,7 +41,7 @@ _MEASURES: Final = (
     *("moved", "late_s", "caught_up_s", "utilisation", "lag_max", "topic_spread"),
     *RACKS,
 )
-#: Columns that are left out where they are empty.
+#: Columns that are left out if they are empty.
 _SOMETIMES: Final = ("error", *RACKS)
 _SHOWN: Final = 50
 
@@ -155,7 +155,7 @@ def _require_known(gateway: "KafkaGateway", group: str) -> None:
 
 
 def _document(planned: "Planned", outcome: "Outcome | None") -> dict[str, Any]:
-    """Return the answer as JSON has it."""
+    """Return the answer as a JSON document."""
     from fairlead.domain.records import PlanDraft
 
     decision = planned.decided.decision if outcome is None else outcome.decision

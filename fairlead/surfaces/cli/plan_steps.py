@@ -1,6 +1,6 @@
 """`fairlead plans approve | reject | publish | rollback | withdraw`: steps of a plan by a person.
 
-Belongs here: showing what is about to happen, asking, and saying what came of it. Does not: the
+Belongs here: previews, confirmation, and the result of a step. Does not: the
 steps themselves (`fairlead.store`, `fairlead.workflows`).
 """
 

@@ -45,7 +45,7 @@ _ALL_OF_LIST = _LIST | {
     "assignor": "assignor",
     **dict.fromkeys(("lag_max_before", "lag_max_predicted", "lag_max_achieved", "adherence"), ""),
 }
-#: What file systems take beside the rest, whatever letters a name has.
+#: Maximum length of a group's name in a file name: in any script, file systems accept it.
 _NAME = 50
 _DIFF = ("topic", "partition", "member_before", "member_after")
 

@@ -1,6 +1,6 @@
 """`fairlead policy`: which policy decides on a group.
 
-Belongs here: showing the explanation. Does not: working it out (`fairlead.domain.explanation`).
+Belongs here: showing the explanation. Does not: computing it (`fairlead.domain.explanation`).
 """
 
 from dataclasses import asdict
@@ -47,7 +47,7 @@ def explain(group: Group, *, as_json: Json = False) -> None:
 
 
 def _unknown(group: str) -> str:
-    """Say that a group was never sampled, or that this is unknown; empty if it was."""
+    """Return a note that a group was never sampled, or that this is unknown; empty if it was."""
     from fairlead.common.nearest import nearest
 
     known = known_groups()

@@ -1,6 +1,6 @@
-"""What the command line works on where nobody said: the sandbox that runs in this checkout.
+"""The default cluster of commands without settings: the sandbox that runs in this checkout.
 
-Belongs here: finding it, asking before something is changed, and what `--version` answers. Does
+Belongs here: finding it, asking before a change, and the output of `--version`. Does
 not: the settings themselves (`fairlead.settings`), running a sandbox (`fairlead.sandbox`).
 """
 
@@ -15,9 +15,9 @@ import typer
 from fairlead.common.visible import visible
 from fairlead.surfaces.cli.output import say
 
-#: Variables that name no cluster.
+#: Variables that do not name a cluster.
 _OTHER: Final = frozenset({"FAIRLEAD_STATE_DIR", "FAIRLEAD_CACHE_DIR"})
-#: The folder of the sandbox that is worked on; None: something else is.
+#: Directory of the sandbox in use; None: no sandbox is used.
 _SANDBOX: Final[ContextVar[Path | None]] = ContextVar("sandbox", default=None)
 
 
@@ -31,15 +31,15 @@ def show_version(asked: bool) -> None:  # noqa: FBT001 - typer's signature
 
 
 def use_running_sandbox() -> None:
-    """Work on this directory's sandbox, if one runs, where neither file nor variable says on what.
+    """Use this directory's running sandbox if neither a file nor a variable has settings.
 
-    `make dev` in one terminal and `fairlead groups` in another then are about the same groups.
+    `make dev` in one terminal and `fairlead groups` in another then use the same cluster.
     `ask` names the sandbox before anything is changed.
     """
     _SANDBOX.set(None)
     said = [name for name in os.environ if name.upper().startswith("FAIRLEAD_")]
     state_dir = Path(os.environ.get("FAIRLEAD_STATE_DIR", ".fairlead"))
-    state = state_dir / "sandbox.json"  # no sandbox, nothing to import
+    state = state_dir / "sandbox.json"  # without it, nothing is imported
     if set(said) - _OTHER or Path("fairlead.toml").exists() or not state.exists():
         return
     from fairlead.sandbox import Sandbox
@@ -54,7 +54,7 @@ def use_running_sandbox() -> None:
 
 
 def ask(question: str, *, yes: bool) -> None:
-    """Ask on a terminal; anything but yes ends the command with exit code 1."""
+    """Ask on a terminal; any answer but yes ends the command with exit code 1."""
     if yes:
         return
     if not sys.stdin.isatty():

@@ -12,7 +12,7 @@ from fairlead.surfaces.ports import PAGES_PORT
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
-#: A frozen database is noticed within three times as long: before Prometheus gives up, after 10 s.
+#: Seconds. A hanging database is noticed within three times this: Prometheus gives up after 10 s.
 _CONNECT_S: Final = 3
 
 

@@ -1,4 +1,4 @@
-"""`fairlead signing-key`: the key that signs plans, and the one that followers check them with.
+"""`fairlead signing-key`: the key that signs plans, and the public key of followers.
 
 Belongs here: printing a pair. Does not: signing (`fairlead.wire.signing`).
 """
@@ -10,14 +10,14 @@ import typer
 
 def signing_key(
     key_id: Annotated[
-        str, typer.Argument(metavar="ID", help="What followers find the public key by.")
+        str, typer.Argument(metavar="ID", help="Name by which followers find the public key.")
     ],
 ) -> None:
-    """Draw a pair of keys: the private one for the planner alone, the public one for followers."""
+    """Make a key pair: the private key for the planner only, the public key for followers."""
     from fairlead.wire.signing import Signer
 
     signer = Signer.new(key_id)
-    typer.echo("# A secret, for the planner alone: under [kafka] in fairlead.toml")
+    typer.echo("# A secret, only for the planner: under [kafka] in fairlead.toml")
     typer.echo(f'private_key = "{signer.private_text()}"')
     typer.echo("# For every consumer; Java's and brokers have it as fairlead.public.keys")
     typer.echo(f'public_keys = "{signer.public_text()}"')

@@ -1,4 +1,4 @@
-"""`fairlead spark`: Spark kept warm on this machine, by hand.
+"""`fairlead spark`: a warm Spark on this machine, started by hand.
 
 Belongs here: commands over `fairlead.sandbox.spark`. Does not: how the server is run.
 """
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 app = typer.Typer(
-    help="Spark kept warm on this machine, for planning runs: a Spark Connect server.",
+    help="A warm Spark on this machine, for planning runs: a Spark Connect server.",
     no_args_is_help=True,
 )
 
@@ -29,12 +29,13 @@ app = typer.Typer(
 )
 def up(
     command: Annotated[
-        list[str] | None, typer.Argument(help="Then become this, whether Spark runs or not.")
+        list[str] | None,
+        typer.Argument(help="Then run this command, even if Spark failed to start."),
     ] = None,
 ) -> None:
     """Start Spark and keep it running until `fairlead spark down`.
 
-    Runs with the same state directory then find it by themselves. A server that runs other code,
+    Runs with the same state directory then find it automatically. A server that runs other code,
     was started with other properties or does not answer a query is replaced.
     """
     from fairlead.common.disk import room_in
@@ -51,7 +52,7 @@ def up(
         else:
             _log.exception("Spark could not be started; %s starts all the same", command[0])
     if command:
-        os.execvp(command[0], command)  # noqa: S606 - what the user named, without a shell
+        os.execvp(command[0], command)  # noqa: S606 - the user's command, without a shell
 
 
 def _up() -> None:
@@ -61,13 +62,13 @@ def _up() -> None:
 
 @app.command(epilog=epilog("spark down"))
 def down() -> None:
-    """Stop Spark, whoever started it; runs start it by themselves from then on."""
+    """Stop Spark, whichever command started it; runs then start their own."""
     _server().stop()
 
 
 @app.command(epilog=epilog("spark status"))
 def status() -> None:
-    """Say whether Spark runs and answers a query; the exit code is 1 where it does not."""
+    """Report whether Spark runs and answers a query; the exit code is 1 if not."""
     server = _server()
     found = server.running()
     if found is None:

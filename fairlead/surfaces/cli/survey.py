@@ -47,7 +47,7 @@ def survey(
     from fairlead.surfaces.survey.page import as_lines, as_page
 
     if bootstrap_servers is None:
-        with suppress(ModuleNotFoundError):  # the extra `survey` brings no sandbox
+        with suppress(ModuleNotFoundError):  # the extra `survey` contains no sandbox
             use_running_sandbox()
     settings = load_settings()
     kafka = settings.kafka
@@ -73,7 +73,7 @@ def survey(
             try:
                 survey.sample()
             except KafkaUnavailableError as error:
-                say_error(error)  # earlier samples stay
+                say_error(error)  # earlier samples are kept
     rows, missing = survey.found(), survey.missing()
     if form == "json":
         others = {"other_groups": survey.others, "missing_rights": missing}

@@ -83,7 +83,7 @@ def test_what_was_looked_at_is_what_is_approved(web: Engine, proposed: Propose) 
     with pytest.raises(TamperedPlanError, match="has the hash"):
         act(web, wanted("approve", first, sha256="0" * 64))
     second = proposed("s2")
-    with pytest.raises(PlanStateError, match="version 1 is expired: to approve it is too late"):
+    with pytest.raises(PlanStateError, match="version 1 is expired: too late to approve it"):
         act(web, wanted("approve", first))
     with pytest.raises(PlanStateError, match="has no version 9"):
         act(web, wanted("approve", second, version=9))
@@ -231,7 +231,7 @@ def test_rollback_is_asked_for_and_done_once(
         planner.approve("orders", plan.version, sha256=plan.sha256, reason="ok")
         record_publication(planner, planner.get("orders", plan.version))
     back, other = wanted("rollback", planner.get("orders", 1)), planner.get("orders", 2)
-    with pytest.raises(PlanStateError, match="version 2 is published: to rollback it is too late"):
+    with pytest.raises(PlanStateError, match="version 2 is published: too late to rollback it"):
         act(web, wanted("rollback", other))
     act(web, back)
     with pytest.raises(PlanStateError, match="has not answered yet"):
@@ -252,10 +252,10 @@ def test_rollback_is_asked_for_and_done_once(
 def test_rollback_is_to_what_was_followed(web: Engine, proposed: Propose) -> None:
     """It passes the freeze, so that anything else would by that name."""
     plan = proposed()
-    with pytest.raises(PlanStateError, match="version 1 is proposed: nobody has followed it"):
+    with pytest.raises(PlanStateError, match="version 1 is proposed: no consumer followed it"):
         act(web, wanted("rollback", plan))
     act(web, wanted("reject", plan))
-    with pytest.raises(PlanStateError, match="version 1 is rejected: nobody has followed it"):
+    with pytest.raises(PlanStateError, match="version 1 is rejected: no consumer followed it"):
         act(web, wanted("rollback", plan))
 
 

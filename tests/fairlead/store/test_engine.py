@@ -116,7 +116,7 @@ def test_a_database_that_takes_no_changes_is_said_to_be_one(migrated: str) -> No
     """A standby, say: the plan waits, and its approver hears where to go."""
     standby = f"{migrated}&options=-c%20default_transaction_read_only%3Don"
     engine = create_store_engine(standby)
-    with pytest.raises(StoreUnavailableError, match=r"takes no changes.*name the primary"):
+    with pytest.raises(StoreUnavailableError, match=r"accepts no changes.*name the primary"):
         PlanStore(engine).approve("orders", 1, sha256="0" * 64, reason="why")
     engine.dispose()
 

@@ -210,10 +210,10 @@ def test_versions_that_nobody_followed_go_and_the_others_stay(
     assert states == {1: "published", 2: "expired", 3: "rejected", 4: "stale", 5: "expired"}
 
     before_they_ended = prune(engine, datetime.now(UTC)).rows
-    assert before_they_ended["versions that nobody followed"] == 0
+    assert before_they_ended["versions never followed"] == 0
     gone = prune(engine, datetime.now(UTC) + timedelta(days=1)).rows
 
-    assert gone["versions that nobody followed"] == 2
+    assert gone["versions never followed"] == 2
     assert [row["version"] for row in store.history("orders")] == [1, 3, 5]
     for table in ("plan_event", "moved_partition", "plan_balance"):
         assert count(engine, table, "version IN (2, 4)") == 0
@@ -250,9 +250,9 @@ def test_diagnoses_that_hold_no_more_and_groups_without_anything_go(
 
     gone = prune(engine, NOON + timedelta(days=5), NOON + timedelta(days=5)).rows
 
-    assert gone["diagnoses that hold no more"] == 1
+    assert gone["past diagnoses"] == 1
     assert gone["days of groups in summary"] == 2  # of `planned`, too
-    assert gone["groups of which nothing is left"] == 1
+    assert gone["groups without any rows"] == 1
     assert store.known_groups() == ["orders", "planned"]
     held = query(engine, "SELECT diagnosis FROM fairlead.diagnosis_history ORDER BY since")
     assert [row["diagnosis"] for row in held] == ["overloaded", "healthy"]
@@ -298,7 +298,7 @@ def test_group_that_was_braked_stays_with_its_freeze(store: PlanStore, engine: E
         )
     freeze_plans(store.engine, "frozen", reason="incident")
     now = datetime.now(UTC)
-    assert prune(engine, now, now).rows["groups of which nothing is left"] == 1
+    assert prune(engine, now, now).rows["groups without any rows"] == 1
     assert query(engine, "SELECT group_id FROM fairlead_raw.consumer_group") == [
         {"group_id": "frozen"}
     ]

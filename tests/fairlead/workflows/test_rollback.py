@@ -140,7 +140,7 @@ def test_what_nobody_has_followed_is_nothing_to_go_back_to(
     """A rollback passes the freeze: by that name a new version would, even a rejected one."""
     propose("s3")
     for state in ("proposed", "rejected"):
-        with pytest.raises(PlanStateError, match=f"version 3 is {state}: nobody has followed it"):
+        with pytest.raises(PlanStateError, match=f"version 3 is {state}: no consumer followed it"):
             back_to(second, 3)
         if state == "proposed":
             second.reject("orders", 3, reason="it would make it worse")

@@ -124,7 +124,7 @@ def test_database_that_takes_no_changes_says_so(desks: Desks) -> None:
         alter("SET default_transaction_read_only = on")
         refused = desks.post("freeze")
         assert (refused.status, desks.get("/").status) == (503, 200)
-        assert "takes no changes (cannot execute" in refused.text
+        assert "accepts no changes (cannot execute" in refused.text
         alter("RESET default_transaction_read_only")
     assert desks.post("freeze").status == 303
 
@@ -172,7 +172,7 @@ def test_a_newer_version_is_refused_with_a_sentence(desks: Desks) -> None:
     propose(desks.planner, "orders", "s2")
     refused = post(desks.address, form_of(page.text) | {"reason": "ok"}, as_person(KIM))
     assert refused.status == 409
-    assert "version 1 is expired: to approve it is too late" in refused.text
+    assert "version 1 is expired: too late to approve it" in refused.text
     again = desks.get("/act?do=approve&group=orders&version=1")
     assert again.status == 409
     assert "version 1 is expired, not proposed: version 2 is proposed" in again.text
