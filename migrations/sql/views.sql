@@ -253,7 +253,7 @@ COMMENT ON VIEW fairlead.partition_work IS
 COMMENT ON COLUMN fairlead.partition_work.topic IS 'The topic.';
 COMMENT ON COLUMN fairlead.partition_work.partition IS 'The partition.';
 COMMENT ON COLUMN fairlead.partition_work.member IS 'Its consumer; null: none.';
-COMMENT ON COLUMN fairlead.partition_work.arrival_rate IS 'Records written per second.';
+COMMENT ON COLUMN fairlead.partition_work.arrival_rate IS 'Records written a second.';
 COMMENT ON COLUMN fairlead.partition_work.time_share IS
     'Share of one consumer''s time that the arriving records take: arrival rate times time per record.';
 COMMENT ON COLUMN fairlead.partition_work.capacity_share IS

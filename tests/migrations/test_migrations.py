@@ -100,7 +100,7 @@ def test_a_database_of_another_encoding_is_refused(database: str) -> None:
         made = f"CREATE DATABASE {ascii_only.database} TEMPLATE template0"
         connection.execute(f"{made} ENCODING 'SQL_ASCII' LOCALE 'C'")
         try:
-            with pytest.raises(ConfigurationError, match=r"stores SQL_ASCII.*ENCODING 'UTF8'"):
+            with pytest.raises(ConfigurationError, match=r"encoding SQL_ASCII.*ENCODING 'UTF8'"):
                 migrate.upgrade(ascii_only.render_as_string(hide_password=False))
         finally:
             connection.execute(f"DROP DATABASE {ascii_only.database} WITH (FORCE)")

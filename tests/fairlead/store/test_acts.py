@@ -234,7 +234,7 @@ def test_rollback_is_asked_for_and_done_once(
     with pytest.raises(PlanStateError, match="version 2 is published: too late to rollback it"):
         act(web, wanted("rollback", other))
     act(web, back)
-    with pytest.raises(PlanStateError, match="has not answered yet"):
+    with pytest.raises(PlanStateError, match="has not answered an earlier request yet"):
         act(web, wanted("withdraw", other))
     assert [page_act.id for page_act in asked(planner.engine)] == [back.id]
     made: PlanDraft = draft("s3", rolled_back_from=1, request_id=back.id, four_eyes="proxy")

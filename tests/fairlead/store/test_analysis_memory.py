@@ -56,7 +56,7 @@ def test_speeds_are_stored_with_the_decision_and_read_again(
     assert store.capacities(["orders", "billing"]) == {"orders": SICK.capacities}
     assert store.capacities(["billing"]) == {}
     evidence = rows("SELECT member, evidence FROM fairlead.member_capacity ORDER BY member")
-    assert "stayed behind" in evidence[1]["evidence"]
+    assert "while behind throughout" in evidence[1]["evidence"]
     assert "can do more" in evidence[0]["evidence"]
 
 

@@ -43,7 +43,7 @@ def test_a_url_of_something_else_is_refused_without_repeating_it(url: str) -> No
 )
 def test_a_password_with_an_at_sign_is_refused_without_its_tail(secret: str) -> None:
     """What is behind the first @ would be the host, which every message names."""
-    with pytest.raises(ConfigurationError, match="written %40") as error:
+    with pytest.raises(ConfigurationError, match="write %40") as error:
         create_store_engine(f"postgresql://user:{secret}@127.0.0.1:1/plans")
     assert "hunter2" not in str(error.value)
 
