@@ -19,7 +19,7 @@ from kafka.structs import TopicPartition as PythonTopicPartition
 from fairlead.errors import KafkaUnavailableError
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.settings import KafkaSettings
-from tests.cluster import NODES, KafkaCluster
+from tests.cluster import NODES, QUIET, KafkaCluster
 from tests.lengths import LONG, form
 from tests.topics import create_topics
 from tests.waiting import PATIENCE_S, eventually
@@ -110,7 +110,7 @@ def wait_for_samples(sampler: "subprocess.Popen[bytes]", log: Path, more: int) -
 
 def join_and_commit(servers: str, group: str) -> None:
     """Make a group as a consumer does that reads a topic, commits, and leaves."""
-    consumer = Consumer({"bootstrap.servers": servers, "group.id": group})
+    consumer = Consumer({"bootstrap.servers": servers, "group.id": group, **QUIET})
     consumer.subscribe(["moves"])
     eventually(lambda: consumer.poll(0.1) or consumer.assignment(), "partitions are assigned")
     consumer.commit(offsets=[TopicPartition("moves", 0, 0)], asynchronous=False)
@@ -140,7 +140,7 @@ def test_no_process_is_lost_when_coordinators_move(
     monkeypatch.setitem(KafkaAdminClient.DEFAULT_CONFIG, "metadata_max_age_ms", REFRESHED_MS)
     servers = three_brokers.bootstrap_servers
     settings = KafkaSettings(bootstrap_servers=servers, request_timeout_s=PATIENCE_S)
-    librdkafka = AdminClient({"bootstrap.servers": servers})
+    librdkafka = AdminClient({"bootstrap.servers": servers, **QUIET})
     create_topics(librdkafka, NewTopic("moves", 4, 3))
     for group in GROUPS:
         join_and_commit(servers, group)
