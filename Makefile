@@ -76,7 +76,7 @@ bench-followers: install
 
 bench-loop: install
 	$(BIN)/python -m benchmarks.loop
-	$(BIN)/python -m benchmarks.taken_back
+	$(BIN)/python -m benchmarks.rolled_back
 
 # Bytes between racks by the brokers' own count: range, sticky, uniform, and a plan.
 bench-racks: install

@@ -83,7 +83,7 @@ def pack(problem: Problem, rates: Float64, rule: Rule, capacity: float) -> Int32
 
 
 def _in_turn(problem: Problem, rates: Float64, *, by_heaviest: bool) -> list[int]:
-    """Members that own something, the fullest first."""
+    """Members that own something, the most utilised first."""
     size = np.zeros(len(problem.members))
     held = problem.owner >= 0
     if by_heaviest:
@@ -109,7 +109,7 @@ class _Bins:
         self._open: list[int] = []
 
     def give(self, partition: int) -> bool:
-        """Put a partition into the fullest, or emptiest, open consumer that it fits into."""
+        """Put a partition into the most, or least, utilised open consumer that it fits into."""
         fitting = [m for m in self._open if self._fits(partition, m)]
         if not fitting:
             return False

@@ -38,7 +38,7 @@ PLENTY: Final = 32
 OBJECTIVE_S: Final = 2.0
 DEFAULTS: Final = "planner, objective 2 s"
 _HORIZONS_S: Final = (30.0, 60.0, 300.0)
-_HEADROOMS: Final = (0.8, 0.95)
+_TARGETS: Final = (0.8, 0.95)
 _BANDS: Final = (0.01, 0.1, 0.25)
 _HOURS: Final = TURNS * TURN_S / 3600
 
@@ -57,16 +57,18 @@ def _measure(delta: float, seed: int) -> list[dict[str, Any]]:
         "cooperative-sticky": ByAssignor("sticky"),
         **{rule: BinPacking(rule, PACKED) for rule in RULES},
         **{f"oracle, band {band:g}": Lagging(TURN_S, band=band) for band in _BANDS},
-        DEFAULTS: Planner(Rules(objective_s=OBJECTIVE_S, pause_s=CADENCE.pause_s)),
+        DEFAULTS: Planner(Rules(objective_s=OBJECTIVE_S, move_downtime_s=CADENCE.move_downtime_s)),
     }
-    for horizon_s, headroom in product(_HORIZONS_S, _HEADROOMS):
+    for horizon_s, target_utilisation in product(_HORIZONS_S, _TARGETS):
         rules = Rules(
             objective_s=OBJECTIVE_S,
             horizon_s=horizon_s,
-            headroom=headroom,
-            pause_s=CADENCE.pause_s,
+            target_utilisation=target_utilisation,
+            move_downtime_s=CADENCE.move_downtime_s,
         )
-        deciders[f"planner, horizon {horizon_s:.0f} s, headroom {headroom:g}"] = Planner(rules)
+        deciders[
+            f"planner, horizon {horizon_s:.0f} s, target utilisation {target_utilisation:g}"
+        ] = Planner(rules)
     used = float(world.rates.sum(axis=1).mean() / (members * CAPACITY))
     common = {"delta": delta, "members": members, "used": round(used, 3)}
     return [

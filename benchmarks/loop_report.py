@@ -32,8 +32,17 @@ _PEERS: Final = (NEVER_PLANNED, STICKY, PUBLISHED_RULE, PUBLISHED_RULE_ALWAYS)
 def show_courses(bench: Bench, rows: Sequence[Row]) -> None:
     """Print everybody in one scenario."""
     first = SCENARIOS[rows[0]["scenario"]]
-    headings = ("who decides", "late", "p99 s", "plans", "moves", "rebalances", "moved", "s")
-    keys = ("late", "p99_s", "plans", "moves", "rebalances", "rebalance_moves", "seconds")
+    headings = (
+        "who decides",
+        "over_objective",
+        "p99 s",
+        "plans",
+        "moves",
+        "rebalances",
+        "moved",
+        "s",
+    )
+    keys = ("over_objective", "p99_s", "plans", "moves", "rebalances", "rebalance_moves", "seconds")
     bench.show(
         f"{first.name} ({first.kind}): {first.what}",
         headings,
@@ -100,7 +109,7 @@ def _courses(document: Mapping[str, Any]) -> str:
     """Lateness where the planner's groups are late for long, and the sum of all others."""
     late, others = [], []
     for name, found in _by_scenario(document).items():
-        if any(found[who]["late"] > _LONG for who in _PLANNERS):
+        if any(found[who]["over_objective"] > _LONG for who in _PLANNERS):
             late.append(_course(f"`{name}`", [found]))
         else:
             others.append(found)
@@ -111,7 +120,7 @@ def _course(name: str, found: Sequence[Mapping[str, Row]]) -> Sequence[str]:
     """Return a row: the sums over some scenarios."""
 
     def total(who: str) -> float:
-        return sum(float(by[who]["late"]) for by in found)
+        return sum(float(by[who]["over_objective"]) for by in found)
 
     return (name, *(_number(total(who)) for who in _IN_COLUMNS))
 
@@ -184,7 +193,7 @@ def _share(right: float | None) -> str:
 
 
 def draw(document: Mapping[str, Any], path: Path) -> None:
-    """Draw everybody's lateness by scenario, and lateness against moves for Landau's workload."""
+    """Draw the time over the objective by scenario, and against moves for Landau's workload."""
     from matplotlib.figure import Figure  # noqa: PLC0415 - slow to import, and only needed here
 
     from fairlead.surfaces.plots.style import AFTER, BEFORE, BOUND, drawing  # noqa: PLC0415 - the same
@@ -194,9 +203,9 @@ def draw(document: Mapping[str, Any], path: Path) -> None:
         figure = Figure(figsize=(10, 9), layout="constrained")
         late, trade = figure.subplots(2, 1, height_ratios=(3, 2))
         found = _by_scenario(document)
-        sick = [name for name, by in found.items() if by[NEVER_PLANNED]["late"]][::-1]
+        sick = [name for name, by in found.items() if by[NEVER_PLANNED]["over_objective"]][::-1]
         for who, marker in zip((*_PEERS, ORACLE, *_PLANNERS), "os^vdD*", strict=True):
-            values = [found[name][who]["late"] for name in sick]
+            values = [found[name][who]["over_objective"] for name in sick]
             colour = colours.get(who)
             late.plot(values, sick, marker, label=who, color=colour, markersize=6, alpha=0.9)
         late.set_xscale("symlog", linthresh=10)
@@ -228,7 +237,7 @@ def _draw_trade(axis: Any, rows: Sequence[Row]) -> None:
     axis.yaxis.set_major_formatter("{x:g}")
     axis.yaxis.set_minor_formatter("{x:g}")
     axis.set_xlabel(f"R-score: consumers' worth moved at each decision (steps up to {most:g} %)")
-    axis.set_ylabel("p99 of records' lateness, s")
+    axis.set_ylabel("p99 of records' time lag, s")
 
 
 def _by_scenario(document: Mapping[str, Any]) -> dict[str, dict[str, Row]]:

@@ -334,7 +334,7 @@ class Controlled:
     ----------
     trial
         The group.
-    late_s
+    time_lag_s
         Seconds that each partition is behind, at each sample.
     changes
         When plans were published, seconds since the epoch.
@@ -345,7 +345,7 @@ class Controlled:
     """
 
     trial: Trial
-    late_s: list[Float64] = field(default_factory=list)
+    time_lag_s: list[Float64] = field(default_factory=list)
     changes: list[float] = field(default_factory=list)
     capacities: Mapping[str, Capacity] = field(default_factory=dict)
     said: list[str] = field(default_factory=list)
@@ -354,12 +354,12 @@ class Controlled:
         """Analyse the samples, and publish a plan if one helps."""
         trial = self.trial
         if trial.samples[-1].rows["error"][0].is_valid:  # in a rebalance
-            self.late_s += self.late_s[-1:]
+            self.time_lag_s += self.time_lag_s[-1:]
             return
         question, decision = analysed(trial.samples, self.capacities, self.changes)
         self.capacities = decision.capacities
         series = question.series
-        self.late_s.append(series.time_lag(series.lag[-1].astype(np.float64), trial.rates))
+        self.time_lag_s.append(series.time_lag(series.lag[-1].astype(np.float64), trial.rates))
         if decision.chosen is None or decision.chosen.assignment is None:
             return
         plan = document(
@@ -374,7 +374,7 @@ class Controlled:
 
     def result(self) -> dict[str, Any]:
         """Return a row."""
-        over = np.array(self.late_s) > OPTIONS.rules.objective_s
+        over = np.array(self.time_lag_s) > OPTIONS.rules.objective_s
         stretch, longest = np.zeros(PARTITIONS), 0.0
         for row in over:
             stretch = np.where(row, stretch + LOOP_SAMPLE_S, 0.0)
@@ -387,7 +387,7 @@ class Controlled:
             "plans": len(self.changes),
             "longest_over_s": longest,
             "over_at_end": bool(over[-1].any()),
-            "worst_s": float(np.max(self.late_s)),
+            "worst_s": float(np.max(self.time_lag_s)),
             "busy": busy,
             "reasons": self.said,
         }

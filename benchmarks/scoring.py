@@ -14,7 +14,7 @@ import numpy.typing as npt
 from benchmarks.random_scenarios import HOURS, Labelled
 from benchmarks.simulation.loop import ScenarioRun, run
 from benchmarks.simulation.planner import Planner
-from benchmarks.simulation.run_figures import LATE_S
+from benchmarks.simulation.run_figures import OBJECTIVE_S
 from benchmarks.simulation.traffic import HOUR_S
 from benchmarks.simulation.world import ScenarioWorld
 from fairlead.domain.analysis.rules import Rules
@@ -94,7 +94,7 @@ class _Truth:
         held = owner >= 0
         work = np.bincount(owner[held], world.work[step, held], world.speeds.shape[1])
         full = self._named(np.flatnonzero(work > world.speeds[step]))
-        late = self._named(np.unique(owner[held & (self._behind[step] > LATE_S)]))
+        late = self._named(np.unique(owner[held & (self._behind[step] > OBJECTIVE_S)]))
         name, names = said
         cause = labelled.cause
         expensive = cause == "expensive partition"

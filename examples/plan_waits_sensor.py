@@ -17,7 +17,7 @@ PAGES = "http://localhost:9464"
 WAITING = """
 SELECT group_id, version, reason
 FROM fairlead.plan_history
-WHERE state = 'proposed' AND NOT observed_only AND proposed_at < now() - interval '1 minute'
+WHERE state = 'proposed' AND NOT shadow AND proposed_at < now() - interval '1 minute'
 ORDER BY proposed_at, group_id
 """
 

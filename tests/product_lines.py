@@ -25,7 +25,7 @@ PRODUCT: Final = (
 )
 #: What lines are for, by the path of their file: the first that is found in it.
 CAPABILITIES: Final = {
-    "freezing, regression checks": "hindsight|regression|freeze|automatic_rollback",
+    "freezing, regression checks": "regression|freeze|automatic_rollback",
     "backtest": "simulation|backtest|observed",
     "survey, doctor, up": "survey|doctor|surfaces/up/|cli/(up|running_sandbox|look)[.]|kafka/rights"
     "|surfaces/pipeline|switches",

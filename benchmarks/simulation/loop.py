@@ -25,7 +25,7 @@ from fairlead.simulation.world import Int32, Int64, Mask
 
 @dataclass(frozen=True)
 class TakenBack(Handover):
-    """A plan that was taken back."""
+    """A plan that was rolled back."""
 
 
 @dataclass(frozen=True, eq=False)

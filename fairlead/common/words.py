@@ -63,7 +63,7 @@ def moment(at: datetime | None) -> str:
     return "never" if at is None else f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
-def caught_up(seconds: float | None, since: datetime) -> str:
+def catch_up_time(seconds: float | None, since: datetime) -> str:
     """Write when a group has caught up, in UTC.
 
     Parameters
@@ -76,7 +76,7 @@ def caught_up(seconds: float | None, since: datetime) -> str:
     Examples
     --------
     >>> noon = datetime(2026, 1, 2, 12, tzinfo=UTC)
-    >>> [caught_up(seconds, noon) for seconds in (0.0, 1800.0, 50_000.0, 1e12, None)]
+    >>> [catch_up_time(seconds, noon) for seconds in (0.0, 1800.0, 50_000.0, 1e12, None)]
     ['now', 'at 12:30 UTC', 'at 2026-01-03 01:53 UTC', 'not within a year', 'never']
     """
     if seconds is None:

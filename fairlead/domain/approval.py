@@ -62,7 +62,7 @@ def decide_approval(policy: Policy, facts: PlanFacts, now: datetime) -> Approval
     >>> decide_approval(policy, facts, noon).reason
     'waits for a person: 12 partitions move, the policy allows 10'
     """
-    if policy.observe:
+    if policy.shadow:
         reason = "the policy only observes: nobody can approve this plan"
     elif policy.four_eyes:
         who = "two people" if policy.four_eyes == "proxy" else "a person other than who proposed it"
@@ -84,7 +84,7 @@ def requirements(policy: Policy) -> list[str]:
     >>> requirements(Policy(four_eyes="database"))
     ['a person approves, as a database user who is no planner and did not propose it']
     """
-    if policy.observe:
+    if policy.shadow:
         return ["nothing is approved: the policy only observes"]
     if policy.four_eyes:
         who = "a person approves, as a database user who is no planner and did not propose it"

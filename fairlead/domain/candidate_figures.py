@@ -17,7 +17,7 @@ METRICS: Final = (
     *("kept", "moved", "placed", "topic_spread"),
 )
 """The fields of `assignors.metrics.Metrics`, repeated so that commands need not import numpy."""
-FORECAST: Final = ("late_s", "utilisation", "caught_up_s")
+FORECAST: Final = ("forecast_time_lag_s", "utilisation", "catch_up_s")
 """Forecast figures; None for assignments that were not analysed."""
 RACKS: Final = ("rack_gb_per_day", "rack_cost_per_day")
 """Rack traffic; None for groups without racks."""
@@ -33,8 +33,8 @@ class SnapshotCandidate:
     assignor
         Its name.
     metrics
-        Metrics of its assignment (`lag_max`, `moved`, ...) and its forecast, `late_s` and
-        `utilisation`; None if it failed.
+        Metrics of its assignment (`lag_max`, `moved`, ...) and its forecast,
+        `forecast_time_lag_s` and `utilisation`; None if it failed.
     outcome
         The assignor's remark on its result, if any.
     error
@@ -58,7 +58,9 @@ def candidate_of(row: Mapping[str, Any]) -> SnapshotCandidate:
         metrics=None if row["error"] else {name: row[name] for name in _FIGURES},
         outcome=row["outcome"],
         error=row["error"],
-        frontier=tuple((point["moves"], point["late_s"]) for point in row["frontier"] or ()),
+        frontier=tuple(
+            (point["moves"], point["forecast_time_lag_s"]) for point in row["frontier"] or ()
+        ),
     )
 
 
@@ -71,10 +73,10 @@ def improvement(observed: Mapping[str, Any], predicted: Mapping[str, Any]) -> fl
 
     Examples
     --------
-    >>> improvement({"late_s": 200.0}, {"late_s": 150.0})
+    >>> improvement({"forecast_time_lag_s": 200.0}, {"forecast_time_lag_s": 150.0})
     0.25
     """
-    return _fall(observed.get("late_s"), predicted.get("late_s"))
+    return _fall(observed.get("forecast_time_lag_s"), predicted.get("forecast_time_lag_s"))
 
 
 def lightening(observed: Mapping[str, Any], predicted: Mapping[str, Any]) -> float:

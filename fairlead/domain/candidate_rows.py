@@ -165,13 +165,16 @@ def _candidate(candidate: Candidate) -> Row:
     return {
         "assignor": candidate.assignor,
         **_figures(assignment),
-        "late_s": forecast.late_s,
+        "forecast_time_lag_s": forecast.time_lag_s,
         "utilisation": forecast.utilisation,
-        "caught_up_s": forecast.caught_up_s,
+        "catch_up_s": forecast.catch_up_s,
         "outcome": assignment.outcome,
         "owner": assignment.owner,
         "reasons": reasons,
-        "frontier": [{"moves": moves, "late_s": late_s} for moves, late_s in candidate.frontier],
+        "frontier": [
+            {"moves": moves, "forecast_time_lag_s": forecast_time_lag_s}
+            for moves, forecast_time_lag_s in candidate.frontier
+        ],
     }
 
 
@@ -184,7 +187,7 @@ def _analysed(decision: PlanDecision, problem: Problem) -> Row:
         "chosen": None if decision.chosen is None else decision.chosen.assignor,
         "arrival_rates": decision.outlook.arrivals,
         "backlog": decision.outlook.backlog,
-        "behind_s": decision.outlook.late_s,
+        "behind_s": decision.outlook.time_lag_s,
         "capacity_used": decision.outlook.capacities,
         "reasons": [],
         "owner": problem.owner,
@@ -198,10 +201,10 @@ def findings_of(decision: PlanDecision, problem: Problem) -> Findings:
         diagnosis=diagnosis.name,
         names=diagnosis.names,
         evidence=diagnosis.evidence,
-        late_s=forecast.late_s,
+        forecast_time_lag_s=forecast.time_lag_s,
         utilisation=forecast.utilisation,
         loss_s=forecast.loss_s,
-        caught_up_s=forecast.caught_up_s,
+        catch_up_s=forecast.catch_up_s,
         consumers_wanted=decision.size.wanted,
         consumers_why=decision.size.why,
         costs=decision.costs.intervals(problem),

@@ -135,7 +135,7 @@ def _decide(
             if text is not None and topic in counts
         },
         four_eyes=policy.four_eyes,
-        observed_only=policy.observe,
+        shadow=policy.shadow,
         prospect=prospect,
         statuses=frozenset(analysed["statuses"] or ()),
         loads={} if outlook is None else layout.loads(outlook, owner, found.capacities),

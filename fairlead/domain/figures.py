@@ -54,7 +54,7 @@ class Figure:
 
         Examples
         --------
-        >>> FIGURES["late_s"].text(1800.0), FIGURES["utilisation"].text(1.148)
+        >>> FIGURES["forecast_time_lag_s"].text(1800.0), FIGURES["utilisation"].text(1.148)
         ('30 min', '114.8 %')
         >>> FIGURES["loss_s"].text(None), FIGURES["lag"].text(1_234_567)
         ('none', '1,234,567')
@@ -65,12 +65,12 @@ class Figure:
 # fmt: off
 _ALL: Final = (
     # Forecasts for a group; the first three also for a candidate.
-    Figure("late_s", "Forecast lag", "seconds",
+    Figure("forecast_time_lag_s", "Forecast lag", "seconds",
         "How far behind the worst partition is forecast to be at the policy's horizon."),
     Figure("utilisation", "Most utilised consumer", "share",
         "Arrival rate of the most utilised consumer, as a share of its capacity; above 1, its "
         "lag grows."),
-    Figure("caught_up_s", "Caught up", "seconds", none="never",
+    Figure("catch_up_s", "Caught up", "seconds", none="never",
         meaning="Time until the group is within its objective; 0: now; no value: never."),
     Figure("loss_s", "Records lost", "seconds", none="none",
         meaning="How long until retention deletes records that the group has not read; no value: "
@@ -154,7 +154,7 @@ def figure(column: str) -> Figure:
 
     Examples
     --------
-    >>> figure("late_before").label, figure("imbalance_worst").meaning[:25]
+    >>> figure("forecast_time_lag_before").label, figure("imbalance_worst").meaning[:25]
     ('Forecast lag, before', 'Worst of the day: Load of')
     """
     if column in FIGURES:

@@ -206,5 +206,5 @@ def consumers_under(loads: Float64, readers: Readers, capacities: Float64) -> Ro
     return {
         "count": capacities.size,
         "utilisation": found.utilisation,
-        "time_lag_s": found.late_s,
+        "time_lag_s": found.time_lag_s,
     }

@@ -129,13 +129,13 @@ class Policy(_Rule):
     horizon: Duration = Field(
         default=timedelta(minutes=30), description="Time span of the forecast."
     )
-    headroom: float = Field(
+    target_utilisation: float = Field(
         default=0.95,
         gt=0.0,
         le=1.0,
         description="Maximum planned utilisation of a consumer: arrival rate over capacity.",
     )
-    pause: Annotated[timedelta, Field(ge=timedelta(0))] = Field(
+    move_downtime: Annotated[timedelta, Field(ge=timedelta(0))] = Field(
         default=timedelta(seconds=10),
         description="Assumed time for which a moved partition is not read.",
     )
@@ -181,7 +181,7 @@ class Policy(_Rule):
         description="Another person approves than proposed. database: two logins of the database. "
         "proxy: two people on pages, as named by the proxy in front of them.",
     )
-    observe: bool = Field(
+    shadow: bool = Field(
         default=False,
         description="Plans are stored and replayed, but not approved or published.",
     )
@@ -252,8 +252,8 @@ class Policy(_Rule):
         return Rules(
             objective_s=self.objective.total_seconds(),
             horizon_s=self.horizon.total_seconds(),
-            headroom=self.headroom,
-            pause_s=self.pause.total_seconds(),
+            target_utilisation=self.target_utilisation,
+            move_downtime_s=self.move_downtime.total_seconds(),
             max_moves=self.max_moves,
             cooldown_s=self.cooldown.total_seconds() if self.cooldown else None,
             racks=self.racks != "ignore",

@@ -34,9 +34,9 @@ class Findings:
     ----------
     diagnosis, names, evidence
         As in `fairlead.domain.analysis.diagnosis.Diagnosis`.
-    late_s, utilisation, loss_s, caught_up_s
+    forecast_time_lag_s, utilisation, loss_s, catch_up_s
         The forecast with the present owners; `loss_s` is None if retention deletes no unread
-        record, `caught_up_s` if the group will never be within its objective.
+        record, `catch_up_s` if the group will never be within its objective.
     consumers_wanted, consumers_why
         Number of consumers that are enough, None if not known or if more do not help; and why.
     costs
@@ -56,11 +56,11 @@ class Findings:
     diagnosis: str
     names: tuple[str, ...]
     evidence: str
-    late_s: float
+    forecast_time_lag_s: float
     utilisation: float
     capacities: Mapping[str, Capacity]
     loss_s: float | None = None
-    caught_up_s: float | None = None
+    catch_up_s: float | None = None
     consumers_wanted: int | None = None
     consumers_why: str = ""
     costs: CostRows = field(default_factory=dict)
@@ -208,7 +208,7 @@ class PlanDraft(NoPlan):
         As in `PlanDocument`.
     four_eyes
         Who checks that another person approves than proposed; None: nobody.
-    observed_only
+    shadow
         Whether the policy only observes: nobody can approve the plan.
     rolled_back_from
         The earlier version with the same assignment, for rollbacks; else None.
@@ -232,7 +232,7 @@ class PlanDraft(NoPlan):
     weights: Mapping[str, npt.NDArray[np.float64]]
     topic_ids: Mapping[str, str] = field(default_factory=dict)
     four_eyes: FourEyes | None = None
-    observed_only: bool = False
+    shadow: bool = False
     rolled_back_from: int | None = None
     request_id: UUID | None = None
     prospect: Prospect | None = None
@@ -279,7 +279,7 @@ class StoredPlan:
         The stored hash of `document`, and the approved hash; None: not approved.
     topic, partition, record_offset
         Its record; None if not published.
-    four_eyes, observed_only, rolled_back_from
+    four_eyes, shadow, rolled_back_from
         As in `PlanDraft`.
     lease_until
         Time at which consumers stop following it unless it is renewed; None: they do not follow it.
@@ -304,7 +304,7 @@ class StoredPlan:
     four_eyes: FourEyes | None
     rolled_back_from: int | None
     lease_until: datetime | None = None
-    observed_only: bool = False
+    shadow: bool = False
 
     @property
     def was_followed(self) -> bool:

@@ -60,8 +60,8 @@ class Regression:
         The same in the replay with the owners before the plan.
     error_s
         The replay's error.
-    late, late_before
-        Number of late partitions now, and in the replay.
+    over_objective, over_objective_before
+        Number of partitions over the objective now, and in the replay.
     evidence
         A sentence.
     owner
@@ -73,8 +73,8 @@ class Regression:
     seen_s: float
     before_s: float
     error_s: float
-    late: int
-    late_before: int
+    over_objective: int
+    over_objective_before: int
     evidence: str
     owner: Int32
     sure: bool = False
@@ -112,15 +112,15 @@ def _at_last_sample(question: Question) -> Regression | None:
         return None
     before, since = split
     analysis = analyse(question)
-    late_s, objective_s = analysis.outlook.late_s, question.rules.objective_s
-    if not (late_s > objective_s).any():
+    time_lag_s, objective_s = analysis.outlook.time_lag_s, question.rules.objective_s
+    if not (time_lag_s > objective_s).any():
         return None
     old = before.owner[-1]
     replay = _Replay.of(before, since, analysis, old)
     if replay is None:
         return None
-    seen_s = float((_over(late_s, objective_s) - replay.began).sum())
-    before_s = float(replay.became(replay.late_before).sum())
+    seen_s = float((_over(time_lag_s, objective_s) - replay.began).sum())
+    before_s = float(replay.became(replay.time_lag_before_s).sum())
     error_s = replay.hindcast_s + replay.bystanders_s() + replay.resolution_s()
     began_s = float(replay.began.sum())
     ahead, ahead_before = (
@@ -133,30 +133,30 @@ def _at_last_sample(question: Question) -> Regression | None:
     )
     if not later and not _crowded(replay, seen_s, before_s, error_s):
         return None
-    late = _late(late_s, objective_s)
-    late_before = _late(replay.late_before[1], objective_s)
+    over = _count_over(time_lag_s, objective_s)
+    over_before = _count_over(replay.time_lag_before_s[1], objective_s)
     horizon = length(question.rules.horizon_s)
     evidence = (
-        f"{plural(late, 'partition')} late, in all {_more(seen_s)} behind than when the plan took "
+        f"{plural(over, 'partition')} late, in all {_more(seen_s)} behind than when the plan took "
         f"effect, and {_more(ahead)} in {horizon}; a replay with the owners and speeds before the "
-        f"plan: {late_before:,} late, {_more(before_s)} behind, and {_more(ahead_before)} in "
+        f"plan: {over_before:,} late, {_more(before_s)} behind, and {_more(ahead_before)} in "
         f"{horizon}; error at most {length(error_s)}"
     )
-    return Regression(seen_s, before_s, error_s, late, late_before, evidence, old)
+    return Regression(seen_s, before_s, error_s, over, over_before, evidence, old)
 
 
 def _crowded(replay: "_Replay", seen_s: float, before_s: float, error_s: float) -> bool:
     """Whether the plan made more partitions late and saved little time lag."""
     analysis, objective_s = replay.analysis, replay.objective_s
     began_s = float(replay.began.sum())
-    now = analysis.outlook.late_s - replay.age_s(), replay.late_before[1]
+    now = analysis.outlook.time_lag_s - replay.age_s(), replay.time_lag_before_s[1]
     soon = replay.ahead_s(analysis.inputs.horizon_s)
     soon_sums = (float(_over(soon_s, objective_s).sum()) - began_s for soon_s in soon)
     wrong = replay.misjudged + replay.bystanders()
     return all(
-        _late(late_s, objective_s) - _late(late_before_s, objective_s) > wrong
+        _count_over(time_lag_s, objective_s) - _count_over(lag_before_s, objective_s) > wrong
         and would_have - became + error_s < BETTER * (began_s + would_have)
-        for (late_s, late_before_s), (became, would_have) in (
+        for (time_lag_s, lag_before_s), (became, would_have) in (
             (now, (seen_s, before_s)),
             (soon, soon_sums),
         )
@@ -189,7 +189,7 @@ def _handover(  # noqa: PLR0911 - each is a reason for no verdict
         return None
     other = np.flatnonzero((known[first:, None] & (rows != new)).any(axis=1))
     followed = first + (int(other[-1]) + 1 if other.size else 0)
-    stood_still = float(series.at[followed - 1]) + question.rules.pause_s
+    stood_still = float(series.at[followed - 1]) + question.rules.move_downtime_s
     if int((series.at[followed:] > stood_still).sum()) < SAMPLES_NEEDED:
         return None
     cut = int(behind[-1])
@@ -260,7 +260,7 @@ class _Replay:
         waits = np.where(free, then.lag[0], 0).astype(np.float64)
         rates = recent.arrived.sum(axis=0) / max(recent.now - float(recent.at[0]), 1.0)
         came = then.arrived * free * costs
-        replayed = _late_s(
+        replayed = _time_lag_s(
             then.at, came, waits * costs, rates * free * costs, owner=old, speeds=speeds
         )
         lag_s = before.time_lag(np.where(free, commits.backlog, 0.0), rates)
@@ -302,35 +302,35 @@ class _Replay:
         return self.analysis.rules.objective_s
 
     @cached_property
-    def late_before(self) -> Float64:
+    def time_lag_before_s(self) -> Float64:
         """Time lag with the owners before the plan, first and now, float64 of shape (2, P)."""
-        return self._late_s(self.old)
+        return self._time_lag_s(self.old)
 
     @cached_property
-    def late_replayed(self) -> Float64:
+    def time_lag_replayed_s(self) -> Float64:
         """The same with the present owners."""
-        return self._late_s(self.mine)
+        return self._time_lag_s(self.mine)
 
-    def _late_s(self, owner: Int32) -> Float64:
-        late = _late_s(
+    def _time_lag_s(self, owner: Int32) -> Float64:
+        late = _time_lag_s(
             self.at, self.arrived, self.waited, self.usual, owner=owner, speeds=self.speeds
         )
         return late * self.free
 
-    def became(self, late_s: Float64) -> Float64:
+    def became(self, time_lag_s: Float64) -> Float64:
         """Return the increase of each time lag over the objective."""
-        first, now = _over(late_s, self.objective_s)
+        first, now = _over(time_lag_s, self.objective_s)
         return np.asarray(now - first, np.float64)
 
     def bystanders_s(self) -> float:
         """Return by how much bystanders are further behind than the replay."""
-        seen = _over(self.analysis.outlook.late_s, self.objective_s) - self.began
-        return self._of_all(np.maximum(seen - self.became(self.late_replayed), 0.0))
+        seen = _over(self.analysis.outlook.time_lag_s, self.objective_s) - self.began
+        return self._of_all(np.maximum(seen - self.became(self.time_lag_replayed_s), 0.0))
 
     def bystanders(self) -> float:
         """Return the number of bystanders' partitions that are late only in reality."""
-        late = self.analysis.outlook.late_s > self.objective_s
-        return self._of_all(late & (self.late_replayed[1] <= self.objective_s))
+        late = self.analysis.outlook.time_lag_s > self.objective_s
+        return self._of_all(late & (self.time_lag_replayed_s[1] <= self.objective_s))
 
     def _of_all(self, values: Float64 | Mask) -> float:
         """Return the sum of values over bystanders' partitions, scaled up to all partitions."""
@@ -345,7 +345,7 @@ class _Replay:
 
     def resolution_s(self) -> float:
         """Return the maximum age of the commits of late partitions, summed."""
-        late = self.analysis.outlook.late_s > self.objective_s
+        late = self.analysis.outlook.time_lag_s > self.objective_s
         return float(self.age_s()[late].sum())
 
     def ahead_s(self, horizon_s: float) -> tuple[Float64, Float64]:
@@ -353,13 +353,16 @@ class _Replay:
 
         With the present owners, it is the lower bound of the forecast.
         """
-        expected, late_s = self.outlook, self.late_before[1]
+        expected, time_lag_s = self.outlook, self.time_lag_before_s[1]
         before = replace(
-            expected, backlog=late_s * expected.arrivals, late_s=late_s, capacities=self.speeds
+            expected,
+            backlog=time_lag_s * expected.arrivals,
+            time_lag_s=time_lag_s,
+            capacities=self.speeds,
         )
         return (
-            _of_owners(expected.sure_lateness(self.mine, horizon_s), self.mine),
-            _of_owners(before.lateness(self.old, horizon_s), self.old),
+            _of_owners(expected.sure_time_lag(self.mine, horizon_s), self.mine),
+            _of_owners(before.forecast_time_lag(self.old, horizon_s), self.old),
         )
 
 
@@ -383,7 +386,7 @@ def _speeds(
     return speeds
 
 
-def _late_s(
+def _time_lag_s(
     at: Float64,
     arrived: Float64,
     waited: Float64,
@@ -425,12 +428,12 @@ def _of_owners(values: Float64, owner: Int32) -> Float64:
     return np.where(owner >= 0, values[..., owner], 0.0)
 
 
-def _over(late_s: Float64, objective_s: float) -> Float64:
-    return np.maximum(late_s - objective_s, 0.0)
+def _over(time_lag_s: Float64, objective_s: float) -> Float64:
+    return np.maximum(time_lag_s - objective_s, 0.0)
 
 
-def _late(late_s: Float64, objective_s: float) -> int:
-    return int((late_s > objective_s).sum())
+def _count_over(time_lag_s: Float64, objective_s: float) -> int:
+    return int((time_lag_s > objective_s).sum())
 
 
 def _more(seconds: float) -> str:

@@ -46,7 +46,7 @@ class StoredSample:
         Time of the sample; time-zone-aware.
     digest
         Its `digest_of`.
-    late_s, utilisation
+    forecast_time_lag_s, utilisation
         The forecast; None if too little is known for one.
     group_type, protocol
         As Kafka returns them: `classic` or `consumer`, and the assignor's name.
@@ -64,7 +64,7 @@ class StoredSample:
 
     at: datetime
     digest: int
-    late_s: float | None
+    forecast_time_lag_s: float | None
     utilisation: float | None
     group_type: str
     protocol: str
@@ -86,7 +86,7 @@ class StoredSample:
         return (
             last is None
             or last.digest != self.digest
-            or (self.late_s is not None and not last.known)
+            or (self.forecast_time_lag_s is not None and not last.known)
             or last.at.timestamp() // interval_s != self.at.timestamp() // interval_s
         )
 
@@ -133,10 +133,10 @@ class GroupHistory:
     --------
     >>> from datetime import UTC
     >>> def sample(day, owner, members):
-    ...     return StoredSample(at=datetime(2026, 1, day, tzinfo=UTC), digest=0, late_s=0,
-    ...         utilisation=1, group_type="classic", protocol="range", topics=["t"], counts=[2],
-    ...         members=members, owner=owner, lag=[5, 4], arrival_rate=[1, 2], behind_s=[3, 9],
-    ...         capacity_share=[0.5, 0])
+    ...     return StoredSample(at=datetime(2026, 1, day, tzinfo=UTC), digest=0,
+    ...         forecast_time_lag_s=0, utilisation=1, group_type="classic", protocol="range",
+    ...         topics=["t"], counts=[2], members=members, owner=owner, lag=[5, 4],
+    ...         arrival_rate=[1, 2], behind_s=[3, 9], capacity_share=[0.5, 0])
     >>> history = GroupHistory.of([sample(1, [0, 0], ["a"]), sample(2, [0, 1], ["a", "b"])])
     >>> (change,) = history.changes()
     >>> change.moved, change.came, change.left
@@ -178,7 +178,7 @@ class GroupHistory:
             mine = np.array([place[name] for name in sample.members], np.int32)
             owner[row, places] = np.append(mine, np.int32(-1))[np.array(sample.owner, np.int64)]
             lag[row, places] = sample.lag
-            if sample.late_s is not None:
+            if sample.forecast_time_lag_s is not None:
                 known = sample.arrival_rate, sample.behind_s, sample.capacity_share
                 for array, values in zip(others, known, strict=True):
                     array[row, places] = values

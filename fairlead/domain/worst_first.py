@@ -24,11 +24,12 @@ def worst_first(rows: Iterable[RowT]) -> list[RowT]:
     Parameters
     ----------
     rows
-        With `group`, `diagnosis`, `loss_s` and `late_s`; and `waiting_state` or `lag`, if known.
+        With `group`, `diagnosis`, `loss_s` and `forecast_time_lag_s`; and `waiting_state` or `lag`,
+        if known.
 
     Examples
     --------
-    >>> row = {"loss_s": None, "late_s": 9.0}
+    >>> row = {"loss_s": None, "forecast_time_lag_s": 9.0}
     >>> well, ill = row | {"diagnosis": "healthy"}, row | {"diagnosis": "overloaded"}
     >>> lost = well | {"diagnosis": "unknown", "loss_s": 60.0}
     >>> groups = [well | {"group": "a"}, ill | {"group": "b"}, lost | {"group": "c"}]
@@ -44,7 +45,7 @@ def _badness(row: Mapping[str, Any]) -> tuple[float, int, bool, float, int, str]
         SOON_S if loss_s is None else min(loss_s, SOON_S),
         _CALM.get(row["diagnosis"], 0),
         row.get("waiting_state") != "proposed",
-        -(row["late_s"] or 0.0),
+        -(row["forecast_time_lag_s"] or 0.0),
         -(row.get("lag") or 0),
         row["group"],
     )

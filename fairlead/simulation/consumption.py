@@ -50,9 +50,9 @@ class Reading:
         delivered: Float64 = self.world.ends[step, partition] - self.waiting[step, partition]
         return delivered
 
-    def stand_still(self, partitions: Mask, step: int, pause_s: float) -> None:
+    def stand_still(self, partitions: Mask, step: int, move_downtime_s: float) -> None:
         """Pause partitions from a step on, for whole steps."""
-        until = step + int(np.ceil(pause_s / self.world.step_s))
+        until = step + int(np.ceil(move_downtime_s / self.world.step_s))
         self.still_until[partitions] = until
 
     def take_over(self, partitions: Mask, step: int, committed: Int64) -> None:

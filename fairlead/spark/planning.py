@@ -28,15 +28,15 @@ _SUMMARY: Final = {
         figure.name: pa.float64() if figure.type is float else pa.int64()
         for figure in fields(Metrics)
     },
-    "late_s": pa.float64(),
+    "forecast_time_lag_s": pa.float64(),
     "utilisation": pa.float64(),
-    "caught_up_s": pa.float64(),
+    "catch_up_s": pa.float64(),
     "rack_gb_per_day": pa.float64(),
     "rack_cost_per_day": pa.float64(),
     "outcome": pa.string(),
 }
 _FRONTIER: Final = {
-    "frontier": pa.list_(pa.struct({"moves": pa.int64(), "late_s": pa.float64()})),
+    "frontier": pa.list_(pa.struct({"moves": pa.int64(), "forecast_time_lag_s": pa.float64()})),
 }
 _LAYOUT: Final = {
     "topics": pa.list_(pa.string()),
@@ -81,8 +81,9 @@ _ANALYSED: Final = {
 CANDIDATES: Final = pa.schema(_KEY | _SUMMARY | _FRONTIER | _LAYOUT | _ASSIGNMENT | _ANALYSED)
 """One row a candidate, and one for the observed assignment, with assignments as flat arrays.
 
-`late_s` and `utilisation` are the forecast: the worst partition's lateness at the policy's horizon,
-the fullest member's arrivals over its capacity; `frontier` is the former after fewer moves.
+`forecast_time_lag_s` and `utilisation` are the forecast: the worst partition's time lag at the
+policy's horizon, and the arrivals of the most utilised member over its capacity; `frontier` is the
+time lag after fewer moves.
 `rack_gb_per_day`, gigabytes a day from other racks, and what they cost are null where they are not
 known or do not count. The row `observed` lays the group out: `topics` and their
 `partition_counts`, whose partitions stand one behind the other in every array; `members`;
@@ -90,7 +91,7 @@ known or do not count. The row `observed` lays the group out: `topics` and their
 -1 for nobody. `reasons` are the assignor's own, by the partition's place in the arrays.
 
 What was analysed stands in the row `observed` as well: the diagnosis with its names and evidence;
-`loss_s`, seconds until retention overtakes the group, null where it does not; `caught_up_s`,
+`loss_s`, seconds until retention overtakes the group, null where it does not; `catch_up_s`,
 seconds until it is within its objective, null where it never is; how many consumers are wanted,
 and why; what records cost, as JSON; the decision (`plan` or `no change`) with its reason and the
 assignor `chosen`; `capacities`, what is known of members now; `arrival_rates`, records a second of

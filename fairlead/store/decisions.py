@@ -81,7 +81,7 @@ def propose(connection: Connection, drafts: Sequence[PlanDraft]) -> dict[str, in
                 "document": document,
                 "sha256": content_hash(document),
                 "four_eyes": draft.four_eyes,
-                "observed_only": draft.observed_only,
+                "shadow": draft.shadow,
                 "rolled_back_from": draft.rolled_back_from,
                 "request_id": draft.request_id,
                 "analysed": _analysed(draft),

@@ -17,14 +17,14 @@ from fairlead.store.engine import transaction
 if TYPE_CHECKING:
     from fairlead.domain.regression import Regression
 
-_RESTS: Final = text("""
-    SELECT group_id, version, rests_until, evidence FROM fairlead.rest
+_BACK_OFFS: Final = text("""
+    SELECT group_id, version, back_off_until, evidence FROM fairlead.back_off
     WHERE CAST(:groups AS text[]) IS NULL OR group_id = ANY(:groups) ORDER BY group_id
 """)
 #: A rollback is proposed only once: a person may have rejected it.
 _OPEN: Final = text("""
     SELECT said.group_id, said.version, said.back_to, said.automatic, said.evidence
-    FROM fairlead_raw.made_worse said
+    FROM fairlead_raw.regression said
     JOIN fairlead_raw.plan USING (group_id, version)
     WHERE plan.state = 'published' AND NOT EXISTS (
         SELECT FROM fairlead_raw.plan later
@@ -57,7 +57,7 @@ class BackOff:
     def __str__(self) -> str:
         """Return a sentence."""
         return (
-            f"group {self.group} rests until {self.until:%Y-%m-%d %H:%M} UTC: version "
+            f"group {self.group} is in back-off until {self.until:%Y-%m-%d %H:%M} UTC: version "
             f"{self.version} made it worse: {self.evidence}"
         )
 
@@ -89,10 +89,16 @@ def record_regression(
     engine: Engine, group: str, version: int, found: "Regression", *, automatic: bool
 ) -> bool:
     """Store that a version in force made its group worse; False: not in force, or stored before."""
-    figures = (found.seen_s, found.before_s, found.error_s, found.late, found.late_before)
+    figures = (
+        found.seen_s,
+        found.before_s,
+        found.error_s,
+        found.over_objective,
+        found.over_objective_before,
+    )
     how = (*figures, found.evidence, automatic)
     with transaction(engine) as connection:
-        row = connection.scalar(select(func.fairlead_raw.record_made_worse(group, version, *how)))
+        row = connection.scalar(select(func.fairlead_raw.record_regression(group, version, *how)))
     return row is not None
 
 
@@ -106,10 +112,10 @@ def back_offs(engine: Engine, groups: Iterable[str] | None = None) -> dict[str, 
     """Return the back-offs of some groups, or of all, by group."""
     wanted = None if groups is None else list(groups)
     with transaction(engine) as connection:
-        rows = connection.execute(_RESTS, {"groups": wanted})
+        rows = connection.execute(_BACK_OFFS, {"groups": wanted})
         return {
             row.group_id: BackOff(
-                row.group_id, row.version, row.rests_until.astimezone(UTC), row.evidence
+                row.group_id, row.version, row.back_off_until.astimezone(UTC), row.evidence
             )
             for row in rows
         }

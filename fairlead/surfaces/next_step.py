@@ -18,7 +18,7 @@ Row = Mapping[str, Any]
 
 #: Whether a group's consumers follow its plan.
 FOLLOWS: Final = ("yes", "partly", "no", "unknown", "no plan", "no members")
-_WAITING: Final = {"proposed": "decide", "observed": "see what it would save"}
+_WAITING: Final = {"proposed": "decide", "shadow": "see what it would save"}
 _NEXT: Final = {
     "healthy": "nothing",
     "recovering": "wait",

@@ -47,7 +47,7 @@ _NOBODY: Final = Findings(
     diagnosis="unknown",
     names=(),
     evidence=NO_MEMBERS,
-    late_s=0.0,
+    forecast_time_lag_s=0.0,
     utilisation=0.0,
     capacities={},
 )
@@ -234,7 +234,7 @@ def _analyse(
     evidence = with_advice(findings.evidence, group.now)
     kept = saw if saw.is_news(last) else None
     findings = replace(findings, evidence=evidence, seen=saw, kept=kept)
-    late = decision.kept.late_s > question.rules.objective_s
+    late = decision.kept.time_lag_s > question.rules.objective_s
     worse = find_regression(question) if late and question.changes else None
     if worse is not None:
         diagnosed.worse[name] = worse
@@ -300,14 +300,14 @@ def _seen(group: Group, question: Question, decision: PlanDecision) -> StoredSam
     return StoredSample(
         at=group.now["at"],
         digest=digest_of(**laid_out),
-        late_s=decision.kept.late_s if known else None,
+        forecast_time_lag_s=decision.kept.time_lag_s if known else None,
         utilisation=decision.kept.utilisation if known else None,
         group_type=group.now["group_type"],
         protocol=group.now["protocol"],
         **laid_out,
         lag=question.series.lag[-1].tolist(),
         arrival_rate=outlook.records.tolist(),
-        behind_s=outlook.late_s.tolist(),
+        behind_s=outlook.time_lag_s.tolist(),
         capacity_share=outlook.capacity_share(problem.owner).tolist(),
     )
 

@@ -126,6 +126,6 @@ def readers_of(
         others=np.array(
             [float(each["arrival_rate"] or 0) * (each["cost"] or 1) for each in others]
         ),
-        target=rules.headroom,
+        target=rules.target_utilisation,
         horizon_s=rules.horizon_s,
     )

@@ -80,7 +80,7 @@ def carry_out(store: "PlanStore", decisions: Sequence[NewDecision], now: datetim
     - A version was made from a newer snapshot.
     - The published version has the same assignment, or would do as well if the group followed it: a
       group that does not follow one version follows no other.
-    - The group rests since a plan made it worse, and the draft moves partitions.
+    - The group is in back-off because a plan made it worse, and the draft moves partitions.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ def _weighed(
     draft = new.decision
     if not isinstance(draft, PlanDraft):
         return draft, _NOTHING
-    if waiting is not None and waiting.observed_only != draft.observed_only:
+    if waiting is not None and waiting.shadow != draft.shadow:
         waiting = None  # the policy has changed: the draft replaces the version
     answer = weigh(draft, new.policy, draft.statuses, now)
     reason = _overtaken([before for before in (waiting, published) if before is not None], draft)
@@ -244,11 +244,11 @@ def _merit(plan: PlanDocument, draft: PlanDraft, policy: Policy) -> str:
         return "which gives the same"
     if draft.prospect is None:
         return ""
-    old, new = (draft.prospect.forecast(shares).late_s for shares in (plan, draft))
+    old, new = (draft.prospect.forecast(shares).time_lag_s for shares in (plan, draft))
     if old <= policy.objective.total_seconds():
         return "which still brings the group within its objective"
     asked = max(policy.approval.min_improvement, BETTER)
-    gain = improvement({"late_s": old}, {"late_s": new}) or 0.0
+    gain = improvement({"forecast_time_lag_s": old}, {"forecast_time_lag_s": new}) or 0.0
     if gain <= 0:
         return "which leaves the group no further behind than a new one would"
     if gain < asked:

@@ -52,8 +52,8 @@ BEGIN
         ON kept.group_id = given ->> 'group_id' AND kept.until IS NULL;
     WITH same AS (
         UPDATE fairlead_raw.group_diagnosis kept
-        SET last_seen = new.last_seen, evidence = new.evidence, late_s = new.late_s,
-            utilisation = new.utilisation, loss_s = new.loss_s, caught_up_s = new.caught_up_s,
+        SET last_seen = new.last_seen, evidence = new.evidence, forecast_time_lag_s = new.forecast_time_lag_s,
+            utilisation = new.utilisation, loss_s = new.loss_s, catch_up_s = new.catch_up_s,
             consumers_wanted = new.consumers_wanted, consumers_why = new.consumers_why,
             costs = new.costs, reported = new.reported,
             called_for = new.called_for, call_reason = new.call_reason,

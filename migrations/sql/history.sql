@@ -83,11 +83,11 @@ DECLARE
 BEGIN
     INSERT INTO fairlead_raw.group_day AS kept
         (group_id, day, first_at, imbalance_first, last_at, imbalance_last, imbalance_worst,
-         lag_max_worst, late_s_worst)
+         lag_max_worst, forecast_time_lag_s_worst)
     SELECT group_id, (measured_at AT TIME ZONE 'UTC')::date,
            min(measured_at), (array_agg(imbalance ORDER BY measured_at))[1],
            max(measured_at), (array_agg(imbalance ORDER BY measured_at DESC))[1],
-           max(imbalance), max(lag_max), max(late_s)
+           max(imbalance), max(lag_max), max(forecast_time_lag_s)
     FROM stored WHERE kind = 'observed' GROUP BY 1, 2 ORDER BY 1, 2
     ON CONFLICT (group_id, day) DO UPDATE SET
         first_at = least(kept.first_at, excluded.first_at),
@@ -98,7 +98,7 @@ BEGIN
             THEN kept.imbalance_last ELSE excluded.imbalance_last END,
         imbalance_worst = greatest(kept.imbalance_worst, excluded.imbalance_worst),
         lag_max_worst = greatest(kept.lag_max_worst, excluded.lag_max_worst),
-        late_s_worst = greatest(kept.late_s_worst, excluded.late_s_worst);
+        forecast_time_lag_s_worst = greatest(kept.forecast_time_lag_s_worst, excluded.forecast_time_lag_s_worst);
     -- The balance observed in the snapshot of a plan belongs to the plan, too.
     INSERT INTO fairlead_raw.plan_balance
     SELECT (jsonb_populate_record(NULL::fairlead_raw.plan_balance,
@@ -130,8 +130,8 @@ COMMENT ON FUNCTION fairlead_raw.sum_up_balances IS
 CREATE FUNCTION fairlead_raw.sum_up_samples() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-    INSERT INTO fairlead_raw.group_day AS kept (group_id, day, late_s_worst, rebalances)
-    SELECT one.group_id, (one.sampled_at AT TIME ZONE 'UTC')::date, max(one.late_s),
+    INSERT INTO fairlead_raw.group_day AS kept (group_id, day, forecast_time_lag_s_worst, rebalances)
+    SELECT one.group_id, (one.sampled_at AT TIME ZONE 'UTC')::date, max(one.forecast_time_lag_s),
            count(*) FILTER (WHERE before.digest <> one.digest)
     FROM stored one
     LEFT JOIN LATERAL (
@@ -140,13 +140,13 @@ BEGIN
             AND look.sampled_at > one.sampled_at - interval '1 day'
         ORDER BY look.sampled_at DESC LIMIT 1
     ) before ON true
-    WHERE one.late_s IS NOT NULL OR before.digest <> one.digest
+    WHERE one.forecast_time_lag_s IS NOT NULL OR before.digest <> one.digest
     GROUP BY 1, 2 ORDER BY 1, 2
     ON CONFLICT (group_id, day) DO UPDATE SET
-        late_s_worst = greatest(kept.late_s_worst, excluded.late_s_worst),
+        forecast_time_lag_s_worst = greatest(kept.forecast_time_lag_s_worst, excluded.forecast_time_lag_s_worst),
         rebalances = kept.rebalances + excluded.rebalances
-    WHERE excluded.rebalances > 0 OR kept.late_s_worst IS NULL
-        OR kept.late_s_worst < excluded.late_s_worst;
+    WHERE excluded.rebalances > 0 OR kept.forecast_time_lag_s_worst IS NULL
+        OR kept.forecast_time_lag_s_worst < excluded.forecast_time_lag_s_worst;
     RETURN NULL;
 END $$;
 COMMENT ON FUNCTION fairlead_raw.sum_up_samples IS
@@ -282,7 +282,7 @@ BEGIN
     GET DIAGNOSTICS gone = ROW_COUNT;
     what := 'past diagnoses';
     RETURN NEXT;
-    DELETE FROM fairlead_raw.group_observed WHERE day < first_kept;
+    DELETE FROM fairlead_raw.group_shadow WHERE day < first_kept;
     DELETE FROM fairlead_raw.group_day WHERE day < first_kept;
     GET DIAGNOSTICS gone = ROW_COUNT;
     what := 'days of groups in summary';

@@ -255,7 +255,7 @@ BEGIN
         RETURN NEW;
     END IF;
     PERFORM fairlead_raw.lock_group(NEW.group_id);
-    SELECT state, sha256, four_eyes, expires_at, observed_only INTO plan FROM fairlead_raw.plan
+    SELECT state, sha256, four_eyes, expires_at, shadow INTO plan FROM fairlead_raw.plan
         WHERE group_id = NEW.group_id AND version = NEW.version;
     IF NOT FOUND THEN
         RAISE EXCEPTION 'group % has no version %', NEW.group_id, NEW.version
@@ -283,8 +283,8 @@ BEGIN
         RAISE EXCEPTION 'group %: version % expired at %: it cannot become approved',
             NEW.group_id, NEW.version, plan.expires_at USING ERRCODE = 'FL001';
     END IF;
-    IF NEW.state = 'approved' AND plan.observed_only THEN
-        RAISE EXCEPTION 'group %: version % is observed: its policy publishes nothing until observe is taken out',
+    IF NEW.state = 'approved' AND plan.shadow THEN
+        RAISE EXCEPTION 'group %: version % is in shadow mode: its policy publishes nothing until shadow is removed',
             NEW.group_id, NEW.version USING ERRCODE = 'FL001';
     END IF;
     IF NEW.state = 'approved' AND plan.four_eyes IS NOT NULL THEN

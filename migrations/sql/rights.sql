@@ -13,7 +13,7 @@ GRANT SELECT ON ALL TABLES IN SCHEMA fairlead, fairlead_raw
 -- By column: the planner must not set states, times and the database's users.
 GRANT INSERT (group_id) ON fairlead_raw.consumer_group TO fairlead_planner;
 GRANT INSERT (group_id, version, plan_id, assignor, reason, snapshot_id, snapshot_at, created_at,
-              expires_at, document, sha256, four_eyes, observed_only, rolled_back_from, analysed,
+              expires_at, document, sha256, four_eyes, shadow, rolled_back_from, analysed,
               request_id)
     ON fairlead_raw.plan TO fairlead_planner;
 GRANT INSERT (group_id, version, state, actor, reason, sha256, topic, partition, record_offset)
@@ -24,7 +24,7 @@ GRANT INSERT ON fairlead_raw.moved_partition, fairlead_raw.candidate, fairlead_r
                 fairlead_raw.plan_adoption, fairlead_raw.lag_snapshot, fairlead_raw.partition_lag,
                 fairlead_raw.group_sample
     TO fairlead_planner;
-GRANT INSERT, UPDATE ON fairlead_raw.plan_record, fairlead_raw.group_observed, fairlead_raw.last_sample,
+GRANT INSERT, UPDATE ON fairlead_raw.plan_record, fairlead_raw.group_shadow, fairlead_raw.last_sample,
                         fairlead_raw.group_sample_last
     TO fairlead_planner;
 GRANT INSERT, UPDATE, DELETE ON fairlead_raw.plan_intent, fairlead_raw.plan_attempt TO fairlead_planner;
@@ -34,7 +34,7 @@ GRANT EXECUTE ON FUNCTION
     fairlead_raw.lock_group, fairlead_raw.lock_groups, fairlead_raw.lock_partition,
     fairlead_raw.lock_freezes,
     fairlead_raw.partition_turn, fairlead_raw.needs_four_eyes, fairlead_raw.ensure_day,
-    fairlead_raw.record_capacities, fairlead_raw.record_diagnoses, fairlead_raw.record_made_worse,
+    fairlead_raw.record_capacities, fairlead_raw.record_diagnoses, fairlead_raw.record_regression,
     fairlead_raw.answer_act
     TO fairlead_planner;
 GRANT EXECUTE ON FUNCTION fairlead.approve_plan, fairlead.reject_plan, fairlead.freeze, fairlead.unfreeze

@@ -20,7 +20,7 @@ CREATE VIEW fairlead.plan_pruned AS SELECT * FROM fairlead_raw.plan_pruned;
 CREATE VIEW fairlead.decision AS SELECT * FROM fairlead_raw.decision;
 CREATE VIEW fairlead.candidate AS SELECT * FROM fairlead_raw.candidate;
 CREATE VIEW fairlead.member_capacity AS SELECT * FROM fairlead_raw.member_capacity;
-CREATE VIEW fairlead.group_observed AS SELECT * FROM fairlead_raw.group_observed;
+CREATE VIEW fairlead.group_shadow AS SELECT * FROM fairlead_raw.group_shadow;
 CREATE VIEW fairlead.group_sample AS SELECT * FROM fairlead_raw.group_sample;
 CREATE VIEW fairlead.group_day AS SELECT * FROM fairlead_raw.group_day;
 
@@ -33,7 +33,7 @@ SELECT plan.group_id,
        plan.rolled_back_from,
        plan.created_at AS proposed_at,
        plan.four_eyes,
-       plan.observed_only,
+       plan.shadow,
        -- Only a service may name an actor other than its login.
        CASE WHEN approved.actor = 'policy' THEN 'policy'
             ELSE coalesce(approved.database_user, rejected.database_user) END AS decided_by,
@@ -53,12 +53,12 @@ SELECT plan.group_id,
        plan.snapshot_id,
        plan.sha256,
        plan.expires_at,
-       observed.late_s AS late_before,
-       predicted.late_s AS late_predicted,
+       observed.forecast_time_lag_s AS forecast_time_lag_before,
+       predicted.forecast_time_lag_s AS forecast_time_lag_predicted,
        observed.utilisation AS utilisation_before,
        predicted.utilisation AS utilisation_predicted,
-       observed.caught_up_s AS caught_up_before,
-       predicted.caught_up_s AS caught_up_predicted,
+       observed.catch_up_s AS catch_up_before,
+       predicted.catch_up_s AS catch_up_predicted,
        adoption.observed_at AS adherence_at,
        observed.topic_spread AS topic_spread_before,
        predicted.topic_spread AS topic_spread_predicted,
@@ -138,7 +138,7 @@ SELECT balance.group_id, balance.measured_at, balance.kind, balance.version, pla
        balance.count_min, balance.count_max, balance.balance_score,
        balance.lag_max, balance.lag_mean, balance.imbalance,
        balance.lag_lower_bound, balance.gap, balance.kept, balance.moved, balance.placed,
-       balance.snapshot_id, balance.late_s, balance.utilisation, balance.caught_up_s,
+       balance.snapshot_id, balance.forecast_time_lag_s, balance.utilisation, balance.catch_up_s,
        balance.topic_spread,
        balance.rack_gb_per_day, balance.rack_cost_per_day
 FROM fairlead_raw.balance
@@ -174,7 +174,7 @@ COMMENT ON COLUMN fairlead.last_decision.group_id IS 'The consumer group.';
 
 
 CREATE VIEW fairlead.diagnosis AS
-SELECT group_id, diagnosis, names, evidence, late_s, utilisation, loss_s, caught_up_s,
+SELECT group_id, diagnosis, names, evidence, forecast_time_lag_s, utilisation, loss_s, catch_up_s,
        consumers_wanted, consumers_why, since, last_seen
 FROM fairlead_raw.group_diagnosis WHERE until IS NULL;
 
@@ -246,7 +246,7 @@ JOIN LATERAL unnest(owner, arrival_rate, capacity_share) WITH ORDINALITY
     AS value (owner, arrival_rate, capacity_share, place) USING (place)
 LEFT JOIN fairlead.partition_cost told ON told.group_id = look.group_id
     AND told.topic = cell.topic AND told.partition = cell.partition
-WHERE look.late_s IS NOT NULL;  -- else there were too few samples for arrival rates
+WHERE look.forecast_time_lag_s IS NOT NULL;  -- else there were too few samples for arrival rates
 
 COMMENT ON VIEW fairlead.partition_work IS
     'How much of its consumer''s time and capacity each partition takes, as of the last sample.';
@@ -261,7 +261,7 @@ COMMENT ON COLUMN fairlead.partition_work.capacity_share IS
 
 
 CREATE VIEW fairlead.diagnosis_history AS
-SELECT group_id, since, until, last_seen, diagnosis, names, evidence, late_s, utilisation, loss_s
+SELECT group_id, since, until, last_seen, diagnosis, names, evidence, forecast_time_lag_s, utilisation, loss_s
 FROM fairlead_raw.group_diagnosis ORDER BY group_id, since;
 
 COMMENT ON VIEW fairlead.diagnosis_history IS

@@ -20,7 +20,7 @@ from fairlead.store import models
 SQL = Path(__file__).parents[1] / "sql"
 BEFORE_TABLES = SQL / "roles.sql"
 MODELS = [Path(figures.__file__), *sorted(Path(models.__file__).parent.glob("*.py"))]
-_NAMES = ("life", "freeze", "hindsight", "web", "history", "analysis", "views", "rights")
+_NAMES = ("life", "freeze", "regression_checks", "web", "history", "analysis", "views", "rights")
 AFTER_TABLES = [SQL / f"{name}.sql" for name in _NAMES]
 SOURCES = [Path(__file__), BEFORE_TABLES, *MODELS, *AFTER_TABLES]
 

@@ -29,7 +29,7 @@ def packed(rule: Rule, rates: Float64 = RATES, owner: Int32 = OWNER) -> list[int
 
 
 def test_modified_rules_keep_what_fits() -> None:
-    """The fullest, a, keeps 60, not 55; b gives its 30 to a and keeps 40; c gives its 10 away.
+    """The fullest one, a, keeps 60, not 55; b gives its 30 to a and keeps 40; c gives its 10 away.
 
     Worst fit puts the 10 where most room is, with b, best fit where least is, with a; the 55 that a
     could not keep comes last, into a consumer of its own, or to b where that still has room.

@@ -83,7 +83,7 @@ def test_plan_that_waits_is_reported_once(
 ) -> None:
     """Its page is named; plans that a policy approves at once, or only observes, are left out."""
     drafts = [make_draft(group=group) for group in ("a b", "automatic")]
-    drafts.append(make_draft(group="observed", observed_only=True))
+    drafts.append(make_draft(group="observed", shadow=True))
     automatic = [record_decision(store, draft).plan for draft in drafts][1]
     assert tick() == "Plans that wait: 0, of which new: 0."
     assert automatic is not None

@@ -229,14 +229,10 @@ def test_comments_of_columns_are_the_meanings_of_their_figures(migrated: str) ->
     said = {(relation, column): (comment, _meaning(column)) for relation, column, comment in found}
     figures = {place: both for place, both in said.items() if both[1] is not None}
     assert {
-        ("fairlead.plan_history", "late_before"),
+        ("fairlead.plan_history", "forecast_time_lag_before"),
         ("fairlead.partition_work", "time_share"),
     } <= {*figures}
-    other = {place for place, (comment, meaning) in figures.items() if comment != meaning}
-    assert {(table.partition(".")[2], column) for table, column in other} == {
-        ("group_observed", "late_s"),  # partition-seconds beyond the objective
-        ("made_worse", "late_before"),  # a number of partitions
-    }
+    assert {place for place, (comment, meaning) in figures.items() if comment != meaning} == set()
 
 
 def _meaning(column: str) -> str | None:

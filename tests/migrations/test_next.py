@@ -63,8 +63,8 @@ INSERT INTO page_act (id, at, actor, proof, act, group_id, reason, database_user
 VALUES (gen_random_uuid(), '2026-01-31+00', 'kim', 'token 1', 'freeze', 'g', 'incident', 'web',
     'done');
 
-INSERT INTO made_worse (group_id, version, at, seen_s, before_s, error_s, late, late_before,
-    evidence, automatic, rests_until)
+INSERT INTO regression (group_id, version, at, seen_s, before_s, error_s, over_objective,
+    over_objective_before, evidence, automatic, back_off_until)
 VALUES ('g', 1, '2026-01-31+00', 900, 60, 30, 3, 1, 'late', true, '2026-02-01+00');
 
 INSERT INTO plan_pruned (group_id, versions, last_at) VALUES ('h', 3, '2026-01-31+00');
@@ -85,18 +85,17 @@ VALUES ('g', '2026-01-31+00', 'observed', NULL, 's0', 3),
 INSERT INTO plan_adoption (group_id, version, observed_at, planned, as_planned)
 VALUES ('g', 1, '2026-02-01+00', 3, 2);
 
-INSERT INTO group_sample (group_id, sampled_at, digest, late_s, group_type, protocol, topics,
-counts,
-    members, owner, lag, arrival_rate, behind_s, capacity_share)
+INSERT INTO group_sample (group_id, sampled_at, digest, forecast_time_lag_s, group_type, protocol,
+    topics, counts, members, owner, lag, arrival_rate, behind_s, capacity_share)
 VALUES ('g', '2026-02-01+00', 7, 1.5, 'classic', 'range', '{t}', '{2}', '{c0}', '{0,-1}', '{5,6.5}',
     '{1,0.25}', '{3,9}', '{0.125,NaN}');
 
-INSERT INTO group_sample_last (group_id, sampled_at, digest, late_s, group_type, protocol, topics,
-    counts, members, owner, lag, arrival_rate, behind_s, capacity_share)
-SELECT group_id, sampled_at, digest, late_s, group_type, protocol, topics, counts, members, owner,
-    lag, arrival_rate, behind_s, capacity_share FROM group_sample;
+INSERT INTO group_sample_last (group_id, sampled_at, digest, forecast_time_lag_s, group_type,
+    protocol, topics, counts, members, owner, lag, arrival_rate, behind_s, capacity_share)
+SELECT group_id, sampled_at, digest, forecast_time_lag_s, group_type, protocol, topics, counts,
+    members, owner, lag, arrival_rate, behind_s, capacity_share FROM group_sample;
 
-INSERT INTO group_observed VALUES ('g', '2026-02-01', '2026-02-01+00', 60, 59.5, 3, 1, 20);
+INSERT INTO group_shadow VALUES ('g', '2026-02-01', '2026-02-01+00', 60, 59.5, 3, 1, 20);
 
 INSERT INTO last_sample (single, sampled_at, interval_s) VALUES (true, '2026-02-01+00', 60);
 

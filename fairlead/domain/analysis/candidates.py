@@ -174,7 +174,10 @@ def _pays(inputs: CandidateInputs, owner: Int32) -> bool:
     if ((before < 0) & (owner >= 0)).any():
         return True
     found = gain(inputs, owner)
-    return not found.slight and found.avoided_s > moved_partitions(before, owner) * rules.pause_s
+    return (
+        not found.slight
+        and found.avoided_s > moved_partitions(before, owner) * rules.move_downtime_s
+    )
 
 
 def _parts(inputs: CandidateInputs) -> list[tuple[CandidateInputs, Mask]]:
@@ -190,8 +193,8 @@ def _parts(inputs: CandidateInputs) -> list[tuple[CandidateInputs, Mask]]:
     )
     if peers.linked is peers.alike or not numbers.size:
         return [(inputs, np.ones(problem.partition_total, dtype=bool))]
-    lateness = inputs.outlook.lateness(problem.owner, inputs.rules.horizon_s)
-    latest = [lateness[peers.linked == number].max() for number in numbers]
+    time_lag = inputs.outlook.forecast_time_lag(problem.owner, inputs.rules.horizon_s)
+    latest = [time_lag[peers.linked == number].max() for number in numbers]
     return [
         (_part(inputs, set_of == number, peers.linked == number), set_of == number)
         for number in numbers[np.argsort(latest, kind="stable")[::-1]].tolist()
@@ -206,7 +209,7 @@ def _part(inputs: CandidateInputs, mine: Mask, members: Mask) -> CandidateInputs
             outlook,
             arrivals=np.where(mine, outlook.arrivals, 0.0),
             backlog=np.where(mine, outlook.backlog, 0.0),
-            late_s=np.where(mine, outlook.late_s, 0.0),
+            time_lag_s=np.where(mine, outlook.time_lag_s, 0.0),
             capacities=np.where(members, outlook.capacities, 0.0),
         ),
         at_most=None if inputs.at_most is None else np.where(members, inputs.at_most, 0.0),
@@ -262,8 +265,8 @@ def _brought_near(
         counts=options.get("max_count_skew") is not None,
     )
     owner = reduce_rack_traffic(work, found.owner, load, traffic.per_s, bounds)
-    late_s = max(inputs.rules.objective_s, _late(inputs, found.owner))
-    if (owner == found.owner).all() or _late(inputs, owner) > late_s:
+    time_lag_s = max(inputs.rules.objective_s, _late(inputs, found.owner))
+    if (owner == found.owner).all() or _late(inputs, owner) > time_lag_s:
         return found
     moves = moved_partitions(before, owner)
     outcome = f"{moves:,} move{'' if moves == 1 else 's'}: for racks" if inputs.calm else None
@@ -276,7 +279,7 @@ def _brought_near(
 
 
 def _late(inputs: CandidateInputs, owner: Int32) -> float:
-    return inputs.outlook.forecast(owner, inputs.rules.horizon_s).late_s
+    return inputs.outlook.forecast(owner, inputs.rules.horizon_s).time_lag_s
 
 
 def _reasons(problem: Problem, found: Assignment, owner: Int32) -> dict[int, str]:
@@ -303,18 +306,18 @@ def _sparing(inputs: CandidateInputs, found: Assignment, horizon_s: float) -> in
     if outlook.arrivals.sum() <= outlook.capacities.sum():
         return None
     before = inputs.problem.owner
-    late = outlook.lateness(before, horizon_s) > objective_s
+    late = outlook.forecast_time_lag(before, horizon_s) > objective_s
 
     def spoils(owner: Int32) -> bool:
-        after = outlook.lateness(owner, horizon_s) > objective_s
+        after = outlook.forecast_time_lag(owner, horizon_s) > objective_s
         return bool((after & ~late).any())
 
     if not spoils(found.owner):
         return None
     moves = _moves(inputs, found)
     counts = np.arange(1, moves.size + 1)
-    after = _lateness_after(inputs, outlook, found, counts, horizon_s)
-    spoilt = ((lateness > objective_s) & ~late for lateness in after)
+    after = _time_lag_after(inputs, outlook, found, counts, horizon_s)
+    spoilt = ((time_lag > objective_s) & ~late for time_lag in after)
     return next((count for count, members in enumerate(spoilt) if members.any()), moves.size)
 
 
@@ -324,7 +327,7 @@ def _moves(inputs: CandidateInputs, found: Assignment) -> Int64:
     return moved[inputs.problem.owner[moved] >= 0]
 
 
-def _lateness_after(
+def _time_lag_after(
     inputs: CandidateInputs,
     outlook: Outlook,
     found: Assignment,
@@ -342,17 +345,17 @@ def _lateness_after(
     at_once = max(_CELLS // max(before.size, 1), 1)
     for first in range(0, counts.size, at_once):
         done = number < counts[first : first + at_once, None]
-        yield from outlook.lateness_of_each(np.where(done, found.owner, placed), horizon_s)
+        yield from outlook.forecast_time_lags(np.where(done, found.owner, placed), horizon_s)
 
 
 def _frontier(inputs: CandidateInputs, found: Assignment) -> tuple[tuple[int, float], ...]:
     """Return `Candidate.frontier`."""
     moves = _moves(inputs, found)
     counts = np.unique(np.linspace(0, moves.size, POINTS).round().astype(np.int64))
-    after = _lateness_after(inputs, inputs.outlook, found, counts, inputs.rules.horizon_s)
+    after = _time_lag_after(inputs, inputs.outlook, found, counts, inputs.rules.horizon_s)
     return tuple(
-        (count, float(lateness.max(initial=0.0)))
-        for count, lateness in zip(counts.tolist(), after, strict=True)
+        (count, float(time_lag.max(initial=0.0)))
+        for count, time_lag in zip(counts.tolist(), after, strict=True)
     )
 
 
@@ -366,7 +369,7 @@ def _work(inputs: CandidateInputs, horizon_s: float) -> Problem:
     """
     problem, outlook, owner = inputs.problem, inputs.outlook, inputs.problem.owner
     capacities: Float64 = np.maximum(outlook.capacities, _least(outlook.capacities))
-    most = inputs.rules.headroom * float(capacities.max(initial=0.0))
+    most = inputs.rules.target_utilisation * float(capacities.max(initial=0.0))
     at_most = capacities if inputs.at_most is None else np.maximum(capacities, inputs.at_most)
     fills = outlook.arrivals > float(at_most.max(initial=0.0))
     fastest = capacities >= MOSTLY * capacities.max(initial=0.0)
@@ -402,7 +405,7 @@ def _enough(inputs: CandidateInputs, work: Problem, horizon_s: float) -> float:
     if even < 1.0 and horizon_s > inputs.rules.horizon_s:
         # Members are full of backlog, which will be gone.
         return roomy * horizon_s
-    return min(roomy, inputs.rules.headroom) * horizon_s
+    return min(roomy, inputs.rules.target_utilisation) * horizon_s
 
 
 def _overfull(inputs: CandidateInputs, found: Assignment) -> bool:

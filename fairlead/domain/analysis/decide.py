@@ -256,8 +256,8 @@ def _waits(analysis: Analysis) -> str | None:
         max(changed_at + doubled_s(FIRST_BACKOFF_S, len(plans) - gone - AT_ONCE + 1), since)
         for gone, since in enumerate([changed_at, *(at + LATELY_S for at in plans)])
     )
-    since = int((analysis.observations.recent.at > changed_at + rules.pause_s).sum())
-    shows_at = changed_at + rules.pause_s + _commits_s(analysis)
+    since = int((analysis.observations.recent.at > changed_at + rules.move_downtime_s).sum())
+    shows_at = changed_at + rules.move_downtime_s + _commits_s(analysis)
     seen = since >= SAMPLES_NEEDED and now >= max(backs_off_until, shows_at)
     if seen or _changed_since(analysis, changed_at):
         return None
@@ -310,7 +310,7 @@ def _changed_since(analysis: Analysis, changed_at: float) -> bool:
     If so, the group neither waits for the plan's effect nor backs off.
     """
     problem, rules = analysis.problem, analysis.rules
-    late = analysis.outlook.lateness(problem.owner, rules.horizon_s) > rules.objective_s
+    late = analysis.outlook.forecast_time_lag(problem.owner, rules.horizon_s) > rules.objective_s
     theirs = (problem.owner >= 0) & late[problem.owner]
     rates, series = analysis.estimates.rates, analysis.observations.recent
     changed = theirs & (rates.seconds <= series.now - changed_at)
@@ -354,7 +354,7 @@ def _matters(analysis: Analysis, before: Int32, changed: Sequence[int]) -> bool:
     arrivals = analysis.estimates.rates.per_s
     if arrivals[touched].sum() > NEGLIGIBLE * arrivals.sum() or not arrivals.any():
         return True
-    late = analysis.outlook.lateness(owner, rules.horizon_s) > rules.objective_s
+    late = analysis.outlook.forecast_time_lag(owner, rules.horizon_s) > rules.objective_s
     return bool(late[owner[touched & (owner >= 0)]].any())
 
 
@@ -387,11 +387,11 @@ def _burden(analysis: Analysis, candidate: Candidate) -> tuple[float, float, flo
     forecast, assignment = candidate.forecast, candidate.assignment
     assert forecast is not None  # noqa: S101 - candidates without one have been passed over
     assert assignment is not None  # noqa: S101 - as above
-    late_s, far = forecast.late_s, 0.0
+    time_lag_s, far = forecast.time_lag_s, 0.0
     if analysis.inputs.traffic is not None:
-        late_s = max(late_s, analysis.rules.objective_s)
+        time_lag_s = max(time_lag_s, analysis.rules.objective_s)
         far = round(analysis.inputs.traffic.share(assignment.owner), 2)
-    return late_s, far, round(forecast.utilisation, 2), candidate.moved
+    return time_lag_s, far, round(forecast.utilisation, 2), candidate.moved
 
 
 def _nearer(
@@ -420,7 +420,7 @@ def _reduces_traffic(analysis: Analysis) -> bool:
     traffic = analysis.inputs.traffic
     if traffic is None or analysis.diagnosis.name != "healthy" or analysis.orphans:
         return False
-    if analysis.kept.late_s > analysis.rules.objective_s or _blocked(analysis) is not None:
+    if analysis.kept.time_lag_s > analysis.rules.objective_s or _blocked(analysis) is not None:
         return False
     return _saves_enough(analysis, traffic, traffic.between(analysis.problem.owner))
 
@@ -442,8 +442,8 @@ def _worth(analysis: Analysis, candidate: Candidate) -> tuple[bool, str]:
         return False, candidate.error or "failed"
     owner = candidate.assignment.owner
     what = (
-        f"time lag in {length(rules.horizon_s)}: {length(kept.late_s)} without a plan, "
-        f"{length(planned.late_s)} with it; most utilised member {kept.utilisation:.0%}, then "
+        f"time lag in {length(rules.horizon_s)}: {length(kept.time_lag_s)} without a plan, "
+        f"{length(planned.time_lag_s)} with it; most utilised member {kept.utilisation:.0%}, then "
         f"{planned.utilisation:.0%}"
     )
     if analysis.inputs.traffic is not None:
@@ -455,14 +455,14 @@ def _worth(analysis: Analysis, candidate: Candidate) -> tuple[bool, str]:
         known = "" if analysis.estimates.speeds.measured.all() else " as far as is known"
         return False, f"no assignment is better{known} ({analysis.diagnosis.name}); {what}"
     found = gain(analysis.inputs, owner)
-    if planned.late_s > (1.0 - BETTER) * kept.late_s:
+    if planned.time_lag_s > (1.0 - BETTER) * kept.time_lag_s:
         # The plan helps other members than the one that is most behind.
-        then, now = length(found.late_s), length(found.planned_s)
+        then, now = length(found.time_lag_s), length(found.planned_s)
         what += f"; of the {found.members} members it changes: {then} without, {now} with it"
     if found.slight:
         return False, f"hardly better ({analysis.diagnosis.name}); {what}"
     still = int((owner >= 0).sum()) if analysis.question.eager else candidate.moved
-    price = still * rules.pause_s
+    price = still * rules.move_downtime_s
     if found.avoided_s <= price:
         return False, (
             f"not worth it: {length(found.avoided_s)} of time lag avoided, {length(price)} of "

@@ -228,15 +228,17 @@ def _known(found: Basis, late: Mask) -> Diagnosis:
             or _unmeasured(found)
             or _unbalanced(found, late)
         )
-    late_s = float(outlook.late_s.max(initial=0.0))
-    if late_s > rules.objective_s:
-        place = int(outlook.late_s.argmax())
-        worst = float(outlook.lateness(owner, rules.horizon_s).max(initial=rules.objective_s))
+    time_lag_s = float(outlook.time_lag_s.max(initial=0.0))
+    if time_lag_s > rules.objective_s:
+        place = int(outlook.time_lag_s.argmax())
+        worst = float(
+            outlook.forecast_time_lag(owner, rules.horizon_s).max(initial=rules.objective_s)
+        )
         return Diagnosis(
             "recovering",
             (found.partition(place),),
-            f"{found.partition(place)} is {length(late_s)} behind; in {length(rules.horizon_s)} no "
-            f"partition will be more than {length(worst)} behind.",
+            f"{found.partition(place)} is {length(time_lag_s)} behind; in "
+            f"{length(rules.horizon_s)} no partition will be more than {length(worst)} behind.",
         )
     return _healthy(found)
 
@@ -315,8 +317,8 @@ def _uncommitted(found: Basis) -> Diagnosis | None:
     few = commits.marked.sum(axis=0) <= SEVERAL
     young = (commits.rare & few)[: len(problem.members)] & owns
     if 2 * young.sum() < owns.sum():  # a few members matter only if they seem to be behind
-        late_s = found.outlook.lateness(found.owner, found.rules.horizon_s)
-        young &= late_s > found.rules.objective_s
+        time_lag_s = found.outlook.forecast_time_lag(found.owner, found.rules.horizon_s)
+        young &= time_lag_s > found.rules.objective_s
     early = _names(problem.members, young)
     if early:
         usual = float(commits.interval_s[: young.size][young].max())
@@ -358,18 +360,18 @@ def _throttled(found: Basis) -> Diagnosis | None:
     if not commits.throttled.any():
         return None
     lag, come = series.lag[-1].astype(np.float64), found.arrivals
-    late_s = series.time_lag(lag, come)
+    time_lag_s = series.time_lag(lag, come)
     grows = 1.0 - commits.read_per_s / np.maximum(come, 1e-9)
-    late = commits.throttled & (late_s + grows * rules.horizon_s > rules.objective_s)
+    late = commits.throttled & (time_lag_s + grows * rules.horizon_s > rules.objective_s)
     if not late.any():
         return None
     names = tuple(found.partition(index) for index in np.flatnonzero(late).tolist())
-    worst = int(np.where(late, late_s, -1.0).argmax())
+    worst = int(np.where(late, time_lag_s, -1.0).argmax())
     owner = series.members[series.owner[-1, worst]]
     return Diagnosis(
         "throttled partition",
         names,
-        f"{found.partition(worst)} is {length(late_s[worst])} behind: "
+        f"{found.partition(worst)} is {length(time_lag_s[worst])} behind: "
         f"{rate(commits.read_per_s[worst])} of its {rate(come[worst])} are read, while its owner "
         f"{owner} keeps up with its other partitions. Another consumer would not read it faster: "
         f"find out what its records wait for{_and_more(len(names))}.",
@@ -418,7 +420,7 @@ def _hot(found: Basis, late: Mask) -> Diagnosis | None:
     hottest = int(hot[arrivals[hot].argmax()])
     topic, _ = problem.partition_name(hottest)
     count, speed = (int(problem.partition_counts[problem.topic_of[hottest]]), fastest[hottest])
-    room = float(speed) * found.rules.headroom
+    room = float(speed) * found.rules.target_utilisation
     wanted = partitions_wanted(problem, hottest, float(arrivals[hottest]), room)
     of_its, remedy = "", "spread its keys"
     if found.estimates.costs.value[hottest] > 1.0:
@@ -453,12 +455,12 @@ def _overloaded(found: Basis, late: Mask) -> Diagnosis | None:
     silent = found.commits.silent[: len(problem.members)]
     read = (part >= 0) & ~np.append(silent, False)[found.owner]  # -1, no owner, is the last
     everybody = _readers(found) & ~silent
-    headroom = found.rules.headroom
+    target_utilisation = found.rules.target_utilisation
     for number in np.unique(found.estimates.peers.linked[late]).tolist():
         of_it = everybody & (found.estimates.peers.linked == number)
         mine = read & (part == number)
         loads = found.outlook.arrivals[mine]
-        rooms = headroom * speeds.surely_at_most[of_it]
+        rooms = target_utilisation * speeds.surely_at_most[of_it]
         if not surely_too_much(loads, rooms):
             continue
         arrive, most = float(loads.sum()), float(speeds.surely_at_most[of_it].sum())
@@ -466,11 +468,11 @@ def _overloaded(found: Basis, late: Mask) -> Diagnosis | None:
         that_read = f" that {'reads' if count == 1 else 'read'} these topics"
         members = plural(count, "member") + (that_read if count < everybody.sum() else "")
         whole = ""
-        if arrive < headroom * most:
+        if arrive < target_utilisation * most:
             up_to = loads.max() / speeds.at_most[of_it].max()
             whole = f" in partitions that need up to {up_to:.0%} of a member"
         surely = " at most" if most > float(speeds.per_s[of_it].sum()) else ""
-        full = f", of which {headroom:.0%} is planned" if arrive <= most else ""
+        full = f", of which {target_utilisation:.0%} is planned" if arrive <= most else ""
         return Diagnosis(
             "overloaded",
             (),
@@ -535,11 +537,11 @@ def _catching_up(found: Basis, late: Mask) -> Diagnosis | None:
     longest = float((waiting[late] / spare[late]).max())
     if longest > EVENLY * float(waiting.sum() / spare[readers].sum()):
         return None
-    place = int(outlook.late_s.argmax())
+    place = int(outlook.time_lag_s.argmax())
     return Diagnosis(
         "recovering",
         (found.partition(place),),
-        f"{found.partition(place)} is {length(float(outlook.late_s[place]))} behind, and every "
+        f"{found.partition(place)} is {length(float(outlook.time_lag_s[place]))} behind, and every "
         f"member catches up, the last one in {length(longest)}.",
     )
 
@@ -562,29 +564,29 @@ def _unmeasured(found: Basis) -> Diagnosis | None:
 
 def _unbalanced(found: Basis, late: Mask) -> Diagnosis:
     used = found.outlook.utilisation(found.owner)
-    lateness = found.outlook.lateness(found.owner, found.rules.horizon_s)
-    worst = int(lateness.argmax())
+    time_lag = found.outlook.forecast_time_lag(found.owner, found.rules.horizon_s)
+    worst = int(time_lag.argmax())
     readers = np.flatnonzero(_readers(found) & ~found.commits.silent[: used.size])
     lightest = int(readers[used[readers].argmin()]) if readers.size else worst
     return Diagnosis(
         "unbalanced",
         _names(found.problem.members, late),
         f"{found.problem.members[worst]} is at {used[worst]:.0%} of its capacity and will be "
-        f"{length(lateness[worst])} behind in {length(found.rules.horizon_s)}; "
+        f"{length(time_lag[worst])} behind in {length(found.rules.horizon_s)}; "
         f"{found.problem.members[lightest]} is at {used[lightest]:.0%}.",
     )
 
 
 def _healthy(found: Basis) -> Diagnosis:
     used = found.outlook.utilisation(found.owner)
-    lateness = found.outlook.lateness(found.owner, found.rules.horizon_s)
+    time_lag = found.outlook.forecast_time_lag(found.owner, found.rules.horizon_s)
     readers = _readers(found)
     slow = [
         found.problem.members[member]
         for member in np.flatnonzero(found.speeds.measured).tolist()
         if found.speeds.per_s[member] < SLOW * _usual(found, member, readers)
     ]
-    worst = float(lateness.max(initial=0.0))
+    worst = float(time_lag.max(initial=0.0))
     chance = " (this may be chance)" if worst > found.rules.objective_s else ""
     harmless = f" {a_few(slow)} {_verb(slow, 'is', 'are')} slow, without harm." if slow else ""
     return Diagnosis(

@@ -34,24 +34,24 @@ class Forecast:
 
     Parameters
     ----------
-    late_s
+    time_lag_s
         The worst partition's time lag at the horizon, seconds.
     utilisation
         Arrivals over capacity of the most utilised member; above 1 it falls behind.
     loss_s
         Seconds until retention overtakes the first partition; None: never.
-    caught_up_s
+    catch_up_s
         Seconds until every partition is within the objective for ten minutes; 0: it is now; None:
         never. Without throttled and stuck partitions.
-    caught_up_between_s
-        90 % interval of `caught_up_s`; None as its end: perhaps never.
+    catch_up_between_s
+        90 % interval of `catch_up_s`; None as its end: perhaps never.
     """
 
-    late_s: float
+    time_lag_s: float
     utilisation: float
     loss_s: float | None = None
-    caught_up_s: float | None = 0.0
-    caught_up_between_s: tuple[float | None, float | None] = (0.0, 0.0)
+    catch_up_s: float | None = 0.0
+    catch_up_between_s: tuple[float | None, float | None] = (0.0, 0.0)
 
 
 class _Loads(NamedTuple):
@@ -74,7 +74,7 @@ class Outlook:
         Their standard deviations, float64 of shape (P,).
     backlog
         Records that wait now, float64 of shape (P,).
-    late_s
+    time_lag_s
         Time lag now, seconds, float64 of shape (P,).
     capacities
         Records a second, float64 of shape (M,).
@@ -92,7 +92,7 @@ class Outlook:
     arrivals: Float64
     deviation: Float64
     backlog: Float64
-    late_s: Float64
+    time_lag_s: Float64
     capacities: Float64
     costs: Float64 | None = None
     unread: Mask | None = None
@@ -127,7 +127,7 @@ class Outlook:
     def _utilisation(self, arrivals: Float64) -> Float64:
         return np.where(self.capacities > 0, _over(arrivals, self.capacities), 0.0)
 
-    def lateness(self, owner: Int32, horizon_s: float | Float64) -> Float64:
+    def forecast_time_lag(self, owner: Int32, horizon_s: float | Float64) -> Float64:
         """Return each member's time lag at the horizon, seconds, float64 of shape (M,).
 
         At most the present time lag plus the horizon. For a member of unknown capacity: the present
@@ -138,25 +138,25 @@ class Outlook:
         horizon_s
             One horizon, or one for each member.
         """
-        lateness: Float64 = self.lateness_of_each(owner[None], horizon_s)[0]
-        return lateness
+        time_lag: Float64 = self.forecast_time_lags(owner[None], horizon_s)[0]
+        return time_lag
 
-    def lateness_of_each(self, owners: Int32, horizon_s: float | Float64) -> Float64:
+    def forecast_time_lags(self, owners: Int32, horizon_s: float | Float64) -> Float64:
         """Return the same for N assignments, int32 of shape (N, P): float64 of shape (N, M)."""
-        return self._lateness(self._loads(owners), horizon_s)
+        return self._time_lag(self._loads(owners), horizon_s)
 
-    def sure_lateness(self, owner: Int32, horizon_s: float) -> Float64:
+    def sure_time_lag(self, owner: Int32, horizon_s: float) -> Float64:
         """Return each member's time lag if fewer records arrive than estimated, as by chance.
 
         With a few records an hour, a member at nine tenths of its capacity seems overloaded now and
-        then. float64 of shape (M,), at most `lateness`.
+        then. float64 of shape (M,), at most `time_lag`.
         """
         loads = self._loads(owner[None])
         arrivals = loads.arrivals
         chance = CHANCE * np.sqrt(self.by_member(self.deviation**2, owner))
         fewest = np.where(chance > CERTAIN * arrivals, np.maximum(arrivals - chance, 0.0), arrivals)
-        sure = self._lateness(loads._replace(arrivals=fewest), horizon_s)
-        least: Float64 = np.minimum(sure, self._lateness(loads, horizon_s))[0]
+        sure = self._time_lag(loads._replace(arrivals=fewest), horizon_s)
+        least: Float64 = np.minimum(sure, self._time_lag(loads, horizon_s))[0]
         return least
 
     def _loads(self, owners: Int32) -> _Loads:
@@ -165,20 +165,20 @@ class Outlook:
         size = shape[0] * shape[1]
         cell = number * shape[1] + owners[number, mine]
         oldest = np.zeros(size)
-        np.maximum.at(oldest, cell, self.late_s[mine])
+        np.maximum.at(oldest, cell, self.time_lag_s[mine])
         return _Loads(
             np.bincount(cell, self.arrivals[mine], size).astype(np.float64).reshape(shape),
             np.bincount(cell, self.backlog[mine], size).astype(np.float64).reshape(shape),
             oldest.reshape(shape),
         )
 
-    def _lateness(self, loads: _Loads, horizon_s: float | Float64) -> Float64:
+    def _time_lag(self, loads: _Loads, horizon_s: float | Float64) -> Float64:
         # The oldest partition stays the oldest until the whole backlog has been read.
         left = self._left(loads, horizon_s) / np.maximum(loads.waiting, 1e-9)
         stays = loads.oldest * np.minimum(left, 1.0)
-        return np.maximum(self._usual_lateness(loads, horizon_s), stays)
+        return np.maximum(self._usual_time_lag(loads, horizon_s), stays)
 
-    def _usual_lateness(self, loads: _Loads, horizon_s: float | Float64) -> Float64:
+    def _usual_time_lag(self, loads: _Loads, horizon_s: float | Float64) -> Float64:
         """Return the mean time lag of what each member reads, seconds, (N, M)."""
         grown = _over(self._left(loads, horizon_s), loads.arrivals)
         grown = np.minimum(grown, loads.oldest + horizon_s)
@@ -197,19 +197,19 @@ class Outlook:
         >>> none, speeds = np.zeros(2), np.array([100.0, 100.0])
         >>> outlook = Outlook(np.array([60.0, 50.0]), none, none, none, speeds)
         >>> both, one_each = np.array([0, 0], np.int32), np.array([0, 1], np.int32)
-        >>> outlook.forecast(both, 1800.0).late_s, outlook.forecast(both, 1800.0).utilisation
+        >>> outlook.forecast(both, 1800.0).time_lag_s, outlook.forecast(both, 1800.0).utilisation
         (163.63636363636363, 1.1)
-        >>> outlook.forecast(one_each, 1800.0).late_s
+        >>> outlook.forecast(one_each, 1800.0).time_lag_s
         0.0
         """
         return self._forecasts(self._loads(owner[None]), owner[None], horizon_s)[0]
 
     def _forecasts(self, loads: _Loads, owners: Int32, horizon_s: float) -> list[Forecast]:
-        late_s = self._lateness(loads, horizon_s).max(axis=1, initial=0.0)
+        time_lag_s = self._time_lag(loads, horizon_s).max(axis=1, initial=0.0)
         used = self._utilisation(loads.arrivals).max(axis=1, initial=0.0)
         return [
-            Forecast(late_s=late, utilisation=share, loss_s=self.loss_s(owner))
-            for late, share, owner in zip(late_s.tolist(), used.tolist(), owners, strict=True)
+            Forecast(time_lag_s=late, utilisation=share, loss_s=self.loss_s(owner))
+            for late, share, owner in zip(time_lag_s.tolist(), used.tolist(), owners, strict=True)
         ]
 
     def full_forecast(self, owner: Int32, horizon_s: float) -> Forecast:
@@ -219,7 +219,7 @@ class Outlook:
         --------
         >>> none, hour = np.zeros(1), np.array([3600.0])
         >>> outlook = Outlook(np.array([60.0]), none, 60 * hour, hour, np.array([100.0]))
-        >>> outlook.full_forecast(np.array([0], np.int32), 1800.0).caught_up_s
+        >>> outlook.full_forecast(np.array([0], np.int32), 1800.0).catch_up_s
         5310.0
         """
         return self.full_forecasts(owner[None], horizon_s)[0]
@@ -228,13 +228,13 @@ class Outlook:
         """Return the same for N assignments, int32 of shape (N, P)."""
         loads = self._loads(owners)
         return [
-            replace(forecast, caught_up_s=likely, caught_up_between_s=(soonest, latest))
+            replace(forecast, catch_up_s=likely, catch_up_between_s=(soonest, latest))
             for forecast, (likely, soonest, latest) in zip(
-                self._forecasts(loads, owners, horizon_s), self._caught_up_s(loads), strict=True
+                self._forecasts(loads, owners, horizon_s), self._catch_up_s(loads), strict=True
             )
         ]
 
-    def _caught_up_s(self, loads: _Loads) -> list[list[float | None]]:
+    def _catch_up_s(self, loads: _Loads) -> list[list[float | None]]:
         """Return the seconds until all are within the objective: likely, soonest, latest."""
         arrivals, waiting, oldest = loads
         faster = np.array([1.0, 1.0 + DOUBT, 1.0 - DOUBT])[:, None, None]
@@ -283,14 +283,14 @@ class Outlook:
         records = read if self.costs is None else read / self.costs
         return self.retention.seconds(waits, records, until)
 
-    def lateness_in_all(self, owner: Int32, horizon_s: float | Float64) -> Float64:
+    def total_time_lag(self, owner: Int32, horizon_s: float | Float64) -> Float64:
         """Return the usual time lag times the number of partitions, seconds, float64 of shape (M,).
 
-        Unlike in `lateness`, the oldest partition does not count.
+        Unlike in `time_lag`, the oldest partition does not count.
         """
         partitions = self.by_member(np.ones_like(self.arrivals), owner)
-        late_s: Float64 = self._usual_lateness(self._loads(owner[None]), horizon_s)[0]
-        return late_s * partitions
+        time_lag_s: Float64 = self._usual_time_lag(self._loads(owner[None]), horizon_s)[0]
+        return time_lag_s * partitions
 
 
 def expect(question: Question, observations: Observations, estimates: Estimates) -> Outlook:
@@ -302,7 +302,7 @@ def expect(question: Question, observations: Observations, estimates: Estimates)
         arrivals=arrivals * costs,
         deviation=estimates.rates.deviation * costs,
         backlog=estimates.backlog * costs,
-        late_s=observations.series.time_lag(estimates.backlog, estimates.rates.per_s),
+        time_lag_s=observations.series.time_lag(estimates.backlog, estimates.rates.per_s),
         capacities=estimates.speeds.per_s,
         costs=None if estimates.costs.equal else costs,
         unread=held if held.any() else None,

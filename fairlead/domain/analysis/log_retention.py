@@ -29,7 +29,7 @@ class Retention:
     room: Float64
     per_s: Float64
 
-    def seconds(self, waits: Mask, read: Float64, caught_up_s: Float64) -> Float64:
+    def seconds(self, waits: Mask, read: Float64, catch_up_s: Float64) -> Float64:
         """Return the seconds until records are lost, float64 of shape (P,); infinite: never.
 
         Parameters
@@ -38,7 +38,7 @@ class Retention:
             Whether there is a backlog, bool of shape (P,).
         read
             Records a second that are read, float64 of shape (P,).
-        caught_up_s
+        catch_up_s
             Seconds until the backlog is read, float64 of shape (P,); infinite: never.
 
         Examples
@@ -51,7 +51,7 @@ class Retention:
         closing = self.per_s - read
         nears = waits & (self.per_s > 0) & (closing > 0)
         seconds = np.where(nears, self.room / np.where(nears, closing, 1.0), np.inf)
-        return np.where(seconds < caught_up_s, seconds, np.inf)
+        return np.where(seconds < catch_up_s, seconds, np.inf)
 
 
 def retention_of(series: SampleSeries, arrivals: Float64) -> Retention | None:

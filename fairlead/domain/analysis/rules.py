@@ -17,9 +17,9 @@ class Rules:
         Largest acceptable time lag.
     horizon_s
         Seconds ahead for which time lag is forecast.
-    headroom
+    target_utilisation
         Target utilisation: largest planned arrivals over capacity of a member.
-    pause_s
+    move_downtime_s
         Seconds for which a moved partition is not read (move downtime).
     max_moves
         Maximum number of owned partitions that a plan moves; None: unlimited.
@@ -35,8 +35,8 @@ class Rules:
 
     objective_s: float = 60.0
     horizon_s: float = 1800.0
-    headroom: float = 0.95
-    pause_s: float = 10.0
+    target_utilisation: float = 0.95
+    move_downtime_s: float = 10.0
     max_moves: int | None = None
     cooldown_s: float | None = None
     racks: bool = False

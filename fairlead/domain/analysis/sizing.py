@@ -44,7 +44,13 @@ class Size:
 
 
 def size(
-    problem: Problem, outlook: Outlook, peers: Peers, headroom: float, *, late: bool, known: bool
+    problem: Problem,
+    outlook: Outlook,
+    peers: Peers,
+    target_utilisation: float,
+    *,
+    late: bool,
+    known: bool,
 ) -> Size:
     """Return how many consumers a group needs.
 
@@ -52,7 +58,7 @@ def size(
     ----------
     problem, outlook, peers
         The group, its expected loads and capacities, and which members read the same topics.
-    headroom
+    target_utilisation
         Target utilisation of a member.
     late
         Whether the group is or will be over the objective: it needs at least as many as there are.
@@ -73,18 +79,18 @@ def size(
         if not (speeds > 0).any():
             return unknown
         usual, mine = median(speeds[speeds > 0]), set_of == number
-        loads, room = outlook.arrivals[mine], headroom * usual
-        there = headroom * speeds if late else np.zeros(0)
+        loads, room = outlook.arrivals[mine], target_utilisation * usual
+        there = target_utilisation * speeds if late else np.zeros(0)
         wanted = max(there.size + missing_members(loads, there, room), 1)
         alone = bool(loads.max() > max(room, there.max(initial=0.0)))
         parts.append(_Part(mine, readers.size, float(speeds.sum()), usual, wanted, alone))
     if too_large.any():
         largest = int(np.where(too_large, outlook.arrivals, -1.0).argmax())
-        return Size(now, None, _too_large(problem, outlook, largest, headroom))
+        return Size(now, None, _too_large(problem, outlook, largest, target_utilisation))
     wanted = sum(part.wanted for part in parts)
     # The sentence is about the part that lacks most consumers, or has fewest to spare.
     short = max(parts, key=lambda part: part.wanted - part.now)
-    why = _why(problem, outlook, short, headroom, late=late)
+    why = _why(problem, outlook, short, target_utilisation, late=late)
     if len(parts) > 1:
         why += f" In all, {plural(wanted, 'consumer')} would do; there are {now:,}."
     return Size(now, wanted, why)
@@ -128,7 +134,9 @@ def partitions_wanted(problem: Problem, place: int, load: float, room: float) ->
     return count * ceil(load / max(room, SLACK))
 
 
-def _why(problem: Problem, outlook: Outlook, part: _Part, headroom: float, *, late: bool) -> str:
+def _why(
+    problem: Problem, outlook: Outlook, part: _Part, target_utilisation: float, *, late: bool
+) -> str:
     """Return the sentence about a part's consumers.
 
     With their total capacity if the group is over the objective; else with the usual one.
@@ -137,20 +145,20 @@ def _why(problem: Problem, outlook: Outlook, part: _Part, headroom: float, *, la
     arrive, can, each = (
         rate(outlook.in_records(per_s, mine)) for per_s in (total, part.can, part.usual)
     )
-    of, planned = "", f" (target utilisation {headroom:.0%})"
+    of, planned = "", f" (target utilisation {target_utilisation:.0%})"
     if not (part.mine | ~problem.assignable).all():
         topics = [problem.topics[number] for number in np.unique(problem.topic_of[mine]).tolist()]
         of = f" of {listed(topics, at_most=3)}"
     if part.alone:
         planned += ", except for a partition that needs more"
     arrive += f" arrive in {plural(int(mine.sum()), 'partition')}{of}"
-    room, reason = headroom * part.usual, " (partitions are not split)"
+    room, reason = target_utilisation * part.usual, " (partitions are not split)"
     if late:
         there = f"{arrive}, and {plural(part.now, 'consumer')} can process {can}{planned}"
         more = part.wanted - part.now
         if not more:
             return f"{there}: no more are needed."
-        whole = reason if total <= headroom * part.can + (more - 1) * room else ""
+        whole = reason if total <= target_utilisation * part.can + (more - 1) * room else ""
         return f"{there}: {more:,} more would do, of {each} each{whole}."
     whole = reason if total <= (part.wanted - 1) * room else ""
     are = "is" if part.now == 1 else "are"
@@ -160,14 +168,14 @@ def _why(problem: Problem, outlook: Outlook, part: _Part, headroom: float, *, la
     )
 
 
-def _too_large(problem: Problem, outlook: Outlook, place: int, headroom: float) -> str:
+def _too_large(problem: Problem, outlook: Outlook, place: int, target_utilisation: float) -> str:
     """Describe what helps a partition that is too large for the fastest consumer."""
     topic, partition = problem.partition_name(place)
     of_topic, load = problem.topic_of[place], float(outlook.arrivals[place])
     fastest = float(fastest_readers(problem, outlook.capacities)[of_topic])
     mine = np.arange(outlook.arrivals.size) == place
     arrive, can = (rate(outlook.in_records(per_s, mine)) for per_s in (load, fastest))
-    wanted = partitions_wanted(problem, place, load, headroom * fastest)
+    wanted = partitions_wanted(problem, place, load, target_utilisation * fastest)
     return (
         f"{arrive} arrive in {topic}-{partition}, and the fastest consumer can process {can}: more "
         f"consumers do not help. {wanted:,} partitions of {topic} instead of "

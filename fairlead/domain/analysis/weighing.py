@@ -90,7 +90,7 @@ class Gain(NamedTuple):
     ----------
     members
         Their number.
-    late_s, planned_s
+    time_lag_s, planned_s
         Their worst time lag at the horizon with the present owners, and as planned.
     avoided_s
         Reduction of time lag, summed over partitions, once the backlog can have been read.
@@ -99,7 +99,7 @@ class Gain(NamedTuple):
     """
 
     members: int
-    late_s: float
+    time_lag_s: float
     planned_s: float
     avoided_s: float
     slight: bool
@@ -112,15 +112,15 @@ def gain(inputs: CandidateInputs, owner: Int32) -> Gain:
     members = np.union1d(now[changed], owner[changed])
     spans = inputs.horizons_s
     before_s, then_s = (
-        float(outlook.lateness_in_all(owners, spans)[members].sum()) for owners in (now, owner)
+        float(outlook.total_time_lag(owners, spans)[members].sum()) for owners in (now, owner)
     )
-    late_s, planned_s = (
-        float(outlook.lateness(owners, rules.horizon_s)[members].max(initial=0.0))
+    time_lag_s, planned_s = (
+        float(outlook.forecast_time_lag(owners, rules.horizon_s)[members].max(initial=0.0))
         for owners in (now, owner)
     )
     avoided_s = before_s - then_s
     slight = planned_s > rules.objective_s and avoided_s < BETTER * before_s
-    return Gain(members.size, late_s, planned_s, avoided_s, slight)
+    return Gain(members.size, time_lag_s, planned_s, avoided_s, slight)
 
 
 def behind(inputs: CandidateInputs) -> Mask:
@@ -132,7 +132,7 @@ def behind(inputs: CandidateInputs) -> Mask:
     outlook, rules, linked = inputs.outlook, inputs.rules, inputs.peers.linked
     owner, spans = inputs.problem.owner, inputs.horizons_s
     close_s = np.maximum(rules.objective_s, NEGLIGIBLE * (spans - rules.horizon_s))
-    late = outlook.lateness(owner, rules.horizon_s) > rules.objective_s
-    slow = outlook.lateness(owner, spans) > close_s
+    late = outlook.forecast_time_lag(owner, rules.horizon_s) > rules.objective_s
+    slow = outlook.forecast_time_lag(owner, spans) > close_s
     found: Mask = np.isin(linked, np.intersect1d(linked[late], linked[slow]))
     return found

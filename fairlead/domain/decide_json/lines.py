@@ -307,9 +307,9 @@ def _by_partition(values: Float64, problem: Problem) -> dict[str, list[list[floa
 
 def _forecast(forecast: Forecast) -> dict[str, Any]:
     return {
-        "time_lag_s": forecast.late_s,
+        "time_lag_s": forecast.time_lag_s,
         "utilisation": forecast.utilisation,
-        "catch_up_s": forecast.caught_up_s,
-        "catch_up_between_s": forecast.caught_up_between_s,
+        "catch_up_s": forecast.catch_up_s,
+        "catch_up_between_s": forecast.catch_up_between_s,
         "loss_s": forecast.loss_s,
     }

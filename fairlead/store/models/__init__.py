@@ -22,7 +22,6 @@ from fairlead.store.models.plan import (
     DecisionRow,
     FourEyes,
     FreezeEvent,
-    MadeWorse,
     MovedPartition,
     PageAct,
     Plan,
@@ -32,6 +31,7 @@ from fairlead.store.models.plan import (
     PlanPartition,
     PlanPruned,
     PlanTold,
+    Regression,
 )
 
 __all__ = [
@@ -50,7 +50,6 @@ __all__ = [
     "LagSnapshot",
     "LastAdoption",
     "LastSample",
-    "MadeWorse",
     "MemberCapacity",
     "MovedPartition",
     "PageAct",
@@ -64,4 +63,5 @@ __all__ = [
     "PlanPartition",
     "PlanPruned",
     "PlanTold",
+    "Regression",
 ]

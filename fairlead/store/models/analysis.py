@@ -64,10 +64,10 @@ class GroupDiagnosis(Base):
         ARRAY(Text), comment="The members or topic-partitions that the diagnosis names."
     )
     evidence: Mapped[str] = mapped_column(comment="The evidence, in a sentence, as last seen.")
-    late_s: Mapped[float | None]
+    forecast_time_lag_s: Mapped[float | None]
     utilisation: Mapped[float | None]
     loss_s: Mapped[float | None]
-    caught_up_s: Mapped[float | None]
+    catch_up_s: Mapped[float | None]
     consumers_wanted: Mapped[int | None]
     consumers_why: Mapped[str] = mapped_column(comment="Why this number, in a sentence.")
     costs: Mapped[Any] = mapped_column(

@@ -75,9 +75,9 @@ class MeasuredBalance:
     kept: Mapped[int | None]
     moved: Mapped[int | None]
     placed: Mapped[int | None]
-    late_s: Mapped[float | None] = mapped_column(sort_order=2)
+    forecast_time_lag_s: Mapped[float | None] = mapped_column(sort_order=2)
     utilisation: Mapped[float | None] = mapped_column(sort_order=2)
-    caught_up_s: Mapped[float | None] = mapped_column(sort_order=2)
+    catch_up_s: Mapped[float | None] = mapped_column(sort_order=2)
     topic_spread: Mapped[float | None] = mapped_column(sort_order=4)
     rack_gb_per_day: Mapped[float | None] = mapped_column(sort_order=4)
     rack_cost_per_day: Mapped[float | None] = mapped_column(sort_order=4)

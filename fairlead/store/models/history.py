@@ -138,25 +138,29 @@ class GroupDay(Base):
     imbalance_last: Mapped[Decimal | None]
     imbalance_worst: Mapped[Decimal | None]
     lag_max_worst: Mapped[Decimal | None]
-    late_s_worst: Mapped[float | None]
+    forecast_time_lag_s_worst: Mapped[float | None]
     rebalances: Mapped[int] = mapped_column(Integer, server_default=text("0"))
 
 
-class GroupObserved(Base):
-    """Replayed effect of plans on observed groups, by day."""
+class GroupShadow(Base):
+    """Replayed effect of plans on groups in shadow mode, by day."""
 
-    __tablename__ = "group_observed"
+    __tablename__ = "group_shadow"
 
     group_id: Mapped[str] = mapped_column(primary_key=True, comment="The consumer group.")
     day: Mapped[date] = mapped_column(primary_key=True, comment="The day (UTC).")
     until: Mapped[datetime] = mapped_column(comment="Time of the last replayed sample.")
-    late_recorded_s: Mapped[float] = mapped_column(
+    over_objective_recorded_s: Mapped[float] = mapped_column(
         comment="Partition-seconds beyond the objective, as measured."
     )
-    late_s: Mapped[float] = mapped_column(comment="The same, replayed with the actual owners.")
-    late_planned_s: Mapped[float] = mapped_column(comment="The same, replayed under plans.")
+    over_objective_s: Mapped[float] = mapped_column(
+        comment="The same, replayed with the actual owners."
+    )
+    over_objective_planned_s: Mapped[float] = mapped_column(
+        comment="The same, replayed under plans."
+    )
     plans: Mapped[int] = mapped_column(Integer, comment="Plans that would have been published.")
-    paused_s: Mapped[float] = mapped_column(
+    downtime_s: Mapped[float] = mapped_column(
         comment="Partition-seconds for which partitions would have stood still for them."
     )
 
@@ -167,7 +171,7 @@ class _Sample:
     digest: Mapped[int] = mapped_column(
         comment="Hash of topics, counts, members and owner; it changes when one of them changes."
     )
-    late_s: Mapped[float | None]
+    forecast_time_lag_s: Mapped[float | None]
     utilisation: Mapped[float | None]
     group_type: Mapped[str] = mapped_column(comment="classic or consumer, as Kafka reports.")
     protocol: Mapped[str] = mapped_column(comment="The assignor's name, as Kafka reports.")

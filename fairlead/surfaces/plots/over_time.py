@@ -58,7 +58,7 @@ def over_time(
     Examples
     --------
     >>> day = datetime(2026, 1, 1, tzinfo=UTC)
-    >>> svg = over_time([day, day + timedelta(hours=1)], {"late": [1.0, 2.0]}, "lateness")
+    >>> svg = over_time([day, day + timedelta(hours=1)], {"worst": [1.0, 2.0]}, "time lag")
     >>> "M76,88L708,10h0" in svg
     True
     """

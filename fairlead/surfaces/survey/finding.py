@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fairlead.common.tables import slices
-from fairlead.common.words import caught_up, length
+from fairlead.common.words import catch_up_time, length
 from fairlead.domain.advice import CLASSIC, PINNED, not_followed
 from fairlead.domain.candidate_figures import OBSERVED
 from fairlead.domain.candidate_rows import analyse_group
@@ -193,9 +193,10 @@ def _row(group: Group, analysed: Sequence[Row]) -> Row:
 
     Keys: group; sampled_at, a time; state, protocol and group_type from Kafka; members, a count;
     owners, member to number of partitions; clients, ids; error; follow and kafka_5_6, sentences;
-    diagnosis, evidence, late_s, caught_up_s, loss_s, gain, consumers: of the analysis, null
-    without one; reported, the reported work. `Survey.found` adds not_planned, why the group cannot
-    be planned for, and the figures of `fairlead.surfaces.survey.lag.group_lags`.
+    diagnosis, evidence, forecast_time_lag_s, catch_up_s, loss_s, gain, consumers: of the
+    analysis, null without one; reported, the reported work. `Survey.found` adds not_planned,
+    why the group cannot be planned for, and the figures of
+    `fairlead.surfaces.survey.lag.group_lags`.
     """
     now, sampled_at = group.now, group.now["at"]
     by_assignor = {row["assignor"]: row for row in analysed}
@@ -215,8 +216,10 @@ def _row(group: Group, analysed: Sequence[Row]) -> Row:
         "kafka_5_6": changes(now),
         "diagnosis": known,
         "evidence": observed.get("evidence") or observed.get("outcome"),
-        "late_s": None if known in {None, "unknown"} else observed["late_s"],
-        "caught_up_s": observed.get("caught_up_s"),
+        "forecast_time_lag_s": None
+        if known in {None, "unknown"}
+        else observed["forecast_time_lag_s"],
+        "catch_up_s": observed.get("catch_up_s"),
         "loss_s": observed.get("loss_s"),
         "gain": _gain(observed, by_assignor.get(observed.get("chosen")), sampled_at),
         "consumers": observed.get("consumers_why"),
@@ -228,9 +231,10 @@ def _gain(observed: Row, chosen: Row | None, at: datetime) -> str | None:
     """Describe the effect of a plan; None: not analysed."""
     if chosen is None:
         return observed.get("decision_reason")
+    planned, now = (length(row["forecast_time_lag_s"]) for row in (chosen, observed))
     return (
-        f"forecast time lag {length(chosen['late_s'])} instead of {length(observed['late_s'])}, "
-        f"caught up {caught_up(chosen['caught_up_s'], at)}"
+        f"forecast time lag {planned} instead of {now}, "
+        f"caught up {catch_up_time(chosen['catch_up_s'], at)}"
     )
 
 

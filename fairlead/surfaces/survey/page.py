@@ -8,7 +8,7 @@ from textwrap import wrap
 from typing import Final
 
 from fairlead.common.visible import visible
-from fairlead.common.words import caught_up, length, listed, moment, plural, shortened
+from fairlead.common.words import catch_up_time, length, listed, moment, plural, shortened
 from fairlead.domain.figures import figure
 from fairlead.domain.work_text import work_of_group
 from fairlead.surfaces.next_step import kind
@@ -26,8 +26,8 @@ def facts(row: Row) -> list[tuple[str, str]]:
     texts = {
         "error": row["error"],
         "evidence": row["evidence"],
-        figure("late_s").label.lower(): _late(row),
-        figure("caught_up_s").label.lower(): _caught_up(row),
+        figure("forecast_time_lag_s").label.lower(): _late(row),
+        figure("catch_up_s").label.lower(): _catch_up_time(row),
         "not planned": row["not_planned"],
         figure("loss_s").label.lower(): _lost(row, analysed=analysed),
         "a plan": row["gain"] if (row["evidence"] or "") not in (row["gain"] or "") else None,
@@ -72,13 +72,17 @@ def _lost(row: Row, *, analysed: bool) -> str:
 
 
 def _late(row: Row) -> str:
-    return "" if row["late_s"] is None else figure("late_s").text(row["late_s"])
+    return (
+        ""
+        if row["forecast_time_lag_s"] is None
+        else figure("forecast_time_lag_s").text(row["forecast_time_lag_s"])
+    )
 
 
-def _caught_up(row: Row) -> str:
+def _catch_up_time(row: Row) -> str:
     if row["diagnosis"] in {None, "unknown"}:
         return ""
-    return caught_up(row["caught_up_s"], row["sampled_at"])
+    return catch_up_time(row["catch_up_s"], row["sampled_at"])
 
 
 def advice(rows: Sequence[Row]) -> list[tuple[str, list[tuple[str, str]]]]:
@@ -144,7 +148,7 @@ def as_page(
 ) -> str:
     """Return a survey as an HTML document."""
     templates = environment("survey")
-    templates.filters |= {"facts": facts, "late": _late, "caught_up": _caught_up}
+    templates.filters |= {"facts": facts, "late": _late, "catch_up_time": _catch_up_time}
     templates.globals["kind"] = kind
     return templates.get_template("survey.html").render(
         rows=rows, missing=missing, lead=lead(rows, samples, others), advice=advice(rows)

@@ -19,7 +19,7 @@ from fairlead.surfaces import plots
 
 #: Of a minute, an hour, a day: what lengths of time are written in.
 _TIMES_S: Final = (60.0, 3600.0, 86_400.0)
-_LATE, _BEHIND, _LAG = map(figure, ("late_s", "time_lag_s", "lag"))
+_LATE, _BEHIND, _LAG = map(figure, ("forecast_time_lag_s", "time_lag_s", "lag"))
 _ARRIVING, _SHARE = map(figure, ("arrival_rate", "capacity_share"))
 _USED: Final = replace(figure("utilisation"), label="Utilisation")
 #: More strips than that are no picture.
@@ -44,7 +44,7 @@ def plots_of(
 ) -> list[Plot]:
     """Draw how a group went, in all, by consumer and by partition."""
     forecast: dict[str, list[float | None]] = {
-        "forecast": [look.late_s for look in samples],
+        "forecast": [look.forecast_time_lag_s for look in samples],
         "objective": [objective_s] * len(samples),
     }
     by_consumer = [
@@ -90,7 +90,7 @@ def days_of(rows: Sequence[Mapping[str, Any]]) -> list[Plot]:
     if len(rows) < 2:  # noqa: PLR2004 - two make a line
         return []
     at = [datetime.combine(row["day"], time(), UTC) for row in rows]
-    worst = {"worst of the day": [row["late_s_worst"] for row in rows]}
+    worst = {"worst of the day": [row["forecast_time_lag_s_worst"] for row in rows]}
     return _plot(_LATE, ", by day", at, worst)
 
 

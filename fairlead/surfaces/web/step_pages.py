@@ -126,8 +126,8 @@ def _approve(engine: Engine, plan: StoredPlan, now: datetime) -> Sheet:
         raise PlanStateError(
             f"{_name(plan)} cannot be approved: {facts.broken or 'it has expired'}"
         )
-    if plan.observed_only:
-        raise PlanStateError(f"{_name(plan)} is observed: its policy publishes nothing")
+    if plan.shadow:
+        raise PlanStateError(f"{_name(plan)} is in shadow mode: its policy publishes nothing")
     held = freeze_on(plan, read_freezes(engine))
     return _sheet(
         plan,

@@ -67,7 +67,7 @@ def test_candidates_of_a_fleet() -> None:
                 "assignor": assignor,
                 **make_metrics(lag_max=place, moved=place),
                 "outcome": REASON,
-                "late_s": float(place),
+                "forecast_time_lag_s": float(place),
                 "utilisation": 0.5,
                 **({"diagnosis": "unbalanced", "names": [group]} if assignor == "observed" else {}),
                 "evidence": REASON,

@@ -10,13 +10,13 @@ import pytest
 from fairlead.domain.stored_samples import GroupHistory, LastStored, StoredSample
 
 
-def sample(minute: int, late_s: float | None) -> StoredSample:
+def sample(minute: int, forecast_time_lag_s: float | None) -> StoredSample:
     """Return a sample of one partition and its owner."""
     return StoredSample(
         at=datetime(2026, 1, 1, 12, minute, tzinfo=UTC),
         digest=1,
-        late_s=late_s,
-        utilisation=None if late_s is None else 0.5,
+        forecast_time_lag_s=forecast_time_lag_s,
+        utilisation=None if forecast_time_lag_s is None else 0.5,
         group_type="classic",
         protocol="range",
         topics=["t"],
@@ -24,7 +24,7 @@ def sample(minute: int, late_s: float | None) -> StoredSample:
         members=["a"],
         owner=[0],
         lag=[7.0],
-        arrival_rate=[0.0 if late_s is None else 3.0],
+        arrival_rate=[0.0 if forecast_time_lag_s is None else 3.0],
         behind_s=[0.0],
         capacity_share=[0.5],
     )
@@ -32,7 +32,12 @@ def sample(minute: int, late_s: float | None) -> StoredSample:
 
 @pytest.mark.parametrize(
     ("minute", "changes", "stored"),
-    [(14, {}, False), (15, {}, True), (14, {"digest": 2}, True), (14, {"late_s": None}, False)],
+    [
+        (14, {}, False),
+        (15, {}, True),
+        (14, {"digest": 2}, True),
+        (14, {"forecast_time_lag_s": None}, False),
+    ],
 )
 def test_samples_that_differ_are_stored(
     minute: int, changes: dict[str, Any], *, stored: bool
@@ -42,7 +47,9 @@ def test_samples_that_differ_are_stored(
     last = LastStored(sample(0, 2.0).at, digest=1, known=True)
     assert newest.is_news(last) == stored
     assert newest.is_news(None)
-    assert newest.is_news(last._replace(known=False)) == (stored or newest.late_s is not None)
+    assert newest.is_news(last._replace(known=False)) == (
+        stored or newest.forecast_time_lag_s is not None
+    )
 
 
 def test_history_has_no_values_without_a_forecast() -> None:

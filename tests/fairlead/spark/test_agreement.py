@@ -32,7 +32,7 @@ pytestmark = pytest.mark.long
 AT = datetime(2026, 1, 31, 12, tzinfo=UTC)
 GROUPS = form(short=30, long=1_000)
 POLICY = Policy(assignors=("sticky-lag-aware", "sticky", "range"))
-FIGURES = ("late_s", "utilisation")
+FIGURES = ("forecast_time_lag_s", "utilisation")
 FIGURES_OF_PARTITIONS = ("arrival_rates", "capacity_used")
 
 Row = dict[str, Any]
@@ -181,5 +181,5 @@ def test_command_agrees_with_tasks(fleet: Fleet, by_task: dict[str, dict[str, Ro
             used = [
                 (load.used_before or 0, load.used_after or 0) for load in decision.loads.values()
             ]
-            fullest = (decision.findings.utilisation, decision.predicted["utilisation"])
-            assert tuple(map(max, zip(*used, strict=True))) == pytest.approx(fullest, rel=1e-9)
+            highest = (decision.findings.utilisation, decision.predicted["utilisation"])
+            assert tuple(map(max, zip(*used, strict=True))) == pytest.approx(highest, rel=1e-9)

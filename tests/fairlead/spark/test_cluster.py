@@ -93,7 +93,16 @@ def planned_elsewhere(master: str, properties: dict[str, str], folder: Path) -> 
     plan(warehouse, fleet.snapshot_id)
     candidates = warehouse.load("candidates", fleet.snapshot_id)
     order = [("group", "ascending"), ("assignor", "ascending")]
-    columns = ["group", "assignor", "error", "lag_max", "moved", "late_s", "outcome", "owner"]
+    columns = [
+        "group",
+        "assignor",
+        "error",
+        "lag_max",
+        "moved",
+        "forecast_time_lag_s",
+        "outcome",
+        "owner",
+    ]
     assert there.sort_by(order).select(columns) == candidates.sort_by(order).select(columns)
     assert candidates.num_rows == 13 * 3
     assert not any(candidates["error"].to_pylist())

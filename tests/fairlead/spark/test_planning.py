@@ -100,8 +100,8 @@ def test_group_that_falls_behind_is_planned_with_its_diagnosis() -> None:
     assert observed["evidence"].startswith("a is at 11")
     assert observed["decision_reason"]
     assert observed["utilisation"] > 1 > plan["utilisation"]
-    assert observed["late_s"] > 60 > plan["late_s"]
-    assert found["range"]["late_s"] == pytest.approx(observed["late_s"])
+    assert observed["forecast_time_lag_s"] > 60 > plan["forecast_time_lag_s"]
+    assert found["range"]["forecast_time_lag_s"] == pytest.approx(observed["forecast_time_lag_s"])
     assert plan["moved"] >= 1
     known = {capacity["member"]: capacity for capacity in observed["capacities"]}
     assert known["a"]["measured"]

@@ -93,9 +93,9 @@ def make_metrics(**given: Any) -> dict[str, Any]:
         "moved": 0,
         "placed": 0,
         "topic_spread": 1.5,
-        "late_s": 300.0,
+        "forecast_time_lag_s": 300.0,
         "utilisation": 1.25,
-        "caught_up_s": 900.0,
+        "catch_up_s": 900.0,
         "rack_gb_per_day": None,
         "rack_cost_per_day": None,
     } | given

@@ -102,7 +102,7 @@ def test_next_step_of_a_group_is_what_its_freeze_lets_through(
 
 @EVERYTHING
 def test_what_goes_on(store: PlanStore, publish: Plans, approve: Plans, group: str | None) -> None:
-    """What is followed is told again, taken back or rolled back; what was on its way arrives."""
+    """What is followed is renewed, withdrawn or rolled back; what was on its way arrives."""
     publish()
     approve("s2")
     (on_its_way,) = intend(store, version=2)

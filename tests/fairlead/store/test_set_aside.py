@@ -105,7 +105,7 @@ def findings(member: str) -> Findings:
         diagnosis="healthy",
         names=(),
         evidence="nothing waits",
-        late_s=0.0,
+        forecast_time_lag_s=0.0,
         utilisation=0.5,
         capacities={member: Capacity(100.0, measured=True, at=SNAPSHOT_AT.timestamp())},
     )

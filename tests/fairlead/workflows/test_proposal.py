@@ -208,14 +208,14 @@ def test_plan_under_four_eyes_is_not_approved_by_who_proposed_it(
 
 def test_plan_that_is_observed_is_approved_by_nobody(store: PlanStore, draft: MakeDraft) -> None:
     """It is stored once; another one takes its place when the policy observes no more."""
-    observing = AT_NIGHT.model_copy(update={"observe": True})
-    outcome = look(store, draft("s1", observed_only=True), policy=observing)
+    observing = AT_NIGHT.model_copy(update={"shadow": True})
+    outcome = look(store, draft("s1", shadow=True), policy=observing)
     plan = outcome.stored.plan
     assert plan is not None
     assert outcome.approval.reason.startswith("the policy only observes")
-    with pytest.raises(PlanStateError, match="version 1 is observed: its policy publishes nothing"):
+    with pytest.raises(PlanStateError, match="version 1 is in shadow mode: its policy"):
         store.approve("orders", 1, sha256=plan.sha256, reason="mine", actor="kim")
-    look(store, draft("s2", observed_only=True), policy=observing)
+    look(store, draft("s2", shadow=True), policy=observing)
     assert states(store) == ["proposed"]
     look(store, draft("s3"), policy=AT_NIGHT)
     assert states(store) == ["expired", "approved"]

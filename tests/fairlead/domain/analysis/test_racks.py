@@ -109,7 +109,7 @@ def test_nobody_becomes_late_for_it() -> None:
     asked = question(near=[["1"]] * PARTITIONS)
     speeds = {name: Capacity(500.0, measured=True, at=asked.series.now) for name in ("a", "b")}
     decision = decide(replace(asked, capacities=speeds))
-    assert decision.planned is None or decision.planned.late_s <= asked.rules.objective_s
+    assert decision.planned is None or decision.planned.time_lag_s <= asked.rules.objective_s
     assert decision.moved <= 1
 
 
@@ -131,7 +131,7 @@ def test_one_that_is_late_pays_no_move_for_it() -> None:
     assert not with_racks.for_racks
     assert with_racks.planned is not None
     assert without.planned is not None
-    assert with_racks.planned.late_s <= max(late.rules.objective_s, without.planned.late_s)
+    assert with_racks.planned.time_lag_s <= max(late.rules.objective_s, without.planned.time_lag_s)
 
 
 def test_where_sizes_are_not_known_shares_are_told() -> None:

@@ -58,7 +58,7 @@ def questions(draw: st.DrawFn) -> dict[str, Any]:
     return {
         "policy": draw(
             st.sampled_from(
-                [{}, {"objective": 2}, {"horizon": "PT5M"}, {"max_moves": 1}, {"pause": 0}]
+                [{}, {"objective": 2}, {"horizon": "PT5M"}, {"max_moves": 1}, {"move_downtime": 0}]
             )
         ),
         "topics": topics,
@@ -231,7 +231,7 @@ def test_offsets_near_the_largest_overflow_nowhere() -> None:
         sane(answer_question(line), line)
 
 
-def test_a_headroom_next_to_nothing_divides_by_nothing() -> None:
+def test_a_target_utilisation_next_to_nothing_divides_by_nothing() -> None:
     """The advice on a hot partition is absurd then, and an answer all the same."""
 
     def hot(partition: int, look: int) -> int:
@@ -240,7 +240,7 @@ def test_a_headroom_next_to_nothing_divides_by_nothing() -> None:
     def read(partition: int, look: int) -> int:
         return behind(partition, look) if partition == 0 else prompt(partition, look)
 
-    line = question(end=hot, committed=read, policy={"headroom": 5e-324})
+    line = question(end=hot, committed=read, policy={"target_utilisation": 5e-324})
     assert answer_question(line)["diagnosis"] == "hot partition"
 
 

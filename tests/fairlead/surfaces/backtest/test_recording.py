@@ -1,4 +1,4 @@
-"""What a recording says: arrivals that were, speeds that were measured, lateness that was."""
+"""What a recording says: arrivals that were, speeds that were measured, time lag that was."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -136,7 +136,7 @@ def test_a_member_that_gets_slow_is_slow_from_then_on() -> None:
     assert per_s[-1] == pytest.approx([100, 40], rel=0.05)
 
 
-def test_lateness_is_as_it_was() -> None:
+def test_time_lag_is_as_recorded() -> None:
     """From what was committed at samples, within what lies between two of them."""
     taken, ran = recorded(SCENARIOS["skew"], hours=6)
     lags = Recording.of(taken).lags

@@ -1,4 +1,4 @@
-"""Plans that make it worse are taken back, and nothing else is."""
+"""Plans that make it worse are rolled back, and no others are."""
 
 from dataclasses import replace
 
@@ -25,7 +25,7 @@ def handovers(scenario: Scenario, hours: float, planner: str = PLANNER) -> tuple
 
 
 @pytest.mark.parametrize("name", form(short=["crowded-skew"], long=[*MISLED]))
-def test_plan_that_makes_it_worse_is_taken_back(name: str) -> None:
+def test_plan_that_makes_it_worse_is_rolled_back(name: str) -> None:
     """Within a quarter of an hour, all of it; then the group rests."""
     plan, back, *later = handovers(MISLED[name](SEED), hours=5.0 if name == "turned" else 0.8)
     assert plan.planned
@@ -35,7 +35,7 @@ def test_plan_that_makes_it_worse_is_taken_back(name: str) -> None:
     assert later == []
 
 
-def test_plan_that_makes_more_partitions_late_for_hardly_anything_is_taken_back() -> None:
+def test_plan_that_makes_more_partitions_late_for_hardly_anything_is_rolled_back() -> None:
     """Hours later somebody is tried who is no faster than before: he is late now, too."""
     first, _, plan, back = handovers(MISLED["turned"](SEED), hours=20.5)
     assert plan.planned

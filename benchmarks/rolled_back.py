@@ -1,4 +1,4 @@
-"""Which plans are taken back: `python -m benchmarks.taken_back [NAME ...]`.
+"""Which plans are rolled back: `python -m benchmarks.rolled_back [NAME ...]`.
 
 Belongs here: the planner in the scenarios made to mislead it, beside never planning, and what it
 takes back in every other one. Does not: the scenarios (`benchmarks.misled`, `catalogue`).
@@ -6,10 +6,10 @@ takes back in every other one. Does not: the scenarios (`benchmarks.misled`, `ca
 Names are those of scenarios; only a run of all of them is written down.
 
 In a scenario that is not made to mislead, a plan may do harm, too: before a cost is known, it puts
-what is dear where there is no room. So each plan that is taken back there is held against the
+what is dear where there is no room. So each plan that is rolled back there is held against the
 truth: the same world is run with the plan and without it, and nothing else is decided since.
-A plan is taken back wrongly if partitions are late for no longer with it than without it, from the
-plan on until a horizon after it was taken back.
+A plan is rolled back wrongly if partitions are late for no longer with it than without it, from the
+plan on until a horizon after it was rolled back.
 """
 
 import time
@@ -30,13 +30,13 @@ from benchmarks.simulation.catalogue import SCENARIOS
 from benchmarks.simulation.loop import ScenarioRun, TakenBack, run
 from benchmarks.simulation.planner import Planner
 from benchmarks.simulation.registry import NEVER_PLANNED, PLANNER, simulate
-from benchmarks.simulation.run_figures import LATE_S, RunFigures
+from benchmarks.simulation.run_figures import OBJECTIVE_S, RunFigures
 from benchmarks.simulation.world import ScenarioWorld
 from fairlead.domain.analysis.rules import Rules
 from fairlead.simulation.controllers import START, Moment
 from fairlead.simulation.world import Int32
 
-RESULTS: Final = Path(__file__).with_name("taken_back.json")
+RESULTS: Final = Path(__file__).with_name("rolled_back.json")
 #: Lateness of plans made wrong on purpose, of that of never planning, at most.
 WORSE: Final = 1.3
 
@@ -54,8 +54,16 @@ def main() -> None:
             hours, seed = repeat(bench.options.hours), repeat(bench.options.seed)
             rows = list(pool.map(measure, names, hours, seed))
         reached = [goal for row in rows for goal in goals(row)]
-        columns = ("scenario", "late", "never_planned_late", "plans", "taken_back", "wrongly")
-        bench.show("Taken back", columns, [[row.get(name, "") for name in columns] for row in rows])
+        columns = (
+            "scenario",
+            "over_objective",
+            "never_planned_over_objective",
+            "plans",
+            "rolled_back",
+            "wrongly",
+        )
+        shown = [[row.get(name, "") for name in columns] for row in rows]
+        bench.show("Rolled back", columns, shown)
         missed = [
             [goal.scenario, goal.what, goal.value, goal.limit] for goal in reached if not goal.met
         ]
@@ -65,7 +73,7 @@ def main() -> None:
                 {
                     "measured_at": datetime.now(UTC).isoformat(timespec="seconds"),
                     "how": {
-                        "command": "python -m benchmarks.taken_back",
+                        "command": "python -m benchmarks.rolled_back",
                         "hours": bench.options.hours,
                         "seed": bench.options.seed,
                         "seconds": round(time.perf_counter() - began, 1),
@@ -80,7 +88,7 @@ class Settled(Planner):
     """A planner that decides nothing more after a plan, or, `without` it, from that moment on."""
 
     def __init__(self, planned_at: float, *, without: bool, eager: bool) -> None:
-        super().__init__(Rules(pause_s=CADENCE.pause_s), eager=eager)
+        super().__init__(Rules(move_downtime_s=CADENCE.move_downtime_s), eager=eager)
         self._planned_at, self._without = planned_at, without
 
     def plan(self, moment: Moment) -> Int32 | None:
@@ -100,11 +108,16 @@ def measure(name: str, hours: float, seed: int) -> dict[str, Any]:
     world = ScenarioWorld.of(what, seed=seed, hours=hours)
     done = simulate(world, PLANNER, CADENCE)
     course = RunFigures.of(done, warm_up_s=0.0)
-    row = {"scenario": name, "misled": misled, "late": course.late, "plans": course.plans}
-    row["taken_back"] = course.taken_back
+    row = {
+        "scenario": name,
+        "misled": misled,
+        "over_objective": course.over_objective,
+        "plans": course.plans,
+    }
+    row["rolled_back"] = course.rolled_back
     if misled:
         never = RunFigures.of(simulate(world, NEVER_PLANNED, CADENCE), warm_up_s=0.0)
-        return {**row, "never_planned_late": never.late}
+        return {**row, "never_planned_over_objective": never.over_objective}
     analysed = [
         analyse(done, place)
         for place, step in enumerate(done.handovers)
@@ -115,7 +128,7 @@ def measure(name: str, hours: float, seed: int) -> dict[str, Any]:
 
 
 def analyse(done: ScenarioRun, place: int) -> tuple[float, float, float]:
-    """Say when a plan was taken back, and how late partitions are with it and without it.
+    """Say when a plan was rolled back, and how late partitions are with it and without it.
 
     Late is in partition-minutes.
     """
@@ -127,18 +140,18 @@ def analyse(done: ScenarioRun, place: int) -> tuple[float, float, float]:
     for without in (False, True):
         planner = Settled(START.timestamp() + planned_s, without=without, eager=eager)
         lags = run(world, planner, CADENCE).time_lags()[first : last + 1]
-        late.append(round(float((lags > LATE_S).sum() * world.step_s / 60), 1))
+        late.append(round(float((lags > OBJECTIVE_S).sum() * world.step_s / 60), 1))
     return back.at_s, late[0], late[1]
 
 
 def goals(row: dict[str, Any]) -> list[Goal]:
     """Hold a scenario's row against its goals."""
     if not row["misled"]:
-        return [Goal(row["scenario"], "plans taken back wrongly", row["wrongly"], 0)]
-    most = WORSE * row["never_planned_late"]
+        return [Goal(row["scenario"], "plans rolled back wrongly", row["wrongly"], 0)]
+    most = WORSE * row["never_planned_over_objective"]
     return [
-        Goal(row["scenario"], "1.3 times never planning", row["late"], most),
-        Goal(row["scenario"], "no plan taken back", float(row["taken_back"] == 0), 0),
+        Goal(row["scenario"], "1.3 times never planning", row["over_objective"], most),
+        Goal(row["scenario"], "no plan rolled back", float(row["rolled_back"] == 0), 0),
     ]
 
 

@@ -1,7 +1,7 @@
-"""Replayed effect of plans that are only observed: one row per group and day.
+"""Replayed effect of plans in shadow mode: one row per group and day.
 
 Belongs here: storing and reading those rows. Does not: the replay that computes them
-(`fairlead.surfaces.backtest.observing`).
+(`fairlead.surfaces.backtest.shadow`).
 """
 
 from collections.abc import Iterable
@@ -14,63 +14,68 @@ from sqlalchemy import Engine, text
 from fairlead.store.engine import transaction
 from fairlead.store.history_queries import read_rows
 
-_COLUMNS: Final = "day, until, late_recorded_s, late_s, late_planned_s, plans, paused_s"
+_COLUMNS: Final = """
+day, until, over_objective_recorded_s, over_objective_s, over_objective_planned_s, plans, downtime_s
+"""
 _RECORD: Final = text(f"""
-INSERT INTO fairlead_raw.group_observed AS kept (group_id, {_COLUMNS})
-VALUES (:group, :day, :until, :late_recorded_s, :late_s, :late_planned_s, :plans, :paused_s)
+INSERT INTO fairlead_raw.group_shadow AS kept (group_id, {_COLUMNS})
+VALUES (:group, :day, :until, :over_objective_recorded_s, :over_objective_s,
+    :over_objective_planned_s, :plans, :downtime_s)
 ON CONFLICT (group_id, day) DO UPDATE SET until = excluded.until,
-    late_recorded_s = excluded.late_recorded_s, late_s = excluded.late_s,
-    late_planned_s = excluded.late_planned_s, plans = excluded.plans, paused_s = excluded.paused_s
+    over_objective_recorded_s = excluded.over_objective_recorded_s,
+    over_objective_s = excluded.over_objective_s,
+    over_objective_planned_s = excluded.over_objective_planned_s,
+    plans = excluded.plans, downtime_s = excluded.downtime_s
 WHERE kept.until <= excluded.until
 """)  # noqa: S608 - no values: names of columns
 _NEWEST: Final = f"""
-SELECT DISTINCT ON (group_id) group_id, {_COLUMNS} FROM fairlead_raw.group_observed
+SELECT DISTINCT ON (group_id) group_id, {_COLUMNS} FROM fairlead_raw.group_shadow
 WHERE group_id = ANY(:groups) ORDER BY group_id, day DESC
 """  # noqa: S608 - the same
 _DAYS: Final = f"""
-SELECT {_COLUMNS} FROM fairlead_raw.group_observed
+SELECT {_COLUMNS} FROM fairlead_raw.group_shadow
 WHERE group_id = :group AND day > CAST(:since AS date) ORDER BY day DESC
 """  # noqa: S608 - the same
 
 
 @dataclass(frozen=True, kw_only=True)
-class ObservedDay:
+class ShadowDay:
     """A group's day, replayed.
 
     Parameters
     ----------
     day, until
         The day (UTC), and the time of its last replayed sample; time-zone-aware.
-    late_recorded_s
+    over_objective_recorded_s
         Partition-seconds beyond the objective, as measured.
-    late_s, late_planned_s
+    over_objective_s, over_objective_planned_s
         The same in the replay: with the actual owners, and under the plans.
-    plans, paused_s
+    plans, downtime_s
         Plans that would have been published, and the partition-seconds for which partitions would
         have stood still for them.
     """
 
     day: date
     until: datetime
-    late_recorded_s: float
-    late_s: float
-    late_planned_s: float
+    over_objective_recorded_s: float
+    over_objective_s: float
+    over_objective_planned_s: float
     plans: int
-    paused_s: float
+    downtime_s: float
 
 
-def record_observed(engine: Engine, group: str, found: ObservedDay) -> None:
+def record_shadow_day(engine: Engine, group: str, found: ShadowDay) -> None:
     """Store a day; replaces a replay of the day until an earlier sample."""
     with transaction(engine) as connection:
         connection.execute(_RECORD, {"group": group, **vars(found)})
 
 
-def newest_observed(engine: Engine, groups: Iterable[str]) -> dict[str, ObservedDay]:
-    """Return the newest day of each group; groups never observed are missing."""
+def newest_shadow_days(engine: Engine, groups: Iterable[str]) -> dict[str, ShadowDay]:
+    """Return the newest day of each group; groups without one are missing."""
     rows = read_rows(engine, _NEWEST, groups=list(groups))
-    return {row.pop("group_id"): ObservedDay(**row) for row in rows}
+    return {row.pop("group_id"): ShadowDay(**row) for row in rows}
 
 
-def observed_days(engine: Engine, group: str, since: date) -> list[ObservedDay]:
+def shadow_days(engine: Engine, group: str, since: date) -> list[ShadowDay]:
     """Return the days after `since`, the newest first."""
-    return [ObservedDay(**row) for row in read_rows(engine, _DAYS, group=group, since=since)]
+    return [ShadowDay(**row) for row in read_rows(engine, _DAYS, group=group, since=since)]
