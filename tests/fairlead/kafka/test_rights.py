@@ -137,7 +137,8 @@ def test_rights_suffice_to_plan_and_to_follow(
 def test_rights_suffice_where_the_broker_assigns(broker: SecuredBroker, orders: str) -> None:
     """The planner describes the group, names its members, and triggers rebalances.
 
-    Without READ it is refused.     Plain consumers need nothing but their topics and their group; refused or not, they keep all.
+    Without READ it is refused. Plain consumers need only their topics and their group, and keep
+    their partitions in both cases.
     """
     group, user, stranger = (f"{what}-{orders}" for what in ("group", "user", "stranger"))
     consumes = [Right("groups", None, ("READ",)), Right("topics", None, ("DESCRIBE", "READ"))]

@@ -58,7 +58,7 @@ def come(members: BrokerAssigned, gateway: KafkaGateway, group: str, topic: str)
     return members.owned()
 
 
-def trigger(
+def rebalance(
     gateway: KafkaGateway, cluster: KafkaSettings, group: str, topic: str
 ) -> BrokerAdoption:
     """Trigger a rebalance of a group, whatever assigns it."""
@@ -93,7 +93,7 @@ def test_nobody_moves_under_the_brokers_own_assignors(
             seen = gateway.live_group(unique_name)
         left = gateway.broker_groups([unique_name])[unique_name]
         assert not any(m.is_trigger for m in left.members), "it is out when it has left"
-        done = trigger(gateway, cluster, unique_name, topic)
+        done = rebalance(gateway, cluster, unique_name, topic)
         gone = gateway.broker_groups([unique_name])[unique_name]
         assert (members.owned(), members.revoked) == (before, [])
     assert {member.name for member in seen.members} == {"a", "b", "c"}
@@ -111,7 +111,7 @@ def test_a_live_classic_group_is_never_joined(
     with BrokerAssigned(cluster, **{"group.protocol": "classic"}) as members:
         members.join(unique_name, "a", [topic])
         members.settle(6)
-        done = trigger(gateway, cluster, unique_name, topic)
+        done = rebalance(gateway, cluster, unique_name, topic)
         assert (done.reached, done.triggers) == (False, 0)
         assert gateway.live_group(unique_name).group_type == "classic"
         assert members.revoked == []
@@ -127,7 +127,7 @@ def test_an_absent_and_an_empty_group_are_never_joined(
         members.settle(6)
         members.leave("a")
     for group in (unique_name, empty):
-        done = trigger(gateway, cluster, group, topic)
+        done = rebalance(gateway, cluster, group, topic)
         assert (done.reached, done.triggers) == (False, 0)
     assert gateway.live_group(empty).state == "Empty"
     assert unique_name not in gateway.list_groups()
@@ -158,6 +158,6 @@ def test_a_killed_trigger_disturbs_nobody(
 
             eventually(there, "the rebalance trigger has joined")
             os.kill(process.pid, signal.SIGKILL)
-        done = trigger(gateway, cluster, unique_name, topic)
+        done = rebalance(gateway, cluster, unique_name, topic)
         assert (done.reached, done.triggers, there()) == (False, 0, True)
         assert (members.owned(), members.revoked) == (before, [])
