@@ -31,7 +31,7 @@ from fairlead.settings import KafkaSettings
 from fairlead.store import PlanDraft, PlanStore, create_store_engine
 from fairlead.workflows.delivery import PublishOptions
 from fairlead.workflows.following import follow
-from fairlead.workflows.nudging import BrokerAdoption
+from fairlead.workflows.rebalancing import BrokerAdoption
 from fairlead.workflows.reconciling import reconcile
 
 RESULTS: Final = Path(__file__).with_suffix(".json")
@@ -55,7 +55,7 @@ class Adopted:
     target_s, adopted_s
         Seconds from then on until the planner knew that the broker's target is the plan's, and
         until the last partition was revoked or assigned.
-    nudges
+    triggers
         How many it took.
     moved
         Partitions that change owner by it.
@@ -66,7 +66,7 @@ class Adopted:
     verified_s: float
     target_s: float
     adopted_s: float
-    nudges: int
+    triggers: int
     moved: int
     revoked_in_vain: int
 
@@ -150,7 +150,7 @@ class Measured:
             verified_s=sent - began,
             target_s=target - sent,
             adopted_s=max((change.at for change in changes), default=target) - sent,
-            nudges=told.nudges,
+            triggers=told.triggers,
             moved=int((before != self._owner).sum()),
             revoked_in_vain=sum(
                 len(stays[change.seat] & set(change.partitions))
@@ -254,7 +254,7 @@ def summary(adopted: Sequence[Adopted]) -> dict[str, Any]:
         "verified_s": spread([change.verified_s for change in adopted]),
         "target_s": spread([change.target_s for change in adopted]),
         "adopted_s": spread([change.adopted_s for change in adopted]),
-        "nudges": sum(change.nudges for change in adopted),
+        "triggers": sum(change.triggers for change in adopted),
         "moved": sum(change.moved for change in adopted),
         "revoked_in_vain": sum(change.revoked_in_vain for change in adopted),
     }

@@ -146,7 +146,8 @@ class ConfluentMember(Member):
         self._consumer.list_topics(timeout=60)  # so that both kinds are connected when they join
 
     def _join(self) -> None:
-        # A follower listens to the pin topic first; it joins when this returns, like the plain one.
+        # A follower listens to the coordination topic first; it joins when this returns, like the
+        # plain one.
         self._consumer.subscribe(self._topics, on_assign=self._assigned, on_revoke=self._revoked)
         super()._join()
 

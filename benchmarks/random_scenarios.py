@@ -185,13 +185,15 @@ class _Draw:
 
     def churn(self) -> dict[str, Any]:
         """Replace a quarter of the members; partitions are equal, for they go to others."""
-        newcomers = self.members // 4
-        every_s = (HOURS - 1) * HOUR_S / newcomers
+        new_members = self.members // 4
+        every_s = (HOURS - 1) * HOUR_S / new_members
         return {
             "traffic": replace(self.scenario.traffic, zipf=0.0),
-            "speeds": (*self.speeds.tolist(), *self.speeds[:newcomers].tolist()),
-            "absent": tuple(range(self.members, self.members + newcomers)),
-            "changes": replacements(self.members, newcomers, from_s=0.55 * HOUR_S, every_s=every_s),
+            "speeds": (*self.speeds.tolist(), *self.speeds[:new_members].tolist()),
+            "absent": tuple(range(self.members, self.members + new_members)),
+            "changes": replacements(
+                self.members, new_members, from_s=0.55 * HOUR_S, every_s=every_s
+            ),
         }
 
     def labelled(self) -> Labelled | None:

@@ -95,8 +95,8 @@ class KafkaSettings(_Section):
         ge=1,
         description="Partitions of the plan topic when it is created. A consumer reads one.",
     )
-    pin_topic: str = Field(
-        default="fairlead.pins",
+    coordination_topic: str = Field(
+        default="fairlead.coordination",
         description="Coordination topic: members of confluent-kafka groups agree there.",
     )
     members_topic: str = Field(

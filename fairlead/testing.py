@@ -7,7 +7,7 @@ The members are real followers: they read and check records, fit plans to the me
 present, fall back to range and ask for rebalances with the code that runs beside a client. Not
 modelled is what broker and client do: sessions, heartbeats, generations, and rebalances that
 overtake each other. The group is like those of kafka-python and aiokafka, where a leader decides;
-confluent-kafka's members agree by a roll call, with the same shares.
+confluent-kafka's members hold an agreement round, with the same shares.
 """
 
 from collections.abc import Collection, Mapping, Sequence

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def heeding_ctrl_c() -> Iterator[None]:
+def accepting_ctrl_c() -> Iterator[None]:
     """Let processes that are started meanwhile end by SIGINT, as from a terminal.
 
     What a script puts in the background with `&`, as CI systems do, ignores SIGINT, and so does

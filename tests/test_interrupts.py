@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from tests.interrupts import heeding_ctrl_c
+from tests.interrupts import accepting_ctrl_c
 from tests.waiting import PATIENCE_S
 
 SLEEP = "import time; print('up', flush=True); time.sleep(600)"
@@ -18,7 +18,7 @@ def test_child_ends_by_ctrl_c_where_we_ignore_it(disposition: signal.Handlers) -
     before = signal.signal(signal.SIGINT, disposition)
     try:
         with (
-            heeding_ctrl_c(),
+            accepting_ctrl_c(),
             subprocess.Popen(
                 [sys.executable, "-c", SLEEP],
                 stdout=subprocess.PIPE,

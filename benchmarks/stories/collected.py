@@ -625,7 +625,7 @@ def _clocks_drift() -> Scene:
         never=("ignored", "stuck"),
     ),
 )
-def _counters_begin_anew() -> Scene:
+def _counters_restart() -> Scene:
     scene = Scene({"t": 4}, {"a": "t", "b": "t"}).own({"a": "t-[01]", "b": "t-[23]"})
     scene.set("t-*", arrives=600, reads=1_200, seconds=0.025).report("a b")
     for _ in range(8):

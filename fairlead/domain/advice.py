@@ -10,7 +10,7 @@ from typing import Any, Final
 CLASSIC: Final = "classic"
 """Type of groups whose members assign partitions; in the type `consumer` (KIP-848) the broker does.
 """
-PINNED: Final = "range+fairlead"
+AGREED: Final = "range+fairlead"
 """Protocol of classic groups of confluent-kafka followers, which share out a `range` assignment
 again by their plan."""
 _FOLLOWING: Final = "fairlead"

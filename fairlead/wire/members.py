@@ -104,11 +104,11 @@ class AssignmentNote:
         --------
         >>> note = AssignmentNote(seen=Identity(1, 3), decided=Identity(1, 2))
         >>> note.known(by_leader=True)  # the leader had read a plan and did not follow it
-        (Identity(epoch=1, version=2, retired=False, sha256=''), True)
+        (Identity(epoch=1, version=2, withdrawn=False, sha256=''), True)
         """
         if not by_leader or self.decided is None:
             return self.seen, self.lapsed
-        had_plan = self.decided.version > 0 and not self.decided.retired
+        had_plan = self.decided.version > 0 and not self.decided.withdrawn
         return self.decided, had_plan and self.plan_version is None
 
     def followed(self) -> str:
@@ -209,7 +209,7 @@ def read_identity(raw: Any) -> Identity:
     Examples
     --------
     >>> read_identity([1, 7, False, "9f2c"])
-    Identity(epoch=1, version=7, retired=False, sha256='9f2c')
+    Identity(epoch=1, version=7, withdrawn=False, sha256='9f2c')
     >>> read_identity("garbage") == NOTHING
     True
     """

@@ -43,7 +43,7 @@ class Identity(NamedTuple):
         plan, after a withdrawal, and if its database was replaced.
     version
         The plan's version.
-    retired
+    withdrawn
         Whether the plan was withdrawn.
     sha256
         Hash of the value, in hexadecimal.
@@ -51,7 +51,7 @@ class Identity(NamedTuple):
 
     epoch: int
     version: int
-    retired: bool = False
+    withdrawn: bool = False
     sha256: str = ""
 
     @property

@@ -1,8 +1,9 @@
 """Following by the broker: send it the members of groups, and make it assign when plans arrive.
 
 Belongs here: groups of the consumer protocol (KIP-848) that have a published plan: the record of
-their members, whether the broker's target is what the plan gives them, and nudges if it is not.
-Does not: publishing plans (`publication`), nor how far consumers have followed (`adoption`).
+their members, whether the broker's target is what the plan gives them, and triggers a rebalance if
+it is not. Does not: publishing plans (`publication`), nor how far consumers have followed
+(`adoption`).
 
 Errors here fail neither a publication nor a sample: they are logged, and the next pass tries again.
 """
@@ -20,11 +21,17 @@ from fairlead.kafka.gateway import KafkaGateway
 from fairlead.kafka.members_topic import MembersTopic
 from fairlead.settings import KafkaSettings
 from fairlead.wire.members_record import Membership
-from fairlead.workflows.nudging import STAYS_S, BrokerAdoption, BrokerPlan, nudge_all, out_of_reach
+from fairlead.workflows.rebalancing import (
+    STAYS_S,
+    BrokerAdoption,
+    BrokerPlan,
+    out_of_reach,
+    trigger_rebalances,
+)
 
 log = logging.getLogger(__name__)
 
-#: Groups that are nudged at the same time: each needs a consumer.
+#: Groups whose rebalance is triggered at the same time: each needs a consumer.
 AT_ONCE: Final = 50
 
 Published = Callable[[Sequence[str]], Sequence[StoredPlan]]
@@ -40,8 +47,8 @@ def follow(
 ) -> list[BrokerAdoption]:
     """Make brokers follow the published plans of the groups that they assign.
 
-    Sends the record of members, then nudges groups whose target differs from their plan. Errors of
-    Kafka and of plans are in the result or the log.
+    Sends the record of members, then triggers rebalances of groups whose target differs from their
+    plan. Errors of Kafka and of plans are in the result or the log.
 
     Parameters
     ----------
@@ -52,7 +59,7 @@ def follow(
     published
         Returns the published plans of groups.
     stays_s
-        Maximum stays of consecutive nudges, in seconds.
+        Maximum stays of consecutive rebalance triggers, in seconds.
 
     Returns
     -------
@@ -88,7 +95,7 @@ def follow(
     names = list(goals)
     for first in range(0, len(names), AT_ONCE):
         portion = {name: goals[name] for name in names[first : first + AT_ONCE]}
-        done += nudge_all(portion, gateway.broker_groups, settings, stays_s=stays_s)
+        done += trigger_rebalances(portion, gateway.broker_groups, settings, stays_s=stays_s)
     return done
 
 

@@ -29,7 +29,7 @@ from fairlead.store.plans import PlanStore
 from fairlead.workflows.automatic_rollback import roll_back_regressions
 from fairlead.workflows.diagnosing import GroupMemories, diagnose, members_changed
 from fairlead.workflows.following import follow
-from fairlead.workflows.nudging import STAYS_S
+from fairlead.workflows.rebalancing import STAYS_S
 from fairlead.workflows.sampling_interval import interval
 
 _log = logging.getLogger(__name__)
@@ -162,7 +162,7 @@ def tell_brokers(
 ) -> None:
     """Make brokers follow the plans of groups whose members have changed; see `following`.
 
-    Leaves out the last and longest nudge: the next sample comes soon.
+    Leaves out the last and longest stay of a rebalance trigger: the next sample comes soon.
     """
     for adoption in follow(
         gateway,

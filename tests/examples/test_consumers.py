@@ -22,7 +22,7 @@ from fairlead.kafka.gateway import KafkaGateway
 from fairlead.kafka.plan_topic import PlanTopic
 from fairlead.settings import Settings
 from tests.fairlead.followers.helpers import Owned, make_plan
-from tests.interrupts import heeding_ctrl_c
+from tests.interrupts import accepting_ctrl_c
 from tests.packaging import ROOT, build, new_environment, run
 from tests.records import publish, unsigned
 from tests.waiting import PATIENCE_S, eventually
@@ -144,7 +144,7 @@ def test_example_reads_what_the_plan_gives_it(
             for name in shares
         }
         if environment.client.extra == "confluent":
-            wait_for_pin(outputs)
+            wait_for_agreement(outputs)
         else:
             gateway = stack.enter_context(KafkaGateway(settings.kafka))
             eventually(partial(owns, gateway, unique_name, shares), "each process owns its share")
@@ -160,7 +160,7 @@ def test_example_reads_what_the_plan_gives_it(
 @contextmanager
 def example(environment: Environment, *arguments: str) -> Iterator[Output]:
     """Run an example; yield its output. At the end Ctrl-C makes it print its status and end."""
-    with heeding_ctrl_c():
+    with accepting_ctrl_c():
         started = subprocess.Popen(
             [environment.python, ROOT / "examples" / environment.client.example, *arguments],
             stdout=subprocess.PIPE,
@@ -192,7 +192,7 @@ def owns(gateway: KafkaGateway, group: str, shares: Mapping[str, Owned]) -> bool
     }
 
 
-def wait_for_pin(outputs: Mapping[str, Output]) -> None:
+def wait_for_agreement(outputs: Mapping[str, Output]) -> None:
     """Wait until the members have agreed; of confluent-kafka groups the broker does not know."""
     settled = "2 members: the assignment follows plan version 1"
     for output in outputs.values():

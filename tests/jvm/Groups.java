@@ -96,11 +96,11 @@ final class Groups {
         drawTargets();
         drawPlan();
         if (chance(0.3)) {
-            var nudge = new Member();
-            nudge.id = "nudge";
-            nudge.rack = "fairlead:g:" + (chance(0.8) ? 3 : 4);
-            nudge.reads = new HashSet<>(Set.of(PLAN_TOPIC));
-            members.add(nudge);
+            var trigger = new Member();
+            trigger.id = "trigger";
+            trigger.rack = "fairlead:g:" + (chance(0.8) ? 3 : 4);
+            trigger.reads = new HashSet<>(Set.of(PLAN_TOPIC));
+            members.add(trigger);
         }
     }
 
@@ -243,7 +243,7 @@ final class Groups {
         }
         if (what == 1) {
             book.put(PlanBook.Plan.of("g", new PlanState(null, new Identity(1, 3, true, ""), null, null, 0)));
-            return "retired";
+            return "withdrawn";
         }
         if (what == 2) {
             book.put(PlanBook.Plan.of("g", new PlanState(null, Identity.NOTHING, null, "garbage", 1)));
@@ -260,8 +260,8 @@ final class Groups {
         }
     }
 
-    private boolean isNudge(Member member) {
-        return member.id.equals("nudge");
+    private boolean isTrigger(Member member) {
+        return member.id.equals("trigger");
     }
 
     /** Every member is there; every partition that somebody reads has one owner, who reads it. */
@@ -271,7 +271,7 @@ final class Groups {
         Map<Uuid, Set<Integer>> owned = new HashMap<>();
         for (Member member : members) {
             assignment.members().get(member.id).partitions().forEach((topic, partitions) -> {
-                require(!isNudge(member), "a nudge got " + partitions);
+                require(!isTrigger(member), "a trigger got " + partitions);
                 require(member.reads.contains(topic) && topics.containsKey(topic), "not read: " + topic);
                 for (int partition : partitions) {
                     require(partition >= 0 && partition < topics.get(topic), "no such partition");
@@ -290,7 +290,7 @@ final class Groups {
     private void kept(GroupAssignment assignment) {
         for (Member member : members) {
             member.targets.forEach((topic, partitions) -> {
-                if (isNudge(member) || !member.reads.contains(topic)) {
+                if (isTrigger(member) || !member.reads.contains(topic)) {
                     return;
                 }
                 for (int partition : partitions) {
@@ -328,17 +328,17 @@ final class Groups {
 
     /** Who joins a group that has just begun gets a share: nobody waits for a plan with nothing to read. */
     private void joined(Decider decider) {
-        var newcomer = new Member();
-        newcomer.id = "newcomer";
-        newcomer.reads = new HashSet<>(topics.keySet());
-        boolean alike = members.stream().filter(member -> !isNudge(member))
-            .allMatch(member -> member.reads.equals(newcomer.reads));
-        members.add(newcomer);
+        var newMember = new Member();
+        newMember.id = "newMember";
+        newMember.reads = new HashSet<>(topics.keySet());
+        boolean alike = members.stream().filter(member -> !isTrigger(member))
+            .allMatch(member -> member.reads.equals(newMember.reads));
+        members.add(newMember);
         var decision = decider.decide(spec(), describer, PLAN_TOPIC, now);
         complete(decision.assignment());
         int partitions = topics.values().stream().mapToInt(Integer::intValue).sum();
         if (alike && decision.outcome() != Decider.Outcome.PLAN && partitions >= members.size()) {
-            require(!decision.assignment().members().get(newcomer.id).partitions().isEmpty(), "a newcomer waits");
+            require(!decision.assignment().members().get(newMember.id).partitions().isEmpty(), "a newMember waits");
         }
     }
 

@@ -39,8 +39,8 @@ PLANS: Final = "fairlead.plans"
 MEMBERS: Final = "fairlead.members"
 #: Whom the assignor of a broker with rights reads plans as.
 READER: Final = "reader"
-#: Polls of 50 ms. A nudge that has had the target computed before the plan was read does so again
-#: by leaving.
+#: Polls of 50 ms. A rebalance trigger that has had the target computed before the plan was read
+#: does so again by leaving.
 STAYS: Final = 60
 
 
@@ -176,29 +176,29 @@ class Cluster:
         headers = membership.headers(origin=self._origin(MEMBERS), signer=self.signer)
         self._send(MEMBERS, group, membership.to_bytes(), headers)
 
-    def nudge(self, group: str, rack: str, until: Callable[[], bool], what: str) -> None:
+    def trigger(self, group: str, rack: str, until: Callable[[], bool], what: str) -> None:
         """Join for a moment, again and again until something holds."""
-        eventually(lambda: self._nudged(group, rack, until), what)
+        eventually(lambda: self._triggered(group, rack, until), what)
 
-    def _nudged(self, group: str, rack: str, until: Callable[[], bool]) -> bool:
-        nudge = Consumer(
+    def _triggered(self, group: str, rack: str, until: Callable[[], bool]) -> bool:
+        trigger = Consumer(
             {
                 "bootstrap.servers": self.servers,
                 "group.id": group,
                 "group.protocol": "consumer",
-                "client.id": "nudge",
+                "client.id": "rebalance trigger",
                 "client.rack": f"fairlead:{rack}",
             }
         )
         try:
-            nudge.subscribe([PLANS])
+            trigger.subscribe([PLANS])
             for _ in range(STAYS):
-                nudge.poll(0.05)
-                assert not nudge.assignment(), "a nudge was given something"
+                trigger.poll(0.05)
+                assert not trigger.assignment(), "a rebalance trigger was given something"
                 if until():
                     return True
         finally:
-            nudge.close()
+            trigger.close()
         return until()
 
     def names(self, group: str) -> dict[str, str]:
@@ -338,12 +338,12 @@ class Group:
         return {name: lost for name, lost in found.items() if lost}
 
     def adopt(self, version: int, shares: Mapping[str, list[int]]) -> None:
-        """Publish a plan and nudge until it is what everybody owns."""
+        """Publish a plan and rebalance trigger until it is what everybody owns."""
         self.publish(version, shares)
         self.cluster.tell(self.name, [self.topic])
         expected = {name: sorted(share) for name, share in shares.items()}
         rack = f"{self.name}:{version}"
-        self.cluster.nudge(self.name, rack, lambda: self.owned() == expected, f"{expected}")
+        self.cluster.trigger(self.name, rack, lambda: self.owned() == expected, f"{expected}")
 
     def publish(
         self,

@@ -17,7 +17,7 @@ from fairlead.kafka.gateway import KafkaGateway
 from fairlead.sandbox.kafka import KafkaBroker
 from fairlead.wire.document import PlanDocument, content_hash
 from fairlead.workflows.following import follow
-from fairlead.workflows.nudging import BrokerPlan
+from fairlead.workflows.rebalancing import BrokerPlan
 from tests.fairlead.followers.storm import NAMES, Storm
 from tests.jvm.remote import Cluster
 
@@ -46,7 +46,7 @@ class RemoteStorm(Storm):
     cluster: Cluster
     gateway: KafkaGateway
     lone: KafkaBroker | None = None
-    nudges: int = 0
+    triggers: int = 0
     _plan: PlanDocument | None = None
     _look_at: float = 0.0
 
@@ -63,7 +63,7 @@ class RemoteStorm(Storm):
             shares[self.rng.choice(NAMES)][self.topic].append(partition)
         counts = {self.topic: self.partitions}
         self._plan = self.cluster.publish(self.group, self.version, shares, counts)
-        self._look_at = 0.0  # publication nudges at once
+        self._look_at = 0.0  # publication rebalance triggers at once
         return f"plan version {self.version}"
 
     def tombstone(self) -> str | None:
@@ -72,7 +72,7 @@ class RemoteStorm(Storm):
             return None
         self._plan = None
         self.cluster.withdraw(self.group, self.version)
-        return "retired"
+        return "withdrawn"
 
     def garbage(self) -> str:
         """Put bytes that are no plan under the group's key."""
@@ -97,7 +97,7 @@ class RemoteStorm(Storm):
             for adoption in follow(
                 self.gateway, self.gateway.settings, [self.group], self._published
             ):
-                self.nudges += adoption.nudges
+                self.triggers += adoption.triggers
                 log.info("%s", adoption)
             self._look_at = time.monotonic() + LOOKS_S
         return False

@@ -42,7 +42,7 @@ def keeps(group: Group, comes: str) -> None:
 def test_members_topic_is_found_sooner_than_any_other_change(
     broker: KafkaBroker, checks: Checks, unique_name: str
 ) -> None:
-    """It is made with the first plan of a broker, and nudges end after eleven seconds.
+    """It is made with the first plan of a broker, and rebalance triggers end after eleven seconds.
 
     Brokers look for a topic that is missing each second, and whether topics have changed each 15 s.
     """

@@ -26,7 +26,7 @@ Step = tuple[bytes | None, Headers] | None
 
 
 def draw_step(rng: random.Random) -> Step:
-    """Draw a record of few versions and epochs; None: the connection is made anew."""
+    """Draw a record of few versions and epochs; None: the connection is new."""
     version, epoch = rng.randint(1, 3), rng.randint(1, 2)
     lease = SOON + timedelta(hours=rng.randint(0, 2))
     plan = replace(PLAN, version=version, assignor=rng.choice(["one", "one", "other"]))
@@ -72,7 +72,7 @@ def python_knows(steps: list[Step], verifier: Verifier | None) -> list[Any]:
 @pytest.mark.long
 @pytest.mark.parametrize("keys", [None, PUBLIC], ids=["unsigned", "signed"])
 def test_both_know_the_same_after_each_record(checks: Checks, keys: str | None) -> None:
-    """Epochs, versions, retirements, leases, tombstones, garbage, and connections made anew."""
+    """Epochs, versions, withdrawals, leases, tombstones, garbage, and new connections."""
     rng = random.Random(5)
     verifier = None if keys is None else Verifier.from_text(keys)
     histories = [[draw_step(rng) for _ in range(20)] for _ in range(HISTORIES)]

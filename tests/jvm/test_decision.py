@@ -26,7 +26,7 @@ from tests.jvm.cases import DAY, Case, draw_case
 from tests.lengths import form
 
 CASES = form(short=1000, long=20_000)
-SEEN = (NOTHING, Identity(3, 7, sha256="9f"), Identity(3, 7, retired=True))
+SEEN = (NOTHING, Identity(3, 7, sha256="9f"), Identity(3, 7, withdrawn=True))
 
 
 def draw_members(rng: random.Random, case: Case) -> list[GroupMember]:

@@ -53,7 +53,7 @@ def group(cluster: Cluster, unique_name: str) -> Iterator[Group]:
 
 @pytest.mark.kafka
 def test_plain_consumers_adopt_plans_and_lose_only_what_moves(group: Group) -> None:
-    """After a nudge, which gets nothing; a second plan moves one partition and touches no other."""
+    """After a rebalance trigger, which gets nothing; a second plan moves only one partition."""
     group.join("a", "b", "c")
     group.adopt(1, FEW)
     group.revoked()
@@ -95,7 +95,7 @@ def test_what_it_decides_is_shown_by_jmx(group: Group, broker: KafkaBroker, chec
 
 
 @pytest.mark.kafka
-def test_newcomer_takes_over_whole_whom_it_replaces(group: Group) -> None:
+def test_new_member_takes_over_the_whole_share_of_the_one_it_replaces(group: Group) -> None:
     """Before anybody has told the broker its name: a rolling restart keeps the plan."""
     group.join("a", "b", "c")
     group.adopt(1, FEW)
@@ -106,7 +106,7 @@ def test_newcomer_takes_over_whole_whom_it_replaces(group: Group) -> None:
 
 
 @pytest.mark.kafka
-@pytest.mark.parametrize("end", ["lapsed", "retired"])
+@pytest.mark.parametrize("end", ["lapsed", "withdrawn"])
 def test_end_of_a_plan_leaves_everybody_what_they_have(group: Group, end: str) -> None:
     """Uneven as it is: what a member leaves is placed, and one that joins takes nothing away."""
     group.join("a", "b", "c")
@@ -139,7 +139,7 @@ def test_garbage_leaves_the_plan_that_was_read(group: Group) -> None:
 
 @pytest.mark.kafka
 def test_group_without_a_plan_is_spread_by_kafkas_own_assignor(group: Group) -> None:
-    """It may ask for the assignor before there is a plan of it; a foreign nudge changes nothing."""
+    """It may ask for the assignor before it has a plan; a foreign trigger changes nothing."""
     group.join("a")
     group.join("b", "c")
 
@@ -148,7 +148,7 @@ def test_group_without_a_plan_is_spread_by_kafkas_own_assignor(group: Group) -> 
 
     eventually(even, group.owned)
     group.revoked()
-    group.cluster.nudge(group.name, "somebody-else:7", lambda: not group.joined(), "it joins")
-    eventually(group.joined, "the nudge leaves")
+    group.cluster.trigger(group.name, "somebody-else:7", lambda: not group.joined(), "it joins")
+    eventually(group.joined, "the rebalance trigger leaves")
     assert even()
     assert group.revoked() == {}

@@ -1,10 +1,11 @@
 """The clients that followers of one process share, and requests that several modules make.
 
 Belongs here: which followers share a client, and for how long. Does not: topics and records
-(`pin_log`, `plan_source`).
+(`agreement_log`, `plan_source`).
 
 A client costs threads and connections even if nobody uses it. Followers with equal connection
-settings share administrators, producers and plan readers; each has its own tail of the pin topic.
+settings share administrators, producers and plan readers; each has its own tail of the coordination
+topic.
 """
 
 import os
@@ -16,8 +17,8 @@ from weakref import WeakSet, WeakValueDictionary
 from confluent_kafka import KafkaError, KafkaException, Producer, TopicCollection
 from confluent_kafka.admin import AdminClient
 
+from fairlead.wire.agreement import LARGEST_RECORD
 from fairlead.wire.partitions import kafka_uuid
-from fairlead.wire.pins import LARGEST_RECORD
 
 #: Seconds. Longest time in which a record is sent; members do not wait longer for it.
 _SEND_S: Final = 2.0
@@ -27,8 +28,8 @@ _SENDING: Final = {
     "retries": 0,
     "message.timeout.ms": int(_SEND_S * 1000),
     "linger.ms": 0,
-    # A pin of 50,000 partitions exceeds the megabyte that brokers accept unless it is compressed.
-    # Every client can read gzip.
+    # An assignment record of 50,000 partitions exceeds the megabyte that brokers accept unless it
+    # is compressed. Every client can read gzip.
     "compression.type": "gzip",
     "message.max.bytes": LARGEST_RECORD,
     "reconnect.backoff.max.ms": 1000,

@@ -1,10 +1,12 @@
 """Follow plans with confluent-kafka: `PlanConsumer`.
 
 Belongs here: confluent-kafka's consumer and its callbacks. Does not: what a callback means for the
-group (`member`), how members agree (`generation`, `roll_call`), nor through which log (`pin_log`).
+group (`member`), how members agree (`generation`, `agreement_round`), nor through which log
+(`agreement_log`).
 
 librdkafka has no pluggable assignor: the group uses Kafka's `range`, and its members redistribute
-their shares in a roll call. Consumers without a follower keep the share that range gave them.
+their shares in an agreement round. Consumers without a follower keep the share that range gave
+them.
 
 ::
 
@@ -24,21 +26,21 @@ from typing import Any, Final, Self
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from fairlead.errors import ConfigurationError
+from fairlead.followers.confluent.agreement_log import KafkaCoordinationTopic
 from fairlead.followers.confluent.clients import cause_of
 from fairlead.followers.confluent.config import check, connection_of
+from fairlead.followers.confluent.log_listener import LogListener
 from fairlead.followers.confluent.member import Event, FollowingMember, Pair
-from fairlead.followers.confluent.pin_listener import PinListener
-from fairlead.followers.confluent.pin_log import KafkaPinTopic
 from fairlead.followers.confluent.plan_source import shared_reader
 from fairlead.followers.confluent.reporting import Reporting, without_reports
 from fairlead.followers.core.clock import Clock
 from fairlead.followers.core.follower import FollowOptions
 from fairlead.followers.core.status import FollowerStatus
-from fairlead.wire.pin_seals import read_secrets
+from fairlead.wire.seals import read_secrets
 
 RebalanceCallback = Callable[[Consumer, list[TopicPartition]], None]
 
-PIN_TOPIC: Final = "fairlead.pins"
+COORDINATION_TOPIC: Final = "fairlead.coordination"
 _METADATA: Final = b"CGMDv2:"
 #: Seconds. confluent-kafka returns early from a callback only if a call waits for less than 0.2 s.
 _CALL_S: Final = 0.199
@@ -54,8 +56,9 @@ class PlanConsumer(Consumer):
 
     Use it as any Consumer, from one thread. Members agree within their calls of `poll` and
     `consume`, which keep their timeout; if a broker does not answer during a rebalance, they may
-    take two seconds longer, or four if the pin topic must be created. `consume` returns as soon as
-    there is a message. Rebalance callbacks name the partitions that this consumer really owns.
+    take two seconds longer, or four if the coordination topic must be created. `consume` returns as
+    soon as there is a message. Rebalance callbacks name the partitions that this consumer really
+    owns.
 
     Parameters
     ----------
@@ -64,12 +67,12 @@ class PlanConsumer(Consumer):
         plans know it by that name.
     options
         How to follow plans.
-    pin_topic
+    coordination_topic
         The topic through which the members of groups agree; created if it is missing.
     group_secret
         With it, members accept only records that are sealed with it, so that no other writer of the
-        pin topic can speak as a member. At least 16 bytes, the same for all members of the group;
-        several, separated by commas, while you change it. None: records have no seal.
+        coordination topic can speak as a member. At least 16 bytes, the same for all members of the
+        group; several, separated by commas, while you change it. None: records have no seal.
     kwargs
         As for Consumer: more configuration, `logger`, callbacks.
 
@@ -90,7 +93,7 @@ class PlanConsumer(Consumer):
         config: Mapping[str, Any] | None = None,
         *,
         options: FollowOptions | None = None,
-        pin_topic: str = PIN_TOPIC,
+        coordination_topic: str = COORDINATION_TOPIC,
         group_secret: str | None = None,
         **kwargs: Any,
     ) -> None:
@@ -105,13 +108,13 @@ class PlanConsumer(Consumer):
         clock, rng = Clock(), random.Random()  # noqa: S311 - no secret
         reader = shared_reader(group, connection, options)
         self._dropped = weakref.finalize(self, reader.stop)  # if it is never closed
-        topic = KafkaPinTopic(group, connection, pin_topic, secrets)
+        topic = KafkaCoordinationTopic(group, connection, coordination_topic, secrets)
         self._member = FollowingMember(
             group=group,
             client_id=settings.get("client.id", "rdkafka"),
             options=options,
             client=_Client(self),
-            listener=PinListener(group, topic, clock, rng),
+            listener=LogListener(group, topic, clock, rng),
             reader=reader,
             clock=clock,
             rng=rng,
@@ -136,13 +139,14 @@ class PlanConsumer(Consumer):
     ) -> None:
         """Subscribe to topics by name, as with Consumer; patterns are refused.
 
-        The consumer joins its group once it reads the pin topic, here or in a later `poll`.
+        The consumer joins its group once it reads the coordination topic, here or in a later
+        `poll`.
 
         Raises
         ------
         ConfigurationError
-            A topic is a pattern, or there is none; or the pin topic is compacted, or may not be
-            created.
+            A topic is a pattern, or there is none; or the coordination topic is compacted, or may
+            not be created.
         TypeError
             Topics are one string, or not strings.
         RuntimeError

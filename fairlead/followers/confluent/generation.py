@@ -1,7 +1,8 @@
 """One member's part in one generation of its group: what becomes of the share that range gave it.
 
-Belongs here: announcing the member, waiting within bounds, writing a pin in its turn. Does not: the
-rules that all members share (`roll_call`), nor joining the group and owning partitions (`member`).
+Belongs here: announcing the member, waiting within bounds, writing an assignment record in its
+turn. Does not: the rules that all members share (`agreement_round`), nor joining the group and
+owning partitions (`member`).
 """
 
 from collections.abc import Iterator
@@ -9,19 +10,20 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
 
-from fairlead.followers.confluent.pin_listener import REQUEST_S, Log, PinListener
-from fairlead.followers.confluent.pin_log import Sent
-from fairlead.followers.confluent.roll_call import RollCall, Verdict, draw_up
+from fairlead.followers.confluent.agreement_log import Sent
+from fairlead.followers.confluent.agreement_round import AgreementRound, Verdict, draw_up
+from fairlead.followers.confluent.log_listener import REQUEST_S, Log, LogListener
 from fairlead.followers.core.clock import Clock
 from fairlead.followers.core.plan_reader import PlanReader
-from fairlead.wire.pins import MOST_PARTITIONS, Announcement, Pin
+from fairlead.wire.agreement import MOST_PARTITIONS, Announcement, AssignmentRecord
 
 #: Seconds. How long a refused announcement is sent again, and how often.
 RESEND_S: Final = 1.0
 _RESEND_EVERY_S: Final = 0.1
 #: Seconds. Longest time in which the log must return this member's announcement.
 _READ_BACK_S: Final = 3.0
-#: Seconds. Longest wait for a pin; and the time beyond `read_timeout_s` if plans are still read.
+#: Seconds. Longest wait for an assignment record; and the time beyond `read_timeout_s` if plans are
+#: still read.
 _LONGEST_S: Final = 4.0
 _AFTER_PLANS_S: Final = 2.0
 _UNREAD: Final = "its announcement was not read again"
@@ -37,7 +39,7 @@ class RangeShare(Enum):
     OPEN = "open"
     KEPT = "kept"
     GIVEN_UP = "given up"
-    #: Given up, and this member no longer waits for a pin.
+    #: Given up, and this member no longer waits for an assignment record.
     ABANDONED = "abandoned"
 
 
@@ -61,13 +63,13 @@ class Generation:
     listener, reader, clock
         The member's log, plans and time.
     read_timeout_s
-        How long a pin may wait for plans to be read.
+        How long an assignment record may wait for plans to be read.
     counts
         Topic to number of partitions, as last read; updated here.
     """
 
-    call: RollCall
-    listener: PinListener
+    round: AgreementRound
+    listener: LogListener
     reader: PlanReader
     clock: Clock
     read_timeout_s: float
@@ -88,7 +90,7 @@ class Generation:
     @property
     def key(self) -> tuple[int, str]:
         """The generation and the member id."""
-        return self.call.me.generation, self.call.me.member
+        return self.round.me.generation, self.round.me.member
 
     @property
     def waited_s(self) -> float:
@@ -99,14 +101,14 @@ class Generation:
     def unread(self) -> bool:
         """Whether the log should have returned the announcement by now, and has not."""
         announced = self.share is not RangeShare.KEPT
-        return announced and not self.call.announced and self.waited_s >= RESEND_S
+        return announced and not self.round.announced and self.waited_s >= RESEND_S
 
-    def announce(self, pins: Log) -> None:
+    def announce(self, agreement_log: Log) -> None:
         """Give up range's share: announce the member to the others."""
         # State first: after an interruption the share counts as given up.
         self._become(RangeShare.GIVEN_UP)
-        self.through, self._sent = pins, Sent(doubtful=_INTERRUPTED)
-        self._sent = pins.append(self.call.me)
+        self.through, self._sent = agreement_log, Sent(doubtful=_INTERRUPTED)
+        self._sent = agreement_log.append(self.round.me)
         self._resend_at = self.clock.monotonic() + _RESEND_EVERY_S
 
     def keep(self, reason: str | None) -> None:
@@ -115,7 +117,7 @@ class Generation:
         self.reason = reason
 
     def abandon(self, reason: str) -> None:
-        """Stop waiting for a pin; another member may own what was given up."""
+        """Stop waiting for an assignment record; another member may own what was given up."""
         if self.listener.works:
             self.listener.doubt(reason)
         if self.share is RangeShare.GIVEN_UP:
@@ -123,16 +125,16 @@ class Generation:
         self.reason = reason
 
     def step(self) -> Verdict | None:
-        """Return the verdict if there is one; else write a pin if it is this member's turn."""
-        verdict = self.call.verdict()
+        """Return the verdict if there is one; else write an assignment in this member's turn."""
+        verdict = self.round.verdict()
         if verdict is None and self.share is RangeShare.GIVEN_UP:
             self._check_announcement()
         if self.share is RangeShare.KEPT:
-            return Verdict(self.call.me.given, listed=False)
+            return Verdict(self.round.me.given, listed=False)
         if self.share is RangeShare.ABANDONED:
             return Verdict({}, listed=False)
         if verdict is None:
-            self._pin_if_due()
+            self._write_if_due()
         return verdict
 
     def _become(self, share: RangeShare) -> None:
@@ -142,64 +144,64 @@ class Generation:
 
     def _check_announcement(self) -> None:
         """Send a refused announcement again; abandon one that takes too long."""
-        pins, refused = self.through, self._sent.refused if self._sent else None
-        same_log = pins is self.listener.log and self.listener.works
+        agreement_log, refused = self.through, self._sent.refused if self._sent else None
+        same_log = agreement_log is self.listener.log and self.listener.works
         if refused is None:
             problem = self._problem(same_log=same_log)
             if problem is not None:
                 self.abandon(problem)
             if problem == _UNREAD:
                 self.listener.give_up(problem)
-        elif pins is None or not same_log or self.waited_s >= RESEND_S:
+        elif agreement_log is None or not same_log or self.waited_s >= RESEND_S:
             self.keep(f"its announcement was refused: {refused}")
             self.listener.doubt(refused)
         elif self.clock.monotonic() >= self._resend_at:
-            self.announce(pins)
+            self.announce(agreement_log)
 
     def _problem(self, *, same_log: bool) -> str | None:
-        """Return why this member should not wait any longer for a pin; None: it should wait."""
+        """Return why this member should stop waiting for an assignment; None: it should wait."""
         doubtful = self._sent.doubtful if self._sent else None
         longest_s = _LONGEST_S if self.reader.caught_up else self.read_timeout_s + _AFTER_PLANS_S
         if not same_log:
-            return "the log was lost in the middle of a roll call"
+            return "the log was lost in the middle of an agreement round"
         if doubtful is not None:
             return f"its announcement was not acknowledged: {doubtful}"
-        if not self.call.announced and self.waited_s >= _READ_BACK_S:
+        if not self.round.announced and self.waited_s >= _READ_BACK_S:
             return _UNREAD
-        if self.call.in_vain:
-            return "the pin topic's leader has changed in the middle of a roll call"
+        if self.round.superseded:
+            return "the coordination topic's leader has changed in the middle of an agreement round"
         if self.waited_s >= longest_s:
-            return f"no assignment was pinned within {self.waited_s:.0f} s"
+            return f"no assignment was written within {self.waited_s:.0f} s"
         return None
 
-    def _pin_if_due(self) -> None:
-        pins = self.listener.log
-        if pins is None or not self._is_due():
+    def _write_if_due(self) -> None:
+        agreement_log = self.listener.log
+        if agreement_log is None or not self._is_due():
             return
         if not self._counted:
             self._counted = True
-            self.call.expect(self._read_counts(pins))
+            self.round.expect(self._read_counts(agreement_log))
             if not self._is_due():
                 return
         if not self.reader.caught_up and self.waited_s < self.read_timeout_s:
             return
-        state, me = self.reader.state, self.call.me.member
-        pins.append(draw_up(self.call.heard, state, now=self.clock.utc(), member=me))
-        self.call.pinned(self.clock.monotonic())
+        state, me = self.reader.state, self.round.me.member
+        agreement_log.append(draw_up(self.round.heard, state, now=self.clock.utc(), member=me))
+        self.round.note_written(self.clock.monotonic())
 
     def _is_due(self) -> bool:
-        due_at = self.call.pin_due_at()
+        due_at = self.round.write_due_at()
         return due_at is not None and self.clock.monotonic() >= due_at
 
-    def _read_counts(self, pins: Log) -> dict[str, int]:
+    def _read_counts(self, agreement_log: Log) -> dict[str, int]:
         """Return how many partitions each topic has; the last known number without an answer."""
-        topics = self.call.me.topics
+        topics = self.round.me.topics
         deadline = self.clock.monotonic() + REQUEST_S
         for topic in topics:
             left_s = deadline - self.clock.monotonic()
             if left_s <= 0:
                 break
-            count = pins.partition_count(topic, left_s)
+            count = agreement_log.partition_count(topic, left_s)
             if count is not None:
                 self.counts[topic] = count
         # With an unknown number any member may be missing: wait for all.
@@ -216,14 +218,14 @@ class Backlog:
     def __init__(self) -> None:
         #: Whether all records since `clear` were kept.
         self.whole = True
-        self._records: list[tuple[Announcement | Pin, int]] = []
+        self._records: list[tuple[Announcement | AssignmentRecord, int]] = []
         self._named = 0
 
-    def __iter__(self) -> Iterator[tuple[Announcement | Pin, int]]:
+    def __iter__(self) -> Iterator[tuple[Announcement | AssignmentRecord, int]]:
         """Return the records in the order of the log."""
         return iter(self._records)
 
-    def add(self, record: Announcement | Pin, epoch: int) -> None:
+    def add(self, record: Announcement | AssignmentRecord, epoch: int) -> None:
         """Keep a record within the bounds."""
         shares = [record.given] if isinstance(record, Announcement) else record.shares.values()
         self._named += sum(len(numbers) for share in shares for numbers in share.values())

@@ -2,15 +2,15 @@
 
 Belongs here: the states and the steps between them; joining, owning and leaving; healing a call
 that an exception interrupted. Does not: the client library's types (`consumer`), one generation's
-round of agreement (`generation`, `roll_call`), nor the log (`pin_listener`).
+round of agreement (`generation`, `agreement_round`), nor the log (`log_listener`).
 
 A member announces itself only if it has read all records of a generation: it reads the log before
-it joins. Otherwise it keeps what range gave it, which no pin deals out. A member that announced
-itself owns nothing until a pin decides. If that takes too long, it waits for another generation,
-in which it does not announce itself.
+it joins. Otherwise it keeps what range gave it, which no assignment record deals out. A member that
+announced itself owns nothing until an assignment record decides. If that takes too long, it waits
+for another generation, in which it does not announce itself.
 
 While a group is converted to the consumer protocol (KIP-848), the broker assigns, and may take a
-partition that a pin gave to another member: then each member keeps what it is given.
+partition that an assignment record gave to another member: then each member keeps what it is given.
 
 Each step first notes what may become true, and then makes it so. After an interrupted call,
 `_unfinished` is set: the next call leaves and joins again unless all is as it should be. In a new
@@ -24,19 +24,19 @@ from enum import Enum
 from typing import Final, Literal, NamedTuple, Protocol, TypeVar
 
 from fairlead.errors import ConfigurationError
+from fairlead.followers.confluent.agreement_round import AgreementRound, Verdict
 from fairlead.followers.confluent.generation import Backlog, Generation, RangeShare
-from fairlead.followers.confluent.pin_listener import REQUEST_S, PinListener
+from fairlead.followers.confluent.log_listener import REQUEST_S, LogListener
 from fairlead.followers.confluent.rejoin_policy import RejoinPolicy
-from fairlead.followers.confluent.roll_call import RollCall, Verdict
 from fairlead.followers.core.clock import Clock
 from fairlead.followers.core.follower import FollowOptions
 from fairlead.followers.core.plan_cache import PlanState
 from fairlead.followers.core.plan_or_fallback import lapsed
 from fairlead.followers.core.plan_reader import PlanReader
 from fairlead.followers.core.status import BROKER_ASSIGNS, FollowerState, FollowerStatus
+from fairlead.wire.agreement import Announcement, Mark, Partitions
 from fairlead.wire.members import AssignmentNote
 from fairlead.wire.partitions import by_topic
-from fairlead.wire.pins import Announcement, Mark, Partitions
 
 log = logging.getLogger(__name__)
 
@@ -60,10 +60,11 @@ _LISTEN_S: Final = 2.0
 _INTERRUPTED_S: Final = 3.0
 #: Seconds between the moments at which members ask for a rebalance, in their order.
 _TURN_S: Final = 4.0
-#: Seconds. Write the pin again well before the topic's retention removes it: the planner reads it.
-REPEAT_PIN_S: Final = 4 * 60 * 60.0
+#: Seconds. Write the assignment record again well before the topic's retention removes it: the
+#: planner reads it.
+REPEAT_ASSIGNMENT_S: Final = 4 * 60 * 60.0
 _UNDECIDED: Final = AssignmentNote(
-    fallback_reason="a rebalance is under way, or no member has pinned an assignment yet"
+    fallback_reason="a rebalance is under way, or no member has written an assignment yet"
 )
 
 
@@ -98,15 +99,16 @@ TABLE: Final = {
     State.LISTENING: Row("nothing", frozenset({State.JOINING, State.OUTSIDE})),
     # The client has joined, or joins again; no generation yet.
     State.JOINING: Row("nothing", frozenset({State.AGREEING, State.DROPPED, State.OUTSIDE})),
-    # A generation has begun. Its `RangeShare` says whether the member waits for a pin.
+    # A generation has begun. Its `RangeShare` says whether the member waits for an assignment
+    # record.
     State.AGREEING: Row("nothing", SETTLED | {State.JOINING, State.OUTSIDE}),
-    # A pin lists the member. It asks for a rebalance to adopt a newer plan.
-    State.FOLLOWING: Row("its share of the pin", _AFTER_ROUND),
-    # A pin does not list the member. It asks for a rebalance, as do the next two.
-    State.LEFT_OUT: Row("range's share unless the pin deals it out", _AFTER_ROUND),
+    # An assignment record lists the member. It asks for a rebalance to adopt a newer plan.
+    State.FOLLOWING: Row("its share of the assignment record", _AFTER_ROUND),
+    # An assignment record does not list the member. It asks for a rebalance, as do the next two.
+    State.LEFT_OUT: Row("range's share unless the assignment record deals it out", _AFTER_ROUND),
     # It did not announce itself.
     State.KEEPING: Row("range's share", _AFTER_ROUND),
-    # It announced itself, and stopped waiting for a pin.
+    # It announced itself, and stopped waiting for an assignment record.
     State.WITHOUT: Row("nothing", _AFTER_ROUND),
     # The group dropped it, and its client joins again: it leaves, to read the log before.
     State.DROPPED: Row("nothing", frozenset({State.OUTSIDE})),
@@ -160,7 +162,7 @@ class FollowingMember:
         client_id: str,
         options: FollowOptions,
         client: GroupClient,
-        listener: PinListener,
+        listener: LogListener,
         reader: PlanReader,
         clock: Clock,
         rng: random.Random,
@@ -197,7 +199,7 @@ class FollowingMember:
         self._silent_until = float("-inf")
         self._spent_s = 0.0
         # While it follows.
-        self._repeat_pin_at = float("inf")
+        self._repeat_at = float("inf")
         self._logged_reason: str | None = None
         self._known_state: PlanState | None = None
 
@@ -236,7 +238,7 @@ class FollowingMember:
         Raises
         ------
         ConfigurationError
-            The pin topic is compacted, or is missing and may not be created.
+            The coordination topic is compacted, or is missing and may not be created.
         """
         self._unfinished = True
         self._topics = tuple(sorted(set(topics)))
@@ -438,7 +440,7 @@ class FollowingMember:
     # Steps
 
     def _step(self, wait_s: float) -> None:
-        """Do what is due: join, read the log, write a pin, own a share, ask for a rebalance."""
+        """Do what is due: join, read the log, write an assignment, own a share, ask to rejoin."""
         if self.state is State.DROPPED:
             self._rejoin()
         if self.state is State.LISTENING:
@@ -461,7 +463,7 @@ class FollowingMember:
     def _advance(self, generation: Generation) -> None:
         """Go on with the round of a generation, or with what follows it."""
         if self.state is not State.AGREEING:
-            self._repeat_pin_if_due(generation)
+            self._repeat_if_due(generation)
             return
         verdict = generation.step()
         if generation.share is RangeShare.ABANDONED:
@@ -487,13 +489,13 @@ class FollowingMember:
                 continue
             self._backlog.add(record, epoch)
             if self.generation is not None:
-                self.generation.call.hear(record, self._now(), epoch=epoch)
+                self.generation.round.hear(record, self._now(), epoch=epoch)
         if self._listener.confirmed and not was_confirmed:
             self._ask_if_log_changed()
             self._asking.log_works(self._now())
 
     def _ask_if_log_changed(self) -> None:
-        """Ask for a rebalance if the pin topic has grown or was created again since the round.
+        """Ask for a rebalance if the coordination topic has grown or is a new one since the round.
 
         The next decision must be in one log for all members; meanwhile the others find it, too.
         """
@@ -528,16 +530,16 @@ class FollowingMember:
         number, member = self._client.identity()
         if number < 0 or not member or self._given is None:
             return
-        known, pins = self.generation, self._listener.log
+        known, agreement_log = self.generation, self._listener.log
         again = known is not None and known.key == (number, member)
-        if known is None or not again or known.call.me.given != self._given:
+        if known is None or not again or known.round.me.given != self._given:
             me = Announcement(
                 *(number, member, self._client_id, self._topics, self._given),
                 self._reader.state.seen,
-                "" if pins is None else pins.identity,
+                "" if agreement_log is None else agreement_log.identity,
             )
             generation = Generation(
-                RollCall(me, self._counts),
+                AgreementRound(me, self._counts),
                 self._listener,
                 self._reader,
                 self._clock,
@@ -545,11 +547,11 @@ class FollowingMember:
                 self._counts,
             )
             for record, epoch in self._backlog:
-                generation.call.hear(record, self._now(), epoch=epoch)
+                generation.round.hear(record, self._now(), epoch=epoch)
             # Only a broker that assigns gives a member another share in one generation.
-            reason = BROKER_ASSIGNS if again else self._reason_to_keep(generation.call)
-            if reason is None and pins is not None:
-                generation.announce(pins)
+            reason = BROKER_ASSIGNS if again else self._reason_to_keep(generation.round)
+            if reason is None and agreement_log is not None:
+                generation.announce(agreement_log)
             else:
                 generation.keep(reason)
             self.generation = generation
@@ -557,18 +559,22 @@ class FollowingMember:
         self._enter(State.AGREEING)
         self._given = None
 
-    def _reason_to_keep(self, call: RollCall) -> str | None:
+    def _reason_to_keep(self, round_: AgreementRound) -> str | None:
         """Return why this member must not announce itself; None: it may."""
-        pins, listener = self._listener.log, self._listener
-        if pins is not None and listener.works and pins.broker_assigns(REQUEST_S):
+        agreement_log, listener = self._listener.log, self._listener
+        if agreement_log is not None and listener.works and agreement_log.broker_assigns(REQUEST_S):
             return BROKER_ASSIGNS
         if self._now() < self._silent_until:
-            return "the roll call before this one was given up"
+            return "the agreement round before this one was given up"
         if not self._backlog.whole:
             return "the log has more records than can be kept"
-        if pins is None or pins is not self._heard_through or not listener.confirmed:
+        if (
+            agreement_log is None
+            or agreement_log is not self._heard_through
+            or not listener.confirmed
+        ):
             return listener.problem or "the log was not read before this member joined"
-        return "the others did not wait for this member" if call.over else None
+        return "the others did not wait for this member" if round_.over else None
 
     def _own(self, generation: Generation, verdict: Verdict) -> None:
         """Own a verdict's share, if the client still is in its generation."""
@@ -591,22 +597,29 @@ class FollowingMember:
 
     def _settle(self, generation: Generation, verdict: Verdict) -> None:
         """Enter the state of a verdict, and draw when to ask for a rebalance."""
-        call = generation.call
-        where = f"Group {self._group}, generation {call.me.generation}"
-        if verdict.listed and call.pin is not None:
-            pin, state = call.pin, State.FOLLOWING
-            note = AssignmentNote(pin.plan_version, pin.seen, pin.fallback_reason, decided=pin.seen)
+        round_ = generation.round
+        where = f"Group {self._group}, generation {round_.me.generation}"
+        if verdict.listed and round_.assignment is not None:
+            assignment, state = round_.assignment, State.FOLLOWING
+            note = AssignmentNote(
+                assignment.plan_version,
+                assignment.seen,
+                assignment.fallback_reason,
+                decided=assignment.seen,
+            )
             new_fallback = note.fallback_reason not in (None, self._logged_reason)
-            # Only the writer of the pin warns, as a leader would.
+            # Only the writer of the assignment record warns, as a leader would.
             log.log(
-                logging.WARNING if new_fallback and pin.member == call.me.member else logging.INFO,
+                logging.WARNING
+                if new_fallback and assignment.member == round_.me.member
+                else logging.INFO,
                 "%s, %d members: the assignment follows %s",
                 where,
-                len(pin.shares),
+                len(assignment.shares),
                 note.followed(),
             )
-            turn = sorted(pin.shares).index(call.me.member)
-            self._repeat_pin_at = float("inf") if turn else self._now() + REPEAT_PIN_S
+            turn = sorted(assignment.shares).index(round_.me.member)
+            self._repeat_at = float("inf") if turn else self._now() + REPEAT_ASSIGNMENT_S
             seen, over = note.known(by_leader=True)
             self._asking.settle(seen, lapsed=over, turn_s=turn * _TURN_S)
             self._status.settle(note)
@@ -631,12 +644,12 @@ class FollowingMember:
         else:
             state = State.KEEPING if generation.share is RangeShare.KEPT else State.LEFT_OUT
             self._asking.left_out(self._now())
-        kept = state is not State.WITHOUT and verdict.share == generation.call.me.given
+        kept = state is not State.WITHOUT and verdict.share == generation.round.me.given
         doing = "keeping what range gave" if kept else "owning nothing"
         log.warning("%s: %s: %s", where, doing, reason)
         note = AssignmentNote(fallback_reason=f"{doing}: {reason}")
         self._status.settle(note, "range" if kept else "nothing")
-        self._repeat_pin_at = float("inf")
+        self._repeat_at = float("inf")
         return state
 
     def _end_round(self) -> None:
@@ -646,10 +659,10 @@ class FollowingMember:
             self._spent_s += generation.waited_s
             if generation.unread or self._spent_s >= _INTERRUPTED_S:
                 self._be_silent()
-                generation.abandon("another rebalance came before an assignment was pinned")
+                generation.abandon("another rebalance came before the members agreed")
         if self.state is State.AGREEING or self.state in SETTLED:
             self._enter(State.JOINING)
-        self._repeat_pin_at = float("inf")
+        self._repeat_at = float("inf")
         self._asking.unsettle()
         self._status.unsettle()
 
@@ -657,11 +670,19 @@ class FollowingMember:
         """Do not announce this member in the next generation: range's share is enough for it."""
         self._silent_until = self._now() + 0.8 * self._asking.pause_s
 
-    def _repeat_pin_if_due(self, generation: Generation) -> None:
-        """Write the pin that decided once more: members accept only a generation's first one."""
-        now, pins, pin = self._now(), self._listener.log, generation.call.pin
-        if now < self._repeat_pin_at:
+    def _repeat_if_due(self, generation: Generation) -> None:
+        """Repeat the assignment that decided: members accept only the first of a generation."""
+        now, agreement_log, assignment = (
+            self._now(),
+            self._listener.log,
+            generation.round.assignment,
+        )
+        if now < self._repeat_at:
             return
-        self._repeat_pin_at = now + REPEAT_PIN_S
-        if pin is not None and pins is not None and pins is generation.through:
-            pins.append(pin)
+        self._repeat_at = now + REPEAT_ASSIGNMENT_S
+        if (
+            assignment is not None
+            and agreement_log is not None
+            and agreement_log is generation.through
+        ):
+            agreement_log.append(assignment)

@@ -1,7 +1,7 @@
 """When a member of a group that agrees through a log asks for another rebalance.
 
 Belongs here: the reasons, and how long to leave it to other members. Does not: what a rebalance
-decides (`roll_call`), nor whether this member may ask at all (`member`).
+decides (`agreement_round`), nor whether this member may ask at all (`member`).
 
 A rebalance costs the whole group. So a member that was left out asks ever less often; and if one
 rebalance is enough for all, each member draws its own moment, so that the first one moves all.

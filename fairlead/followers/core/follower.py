@@ -143,7 +143,7 @@ class Follower:
         self._schedule = None if jitter_s is None else RejoinSchedule(jitter_s)
         self._request_rejoin: Callable[[], None] | None = None
         self._decided: tuple[Identity, bool] | None = None
-        self._newcomer = self._unfinished = False
+        self._new_member = self._unfinished = False
         self._logged_reason: str | None = None
         self._status = FollowerState(self._clock, _JOINING)
         self._rejoins_asked = self._again = 0
@@ -227,7 +227,7 @@ class Follower:
             self._decided, self._unfinished = None, False
             self._name = instance_id or client_id
             # A static member may have been in the group, and lead it, without being told.
-            self._newcomer = instance_id is not None and not self._status.rebalances
+            self._new_member = instance_id is not None and not self._status.rebalances
         state = self._reader.state
         return encode_subscription(
             SubscriptionNote(
@@ -286,11 +286,11 @@ class Follower:
         with self._lock:
             self._status.settle(note)
             # The member that must give partitions up and join again may be this one, restarted.
-            self._unfinished = self._newcomer and note.incomplete
+            self._unfinished = self._new_member and note.incomplete
             if self._schedule and note is not _FROM_BROKER:
                 # A plan that other members have read counts as settled even if the leader has not
                 # read it, or every member would ask. Only the leader asks later, or its successor.
-                seen, over = self._decided or note.known(by_leader=self._newcomer)
+                seen, over = self._decided or note.known(by_leader=self._new_member)
                 self._schedule.settle(seen, lapsed=over)
 
     def _log(self, decision: Decision, members: int) -> None:

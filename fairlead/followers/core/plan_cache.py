@@ -159,7 +159,7 @@ class PlanCache:
             record.offset,
         )
         epoch, version, *_ = self.state.seen
-        gone = Identity(epoch, version, retired=True)
+        gone = Identity(epoch, version, withdrawn=True)
         self.state = PlanState(None, gone, skipped=self.state.skipped)
 
     def _skip(self, record: PlanRecord, problem: str) -> None:

@@ -81,9 +81,9 @@ def _let_go(coordinator: Any) -> None:
 def _forget_positions(subscription: Any) -> None:
     """Own the same partitions, to be read from their committed offsets."""
     for partition, state in list(subscription.assignment.items()):
-        anew = TopicPartitionState()
-        anew.paused = state.paused
-        subscription.assignment[partition] = anew
+        fresh = TopicPartitionState()
+        fresh.paused = state.paused
+        subscription.assignment[partition] = fresh
 
 
 def no_request() -> None:

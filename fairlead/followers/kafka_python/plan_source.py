@@ -91,12 +91,12 @@ class KafkaPythonSource:
         Raises
         ------
         ConnectionError
-            The topic was made anew: offsets of the one before say nothing of it, and the client
-            would go on counting where it was.
+            The topic was created again: offsets of the one before mean nothing in it, and the
+            client would go on counting where it was.
         """
         log = _origin(self._consumer, self._partition.topic).log
         if log and log != self.origin.log:
-            raise ConnectionError(f"{self._partition.topic} was made anew")
+            raise ConnectionError(f"{self._partition.topic} was created again")
         batches = self._consumer.poll(timeout_ms=int(timeout_s * 1000))
         return [
             PlanRecord(record.offset, record.key, record.value, tuple(record.headers))

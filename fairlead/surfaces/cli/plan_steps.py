@@ -153,13 +153,13 @@ def _followed(
 
     try:
         with KafkaGateway(kafka) as gateway:
-            nudged = follow(
+            adoptions = follow(
                 gateway, kafka, [group], lambda names: store.in_state("published", groups=names)
             )
             seen = check(store, [group], gateway.live_groups)
     except KafkaUnavailableError:  # the plan is published all the same
         return None, []
-    reasons = [left.reason for left in nudged if not left.reached]
+    reasons = [left.reason for left in adoptions if not left.reached]
     return (seen[0].adoption if seen else None), reasons
 
 

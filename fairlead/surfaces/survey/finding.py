@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from fairlead.common.tables import slices
 from fairlead.common.words import catch_up_time, length
-from fairlead.domain.advice import CLASSIC, PINNED, not_followed
+from fairlead.domain.advice import AGREED, CLASSIC, not_followed
 from fairlead.domain.candidate_figures import OBSERVED
 from fairlead.domain.candidate_rows import analyse_group
 from fairlead.domain.groups import ListedGroups
@@ -255,7 +255,7 @@ def follows(described: Mapping[str, Any], *, members: int) -> str:
         return f"{advice}; a managed cluster takes no plug-ins"
     if not members:
         return "it has no members"
-    if protocol in {_FOLLOWING, PINNED}:
+    if protocol in {_FOLLOWING, AGREED}:
         return "its clients follow plans already"
     if protocol == _STREAMS:
         return "Kafka Streams has its own assignor and follows no plans"

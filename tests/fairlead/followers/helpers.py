@@ -134,7 +134,7 @@ def wait_until_settled(consumers: Consumers) -> None:
     eventually(settled, "all consumers have joined")
 
 
-def make_anew(services: Services, topic: str, *, partitions: int = 1) -> None:
+def recreate(services: Services, topic: str, *, partitions: int = 1) -> None:
     """Delete a topic and create one of the same name."""
     admin = AdminClient({"bootstrap.servers": services.bootstrap_servers})
     admin.delete_topics([topic])[topic].result(timeout=PATIENCE_S)
@@ -146,7 +146,7 @@ def make_anew(services: Services, topic: str, *, partitions: int = 1) -> None:
             return False
         return True
 
-    eventually(is_made, "the topic is made anew")
+    eventually(is_made, "the topic is created again")
 
 
 class ScriptedSource:

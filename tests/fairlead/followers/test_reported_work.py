@@ -52,7 +52,7 @@ class Group:
     name: str
     topic: str
     plan_topic: str
-    pin_topic: str
+    coordination_topic: str
     ends: Counter[int] = field(default_factory=Counter)
 
     def produce(self, count: int) -> None:
@@ -88,9 +88,9 @@ class Group:
 def group(
     services: Services, settings: Settings, unique_name: str, kafka_topic: Callable[..., str]
 ) -> Iterator[Group]:
-    topic, plan_topic, pin_topic = (kafka_topic(partitions=count) for count in (2, 1, 1))
+    topic, plan_topic, coordination_topic = (kafka_topic(partitions=count) for count in (2, 1, 1))
     with closing(KafkaAdminClient(bootstrap_servers=services.bootstrap_servers)) as admin:
-        yield Group(services, settings, admin, unique_name, topic, plan_topic, pin_topic)
+        yield Group(services, settings, admin, unique_name, topic, plan_topic, coordination_topic)
 
 
 class Application(ABC):
@@ -321,7 +321,7 @@ class ConfluentApplication(Application):
                 **options,
             },
             options=FollowOptions(self.group.plan_topic, report_work=report_work),
-            pin_topic=self.group.pin_topic,
+            coordination_topic=self.group.coordination_topic,
         )
         self.consumer.subscribe([self.group.topic])
 
@@ -717,7 +717,7 @@ def test_commits_are_those_of_a_plain_consumer(
         consumer = (
             Consumer(config)
             if plain
-            else PlanConsumer(config, options=options, pin_topic=group.pin_topic)
+            else PlanConsumer(config, options=options, coordination_topic=group.coordination_topic)
         )
         consumer.subscribe([topic])
         script = Script(consumer, topic)

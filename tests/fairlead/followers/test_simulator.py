@@ -5,12 +5,12 @@ from collections.abc import Sequence
 import pytest
 
 from fairlead.followers.confluent.member import Event, Pair, State
-from fairlead.wire.pins import Mark
+from fairlead.wire.agreement import Mark
 from fairlead.wire.record_reading import SKEW
 from tests.fairlead.followers.simulator.coordinator import SESSION_S
 from tests.fairlead.followers.simulator.history import Action, happen, quiet, run
 from tests.fairlead.followers.simulator.interruption import Interruption, Line
-from tests.fairlead.followers.simulator.logs import PARTITIONS, SimulatedPinLog
+from tests.fairlead.followers.simulator.logs import PARTITIONS, SimulatedAgreementLog
 from tests.fairlead.followers.simulator.member import TOPIC
 from tests.fairlead.followers.simulator.world import World
 from tests.lengths import form
@@ -46,15 +46,15 @@ def settled(*names: str, seed: int = 1) -> World:
 
 
 FAULTS = [
-    "pins_accept",
-    "pins_refuse",
-    "pins_lose",
-    "pins_doubt",
-    "pins_away",
-    "pins_delete",
-    "pins_grow",
-    "pins_lead",
-    "pins_loseend",
+    "agreement_accept",
+    "agreement_refuse",
+    "agreement_lose",
+    "agreement_doubt",
+    "agreement_away",
+    "agreement_delete",
+    "agreement_grow",
+    "agreement_lead",
+    "agreement_loseend",
     "plans_away",
     "plans_delete",
     "plans_grow",
@@ -78,7 +78,7 @@ def test_time_without_an_owner_is_bounded(fault: str, delay_s: float) -> None:
 def test_member_to_which_range_gave_nothing_follows_range_without_its_log() -> None:
     """With more members than partitions: it gave nothing up, and need not wait."""
     world = World(1)
-    happen(world, Action(0.0, "pins_away"))
+    happen(world, Action(0.0, "agreement_away"))
     for name in "abcdefg":
         happen(world, Action(0.0, "start", name))
     world.run(10.0)
@@ -98,12 +98,14 @@ def numbers(world: World, name: str) -> list[int]:
 def test_member_keeps_what_a_broker_gives_it_and_announces_nothing() -> None:
     """In a group that is being converted; it asks for no rebalance either."""
     world = World(1)
-    world.pins.broker_assigns = True
+    world.agreement_topic.broker_assigns = True
     happen(world, Action(0.0, "publish"))
     happen(world, Action(0.0, "start", "a"))
     world.run(60.0)
     assert world.coordinator.generation == 1
-    records = [record for home in world.pins.partitions or () for _, record in home.records]
+    records = [
+        record for home in world.agreement_topic.partitions or () for _, record in home.records
+    ]
     assert {type(record) for record in records} == {Mark}
     assert numbers(world, "a") == list(range(PARTITIONS))
     assert "the broker assigns" in world.state()
@@ -143,12 +145,12 @@ def test_member_that_leaves_while_it_is_told_its_share_stays_outside() -> None:
 def test_plan_is_followed_once_the_coordinator_is_back(seed: int, later_s: float) -> None:
     """All members were dropped, and their log had the same leader: they join with it again."""
     world = settled("a", "b", "c", seed=seed)
-    for what in ("coordinator_away", "pins_away"):
+    for what in ("coordinator_away", "agreement_away"):
         happen(world, Action(world.time, what))
     world.run(world.time + SESSION_S + 2.0)
     happen(world, Action(world.time, "coordinator_back"))
     world.run(world.time + later_s)
-    happen(world, Action(world.time, "pins_back"))
+    happen(world, Action(world.time, "agreement_back"))
     world.longest_orphaned_s = 0.0
     ends = world.time + 20.0
     while world.time < ends:
@@ -160,7 +162,7 @@ def test_plan_is_followed_once_the_coordinator_is_back(seed: int, later_s: float
 
 
 def test_records_of_an_earlier_life_of_the_group_count_for_nothing() -> None:
-    """The consumers live on, the group is deleted: its generations come again, its pins do not."""
+    """The group is deleted, its consumers live on: generations count from 1 again."""
     world = settled("a", "b")
     for what, names in (("unsubscribe", "ab"), ("delete_group", " "), ("subscribe", "ab")):
         for name in names:
@@ -171,21 +173,21 @@ def test_records_of_an_earlier_life_of_the_group_count_for_nothing() -> None:
     assert world.longest_orphaned_s < 5.0
 
 
-def test_more_partitions_of_the_pin_topic_move_all_members_together() -> None:
+def test_more_partitions_of_the_coordination_topic_move_all_members_together() -> None:
     """While nothing else happens: within the time of a look everybody is in one place again."""
     world = settled("a", "b", "c")
-    happen(world, Action(world.time, "pins_grow"))
+    happen(world, Action(world.time, "agreement_grow"))
     generation = world.coordinator.generation
     world.run(world.time + 40.0)
     assert generation < world.coordinator.generation <= generation + 3
     assert world.healed() is None
     logs = [m.plans._listener.log for m in world.members.values() if m.plans]  # noqa: SLF001
-    places = {log.number for log in logs if isinstance(log, SimulatedPinLog)}
-    assert places == {world.pins.home()}
+    places = {log.number for log in logs if isinstance(log, SimulatedAgreementLog)}
+    assert places == {world.agreement_topic.home()}
 
 
 @pytest.mark.parametrize("fault", ["plans_delete", "plans_grow"])
-def test_plans_of_a_topic_that_was_made_anew_or_has_grown_are_adopted(fault: str) -> None:
+def test_plans_of_a_topic_that_was_created_again_or_has_grown_are_adopted(fault: str) -> None:
     """By members that live on, without anybody joining or leaving."""
     world = settled("a", "b")
     happen(world, Action(world.time, fault))
@@ -219,11 +221,11 @@ def join_and_lose(interruption: Interruption | None) -> None:
     world.run(4.0)
     happen(world, Action(world.time, "publish"))
     world.run(7.0)
-    happen(world, Action(world.time, "pins_lose"))
+    happen(world, Action(world.time, "agreement_lose"))
     happen(world, Action(world.time, "start", "c"))
     world.run(12.0)
-    happen(world, Action(world.time, "pins_accept"))
-    happen(world, Action(world.time, "pins_delete"))
+    happen(world, Action(world.time, "agreement_accept"))
+    happen(world, Action(world.time, "agreement_delete"))
     world.run(18.0)
     quiet(world)
 

@@ -60,7 +60,7 @@ def test_impossible_assignment_is_told_in_a_sentence(partitions: list[int], what
     )
 
 
-def test_a_nudge_is_no_member() -> None:
+def test_a_rebalance_trigger_is_no_member() -> None:
     """Who joins for a moment to have a group rebalance is not planned for."""
-    found = read_description("g", group(member("a"), member("fairlead-nudge")))
+    found = read_description("g", group(member("a"), member("fairlead-rebalance-trigger")))
     assert [described.name for described in found.members] == ["a"]

@@ -30,7 +30,7 @@ def test_step_that_commits_after_later_ones_is_read_once(
 
 
 @pytest.mark.parametrize("cursor", [None, "2026-01-31T12:00:00+00:00", "999999999:999999999:"])
-def test_cursor_of_no_reading_of_this_database_starts_anew(
+def test_cursor_of_no_reading_of_this_database_starts_again(
     store: PlanStore, draft: MakeDraft, cursor: str | None
 ) -> None:
     """As of a database that stood there before."""

@@ -156,7 +156,7 @@ def test_named_members_keep_their_share(case: Case) -> None:
 
 @EXAMPLES
 @given(plans(), st.data())
-def test_newcomers_take_over_whole_shares(plan: PlanDocument, data: st.DataObject) -> None:
+def test_new_members_take_over_whole_shares(plan: PlanDocument, data: st.DataObject) -> None:
     """Members replaced one by one under other names, as in a rolling restart, move no share."""
     renamed = data.draw(st.sets(st.sampled_from(sorted(plan.members) or ["none"])))
     names = {name: f"new-{name}" if name in renamed else name for name in plan.members}
@@ -173,8 +173,8 @@ def test_newcomers_take_over_whole_shares(plan: PlanDocument, data: st.DataObjec
         assert any(planned <= other for other in whole), name
 
 
-def test_heaviest_share_goes_to_the_newcomer() -> None:
-    """With fewer newcomers than members gone, the heaviest share stays whole; the rest is dealt."""
+def test_heaviest_share_goes_to_the_new_member() -> None:
+    """With fewer new members than members gone, only the heaviest share stays whole."""
     plan = make_plan(
         {"a": {"t": [0]}, "b": {"t": [1, 2]}, "c": {"t": [3]}},
         partition_counts={"t": 4},
@@ -184,7 +184,7 @@ def test_heaviest_share_goes_to_the_newcomer() -> None:
     assert shares == {"a": {"t": [0, 1]}, "new": {"t": [2, 3]}}
 
 
-def test_newcomer_that_reads_less_takes_no_share_over() -> None:
+def test_new_member_that_reads_less_takes_no_share_over() -> None:
     """A share is taken over whole or not at all; partitions nobody reads any more are dropped."""
     plan = make_plan({"a": {"t": [0, 1], "u": [0]}}, partition_counts={"t": 2, "u": 1})
     assert fit(plan, {"new": ["t"]}, {"t": 2, "u": 1}) == {"new": {"t": [0, 1]}}

@@ -6,6 +6,7 @@ from typing import Final
 
 import pytest
 
+from fairlead.wire.agreement import Announcement, AssignmentRecord, Mark, Record, decode, encode
 from fairlead.wire.members import (
     AssignmentNote,
     SubscriptionNote,
@@ -14,9 +15,8 @@ from fairlead.wire.members import (
     encode_assignment,
     encode_subscription,
 )
-from fairlead.wire.pin_seals import Seal
-from fairlead.wire.pins import Announcement, Mark, Pin, Record, decode, encode
 from fairlead.wire.record import Identity
+from fairlead.wire.seals import Seal
 
 #: The bytes of 0.1.0: another format gets another number, and stands beside these.
 KEPT: Final[dict[str, str]] = json.loads(
@@ -28,7 +28,9 @@ WRITTEN: Final[dict[str, SubscriptionNote | AssignmentNote | Record]] = {
     "assignment": AssignmentNote(7, SEEN, decided=SEEN, incomplete=True),
     "fallback": AssignmentNote(None, SEEN, "the plan was withdrawn", lapsed=True, decided=SEEN),
     "announcement": Announcement(3, "m1", "a", ("t", "u"), {"t": (0, 1, 7)}, SEEN, "log"),
-    "pin": Pin(3, "m1", ("t",), {"m1": {"t": (0, 1)}, "m2": {}}, 7, SEEN, None, "log"),
+    "assignment record": AssignmentRecord(
+        3, "m1", ("t",), {"m1": {"t": (0, 1)}, "m2": {}}, 7, SEEN, None, "log"
+    ),
     "mark": Mark("9f2c", "log"),
 }
 

@@ -119,7 +119,7 @@ def test_a_withdrawal_is_signed_like_a_plan() -> None:
 
 def test_identities_are_ordered_by_epoch_version_and_withdrawal() -> None:
     """Of two records the greater one is the later."""
-    ordered = [NOTHING, Identity(1, 1), Identity(1, 1, retired=True), Identity(2, 1)]
+    ordered = [NOTHING, Identity(1, 1), Identity(1, 1, withdrawn=True), Identity(2, 1)]
     backward = ordered[::-1]
     assert sorted(backward) == ordered
 

@@ -8,7 +8,7 @@ import pytest
 
 from fairlead.errors import ConfigurationError, InvalidPlanError
 from fairlead.followers import FollowOptions
-from fairlead.wire.pin_seals import read_secrets
+from fairlead.wire.seals import read_secrets
 from fairlead.wire.signing import Signer, Verifier, signed_bytes
 from tests.records import PUBLIC, SIGNER
 

@@ -10,13 +10,13 @@ from kafka.errors import KafkaError
 from fairlead.domain.records import StoredPlan
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.kafka.members_topic import MembersTopic
-from fairlead.kafka.nudge import NudgeConnection
 from fairlead.kafka.plan_topic import PlanTopic
+from fairlead.kafka.rebalance_trigger import TriggerConnection
 from fairlead.settings import KafkaSettings, Settings
 from fairlead.store import PlanStore
 from fairlead.workflows.adoption import observe
 from fairlead.workflows.following import follow
-from fairlead.workflows.nudging import BrokerAdoption
+from fairlead.workflows.rebalancing import BrokerAdoption
 from tests.fairlead.kafka.members import BrokerAssigned
 from tests.fairlead.workflows.test_following import draft_of, publish
 from tests.waiting import eventually
@@ -73,7 +73,7 @@ def test_plans_are_followed_as_they_are_published_and_as_members_come_and_go(
 
             eventually(reached, "the broker's target is the plan")
             assert (rounds[-1].version, rounds[-1].reason) == (version, "")
-            assert any(done.nudges for done in rounds)  # nothing else has a target computed
+            assert any(done.triggers for done in rounds)  # nothing else has a target computed
             wanted = {name: {topic: ns} if ns else {} for name, ns in shares.items()}
             eventually(lambda wanted=wanted: members.owned() == wanted, "it is adopted")  # type: ignore[misc]
             moved = {
@@ -83,7 +83,7 @@ def test_plans_are_followed_as_they_are_published_and_as_members_come_and_go(
             }
             revoked = [(name, number) for name, ones in members.revoked for _, number in ones]
             assert sorted(revoked) == sorted(moved)
-        assert is_followed().nudges == 0  # it is as it is to be
+        assert is_followed().triggers == 0  # it is as it is to be
         (looked,) = observe(in_force, gateway.live_groups, patiently=(), until=0.0)
         assert looked.adoption is not None
         assert looked.adoption.adherence == 1.0
@@ -103,7 +103,7 @@ def test_member_that_does_not_give_partitions_up_is_named(
     with (
         PlanTopic(cluster) as plans,
         KafkaGateway(cluster) as gateway,
-        NudgeConnection(cluster) as connection,
+        TriggerConnection(cluster) as connection,
     ):
         plans.ensure()
         MembersTopic(cluster).ensure()

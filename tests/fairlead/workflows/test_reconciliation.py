@@ -56,7 +56,7 @@ def found_and_mended(store: PlanStore, topic: PlanTopic) -> list[str]:
     return [difference.what for difference in found]
 
 
-def newcomer(topic: PlanTopic) -> PlanState:
+def new_follower(topic: PlanTopic) -> PlanState:
     """Return what a follower knows that reads what compaction leaves."""
     cache = PlanCache("orders", topic.origin, OPTIONS.verifier())
     record = topic.read("orders")
@@ -69,7 +69,7 @@ def test_what_covers_a_plan_is_covered_again(
     store: PlanStore, topic: PlanTopic, published: StoredPlan, put: Put
 ) -> None:
     """Garbage, an unsigned copy and a tombstone; the same version in the same epoch comes back."""
-    before = newcomer(topic).seen
+    before = new_follower(topic).seen
     for value, headers in (
         (b"garbage", []),
         (published.document, unsigned(published.document)),
@@ -77,33 +77,33 @@ def test_what_covers_a_plan_is_covered_again(
     ):
         put(value, headers)
         assert found_and_mended(store, topic) == ["followers refuse its record"]
-        assert newcomer(topic).seen == before
+        assert new_follower(topic).seen == before
 
 
 def test_an_older_record_that_is_sent_again_lasts_until_the_next_pass(
     store: PlanStore, topic: PlanTopic, published: StoredPlan, approve: Approve, put: Put
 ) -> None:
-    """It is signed, and a newcomer follows it: until the planner tells its plan again."""
+    """It is signed, and a new member follows it: until the planner tells its plan again."""
     record = topic.read("orders")
     assert record is not None
     approve("s2")
     run(store, topic, options=OPTIONS, now=datetime.now(UTC))
     put(published.document, record.headers)
-    assert newcomer(topic).seen.version == 1
+    assert new_follower(topic).seen.version == 1
     (what,) = found_and_mended(store, topic)
     assert "an older one" in what
-    assert newcomer(topic).seen.version == 2
+    assert new_follower(topic).seen.version == 2
 
 
 def test_an_epoch_that_nobody_draws_is_not_outdone(
     store: PlanStore, topic: PlanTopic, published: StoredPlan, put: Put
 ) -> None:
     """Without keys anybody may write the last one that there is; the planner's stays as it was."""
-    before = newcomer(topic).seen
+    before = new_follower(topic).seen
     last = 10**18 - 1
     put(published.document, signed(published.document, origin=topic.origin, epoch=last))
     assert found_and_mended(store, topic) == ["followers refuse its record"]
-    assert newcomer(topic).seen == before
+    assert new_follower(topic).seen == before
 
 
 def test_plan_is_sent_once_while_another_producers_transaction_is_open(
@@ -139,7 +139,7 @@ def test_what_the_database_has_forgotten_is_outdone_by_a_new_epoch(
     put(ahead, signed(ahead, group="orders", version=7, origin=topic.origin, epoch=epoch))
     (what,) = found_and_mended(store, topic)
     assert "version 7" in what
-    seen = newcomer(topic).seen
+    seen = new_follower(topic).seen
     assert (seen.version, seen.epoch > epoch) == (1, True)
 
 
@@ -156,7 +156,7 @@ def test_a_topic_that_grew_has_every_plan_where_followers_look(
     )
     with PlanTopic(kafka) as grown:
         assert found_and_mended(store, grown) == ["the topic has no record of it"]
-        assert newcomer(grown).plan is not None
+        assert new_follower(grown).plan is not None
     assert published.partition == 0
 
 
@@ -168,6 +168,6 @@ def test_a_withdrawal_that_was_covered_is_said_again(
     assert record is not None
     withdraw(store, "orders", topic=topic, options=OPTIONS, reason="enough")
     put(published.document, record.headers)
-    assert newcomer(topic).plan is not None
+    assert new_follower(topic).plan is not None
     found_and_mended(store, topic)
-    assert newcomer(topic).plan is None
+    assert new_follower(topic).plan is None

@@ -213,7 +213,7 @@ def test_topics_that_are_gone_leave_nothing_to_plan(topics: dict[str, int]) -> N
 
 
 @pytest.mark.parametrize("ends", [[None] * 8, [0] * 8])
-def test_logs_made_anew_are_unknown(ends: list[int | None]) -> None:
+def test_logs_created_again_are_unknown(ends: list[int | None]) -> None:
     """Not healthy at 0 %: nothing has been counted in them yet."""
     line = question()
     line["snapshots"][-1]["end"]["t"] = ends

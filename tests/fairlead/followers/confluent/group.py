@@ -15,8 +15,8 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from assignors.partitioner import partition_of
-from fairlead.followers.confluent.pin_log import PIN_PARTITIONS
-from fairlead.wire.pins import Pin, decode
+from fairlead.followers.confluent.agreement_log import COORDINATION_PARTITIONS
+from fairlead.wire.agreement import AssignmentRecord, decode
 from tests.cluster import QUIET
 from tests.fairlead.followers.helpers import make_plan
 from tests.records import unsigned
@@ -160,8 +160,8 @@ class ConfluentGroup:
         replicas: int = 1,
     ) -> None:
         self.name = name
-        self.topic, self.plan_topic, self.pin_topic = (
-            f"{name}-{suffix}" for suffix in ("data", "plans", "pins")
+        self.topic, self.plan_topic, self.coordination_topic = (
+            f"{name}-{suffix}" for suffix in ("data", "plans", "agreement")
         )
         self.partitions = partitions
         self.secret: str | None = None
@@ -190,7 +190,7 @@ class ConfluentGroup:
             "journal": str(journal),
             "topics": [self.topic],
             "plan_topic": self.plan_topic,
-            "pin_topic": self.pin_topic,
+            "coordination_topic": self.coordination_topic,
             "group_secret": self.secret,
             "config": {
                 "bootstrap.servers": self._bootstrap,
@@ -251,8 +251,8 @@ class ConfluentGroup:
         futures: Any = self.admin.describe_consumer_groups([self.name])
         return int(futures[self.name].result(timeout=PATIENCE_S).coordinator.id)
 
-    def pins(self) -> list[Pin]:
-        """Return every pin in the log, in its order."""
+    def assignments(self) -> list[AssignmentRecord]:
+        """Return every assignment record in the log, in its order."""
         consumer = Consumer(
             {
                 "bootstrap.servers": self._bootstrap,
@@ -263,33 +263,37 @@ class ConfluentGroup:
                 "fetch.wait.max.ms": 50,
             }
         )
-        number = partition_of(self.name.encode(), PIN_PARTITIONS)
-        consumer.assign([TopicPartition(self.pin_topic, number, OFFSET_BEGINNING)])
-        pins = []
+        number = partition_of(self.name.encode(), COORDINATION_PARTITIONS)
+        consumer.assign([TopicPartition(self.coordination_topic, number, OFFSET_BEGINNING)])
+        assignments = []
         while (message := consumer.poll(30)) is not None and message.error() is None:
-            if isinstance(record := decode(message.value()), Pin):
-                pins.append(record)
+            if isinstance(record := decode(message.value()), AssignmentRecord):
+                assignments.append(record)
         consumer.close()
-        return pins
+        return assignments
 
-    def versions_pinned(self, *, members: int) -> list[int | None]:
+    def versions_assigned(self, *, members: int) -> list[int | None]:
         """Wait until the workers have shared out everything, among so many of them.
 
         Returns
         -------
-        The plan versions of all pins of that generation, in the order of the log.
+        The plan versions of all assignment records of that generation, in the order of the log.
         """
-        found: list[Pin] = []
+        found: list[AssignmentRecord] = []
 
-        def pinned() -> bool:
-            pins = self.pins()
-            found[:] = [pin for pin in pins if pin.generation == pins[-1].generation]
+        def agreed() -> bool:
+            assignments = self.assignments()
+            found[:] = [
+                assignment
+                for assignment in assignments
+                if assignment.generation == assignments[-1].generation
+            ]
             return bool(found) and len(found[0].shares) == members
 
         self.settles(version="same")  # from then on there is a log to read
-        eventually(pinned, f"{members} members pin")
+        eventually(agreed, f"{members} members assignment record")
         self.settles(version="same")
-        return [pin.plan_version for pin in found]
+        return [assignment.plan_version for assignment in found]
 
     def resume(self, worker: Worker) -> None:
         """Let a halted worker that was set aside go on."""

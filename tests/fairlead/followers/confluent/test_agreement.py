@@ -1,4 +1,4 @@
-"""Members stall, die and lose their log in the middle of a roll call, on a real broker.
+"""Members stall, die and lose their log in the middle of an agreement round, on a real broker.
 
 Each test ends with every partition owned exactly once, and no two processes ever having owned the
 same partition at the same time.
@@ -21,9 +21,19 @@ pytestmark = pytest.mark.kafka
 
 OURS = "what the members share"
 
-POINTS = ("before announce", "after announce", "before pin", "after pin", "assign")
+POINTS = (
+    "before announce",
+    "after announce",
+    "before assignment record",
+    "after assignment record",
+    "assign",
+)
 #: Of each way to halt, the points at which the others wait longest.
-SHORT = [("SIGKILL", "after announce"), ("SIGSTOP", "before pin"), ("SIGSTOP", "assign")]
+SHORT = [
+    ("SIGKILL", "after announce"),
+    ("SIGSTOP", "before assignment record"),
+    ("SIGSTOP", "assign"),
+]
 
 
 @pytest.fixture
@@ -36,7 +46,7 @@ def group(services: Services, unique_name: str, tmp_path: Path) -> Iterator[Conf
 @pytest.mark.parametrize(
     ("number", "point"), form(short=SHORT, long=list(product(["SIGKILL", "SIGSTOP"], POINTS)))
 )
-def test_member_that_halts_within_a_roll_call_holds_nobody_up(
+def test_member_that_halts_within_a_round_holds_nobody_up(
     group: ConfluentGroup, number: str, point: str
 ) -> None:
     """Dead or frozen at any point of a call, the others settle; a frozen one comes back in."""
@@ -54,8 +64,8 @@ def test_member_that_halts_within_a_roll_call_holds_nobody_up(
         group.settles(version=1, a=[0], b=[1, 2], c=[3, 4, 5])
 
 
-def test_members_that_pin_at_once_with_different_plans_agree(group: ConfluentGroup) -> None:
-    """Two pins of one generation stand in the log, of different plans; the first one decides."""
+def test_members_that_decide_at_once_with_different_plans_agree(group: ConfluentGroup) -> None:
+    """One generation has two assignments, of different plans; the first one decides."""
     other = f"{group.name}-other"
     group.create_topic(other, 3)
     group.publish(1, a=[0], b=[1, 2, 3, 4, 5])
@@ -64,10 +74,10 @@ def test_members_that_pin_at_once_with_different_plans_agree(group: ConfluentGro
     group.start("a", **at_once)
     group.start("b", **at_once, plan_topic=other)
     for _ in range(20):
-        versions = group.versions_pinned(members=2)
+        versions = group.versions_assigned(members=2)
         if len(versions) == 2:
             break
-        # One has read the other's pin before it wrote its own: they call once more.
+        # One has read the other's assignment record before it wrote its own: they call once more.
         group.leave("b")
         group.start("b", **at_once, plan_topic=other)
     assert {*versions} == {1, 2}
@@ -78,7 +88,7 @@ def test_members_that_pin_at_once_with_different_plans_agree(group: ConfluentGro
 def test_members_with_a_secret_do_not_deal_with_one_that_has_another(
     group: ConfluentGroup,
 ) -> None:
-    """They follow the plan with what they ceded; the stranger keeps its share of range."""
+    """They follow the plan with what they given up; the stranger keeps its share of range."""
     group.secret = OURS
     group.publish(1, a=[3, 4, 5], b=[0, 1, 2])
     group.start("a")
@@ -92,28 +102,32 @@ def test_members_with_a_secret_do_not_deal_with_one_that_has_another(
     group.settles(version=1, a=[3, 4, 5], b=[0, 1, 2])
 
 
-def test_pin_that_decided_is_written_again_and_again(group: ConfluentGroup) -> None:
+def test_assignment_that_decided_is_written_again_and_again(group: ConfluentGroup) -> None:
     """So that retention does not take it from those who read the log later; nothing changes."""
     group.publish(1, a=[0], b=[1, 2, 3, 4, 5])
     for name in "ab":
-        group.start(name, repeat_pin_s=0.5)
+        group.start(name, repeat_assignment_s=0.5)
     group.settles(version=1, a=[0], b=[1, 2, 3, 4, 5])
-    generation = group.pins()[-1].generation
-    before = len(group.pins())
-    group.eventually(lambda: len(group.pins()) >= before + 2, "the pin is written again")
-    repeated = group.pins()[before:]
-    assert {pin.generation for pin in repeated} == {generation}
-    assert all(pin == repeated[0] for pin in repeated)
+    generation = group.assignments()[-1].generation
+    before = len(group.assignments())
+    group.eventually(
+        lambda: len(group.assignments()) >= before + 2, "the assignment record is written again"
+    )
+    repeated = group.assignments()[before:]
+    assert {assignment.generation for assignment in repeated} == {generation}
+    assert all(assignment == repeated[0] for assignment in repeated)
     group.settles(version=1, a=[0], b=[1, 2, 3, 4, 5])
 
 
 def test_group_outlives_its_log(group: ConfluentGroup) -> None:
-    """The pin topic is deleted and made anew, by a member, under a settled group and a joiner."""
+    """A member recreates the coordination topic under a settled group and a joiner."""
     group.publish(1, a=[0], b=[1, 2], c=[3, 4, 5])
     for name in "ab":
         group.start(name)
     group.settles(version=1)
-    group.admin.delete_topics([group.pin_topic])[group.pin_topic].result(timeout=PATIENCE_S)
+    group.admin.delete_topics([group.coordination_topic])[group.coordination_topic].result(
+        timeout=PATIENCE_S
+    )
     group.start("c")
     group.settles(version=1, a=[0], b=[1, 2], c=[3, 4, 5])
 

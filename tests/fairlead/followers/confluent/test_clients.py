@@ -27,10 +27,10 @@ def test_client_that_does_not_do_its_work_is_given_to_nobody_else() -> None:
     """Who holds it keeps it; what takes its place is shared again."""
     client = clients.sender(NOWHERE)
     clients.forget(client)
-    anew = clients.sender(NOWHERE)
-    assert anew is not client
+    fresh = clients.sender(NOWHERE)
+    assert fresh is not client
     clients.forget(client)
-    assert clients.sender(NOWHERE) is anew
+    assert clients.sender(NOWHERE) is fresh
 
 
 def test_fork_has_clients_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,15 +15,15 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 
 from fairlead.errors import ConfigurationError
 from fairlead.followers import FollowOptions
-from fairlead.followers.confluent import PlanConsumer, pin_listener, plan_source
-from fairlead.followers.confluent.pin_listener import MOST_PATIENT, REQUEST_S
-from fairlead.followers.confluent.pin_log import KafkaPinTopic
+from fairlead.followers.confluent import PlanConsumer, log_listener, plan_source
+from fairlead.followers.confluent.agreement_log import KafkaCoordinationTopic
+from fairlead.followers.confluent.log_listener import MOST_PATIENT, REQUEST_S
 from fairlead.followers.core import plan_reader
 from fairlead.sandbox import Services
 from fairlead.wire.document import PlanDocument
 from fairlead.wire.record import Headers
 from tests.fairlead.followers.confluent.conftest import SOONER_S
-from tests.fairlead.followers.helpers import make_anew, make_big_plan, make_plan, spoilt
+from tests.fairlead.followers.helpers import make_big_plan, make_plan, recreate, spoilt
 from tests.records import PUBLIC, origin_of, signed_plan, unsigned
 from tests.waiting import PATIENCE_S, eventually, returned
 
@@ -54,7 +54,7 @@ def new_consumer(
 ) -> NewConsumer:
     """Return a function that makes a consumer of the group."""
     plan_topic = kafka_topic(config={"max.message.bytes": "10000000"})
-    pin_topic = kafka_topic()
+    coordination_topic = kafka_topic()
 
     def new(
         name: str = "a",
@@ -74,7 +74,7 @@ def new_consumer(
         options = FollowOptions(
             plan_topic, rejoin_jitter_s=rejoin_jitter_s, public_keys=public_keys
         )
-        made.append(PlanConsumer(settings, options=options, pin_topic=pin_topic))
+        made.append(PlanConsumer(settings, options=options, coordination_topic=coordination_topic))
         return made[-1]
 
     return new
@@ -154,18 +154,18 @@ def test_pattern_is_refused(new_consumer: NewConsumer) -> None:
 
 
 @pytest.mark.kafka
-def test_compacted_pin_topic_is_refused(
+def test_compacted_coordination_topic_is_refused(
     services: Services,
     unique_name: str,
     kafka_topic: Callable[..., str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Compaction would remove the record that decides."""
-    monkeypatch.setattr(pin_listener, "REQUEST_S", PATIENCE_S)
-    pin_topic = kafka_topic(config={"cleanup.policy": "compact"})
+    monkeypatch.setattr(log_listener, "REQUEST_S", PATIENCE_S)
+    coordination_topic = kafka_topic(config={"cleanup.policy": "compact"})
     config = {"bootstrap.servers": services.bootstrap_servers, "group.id": unique_name}
     with (
-        PlanConsumer(config, pin_topic=pin_topic) as consumer,
+        PlanConsumer(config, coordination_topic=coordination_topic) as consumer,
         pytest.raises(ConfigurationError, match="compaction"),
     ):
         consumer.subscribe(["t"])
@@ -247,7 +247,7 @@ def test_failing_callback_reaches_the_application_and_changes_no_share(
 def test_subscribing_again_keeps_the_verdict(
     services: Services, new_consumer: NewConsumer, topic: str
 ) -> None:
-    """The member gets its old place back, in the same generation: what was pinned still holds."""
+    """The member gets its old place back, in the same generation: its assignment still holds."""
     members = {name: new_consumer(name) for name in "ab"}
     publish(services, members["a"], topic, a=[3], b=[0, 1, 2])
     for member in members.values():
@@ -264,7 +264,7 @@ def test_subscribing_again_keeps_the_verdict(
 
 
 @pytest.mark.kafka
-def test_plans_of_a_topic_that_was_made_anew_are_adopted(
+def test_plans_of_a_topic_that_was_created_again_are_adopted(
     services: Services, new_consumer: NewConsumer, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is as long as the one before was: by offsets alone there is nothing new in it."""
@@ -273,7 +273,7 @@ def test_plans_of_a_topic_that_was_made_anew_are_adopted(
     publish(services, consumer, topic, 1, a=[0, 1, 2, 3])
     consumer.subscribe([topic])
     poll_until(lambda: consumer.plan_version == 1, consumer)
-    make_anew(services, consumer.status().plan_topic)
+    recreate(services, consumer.status().plan_topic)
     publish(services, consumer, topic, 2, a=[0, 1, 2, 3])
     poll_until(lambda: consumer.plan_version == 2, consumer)
 
@@ -345,13 +345,13 @@ for _ in range(3):
 @pytest.mark.kafka
 def test_poll_keeps_its_time_without_a_broker(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody answers: subscribe and poll ask once for a moment, and try again later."""
-    asked, check = list[float](), KafkaPinTopic.check
+    asked, check = list[float](), KafkaCoordinationTopic.check
 
-    def noted(self: KafkaPinTopic, timeout_s: float) -> None:
+    def noted(self: KafkaCoordinationTopic, timeout_s: float) -> None:
         asked.append(timeout_s)
         check(self, timeout_s)
 
-    monkeypatch.setattr(KafkaPinTopic, "check", noted)
+    monkeypatch.setattr(KafkaCoordinationTopic, "check", noted)
     consumer = PlanConsumer({"bootstrap.servers": "127.0.0.1:1", "group.id": "g", "log_level": 0})
     calls: list[Callable[[], object]] = [lambda: consumer.subscribe(["t"])]
     for call in [*calls, *[lambda: consumer.poll(0.1)] * 3]:
@@ -414,7 +414,7 @@ def test_closed_consumer_says_so_and_opens_nothing(
     alone.subscribe(["t"])
     alone.close()
     asked: list[str] = []
-    monkeypatch.setattr(KafkaPinTopic, "open", lambda opened: asked.append(opened.name))
+    monkeypatch.setattr(KafkaCoordinationTopic, "open", lambda opened: asked.append(opened.name))
     for call in (
         lambda: alone.poll(0.1),
         lambda: alone.consume(1, 0.1),

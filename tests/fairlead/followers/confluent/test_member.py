@@ -7,7 +7,7 @@ import pytest
 
 from fairlead.followers.confluent.generation import NEXT_OF_SHARE, Backlog, RangeShare
 from fairlead.followers.confluent.member import TABLE, State
-from fairlead.wire.pins import MOST_PARTITIONS, Announcement
+from fairlead.wire.agreement import MOST_PARTITIONS, Announcement
 from tests.docs.blocks import DOCS
 
 

@@ -92,6 +92,6 @@ def test_followers_that_would_read_the_same_share_a_reader(
     send(plans, 1)
     eventually(lambda: first.state.plan is not None, "the one that is left reads on")
     first.close()
-    with closing(shared_reader("g", connection, options)) as anew:
-        assert anew is not first
-        eventually(lambda: anew.state.plan is not None, "and another one reads")
+    with closing(shared_reader("g", connection, options)) as fresh:
+        assert fresh is not first
+        eventually(lambda: fresh.state.plan is not None, "and another one reads")

@@ -3,7 +3,7 @@
     python worker.py '{"journal": "...", "config": {...}, "topics": [...], ...}'
 
 Writes a line of JSON for whatever happens to the journal, at once, so that a kill loses nothing.
-Can halt itself (SIGSTOP or SIGKILL) at a named point of a roll call, once a file arms it.
+Can halt itself (SIGSTOP or SIGKILL) at a named point of an agreement round, once a file arms it.
 """
 
 import contextlib
@@ -21,12 +21,12 @@ from confluent_kafka import Consumer, KafkaError, TopicPartition
 
 from fairlead.errors import ConfigurationError
 from fairlead.followers import FollowOptions
-from fairlead.followers.confluent import PlanConsumer, member, roll_call
+from fairlead.followers.confluent import PlanConsumer, agreement_round, member
+from fairlead.followers.confluent.agreement_log import AgreementLog, Sent
+from fairlead.followers.confluent.agreement_round import Verdict
 from fairlead.followers.confluent.generation import Generation
 from fairlead.followers.confluent.member import FollowingMember
-from fairlead.followers.confluent.pin_log import PinLog, Sent
-from fairlead.followers.confluent.roll_call import Verdict
-from fairlead.wire.pins import Announcement, Pin, Record
+from fairlead.wire.agreement import Announcement, AssignmentRecord, Record
 
 # clocks: in which order processes owned what
 
@@ -46,7 +46,7 @@ class Journal:
 
 
 class Halt:
-    """Stops or kills this process at a point of a roll call, once."""
+    """Stops or kills this process at a point of an agreement round, once."""
 
     def __init__(self, journal: Journal, spec: dict[str, str] | None) -> None:
         self._journal = journal
@@ -76,31 +76,31 @@ def halt_when_owning(halt: Halt) -> None:
 
 def halt_when_appending(halt: Halt) -> None:
     """Put points around what is written to the log."""
-    append = PinLog.append
+    append = AgreementLog.append
 
-    def halting(self: PinLog, record: Record) -> Sent:
-        kinds = {Announcement: "announce", Pin: "pin"}
+    def halting(self: AgreementLog, record: Record) -> Sent:
+        kinds = {Announcement: "announce", AssignmentRecord: "assignment"}
         name = kinds.get(type(record), "mark")
         halt.reach(f"before {name}")
         sent = append(self, record)
         halt.reach(f"after {name}")
         return sent
 
-    PinLog.append = halting  # type: ignore[method-assign]
+    AgreementLog.append = halting  # type: ignore[method-assign]
 
 
 def build(spec: dict[str, Any]) -> Consumer:
     if spec.get("plain"):
         return Consumer(spec["config"])
-    roll_call.TURN_S = spec.get("turn_s", roll_call.TURN_S)  # type: ignore[misc] # no final here
-    member.REPEAT_PIN_S = spec.get("repeat_pin_s", member.REPEAT_PIN_S)  # type: ignore[misc]
+    agreement_round.TURN_S = spec.get("turn_s", agreement_round.TURN_S)  # type: ignore[misc] # no final here
+    member.REPEAT_ASSIGNMENT_S = spec.get("repeat_assignment_s", member.REPEAT_ASSIGNMENT_S)  # type: ignore[misc]
     options = FollowOptions(
         plan_topic=spec["plan_topic"], rejoin_jitter_s=spec.get("rejoin_jitter_s", 0.2)
     )
     return PlanConsumer(
         spec["config"],
         options=options,
-        pin_topic=spec["pin_topic"],
+        coordination_topic=spec["coordination_topic"],
         group_secret=spec["group_secret"],
     )
 

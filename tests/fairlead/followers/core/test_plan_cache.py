@@ -37,10 +37,10 @@ def record(offset: int, value: bytes | None, key: bytes = KEY) -> PlanRecord:
     return PlanRecord(offset, key, value, tuple(unsigned(value or b"")))
 
 
-def told(offset: int, version: int, *, retired: bool = False, **changes: Any) -> PlanRecord:
+def told(offset: int, version: int, *, withdrawn: bool = False, **changes: Any) -> PlanRecord:
     """Return a record as the planner signs it."""
-    value = withdrawn_value("group", version) if retired else plan(version).to_bytes()
-    kind: Kind = "withdrawn" if retired else "plan"
+    value = withdrawn_value("group", version) if withdrawn else plan(version).to_bytes()
+    kind: Kind = "withdrawn" if withdrawn else "plan"
     return PlanRecord(
         offset, KEY, value, tuple(signed(value, version=version, kind=kind, **changes))
     )
@@ -107,7 +107,7 @@ def test_newer_version_replaces_and_older_ones_are_ignored() -> None:
 def test_tombstone_clears_and_a_later_plan_counts_again() -> None:
     """After a tombstone there is no plan; a later version or epoch may follow."""
     first, gone = record(0, plan(5).to_bytes()), record(1, None)
-    assert after(first, gone) == PlanState(None, Identity(1, 5, retired=True))
+    assert after(first, gone) == PlanState(None, Identity(1, 5, withdrawn=True))
     assert version(after(first, gone, record(2, plan(5).to_bytes()))) is None
     assert version(after(first, gone, record(2, plan(6).to_bytes()))) == 6
     assert version(after(first, gone, told(2, 1, epoch=2))) == 1
@@ -130,11 +130,11 @@ def test_epoch_goes_before_version() -> None:
     assert state.seen[:2] == (2, 1)
 
 
-def test_retirement_takes_back_its_version_and_those_before() -> None:
+def test_withdrawal_covers_its_version_and_those_before() -> None:
     """What was signed before it comes too late; the next version counts."""
-    state = after(told(0, 1), told(1, 2), told(2, 2, retired=True), told(3, 2), told(4, 1))
+    state = after(told(0, 1), told(1, 2), told(2, 2, withdrawn=True), told(3, 2), told(4, 1))
     assert (state.plan, state.seen.rank) == (None, (1, 2, True))
-    assert version(after(told(0, 2, retired=True), told(1, 3, epoch=2))) == 3
+    assert version(after(told(0, 2, withdrawn=True), told(1, 3, epoch=2))) == 3
 
 
 def test_same_plan_told_again_extends_its_lease_and_no_more() -> None:
@@ -159,7 +159,7 @@ def test_known_version_with_other_bytes_is_refused() -> None:
     assert state.problem == "Version 1 is known with other bytes"
 
 
-def test_tombstone_is_not_heeded_where_plans_are_signed() -> None:
+def test_tombstone_is_not_accepted_where_plans_are_signed() -> None:
     """Nobody can sign it: the plan stays, and after it nothing older counts."""
     state = after(told(0, 2), record(1, None), told(2, 1), verifier=SIGNED)
     assert (version(state), state.problem) == (2, "A tombstone is not signed")

@@ -75,7 +75,7 @@ def test_wait_is_bounded_and_says_so(caplog: pytest.LogCaptureFixture) -> None:
     assert "not read to its end within 0.0 s" in caplog.text
 
 
-def test_last_good_plan_stays_while_the_topic_is_read_anew() -> None:
+def test_last_good_plan_stays_while_the_topic_is_read_again() -> None:
     """A new connection starts from the beginning; old tombstones on the way take nothing back."""
     first, second = ScriptedSource(record(0, 2)), ScriptedSource(record(0, 1), record(1, None))
     first.ended.set()

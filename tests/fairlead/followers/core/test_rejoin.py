@@ -56,7 +56,7 @@ def test_plan_that_is_told_again_is_not_asked_for() -> None:
     schedule = RejoinSchedule(jitter_s=0.0)
     schedule.settle(Identity(1, 5, sha256="9f2c"))
     assert not schedule.due(seen=Identity(1, 5, sha256="9f2c"), now=0.0)
-    assert schedule.due(seen=Identity(1, 5, retired=True), now=0.0)
+    assert schedule.due(seen=Identity(1, 5, withdrawn=True), now=0.0)
 
 
 def test_plan_that_was_not_followed_since_it_had_lapsed_is_asked_for_once_a_lease() -> None:

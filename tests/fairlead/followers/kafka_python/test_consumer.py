@@ -19,7 +19,7 @@ from fairlead.errors import ConfigurationError
 from fairlead.followers.client_assignors.kafka_python import StickyAssignor
 from fairlead.followers.kafka_python import PlanAssignor, PlanConsumer
 from fairlead.sandbox import Services
-from tests.fairlead.followers.helpers import Fleet, KafkaPythonMember, make_anew, make_plan
+from tests.fairlead.followers.helpers import Fleet, KafkaPythonMember, make_plan, recreate
 from tests.waiting import eventually
 
 pytestmark = [
@@ -272,11 +272,13 @@ def test_cooperative_assignor_needs_to_know_its_consumer(fleet: Fleet, services:
         assignor.close()
 
 
-def test_plans_of_a_topic_that_was_made_anew_are_adopted(fleet: Fleet, services: Services) -> None:
+def test_plans_of_a_topic_that_was_created_again_are_adopted(
+    fleet: Fleet, services: Services
+) -> None:
     """It is as long as the one before was: by offsets alone there is nothing new in it."""
     publish(fleet, 1, a=[0, 1, 2, 3])
     member = fleet.join("a")
     eventually(lambda: member.status().plan_version == 1, "the plan is followed")
-    make_anew(services, fleet.plan_topic, partitions=5)
+    recreate(services, fleet.plan_topic, partitions=5)
     publish(fleet, 2, a=[0, 1, 2, 3])
     eventually(lambda: member.status().plan_version == 2, "the newer plan is followed")

@@ -49,17 +49,17 @@ WEIGHTS = {
     "thaw": 8,
     "plain": 2,
     "publish": 6,
-    "pins_refuse": 2,
-    "pins_lose": 2,
-    "pins_doubt": 2,
-    "pins_slow": 4,
-    "pins_accept": 8,
-    "pins_away": 2,
-    "pins_back": 6,
-    "pins_lead": 2,
-    "pins_loseend": 4,
-    "pins_delete": 1,
-    "pins_grow": 1,
+    "agreement_refuse": 2,
+    "agreement_lose": 2,
+    "agreement_doubt": 2,
+    "agreement_slow": 4,
+    "agreement_accept": 8,
+    "agreement_away": 2,
+    "agreement_back": 6,
+    "agreement_lead": 2,
+    "agreement_loseend": 4,
+    "agreement_delete": 1,
+    "agreement_grow": 1,
     "plans_away": 2,
     "plans_back": 6,
     "plans_delete": 1,
@@ -101,8 +101,8 @@ def draw(seed: int) -> list[Action]:
 def happen(world: World, action: Action) -> None:
     """Let something happen."""
     part, _, what = action.what.partition("_")
-    if part == "pins":
-        _happen_to_pins(world, what)
+    if part == "agreement":
+        _happen_to_agreement(world, what)
     elif part == "plans":
         world.happen_to_plans(what)
     elif part == "coordinator":
@@ -136,24 +136,26 @@ def _happen_to_member(world: World, what: str, name: str) -> None:
             raise ValueError(what)
 
 
-def _happen_to_pins(world: World, what: str) -> None:
-    pins = world.pins
+def _happen_to_agreement(world: World, what: str) -> None:
+    agreement_topic = world.agreement_topic
     match what:
         case "refuse" | "lose" | "doubt":
-            pins.writes = {"refuse": "refused", "lose": "lost", "doubt": "doubtful"}[what]
+            agreement_topic.writes = {"refuse": "refused", "lose": "lost", "doubt": "doubtful"}[
+                what
+            ]
         case "slow":
-            pins.delay_s = world.rng.choice([0.05, 0.3, 1.0])
+            agreement_topic.delay_s = world.rng.choice([0.05, 0.3, 1.0])
         case "accept":
-            pins.writes, pins.delay_s = "ok", 0.005
+            agreement_topic.writes, agreement_topic.delay_s = "ok", 0.005
         case "away" | "back":
-            pins.reachable = what == "back"
+            agreement_topic.reachable = what == "back"
         case "lead" | "loseend":
-            for partition in pins.partitions or ():
+            for partition in agreement_topic.partitions or ():
                 partition.lead(lose=world.rng.randint(1, 4) if what == "loseend" else 0)
         case "delete":
-            pins.delete()
+            agreement_topic.delete()
         case "grow":
-            pins.grow()
+            agreement_topic.grow()
         case _:
             raise ValueError(what)
 
@@ -171,7 +173,13 @@ def run(seed: int, actions: Sequence[Action] | None = None) -> World:
 
 def quiet(world: World) -> None:
     """End every fault, and see the group heal."""
-    for what in ("pins_accept", "pins_back", "plans_back", "plans_create", "coordinator_back"):
+    for what in (
+        "agreement_accept",
+        "agreement_back",
+        "plans_back",
+        "plans_create",
+        "coordinator_back",
+    ):
         happen(world, Action(world.time, what))
     world.tell()
     for member in world.members.values():

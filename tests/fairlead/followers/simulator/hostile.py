@@ -1,10 +1,10 @@
-"""Writers of the pin topic that mean harm: records of no sense, and records that look like one."""
+"""Hostile writers of the coordination topic: senseless records, and forged ones."""
 
 import json
 import random
 from typing import Any
 
-from fairlead.wire.pins import Announcement, Pin, Record, decode, encode
+from fairlead.wire.agreement import Announcement, AssignmentRecord, Record, decode, encode
 from tests.fairlead.followers.simulator.member import TOPIC
 from tests.fairlead.followers.simulator.world import World
 
@@ -34,12 +34,14 @@ def forged(rng: random.Random, generation: int, members: list[str]) -> Record:
     numbers = tuple(sorted(rng.sample(range(8), rng.randint(0, 4))))
     if rng.random() < 0.5:
         return Announcement(generation, member, member, (TOPIC,), {TOPIC: numbers}, log="life-0")
-    return Pin(generation, member, (TOPIC,), {member: {TOPIC: numbers}}, 99, log="life-0")
+    return AssignmentRecord(
+        generation, member, (TOPIC,), {member: {TOPIC: numbers}}, 99, log="life-0"
+    )
 
 
 def garbage(world: World) -> None:
     """Write some records that no member would have written."""
-    rng, partitions = world.rng, world.pins.partitions
+    rng, partitions = world.rng, world.agreement_topic.partitions
     generation = world.coordinator.generation
     for partition in partitions or ():
         for _ in range(5):
@@ -51,7 +53,7 @@ def garbage(world: World) -> None:
 
 def forge(world: World) -> None:
     """Write some records that a member might have written."""
-    rng, partitions = world.rng, world.pins.partitions
+    rng, partitions = world.rng, world.agreement_topic.partitions
     for partition in partitions or ():
         for _ in range(5):
             generation = world.coordinator.generation + rng.choice([0, 1])

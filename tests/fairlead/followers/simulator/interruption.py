@@ -8,14 +8,14 @@ from types import FrameType
 from typing import Any
 
 from fairlead.followers.confluent import (
+    agreement_round,
     generation,
+    log_listener,
     member,
-    pin_listener,
     rejoin_policy,
-    roll_call,
 )
 
-MODULES = (generation, member, pin_listener, rejoin_policy, roll_call)
+MODULES = (generation, member, log_listener, rejoin_policy, agreement_round)
 #: File to the name that a line's module has.
 FILES = {str(module.__file__): Path(str(module.__file__)).stem for module in MODULES}
 Line = tuple[str, int]

@@ -8,10 +8,10 @@ from typing import Any, Self
 
 from confluent_kafka import KafkaError, KafkaException
 
-from fairlead.followers.confluent.pin_log import Entry, Sent
+from fairlead.followers.confluent.agreement_log import Entry, Sent
 from fairlead.followers.core.plan_cache import PlanRecord
+from fairlead.wire.agreement import Record, decode
 from fairlead.wire.partitions import partition_for_key as real_home_of
-from fairlead.wire.pins import Record, decode
 from fairlead.wire.record import Origin
 
 GROUP = "group"
@@ -150,8 +150,8 @@ class Tail:
         return [(begin + number, *record) for number, record in enumerate(new)]
 
 
-class SimulatedPinLog:
-    """What `pins.PinLog` is, on a modelled topic."""
+class SimulatedAgreementLog:
+    """What `agreement_log.AgreementLog` is, on a modelled topic."""
 
     def __init__(self, topic: Topic) -> None:
         self._topic = topic
@@ -191,7 +191,7 @@ class SimulatedPinLog:
             if self._topic.home() != self._tail.number:
                 self.broken = "it has grown"
             elif identity and self._topic.identity != self.identity:
-                self.broken = "it was made anew"
+                self.broken = "it was created again"
         except KafkaException:
             return
 
@@ -209,19 +209,19 @@ class SimulatedPinLog:
         """Do nothing."""
 
 
-class SimulatedPinTopic:
-    """What `pin_listener.KafkaPinTopic` is, on a modelled topic."""
+class SimulatedCoordinationTopic:
+    """What `log_listener.KafkaCoordinationTopic` is, on a modelled topic."""
 
-    name = "pins"
+    name = "agreement"
 
     def __init__(self, topic: Topic) -> None:
         self._topic = topic
 
-    def open(self, timeout_s: float) -> SimulatedPinLog:
+    def open(self, timeout_s: float) -> SimulatedAgreementLog:
         """Stand at the end of the group's part of it."""
         del timeout_s
         self._topic.answer()
-        return SimulatedPinLog(self._topic)
+        return SimulatedAgreementLog(self._topic)
 
     def check(self, timeout_s: float) -> None:
         """Find nothing wrong."""

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 
+from fairlead.followers.confluent.log_listener import LogListener
 from fairlead.followers.confluent.member import Event, FollowingMember, Pair, State
-from fairlead.followers.confluent.pin_listener import PinListener
 from fairlead.followers.core.clock import Clock
 from fairlead.followers.core.follower import FollowOptions, new_cache
 from fairlead.followers.core.plan_reader import PlanReader
@@ -14,7 +14,7 @@ from tests.fairlead.followers.simulator.coordinator import Coordinator
 from tests.fairlead.followers.simulator.interruption import Interrupted, Interruption, traced
 from tests.fairlead.followers.simulator.logs import (
     GROUP,
-    SimulatedPinTopic,
+    SimulatedCoordinationTopic,
     SimulatedPlanSource,
     Topic,
 )
@@ -183,7 +183,7 @@ class SimulatedMember:
             self.client.listener = PlainListener(self.client)
             self.client.wants = True
             return
-        plan_topic, pins = topics
+        plan_topic, agreement_topic = topics
         options = FollowOptions("plans", rejoin_jitter_s=1.0)
         self.reader = PlanReader(
             GROUP,
@@ -192,7 +192,7 @@ class SimulatedMember:
             on_tick=lambda: None,
             clock=clock,
         )
-        listener = PinListener(GROUP, SimulatedPinTopic(pins), clock, rng)
+        listener = LogListener(GROUP, SimulatedCoordinationTopic(agreement_topic), clock, rng)
         self.plans = FollowingMember(
             group=GROUP,
             client_id=name,
@@ -213,7 +213,7 @@ class SimulatedMember:
 
     @property
     def undecided(self) -> bool:
-        """Whether a roll call is under way."""
+        """Whether an agreement round is under way."""
         return self.plans is not None and self.plans.state is State.AGREEING
 
     def step(self) -> bool:

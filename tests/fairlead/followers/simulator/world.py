@@ -9,9 +9,9 @@ from functools import cache
 from fairlead.followers.confluent.generation import RangeShare
 from fairlead.followers.confluent.member import FollowingMember, Pair
 from fairlead.followers.core.clock import Clock
+from fairlead.wire.agreement import Partitions
 from fairlead.wire.document import PlanDocument
 from fairlead.wire.fit import fit
-from fairlead.wire.pins import Partitions
 from fairlead.wire.record import Headers, Origin, plan_headers
 from tests.fairlead.followers.helpers import make_plan
 from tests.fairlead.followers.simulator.coordinator import Coordinator
@@ -64,7 +64,7 @@ class World:
         self.plans = Topic(lambda: self.time, self.after, self.rng)
         self.members: dict[str, SimulatedMember] = {}
         self.version = 0
-        self.pins = Topic(lambda: self.time, self.after, self.rng)
+        self.agreement_topic = Topic(lambda: self.time, self.after, self.rng)
         self.coordinator = Coordinator(lambda: self.time, self.rng, PARTITIONS)
         #: Until when the plans that are told hold; None: for ever.
         self.lease_until: datetime | None = None
@@ -115,7 +115,7 @@ class World:
         if name in self.members:
             return
         rng = random.Random(self.rng.getrandbits(32))
-        topics = None if plain else (self.plans, self.pins)
+        topics = None if plain else (self.plans, self.agreement_topic)
         member = SimulatedMember(name, self.coordinator, topics, self.clock, rng)
         member.busy_s = self.rng.choice([BUSY_S, BUSY_S, 10 * BUSY_S])
         member.idle_s = self.rng.choice(IDLE_S)
@@ -181,19 +181,23 @@ class World:
     def _check_status(self, member: SimulatedMember, plans: FollowingMember) -> None:
         """Check that a member's status is true."""
         status, generation = plans.status(member.client.share), plans.generation
-        call = generation.call if generation else None
-        pin = call.pin if call else None
+        round_ = generation.round if generation else None
+        assignment = round_.assignment if round_ else None
         match status.rule:
             case "undecided":
                 return
             case "nothing":
                 says: Partitions = {}
-            case "plan" if call and pin and pin.plan_version == status.plan_version:
-                says = pin.shares[call.me.member]
-            case "range" if generation and call and status.plan_version is None:
-                # Who said nothing has ceded nothing, whatever somebody else deals out.
-                dealt = pin.shares if pin and generation.share is not RangeShare.KEPT else {}
-                says = dealt.get(call.me.member, call.me.given)
+            case "plan" if round_ and assignment and assignment.plan_version == status.plan_version:
+                says = assignment.shares[round_.me.member]
+            case "range" if generation and round_ and status.plan_version is None:
+                # Who said nothing has given up nothing, whatever somebody else deals out.
+                dealt = (
+                    assignment.shares
+                    if assignment and generation.share is not RangeShare.KEPT
+                    else {}
+                )
+                says = dealt.get(round_.me.member, round_.me.given)
             case _:
                 raise ViolationError(f"{self.time:.2f}: {member.name} is mistaken: {status}")
         if status.owned != {topic: numbers for topic, numbers in says.items() if numbers}:

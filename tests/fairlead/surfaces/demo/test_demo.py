@@ -1,4 +1,4 @@
-"""`fairlead demo`, as a newcomer runs it: once to its end, and once with Ctrl-C in the middle."""
+"""`fairlead demo`, as a new member runs it: once to its end, and once with Ctrl-C in the middle."""
 
 import json
 import os
@@ -20,7 +20,7 @@ from fairlead.surfaces.demo.scenario import (
     ONE_IS_SLOW,
     DemoGroup,
 )
-from tests.interrupts import heeding_ctrl_c
+from tests.interrupts import accepting_ctrl_c
 from tests.lengths import form
 from tests.waiting import PATIENCE_S, eventually
 
@@ -46,7 +46,7 @@ def started_for(state_dir: Path) -> list[psutil.Process]:
 
 def start(state_dir: Path) -> subprocess.Popen[str]:
     """Start the demo as a shell does: with a process group of its own."""
-    with heeding_ctrl_c():
+    with accepting_ctrl_c():
         return subprocess.Popen(
             [FAIRLEAD, "demo"],
             cwd=ROOT,
@@ -111,11 +111,11 @@ def test_report_has_a_row_a_consumer(report: dict[str, Any]) -> None:
                 for number in range(len(counts))
             )
         assert totals["before"] == totals["predicted"]
-        measured_anew = {
+        measured_again = {
             name: consumer["after"]["lag"] != consumer["predicted"]["lag"]
             for name, consumer in group["consumers"].items()
         }
-        assert any(measured_anew.values()), measured_anew
+        assert any(measured_again.values()), measured_again
 
 
 def test_every_consumer_owns_what_the_plan_says(report: dict[str, Any]) -> None:

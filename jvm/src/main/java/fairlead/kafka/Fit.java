@@ -17,9 +17,9 @@ import java.util.Set;
  * Fits a plan to the members that are really there: the decision of {@code fairlead/wire/fit.py}, partition
  * by partition.
  *
- * <p>Members that the plan names keep their share, as far as they still subscribe. A newcomer takes over the
+ * <p>Members that the plan names keep their share, as far as they still subscribe. A new member takes over the
  * whole share of a member that is gone, when it subscribes to all topics of it: the heaviest share first, to
- * the newcomer with the fewest topics. What is left is placed one by one: topics with the fewest subscribers
+ * the new member with the fewest topics. What is left is placed one by one: topics with the fewest subscribers
  * first, within equal subscribers the heaviest partition first, each to the subscriber with the fewest
  * partitions, then with the least weight, then the lowest name. Partitions of the same weight go to the members
  * that get them in turns, so that topics spread.
@@ -178,13 +178,13 @@ final class Fit {
 
     private void takeOver() {
         Set<String> present = new HashSet<>(Arrays.asList(members));
-        List<Integer> newcomers = new ArrayList<>();
+        List<Integer> newMembers = new ArrayList<>();
         for (int member = 0; member < members.length; member++) {
             if (!plan.members().containsKey(members[member])) {
-                newcomers.add(member);
+                newMembers.add(member);
             }
         }
-        if (newcomers.isEmpty()) {
+        if (newMembers.isEmpty()) {
             return;
         }
         List<Gone> gone = new ArrayList<>();
@@ -203,21 +203,21 @@ final class Fit {
         });
         gone.sort(Gone::heaviestFirst);
         BitSet[] reads = new BitSet[members.length];
-        for (int newcomer : newcomers) {
-            reads[newcomer] = new BitSet(topics.length);
+        for (int newMember : newMembers) {
+            reads[newMember] = new BitSet(topics.length);
             for (int topic = 0; topic < topics.length; topic++) {
-                reads[newcomer].set(topic, readers[topic].get(newcomer));
+                reads[newMember].set(topic, readers[topic].get(newMember));
             }
         }
-        newcomers.sort((one, other) -> Integer.compare(reads[one].cardinality(), reads[other].cardinality()));
+        newMembers.sort((one, other) -> Integer.compare(reads[one].cardinality(), reads[other].cardinality()));
         for (Gone one : gone) {
-            for (int at = 0; at < newcomers.size(); at++) {
-                int newcomer = newcomers.get(at);
+            for (int at = 0; at < newMembers.size(); at++) {
+                int newMember = newMembers.get(at);
                 BitSet lacking = (BitSet) one.topics.clone();
-                lacking.andNot(reads[newcomer]);
+                lacking.andNot(reads[newMember]);
                 if (lacking.isEmpty()) {
-                    each(one.share, (topic, index) -> owner[index] = newcomer);
-                    newcomers.remove(at);
+                    each(one.share, (topic, index) -> owner[index] = newMember);
+                    newMembers.remove(at);
                     break;
                 }
             }

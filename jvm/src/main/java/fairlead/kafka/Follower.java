@@ -33,7 +33,7 @@ final class Follower implements PlanLog.Reader, FollowerStatusMBean {
     /** How long others leave it to the leader to ask. */
     private final long turnMs;
     private final RejoinSchedule schedule;
-    private final Nudge nudge;
+    private final RebalanceTrigger trigger;
     private final PlanLog plans;
 
     /** Guarded by this, as all that follows: the application's thread and that of the plans meet here. */
@@ -41,9 +41,9 @@ final class Follower implements PlanLog.Reader, FollowerStatusMBean {
     private String memberId;
     private Identity decided;
     private boolean decidedLapsed;
-    private boolean newcomer;
+    private boolean newMember;
     private boolean unfinished;
-    private boolean nudging;
+    private boolean triggering;
     private String loggedReason;
     private int joins;
     private boolean idle;
@@ -69,14 +69,14 @@ final class Follower implements PlanLog.Reader, FollowerStatusMBean {
      */
     Follower(
         String group, String clientId, String instanceId, long readTimeoutMs, long jitterMs,
-        long heartbeatMs, Nudge nudge, Function<PlanLog.Reader, PlanLog> follow) {
+        long heartbeatMs, RebalanceTrigger trigger, Function<PlanLog.Reader, PlanLog> follow) {
         this.group = group;
         this.clientId = clientId;
         this.instanceId = instanceId;
         this.readTimeoutMs = readTimeoutMs;
         this.turnMs = jitterMs + 2 * heartbeatMs;
         this.schedule = jitterMs < 0 ? null : new RejoinSchedule(jitterMs, new Random());
-        this.nudge = nudge;
+        this.trigger = trigger;
         this.plans = follow.apply(this);
     }
 
@@ -95,7 +95,7 @@ final class Follower implements PlanLog.Reader, FollowerStatusMBean {
         decided = null;
         unfinished = false;
         // A static member may have been here before, and lead: the coordinator tells it neither.
-        newcomer = instanceId != null && rebalances == 0;
+        newMember = instanceId != null && rebalances == 0;
         PlanState state = plans.state(group);
         return new Notes.Subscribed(
             clientId, instanceId, state.seen, state.lapsed(Instant.now()), again).encode();
@@ -164,14 +164,14 @@ final class Follower implements PlanLog.Reader, FollowerStatusMBean {
         rebalances++;
         LOG.info("Group {}, generation {}: the assignment follows {}", group, generation, note.followed());
         // Whoever was to give something up and join again may have been this one's former life.
-        unfinished = newcomer && note.incomplete;
+        unfinished = newMember && note.incomplete;
         if (schedule == null || byBroker) {
             return;
         }
         if (decided != null) { // the leader asks again when it has read what others had seen
             schedule.settle(decided, decidedLapsed, 0);
-        } else if (newcomer && note.decided != null) { // and so does one that may have taken its place
-            boolean hadPlan = note.decided.version > 0 && !note.decided.retired;
+        } else if (newMember && note.decided != null) { // and so does one that may have taken its place
+            boolean hadPlan = note.decided.version > 0 && !note.decided.withdrawn;
             schedule.settle(note.decided, hadPlan && note.planVersion == null, 0);
         } else {
             schedule.settle(note.seen, note.lapsed, turnMs);
@@ -182,7 +182,7 @@ final class Follower implements PlanLog.Reader, FollowerStatusMBean {
     public void tick() {
         PlanState state = plans.state(group);
         synchronized (this) {
-            if (schedule == null || nudging) {
+            if (schedule == null || triggering) {
                 return;
             }
             String why = null;
@@ -201,15 +201,15 @@ final class Follower implements PlanLog.Reader, FollowerStatusMBean {
             LOG.info("Group {}: asking for a rebalance, {}; known is {}", group, why,
                 state.plan() == null ? "no plan" : "plan version " + state.plan().version());
             rejoinsAsked++;
-            nudging = true;
+            triggering = true;
             int asked = joins;
-            Thread thread = new Thread(() -> ask(asked), "fairlead-nudge-" + clientId);
+            Thread thread = new Thread(() -> ask(asked), "fairlead-rebalance-trigger-" + clientId);
             thread.setDaemon(true);
             thread.start();
         }
     }
 
-    /** Nudges until it has worked, or a rebalance has come by itself. */
+    /** Triggers until it has worked, or a rebalance has come by itself. */
     private void ask(int asked) {
         try {
             for (int attempt = 0; attempt < RETRIES; attempt++) {
@@ -220,8 +220,8 @@ final class Follower implements PlanLog.Reader, FollowerStatusMBean {
                     }
                     member = memberId;
                 }
-                Nudge.Outcome outcome = nudge.nudge(member);
-                if (outcome != Nudge.Outcome.FAILED) {
+                RebalanceTrigger.Outcome outcome = trigger.run(member);
+                if (outcome != RebalanceTrigger.Outcome.FAILED) {
                     LOG.debug("Group {}: {}", group, outcome);
                     return;
                 }
@@ -231,7 +231,7 @@ final class Follower implements PlanLog.Reader, FollowerStatusMBean {
             LOG.debug("Group {}: interrupted while asking for a rebalance", group);
         } finally {
             synchronized (this) {
-                nudging = false;
+                triggering = false;
             }
         }
     }

@@ -14,13 +14,13 @@ final class Identity implements Comparable<Identity> {
 
     final long epoch;
     final long version;
-    final boolean retired;
+    final boolean withdrawn;
     final String sha256;
 
-    Identity(long epoch, long version, boolean retired, String sha256) {
+    Identity(long epoch, long version, boolean withdrawn, String sha256) {
         this.epoch = epoch;
         this.version = version;
-        this.retired = retired;
+        this.withdrawn = withdrawn;
         this.sha256 = sha256;
     }
 
@@ -28,7 +28,7 @@ final class Identity implements Comparable<Identity> {
     int compareRank(Identity other) {
         int by = Long.compare(epoch, other.epoch);
         by = by != 0 ? by : Long.compare(version, other.version);
-        return by != 0 ? by : Boolean.compare(retired, other.retired);
+        return by != 0 ? by : Boolean.compare(withdrawn, other.withdrawn);
     }
 
     boolean isNewerThan(Identity other) {
@@ -56,7 +56,7 @@ final class Identity implements Comparable<Identity> {
         List<Object> values = new ArrayList<>();
         values.add(epoch);
         values.add(version);
-        values.add(retired);
+        values.add(withdrawn);
         values.add(sha256);
         return values;
     }

@@ -216,7 +216,7 @@ abstract class LogTail {
             }
             if (System.nanoTime() - lookAt >= 0) {
                 if (!shape(describe(admin)).equals(shape(known))) {
-                    return "a topic has come, has grown, was made anew, or is gone";
+                    return "a topic has come, has grown, was created again, or is gone";
                 }
                 lookAt = System.nanoTime() + everyNanos;
             }
@@ -271,7 +271,7 @@ abstract class LogTail {
         configs.remove(ConsumerConfig.GROUP_ID_CONFIG);
         configs.put(ConsumerConfig.ENABLE_AUTO_COMMIT_CONFIG, false);
         configs.putIfAbsent(ConsumerConfig.ISOLATION_LEVEL_CONFIG, "read_committed");
-        // A topic that was made anew counts from 0: this connection then ends.
+        // A topic that was created again counts from 0: this connection then ends.
         configs.put(ConsumerConfig.AUTO_OFFSET_RESET_CONFIG, "none");
         configs.put(ConsumerConfig.ALLOW_AUTO_CREATE_TOPICS_CONFIG, false);
         configs.putIfAbsent(ConsumerConfig.FETCH_MAX_WAIT_MS_CONFIG, 5000); // plans are rare: ask seldom

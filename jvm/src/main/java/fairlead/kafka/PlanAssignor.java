@@ -65,9 +65,9 @@ public final class PlanAssignor implements ConsumerPartitionAssignor, Configurab
             Settings.milliseconds(configs, Settings.READ_TIMEOUT_MS, READ_TIMEOUT_MS, 0),
             jitterMs,
             Settings.milliseconds(configs, ConsumerConfig.HEARTBEAT_INTERVAL_MS_CONFIG, HEARTBEAT_MS, 1),
-            new Nudge(group, configs, topic),
+            new RebalanceTrigger(group, configs, topic),
             reader -> PlanLog.follow(Settings.connection(configs), topic, publicKeys, reader));
-        if (!clientId.equals(Nudge.CLIENT_ID)) {
+        if (!clientId.equals(RebalanceTrigger.CLIENT_ID)) {
             StatusBeans.show(this, follower, clientId);
         }
     }

@@ -9,7 +9,7 @@ import org.slf4j.LoggerFactory;
  * fairlead/followers/core/plan_cache.py}.
  *
  * <p>Of two records, the one with the later epoch counts; within an epoch, the one with the higher version;
- * a version's retirement comes after its plan. The same version again extends the lease. A record that is
+ * a version's withdrawal comes after its plan. The same version again extends the lease. A record that is
  * invalid, is not signed as required, or gives a known version other bytes is skipped, and the last good
  * plan stays. A tombstone counts where no keys are configured.
  */

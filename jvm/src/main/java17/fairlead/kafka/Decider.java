@@ -32,7 +32,7 @@ final class Decider {
         KEPT_LAPSED,
         /** Targets stayed: the group's only records could not be read, or were refused. */
         KEPT_UNREADABLE,
-        /** Targets stayed: a nudge tells of a version that has not been read yet. */
+        /** Targets stayed: a trigger tells of a version that has not been read yet. */
         KEPT_BEHIND,
         /** Targets stayed, as is configured for groups without a plan. */
         KEPT_PLANLESS,
@@ -40,7 +40,7 @@ final class Decider {
         UNIFORM_NEW,
         /** Kafka's uniform assignor: the group has no plan, or none that holds, and it is configured so. */
         UNIFORM,
-        /** There is nobody, or nobody but nudges. */
+        /** There is nobody, or nobody but triggers. */
         EMPTY
     }
 
@@ -63,7 +63,7 @@ final class Decider {
         this.keepWithoutPlan = keepWithoutPlan;
     }
 
-    /** Decide, at some time; the id of the plan topic tells nudges, null: it is not known yet. */
+    /** Decide, at some time; the id of the plan topic tells triggers, null: it is not known yet. */
     Decision decide(GroupSpec spec, SubscribedTopicDescriber describer, Uuid planTopic, Instant now) {
         var view = new GroupView(spec, describer, planTopic);
         if (view.members.length == 0) {
@@ -73,7 +73,7 @@ final class Decider {
             return keep(view, describer, Outcome.KEPT_UNREAD, null);
         }
         String group = groupOf(view);
-        if (group == null && !view.nudges.isEmpty()) { // of whatever plan: it has not been read yet
+        if (group == null && !view.triggers.isEmpty()) { // of whatever plan: it has not been read yet
             return keep(view, describer, Outcome.KEPT_BEHIND, null);
         }
         if (group == null) {
@@ -106,15 +106,15 @@ final class Decider {
         return new Decision(view.assignment(owner), Outcome.PLAN, group, state.seen.version);
     }
 
-    /** Whose members these are: by their ids, else by a nudge, else by instance ids and topics; null: unknown. */
+    /** Whose members these are: by their ids, else by a trigger, else by instance ids and topics; null: unknown. */
     private String groupOf(GroupView view) {
         String group = book.groupOf(view.members);
         if (group != null) {
             return group;
         }
-        for (NudgeRack nudge : view.nudges) {
-            if (speaksOf(book.plan(nudge.group()), view)) {
-                return nudge.group();
+        for (TriggerRack trigger : view.triggers) {
+            if (speaksOf(book.plan(trigger.group()), view)) {
+                return trigger.group();
             }
         }
         return byInstances(view);
@@ -164,8 +164,8 @@ final class Decider {
     }
 
     private static boolean isNewerAnnounced(GroupView view, String group, long version) {
-        for (NudgeRack nudge : view.nudges) {
-            if (nudge.group().equals(group) && nudge.version() > version) {
+        for (TriggerRack trigger : view.triggers) {
+            if (trigger.group().equals(group) && trigger.version() > version) {
                 return true;
             }
         }
@@ -188,7 +188,7 @@ final class Decider {
 
     private Decision uniform(GroupView view, SubscribedTopicDescriber describer, Outcome why, String group) {
         try {
-            var members = new HashMap<>(uniform.assign(view.withoutNudges(), describer).members());
+            var members = new HashMap<>(uniform.assign(view.withoutTriggers(), describer).members());
             return new Decision(view.complete(members), why, group, 0);
         } catch (RuntimeException error) { // a topic is gone, say: it throws for what it does not expect
             return new Decision(view.keep(), why, group, 0);

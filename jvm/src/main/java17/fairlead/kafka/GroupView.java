@@ -25,11 +25,11 @@ import org.apache.kafka.coordinator.group.api.assignor.SubscriptionType;
  * A group as its coordinator shows it, in arrays: members and topics have numbers, and partition p of topic
  * t has the index {@code offsets[t] + p}.
  *
- * <p>Nudges are left out: these members join only to have the target computed, and read nothing.
+ * <p>Triggers are left out: these members join only to have the target computed, and read nothing.
  */
 final class GroupView {
     final GroupSpec spec;
-    /** Member ids, ascending, without nudges. */
+    /** Member ids, ascending, without triggers. */
     final String[] members;
     /** The {@code group.instance.id} of each; null: it has none. */
     final String[] instances;
@@ -41,25 +41,25 @@ final class GroupView {
     final BitSet[] reads;
     /** Whether all members read the same. */
     final boolean alike;
-    /** The nudges that were left out. */
-    final List<NudgeRack> nudges;
+    /** The triggers that were left out. */
+    final List<TriggerRack> triggers;
 
     private final Map<Uuid, Integer> numbers;
 
     /** What one member is to read. */
     private record Share(Map<Uuid, Set<Integer>> partitions) implements MemberAssignment {}
 
-    /** The plan topic's id tells nudges, which read nothing else; null: it is not known yet. */
+    /** The plan topic's id tells triggers, which read nothing else; null: it is not known yet. */
     GroupView(GroupSpec spec, SubscribedTopicDescriber describer, Uuid planTopic) {
         this.spec = spec;
-        nudges = new ArrayList<>();
+        triggers = new ArrayList<>();
         var ids = new ArrayList<String>();
         for (String id : spec.memberIds()) {
-            NudgeRack nudge = nudgeOf(spec.memberSubscription(id), planTopic);
-            if (nudge == null) {
+            TriggerRack trigger = triggerOf(spec.memberSubscription(id), planTopic);
+            if (trigger == null) {
                 ids.add(id);
             } else {
-                nudges.add(nudge);
+                triggers.add(trigger);
             }
         }
         members = ids.toArray(new String[0]);
@@ -105,18 +105,18 @@ final class GroupView {
     }
 
     /**
-     * What a member that came as a nudge says; null: it is none. One that reads something else than the plan
+     * What a member that came as a trigger says; null: it is none. One that reads something else than the plan
      * topic is none, whatever its rack says: what it reads must have an owner.
      */
-    private static NudgeRack nudgeOf(MemberSubscription member, Uuid planTopic) {
-        NudgeRack nudge = member.rackId().map(NudgeRack::of).orElse(null);
-        if (nudge == null || member.instanceId().isPresent()) {
+    private static TriggerRack triggerOf(MemberSubscription member, Uuid planTopic) {
+        TriggerRack trigger = member.rackId().map(TriggerRack::of).orElse(null);
+        if (trigger == null || member.instanceId().isPresent()) {
             return null;
         }
         // The coordinator's set of topics equals none but its own kind.
         Set<Uuid> read = new HashSet<>(member.subscribedTopicIds());
         read.remove(planTopic);
-        return read.size() <= (planTopic == null ? 1 : 0) ? nudge : null;
+        return read.size() <= (planTopic == null ? 1 : 0) ? trigger : null;
     }
 
     private BitSet bitsOf(Set<Uuid> read) {
@@ -266,7 +266,7 @@ final class GroupView {
         return counts;
     }
 
-    /** Whether no member that is no nudge has a target: the group has just begun. */
+    /** Whether no member that is no trigger has a target: the group has just begun. */
     boolean untouched() {
         for (String member : members) {
             if (!spec.memberAssignment(member).partitions().isEmpty()) {
@@ -276,7 +276,7 @@ final class GroupView {
         return true;
     }
 
-    /** Say who reads what: every member is there, nudges with nothing. */
+    /** Say who reads what: every member is there, triggers with nothing. */
     GroupAssignment assignment(int[] owner) {
         var everybody = new BitSet(members.length);
         everybody.set(0, members.length);
@@ -311,8 +311,8 @@ final class GroupView {
         changed.stream().forEach(m -> found.put(members[m], new Share(shares[m].build(topics))));
     }
 
-    /** The group as Kafka's own assignors may see it: without nudges, of which they know nothing. */
-    GroupSpec withoutNudges() {
+    /** The group as Kafka's own assignors may see it: without triggers, of which they know nothing. */
+    GroupSpec withoutTriggers() {
         return new GroupSpec() {
             @Override
             public Collection<String> memberIds() {
@@ -348,7 +348,7 @@ final class GroupView {
         };
     }
 
-    /** Add the members that get nothing, nudges among them. */
+    /** Add the members that get nothing, triggers among them. */
     GroupAssignment complete(Map<String, MemberAssignment> found) {
         for (String id : spec.memberIds()) {
             found.putIfAbsent(id, new Share(Map.of()));

@@ -1,9 +1,9 @@
-"""Seals of the pin topic's records, from the side of somebody who may write to it."""
+"""Seals of the coordination topic's records, from the side of somebody who may write to it."""
 
 import pytest
 
 from fairlead.errors import ConfigurationError
-from fairlead.wire.pin_seals import Seal, read_secrets
+from fairlead.wire.seals import Seal, read_secrets
 
 OLD, NEW = b"the old secret of all", b"the new secret of all"
 OURS = Seal("orders", "log-1", (NEW,))

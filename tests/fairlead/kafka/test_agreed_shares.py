@@ -1,4 +1,4 @@
-"""What the planner sees of groups whose members share out anew what range gave them."""
+"""What the planner sees of groups whose members redistribute what range gave them."""
 
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -12,12 +12,12 @@ from kafka import KafkaProducer
 
 from fairlead.domain.groups import GroupDescription, LiveMember
 from fairlead.domain.samples import ownership
+from fairlead.kafka.agreed_shares import CoordinationReader, with_agreed_shares, with_records
 from fairlead.kafka.descriptions import STABLE
 from fairlead.kafka.gateway import KafkaGateway
-from fairlead.kafka.pinned import SharedPinLog, with_pinned_shares, with_pins
 from fairlead.settings import KafkaSettings, Settings
 from fairlead.surfaces.survey.finding import follows
-from fairlead.wire.pins import Pin
+from fairlead.wire.agreement import AssignmentRecord
 from fairlead.workflows.adoption import compare
 from tests.conftest import KafkaTopic
 from tests.fairlead.followers.confluent.group import ConfluentGroup, running
@@ -33,9 +33,9 @@ def members(**given: tuple[int, ...]) -> list[LiveMember]:
     ]
 
 
-def pin(generation: int, **shares: tuple[int, ...]) -> Pin:
-    """Return a pin of topic `t`."""
-    return Pin(
+def assignment(generation: int, **shares: tuple[int, ...]) -> AssignmentRecord:
+    """Return an assignment record of topic `t`."""
+    return AssignmentRecord(
         generation,
         "a",
         ("t",),
@@ -43,49 +43,62 @@ def pin(generation: int, **shares: tuple[int, ...]) -> Pin:
     )
 
 
-def present_shares(given: Sequence[LiveMember], pins: Iterable[Pin]) -> tuple[LiveMember, ...]:
-    """Return the members of a stable group with what they own by its pins."""
-    return with_pins(GroupDescription("g", STABLE, "consumer", "range", tuple(given)), pins).members
+def present_shares(
+    given: Sequence[LiveMember], assignments: Iterable[AssignmentRecord]
+) -> tuple[LiveMember, ...]:
+    """Return the members of a stable group with what they own by its assignment records."""
+    return with_records(
+        GroupDescription("g", STABLE, "consumer", "range", tuple(given)), assignments
+    ).members
 
 
 def owned(found: tuple[LiveMember, ...]) -> Mapping[str, tuple[int, ...]]:
     return {member.name: member.partitions.get("t", ()) for member in found}
 
 
-def test_first_pin_of_the_newest_generation_says_who_owns_what() -> None:
+def test_first_assignment_of_the_newest_generation_decides_who_owns_what() -> None:
     """Not a later one of the same generation, nor one of an earlier generation that came late."""
-    pins = [pin(1, a=(0, 1, 2, 3)), pin(2, a=(3,), b=(0, 1, 2)), pin(2, a=(0,), b=(1, 2, 3))]
-    found = present_shares(members(a=(0, 1), b=(2, 3)), [*pins, pin(1, a=(0, 1), b=(2, 3))])
+    assignments = [
+        assignment(1, a=(0, 1, 2, 3)),
+        assignment(2, a=(3,), b=(0, 1, 2)),
+        assignment(2, a=(0,), b=(1, 2, 3)),
+    ]
+    found = present_shares(
+        members(a=(0, 1), b=(2, 3)), [*assignments, assignment(1, a=(0, 1), b=(2, 3))]
+    )
     assert owned(found) == {"a": (3,), "b": (0, 1, 2)}
 
 
 def test_member_that_is_not_listed_keeps_what_range_gave() -> None:
     """Late ones and those that know no plans; nobody has dealt that out."""
-    found = present_shares(members(a=(0, 1), b=(2, 3), c=(4,)), [pin(7, a=(3,), b=(0, 1, 2))])
+    found = present_shares(
+        members(a=(0, 1), b=(2, 3), c=(4,)), [assignment(7, a=(3,), b=(0, 1, 2))]
+    )
     assert owned(found) == {"a": (3,), "b": (0, 1, 2), "c": (4,)}
 
 
 @pytest.mark.parametrize(
     "stale",
     [
-        pytest.param(pin(9, a=(3,), gone=(0, 1, 2)), id="lists a member that is gone"),
-        pytest.param(pin(9, a=(2,), b=(0, 1)), id="deals out less than range gave"),
-        pytest.param(pin(9, a=(3, 4), b=(0, 1, 2)), id="deals out more than range gave"),
-        pytest.param(pin(9, a=(2, 3), b=(0, 1, 2)), id="deals a partition out twice"),
-        pytest.param(Pin(9, "a", ("t",), {}), id="lists nobody"),
+        pytest.param(assignment(9, a=(3,), gone=(0, 1, 2)), id="lists a member that is gone"),
+        pytest.param(assignment(9, a=(2,), b=(0, 1)), id="deals out less than range gave"),
+        pytest.param(assignment(9, a=(3, 4), b=(0, 1, 2)), id="deals out more than range gave"),
+        pytest.param(assignment(9, a=(2, 3), b=(0, 1, 2)), id="deals a partition out twice"),
+        pytest.param(AssignmentRecord(9, "a", ("t",), {}), id="lists nobody"),
     ],
 )
-def test_pin_that_does_not_fit_the_group_says_nothing(stale: Pin) -> None:
+def test_assignment_that_does_not_fit_the_group_is_ignored(stale: AssignmentRecord) -> None:
     """It is of another generation than the group's, or somebody else's garbage."""
     given = members(a=(0, 1), b=(2, 3))
     assert present_shares(given, [stale]) == tuple(given)
 
 
-def test_group_that_shares_out_by_pins_is_known_to_follow() -> None:
-    """A survey does not advise it to follow; without a present pin the group stays one of range."""
+def test_group_with_an_assignment_record_is_known_to_follow() -> None:
+    """A survey does not advise it to follow; without a present assignment it stays one of range."""
     described = GroupDescription("g", STABLE, "consumer", "range", tuple(members(a=(0, 1))))
     fits, stale = (
-        with_pins(described, [pin(7, **{name: (0, 1)})]).protocol for name in ("a", "gone")
+        with_records(described, [assignment(7, **{name: (0, 1)})]).protocol
+        for name in ("a", "gone")
     )
     assert (fits, stale) == ("range+fairlead", "range")
     advice = follows({"group_type": "classic", "protocol": fits}, members=1)
@@ -97,31 +110,33 @@ def test_next_look_reads_on_where_the_look_before_ended(
     settings: Settings, kafka_topic: KafkaTopic
 ) -> None:
     """Each look opens a log of its own; what is a day old is forgotten."""
-    kafka = settings.kafka.model_copy(update={"pin_topic": kafka_topic()})
+    kafka = settings.kafka.model_copy(update={"coordination_topic": kafka_topic()})
     producer = KafkaProducer(bootstrap_servers=kafka.bootstrap_servers)
     old_ms = int(1000 * (time.time() - 25 * 60 * 60))
-    producer.send(kafka.pin_topic, b"old", key=b"gone", timestamp_ms=old_ms).get(PATIENCE_S)
-    producer.send(kafka.pin_topic, b"first", key=b"g").get(PATIENCE_S)
-    with closing(SharedPinLog(kafka)) as look:
+    producer.send(kafka.coordination_topic, b"old", key=b"gone", timestamp_ms=old_ms).get(
+        PATIENCE_S
+    )
+    producer.send(kafka.coordination_topic, b"first", key=b"g").get(PATIENCE_S)
+    with closing(CoordinationReader(kafka)) as look:
         assert look.read(["g", "gone"]) == {"g": [b"first"]}
-    partition = TopicPartition(kafka.pin_topic, 0, 2)
+    partition = TopicPartition(kafka.coordination_topic, 0, 2)
     admin = AdminClient(kafka.librdkafka())  # answers nothing once it is let go
     admin.delete_records([partition])[partition].result(PATIENCE_S)
-    producer.send(kafka.pin_topic, b"second", key=b"g").get(PATIENCE_S)
-    with closing(SharedPinLog(kafka)) as look:
+    producer.send(kafka.coordination_topic, b"second", key=b"g").get(PATIENCE_S)
+    with closing(CoordinationReader(kafka)) as look:
         assert look.read(["g"]) == {"g": [b"first", b"second"]}
     producer.close()
 
 
-def test_unreachable_pin_topic_is_told_and_changes_nothing(
+def test_unreachable_coordination_topic_is_reported_and_changes_nothing(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """The broker's view is better than none."""
     # clock: nobody answers
     kafka = KafkaSettings(bootstrap_servers="127.0.0.1:1", request_timeout_s=0.2)
     described = GroupDescription("g", STABLE, "consumer", "range", tuple(members(a=(0,))))
-    assert with_pinned_shares({"g": described}, SharedPinLog(kafka)) == {"g": described}
-    assert "fairlead.pins cannot be read" in caplog.text
+    assert with_agreed_shares({"g": described}, CoordinationReader(kafka)) == {"g": described}
+    assert "fairlead.coordination cannot be read" in caplog.text
 
 
 @pytest.fixture
@@ -139,7 +154,7 @@ def test_gateway_sees_what_followers_own(group: ConfluentGroup, settings: Settin
     for name in "ab":
         group.start(name)
     group.settles(version=1, a=[0], b=[1, 2, 3, 4, 5])
-    kafka = settings.kafka.model_copy(update={"pin_topic": group.pin_topic})
+    kafka = settings.kafka.model_copy(update={"coordination_topic": group.coordination_topic})
     with KafkaGateway(kafka) as gateway:
         live = gateway.live_group(group.name)
         plan = make_plan(

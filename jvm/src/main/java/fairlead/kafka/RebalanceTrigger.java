@@ -30,9 +30,9 @@ import org.slf4j.LoggerFactory;
  * removes it again, with the member's own rights. So there is one rebalance and not two, and the leader
  * does not see this member. It subscribes to the plan topic alone.
  */
-final class Nudge {
-    private static final Logger LOG = LoggerFactory.getLogger(Nudge.class);
-    static final String CLIENT_ID = "fairlead-nudge";
+final class RebalanceTrigger {
+    private static final Logger LOG = LoggerFactory.getLogger(RebalanceTrigger.class);
+    static final String CLIENT_ID = "fairlead-rebalance-trigger";
     private static final long ASK_S = 15;
     private static final Duration JOIN = Duration.ofMillis(50);
 
@@ -56,7 +56,7 @@ final class Nudge {
      * @param configs a member's configuration
      * @param topic the plan topic
      */
-    Nudge(String group, Map<String, ?> configs, String topic) {
+    RebalanceTrigger(String group, Map<String, ?> configs, String topic) {
         this.group = group;
         this.topic = topic;
         connection = Settings.connection(configs);
@@ -79,8 +79,8 @@ final class Nudge {
         consumer.put(Settings.JITTER_MS, PlanAssignor.NEVER_MS);
     }
 
-    /** Nudges the group that a member is in; returns within half a minute. */
-    Outcome nudge(String memberId) {
+    /** Triggers the group that a member is in; returns within half a minute. */
+    Outcome run(String memberId) {
         try (Admin admin = Admin.create(connection)) {
             Outcome otherwise = unlessOurs(admin, memberId);
             if (otherwise != null) {
@@ -125,7 +125,7 @@ final class Nudge {
         return gone ? Outcome.DONE : Outcome.FAILED;
     }
 
-    /** Looks whether the group is one to be nudged; null: it is. */
+    /** Looks whether the group is one to be triggered; null: it is. */
     private Outcome unlessOurs(Admin admin, String memberId) throws Exception {
         ConsumerGroupDescription described = admin.describeConsumerGroups(List.of(group))
             .describedGroups().get(group).get(ASK_S, TimeUnit.SECONDS);
@@ -149,12 +149,12 @@ final class Nudge {
 
     /** Takes the member out; false where it is not in yet. */
     private boolean remove(Admin admin, String instanceId) throws Exception {
-        MemberToRemove nudge = new MemberToRemove(instanceId);
+        MemberToRemove trigger = new MemberToRemove(instanceId);
         RemoveMembersFromConsumerGroupOptions options =
-            new RemoveMembersFromConsumerGroupOptions(Set.of(nudge));
+            new RemoveMembersFromConsumerGroupOptions(Set.of(trigger));
         options.reason("a new plan");
         try {
-            admin.removeMembersFromConsumerGroup(group, options).memberResult(nudge)
+            admin.removeMembersFromConsumerGroup(group, options).memberResult(trigger)
                 .get(ASK_S, TimeUnit.SECONDS);
             return true;
         } catch (ExecutionException error) {

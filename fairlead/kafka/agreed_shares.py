@@ -1,14 +1,14 @@
 """The actual owners in groups of confluent-kafka followers, which the broker does not know.
 
-Belongs here: reading the pin topic for the planner, and applying pins to the broker's description.
-Does not: how members agree (`fairlead.followers.confluent.roll_call`), nor describing groups
-(`gateway`).
+Belongs here: reading the coordination topic for the planner, and applying assignment records to the
+broker's description. Does not: how members agree (`fairlead.followers.confluent.agreement_round`),
+nor describing groups (`gateway`).
 
-The broker assigns by `range`; the members then redistribute these partitions as the first pin of
-the generation states. Coordinators do not report the generation, but member ids are never reused:
-the pin of the present generation is the newest one whose members are all present and whose
-partitions are exactly those that `range` gave these members. Members that it does not list keep
-what `range` gave them.
+The broker assigns by `range`; the members then redistribute these partitions as the first
+assignment record of the generation states. Coordinators do not report the generation, but member
+ids are never reused: the assignment record of the present generation is the newest one whose
+members are all present and whose partitions are exactly those that `range` gave these members.
+Members that it does not list keep what `range` gave them.
 """
 
 import logging
@@ -20,37 +20,37 @@ from typing import Final
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
 
-from fairlead.domain.advice import CLASSIC, PINNED
+from fairlead.domain.advice import AGREED, CLASSIC
 from fairlead.domain.groups import GroupDescription, LiveMember
 from fairlead.errors import KafkaUnavailableError
 from fairlead.kafka.descriptions import STABLE
 from fairlead.kafka.requests import ABOUT_A_GROUP, MISSING, kafka_error
 from fairlead.settings import KafkaSettings
+from fairlead.wire.agreement import AssignmentRecord, decode
 from fairlead.wire.partitions import partition_for_key
-from fairlead.wire.pins import Pin, decode
 
 log = logging.getLogger(__name__)
 
 _RANGE: Final = "range"
 _AT_ONCE: Final = 10_000
-#: The retention of the topic: members write the valid pin again every few hours.
+#: The retention of the topic: members write the valid assignment record again every few hours.
 _KEPT_S: Final = 24 * 60 * 60.0
 
 
-def with_pinned_shares(
-    descriptions: Mapping[str, GroupDescription], log_of_pins: "SharedPinLog"
+def with_agreed_shares(
+    descriptions: Mapping[str, GroupDescription], reader: "CoordinationReader"
 ) -> dict[str, GroupDescription]:
-    """Apply pins to the groups that agree through the pin topic.
+    """Apply assignment records to the groups that agree through the coordination topic.
 
-    If the pin topic does not exist, nothing changes. If it cannot be read, a warning is logged and
-    the broker's view stays.
+    If the coordination topic does not exist, nothing changes. If it cannot be read, a warning is
+    logged and the broker's view stays.
 
     Parameters
     ----------
     descriptions
         Group to the broker's description.
-    log_of_pins
-        The pin topic.
+    reader
+        The coordination topic.
     """
     groups = [
         name
@@ -61,71 +61,77 @@ def with_pinned_shares(
     if not groups:
         return dict(descriptions)
     try:
-        values = log_of_pins.read(groups)
+        values = reader.read(groups)
     except (KafkaException, KafkaUnavailableError) as error:
         why = kafka_error(error).str() if isinstance(error, KafkaException) else error
         log.warning(
-            "The pin topic %s cannot be read (%s): groups of confluent-kafka followers are shown "
-            "with the partitions that range gave them",
-            log_of_pins.name,
+            "The coordination topic %s cannot be read (%s): groups of confluent-kafka followers "
+            "are shown with the partitions that range gave them",
+            reader.name,
             why,
         )
         return dict(descriptions)
     return {
         **descriptions,
         **{
-            name: with_pins(descriptions[name], filter(None, map(decode_pin, values[name])))
+            name: with_records(
+                descriptions[name], filter(None, map(decode_assignment, values[name]))
+            )
             for name in groups
             if name in values
         },
     }
 
 
-def with_pins(described: GroupDescription, pins: Iterable[Pin]) -> GroupDescription:
-    """Return a group with the owners of its present pin, and the protocol `PINNED`."""
-    pin = _present_pin(described.members, pins)
-    if pin is None:
+def with_records(
+    described: GroupDescription, records: Iterable[AssignmentRecord]
+) -> GroupDescription:
+    """Return a group with the owners by its present record, and the protocol `AGREED`."""
+    record = _present_record(described.members, records)
+    if record is None:
         return described
-    return replace(described, protocol=PINNED, members=_shared(described.members, pin))
+    return replace(described, protocol=AGREED, members=_shared(described.members, record))
 
 
-def _shared(members: Iterable[LiveMember], pin: Pin) -> tuple[LiveMember, ...]:
+def _shared(members: Iterable[LiveMember], record: AssignmentRecord) -> tuple[LiveMember, ...]:
     return tuple(
-        replace(member, partitions=dict(sorted(pin.shares[member.member_id].items())))
-        if member.member_id in pin.shares
+        replace(member, partitions=dict(sorted(record.shares[member.member_id].items())))
+        if member.member_id in record.shares
         else member
         for member in members
     )
 
 
-def _present_pin(members: Sequence[LiveMember], pins: Iterable[Pin]) -> Pin | None:
-    """Return the pin of the group's present generation; None: there is none."""
+def _present_record(
+    members: Sequence[LiveMember], records: Iterable[AssignmentRecord]
+) -> AssignmentRecord | None:
+    """Return the assignment record of the group's present generation; None: there is none."""
     given = {
         member.member_id: {(t, p) for t, numbers in member.partitions.items() for p in numbers}
         for member in members
     }
-    decided: Pin | None = None
-    for pin in pins:
-        if not pin.shares or not pin.shares.keys() <= given.keys():
+    decided: AssignmentRecord | None = None
+    for record in records:
+        if not record.shares or not record.shares.keys() <= given.keys():
             continue
-        dealt = [(t, p) for share in pin.shares.values() for t, ps in share.items() for p in ps]
-        ceded = set().union(*(given[member] for member in pin.shares))
-        if len(dealt) != len(ceded) or set(dealt) != ceded:
+        dealt = [(t, p) for share in record.shares.values() for t, ps in share.items() for p in ps]
+        given_up = set().union(*(given[member] for member in record.shares))
+        if len(dealt) != len(given_up) or set(dealt) != given_up:
             continue
-        if decided is None or pin.generation > decided.generation:
-            decided = pin  # the first one of a generation counts
+        if decided is None or record.generation > decided.generation:
+            decided = record  # the first one of a generation counts
     return decided
 
 
-def decode_pin(value: bytes | None) -> Pin | None:
-    """Read a pin; None: the record is not a pin."""
+def decode_assignment(value: bytes | None) -> AssignmentRecord | None:
+    """Read an assignment record; None: the record is not an assignment record."""
     record = decode(value)
-    return record if isinstance(record, Pin) else None
+    return record if isinstance(record, AssignmentRecord) else None
 
 
 @dataclass(frozen=True)
 class _Read:
-    """The records that this process has read from a pin topic.
+    """The records that this process has read from a coordination topic.
 
     Parameters
     ----------
@@ -154,8 +160,8 @@ class _Read:
 _READ: Final[dict[tuple[str, str], _Read]] = {}
 
 
-class SharedPinLog:
-    """The pin topic; a process reads each record once, even through several instances.
+class CoordinationReader:
+    """The coordination topic; a process reads each record once, even through several instances.
 
     Parameters
     ----------
@@ -166,12 +172,14 @@ class SharedPinLog:
     def __init__(self, settings: KafkaSettings) -> None:
         self._settings = settings
         self._consumer: Consumer | None = None
-        self._read = _READ.setdefault((settings.bootstrap_servers, settings.pin_topic), _Read())
+        self._read = _READ.setdefault(
+            (settings.bootstrap_servers, settings.coordination_topic), _Read()
+        )
 
     @property
     def name(self) -> str:
         """The topic's name."""
-        return self._settings.pin_topic
+        return self._settings.coordination_topic
 
     def read(self, groups: Sequence[str]) -> dict[str, list[bytes | None]]:
         """Read to the end of the groups' partitions; return each group's records of the last day.
@@ -217,7 +225,7 @@ class SharedPinLog:
             self._consumer = Consumer(
                 self._settings.librdkafka(
                     **{
-                        "group.id": "fairlead-pins",  # required, never joined
+                        "group.id": "fairlead-coordination",  # required, never joined
                         "enable.auto.commit": "false",
                         "enable.partition.eof": "true",
                         "auto.offset.reset": "earliest",  # newer records may be deleted

@@ -1,13 +1,13 @@
-"""The nudge: a member that joins a group briefly, so that the broker assigns again.
+"""The rebalance trigger: a member that joins a group briefly, so that the broker assigns again.
 
-Belongs here: joining and leaving without harm. Does not: which groups need a nudge, and whether it
-worked (`fairlead.workflows.nudging`).
+Belongs here: joining and leaving without harm. Does not: which groups need one, and whether it
+worked (`fairlead.workflows.rebalancing`).
 
 A broker computes a group's assignment after a join, a leave or a change of subscription, not when a
-plan arrives. The nudge subscribes only to the plan topic, so that the broker's own assignors give
-it only partitions of that topic and move no others. It names no assignor, which would be a vote, is
-not static, and neither reads nor commits. If its process is killed, it remains a member until its
-session ends, and the broker then assigns once more.
+plan arrives. The rebalance trigger subscribes only to the plan topic, so that the broker's own
+assignors give it only partitions of that topic and move no others. It names no assignor, which
+would be a vote, is not static, and neither reads nor commits. If its process is killed, it remains
+a member until its session ends, and the broker then assigns once more.
 
 It sends only heartbeats: a real consumer takes a tenth of a second to find its coordinator, and up
 to three connections for each group.
@@ -18,20 +18,20 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from fairlead.common.kafka_python import connect
-from fairlead.kafka.consumer_protocol import NUDGE, NUDGE_RACK
+from fairlead.kafka.consumer_protocol import TRIGGER, TRIGGER_RACK
 from fairlead.kafka.kafka_python_settings import kafka_python_settings
 from fairlead.settings import KafkaSettings
 
 if TYPE_CHECKING:  # imported on use: it takes as long as the rest of the planner
     from kafka.admin import KafkaAdminClient
 
-#: Milliseconds. Rebalance time-out of the nudge, whose partitions nobody else reads.
+#: Milliseconds. Rebalance time-out of the rebalance trigger, whose partitions nobody else reads.
 _GIVES_UP_MS: Final = 45_000
 _JOINS, _LEAVES = 0, -1  # special member epochs (KIP-848)
 
 
-class NudgeConnection:
-    """The connection of nudges. A context manager; not for several threads.
+class TriggerConnection:
+    """The connection of rebalance triggers. A context manager; not for several threads.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class NudgeConnection:
         timeout_ms = int(settings.request_timeout_s * 1000)
         self._settings = {
             **kafka_python_settings(settings.librdkafka()),
-            "client_id": NUDGE,
+            "client_id": TRIGGER,
             "request_timeout_ms": timeout_ms,
             "bootstrap_timeout_ms": timeout_ms,
         }
@@ -87,8 +87,8 @@ async def _send(admin: "KafkaAdminClient", group: str, heartbeat: Mapping[str, A
     return await admin._manager.send(request, node_id=found[group])  # noqa: SLF001 - as above
 
 
-class Nudge:
-    """A nudge of a group of the consumer protocol. A context manager; leaves the group on exit.
+class RebalanceTrigger:
+    """A trigger for a group of the consumer protocol. A context manager; leaves on exit.
 
     Parameters
     ----------
@@ -107,12 +107,12 @@ class Nudge:
         group: str,
         version: int,
         *,
-        by: NudgeConnection | None = None,
+        by: TriggerConnection | None = None,
     ) -> None:
         self._owns = by is None
-        self._connection = NudgeConnection(settings) if by is None else by
+        self._connection = TriggerConnection(settings) if by is None else by
         self._group = group
-        self._rack = f"{NUDGE_RACK}{group}:{version}"
+        self._rack = f"{TRIGGER_RACK}{group}:{version}"
         self._member = str(uuid.uuid4())
         self._epoch = _JOINS
         self._sent = False  # whether the coordinator may know this member
@@ -130,7 +130,7 @@ class Nudge:
         self.refused()
 
     def refused(self) -> str:
-        """Send a heartbeat; return why the nudge was refused, or "".
+        """Send a heartbeat; return why it was refused, or "".
 
         The broker computes an assignment now if it was too early at the join.
         """
@@ -175,7 +175,7 @@ class Nudge:
             if not passes:
                 return str(error)
             if not isinstance(error, errors.CoordinatorLoadInProgressError):
-                self._connection.close()  # which remembers coordinators for good
+                self._connection.close()  # it never forgets a coordinator
         else:
             self._epoch = answer.member_epoch
         return ""

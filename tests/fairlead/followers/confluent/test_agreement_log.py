@@ -9,17 +9,17 @@ from contextlib import closing
 import pytest
 
 from fairlead.followers.confluent import clients
-from fairlead.followers.confluent.pin_log import KafkaPinTopic, PinLog
+from fairlead.followers.confluent.agreement_log import AgreementLog, KafkaCoordinationTopic
 from fairlead.sandbox import Services
-from fairlead.wire.pin_seals import read_secrets
-from fairlead.wire.pins import Mark, Pin, Record, encode
+from fairlead.wire.agreement import AssignmentRecord, Mark, Record, encode
+from fairlead.wire.seals import read_secrets
 from tests.waiting import PATIENCE_S, eventually
 
 pytestmark = pytest.mark.kafka
 
 
-def large_pin() -> Pin:
-    """Return a pin of 1,000 members and 50,000 partitions, dealt out without any order."""
+def large_assignment() -> AssignmentRecord:
+    """Return an assignment of 50,000 partitions to 1,000 members, in random order."""
     partitions = [
         (f"orders-of-region-{topic}", number) for topic in range(1000) for number in range(50)
     ]
@@ -29,26 +29,28 @@ def large_pin() -> Pin:
         share = shares.setdefault(f"consumer-{number % 1000:032}", {})
         share[topic] = tuple(sorted((*share.get(topic, ()), partition)))
     topics = tuple(sorted({topic for topic, _ in partitions}))
-    return Pin(1, "consumer-1", topics, shares, plan_version=1)
+    return AssignmentRecord(1, "consumer-1", topics, shares, plan_version=1)
 
 
-def test_pin_of_a_large_group_comes_through(
+def test_assignment_of_a_large_group_arrives(
     services: Services, unique_name: str, kafka_topic: Callable[..., str]
 ) -> None:
     """It is larger than the megabyte that brokers take; compressed it is not."""
-    pin, read = large_pin(), list[Record]()
-    assert len(encode(pin)) > 1_048_588
+    assignment, read = large_assignment(), list[Record]()
+    assert len(encode(assignment)) > 1_048_588
     connection = {"bootstrap.servers": services.bootstrap_servers}
-    with closing(KafkaPinTopic(unique_name, connection, kafka_topic()).open(PATIENCE_S)) as log:
-        log.append(pin)
+    with closing(
+        KafkaCoordinationTopic(unique_name, connection, kafka_topic()).open(PATIENCE_S)
+    ) as log:
+        log.append(assignment)
 
         def arrived() -> bool:
             assert log.broken is None
             read.extend(entry.record for entry in log.read(0.1))
             return bool(read)
 
-        eventually(arrived, "the pin is read")
-    assert read == [pin]
+        eventually(arrived, "the assignment record is read")
+    assert read == [assignment]
 
 
 @pytest.mark.parametrize("broken", [None, "its leader is gone"])
@@ -57,7 +59,7 @@ def test_log_that_is_let_go_leaves_no_client_behind(
 ) -> None:
     """Though something was on its way; each would cost threads and connections for good."""
     connection, before = {"bootstrap.servers": services.bootstrap_servers}, len(clients.shared)
-    log = KafkaPinTopic(unique_name, connection, kafka_topic()).open(PATIENCE_S)
+    log = KafkaCoordinationTopic(unique_name, connection, kafka_topic()).open(PATIENCE_S)
     log.append(Mark("a mark", log.identity))
     log.broken = broken
     log.close()
@@ -69,21 +71,23 @@ def test_log_that_is_let_go_leaves_no_client_behind(
 
 
 def generations(records: list[Record]) -> list[int]:
-    """Return those of the pins among some records."""
-    return [record.generation for record in records if isinstance(record, Pin)]
+    """Return those of the assignment records among some records."""
+    return [record.generation for record in records if isinstance(record, AssignmentRecord)]
 
 
-def test_only_what_a_member_has_sealed_is_heeded(
+def test_only_what_a_member_has_sealed_is_accepted(
     services: Services, unique_name: str, kafka_topic: Callable[..., str]
 ) -> None:
     """Whoever may write to the topic, with another secret or none, cannot speak as a member."""
     topic, connection = kafka_topic(), {"bootstrap.servers": services.bootstrap_servers}
     ours = read_secrets("what the members share")
 
-    def opened(secrets: tuple[bytes, ...]) -> closing[PinLog]:
-        return closing(KafkaPinTopic(unique_name, connection, topic, secrets).open(PATIENCE_S))
+    def opened(secrets: tuple[bytes, ...]) -> closing[AgreementLog]:
+        return closing(
+            KafkaCoordinationTopic(unique_name, connection, topic, secrets).open(PATIENCE_S)
+        )
 
-    def arrives(log: PinLog, generation: int) -> list[Record]:
+    def arrives(log: AgreementLog, generation: int) -> list[Record]:
         read = list[Record]()
 
         def arrived() -> bool:
@@ -95,11 +99,11 @@ def test_only_what_a_member_has_sealed_is_heeded(
 
     with (
         opened(ours) as member,
-        opened(()) as heeds_all,
+        opened(()) as accepts_all,
         opened(read_secrets("what somebody made up")) as somebody,
         opened(ours) as other,
     ):
-        for generation, log in enumerate((heeds_all, somebody, other), start=1):
-            log.append(Pin(generation, "consumer-1", ("orders",), {}, plan_version=1))
-            arrives(heeds_all, generation)
+        for generation, log in enumerate((accepts_all, somebody, other), start=1):
+            log.append(AssignmentRecord(generation, "consumer-1", ("orders",), {}, plan_version=1))
+            arrives(accepts_all, generation)
         assert generations(arrives(member, 3)) == [3]

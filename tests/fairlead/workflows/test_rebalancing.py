@@ -1,4 +1,4 @@
-"""The nudge is harmless wherever no broker follows plans, on the run's broker."""
+"""The rebalance trigger is harmless wherever no broker follows plans, on the run's broker."""
 
 import os
 import signal
@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from fairlead.kafka.gateway import KafkaGateway
-from fairlead.kafka.nudge import Nudge
+from fairlead.kafka.rebalance_trigger import RebalanceTrigger
 from fairlead.settings import KafkaSettings, Settings
-from fairlead.workflows.nudging import BrokerAdoption, BrokerPlan, nudge_all
+from fairlead.workflows.rebalancing import BrokerAdoption, BrokerPlan, trigger_rebalances
 from tests.fairlead.kafka.members import BrokerAssigned, Owned
 from tests.fairlead.workflows.plans import make_plan
 from tests.waiting import eventually
@@ -58,9 +58,11 @@ def come(members: BrokerAssigned, gateway: KafkaGateway, group: str, topic: str)
     return members.owned()
 
 
-def nudge(gateway: KafkaGateway, cluster: KafkaSettings, group: str, topic: str) -> BrokerAdoption:
-    """Nudge a group, whatever assigns it."""
-    (done,) = nudge_all(
+def rebalance(
+    gateway: KafkaGateway, cluster: KafkaSettings, group: str, topic: str
+) -> BrokerAdoption:
+    """Trigger a rebalance of a group, whatever assigns it."""
+    (done,) = trigger_rebalances(
         {group: goal(group, topic)},
         gateway.broker_groups,
         cluster,
@@ -74,29 +76,29 @@ def nudge(gateway: KafkaGateway, cluster: KafkaSettings, group: str, topic: str)
 def test_nobody_moves_under_the_brokers_own_assignors(
     gateway: KafkaGateway, cluster: KafkaSettings, kafka_topic: Any, unique_name: str, assignor: str
 ) -> None:
-    """The nudge comes, is seen by no planner, and goes; the members keep all they have."""
+    """No planner sees the rebalance trigger; the members keep all partitions."""
     topic = kafka_topic(partitions=6)
     with BrokerAssigned(cluster, **{"group.remote.assignor": assignor}) as members:
         before = come(members, gateway, unique_name, topic)
-        with Nudge(cluster, unique_name, 1) as nudging:
+        with RebalanceTrigger(cluster, unique_name, 1) as trigger:
             found = gateway.broker_groups([unique_name])[unique_name]
-            assert any(m.is_nudge for m in found.members), "it is in when it has joined"
+            assert any(m.is_trigger for m in found.members), "it is in when it has joined"
 
             def given() -> bool:
-                assert nudging.refused() == ""
+                assert trigger.refused() == ""
                 found = gateway.broker_groups([unique_name])[unique_name]
-                return any(m.is_nudge and m.owned for m in found.members)
+                return any(m.is_trigger and m.owned for m in found.members)
 
-            eventually(given, "the nudge is given its own topic")
+            eventually(given, "the rebalance trigger is given its own topic")
             seen = gateway.live_group(unique_name)
         left = gateway.broker_groups([unique_name])[unique_name]
-        assert not any(m.is_nudge for m in left.members), "it is out when it has left"
-        done = nudge(gateway, cluster, unique_name, topic)
+        assert not any(m.is_trigger for m in left.members), "it is out when it has left"
+        done = rebalance(gateway, cluster, unique_name, topic)
         gone = gateway.broker_groups([unique_name])[unique_name]
         assert (members.owned(), members.revoked) == (before, [])
     assert {member.name for member in seen.members} == {"a", "b", "c"}
     assert seen.partition_counts == {topic: 6}
-    assert (done.reached, done.nudges) == (False, 2)
+    assert (done.reached, done.triggers) == (False, 2)
     assert "not reached in time" in done.reason
     assert {member.client_id for member in gone.members} == {"a", "b", "c"}
 
@@ -109,8 +111,8 @@ def test_a_live_classic_group_is_never_joined(
     with BrokerAssigned(cluster, **{"group.protocol": "classic"}) as members:
         members.join(unique_name, "a", [topic])
         members.settle(6)
-        done = nudge(gateway, cluster, unique_name, topic)
-        assert (done.reached, done.nudges) == (False, 0)
+        done = rebalance(gateway, cluster, unique_name, topic)
+        assert (done.reached, done.triggers) == (False, 0)
         assert gateway.live_group(unique_name).group_type == "classic"
         assert members.revoked == []
 
@@ -118,44 +120,44 @@ def test_a_live_classic_group_is_never_joined(
 def test_an_absent_and_an_empty_group_are_never_joined(
     gateway: KafkaGateway, cluster: KafkaSettings, kafka_topic: Any, unique_name: str
 ) -> None:
-    """A nudge would make a group of one, and a group of the other."""
+    """A rebalance trigger would make a group of one, and a group of the other."""
     topic, empty = kafka_topic(partitions=6), f"{unique_name}-empty"
     with BrokerAssigned(cluster) as members:
         members.join(empty, "a", [topic])
         members.settle(6)
         members.leave("a")
     for group in (unique_name, empty):
-        done = nudge(gateway, cluster, group, topic)
-        assert (done.reached, done.nudges) == (False, 0)
+        done = rebalance(gateway, cluster, group, topic)
+        assert (done.reached, done.triggers) == (False, 0)
     assert gateway.live_group(empty).state == "Empty"
     assert unique_name not in gateway.list_groups()
 
 
-def test_a_killed_nudge_is_a_ghost_that_disturbs_nobody(
+def test_a_killed_trigger_disturbs_nobody(
     gateway: KafkaGateway, cluster: KafkaSettings, kafka_topic: Any, unique_name: str
 ) -> None:
-    """While it is there, nobody nudges beside it; members keep what they have."""
+    """While it is there, nobody triggers another; members keep what they have."""
     topic = kafka_topic(partitions=6)
     with BrokerAssigned(cluster) as members:
         before = come(members, gateway, unique_name, topic)
         script = (
             "import sys, time\n"
-            "from fairlead.kafka.nudge import Nudge\n"
+            "from fairlead.kafka.rebalance_trigger import RebalanceTrigger\n"
             "from fairlead.settings import KafkaSettings\n"
             "settings = KafkaSettings(bootstrap_servers=sys.argv[1], plan_topic=sys.argv[2])\n"
-            "with Nudge(settings, sys.argv[3], 1) as one:\n"
+            "with RebalanceTrigger(settings, sys.argv[3], 1) as one:\n"
             "    while True:\n"
-            "        one.refused(), time.sleep(0.05)\n"  # clock: as a nudge rests
+            "        one.refused(), time.sleep(0.05)\n"  # clock: as a rebalance trigger rests
         )
         own = [cluster.bootstrap_servers, cluster.plan_topic, unique_name]
         with subprocess.Popen([sys.executable, "-c", script, *own]) as process:
 
             def there() -> bool:
                 found = gateway.broker_groups([unique_name])[unique_name]
-                return any(member.is_nudge for member in found.members)
+                return any(member.is_trigger for member in found.members)
 
-            eventually(there, "the nudge has joined")
+            eventually(there, "the rebalance trigger has joined")
             os.kill(process.pid, signal.SIGKILL)
-        done = nudge(gateway, cluster, unique_name, topic)
-        assert (done.reached, done.nudges, there()) == (False, 0, True)
+        done = rebalance(gateway, cluster, unique_name, topic)
+        assert (done.reached, done.triggers, there()) == (False, 0, True)
         assert (members.owned(), members.revoked) == (before, [])

@@ -1,7 +1,8 @@
-"""The pin topic, through which the members of a group agree, and one group's part of it.
+"""The coordination topic, through which the members of a group agree, and one group's part of it.
 
-Belongs here: requests to Kafka about the pin topic, sending and reading records. Does not: what
-they contain (`fairlead.wire.pins`) and mean (`roll_call`), nor when to reconnect (`pin_listener`).
+Belongs here: requests to Kafka about the coordination topic, sending and reading records. Does not:
+what they contain (`fairlead.wire.agreement`) and mean (`agreement_round`), nor when to reconnect
+(`log_listener`).
 
 A group's records are in the one partition to which its key belongs.
 """
@@ -33,20 +34,20 @@ from fairlead.followers.confluent.clients import (
     sender,
 )
 from fairlead.followers.confluent.config import patience_of
+from fairlead.wire.agreement import Record, decode, encode
 from fairlead.wire.partitions import partition_for_key
-from fairlead.wire.pin_seals import Seal
-from fairlead.wire.pins import Record, decode, encode
+from fairlead.wire.seals import Seal
 
 log = logging.getLogger(__name__)
 
 #: Append only: compaction would remove the record that decides. Members need a record for seconds;
 #: a day is for people and the planner.
-PIN_TOPIC_CONFIG: Final = {
+COORDINATION_TOPIC_CONFIG: Final = {
     "cleanup.policy": "delete",
     "retention.ms": str(24 * 60 * 60 * 1000),
     "compression.type": "gzip",  # every client can read it, whatever producers send
 }
-PIN_PARTITIONS: Final = 8
+COORDINATION_PARTITIONS: Final = 8
 #: Most records per read.
 _BATCH: Final = 1000
 #: After these errors, records read before and after may belong to different logs.
@@ -112,8 +113,8 @@ class Sent:
             self.doubtful = error.str()
 
 
-class PinLog:
-    """One group's part of the pin topic, from its end when it was opened.
+class AgreementLog:
+    """One group's part of the coordination topic, from its end when it was opened.
 
     For one thread. `check`, `partition_count` and `broker_assigns` wait for a broker's answer.
 
@@ -130,7 +131,7 @@ class PinLog:
     identity
         The topic's id; "": unknown.
     secrets
-        Keys of the members' seals, from `pin_seals.read_secrets`.
+        Keys of the members' seals, from `seals.read_secrets`.
     """
 
     def __init__(
@@ -166,7 +167,7 @@ class PinLog:
             if error is not None:
                 sent.note(error)
             elif offset is not None and 0 <= offset < read_to and (its := this()) is not None:
-                its.broken = f"it was made anew: offset {offset} follows {read_to - 1}"
+                its.broken = f"it was created again: offset {offset} follows {read_to - 1}"
 
         try:
             self._producer.produce(
@@ -202,7 +203,7 @@ class PinLog:
             self._floor = offset + 1
             value = message.value()
             if not self._seal.holds(value, message.headers()):
-                log.debug("Ignored a record of the pin topic without the group's seal")
+                log.debug("Ignored a record of the coordination topic without the group's seal")
             elif (record := decode(value)) is not None:
                 entries.append(Entry(record, epoch))
         return entries
@@ -225,10 +226,10 @@ class PinLog:
             try:
                 now = TopicIdRequest(self._admin, topic, timeout_s).answer()
             except KafkaException as error:
-                log.debug("Cannot read the id of pin topic %s: %s", topic, error)
+                log.debug("Cannot read the id of coordination topic %s: %s", topic, error)
             else:
                 if now != self.identity:
-                    self.broken = f"it was made anew: its id is {now}, and was {self.identity}"
+                    self.broken = f"it was created again: its id is {now}, and was {self.identity}"
 
     def partition_count(self, topic: str, timeout_s: float) -> int | None:
         """Return how many partitions a topic has; None: unknown.
@@ -267,8 +268,8 @@ class PinLog:
 
 
 @dataclass(frozen=True, repr=False)  # it holds secrets
-class KafkaPinTopic:
-    """The pin topic of a cluster, as one group uses it.
+class KafkaCoordinationTopic:
+    """The coordination topic of a cluster, as one group uses it.
 
     Parameters
     ----------
@@ -279,7 +280,7 @@ class KafkaPinTopic:
     name
         The topic.
     secrets
-        Keys of the members' seals, from `pin_seals.read_secrets`; empty: records have no seal.
+        Keys of the members' seals, from `seals.read_secrets`; empty: records have no seal.
     """
 
     group: str
@@ -287,7 +288,7 @@ class KafkaPinTopic:
     name: str
     secrets: tuple[bytes, ...] = ()
 
-    def open(self, timeout_s: float) -> PinLog:
+    def open(self, timeout_s: float) -> AgreementLog:
         """Return the group's part of the topic, from its end; three requests.
 
         Raises
@@ -318,7 +319,7 @@ class KafkaPinTopic:
             number = partition_for_key(self.group, len(metadata.partitions))
             partition = TopicPartition(self.name, number)
             _, end = tail.get_watermark_offsets(partition, timeout=timeout_s)
-            return PinLog(
+            return AgreementLog(
                 *(tail, sender(self.connection), admin),
                 TopicPartition(self.name, number, end),
                 self.group,
@@ -341,12 +342,12 @@ class KafkaPinTopic:
         except KafkaException as error:
             if cause_of(error).code() != KafkaError.TOPIC_AUTHORIZATION_FAILED:
                 raise
-            log.debug("Cannot read the settings of pin topic %s: %s", self.name, error)
+            log.debug("Cannot read the settings of coordination topic %s: %s", self.name, error)
             return
         if "compact" in policy:
             raise ConfigurationError(
-                f"The pin topic {self.name} has cleanup.policy={policy}: compaction would remove "
-                "the record that decides. Change it: "
+                f"The coordination topic {self.name} has cleanup.policy={policy}: "
+                "compaction would remove the record that decides. Change it: "
                 + alter_topic(self.name, "cleanup.policy=delete")
             )
 
@@ -361,7 +362,9 @@ class KafkaPinTopic:
             No broker answers in time.
         """
         timeout_s *= 2
-        new = NewTopic(self.name, PIN_PARTITIONS, config=PIN_TOPIC_CONFIG)  # broker's replicas
+        new = NewTopic(
+            self.name, COORDINATION_PARTITIONS, config=COORDINATION_TOPIC_CONFIG
+        )  # broker's replicas
         admin = admin_client(self.connection)  # held until the answer
         created = admin.create_topics([new], request_timeout=timeout_s)
         try:
@@ -370,12 +373,12 @@ class KafkaPinTopic:
             code = cause_of(error).code()
             if code == KafkaError.TOPIC_AUTHORIZATION_FAILED:
                 config = " ".join(
-                    f"--config {key}={value}" for key, value in PIN_TOPIC_CONFIG.items()
+                    f"--config {key}={value}" for key, value in COORDINATION_TOPIC_CONFIG.items()
                 )
                 raise ConfigurationError(
-                    f"The pin topic {self.name} does not exist and may not be created. Create it: "
-                    f"kafka-topics.sh --create --topic {shell_quote(self.name)} "
-                    f"--partitions {PIN_PARTITIONS} {config}"
+                    f"The coordination topic {self.name} does not exist and may not be "
+                    f"created. Create it: kafka-topics.sh --create "
+                    f"--topic {shell_quote(self.name)} --partitions {COORDINATION_PARTITIONS} {config}"
                 ) from error
             if code != KafkaError.TOPIC_ALREADY_EXISTS:
                 raise

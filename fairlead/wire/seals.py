@@ -1,11 +1,11 @@
-"""A secret by which the members of a group authenticate their records in the pin topic.
+"""A secret by which the members of a group authenticate their records in the coordination topic.
 
 Belongs here: the bytes that a seal covers, and checking seals. Does not: the content of records
-(`pins`), nor the topic (`fairlead.followers.confluent`). Plans are signed instead (`signing`).
+(`agreement`), nor the topic (`fairlead.followers.confluent`). Plans are signed instead (`signing`).
 
-Without a secret, anyone who may write to the pin topic can act as a member of any group. A seal is
-valid for one group and one log only. A replayed record belongs to an earlier generation and has no
-effect.
+Without a secret, anyone who may write to the coordination topic can act as a member of any group. A
+seal is valid for one group and one log only. A replayed record belongs to an earlier generation and
+has no effect.
 """
 
 import hmac
@@ -17,7 +17,7 @@ from fairlead.errors import ConfigurationError
 from fairlead.wire.signing import refuse_private_key
 
 HEADER: Final = "fairlead-seal"
-_DOMAIN: Final = b"fairlead-pin-v2"
+_DOMAIN: Final = b"fairlead-seal-v3"
 _SHORTEST: Final = 16
 
 
@@ -30,7 +30,7 @@ class Seal:
     group
         The group id.
     log
-        The topic id of the pin topic.
+        The topic id of the coordination topic.
     secrets
         The first one creates seals, and each of them is accepted; empty: records have no seal, and
         every record is accepted.

@@ -1,15 +1,15 @@
 package fairlead.kafka;
 
 /**
- * What the rack of a nudge says: {@code fairlead:<group>:<version>}. Group ids may have colons.
+ * What the rack of a trigger says: {@code fairlead:<group>:<version>}. Group ids may have colons.
  *
  * @param version of the plan that is to be followed; 0: it does not say
  */
-record NudgeRack(String group, int version) {
+record TriggerRack(String group, int version) {
     static final String PREFIX = "fairlead:";
 
-    /** Read a rack; null: it is no nudge's. */
-    static NudgeRack of(String rack) {
+    /** Read a rack; null: it is no trigger's. */
+    static TriggerRack of(String rack) {
         int colon = rack.lastIndexOf(':');
         if (!rack.startsWith(PREFIX) || colon <= PREFIX.length()) {
             return null;
@@ -17,6 +17,6 @@ record NudgeRack(String group, int version) {
         String digits = rack.substring(colon + 1);
         boolean number = !digits.isEmpty() && digits.length() <= 9
             && digits.chars().allMatch(c -> c >= '0' && c <= '9');
-        return number ? new NudgeRack(rack.substring(PREFIX.length(), colon), Integer.parseInt(digits)) : null;
+        return number ? new TriggerRack(rack.substring(PREFIX.length(), colon), Integer.parseInt(digits)) : null;
     }
 }

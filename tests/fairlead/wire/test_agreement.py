@@ -1,4 +1,4 @@
-"""What of the pin topic is let in, whoever wrote it."""
+"""What of the coordination topic is let in, whoever wrote it."""
 
 import json
 import random
@@ -6,13 +6,13 @@ from functools import partial
 
 import pytest
 
-from fairlead.followers.confluent.roll_call import RollCall
-from fairlead.wire.pins import (
+from fairlead.followers.confluent.agreement_round import AgreementRound
+from fairlead.wire.agreement import (
     LARGEST_RECORD,
     MOST_PARTITIONS,
     Announcement,
+    AssignmentRecord,
     Mark,
-    Pin,
     Record,
     decode,
     encode,
@@ -24,8 +24,10 @@ from tests.fairlead.followers.simulator.hostile import spoilt
 SEEN = Identity(1, 7, sha256="9f2c")
 RECORDS: tuple[Record, ...] = (
     Announcement(3, "m1", "a", ("t", "u"), {"t": (0, 1, 7)}, SEEN, "log"),
-    Pin(3, "m1", ("t",), {"m1": {"t": (0, 1)}, "m2": {}}, 7, SEEN, None, "log"),
-    Pin(3, "m1", ("t",), {"m1": {"t": (0, 1)}}, None, SEEN, "the plan was withdrawn", "log"),
+    AssignmentRecord(3, "m1", ("t",), {"m1": {"t": (0, 1)}, "m2": {}}, 7, SEEN, None, "log"),
+    AssignmentRecord(
+        3, "m1", ("t",), {"m1": {"t": (0, 1)}}, None, SEEN, "the plan was withdrawn", "log"
+    ),
     Mark("9f2c", "log"),
 )
 
@@ -84,7 +86,7 @@ def test_record_that_names_a_million_partitions_costs_nothing() -> None:
 @pytest.mark.long
 def test_record_that_lists_millions_is_refused_by_how_many() -> None:
     """A few kilobytes on the wire may become 16 MB: reading the JSON takes most of the time."""
-    announcement, pin = json.loads(encode(RECORDS[0])), json.loads(encode(RECORDS[1]))
+    announcement, assignment = json.loads(encode(RECORDS[0])), json.loads(encode(RECORDS[1]))
     too_many: dict[str, dict[str, str]] = {
         f"{number:06d}": {} for number in range(MOST_PARTITIONS + 1)
     }
@@ -92,7 +94,7 @@ def test_record_that_lists_millions_is_refused_by_how_many() -> None:
         announcement | {"given": {"t": "0," * 7_000_000 + "0"}},
         announcement | {"topics": list(too_many)},
         announcement | {"topics": list(too_many), "given": dict.fromkeys(too_many, "")},
-        pin | {"shares": too_many},
+        assignment | {"shares": too_many},
     ]
     values = [json.dumps(value, separators=(",", ":")).encode() for value in long]
     assert max(map(len, values)) < LARGEST_RECORD
@@ -104,10 +106,12 @@ def test_record_that_lists_millions_is_refused_by_how_many() -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("seed", range(10))
-def test_no_record_breaks_a_roll_call(seed: int) -> None:
+def test_no_record_breaks_an_agreement_round(seed: int) -> None:
     """10,000 records each, of every kind, spoilt at any depth, or cut off, or of random bytes."""
     rng = random.Random(seed)
-    call = RollCall(Announcement(3, "m1", "a", ("t", "u"), {"t": (0, 1, 7)}, SEEN, "log"), {"t": 8})
+    round_ = AgreementRound(
+        Announcement(3, "m1", "a", ("t", "u"), {"t": (0, 1, 7)}, SEEN, "log"), {"t": 8}
+    )
     for _ in range(10_000):
         value = spoilt(rng, rng.choice(RECORDS))
         if rng.random() < 0.2:
@@ -116,6 +120,6 @@ def test_no_record_breaks_a_roll_call(seed: int) -> None:
             value = rng.randbytes(rng.randrange(50))
         record = decode(value)
         if record is not None and not isinstance(record, Mark):
-            call.hear(record, now=0.0, epoch=rng.choice([0, 1]))
-            call.pin_due_at()
-            call.verdict()
+            round_.hear(record, now=0.0, epoch=rng.choice([0, 1]))
+            round_.write_due_at()
+            round_.verdict()

@@ -1,7 +1,7 @@
-"""Keep a group's part of the pin topic open, and confirm that it can be written and read.
+"""Keep a group's part of the coordination topic open, and confirm that it can be written and read.
 
 Belongs here: when to open and reconnect, what is wrong, and the marks that confirm a log. Does not:
-what a new log means for a member (`member`), nor requests to Kafka (`pin_log`).
+what a new log means for a member (`member`), nor requests to Kafka (`agreement_log`).
 """
 
 import logging
@@ -10,10 +10,10 @@ from typing import Final, Protocol
 
 from confluent_kafka import KafkaError, KafkaException
 
+from fairlead.followers.confluent.agreement_log import Entry, Sent
 from fairlead.followers.confluent.clients import cause_of
-from fairlead.followers.confluent.pin_log import Entry, Sent
 from fairlead.followers.core.clock import Clock
-from fairlead.wire.pins import Mark, Record
+from fairlead.wire.agreement import Mark, Record
 
 log = logging.getLogger(__name__)
 
@@ -41,7 +41,7 @@ _MISSING: Final = frozenset(
 
 
 class Log(Protocol):
-    """A group's part of the pin topic; `PinLog` is one."""
+    """A group's part of the coordination topic; `AgreementLog` is one."""
 
     #: Why the log cannot be used any more; None: it can.
     broken: str | None
@@ -69,8 +69,8 @@ class Log(Protocol):
         """Close the connections."""
 
 
-class PinTopic(Protocol):
-    """Opens logs; `KafkaPinTopic` is one. All raise KafkaException if no broker answers in time."""
+class CoordinationTopic(Protocol):
+    """Opens logs. All methods raise KafkaException if no broker answers in time."""
 
     @property
     def name(self) -> str:
@@ -86,7 +86,7 @@ class PinTopic(Protocol):
         """Create the topic unless it exists; raise a ConfigurationError if not allowed."""
 
 
-class PinListener:
+class LogListener:
     """One member's log: opens it, creates the topic if it is missing, reconnects with back-off.
 
     Parameters
@@ -99,7 +99,9 @@ class PinListener:
         The time; draws the names of marks.
     """
 
-    def __init__(self, group: str, topic: PinTopic, clock: Clock, rng: random.Random) -> None:
+    def __init__(
+        self, group: str, topic: CoordinationTopic, clock: Clock, rng: random.Random
+    ) -> None:
         #: Why the log could not be used last time; None: it could.
         self.problem: str | None = None
         self._group = group
@@ -140,7 +142,7 @@ class PinListener:
         Raises
         ------
         ConfigurationError
-            The pin topic is compacted, or is missing and may not be created.
+            The coordination topic is compacted, or is missing and may not be created.
         """
         if self.works:
             return True
@@ -181,8 +183,8 @@ class PinListener:
 
         Also writes the mark and checks the topic, if it is time.
         """
-        pins = self._log
-        if pins is None or not self.works:
+        agreement_log = self._log
+        if agreement_log is None or not self.works:
             return []
         now = self._now()
         if self._mark is not None and now >= self._marked_at + self._patience * _READ_BACK_S:
@@ -192,12 +194,12 @@ class PinListener:
             self._mark = f"{self._rng.getrandbits(64):016x}"
             self._marked_at, self._mark_at = now, now + self._mark_s
             self._mark_s = min(2 * self._mark_s, _LONGEST_MARK_S)
-            pins.append(Mark(self._mark, pins.identity))
+            agreement_log.append(Mark(self._mark, agreement_log.identity))
         if now >= self._check_at:
-            self._check(pins)
+            self._check(agreement_log)
         entries = []
-        for entry in pins.read(wait_s):
-            if entry.record.log != pins.identity:
+        for entry in agreement_log.read(wait_s):
+            if entry.record.log != agreement_log.identity:
                 self._foreign_records = True
             if not isinstance(entry.record, Mark) or self._accept(entry.record):
                 entries.append(entry)
@@ -213,13 +215,13 @@ class PinListener:
             self._check_at = min(self._check_at, self._checked_at + _RETRY_S)
         return False
 
-    def _check(self, pins: Log) -> None:
+    def _check(self, agreement_log: Log) -> None:
         self._checked_at = self._now()
         self._check_at = self._checked_at + self._rng.uniform(_CHECK_S / 2, _CHECK_S)
         foreign, self._foreign_records = self._foreign_records, False
-        pins.check(REQUEST_S, identity=foreign)
-        if pins.broken is not None:
-            pins.append(Mark(_CHECK_NOW, pins.identity))
+        agreement_log.check(REQUEST_S, identity=foreign)
+        if agreement_log.broken is not None:
+            agreement_log.append(Mark(_CHECK_NOW, agreement_log.identity))
 
     def _open(self) -> None:
         request_s = self._patience * REQUEST_S
@@ -246,7 +248,7 @@ class PinListener:
             self._report(cause_of(error).str())
 
     def _report(self, problem: str) -> None:
-        problem = f"the pin topic {self._topic.name} cannot be used: {problem}"
+        problem = f"the coordination topic {self._topic.name} cannot be used: {problem}"
         if problem != self.problem:
             log.warning("Group %s: %s; trying again", self._group, problem)
         self.problem = problem

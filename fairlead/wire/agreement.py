@@ -1,7 +1,7 @@
-"""The records of the pin topic, by which the members of a group agree on an assignment.
+"""The records of the coordination topic, by which the members of a group agree on an assignment.
 
 Belongs here: the records, their bytes, and the checks of a single record. Does not: what a sequence
-of records means (`roll_call`), nor writing and reading the topic (`pin_log`).
+of records means (`agreement_round`), nor writing and reading the topic (`agreement_log`).
 
 Anyone who may write to the topic may write anything, so a record is valid only if every value has
 the type and size that a member would have written.
@@ -24,10 +24,10 @@ Partitions = Mapping[str, tuple[int, ...]]
 
 #: Members ignore records of other formats. If a group has two formats, each half redistributes only
 #: what its own members have given up, so that no partition gets two owners.
-_FORMAT: Final = 3
+_FORMAT: Final = 4
 #: Maximum number of partitions, topics and members in a record: bounds the cost of reading it.
 MOST_PARTITIONS: Final = 200_000
-#: Maximum size of a record in bytes. A pin of 50,000 partitions has two million.
+#: Maximum size of a record in bytes. An assignment record of 50,000 partitions has two million.
 LARGEST_RECORD: Final = 16_000_000
 _LONGEST_NAME: Final = 1000
 _LARGEST_GENERATION: Final = 2**31
@@ -50,7 +50,7 @@ class Announcement:
     seen
         The newest record of the plan topic that it has read; NOTHING: none.
     log
-        The topic id of the pin topic that the member uses; "": unknown.
+        The topic id of the coordination topic that the member uses; "": unknown.
     """
 
     generation: int
@@ -63,13 +63,13 @@ class Announcement:
 
 
 @dataclass(frozen=True)
-class Pin:
+class AssignmentRecord:
     """A proposal for a generation; the first one in the log is the decision.
 
     Parameters
     ----------
     generation, member
-        The generation, and the member that wrote the pin.
+        The generation, and the member that wrote the assignment record.
     topics
         The subscription that it is for, ascending.
     shares
@@ -112,7 +112,7 @@ class Mark:
     log: str = ""
 
 
-Record = Announcement | Pin | Mark
+Record = Announcement | AssignmentRecord | Mark
 
 
 def encode(record: Record) -> bytes:
@@ -127,9 +127,9 @@ def encode(record: Record) -> bytes:
     values: dict[str, Any] = {"fairlead": _FORMAT, **vars(record)}
     if isinstance(record, Announcement):
         values.update(type="here", given=_ranges(record.given))
-    elif isinstance(record, Pin):
+    elif isinstance(record, AssignmentRecord):
         shares = {member: _ranges(share) for member, share in record.shares.items()}
-        values.update(type="pin", shares=shares)
+        values.update(type="assignment", shares=shares)
     else:
         values.update(type="mark")
     return json.dumps(values, separators=(",", ":")).encode()
@@ -142,7 +142,7 @@ def decode(value: bytes | None) -> Record | None:
     --------
     >>> decode(b"garbage") is None
     True
-    >>> huge = b'{"fairlead":3,"type":"here","generation":1,"member":"m","client_id":"a",'
+    >>> huge = b'{"fairlead":4,"type":"here","generation":1,"member":"m","client_id":"a",'
     >>> huge += b'"topics":["t"],"given":{"t":"0-999999"},"seen":[1,7,false,""],"log":""}'
     >>> decode(huge) is None
     True
@@ -155,7 +155,7 @@ def decode(value: bytes | None) -> Record | None:
             return None
         return _READERS[_text(values["type"])](values)
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        log.debug("Ignored an invalid record of the pin topic: %s", error)
+        log.debug("Ignored an invalid record of the coordination topic: %s", error)
         return None
 
 
@@ -173,10 +173,10 @@ def _announcement(values: dict[str, Any]) -> Announcement:
     )
 
 
-def _pin(values: dict[str, Any]) -> Pin:
+def _assignment(values: dict[str, Any]) -> AssignmentRecord:
     topics = _topics(values["topics"])
     version, reason = values["plan_version"], values["fallback_reason"]
-    return Pin(
+    return AssignmentRecord(
         generation=_generation(values["generation"]),
         member=_text(values["member"]),
         topics=topics,
@@ -194,7 +194,7 @@ def _mark(values: dict[str, Any]) -> Mark:
 
 _READERS: Final[Mapping[str, Callable[[dict[str, Any]], Record]]] = {
     "here": _announcement,
-    "pin": _pin,
+    "assignment": _assignment,
     "mark": _mark,
 }
 

@@ -1,19 +1,20 @@
-"""One roll call: the rules by which the members of one generation agree, through a log.
+"""One agreement round: the rules by which the members of one generation agree, through a log.
 
 Belongs here: the rules, as one member applies them to each record. Does not: the records
-(`fairlead.wire.pins`), the log (`pin_log`), the clock, nor what a member does with a verdict
-(`generation`, `member`).
+(`fairlead.wire.agreement`), the log (`agreement_log`), the clock, nor what a member does with a
+verdict (`generation`, `member`).
 
 Every member announces itself once, and thereby gives up the share that range gave it. One of them
-then writes a pin: an assignment of all shares given up. The first valid pin of a generation decides
-for all members, listed or not. No partition has two owners: range's shares are disjoint, a pin
-assigns only shares given up, and a member that announced itself owns nothing before the first pin.
-A late member, or a consumer without a follower, keeps range's share, which no pin assigns.
+then writes an assignment record: an assignment of all shares given up. The first valid assignment
+record of a generation decides for all members, listed or not. No partition has two owners: range's
+shares are disjoint, an assignment record assigns only shares given up, and a member that announced
+itself owns nothing before the first assignment record. A late member, or a consumer without a
+follower, keeps range's share, which no assignment record assigns.
 
 A log can lose its last records when another broker becomes its leader; other records take their
-place. So a roll call takes place within one leader epoch: members of different epochs ignore each
-other, and a pin decides only for members of its own epoch. Within one epoch all members read the
-same records.
+place. So an agreement round takes place within one leader epoch: members of different epochs ignore
+each other, and an assignment record decides only for members of its own epoch. Within one epoch all
+members read the same records.
 """
 
 from collections import Counter
@@ -24,9 +25,9 @@ from typing import Final
 
 from fairlead.followers.core.plan_cache import PlanState
 from fairlead.followers.core.plan_or_fallback import why_not
+from fairlead.wire.agreement import Announcement, AssignmentRecord, Partitions
 from fairlead.wire.fit import fit
 from fairlead.wire.members import GroupMember, member_names
-from fairlead.wire.pins import Announcement, Partitions, Pin
 
 #: Seconds to wait if all partitions were given up: members without any may still come.
 UNSURE_S: Final = 0.15
@@ -34,21 +35,22 @@ UNSURE_S: Final = 0.15
 INCOMPLETE_S: Final = 1.0
 #: Seconds. Longest wait while announcements keep coming.
 LONGEST_S: Final = 2.0
-#: Seconds between the turns of two members to write a pin; and before a pin is repeated.
+#: Seconds between the turns of two members to write an assignment record; and before an assignment
+#: record is repeated.
 TURN_S: Final = 0.25
 REPEAT_S: Final = 2.0
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the first pin means for one member.
+    """What the first assignment record means for one member.
 
     Parameters
     ----------
     share
         The member's partitions.
     listed
-        Whether the pin lists the member; if not, it should ask for another rebalance.
+        Whether the assignment record lists the member; if not, it should ask for another rebalance.
     problem
         Why the member cannot take part in this group at all; None: it can.
     """
@@ -67,7 +69,7 @@ class _Sitting:
     #: Number of partitions given up by topic; whether one member gave up two of one topic.
     counts: Counter[str] = field(default_factory=Counter)
     doubled: bool = False
-    pin: Pin | None = None
+    assignment: AssignmentRecord | None = None
 
     def take(self, announcement: Announcement, given: set[tuple[str, int]]) -> None:
         """Accept an announcement, which gives up these partitions."""
@@ -77,8 +79,8 @@ class _Sitting:
         self.doubled = self.doubled or any(len(share) > 1 for share in announcement.given.values())
 
 
-class RollCall:
-    """The roll call of one generation, as one member sees it.
+class AgreementRound:
+    """The agreement round of one generation, as one member sees it.
 
     Parameters
     ----------
@@ -90,12 +92,12 @@ class RollCall:
     Examples
     --------
     >>> me = Announcement(1, "m1", "a", ("t",), {"t": (0, 1)})
-    >>> call = RollCall(me, {"t": 2})
-    >>> call.hear(me, now=0.0)
-    >>> call.pin_due_at()
+    >>> round_ = AgreementRound(me, {"t": 2})
+    >>> round_.hear(me, now=0.0)
+    >>> round_.write_due_at()
     0.0
-    >>> call.hear(draw_up(call.heard, PlanState(), now=datetime.max, member="m1"), now=0.1)
-    >>> call.verdict()
+    >>> round_.hear(draw_up(round_.heard, PlanState(), now=datetime.max, member="m1"), now=0.1)
+    >>> round_.verdict()
     Verdict(share={'t': (0, 1)}, listed=True, problem=None)
     """
 
@@ -109,17 +111,17 @@ class RollCall:
         self._epoch = self._last_epoch = -1
         self._first_heard_at: float | None = None
         self._last_heard_at = 0.0
-        self._pinned_at: float | None = None
+        self._written_at: float | None = None
 
     @property
     def heard(self) -> tuple[Announcement, ...]:
-        """Announcements before the first pin, with this member's, in the order of the log."""
+        """Announcements before the first assignment record, in log order; with this member's."""
         return tuple(self._mine.heard.values()) if self._mine else ()
 
     @property
-    def pin(self) -> Pin | None:
-        """The pin that decides for this member; None: there is none yet."""
-        return self._mine.pin if self._mine else None
+    def assignment(self) -> AssignmentRecord | None:
+        """The assignment record that decides for this member; None: there is none yet."""
+        return self._mine.assignment if self._mine else None
 
     @property
     def announced(self) -> bool:
@@ -127,14 +129,14 @@ class RollCall:
         return self._mine is not None
 
     @property
-    def in_vain(self) -> bool:
-        """Whether a later leader epoch has begun before a pin for this member."""
-        return self._mine is not None and self.pin is None and self._last_epoch > self._epoch
+    def superseded(self) -> bool:
+        """Whether a later leader epoch has begun before an assignment record for this member."""
+        return self._mine is not None and self.assignment is None and self._last_epoch > self._epoch
 
     @property
     def over(self) -> bool:
-        """Whether a pin has decided, for this member or for others."""
-        return any(sitting.pin is not None for sitting in self._sittings.values())
+        """Whether an assignment record has decided, for this member or for others."""
+        return any(sitting.assignment is not None for sitting in self._sittings.values())
 
     def expect(self, partition_counts: Mapping[str, int]) -> None:
         """Set the number of partitions of each topic, to know when all were given up.
@@ -143,7 +145,7 @@ class RollCall:
         """
         self._counts.update((t, n) for t, n in partition_counts.items() if t in self.me.topics)
 
-    def hear(self, record: Announcement | Pin, now: float, *, epoch: int = 0) -> None:
+    def hear(self, record: Announcement | AssignmentRecord, now: float, *, epoch: int = 0) -> None:
         """Apply the next record of the log.
 
         Parameters
@@ -159,9 +161,9 @@ class RollCall:
             return
         sitting = self._sittings.setdefault(epoch, _Sitting())
         self._last_epoch = max(self._last_epoch, epoch)
-        if isinstance(record, Pin):
-            if sitting.pin is None and _assigns_what_was_given_up(record, sitting.heard):
-                sitting.pin = record
+        if isinstance(record, AssignmentRecord):
+            if sitting.assignment is None and _assigns_what_was_given_up(record, sitting.heard):
+                sitting.assignment = record
             return
         if record.member in self._announced:
             return
@@ -170,49 +172,49 @@ class RollCall:
             self._mine, self._epoch = sitting, epoch
         given = _pairs(record.given)
         # Range gives no partition to two members: such an announcement is of another life.
-        if sitting.pin is None and sitting.given_up.isdisjoint(given):
+        if sitting.assignment is None and sitting.given_up.isdisjoint(given):
             sitting.take(record, given)
             self._last_heard_at = now
             if self._first_heard_at is None:
                 self._first_heard_at = now
 
-    def pin_due_at(self) -> float | None:
-        """Return when this member should write a pin; None: not yet known, or not needed.
+    def write_due_at(self) -> float | None:
+        """Return when this member should write an assignment; None: not yet known, or not needed.
 
         The member with the newest plan is first; among several, the last to announce itself, since
         it has read all other announcements.
         """
         sitting = self._mine
-        if sitting is None or sitting.pin is not None or self.me.member not in sitting.heard:
+        if sitting is None or sitting.assignment is not None or self.me.member not in sitting.heard:
             return None
-        if self._pinned_at is not None:
-            return self._pinned_at + REPEAT_S
+        if self._written_at is not None:
+            return self._written_at + REPEAT_S
         newest_last = sorted(self.heard, key=lambda announcement: announcement.seen.rank)  # stable
         turn = [announcement.member for announcement in reversed(newest_last)].index(self.me.member)
         first = self._last_heard_at if self._first_heard_at is None else self._first_heard_at
         complete_at = self._last_heard_at + self._patience_s(sitting)
         return min(complete_at, first + LONGEST_S) + turn * TURN_S
 
-    def pinned(self, now: float) -> None:
-        """Note that this member has written a pin; the log shows whether it was the first."""
-        self._pinned_at = now
+    def note_written(self, now: float) -> None:
+        """Note that this member has written an assignment; the log shows if it was the first."""
+        self._written_at = now
 
     def verdict(self) -> Verdict | None:
-        """Return what the first pin means for this member; None: there is none yet."""
-        pin = self.pin
-        if pin is None:
+        """Return what the first assignment means for this member; None: there is none yet."""
+        assignment = self.assignment
+        if assignment is None:
             return None
-        share = pin.shares.get(self.me.member)
+        share = assignment.shares.get(self.me.member)
         if share is not None:
             return Verdict(share, listed=True)
-        if self.me.topics != pin.topics:
+        if self.me.topics != assignment.topics:
             return Verdict(
                 {},
                 listed=False,
                 problem=f"this consumer subscribes to {_text(self.me.topics)}, but its group to "
-                f"{_text(pin.topics)}: plans through a log need equal subscriptions",
+                f"{_text(assignment.topics)}: plans through a log need equal subscriptions",
             )
-        dealt = {pair for share in pin.shares.values() for pair in _pairs(share)}
+        dealt = {pair for share in assignment.shares.values() for pair in _pairs(share)}
         if dealt.isdisjoint(_pairs(self.me.given)):
             return Verdict(self.me.given, listed=False)
         return Verdict({}, listed=False)
@@ -227,8 +229,8 @@ class RollCall:
 
 def draw_up(
     heard: tuple[Announcement, ...], state: PlanState, *, now: datetime, member: str
-) -> Pin:
-    """Return a pin for these members: the plan fitted to them, or range's shares.
+) -> AssignmentRecord:
+    """Return an assignment record for these members: the plan fitted to them, or range's shares.
 
     Parameters
     ----------
@@ -239,7 +241,7 @@ def draw_up(
     now
         Time-zone-aware: a plan whose lease is over is not followed.
     member
-        Who writes the pin.
+        Who writes the assignment record.
     """
     topics = _common_subscription(heard)
     heard = tuple(announcement for announcement in heard if announcement.topics == topics)
@@ -258,7 +260,7 @@ def draw_up(
             counts[topic] = max(counts.get(topic, 0), partition + 1)
         fitted = fit(plan, dict.fromkeys(names.values(), topics), counts)
         shares = {member: _only(fitted[name], given_up) for member, name in names.items()}
-    return Pin(
+    return AssignmentRecord(
         generation=heard[0].generation,
         member=member,
         topics=topics,
@@ -270,17 +272,19 @@ def draw_up(
     )
 
 
-def _assigns_what_was_given_up(pin: Pin, heard: Mapping[str, Announcement]) -> bool:
-    """Whether a pin assigns exactly what its members gave up, each partition once."""
-    if not pin.shares or not pin.shares.keys() <= heard.keys():
+def _assigns_what_was_given_up(
+    assignment: AssignmentRecord, heard: Mapping[str, Announcement]
+) -> bool:
+    """Whether a record assigns exactly what its members gave up, each partition once."""
+    if not assignment.shares or not assignment.shares.keys() <= heard.keys():
         return False
-    if pin.topics != _common_subscription(tuple(heard.values())):
+    if assignment.topics != _common_subscription(tuple(heard.values())):
         return False
-    listed = [heard[member] for member in pin.shares]
-    if any(announcement.topics != pin.topics for announcement in listed):
+    listed = [heard[member] for member in assignment.shares]
+    if any(announcement.topics != assignment.topics for announcement in listed):
         return False
     given_up = {pair for announcement in listed for pair in _pairs(announcement.given)}
-    dealt = [pair for share in pin.shares.values() for pair in _each(share)]
+    dealt = [pair for share in assignment.shares.values() for pair in _each(share)]
     return len(dealt) == len(given_up) and set(dealt) == given_up
 
 

@@ -1,7 +1,8 @@
-"""Nudging: have brokers compute the target of groups again if it differs from their plan.
+"""Trigger rebalances: brokers compute the target of groups again if it differs from their plan.
 
-Belongs here: when a group may be nudged, for how long, and whether its target is reached. Does not:
-joining and leaving (`fairlead.kafka.nudge`), nor which groups have which plan (`following`).
+Belongs here: when a rebalance may be triggered, for how long, and whether its target is reached.
+Does not: joining and leaving (`fairlead.kafka.rebalance_trigger`), nor which groups have which plan
+(`following`).
 """
 
 import time
@@ -13,14 +14,15 @@ from fairlead.domain.advice import not_followed
 from fairlead.errors import FairleadError
 from fairlead.kafka.consumer_protocol import CONSUMER, BrokerGroup
 from fairlead.kafka.descriptions import broker_names
-from fairlead.kafka.nudge import Nudge, NudgeConnection
+from fairlead.kafka.rebalance_trigger import RebalanceTrigger, TriggerConnection
 from fairlead.settings import KafkaSettings
 from fairlead.wire.document import PlanDocument
 from fairlead.wire.fit import fit
 
-#: Seconds. Stays of consecutive nudges: eleven in all, one between two assignments of a broker and
-#: two default heartbeats. A join makes the broker compute the target at once, if that second is
-#: over. So short stays reach it sooner if the first join came before the assignor had the plan.
+#: Seconds. Stays of consecutive rebalance triggers: eleven in all, one between two assignments of a
+#: broker and two default heartbeats. A join makes the broker compute the target at once, if that
+#: second is over. So short stays reach it sooner if the first join came before the assignor had the
+#: plan.
 STAYS_S: Final = (1.5, 2.5, 7.0)
 _LOOK_AGAIN_S: Final = 0.1
 
@@ -37,8 +39,8 @@ class BrokerAdoption:
         The plan.
     reached
         Whether the broker's target is what the plan gives the members.
-    nudges
-        Number of nudges.
+    triggers
+        Number of rebalance triggers.
     reason
         Why the target is not reached; "" if it is.
     """
@@ -46,7 +48,7 @@ class BrokerAdoption:
     group: str
     version: int
     reached: bool
-    nudges: int = 0
+    triggers: int = 0
     reason: str = ""
 
 
@@ -80,7 +82,7 @@ class BrokerPlan:
         )
 
 
-def nudge_all(
+def trigger_rebalances(
     goals: Mapping[str, BrokerPlan],
     describe: Describe,
     settings: KafkaSettings,
@@ -88,11 +90,11 @@ def nudge_all(
     stays_s: Sequence[float] = STAYS_S,
     any_assignor: bool = False,
 ) -> list[BrokerAdoption]:
-    """Nudge groups until their targets are those of their plans, each by one member at a time.
+    """Trigger rebalances until targets are those of the plans; one trigger per group at a time.
 
     A group is described immediately before, and left alone unless it has a member of the consumer
-    protocol: a nudge would convert a classic group, and create an empty one. A group that another
-    planner nudges is only watched.
+    protocol: a trigger would convert a classic group, and create an empty one. A group in
+    which another planner has a trigger is only watched.
 
     Parameters
     ----------
@@ -103,12 +105,12 @@ def nudge_all(
     settings
         The cluster.
     stays_s
-        Maximum stay of each nudge, in seconds; then the next one joins.
+        Maximum stay of each rebalance trigger, in seconds; then the next one joins.
     any_assignor
-        Whether to nudge groups whose assignor follows no plans; for tests.
+        Whether to include groups whose assignor follows no plans; for tests.
     """
     with (
-        NudgeConnection(settings) as connection,
+        TriggerConnection(settings) as connection,
         _Round(goals, describe, settings, any_assignor, connection) as round_,
     ):
         for stay_s in stays_s:
@@ -121,16 +123,16 @@ def nudge_all(
 
 @dataclass
 class _Round:
-    """Groups that are nudged: how often, and by which member now."""
+    """One call of `trigger_rebalances`: triggers joined so far, and those in groups now."""
 
     goals: Mapping[str, BrokerPlan]
     describe: Describe
     settings: KafkaSettings
     any_assignor: bool
-    connection: NudgeConnection
+    connection: TriggerConnection
     done: dict[str, BrokerAdoption] = field(default_factory=dict)
     _times: dict[str, int] = field(default_factory=dict)
-    _nudges: dict[str, Nudge] = field(default_factory=dict)
+    _triggers: dict[str, RebalanceTrigger] = field(default_factory=dict)
 
     def __enter__(self) -> Self:
         return self
@@ -139,16 +141,16 @@ class _Round:
         self.leave()
 
     def begin(self) -> None:
-        """Nudge the groups whose targets are not reached."""
+        """Join the groups whose targets are not reached."""
         for group, found in self._look().items():
-            if group not in self.done and not any(member.is_nudge for member in found.members):
+            if group not in self.done and not any(member.is_trigger for member in found.members):
                 try:
                     version = self.goals[group].plan.version
-                    nudge = Nudge(self.settings, group, version, by=self.connection)
-                    self._nudges[group] = nudge
-                    nudge.join()
+                    trigger = RebalanceTrigger(self.settings, group, version, by=self.connection)
+                    self._triggers[group] = trigger
+                    trigger.join()
                 except Exception as error:  # noqa: BLE001 - any error of the client is reported
-                    self._end(group, f"it cannot be nudged: {error}")
+                    self._end(group, f"its rebalance cannot be triggered: {error}")
                 else:
                     self._times[group] = self._times.get(group, 0) + 1
 
@@ -157,15 +159,15 @@ class _Round:
         self._look()  # usually the join was enough
         while len(self.done) < len(self.goals) and time.monotonic() < until:
             time.sleep(_LOOK_AGAIN_S)
-            for group, nudge in list(self._nudges.items()):
-                if reason := nudge.refused():
-                    self._end(group, f"it cannot be nudged: {reason}")
+            for group, trigger in list(self._triggers.items()):
+                if reason := trigger.refused():
+                    self._end(group, f"its rebalance cannot be triggered: {reason}")
             self._look()
 
     def leave(self) -> None:
-        """Let all nudges leave."""
-        for group in list(self._nudges):
-            self._nudges.pop(group).leave()
+        """Let all triggers leave."""
+        for group in list(self._triggers):
+            self._triggers.pop(group).leave()
 
     def give_up(self) -> None:
         """Report the groups whose targets were not reached."""
@@ -174,7 +176,7 @@ class _Round:
                 self._end(group, "its target was not reached in time; the next pass tries again")
 
     def _look(self) -> Mapping[str, BrokerGroup]:
-        """Describe the groups that are left, and be done with whom no nudge does good any more."""
+        """Describe the pending groups; end those that are reached or out of reach."""
         left = [group for group in self.goals if group not in self.done]
         try:
             found = self.describe(left) if left else {}
@@ -190,14 +192,14 @@ class _Round:
         return found
 
     def _end(self, group: str, reason: str) -> None:
-        if group in self._nudges:
-            self._nudges.pop(group).leave()
+        if group in self._triggers:
+            self._triggers.pop(group).leave()
         version, times = self.goals[group].plan.version, self._times.get(group, 0)
         self.done[group] = BrokerAdoption(group, version, not reason, times, reason)
 
 
 def out_of_reach(found: BrokerGroup, *, any_assignor: bool = False) -> str:
-    """Say why a group is not to be nudged, whatever its target is; empty: it may be."""
+    """Return why no rebalance of a group may be triggered, whatever its target; "": it may be."""
     if found.error is not None:
         return found.error
     if not found.consumers:
