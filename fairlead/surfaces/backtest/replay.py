@@ -28,7 +28,7 @@ from fairlead.surfaces.backtest.recording import Recording
 RECORDED: Final = "recorded"
 """In place of an assignor's name: the time lag that was measured at each sample."""
 
-_LOOK_S: Final = 60.0
+_SAMPLE_S: Final = 60.0
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ def replay(recording: Recording, in_charge: str, policy: Policy) -> Iterator[Str
     world = recording.world()
     usual_s = float(np.median(np.diff(recording.seconds)))
     decision_s = recording.step_s if in_charge == OBSERVED else max(usual_s, recording.step_s)
-    cadence = Cadence(min(_LOOK_S, decision_s), decision_s, policy.rules().pause_s)
+    cadence = Cadence(min(_SAMPLE_S, decision_s), decision_s, policy.rules().pause_s)
     controller = _controller(recording, in_charge, policy)
     ran = run(world, controller, cadence)
     held_back = controller.held_back if isinstance(controller, _ByPolicy) else []

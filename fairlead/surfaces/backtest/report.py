@@ -25,14 +25,7 @@ from fairlead.surfaces.backtest.replay import RECORDED
 
 #: Rows without an assignor in charge: the measured lag, and its replay.
 HISTORY: Final = (RECORDED, OBSERVED)
-_HEADINGS: Final = (
-    "behind (min)",
-    "p95 (s)",
-    "max (s)",
-    "moves",
-    "plans",
-    "refused",
-)
+_HEADINGS: Final = ("behind (min)", "p95 (s)", "max (s)", "moves", "plans", "refused")
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +60,11 @@ class ReplayedCourse:
     paused_s: float
 
     @property
+    def by_plans(self) -> bool:
+        """Whether plans changed the owners; else each rebalance did."""
+        return self.in_charge not in LAG_BLIND | set(HISTORY)
+
+    @property
     def summary(self) -> dict[str, float | int]:
         """The figures of the table."""
         return {
@@ -89,7 +87,7 @@ class Report:
     group
         The consumer group.
     courses
-        `recorded` and `observed`, then the assignors, best first: by lateness, then by moves.
+        `recorded` and `observed`, then the assignors, best first: by time behind, then by moves.
     skipped
         Reason to number of samples that could not be replayed.
     """
@@ -161,30 +159,19 @@ class Report:
         for heading in _HEADINGS:
             table.add_column(heading, justify="right")
         for course in self.courses:
-            late, p95, most, moves, plans, held_back, _ = course.summary.values()
-            by_plans = course.in_charge not in LAG_BLIND | set(HISTORY)
-            table.add_row(
-                course.in_charge,
-                *(f"{value:,.0f}" for value in (late, p95, most)),
-                f"{moves:,}",
-                f"{plans:,}" if by_plans else "",
-                f"{held_back:,}" if by_plans else "",
-                end_section=course.in_charge == OBSERVED,
-            )
+            values = [f"{value:,.0f}" for value in course.summary.values()][: len(_HEADINGS)]
+            if not course.by_plans:
+                values[-2:] = []
+            table.add_row(course.in_charge, *values, end_section=course.in_charge == OBSERVED)
         return table
 
     def saved(self) -> str | None:
         """Describe what the best planning assignor would have saved; None: none plans."""
-        course = {replayed.in_charge: replayed for replayed in self.courses}
-        planning = [
-            replayed
-            for replayed in self.courses
-            if replayed.in_charge not in LAG_BLIND | set(HISTORY)
-        ]
-        if not planning:
+        best = next((course for course in self.courses if course.by_plans), None)
+        if best is None:
             return None
-        best = planning[0]
-        late_s, planned_s = (float(replayed.late_s.sum()) for replayed in (course[OBSERVED], best))
+        observed = next(course for course in self.courses if course.in_charge == OBSERVED)
+        late_s, planned_s = (float(course.late_s.sum()) for course in (observed, best))
         return f"{best.in_charge} {would_have_saved(late_s, planned_s, best.plans, best.paused_s)}"
 
 

@@ -85,10 +85,12 @@ def test_command_says_what_would_have_happened(tmp_path: Path) -> None:
 
 def test_what_is_not_there_is_said_with_what_is(archive: SampleArchive, tmp_path: Path) -> None:
     """Before Spark starts: an unknown group names the known ones, a span the one that has some."""
-    with pytest.raises(GroupError, match="of group payments is kept; there are some of orders"):
+    with pytest.raises(GroupError, match="of group payments is stored, only samples of orders"):
         find_samples(archive, "payments")
-    span = "there are 26, from 2026-01-05T12:00:00.* to 2026-01-05T13:55:00"
+    span = "it has 26, from 2026-01-05T12:00:00.* to 2026-01-05T13:55:00"
     with pytest.raises(GroupError, match=span):
         find_samples(archive, "orders", since=NOON + timedelta(days=1))
-    with pytest.raises(GroupError, match="No samples are kept: the sensor group_samples takes one"):
+    with pytest.raises(
+        GroupError, match="No samples are stored: the sensor group_samples takes one"
+    ):
         find_samples(SampleArchive(str(tmp_path / "empty")), "orders")

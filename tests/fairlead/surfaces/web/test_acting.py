@@ -186,7 +186,7 @@ def test_pages_are_read_only_without_a_proof(desks: Desks) -> None:
         assert page.status == 200
         assert "This page is read-only: the request has no header X-Fairlead-Secret" in page.text
         assert "act?do=" not in page.text
-    assert "fairlead plans withdraw --reason" in page.text
+    assert "fairlead plans withdraw stock --reason" in page.text
     before = desks.get("/act?do=withdraw&group=stock&version=2", None)
     assert "<form" not in before.text
     assert "Read-only:" in before.text

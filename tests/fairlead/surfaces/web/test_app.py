@@ -100,10 +100,15 @@ def test_freeze_stands_above_the_groups(week: str, served: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("group", "end"), [("orders", "orders"), ("--all", "-- --all"), ("o; reboot", "'o; reboot'")]
+    ("group", "words"),
+    [
+        ("orders", "orders --reason 'say why'"),
+        ("--all", "--reason 'say why' -- --all"),
+        ("o; reboot", "'o; reboot' --reason 'say why'"),
+    ],
 )
 def test_command_that_ends_a_freeze_can_be_copied(
-    week: str, served: str, group: str, end: str
+    week: str, served: str, group: str, words: str
 ) -> None:
     """Whatever the group is called, the command ends that freeze and does nothing else."""
     with psycopg.connect(week) as connection:
@@ -113,7 +118,7 @@ def test_command_that_ends_a_freeze_can_be_copied(
     engine = create_store_engine(week)
     freeze_plans(engine, group, reason="deploy")
     engine.dispose()
-    command = f"fairlead unfreeze --reason 'say why' {end}"
+    command = f"fairlead unfreeze {words}"
     assert f"To unfreeze: <code>{command}</code>" in unescape(get(served)[2])
     told = CliRunner().invoke(app, ["groups"], env={"FAIRLEAD_POSTGRES__URL": week})
     assert f"until `{command}`" in " ".join(told.output.split())

@@ -370,7 +370,7 @@ def test_without_the_issuers_keys_pages_are_read_only(desks: Desks, rows: Rows) 
                 form = {"do": "freeze", "id": uuid.uuid4(), "reason": "forged"}
                 assert post(address, form, header).status == 403, name
             engine.dispose()
-        assert "the issuer&#39;s keys cannot be had" in page.text, name
+        assert "the issuer&#39;s keys are not available" in page.text, name
         assert rows.changed() == [], name
 
 

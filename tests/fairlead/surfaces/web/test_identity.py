@@ -117,7 +117,7 @@ def test_known_keys_outlast_the_issuer_for_five_minutes(issuer: Issuer, by_token
     now[0] += issuer_keys.KEPT_S - 1
     assert asks(by_token, bearer(issuer.token())) == "kim@example.com"
     now[0] += 1
-    assert "keys cannot be had" in asks(by_token, bearer(issuer.token()))
+    assert "keys are not available" in asks(by_token, bearer(issuer.token()))
 
 
 @pytest.mark.long
@@ -160,7 +160,7 @@ def test_issuer_that_hangs_holds_up_few_requests(monkeypatch: pytest.MonkeyPatch
             "all but four are answered",
         )
     assert {answer.result() for answer in asked} == {
-        "the issuer's keys cannot be had: it has not answered yet",
+        "the issuer's keys are not available: it has not answered yet",
         "None",  # the answer that four waited for
     }
     monkeypatch.setattr(issuer_keys, "_TIMEOUT_S", 0.4)
@@ -181,7 +181,7 @@ def test_keys_that_come_drop_by_drop_are_not_waited_for(
     monkeypatch.setattr(issuer_keys, "_TIMEOUT_S", 0.4)
     issuer.pieces, issuer.pause = 20, 0.1
     said = asks(by_token, bearer(issuer.token()))
-    assert said.endswith("the issuer's keys cannot be had: it did not answer within 0.4 s")
+    assert said.endswith("the issuer's keys are not available: it did not answer within 0.4 s")
 
 
 def test_proxy_gets_nothing_that_it_could_read(
