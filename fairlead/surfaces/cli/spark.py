@@ -50,19 +50,19 @@ def up(
         if isinstance(error, FairleadError):
             say_error(error)
         else:
-            _log.exception("Spark could not be started; %s starts all the same", command[0])
+            _log.exception("Spark could not be started; continuing with %s", command[0])
     if command:
         os.execvp(command[0], command)  # noqa: S606 - the user's command, without a shell
 
 
 def _up() -> None:
-    found = _server().start()
-    say(f"Spark runs at localhost:{found.port}, process {found.pid}")
+    started = _server().start()
+    say(f"Spark runs at localhost:{started.port}, process {started.pid}")
 
 
 @app.command(epilog=epilog("spark down"))
 def down() -> None:
-    """Stop Spark, whichever command started it; runs then start their own."""
+    """Stop Spark, even if another command started it; runs then start their own."""
     _server().stop()
 
 

@@ -1,6 +1,6 @@
-"""What the doctor finds of Dagster: its home, daemons, sensors and when they last ticked.
+"""The doctor's checks of Dagster: its home, daemons, sensors and their last ticks.
 
-Belongs here: starting `orchestration.switches` in a process, and what its answer means. Does not:
+Belongs here: running `orchestration.switches` in a process, and judging its answer. Does not:
 importing Dagster.
 """
 

@@ -6,13 +6,13 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from typer.main import get_command
 
 from fairlead.store.models import STATES
-from fairlead.surfaces.cli import app, plan_steps
+from fairlead.surfaces.cli import app, plan_steps, plans
 from fairlead.surfaces.doctor import PARTS
 from tests.waiting import PATIENCE_S
 
@@ -50,20 +50,12 @@ def test_every_command_explains_itself() -> None:
     assert silent == []
 
 
-def help_of(option: str, *command: str) -> str:
-    """Return the help of one option of a command."""
-    found: Any = get_command(app)
-    for name in command:
-        found = found.commands[name]
-    (text,) = [parameter.help for parameter in found.params if option in parameter.opts]
-    return str(text)
-
-
-def test_help_names_every_value_that_an_option_takes() -> None:
-    """The states of a plan, and the parts of the doctor: those, and no others."""
-    states = re.findall(r"\w+", help_of("--state", "plans", "list").replace(" or ", ", "))
-    assert states == list(STATES)
-    parts = help_of("--skip", "doctor").removeprefix("Leave out ").partition(";")[0]
+def test_options_take_every_value_that_there_is() -> None:
+    """`--state` takes the states of a plan; the help of `--skip` lists the parts of the doctor."""
+    assert get_args(plans.State) == STATES
+    command: Any = get_command(app)
+    (text,) = [each.help for each in command.commands["doctor"].params if "--skip" in each.opts]
+    parts = text.removeprefix("Leave out ").partition(";")[0]
     assert re.findall(r"\w+", parts.replace(" or ", ", ")) == list(PARTS)
 
 

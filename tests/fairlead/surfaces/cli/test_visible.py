@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from fairlead.common.visible import VisibleFormatter, visible
 from fairlead.errors import GroupError
 from fairlead.surfaces.cli import app
-from fairlead.surfaces.cli.output import print_rich, print_table, say, say_error, tell
+from fairlead.surfaces.cli.output import print_rich, print_table, say, say_error, say_wrapped
 
 EVIL = "\x1b[2J\x1b]0;title\x07or\u202eders\r\nbilling: fine\x9b31m\u2028\u200b\u2066"
 
@@ -149,7 +149,7 @@ def test_sentences_are_broken_between_words_in_a_window(
     out = io.StringIO()
     monkeypatch.setattr(out, "isatty", lambda: width is not None)
     with redirect_stdout(out):
-        tell(sentence, "the next")
+        say_wrapped(sentence, "the next")
     lines = out.getvalue().splitlines()
     assert hidden(out.getvalue()) == set()
     assert (len(lines) == 2) is (width is None)
