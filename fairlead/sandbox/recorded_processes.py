@@ -61,14 +61,14 @@ def recorded(state_dir: Path, name: str, pid: int | None = None) -> Iterator[Non
 
 def still_running(state_dir: Path) -> list[RecordedProcess]:
     """Return the recorded processes that still run, by pid."""
-    found = []
+    running = []
     for path in sorted((state_dir / _FOLDER).glob("*.json")):
         try:
-            found_here = RecordedProcess(**json.loads(path.read_text()))
+            entry = RecordedProcess(**json.loads(path.read_text()))
         except (OSError, ValueError, TypeError):  # removed, damaged, or of another version
             continue
-        if found_here.process() is None:
+        if entry.process() is None:
             path.unlink(missing_ok=True)
         else:
-            found.append(found_here)
-    return found
+            running.append(entry)
+    return running

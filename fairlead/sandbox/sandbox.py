@@ -10,20 +10,20 @@ Services belong to their state directory, not to a process: every process finds 
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
 import psutil
-from filelock import FileLock, Timeout
+from filelock import FileLock
 
-from fairlead.common.disk import room_in
 from fairlead.common.same_process import same_process
 from fairlead.errors import SandboxError
 from fairlead.sandbox.kafka import KafkaBroker
 from fairlead.sandbox.postgres import Postgres
+from fairlead.sandbox.processes import exclusively
 from fairlead.sandbox.services import Services
 
 LOCK_TIMEOUT_S: Final = 300.0
@@ -149,18 +149,9 @@ class Sandbox:
             if self._living_holder() == Holder.current():
                 self._stop()
 
-    @contextmanager
-    def _locked(self) -> Iterator[None]:
-        """Keep other processes from starting or stopping this sandbox during the block."""
-        try:
-            with room_in(self.state_dir):
-                self.state_dir.mkdir(parents=True, exist_ok=True)
-                with self._lock.acquire(timeout=LOCK_TIMEOUT_S):
-                    yield
-        except Timeout as error:
-            raise SandboxError(
-                f"Another process is still starting or stopping the sandbox in {self.state_dir}"
-            ) from error
+    def _locked(self) -> AbstractContextManager[None]:
+        what = f"the sandbox in {self.state_dir}"
+        return exclusively(self.state_dir, self._lock, what, timeout_s=LOCK_TIMEOUT_S)
 
     def _start(self, *, holder: Holder | None) -> Services:
         missing = [service for service in (self.kafka, self.postgres) if service.process() is None]
@@ -208,9 +199,7 @@ class Sandbox:
                 services=Services(**raw["services"]),
                 holder=Holder(**raw["holder"]) if raw["holder"] else None,
             )
-        except FileNotFoundError:
-            return None
-        except (ValueError, KeyError, TypeError):  # damaged, or of another version
+        except (FileNotFoundError, ValueError, KeyError, TypeError):  # or of another version
             return None
 
     def _write(self, state: _State) -> None:

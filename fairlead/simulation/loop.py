@@ -70,7 +70,7 @@ class Run:
     owners: tuple[tuple[float, Int32], ...]
 
     def time_lags(self) -> Float64:
-        """Compute the time since each log ended at the reader's present position.
+        """Return the time lag: seconds since each log ended at the reader's position.
 
         Returns
         -------

@@ -1,6 +1,6 @@
-"""Samples that a planner keeps: all of the last hour, one per quarter of an hour before that.
+"""The samples of a planner: all of the last hour, one per quarter of an hour before that.
 
-Belongs here: which samples are kept. Does not: their analysis (`fairlead.domain.analysis`).
+Belongs here: thinning out samples. Does not: their analysis (`fairlead.domain.analysis`).
 """
 
 import numpy as np

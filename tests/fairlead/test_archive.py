@@ -406,7 +406,7 @@ def test_sample_that_is_not_whole_is_an_error(tmp_path: Path) -> None:
     assert archive.sample(sample_id)["group"].to_pylist() == ["a", "b"]
     assert archive.sample(sample_id, ["b"], ["group"]).to_pydict() == {"group": ["b"]}
     assert archive.sample(sample_id, []).equals(SAMPLES.empty_table())
-    with pytest.raises(FileNotFoundError, match=f"Sample {sample_id} is not kept any more"):
+    with pytest.raises(FileNotFoundError, match=f"Sample {sample_id} was removed"):
         archive.sample(sample_id, ["b", "c"])
     (file,) = files(tmp_path)
     file.write_bytes(file.read_bytes()[:-20])

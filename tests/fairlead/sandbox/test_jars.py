@@ -49,7 +49,7 @@ def test_a_jar_of_other_bytes_is_refused(tmp_path: Path) -> None:
     jars.check_digests(tmp_path)
     for name, value in ((SMALL_JAR, good.read_bytes() + b" "), ("other.jar", b"anything")):
         (tmp_path / name).write_bytes(value)
-        with pytest.raises(SandboxError, match=f"{name} is not what belongs to Apache Kafka"):
+        with pytest.raises(SandboxError, match=f"{name} is not the jar of Apache Kafka"):
             jars.check_digests(tmp_path)
         (tmp_path / SMALL_JAR).write_bytes(good.read_bytes())
 
