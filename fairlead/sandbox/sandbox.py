@@ -8,7 +8,6 @@ Services belong to their state directory, not to a process: every process finds 
 """
 
 import json
-import os
 import shutil
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -16,45 +15,24 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
-import psutil
 from filelock import FileLock
 
-from fairlead.common.same_process import same_process
 from fairlead.errors import SandboxError
 from fairlead.sandbox.kafka import KafkaBroker
 from fairlead.sandbox.postgres import Postgres
 from fairlead.sandbox.processes import exclusively
+from fairlead.sandbox.recorded_processes import RecordedProcess
 from fairlead.sandbox.services import Services
 
 LOCK_TIMEOUT_S: Final = 300.0
 
 
 @dataclass(frozen=True)
-class Holder:
-    """The process whose `with` block stops the sandbox.
-
-    Identified by pid and start time, because pids are reused.
-    """
-
-    pid: int
-    created_at: float
-
-    @classmethod
-    def current(cls) -> "Holder":
-        """Return this process."""
-        return cls(os.getpid(), psutil.Process().create_time())
-
-    def alive(self) -> bool:
-        """Whether the process still runs."""
-        return same_process(self.pid, self.created_at) is not None
-
-
-@dataclass(frozen=True)
 class _State:
-    """Content of `sandbox.json`, for other processes."""
+    """Content of `sandbox.json`: addresses, and the process whose block stops the sandbox."""
 
     services: Services
-    holder: Holder | None
+    holder: RecordedProcess | None
 
 
 class Sandbox:
@@ -136,7 +114,7 @@ class Sandbox:
             # Services left running by `start` are shared and stay; those of a killed holder are
             # taken over.
             left_by_start = self._left_by_start()
-            services = self._start(holder=None if left_by_start else Holder.current())
+            services = self._start(holder=None if left_by_start else RecordedProcess.of("sandbox"))
             self._holds = not left_by_start
             return services
 
@@ -146,14 +124,14 @@ class Sandbox:
         self._holds = False
         with self._locked():
             # Another process may have stopped and started it meanwhile.
-            if self._living_holder() == Holder.current():
+            if self._living_holder() == RecordedProcess.of("sandbox"):
                 self._stop()
 
     def _locked(self) -> AbstractContextManager[None]:
         what = f"the sandbox in {self.state_dir}"
         return exclusively(self.state_dir, self._lock, what, timeout_s=LOCK_TIMEOUT_S)
 
-    def _start(self, *, holder: Holder | None) -> Services:
+    def _start(self, *, holder: RecordedProcess | None) -> Services:
         missing = [service for service in (self.kafka, self.postgres) if service.process() is None]
         try:
             self.kafka.launch()
@@ -188,16 +166,16 @@ class Sandbox:
         state = self._read()
         return state is not None and state.holder is None and self.running() is not None
 
-    def _living_holder(self) -> Holder | None:
+    def _living_holder(self) -> RecordedProcess | None:
         state = self._read()
-        return state.holder if state and state.holder and state.holder.alive() else None
+        return state.holder if state and state.holder and state.holder.process() else None
 
     def _read(self) -> _State | None:
         try:
             raw = json.loads(self._file.read_text())
             return _State(
                 services=Services(**raw["services"]),
-                holder=Holder(**raw["holder"]) if raw["holder"] else None,
+                holder=RecordedProcess(**raw["holder"]) if raw["holder"] else None,
             )
         except (FileNotFoundError, ValueError, KeyError, TypeError):  # or of another version
             return None

@@ -72,6 +72,8 @@ class _Demo:
         self._directory = around.settings.state_dir / "demo"
         self._directory.mkdir(exist_ok=True)
         self._log = self._directory / "consumers.log"
+        self._engine = create_store_engine(around.settings.postgres)
+        stack.callback(self._engine.dispose)
         extra = CURED_BY_BROKER if broker_follows(around.services.bootstrap_servers) else ()
         if not extra:
             console.print(NO_COMPILER)
@@ -185,26 +187,16 @@ class _Demo:
 
     def _diagnosed(self) -> dict[str, Diagnosed]:
         """Return the planner's diagnoses by group."""
-        engine = create_store_engine(self._around.settings.postgres)
-        try:
-            rows = {
-                row["group"]: row | read_diagnoses(engine, row["group"], limit=1)[0]
-                for row in read_groups(engine)
-            }
-        finally:
-            engine.dispose()
+        rows = {
+            row["group"]: row | read_diagnoses(self._engine, row["group"], limit=1)[0]
+            for row in read_groups(self._engine)
+        }
         fields = ("diagnosis", "names", "evidence", "reason", "reported")
         return {name: Diagnosed(**{key: row[key] for key in fields}) for name, row in rows.items()}
 
     def _published(self, group: DemoGroup) -> PlanDocument | None:
-        engine = create_store_engine(self._around.settings.postgres)
-        try:
-            plan = PlanStore(engine).published(group.name)
-        finally:
-            engine.dispose()
-        if plan is None:
-            return None
-        return PlanDocument.from_bytes(plan.document, group=group.name)
+        plan = PlanStore(self._engine).published(group.name)
+        return plan and PlanDocument.from_bytes(plan.document, group=group.name)
 
     def _adopted(self, plans: dict[str, PlanDocument]) -> bool:
         return all(

@@ -80,7 +80,8 @@ def consumers(changes: Sequence[ConsumerChange]) -> str:
         counts.spines[:].set_visible(False)
         counts.set_ylabel("partitions")
         legend(figure, axes)
-        axes.set_title(_title("Lag of each consumer", len(rows), len(changes), "consumers"))
+        which = f": {len(rows)} of {len(changes):,} consumers with most lag"
+        axes.set_title("Lag of each consumer" + which * (len(rows) < len(changes)))
         return svg_text(figure)
 
 
@@ -156,13 +157,9 @@ def _mark(axes: "Axes", placed: Sequence[tuple[str, Metrics]], chosen: str | Non
             fillstyle="none" if is_chosen else "full",
             markeredgewidth=2.5 if is_chosen else 1,
             zorder=2.5 + place / 100,
-            label=f"{shortened(assignor)}: {_figures(metrics)}" + " (chosen)" * is_chosen,
+            label=f"{shortened(assignor)}: {metrics['moved']:,} moved, worst topic "
+            f"{times(metrics['topic_spread'])}{' (chosen)' if is_chosen else ''}",
         )
-
-
-def _figures(metrics: Metrics) -> str:
-    """Return the exact figures of a marker."""
-    return f"{metrics['moved']:,} moved, worst topic {times(metrics['topic_spread'])}"
 
 
 def _moves(axes: "Axes", most: float) -> None:
@@ -179,10 +176,6 @@ def _moves(axes: "Axes", most: float) -> None:
     else:
         axes.xaxis.set_major_locator(MaxNLocator(nbins=8, integer=True, min_n_ticks=1))
     axes.xaxis.set_major_formatter("{x:,.0f}")
-
-
-def _title(what: str, drawn: int, existing: int, of: str) -> str:
-    return what if drawn == existing else f"{what}: {drawn} of {existing:,} {of} with most lag"
 
 
 def _known(value: float | None) -> bool:
