@@ -213,7 +213,7 @@ def _stretches(
     world = ran.world
     lags = ran.time_lags()[1:]
     lags[~world.exists] = 0.0
-    late = (lags > objective_s).sum(axis=1) * world.step_s
+    behind_s = (lags > objective_s).sum(axis=1) * world.step_s
     worst = lags.max(axis=1, initial=0.0)
     edges = recording.seconds
     moved, published, paused, refused = (
@@ -232,7 +232,7 @@ def _stretches(
         span = slice(int(recording.steps[row]), int(recording.steps[row + 1]))
         yield Stretch(
             at=recording.start + timedelta(seconds=float(edges[row + 1])),
-            late_s=float(late[span].sum()),
+            late_s=float(behind_s[span].sum()),
             worst_s=float(worst[span].max(initial=0.0)),
             moved=int(moved[row]),
             published=int(published[row]),

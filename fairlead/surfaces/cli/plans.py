@@ -1,6 +1,6 @@
 """`fairlead plans`: the versions of a group's plan, and their differences.
 
-Belongs here: what is shown. Does not: taking a plan further (`plan_steps`), queries
+Belongs here: output. Does not: steps of a plan (`plan_steps`), queries
 (`fairlead.store.history_queries`).
 """
 

@@ -248,7 +248,7 @@ def _config(rights: Rights, kind: ResourceType, name: str) -> dict[str, str]:
     """Return the configuration of a topic or broker; empty if it may not be read."""
     resource = ConfigResource(kind, name)
     try:
-        found: Any = rights.admin.describe_configs([resource])[resource].result()
+        entries: Any = rights.admin.describe_configs([resource])[resource].result()
     except KafkaException:
         return {}
-    return {key: str(entry.value or "") for key, entry in found.items()}
+    return {key: str(entry.value or "") for key, entry in entries.items()}

@@ -87,13 +87,13 @@ class Survey:
         self._lists_all = "DESCRIBE" in Rights(self._gateway.settings).on_cluster()
         portions = [names[first : first + _AT_ONCE] for first in range(0, len(names), _AT_ONCE)]
         before = self._samples[-1] if self._samples else None
-        seen = [
+        tables = [
             self._gateway.snapshot(portion, patience_s=0.0, before=before).samples
             for portion in portions or [[]]
         ]
-        self._samples.append(pa.concat_tables(seen))
+        self._samples.append(pa.concat_tables(tables))
 
-    def found(self) -> list[Row]:
+    def rows(self) -> list[Row]:
         """Return one row per group of the newest sample, worst first; see `_row` for the keys.
 
         A group that was rebalancing then has its values from the sample before. Groups that only
@@ -194,7 +194,7 @@ def _row(group: Group, analysed: Sequence[Row]) -> Row:
     Keys: group; sampled_at, a time; state, protocol and group_type from Kafka; members, a count;
     owners, member to number of partitions; clients, ids; error; follow and kafka_5_6, sentences;
     diagnosis, evidence, late_s, caught_up_s, loss_s, gain, consumers: of the analysis, null
-    without one; reported, the reported work. `Survey.found` adds not_planned, why the group cannot
+    without one; reported, the reported work. `Survey.rows` adds not_planned, why the group cannot
     be planned for, and the figures of `fairlead.surfaces.survey.lag.group_lags`.
     """
     now, sampled_at = group.now, group.now["at"]

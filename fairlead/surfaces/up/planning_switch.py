@@ -78,9 +78,9 @@ def planning(dagster_url: str, *, turn_on: bool) -> Planning:
             started = _ask(dagster_url, _START, sensor=sensor).get("startSensor") or {}
             turn_on = started.get("__typename") != "Sensor"
         if not turn_on:
-            found = _ask(dagster_url, _STATES, sensor=sensor, schedule=schedule)
+            answer = _ask(dagster_url, _STATES, sensor=sensor, schedule=schedule)
             states = {
-                name: ((found.get(kind) or {}).get("state") or {}).get("status")
+                name: ((answer.get(kind) or {}).get("state") or {}).get("status")
                 for kind, name in (("sensor", SENSOR), ("schedule", SCHEDULE))
             }
             if all(states.values()):

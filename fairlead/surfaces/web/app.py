@@ -131,8 +131,8 @@ def build_app(engine: Engine, settings: Settings) -> Starlette:
         return await acting.after(request)
 
     def ready(_: Request) -> Response:
-        found = readiness(engine, settings)
-        return JSONResponse(found, 503 if found["missing"] else 200, headers=_HEADERS)
+        report = readiness(engine, settings)
+        return JSONResponse(report, 503 if report["missing"] else 200, headers=_HEADERS)
 
     app = Starlette(
         routes=[

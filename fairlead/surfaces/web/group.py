@@ -172,8 +172,8 @@ def _can_follow(samples: Sequence[StoredSample]) -> str:
 
 def _restless(changes: Sequence[Change]) -> list[tuple[str, int]]:
     """Return the members that joined and left most often, each with how often."""
-    seen = Counter(name for change in changes for name in (*change.came, *change.left))
-    return [(name, count) for name, count in seen.most_common(5) if count > 1]
+    counts = Counter(name for change in changes for name in (*change.came, *change.left))
+    return [(name, count) for name, count in counts.most_common(5) if count > 1]
 
 
 def _owned(changes: Sequence[Change], partition: str) -> list[tuple[Change, str, str]]:

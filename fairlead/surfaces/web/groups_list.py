@@ -24,7 +24,7 @@ from fairlead.surfaces.offers import Desk, of_freeze
 from fairlead.surfaces.web.layout import TEMPLATES, ages
 
 #: Groups on the page; filters find the others.
-SHOWN: Final = 200
+MOST_GROUPS: Final = 200
 #: Diagnosis of groups that were not analysed yet.
 NOT_ANALYSED: Final = "not analysed"
 
@@ -90,7 +90,7 @@ def groups_page(
     states, freezes = read_states(engine), read_freezes(engine)
     listed = [row for row in states if filters.match(row, policies)]
     read_at = now or datetime.now(UTC)
-    names = [row["group"] for row in listed[:SHOWN]]
+    names = [row["group"] for row in listed[:MOST_GROUPS]]
     details = {row["group"]: row for row in read_groups(engine, names)} if names else {}
     waits, last, resting = undecided(listed, read_at), last_sample(engine), back_offs(engine)
     return TEMPLATES.get_template("groups.html").render(
@@ -118,5 +118,5 @@ def groups_page(
 
 def _is_old(row: Row, now: datetime) -> bool:
     """Whether a group's diagnosis is old; a group without members is not analysed again."""
-    seen = row["last_seen"]
-    return seen is not None and now - seen > LOOKED_WITHIN and row["evidence"] != NO_MEMBERS
+    last = row["last_seen"]
+    return last is not None and now - last > LOOKED_WITHIN and row["evidence"] != NO_MEMBERS

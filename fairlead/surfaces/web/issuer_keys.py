@@ -111,16 +111,16 @@ class Keys:
 def _read(url: str) -> dict[str, Mapping[str, Any]]:
     """Return the public keys for signatures, by their ids."""
     try:
-        found = json.loads(_fetched(url))
+        content = json.loads(_fetched(url))
     except http.client.HTTPException:  # its message may quote the address
         raise ValueError("its answer is not HTTP") from None
     except TimeoutError:
         raise TimeoutError(f"it did not answer within {_TIMEOUT_S:g} s") from None
-    if not isinstance(found, dict) or not isinstance(found.get("keys"), list):
+    if not isinstance(content, dict) or not isinstance(content.get("keys"), list):
         raise ValueError("no key set")  # noqa: TRY004 - about the content
     return {
         key["kid"]: key
-        for key in found["keys"]
+        for key in content["keys"]
         if isinstance(key, dict)
         and isinstance(key.get("kid"), str)
         and key.get("kty") in _PUBLIC

@@ -28,7 +28,7 @@ from fairlead.settings import PostgresSettings, Settings
 from fairlead.surfaces.cli import app
 from fairlead.surfaces.doctor import Finding, examine
 from fairlead.surfaces.doctor.archive import examine_archive
-from fairlead.surfaces.doctor.switches import switched
+from fairlead.surfaces.doctor.switches import findings
 from tests.waiting import PATIENCE_S, eventually
 
 FAIRLEAD = Path(sys.executable).with_name("fairlead")
@@ -214,6 +214,6 @@ def test_what_is_away_is_failed_and_the_rest_is_checked() -> None:
 )
 def test_switches_mean_something(found: Mapping[str, Any], states: Mapping[str, str]) -> None:
     """Daemons that are dead end everything; what is off is said with what turns it on."""
-    told = list(switched({**found, "ticked": dict.fromkeys(found["ticked"], time.time())}))
+    told = list(findings({**found, "ticked": dict.fromkeys(found["ticked"], time.time())}))
     assert {finding.name: finding.state for finding in told} == states
     assert all(finding.remedy for finding in told if finding.state != "ok")
