@@ -196,7 +196,7 @@ class _Demo:
 
     def _published(self, group: DemoGroup) -> PlanDocument | None:
         plan = PlanStore(self._engine).published(group.name)
-        return plan and PlanDocument.from_bytes(plan.document, group=group.name)
+        return None if plan is None else PlanDocument.from_bytes(plan.document, group=group.name)
 
     def _adopted(self, plans: dict[str, PlanDocument]) -> bool:
         return all(

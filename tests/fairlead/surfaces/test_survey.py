@@ -54,7 +54,7 @@ def test_survey_needs_kafka_alone(
     unique_name: str,
     tmp_path: Path,
 ) -> None:
-    """Real consumers: owners and lag at once, a diagnosis from the sixth look on."""
+    """Real consumers: owners and lag at once, a diagnosis from the sixth sample on."""
     topic = kafka_topic(partitions=2)
     produce(topic, [5, 3])
     commit(unique_name, {(topic, 0): 1, (topic, 1): 3})
@@ -189,7 +189,7 @@ def row(**known: Any) -> dict[str, Any]:
 
 
 def look(group: str, minute: int, **values: Any) -> dict[str, Any]:
-    """Return a look at two topics, of one and two partitions, so many minutes after noon."""
+    """Return a sample of two topics, of one and two partitions, at a minute after noon."""
     return {
         "group": group,
         "at": datetime(2026, 1, 2, 12, minute, tzinfo=UTC),
@@ -233,7 +233,7 @@ def test_lag_is_of_what_is_read_and_still_there() -> None:
 
 @pytest.mark.parametrize("policies", [[], [Policy()]])
 def test_idle_partition_without_a_commit_is_not_stuck(policies: list[Policy]) -> None:
-    """Nothing arrived, and nobody knows where its consumers would begin."""
+    """Nothing arrived, and the start offset of its consumers is unknown."""
     series = [
         look(
             "orders",
@@ -284,7 +284,7 @@ def test_advice_is_given_once_for_all_whom_it_is_for() -> None:
 
 @pytest.mark.parametrize("client", ["x" * 32_000, "x " * 16_000], ids=["word", "words"])
 def test_long_client_id_is_cut(client: str) -> None:
-    """Wherever it is named, in the text and on the page."""
+    """In the text and on the page."""
     rows = [row(owners={client: 3}, clients=[client], evidence=f"{client} is slow.")]
     text, page = "\n".join(as_lines(rows, [], 6, {})), as_page(rows, [], 6, {})
     assert max(text.count("x"), page.count("x")) < 10_000

@@ -1,4 +1,4 @@
-"""What plans would have brought a group that is observed: from its samples to a row a day."""
+"""The effect of plans on an observed group: from its samples to a row per day."""
 
 from datetime import timedelta
 from pathlib import Path

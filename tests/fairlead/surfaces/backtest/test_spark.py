@@ -54,7 +54,7 @@ def archive(tmp_path: Path) -> SampleArchive:
 
 @pytest.mark.usefixtures("spark", "archive")
 def test_command_says_what_would_have_happened(tmp_path: Path) -> None:
-    """What was, then best first, with what it costs, what was skipped and why; and a drawing."""
+    """The measured lag, then the assignors, best first, with costs, skipped samples, a plot."""
     plot = tmp_path / "backtest.svg"
     arguments = ["backtest", "orders", "--since", "2026-01-05", "--json", "--output", str(plot)]
     names = ("sticky-lag-aware", "sticky")

@@ -87,7 +87,7 @@ def test_options_take_every_value_that_there_is() -> None:
 def test_error_of_ours_is_one_line_and_exit_code_1(
     tmp_path: Path, arguments: list[str], settings: dict[str, str], message: str
 ) -> None:
-    """What went wrong is said in a sentence, without a traceback or a secret."""
+    """The error is one sentence, without a traceback or a secret."""
     result = fairlead(*arguments, directory=tmp_path, settings=settings)
     assert result.returncode == 1
     (line,) = result.stderr.strip().splitlines()
@@ -117,7 +117,7 @@ def test_error_of_ours_is_one_line_and_exit_code_1(
 def test_a_command_waits_for_nothing_that_it_does_not_use(
     needed: str, not_needed: set[str]
 ) -> None:
-    """What `fairlead groups` and `fairlead plan` import: an answer within a second takes that."""
+    """`fairlead groups` and `fairlead plan` import little, so that they answer within a second."""
     code = f"import sys, fairlead.surfaces.cli, {needed}; print(*sys.modules)"
     loaded = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=PATIENCE_S

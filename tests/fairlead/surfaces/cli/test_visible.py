@@ -1,4 +1,4 @@
-"""What somebody called a group, a client or a reason changes nothing in a terminal or a log."""
+"""Names and reasons cannot control a terminal or forge a line of a log."""
 
 import io
 import json
@@ -59,7 +59,7 @@ def test_whatever_is_printed_is_visible() -> None:
 
 
 def test_a_record_of_the_log_is_a_line() -> None:
-    """Whatever the path that somebody asked for; tracebacks keep their lines."""
+    """For any requested path; tracebacks keep their lines."""
     try:
         raise ValueError(EVIL)  # noqa: TRY301 - the traceback is what is wanted
     except ValueError:

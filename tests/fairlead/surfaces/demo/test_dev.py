@@ -35,7 +35,7 @@ def _stands_in(process: psutil.Process) -> bool:
 
 
 def test_load_outlives_a_consumer_that_is_killed(tmp_path: Path) -> None:
-    """The killed consumer is named once, and the load goes on to batch after batch."""
+    """The killed consumer is named once, and the load continues."""
     lines: list[str] = []
     group = replace(KEEPS_UP, consumers=2)
     with Consumers(group, group.name, "", None, tmp_path / "log", STANDS_IN) as consumers:

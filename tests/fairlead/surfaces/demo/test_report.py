@@ -1,4 +1,4 @@
-"""What `make demo` reports of a group: before and after are measured, each at its time."""
+"""The report of `make demo`: before and after are measured, each at its time."""
 
 from datetime import UTC, datetime
 from io import StringIO
