@@ -10,7 +10,7 @@ import hashlib
 import hmac
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import jwt
 from jwt.exceptions import InvalidTokenError, PyJWTError
@@ -46,14 +46,6 @@ class Person:
 
     name: str
     proof: str
-
-
-class IdentityProof(Protocol):
-    """A way to prove the sender of a request."""
-
-    def person(self, headers: Headers) -> Person:
-        """Return the sender; raises NotProvenError without a proof."""
-        ...
 
 
 class ByHeader:
@@ -139,6 +131,10 @@ class ByToken:
             options={"require": ["exp", "iss", "aud"]},
         )
         return claims
+
+
+#: A way to prove the sender of a request.
+IdentityProof = ByHeader | ByToken
 
 
 def identity_of(web: WebSettings) -> IdentityProof | None:
