@@ -430,7 +430,9 @@ def _moves_of(
     moves = read_moves_of(engine, group, partition, limit=_DIAGNOSES)
     known = {f"{row['topic']}-{row['partition']}": row for row in read_lag(engine, group)}
     if not moves and known and partition not in known:
-        raise GroupError(f"group {group} reads no partition {partition}; it reads {min(known)}")
+        raise GroupError(
+            f"group {group} reads no partition {partition}; a valid name is {min(known)}"
+        )
     return moves, known.get(partition)
 
 
