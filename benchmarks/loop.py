@@ -109,7 +109,7 @@ def how(seconds: float) -> dict[str, Any]:
         "hours": HOURS,
         "seed": SEED,
         "step_s": 10.0,
-        "look_s": CADENCE.look_s,
+        "sample_s": CADENCE.sample_s,
         "decision_s": CADENCE.decision_s,
         "move_downtime_s": CADENCE.move_downtime_s,
         "landau": {

@@ -22,7 +22,7 @@ GROUPS: Final = 25
 CLIENTS: Final = ("proportional", "kafka-python", "confluent-kafka", "aiokafka getmany")
 #: What happens, happens within two hours; counted is the hour behind the next.
 _HOURS: Final = 4.0
-_CADENCE: Final = Cadence(look_s=60.0, decision_s=60.0)
+_CADENCE: Final = Cadence(sample_s=60.0, decision_s=60.0)
 _SHARE: Final = 0.1
 
 

@@ -197,7 +197,7 @@ def _caught_up(ran: ScenarioRun, planner: Planner) -> Iterator[dict[str, Any]]:
 
 
 def _near(told: float, seconds: float) -> bool:
-    allowed = max(_NEAR * seconds, _LOOKS * Cadence().look_s)
+    allowed = max(_NEAR * seconds, _LOOKS * Cadence().sample_s)
     return told == seconds or bool(np.isfinite(seconds) and abs(told - seconds) <= allowed)
 
 

@@ -58,6 +58,7 @@ _TAKEN: Final = "taken.json"
 _THINNED: Final = "thinned.json"
 Filters = list[tuple[str, str, Any]]
 _Read = TypeVar("_Read")
+#: Columns of names, which repeat between rows.
 _NAMES: Final = [
     *("group", "sample_id", "state", "protocol", "group_type"),
     *("topics.list.element", "members.list.element", "member_ids.list.element"),
@@ -116,7 +117,7 @@ class SampleArchive:
         It cannot be reached.
     """
 
-    #: Path of the archive to what `note` could not write, so that the next sample is due as usual.
+    #: Path of the archive to the cost that `note` could not write, for the next sample's due time.
     _unwritten: ClassVar[dict[str, Taken]] = {}
 
     def __init__(self, warehouse: str) -> None:
@@ -170,25 +171,21 @@ class SampleArchive:
 
     def taken(self) -> Taken | None:
         """Return the cost of the newest sample; None if there is none or its cost is unknown."""
-        known = [self._taken(), self._unwritten.get(self._root)]
+        known = [self._unwritten.get(self._root)]
+        fields = self._json(_TAKEN)
+        with suppress(ValueError, TypeError, KeyError):
+            began = datetime.fromisoformat(fields.pop("began")).astimezone(UTC)
+            known.append(Taken(**fields, began=began))
         return max(filter(None, known), key=lambda taken: taken.began, default=None)
 
-    def _taken(self) -> Taken | None:
-        fields = self._noted(_TAKEN) or {}
-        try:
-            began = datetime.fromisoformat(fields.pop("began")).astimezone(UTC)
-            return Taken(**fields, began=began)
-        except (ValueError, TypeError, KeyError):
-            return None
-
-    def _noted(self, name: str) -> dict[str, Any] | None:
-        """Return the JSON object in a file of the archive; None if there is none."""
+    def _json(self, name: str) -> dict[str, Any]:
+        """Return the JSON object in a file of the archive; empty if there is none."""
         try:
             with self._files.open_input_stream(f"{self._root}/{name}") as stream:
                 fields = json.loads(stream.read())
         except (OSError, ValueError):
-            return None
-        return fields if isinstance(fields, dict) else None
+            return {}
+        return fields if isinstance(fields, dict) else {}
 
     def read(
         self,
@@ -217,11 +214,11 @@ class SampleArchive:
         empty = SAMPLES.empty_table().select(wanted)
         if groups is not None and not groups:
             return empty
-        found = [
+        tables = [
             self._rows(file.path, _only(groups), wanted)
             for file in self._files_of(since - THINNED_TO, until)
         ]
-        samples = pa.concat_tables([empty, *(rows for rows in found if rows is not None)])
+        samples = pa.concat_tables([empty, *(rows for rows in tables if rows is not None)])
         chosen = _between(samples, since, until)
         if groups is not None and len(groups) > _FEW:
             mine = pc.is_in(samples["group"], pa.array(groups, pa.string()))
@@ -273,8 +270,8 @@ class SampleArchive:
             rows = rows.filter(pc.is_in(rows["group"], pa.array(groups, pa.string())))
         if rows is None or (groups is not None and rows.num_rows < len(groups)):
             raise FileNotFoundError(
-                f"Sample {sample_id} is not kept any more, or cannot be read. Take another: "
-                "materialize group_offsets"
+                f"Sample {sample_id} was removed or cannot be read. To take another, materialize "
+                "group_offsets"
             )
         return rows
 
@@ -298,7 +295,7 @@ class SampleArchive:
         Raises
         ------
         FileSystemError
-            The first error. The steps after it were done all the same.
+            The first error. Later steps are done nevertheless.
         """
         problem: FileSystemError | None = None
         for step in self._tidying(now, retention, frozenset(keep)):
@@ -333,16 +330,16 @@ class SampleArchive:
 
         Record which intervals need several files, so that later calls do not read them again.
         """
-        known, several = self._noted(_THINNED) or {}, dict[str, str]()
+        known, several = self._json(_THINNED), dict[str, str]()
         for files in intervals:
             if len(files) == 1:
                 continue
             name, needed = str(_interval(files[0].at)), files
             if known.get(name) != _digest(files, keep):
-                found = self._needed(files, keep)
-                if found is None:
+                readable = self._needed(files, keep)
+                if readable is None:
                     continue
-                needed = found
+                needed = readable
             if len(needed) > 1:
                 several[name] = _digest(needed, keep)
         if several != known:
@@ -400,7 +397,7 @@ class SampleArchive:
         try:
             with self._files.open_input_file(whole) as source:
                 return read(source)
-        except FileNotFoundError:  # another reader has set it aside
+        except FileNotFoundError:  # another reader has moved it
             return None
         except Exception:  # noqa: BLE001 - pyarrow has no class of its own for damage
             _log.debug("%s is read again", visible(whole), exc_info=True)
@@ -410,12 +407,12 @@ class SampleArchive:
         except FileNotFoundError:
             return None
         except OSError as error:
-            _log.warning("%s cannot be read and is passed over: %s", visible(whole), error)
+            _log.warning("%s cannot be read and is skipped: %s", visible(whole), error)
             return None
         try:
             return read(pa.BufferReader(content))
         except MemoryError:
-            _log.warning("%s is passed over: there is not enough memory", visible(whole))
+            _log.warning("%s is skipped: there is not enough memory", visible(whole))
         except Exception as error:  # noqa: BLE001 - as above
             self._set_aside(path, str(error))
         return None
@@ -514,7 +511,7 @@ class SampleArchive:
         try:
             self._files.delete_file(f"{self._root}/{path}")
         except FileNotFoundError:
-            return  # somebody else tidies, too
+            return  # another process has removed it
         except OSError as error:
             raise cannot("remove", f"{self._root}/{path}", error) from error
 
@@ -570,7 +567,7 @@ def _path_of(sample_id: str) -> str:
 
 
 def _only(groups: Collection[str] | None) -> Filters | None:
-    """Return what pieces and rows are passed over by."""
+    """Return filters that skip other groups' row groups and rows."""
     if groups is None:
         return None
     if len(groups) <= _FEW:

@@ -3,11 +3,11 @@
 Belongs here: plans from dicts, a plan topic in memory, and a group whose members follow it. Does
 not: brokers, client libraries and their rebalance listeners.
 
-The members are real followers: they read and check records, fit plans to the members that are
-present, fall back to range and ask for rebalances with the code that runs beside a client. Not
-modelled is what broker and client do: sessions, heartbeats, generations, and rebalances that
-overtake each other. The group is like those of kafka-python and aiokafka, where a leader decides;
-confluent-kafka's members hold an agreement round, with the same shares.
+The members are real followers: they read and check records, fit plans to the present members, fall
+back to range and request rebalances with the code that runs in a client. Brokers and clients are
+not modelled: no sessions, heartbeats, generations, or rebalances that overtake each other.
+The group is like those of kafka-python and aiokafka, where a leader decides;
+confluent-kafka's members agree by an agreement round, with the same shares.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -55,7 +55,7 @@ def plan_of(
     partition_counts
         Topic to number of partitions; default: as many as the shares contain.
     weights
-        Topic to the load of each partition; the shares of absent members are then dealt by weight.
+        Topic to the load of each partition; the shares of absent members are distributed by weight.
 
     Raises
     ------
@@ -132,7 +132,7 @@ class MemoryPlanTopic:
         )
 
     def put(self, group: str, value: bytes | None, headers: Headers | None = None) -> None:
-        """Append any record, as others might write it; None is a tombstone."""
+        """Append any record, valid or not; None is a tombstone."""
         offset = len(self.records)
         self.records.append(PlanRecord(offset, group.encode(), value, tuple(headers or ())))
 
@@ -274,7 +274,7 @@ class MemoryGroup:
         self.read()
 
     def leave(self, name: str) -> None:
-        """Remove a member; the others own what they owned until the next `rebalance`."""
+        """Remove a member; the others keep their partitions until the next `rebalance`."""
         self._member(name).follower.close()
         del self._members[name]
 
@@ -290,7 +290,7 @@ class MemoryGroup:
         return sorted(name for name, member in self._members.items() if member.asks)
 
     def rebalance(self) -> Shares:
-        """Let every member join, the first one decide, and all own the shares it decided.
+        """Let every member join, and assign the shares that the first member decides.
 
         Returns
         -------

@@ -14,7 +14,7 @@ from assets.retry_policy import RETRIES, failing_at_once
 from fairlead.common.words import listed, plural
 from fairlead.store.monitoring import INTERVALS
 from fairlead.workflows.sampling import covered_groups, take
-from fairlead.workflows.sampling_interval import due, interval, now, told, wait_s
+from fairlead.workflows.sampling_interval import due, interval, now, sampling_text, wait_s
 from orchestration.outages import skip_while_away
 from orchestration.runs import PRESUMED_DEAD, under_way
 from orchestration.tick_intervals import ask_every_s
@@ -41,7 +41,7 @@ def sample_groups(
     with kafka.gateway() as gateway, store.open() as plans:
         looked = take(gateway, spark.archive(), current, covered_groups(gateway, current), plans)
     taken = looked.taken
-    context.log.info("%s%s", told(taken, current.sampling), _need_plans(looked.requests))
+    context.log.info("%s%s", sampling_text(taken, current.sampling), _need_plans(looked.requests))
     if looked.unkept:
         context.log.warning("The sample is analysed, but not kept: %s", looked.unkept)
     context.add_output_metadata(
@@ -96,7 +96,7 @@ def group_samples(
             return dg.RunRequest()
         looked = take(gateway, archive, current, groups, plans)
     unkept = f". It is analysed, but not kept: {looked.unkept}" if looked.unkept else ""
-    what = f"{told(looked.taken, current.sampling)}{_need_plans(looked.requests)}"
+    what = f"{sampling_text(looked.taken, current.sampling)}{_need_plans(looked.requests)}"
     return dg.SkipReason(f"{what}{unkept}.")
 
 

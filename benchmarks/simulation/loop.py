@@ -19,7 +19,7 @@ from fairlead.domain.analysis.reported_work import ReportSeries
 from fairlead.domain.analysis.sample_series import NONE, SampleSeries
 from fairlead.simulation.controllers import Controller
 from fairlead.simulation.loop import Cadence, Handover, Loop, Run
-from fairlead.simulation.seen import OLDEST_S
+from fairlead.simulation.sample_history import OLDEST_S
 from fairlead.simulation.world import Int32, Int64, Mask
 
 
@@ -61,13 +61,13 @@ class _ScenarioLoop(Loop):
         foresees = isinstance(self._controller, Oracle) and self._controller.foresees
         return super()._decisions() | ({0} if foresees else set())
 
-    def _look(self, step: int, end: Int64, owner: Int32) -> None:
+    def _sample(self, step: int, end: Int64, owner: Int32) -> None:
         """Look, and miss what is missed; then take a plan back."""
         world = self._world
         if world.scenario.markers:
             end = end + (end > 0)
         end = np.where(world.unseen[step], NONE, end)
-        super()._look(step, end, np.where(world.ownerless[step], np.int32(NONE), owner))
+        super()._sample(step, end, np.where(world.ownerless[step], np.int32(NONE), owner))
         if self._reports is not None:
             self._reports.sample(step, step * world.step_s - OLDEST_S)
         if isinstance(self._controller, TakesBack):
@@ -88,7 +88,7 @@ class _ScenarioLoop(Loop):
 
     def _truth(self, step: int) -> Truth:
         world, group = self._world, self._group
-        before = max(step - round(self._cadence.look_s / world.step_s), 0)
+        before = max(step - round(self._cadence.sample_s / world.step_s), 0)
         day = world.work[step : step + round(DAY_S / world.step_s)]
         peak = step + int(day.sum(axis=1).argmax())
         waiting = np.where(np.isinf(world.limits[step]), self._reading.waiting[step], 0.0)

@@ -8,7 +8,11 @@ and text after a line feed is a new command. So control characters are written a
 """
 
 import shlex
+from collections.abc import Sequence
 from typing import Final
+
+#: Placeholder for a reason. Two words, so that it is quoted, as the reason must be.
+REASON: Final = "say why"
 
 #: Characters that end a quoted text, or start an escape, in `$'...'` of a shell.
 _SHELL: Final = {"'": "\\'", "\\": "\\\\"}
@@ -37,6 +41,22 @@ def shell_quote(text: str) -> str:
 def shell_join(words: list[str]) -> str:
     """Quote the words of a command and join them with blanks."""
     return " ".join(map(shell_quote, words))
+
+
+def fairlead_command(step: str, *names: str, options: Sequence[str] = ()) -> str:
+    """Return a command of Fairlead; `--` precedes a name that looks like an option.
+
+    Examples
+    --------
+    >>> fairlead_command("unfreeze", "orders", options=["--reason", REASON])
+    "fairlead unfreeze orders --reason 'say why'"
+    >>> fairlead_command("plans show", "-orders", "7", options=["--json"])
+    'fairlead plans show --json -- -orders 7'
+    """
+    words = ["fairlead", *step.split()]
+    if names and names[0].startswith("-"):
+        return shell_join([*words, *options, "--", *names])
+    return shell_join([*words, *names, *options])
 
 
 def sql_literal(text: str) -> str:

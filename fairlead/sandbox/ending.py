@@ -30,18 +30,18 @@ Tell = Callable[[str], None]
 
 
 def end_recorded(state_dir: Path, tell: Tell) -> None:
-    """End the recorded processes of a state directory, those that end others first."""
+    """End the recorded processes of a state directory, first those that end others."""
     for holders in (True, False):
-        for left_behind in still_running(state_dir):
-            process = left_behind.process()
-            if process is None or left_behind.name.startswith("fairlead ") is not holders:
+        for recorded in still_running(state_dir):
+            process = recorded.process()
+            if process is None or recorded.name.startswith("fairlead ") is not holders:
                 continue
-            group = members(left_behind.pid)  # empty unless the process leads a group
+            group = members(recorded.pid)  # empty unless the process leads a group
             with suppress(psutil.AccessDenied):
                 end(process, signal.SIGTERM, grace_s=_GRACE_S if holders else _PART_GRACE_S)
                 for left in group:
                     end(left, signal.SIGTERM, grace_s=_PART_GRACE_S)
-                tell(f"ended {left_behind.name}, process {left_behind.pid}")
+                tell(f"ended {recorded.name}, process {recorded.pid}")
 
 
 def end_all(state_dirs: Iterable[Path], tell: Tell) -> None:
@@ -57,11 +57,10 @@ def end_all(state_dirs: Iterable[Path], tell: Tell) -> None:
             spark.stop()
             tell(f"ended Spark, process {process.pid}")
         sandbox = Sandbox(state_dir)
-        running = [service.process() for service in (sandbox.kafka, sandbox.postgres)]
-        if any(running):
+        services = (sandbox.kafka.process(), sandbox.postgres.process())
+        if pids := [str(service.pid) for service in services if service]:
             sandbox.stop()
-            pids = ", ".join(str(left_behind.pid) for left_behind in running if left_behind)
-            tell(f"ended the sandbox, processes {pids}")
+            tell(f"ended the sandbox, processes {', '.join(pids)}")
 
 
 def of_this_checkout() -> list[psutil.Process]:

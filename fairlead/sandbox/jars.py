@@ -1,9 +1,8 @@
 """Apache Kafka's own jars, downloaded once per user.
 
-Belongs here: the artifacts with their digests, and the cache, of which no half-downloaded part is
-used.
-Does not: running anything on the jars. PySpark's own Ivy resolves them, which needs no build tool
-and uses the proxies and mirrors that are configured for Spark.
+Belongs here: the artifacts with their digests, and the cache, which uses complete downloads only.
+Does not: running anything on the jars. PySpark's own Ivy resolves them; it needs no build tool and
+uses the proxies and mirrors that are configured for Spark.
 """
 
 import hashlib
@@ -75,7 +74,7 @@ def kafka_classpath(progress: Callable[[str], None] = lambda _: None) -> list[Pa
         There is no usable Java.
     """
     what = f"Apache Kafka {KAFKA_VERSION} (40 MB, once)"
-    jars = _kept(f"kafka-{KAFKA_VERSION}", PACKAGES, EXCLUDED, what, progress)
+    jars = _cached(f"kafka-{KAFKA_VERSION}", PACKAGES, EXCLUDED, what, progress)
     # Spark contains the Scala library that Kafka needs, and leaves it out of what it resolves.
     return [*jars, *sorted((_SPARK_HOME / "jars").glob("scala-library-2.13.*.jar"))]
 
@@ -87,10 +86,10 @@ def source_jars(progress: Callable[[str], None] = lambda _: None) -> list[Path]:
     """
     (package,) = SOURCE
     name = package.split(":", 1)[1].replace(":", "-")
-    return _kept(name, SOURCE, _OF_SPARK, "Spark's Kafka source (10 MB, once)", progress)
+    return _cached(name, SOURCE, _OF_SPARK, "Spark's Kafka source (10 MB, once)", progress)
 
 
-def _kept(
+def _cached(
     name: str,
     packages: Sequence[str],
     excluded: Sequence[str],
@@ -132,7 +131,7 @@ def _download(target: Path, packages: Sequence[str], excluded: Sequence[str]) ->
             str(application),
         ]
         result = _resolve(command)
-        if result.returncode:  # retry: one file of many often fails, and the others are kept
+        if result.returncode:  # one file of many often fails; the others are not loaded again
             result = _resolve(command)
         if result.returncode:
             log = target.parent / "download.log"
@@ -151,7 +150,7 @@ def check_digests(folder: Path) -> None:
     Raises
     ------
     SandboxError
-        The first such jar, by name.
+        A jar has another digest; the message has its name.
     """
     lines = DIGESTS.read_text(encoding="utf-8").splitlines()
     known = {name: digest for digest, name in map(str.split, lines)}
@@ -160,8 +159,8 @@ def check_digests(folder: Path) -> None:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
         if known.get(jar.name) != digest:
             raise SandboxError(
-                f"{jar.name} is not what belongs to Apache Kafka {KAFKA_VERSION}: its SHA-256 is "
-                f"{digest}. Whose repository is configured for Spark's packages?"
+                f"{jar.name} is not the jar of Apache Kafka {KAFKA_VERSION}: its SHA-256 is "
+                f"{digest}. Check the repositories that are configured for Spark's packages"
             )
 
 
@@ -188,5 +187,5 @@ def _resolve(command: list[str]) -> "subprocess.CompletedProcess[str]":
 def _reason(output: str) -> str:
     """Return the reason for a failure from Spark's output."""
     lines = [line.strip() for line in output.splitlines() if line.strip()]
-    telling = [line for line in lines if "Exception: " in line]
-    return (telling or lines or ["no output"])[-1].rpartition("Exception: ")[2][:300]
+    exceptions = [line for line in lines if "Exception: " in line]
+    return (exceptions or lines or ["no output"])[-1].rpartition("Exception: ")[2][:300]

@@ -64,6 +64,6 @@ def _version_of(java: Path) -> int:
     output = result.stderr + result.stdout
     if result.returncode or not (match := _VERSION.search(output)):
         raise ConfigurationError(
-            f"{java} does not tell its version: {output.strip()[:200]!r}. {_ADVICE}"
+            f"{java} -version prints no version: {output.strip()[:200]!r}. {_ADVICE}"
         )
     return int(match[1])

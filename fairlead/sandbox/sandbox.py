@@ -8,53 +8,31 @@ Services belong to their state directory, not to a process: every process finds 
 """
 
 import json
-import os
 import shutil
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
-import psutil
-from filelock import FileLock, Timeout
+from filelock import FileLock
 
-from fairlead.common.disk import room_in
-from fairlead.common.same_process import same_process
 from fairlead.errors import SandboxError
 from fairlead.sandbox.kafka import KafkaBroker
 from fairlead.sandbox.postgres import Postgres
+from fairlead.sandbox.processes import exclusively
+from fairlead.sandbox.recorded_processes import RecordedProcess
 from fairlead.sandbox.services import Services
 
 LOCK_TIMEOUT_S: Final = 300.0
 
 
 @dataclass(frozen=True)
-class Holder:
-    """The process whose `with` block stops the sandbox.
-
-    Identified by pid and start time, because pids are reused.
-    """
-
-    pid: int
-    created_at: float
-
-    @classmethod
-    def current(cls) -> "Holder":
-        """Return this process."""
-        return cls(os.getpid(), psutil.Process().create_time())
-
-    def alive(self) -> bool:
-        """Whether the process still runs."""
-        return same_process(self.pid, self.created_at) is not None
-
-
-@dataclass(frozen=True)
 class _State:
-    """Content of `sandbox.json`, for other processes."""
+    """Content of `sandbox.json`: addresses, and the process whose block stops the sandbox."""
 
     services: Services
-    holder: Holder | None
+    holder: RecordedProcess | None
 
 
 class Sandbox:
@@ -136,7 +114,7 @@ class Sandbox:
             # Services left running by `start` are shared and stay; those of a killed holder are
             # taken over.
             left_by_start = self._left_by_start()
-            services = self._start(holder=None if left_by_start else Holder.current())
+            services = self._start(holder=None if left_by_start else RecordedProcess.of("sandbox"))
             self._holds = not left_by_start
             return services
 
@@ -146,23 +124,14 @@ class Sandbox:
         self._holds = False
         with self._locked():
             # Another process may have stopped and started it meanwhile.
-            if self._living_holder() == Holder.current():
+            if self._living_holder() == RecordedProcess.of("sandbox"):
                 self._stop()
 
-    @contextmanager
-    def _locked(self) -> Iterator[None]:
-        """Keep other processes from starting or stopping this sandbox during the block."""
-        try:
-            with room_in(self.state_dir):
-                self.state_dir.mkdir(parents=True, exist_ok=True)
-                with self._lock.acquire(timeout=LOCK_TIMEOUT_S):
-                    yield
-        except Timeout as error:
-            raise SandboxError(
-                f"Another process is still starting or stopping the sandbox in {self.state_dir}"
-            ) from error
+    def _locked(self) -> AbstractContextManager[None]:
+        what = f"the sandbox in {self.state_dir}"
+        return exclusively(self.state_dir, self._lock, what, timeout_s=LOCK_TIMEOUT_S)
 
-    def _start(self, *, holder: Holder | None) -> Services:
+    def _start(self, *, holder: RecordedProcess | None) -> Services:
         missing = [service for service in (self.kafka, self.postgres) if service.process() is None]
         try:
             self.kafka.launch()
@@ -197,20 +166,18 @@ class Sandbox:
         state = self._read()
         return state is not None and state.holder is None and self.running() is not None
 
-    def _living_holder(self) -> Holder | None:
+    def _living_holder(self) -> RecordedProcess | None:
         state = self._read()
-        return state.holder if state and state.holder and state.holder.alive() else None
+        return state.holder if state and state.holder and state.holder.process() else None
 
     def _read(self) -> _State | None:
         try:
             raw = json.loads(self._file.read_text())
             return _State(
                 services=Services(**raw["services"]),
-                holder=Holder(**raw["holder"]) if raw["holder"] else None,
+                holder=RecordedProcess(**raw["holder"]) if raw["holder"] else None,
             )
-        except FileNotFoundError:
-            return None
-        except (ValueError, KeyError, TypeError):  # damaged, or of another version
+        except (FileNotFoundError, ValueError, KeyError, TypeError):  # or of another version
             return None
 
     def _write(self, state: _State) -> None:

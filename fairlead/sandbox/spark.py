@@ -13,16 +13,15 @@ import shutil
 import signal
 import sys
 import uuid
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Final
 
 import psutil
 import pyspark
-from filelock import FileLock, Timeout
+from filelock import FileLock
 
-from fairlead.common.disk import room_in
 from fairlead.errors import FileSystemError, SandboxError
 from fairlead.sandbox import processes
 from fairlead.sandbox.java import find_java
@@ -116,12 +115,12 @@ class SparkServer:
 
     def memory_bytes(self) -> int:
         """Return the memory of the server and its workers, in bytes; 0 if it does not run."""
-        taken = 0
+        used = 0
         if process := self.process():
             for child in (process, *process.children(recursive=True)):
                 with suppress(psutil.NoSuchProcess):
-                    taken += child.memory_info().rss
-        return taken
+                    used += child.memory_info().rss
+        return used
 
     def for_run(self, tell: Callable[[str], None]) -> WarmServer | None:
         """Return the server for a run, started again if it has ended.
@@ -137,25 +136,16 @@ class SparkServer:
             return None
         if recorded.runs():
             return recorded
-        tell("The warm Spark has gone away: starting it again")
+        tell("The warm Spark has ended: starting it again")
         try:
             return self.start()
         except (SandboxError, FileSystemError) as error:
             tell(str(error))
             return None
 
-    @contextmanager
-    def _locked(self) -> Iterator[None]:
-        """Keep other processes from starting or stopping this server during the block."""
-        try:
-            with room_in(self._state_dir):
-                self._state_dir.mkdir(parents=True, exist_ok=True)
-                with self._lock.acquire(timeout=START_TIMEOUT_S):
-                    yield
-        except Timeout as error:
-            raise SandboxError(
-                f"Another process is still starting or stopping Spark in {self._home}"
-            ) from error
+    def _locked(self) -> AbstractContextManager[None]:
+        what = f"Spark in {self._home}"
+        return processes.exclusively(self._state_dir, self._lock, what, timeout_s=START_TIMEOUT_S)
 
     def _start(self) -> WarmServer:
         find_java()  # its message for a missing Java is clearer than Spark's

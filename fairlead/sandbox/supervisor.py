@@ -1,4 +1,4 @@
-"""Processes that are kept running: one that ends is started again; all end together.
+"""Keeps processes running: starts each again when it ends, and ends all together.
 
 Belongs here: starting, watching, one log, ending. Does not: which processes run
 (`fairlead.surfaces.up`).
@@ -34,7 +34,7 @@ _FIRST_WAIT_S: Final = 1.0
 _LONGEST_WAIT_S: Final = 60.0
 #: Seconds. A process that ran for this long has not failed at its start.
 _STEADY_S: Final = 60.0
-#: A part that ended this often before it answered is set up wrongly.
+#: A part that ended this often before it answered has an error in its set-up.
 _TRIES: Final = 3
 _ANSWER_S: Final = 2.0
 _LAST_LINES: Final = 10
@@ -112,7 +112,7 @@ class Supervisor:
     def __exit__(self, *exc_info: object) -> None:
         """End all parts by SIGINT, as Ctrl-C does; kill those that have not ended in `GRACE_S`."""
         self._stopped.set()
-        with suppress(KeyboardInterrupt, SystemExit):  # the user does not want to wait
+        with suppress(KeyboardInterrupt, SystemExit):  # a second Ctrl-C
             self._thread.join()
             for child in self._children:
                 child.ask_to_end()
@@ -124,7 +124,7 @@ class Supervisor:
         for child in self._children:
             if left := child.left():
                 pids = ", ".join(str(process.pid) for process in left)
-                self._tell(f"{child.part.name} does not end: {pids}")
+                self._tell(f"{child.part.name} does not end: processes {pids}")
             child.close()
 
     def wait_ready(self, *names: str) -> None:
@@ -195,7 +195,7 @@ class _Child:
 
     @property
     def started(self) -> bool:
-        """Whether a process of the part runs, or has ended unnoticed."""
+        """Whether the part was started, and its end has not been noticed."""
         return self._popen is not None
 
     def state(self) -> PartState:

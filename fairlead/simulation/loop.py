@@ -12,7 +12,7 @@ from fairlead.simulation.commits import SimulatedCommits
 from fairlead.simulation.consumption import Reading
 from fairlead.simulation.controllers import START, Controller, Moment
 from fairlead.simulation.membership import PresentMembers
-from fairlead.simulation.seen import SeenSamples
+from fairlead.simulation.sample_history import SampleHistory
 from fairlead.simulation.world import Float64, Int32, Int64, Mask, World
 
 
@@ -20,7 +20,7 @@ from fairlead.simulation.world import Float64, Int32, Int64, Mask, World
 class Cadence:
     """How often a group is sampled and decided about, and what a move costs, in seconds."""
 
-    look_s: float = 60.0
+    sample_s: float = 60.0
     decision_s: float = 900.0
     move_downtime_s: float = 10.0
 
@@ -70,7 +70,7 @@ class Run:
     owners: tuple[tuple[float, Int32], ...]
 
     def time_lags(self) -> Float64:
-        """Compute the time since each log ended at the reader's present position.
+        """Return the time lag: seconds since each log ended at the reader's position.
 
         Returns
         -------
@@ -115,7 +115,7 @@ class Loop:
         self._world, self._controller, self._cadence = reading.world, controller, cadence
         self._began = START.timestamp()
         self._reading, self._commits = reading, commits
-        self._seen = SeenSamples(reading.world, self._began)
+        self._history = SampleHistory(reading.world, self._began)
         self._group = PresentMembers.at(reading.world, 0)
         self._handovers: list[Handover] = []
         self._owners: list[tuple[float, Int32]] = []
@@ -124,13 +124,13 @@ class Loop:
         """Run all steps."""
         world, cadence = self._world, self._cadence
         changed = set(world.changed.tolist())
-        series, decisions = self._every(cadence.look_s), self._decisions()
+        series, decisions = self._every(cadence.sample_s), self._decisions()
         moments = sorted(changed | series | decisions)
         for step, following in zip(moments, [*moments[1:], world.steps], strict=True):
             if step in changed:
                 self._rebalance(step)
             if step in series:
-                self._look(step, world.ends[step], self._reading.owner)
+                self._sample(step, world.ends[step], self._reading.owner)
             if step in decisions:
                 self._decide(step)
             self._reading.run(step, following)
@@ -149,8 +149,8 @@ class Loop:
         owner = self._controller.rebalance(self._moment(step))
         self._hand_over(step, self._group.outside(owner), planned=False)
 
-    def _look(self, step: int, end: Int64, owner: Int32) -> None:
-        self._seen.look(step, end=end, committed=self._commits.at(step), owner=owner)
+    def _sample(self, step: int, end: Int64, owner: Int32) -> None:
+        self._history.sample(step, end=end, committed=self._commits.at(step), owner=owner)
 
     def _decide(self, step: int) -> None:
         owner = self._controller.decide(self._moment(step))
@@ -162,7 +162,7 @@ class Loop:
         return Moment(
             at=self._began + step * self._world.step_s,
             problem=self._group.problem(self._reading.owner, lag),
-            series=lambda: self._seen.series(self._group),
+            series=lambda: self._history.series(self._group),
         )
 
     def _hand_over(self, step: int, owner: Int32, *, planned: bool) -> None:

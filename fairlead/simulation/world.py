@@ -1,7 +1,7 @@
-"""What does not depend on the assignment: arrivals, speeds of members, who is present.
+"""The fixed input of a simulation: arrivals, speeds of members, present members.
 
-Belongs here: everything that is fixed before a simulation. Does not: what depends on the owners
-(`consumption`, `loop`), or reading a recording (`fairlead.surfaces.backtest`).
+Belongs here: values that do not depend on the assignment. Does not: values that do (`consumption`,
+`loop`), or reading a recording (`fairlead.surfaces.backtest`).
 """
 
 from dataclasses import dataclass
@@ -101,6 +101,6 @@ class World:
     @cached_property
     def changed(self) -> Int64:
         """Steps before which the group changes and so rebalances; includes 0."""
-        who = (np.diff(self.present, axis=0)).any(axis=1)
-        what = (np.diff(self.exists, axis=0)).any(axis=1)
-        return np.concatenate(([0], np.flatnonzero(who | what) + 1))
+        members = np.diff(self.present, axis=0).any(axis=1)
+        partitions = np.diff(self.exists, axis=0).any(axis=1)
+        return np.concatenate(([0], np.flatnonzero(members | partitions) + 1))

@@ -1,29 +1,27 @@
 """Addresses of pages: a group, a review, an asset, a job's launchpad.
 
-Belongs here: how addresses are put together. Does not: who serves them (`web`, Dagster), or how a
-page or a plan's metadata words them.
+Belongs here: composing addresses. Does not: serving the pages (`web`, Dagster), nor the texts of
+links.
 """
 
 import json
 import re
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import quote, urlencode
 
-from fairlead.settings import WebSettings
+if TYPE_CHECKING:
+    from fairlead.settings import WebSettings
 
 #: The code location's name in workspace.yaml.
 LOCATION: Final = "fairlead"
 
 
-def page_url(web: WebSettings, group: str, version: int | None = None) -> str | None:
-    """Return the address of a group's page, or of the review of a version of its plan.
-
-    Returns
-    -------
-    None if no setting has the address of the pages.
+def page_url(web: "WebSettings", group: str, version: int | None = None) -> str | None:
+    """Return the address of a group's page, or of a version's review; None without `web.url`.
 
     Examples
     --------
+    >>> from fairlead.settings import WebSettings
     >>> web = WebSettings(url="https://plans.example/")
     >>> page_url(web, "orders & more")
     'https://plans.example/group?group=orders%20%26%20more'
@@ -33,12 +31,24 @@ def page_url(web: WebSettings, group: str, version: int | None = None) -> str | 
     """
     if web.url is None:
         return None
-    page, of_version = ("group", {}) if version is None else ("review", {"version": version})
-    return f"{web.url}/{page}?{urlencode({'group': group, **of_version}, quote_via=quote)}"
+    if version is None:
+        return f"{web.url}/{page_address('group', group=group)}"
+    return f"{web.url}/{page_address('review', group=group, version=version)}"
+
+
+def page_address(page: str, **query: str | int) -> str:
+    """Return an address relative to the list of groups, whose path depends on the proxy.
+
+    Examples
+    --------
+    >>> page_address("group", group="orders & more")
+    'group?group=orders%20%26%20more'
+    """
+    return f"{page}?{urlencode(query, quote_via=quote)}"
 
 
 def asset_url(base: str | None, asset: str, cohort: str) -> str | None:
-    """Return the address of what an asset shows of a cohort, or None where no UI is known.
+    """Return the address of an asset's page for a cohort; None without a UI.
 
     Examples
     --------
@@ -48,12 +58,12 @@ def asset_url(base: str | None, asset: str, cohort: str) -> str | None:
     """
     if base is None:
         return None
-    query = urlencode({"view": "partitions", "partition": cohort}, quote_via=quote)
-    return f"{base.rstrip('/')}/assets/{asset}?{query}"
+    page = page_address(f"assets/{asset}", view="partitions", partition=cohort)
+    return f"{base.rstrip('/')}/{page}"
 
 
 def lineage_url(base: str) -> str:
-    """Return the address of the asset graph with its groups opened, which are closed otherwise.
+    """Return the address of the asset graph with its groups expanded.
 
     Examples
     --------
@@ -65,16 +75,16 @@ def lineage_url(base: str) -> str:
 
 
 def launchpad_url(base: str, job: str, op: str, **config: str | int) -> str:
-    """Return the address of a job's launchpad, filled in but for the reason it asks for.
+    """Return the address of a job's launchpad, filled in except for the reason.
 
     Parameters
     ----------
     base
-        Where the Dagster UI is reached. "": the path alone, as a link inside the UI wants it.
+        Address of the Dagster UI; "": only the path, for a link inside the UI.
     job, op
-        The job, and the one op of it that takes configuration.
+        The job, and its only op with configuration.
     config
-        The op's configuration, without the reason: no run starts before a person has given one.
+        The op's configuration without the reason, which a person adds before launching.
 
     Examples
     --------
@@ -89,21 +99,21 @@ def launchpad_url(base: str, job: str, op: str, **config: str | int) -> str:
         config:
           group: "orders"
           version: 7
-          # Type why at the end, in quotes where it has a colon; then launch the run.
+          # Type the reason at the end, in quotes if it has a colon; then launch the run.
           reason:
     """
     lines = [f"      {name}: {_yaml(value)}" for name, value in config.items()]
-    hint = "# Type why at the end, in quotes where it has a colon; then launch the run."
-    # Whoever clicks below the text in the launchpad's editor goes on typing behind its end.
+    hint = "# Type the reason at the end, in quotes if it has a colon; then launch the run."
+    # A click below the text in the launchpad's editor puts the cursor at its end.
     yaml = "\n".join(["ops:", f"  {op}:", "    config:", *lines, f"      {hint}", "      reason: "])
     path = f"/locations/{LOCATION}/jobs/{job}/playground/setup"
     return f"{base.rstrip('/')}{path}?config={quote(yaml, safe='')}"
 
 
 def _yaml(value: str | int) -> str:
-    r"""Write a value so that YAML reads it back, whatever characters it has.
+    r"""Write a value as YAML, with escapes for all but printable ASCII.
 
-    JSON's way of writing what is beyond 16 bits, as two halves, is not YAML's.
+    YAML does not read JSON's surrogate pairs.
 
     Examples
     --------

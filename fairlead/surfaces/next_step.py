@@ -1,7 +1,7 @@
 """The next step for a group, whether it follows its plan, and why it is not sampled.
 
 Belongs here: words for rows of `fairlead.store.history_queries.read_groups`. Does not: their order,
-which is the store's, nor links.
+nor links.
 """
 
 from collections.abc import Collection, Mapping
@@ -33,7 +33,7 @@ _NEXT: Final = {
 
 
 def kind(diagnosis: str | None) -> str:
-    """Return the class of a diagnosis: `good`, `warn`, `bad`, or `soft` where nothing is known.
+    """Return the class of a diagnosis: `good`, `warn`, `bad`, or `soft` if unknown.
 
     Examples
     --------
@@ -46,7 +46,7 @@ def kind(diagnosis: str | None) -> str:
 
 
 def follows(row: Row) -> str:
-    """Say whether a group's consumers follow its published plan, one of `FOLLOWS`.
+    """Return whether a group's consumers follow its published plan, one of `FOLLOWS`.
 
     Examples
     --------
@@ -82,16 +82,16 @@ def is_checked(row: Row) -> bool:
 
 
 def next_step(row: Row, undecided: Collection[str], resting: Collection[str]) -> str:
-    """Say what is to be done about a group, in a word or a few.
+    """Return the next step for a group, in a few words.
 
     Parameters
     ----------
     row
-        Of `read_groups`.
+        A row of `read_groups`.
     undecided
-        Groups that need a plan and that nothing decides on.
+        Groups that need a plan while no planning run decides on them.
     resting
-        Groups that get no plan for a while, since their last one made them worse.
+        Groups in back-off: their last plan was a regression.
 
     Examples
     --------
@@ -124,6 +124,6 @@ def why_no_sample(last: "SampleAge | None") -> str:
     if last is None or last.overdue:
         return "The sensor group_samples takes samples: is the Dagster daemon running?"
     return (
-        f"Other groups were sampled at {last.began.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC: these "
-        "read nothing, do not exist any more, or are excluded by discovery"
+        f"Other groups were sampled at {last.began.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC; these "
+        "groups read nothing, no longer exist, or are excluded by discovery"
     )

@@ -1,38 +1,37 @@
-"""What a page offers to whoever looks at it: steps, each with the command that does the same.
+"""Steps that a page offers to its reader, each with the command that does the same.
 
-Belongs here: which steps there are for a version, a group, all groups. Does not: whether the
-database lets somebody take them, nor the pages that ask for a reason (`fairlead.surfaces.web`).
+Belongs here: the steps for a version, a group, all groups. Does not: whether the database permits
+them, nor the pages that ask for a reason (`fairlead.surfaces.web`).
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
-from urllib.parse import quote, urlencode
 
-from fairlead.common.commands import shell_join, shell_quote
+from fairlead.common.commands import REASON, fairlead_command
+from fairlead.surfaces.links import page_address
 
 if TYPE_CHECKING:
     from fairlead.domain.records import StoredPlan
 
-#: Two words, so that it is quoted: whoever puts a reason there sees how.
-_WHY: Final = "say why"
+_WHY: Final = ("--reason", REASON)
 #: Maximum number of hot partitions whose command is shown.
 _HOT: Final = 3
 
 
 @dataclass(frozen=True)
 class Offer:
-    """One thing that a person can do.
+    """A step that a person can take.
 
     Parameters
     ----------
     label
-        What a link to it says.
+        The text of its link.
     address
-        Of the page that says what will happen and asks for a reason, relative to the list of
-        groups; None: pages cannot do it.
+        Address of the page that describes the step and asks for a reason, relative to the list of
+        groups; None: the step is not possible on a page.
     command
-        For a shell; "": the page has it elsewhere.
+        The command in a shell; "": the page shows it elsewhere.
     """
 
     label: str
@@ -42,14 +41,14 @@ class Offer:
 
 @dataclass(frozen=True)
 class Desk:
-    """Who looks at a page.
+    """The reader of a page.
 
     Parameters
     ----------
     person
-        Their name; None: nobody is proven, and the page is read-only.
+        The name that a proxy has proven; None: no name, so that the page is read-only.
     reason
-        Why it is read-only.
+        Why the page is read-only.
     """
 
     person: str | None = None
@@ -64,25 +63,23 @@ def of_version(plan: "StoredPlan", *, approvable: bool) -> list[Offer]:
     plan
         The version.
     approvable
-        Whether its bytes and its time are good, if it waits.
+        Whether a proposed version is valid and has not expired.
     """
-    by_page = plan.four_eyes != "database"
-    group, version = plan.group, plan.version
+    group, version = plan.group, str(plan.version)
 
-    def address(verb: str) -> str:
-        return _address(verb, group, version)
+    def address(verb: str) -> str | None:
+        by_page = verb == "reject" or plan.four_eyes != "database"
+        return page_address("act", do=verb, group=group, version=version) if by_page else None
 
     if plan.state == "proposed":  # the review has the commands, with the hash, in every way
         reject = Offer("Reject", address("reject"), "")
-        approve = Offer("Approve", address("approve") if by_page else None, "")
-        return [approve, reject] if approvable else [reject]
+        return [Offer("Approve", address("approve"), ""), reject] if approvable else [reject]
     if plan.state == "published":
-        command = _command("plans withdraw", group)
-        return [Offer("Withdraw", address("withdraw") if by_page else None, command)]
+        command = fairlead_command("plans withdraw", group, options=_WHY)
+        return [Offer("Withdraw", address("withdraw"), command)]
     if plan.was_followed:
-        command = _command("plans rollback", group, str(version))
-        label = f"Roll back to version {version}"
-        return [Offer(label, address("rollback") if by_page else None, command)]
+        command = fairlead_command("plans rollback", group, version, options=_WHY)
+        return [Offer(f"Roll back to version {version}", address("rollback"), command)]
     return []
 
 
@@ -98,9 +95,10 @@ def of_freeze(group: str | None, *, frozen: bool) -> Offer:
     """
     verb = "unfreeze" if frozen else "freeze"
     if group is None:
-        command = f"fairlead {verb} --all --reason {shell_quote(_WHY)}"
-        return Offer(f"{verb.capitalize()} all groups", _address(verb), command)
-    return Offer(verb.capitalize(), _address(verb, group), _command(verb, group))
+        command = fairlead_command(verb, options=["--all", *_WHY])
+        return Offer(f"{verb.capitalize()} all groups", page_address("act", do=verb), command)
+    address = page_address("act", do=verb, group=group)
+    return Offer(verb.capitalize(), address, fairlead_command(verb, group, options=_WHY))
 
 
 def of_hot_partitions(group: str, diagnosis: str | None, names: Sequence[str]) -> list[str]:
@@ -119,18 +117,5 @@ def of_hot_partitions(group: str, diagnosis: str | None, names: Sequence[str]) -
     for name in names[:_HOT]:
         topic, _, partition = name.rpartition("-")
         options = [f"--group={group}", f"--partition={partition}"]
-        named = [*options, "--", topic] if topic.startswith("-") else [topic, *options]
-        commands.append(shell_join(["fairlead", "keys", *named]))
+        commands.append(fairlead_command("keys", topic, options=options))
     return commands
-
-
-def _address(verb: str, group: str | None = None, version: int | None = None) -> str:
-    asked = {"do": verb, "group": group, "version": version}
-    named = {key: value for key, value in asked.items() if value is not None}
-    return f"act?{urlencode(named, quote_via=quote)}"
-
-
-def _command(verb: str, *named: str) -> str:
-    # A group may be called like an option.
-    end = ["--"] if named[0].startswith("-") else []
-    return f"fairlead {verb} --reason {shell_quote(_WHY)} {shell_join([*end, *named])}"

@@ -1,7 +1,6 @@
-"""The pipeline as others start it: its package's name, Dagster's home and configuration.
+"""How to start the pipeline: its package's name, Dagster's home and configuration.
 
-Belongs here: what the checkout and the wheel have in different places. Does not: Dagster itself,
-which the library knows nothing of.
+Belongs here: differences between a checkout and a wheel. Does not: importing Dagster.
 """
 
 import os
@@ -16,7 +15,7 @@ from fairlead.surfaces.links import LOCATION
 CHECKOUT: Final = Path(__file__).parents[2]
 _WHEEL: Final = CHECKOUT / "fairlead_planner"
 _INSTALLED: Final = (_WHEEL / "orchestration").is_dir()
-#: What `python -m` takes.
+#: Package for `python -m`.
 PIPELINE: Final = "fairlead_planner.orchestration" if _INSTALLED else "orchestration"
 HOME_VARIABLE: Final = "DAGSTER_HOME"
 _MODULE: Final = """\
@@ -34,7 +33,7 @@ load_from:
 
 
 def dagster_home(settings: Settings) -> Path:
-    """Return where Dagster keeps its runs: as `DAGSTER_HOME` says, else in the state directory."""
+    """Return Dagster's home: `DAGSTER_HOME`, else a folder of the state directory."""
     home = os.environ.get(HOME_VARIABLE)
     return Path(home).expanduser() if home else settings.state_dir.absolute() / "dagster-home"
 
@@ -45,7 +44,7 @@ def dagster_yaml() -> str:
     Raises
     ------
     ConfigurationError
-        The wheel or the checkout is not whole.
+        The file is missing from the wheel or the checkout.
     """
     path = (_WHEEL if _INSTALLED else CHECKOUT) / "dagster.yaml"
     try:
@@ -55,16 +54,16 @@ def dagster_yaml() -> str:
 
 
 def furnish(home: Path, socket: Path | None = None) -> Path:
-    """Make Dagster's home, where it is none yet; return the workspace to start Dagster with.
+    """Prepare Dagster's home; return the workspace file to start Dagster with.
 
-    A `dagster.yaml` that is there stays as it is.
+    An existing `dagster.yaml` is not changed.
 
     Parameters
     ----------
     home
-        Where Dagster keeps its runs.
+        Dagster's home.
     socket
-        Of the server that loads the definitions; None: Dagster loads them itself.
+        Socket of the server that loads the definitions; None: Dagster loads them itself.
     """
     home.mkdir(parents=True, exist_ok=True)
     if not (home / "dagster.yaml").exists():

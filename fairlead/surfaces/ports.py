@@ -1,12 +1,8 @@
-"""At which ports Fairlead is served where nobody chose others.
-
-Belongs here: the numbers, which the command line shows before it imports a server. Does not: what
-listens there (`fairlead.surfaces.web.server`, `fairlead.surfaces.up`).
-"""
+"""Default ports, apart from the servers so that the command line need not import these."""
 
 from typing import Final
 
-#: Of metrics and pages: of the range where Prometheus exporters are.
+#: Metrics and pages, in the range of Prometheus exporters.
 PAGES_PORT: Final = 9464
-#: Of Dagster's UI, as Dagster itself has it.
+#: Dagster's UI, its own default.
 DAGSTER_PORT: Final = 3000

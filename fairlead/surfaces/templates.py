@@ -1,6 +1,6 @@
-"""HTML from templates: the same environment for pages of the server, reviews and surveys.
+"""HTML from templates, with one environment for pages of the server, reviews and surveys.
 
-Belongs here: escaping, and filters that write figures. Does not: what a page shows.
+Belongs here: escaping, and filters that format figures. Does not: the content of a page.
 """
 
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
@@ -16,11 +16,11 @@ _FILTERS = (
 
 
 def environment(*packages: str) -> Environment:
-    """Return an environment with the templates of packages beside this one."""
+    """Return an environment with the templates of subpackages of `fairlead.surfaces`."""
     made = Environment(
         loader=ChoiceLoader([PackageLoader(f"fairlead.surfaces.{name}") for name in packages]),
-        autoescape=True,  # groups, topics, consumers and reasons may hold anything
-        finalize=on_page,  # what is to be copied stays as it is: templates escape it
+        autoescape=True,  # groups, topics, consumers and reasons may contain markup
+        finalize=on_page,  # except text to be copied, which templates escape
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

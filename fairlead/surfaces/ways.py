@@ -1,18 +1,14 @@
-"""How a person approves or rejects a version, by the hash of the document that is shown.
+"""How a person approves or rejects a version: a command, an SQL statement, a launchpad.
 
 Belongs here: commands and links, quoted so that they can be copied. Does not: whether they are
-offered (the review, what assets show).
+offered (the review, the assets).
 """
 
 from dataclasses import dataclass
-from typing import Final
 
-from fairlead.common.commands import shell_join, sql_call, sql_literal
+from fairlead.common.commands import REASON, fairlead_command, sql_call, sql_literal
 from fairlead.domain.records import StoredPlan
 from fairlead.surfaces.links import launchpad_url
-
-#: Placeholder for a reason. Two words, so that it is quoted, as the reason must be.
-_WHY: Final = "say why"
 
 
 @dataclass(frozen=True)
@@ -49,8 +45,8 @@ def approve(plan: StoredPlan, dagster_url: str | None) -> Way:
     if dagster_url is not None and not plan.four_eyes:
         named = _configured(plan) | {"sha256": plan.sha256}
         url = launchpad_url(dagster_url, "approve", "approve_plan", **named)
-    statement = sql_call("approve_plan", plan.group, plan.version, _WHY, plan.sha256)
-    command = _command("approve", plan, "--sha256", plan.sha256, "--reason", _WHY)
+    statement = sql_call("approve_plan", plan.group, plan.version, REASON, plan.sha256)
+    command = _command("approve", plan, "--sha256", plan.sha256, "--reason", REASON)
     return Way("Approve", command, statement, url)
 
 
@@ -59,8 +55,8 @@ def reject(plan: StoredPlan, dagster_url: str | None) -> Way:
     url = None
     if dagster_url is not None:
         url = launchpad_url(dagster_url, "reject", "reject_plan", **_configured(plan))
-    statement = sql_call("reject_plan", plan.group, plan.version, _WHY)
-    return Way("Reject", _command("reject", plan, "--reason", _WHY), statement, url)
+    statement = sql_call("reject_plan", plan.group, plan.version, REASON)
+    return Way("Reject", _command("reject", plan, "--reason", REASON), statement, url)
 
 
 def every_move(plan: StoredPlan) -> Way:
@@ -77,7 +73,4 @@ def _configured(plan: StoredPlan) -> dict[str, str | int]:
 
 
 def _command(step: str, plan: StoredPlan, *options: str) -> str:
-    named = [plan.group, str(plan.version)]
-    if plan.group.startswith("-"):  # a name that looks like an option
-        return shell_join(["fairlead", "plans", step, *options, "--", *named])
-    return shell_join(["fairlead", "plans", step, *named, *options])
+    return fairlead_command(f"plans {step}", plan.group, str(plan.version), options=options)

@@ -11,7 +11,7 @@ from fairlead.settings import SamplingSettings
 
 #: Whoever asks three times a sample, by a clock of its own, is nearer to it than by a tick later.
 _EARLY: Final = 1 / 6
-#: Of the time, analysing may take so much.
+#: Of the time, the analysis may take so much.
 _ANALYSING: Final = 0.5
 
 
@@ -55,29 +55,30 @@ def wait_s(taken: Taken | None, settings: SamplingSettings, at: datetime) -> flo
     return left if 0 < left <= apart.total_seconds() else 0.0
 
 
-def told(taken: Taken, settings: SamplingSettings) -> str:
-    """Say what a sample cost, and when the next one comes.
+def sampling_text(taken: Taken, settings: SamplingSettings) -> str:
+    """Return the cost of a sample, and when the next one is due, as a line.
 
     Examples
     --------
     >>> from datetime import UTC
-    >>> told(Taken(datetime(2026, 1, 1, tzinfo=UTC), 45.0, 10_000, 1_000_000), SamplingSettings())
+    >>> taken = Taken(datetime(2026, 1, 1, tzinfo=UTC), 45.0, 10_000, 1_000_000)
+    >>> sampling_text(taken, SamplingSettings())
     'Sampled 10,000 groups, 1,000,000 partitions, in 45.0 s; the next sample is due after 300 s,
-    not 60 s: looking may take 15 % of the time (sampling.share)'
+    not 60 s: sampling may take 15 % of the time (sampling.share)'
     """
     apart = interval(taken, settings)
     analysed = f", analysed them in {taken.analysed_s:.1f} s" if taken.analysed_s else ""
-    said = (
+    text = (
         f"Sampled {taken.groups:,} groups, {taken.partitions:,} partitions, in "
         f"{taken.took_s:.1f} s{analysed}; the next sample is due after "
         f"{apart.total_seconds():.0f} s"
     )
     if apart == settings.every:
-        return said
+        return text
     wanted = f"{settings.every.total_seconds():.0f} s"
     if taken.analysed_s / _ANALYSING > taken.took_s / settings.share:
-        return f"{said}, not {wanted}: analysing may take {100 * _ANALYSING:.0f} % of the time"
+        return f"{text}, not {wanted}: the analysis may take {100 * _ANALYSING:.0f} % of the time"
     return (
-        f"{said}, not {wanted}: looking may take {100 * settings.share:.0f} % of the time "
+        f"{text}, not {wanted}: sampling may take {100 * settings.share:.0f} % of the time "
         "(sampling.share)"
     )

@@ -115,7 +115,7 @@ def test_samples_of_chosen_groups_are_read(tmp_path: Path, count: int) -> None:
 
 
 def test_snapshots_are_kept_beside_the_newest_samples(tmp_path: Path) -> None:
-    """What a plan was made of stays until the retention is over, and stands for no newer sample."""
+    """The sample of a plan stays until the retention ends, and does not replace a newer one."""
     archive = SampleArchive(str(tmp_path))
     snapshots = [append(archive, before) for before in (89, 88)]
     for before in (90, 87, 86):
@@ -142,7 +142,7 @@ def test_sample_without_an_error_outlasts_a_newer_one_with_an_error(tmp_path: Pa
 
 
 def test_sample_counts_in_the_quarter_in_which_its_ends_were_read(tmp_path: Path) -> None:
-    """A look may begin before a quarter of an hour is over, and read ends after it."""
+    """A sample may begin before a quarter of an hour ends, and read log ends after it."""
     archive = filled(tmp_path, [92, 77])
     began = NOON - 90 * MINUTE - timedelta(seconds=2)
     archive.append(sample_at(NOON - 90 * MINUTE), new_snapshot_id(began))
@@ -219,7 +219,7 @@ class Overtaken(SampleArchive):
 
 
 def test_reader_that_is_overtaken_by_tidying_misses_nothing(tmp_path: Path) -> None:
-    """What is removed meanwhile was not needed: the newer sample was there before."""
+    """Files removed meanwhile were not needed: the newer sample existed before."""
     filled(tmp_path, range(60, 240))
     assert minutes(Overtaken(str(tmp_path))) == [*range(60, 76), *range(76, 240, 15)]
 
@@ -244,7 +244,7 @@ class Mortal(SampleArchive):
 
 @pytest.mark.parametrize("removal", [1, 7, 14])
 def test_crash_while_tidying_loses_nothing(tmp_path: Path, removal: int) -> None:
-    """What is left is tidied the next time."""
+    """The rest is removed the next time."""
     archive = filled(tmp_path, range(76, 106))
     outdated = [append(archive, before) for before in (1_000, 999)]
     with pytest.raises(Killed):
@@ -269,7 +269,7 @@ def test_what_a_killed_writer_left_is_never_read_and_goes(tmp_path: Path) -> Non
 
 
 def test_cost_of_the_newest_look_is_remembered(tmp_path: Path) -> None:
-    """By whoever asks next, in another process; what cannot be read is not known."""
+    """Another process reads it; an unreadable cost counts as unknown."""
     archive, taken = SampleArchive(str(tmp_path)), Taken(NOON, 1.5, 3, 12)
     assert archive.taken() is None
     archive.note(taken)
@@ -325,7 +325,7 @@ def damaged(path: Path) -> list[bytes]:
 def test_damaged_file_is_set_aside_and_the_others_are_read(
     tmp_path: Path, how: str, use: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Whoever meets it says which file and why, once; the file is kept as it is."""
+    """The first reader logs the file and the reason, once; the file is not changed."""
     archive = filled(tmp_path, range(3))
     expected = USES[use](filled(tmp_path / "sound", range(2)))
     file = files(tmp_path)[0].rename(files(tmp_path)[1].with_stem("20260131T115930.000000Z-bad"))
@@ -400,13 +400,13 @@ def test_damaged_files_go_with_the_retention(tmp_path: Path) -> None:
 
 
 def test_sample_that_is_not_whole_is_an_error(tmp_path: Path) -> None:
-    """Damaged, never there, or without a group that is asked for: nobody goes on with less."""
+    """Damaged, missing, or without a requested group: an error, not fewer rows."""
     archive = SampleArchive(str(tmp_path))
     sample_id = append(archive, 0, "a", "b")
     assert archive.sample(sample_id)["group"].to_pylist() == ["a", "b"]
     assert archive.sample(sample_id, ["b"], ["group"]).to_pydict() == {"group": ["b"]}
     assert archive.sample(sample_id, []).equals(SAMPLES.empty_table())
-    with pytest.raises(FileNotFoundError, match=f"Sample {sample_id} is not kept any more"):
+    with pytest.raises(FileNotFoundError, match=f"Sample {sample_id} was removed"):
         archive.sample(sample_id, ["b", "c"])
     (file,) = files(tmp_path)
     file.write_bytes(file.read_bytes()[:-20])
@@ -416,7 +416,7 @@ def test_sample_that_is_not_whole_is_an_error(tmp_path: Path) -> None:
 
 
 def test_history_has_no_details_of_members(tmp_path: Path) -> None:
-    """Who each member was is known of the newest sample alone, and this once."""
+    """Only the newest sample has the details of members."""
     archive = SampleArchive(str(tmp_path))
     for before in (90, 2, 1):
         append(archive, before, "a", "b", "c")

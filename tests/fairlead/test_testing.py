@@ -35,7 +35,7 @@ def test_plan_that_no_reader_takes_is_refused() -> None:
 
 
 def test_newer_plan_is_asked_for_once() -> None:
-    """After the rebalance nobody asks again; an older plan, or the same again, is nothing new."""
+    """After the rebalance no member asks again; an older or equal plan changes nothing."""
     plans = MemoryPlanTopic()
     group = group_of("a", "b", plans=plans)
     assert group.rebalance() == BY_RANGE
@@ -66,7 +66,7 @@ def test_unsigned_plans_are_not_followed_where_keys_are_given() -> None:
 
 
 def test_members_that_do_not_exist_are_named() -> None:
-    """A slip of the pen is an error that says which."""
+    """A mistake in a plan is an error that names it."""
     group = group_of("a", plans=MemoryPlanTopic())
     with pytest.raises(GroupError, match="no member b"):
         group.leave("b")
@@ -76,7 +76,7 @@ def test_members_that_do_not_exist_are_named() -> None:
 
 
 def test_topic_in_memory_feeds_a_follower_with_its_thread() -> None:
-    """What an adapter of one's own is given in place of a connection."""
+    """The source that a custom adapter gets instead of a connection."""
     plans = MemoryPlanTopic()
     plans.publish(plan_of("g", SHARES, version=9))
     follower = Follower("g", FollowOptions(), plans.open)

@@ -147,7 +147,7 @@ def test_migrations_are_in_the_wheel(python: Path, database: str, tmp_path: Path
     program = python.parent / "fairlead"
     for words, said in (
         (["db", "upgrade"], f"empty -> {migrate.head()}"),
-        (["db", "check"], "the database is what this version expects"),
+        (["db", "check"], "the database agrees with this version"),
     ):
         done = subprocess.run(
             [program, *words],

@@ -25,19 +25,19 @@ def draw(report: Report, path: Path) -> None:
     """
     with drawing():
         figure = Figure(figsize=(10, 7), layout="constrained")
-        late, moves = figure.subplots(2, 1, sharex=True, height_ratios=(2, 1))
+        lag, moves = figure.subplots(2, 1, sharex=True, height_ratios=(2, 1))
         for course in report.courses:
             style: dict[str, Any] = {"linewidth": 1.2}
             if course.in_charge in HISTORY:
                 dots = ":" if course.in_charge == RECORDED else "--"
                 style |= {"color": GREY, "linestyle": dots, "zorder": 3}
-            late.plot(course.at, course.worst_s, label=course.in_charge, **style)
+            lag.plot(course.at, course.worst_s, label=course.in_charge, **style)
             moves.plot(course.at, course.moves.cumsum(), **style)
-        late.set_title(f"Group {report.group}, by assignor in charge")
-        late.set_ylabel("worst time lag (s)")
-        late.legend(fontsize="small", ncols=4)
+        lag.set_title(f"Group {report.group}, by assignor in charge")
+        lag.set_ylabel("worst time lag (s)")
+        lag.legend(fontsize="small", ncols=4)
         moves.set_ylabel("partitions moved so far")
-        for axes in (late, moves):
+        for axes in (lag, moves):
             axes.set_yscale("symlog")
             axes.yaxis.set_major_formatter("{x:g}")
             axes.set_ylim(bottom=0)

@@ -22,13 +22,13 @@ from fairlead.domain.analysis.sample_series import NONE, SampleSeries
 from fairlead.domain.samples.arrays import arrays_of
 from fairlead.domain.samples.lag import partition_statuses
 from fairlead.simulation.world import Float64, Int64, Mask, Roster, World
-from fairlead.surfaces.backtest.speeds import RecordedSpeeds, grown_ends
+from fairlead.surfaces.backtest.speeds import grown_ends, hourly_speeds
 
 #: Maximum number of steps of a replay; a step is a multiple of `_STEP_S`.
 _MOST_STEPS: Final = 20_000
 _STEP_S: Final = 10.0
 #: Sample intervals. Shorter commit intervals cannot be measured: samples are too rare.
-_SEEN: Final = 2.0
+_MEASURABLE: Final = 2.0
 #: Default of `auto.commit.interval.ms`.
 _AUTO_COMMIT_S: Final = 5.0
 
@@ -76,7 +76,7 @@ class Recording:
         owner = np.where(end < 0, np.int32(NONE), series.owner)
         series = replace(series, begin=begin, end=end, committed=committed, owner=owner)
         commit_s = read_commits(series.last(HISTORY_S, LEAST_SAMPLES)).usual_interval_s
-        if commit_s <= _SEEN * series.step:  # commits are probably more frequent than samples
+        if commit_s <= _MEASURABLE * series.step:  # commits are probably more frequent than samples
             commit_s = _AUTO_COMMIT_S
         present = np.array([[name in row["members"] for name in roster.members] for row in rows])
         roster = replace(roster, commit_s=min(commit_s, HISTORY_S))
@@ -109,12 +109,11 @@ class Recording:
         ends, lag = grown_ends(self.series).astype(np.float64), self.series.lag
         behind = np.zeros(ends.shape)
         for partition in np.flatnonzero(lag.any(axis=0)).tolist():
-            stands = ends[:, partition] - lag[:, partition]
-            behind[:, partition] = self.seconds - np.interp(
-                stands, ends[:, partition], self.seconds
-            )
-        late: Float64 = np.where(lag > 0, behind, 0.0)
-        return late
+            end = ends[:, partition]
+            ended_at = np.interp(end - lag[:, partition], end, self.seconds)
+            behind[:, partition] = self.seconds - ended_at
+        lags: Float64 = np.where(lag > 0, behind, 0.0)
+        return lags
 
     def latest(self, step: int) -> int:
         """Return the index of the newest sample at the start of a step."""
@@ -127,6 +126,7 @@ class Recording:
         """
         series, steps = self.series, int(self.steps[-1])
         newest = np.searchsorted(self.steps, np.arange(steps), side="right") - 1
+        hours = (np.arange(steps) * self.step_s // HISTORY_S).astype(np.int64)
         exists = (series.end >= 0)[newest]
         ends = grown_ends(series)
         arrivals = self._arrivals(ends, np.random.default_rng(seed))
@@ -137,9 +137,7 @@ class Recording:
             roster=self.roster,
             step_s=self.step_s,
             arrivals=arrivals,
-            speeds=self.speeds.per_s[
-                self.speeds.hour_of(np.arange(steps, dtype=np.float64) * self.step_s)
-            ],
+            speeds=self.speeds[np.minimum(hours, len(self.speeds) - 1)],
             exists=exists,
             present=self.present[newest],
             phases=phases,
@@ -157,9 +155,9 @@ class Recording:
         return arrivals
 
     @cached_property
-    def speeds(self) -> RecordedSpeeds:
-        """How fast members were."""
-        return RecordedSpeeds.of(self.series)
+    def speeds(self) -> Float64:
+        """Speed of each member in each hour, records a second, float64 of shape (hours, M)."""
+        return hourly_speeds(self.series)
 
 
 def replayable(samples: pa.Table) -> tuple[pa.Table, list[tuple[datetime, str]]]:

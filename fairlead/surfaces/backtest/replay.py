@@ -28,7 +28,7 @@ from fairlead.surfaces.backtest.recording import Recording
 RECORDED: Final = "recorded"
 """In place of an assignor's name: the time lag that was measured at each sample."""
 
-_LOOK_S: Final = 60.0
+_SAMPLE_S: Final = 60.0
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ def replay(recording: Recording, in_charge: str, policy: Policy) -> Iterator[Str
       samples. They decide like the planner, by the policy's `objective`, `horizon` and
       `target_utilisation`. A plan is published once the policy approves it; if the policy requires
       a person, every plan is approved at once. At a rebalance, members adapt the plan to the
-      present members.
+      members present.
     - `OBSERVED` replays the group's own assignments; `RECORDED` is what was measured.
 
     Parameters
@@ -93,7 +93,7 @@ def replay(recording: Recording, in_charge: str, policy: Policy) -> Iterator[Str
     world = recording.world()
     usual_s = float(np.median(np.diff(recording.seconds)))
     decision_s = recording.step_s if in_charge == OBSERVED else max(usual_s, recording.step_s)
-    cadence = Cadence(min(_LOOK_S, decision_s), decision_s, policy.rules().move_downtime_s)
+    cadence = Cadence(min(_SAMPLE_S, decision_s), decision_s, policy.rules().move_downtime_s)
     controller = _controller(recording, in_charge, policy)
     ran = run(world, controller, cadence)
     held_back = controller.held_back if isinstance(controller, _ByPolicy) else []
@@ -217,7 +217,7 @@ def _stretches(
     world = ran.world
     lags = ran.time_lags()[1:]
     lags[~world.exists] = 0.0
-    late = (lags > objective_s).sum(axis=1) * world.step_s
+    behind_s = (lags > objective_s).sum(axis=1) * world.step_s
     worst = lags.max(axis=1, initial=0.0)
     edges = recording.seconds
     moved, published, paused, refused = (
@@ -236,7 +236,7 @@ def _stretches(
         span = slice(int(recording.steps[row]), int(recording.steps[row + 1]))
         yield Stretch(
             at=recording.start + timedelta(seconds=float(edges[row + 1])),
-            over_objective_s=float(late[span].sum()),
+            over_objective_s=float(behind_s[span].sum()),
             worst_s=float(worst[span].max(initial=0.0)),
             moved=int(moved[row]),
             published=int(published[row]),

@@ -25,14 +25,7 @@ from fairlead.surfaces.backtest.replay import RECORDED
 
 #: Rows without an assignor in charge: the measured lag, and its replay.
 HISTORY: Final = (RECORDED, OBSERVED)
-_HEADINGS: Final = (
-    "behind (min)",
-    "p95 (s)",
-    "max (s)",
-    "moves",
-    "plans",
-    "refused",
-)
+_HEADINGS: Final = ("behind (min)", "p95 (s)", "max (s)", "moves", "plans", "refused")
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +60,11 @@ class ReplayedCourse:
     downtime_s: float
 
     @property
+    def by_plans(self) -> bool:
+        """Whether plans changed the owners; else each rebalance did."""
+        return self.in_charge not in LAG_BLIND | set(HISTORY)
+
+    @property
     def summary(self) -> dict[str, float | int]:
         """The figures of the table."""
         return {
@@ -89,8 +87,7 @@ class Report:
     group
         The consumer group.
     courses
-        `recorded` and `observed`, then the assignors, best first: by partition-seconds over the
-        objective, then by moves.
+        `recorded` and `observed`, then the assignors, best first: by time behind, then by moves.
     skipped
         Reason to number of samples that could not be replayed.
     """
@@ -162,34 +159,22 @@ class Report:
         for heading in _HEADINGS:
             table.add_column(heading, justify="right")
         for course in self.courses:
-            late, p95, most, moves, plans, held_back, _ = course.summary.values()
-            by_plans = course.in_charge not in LAG_BLIND | set(HISTORY)
-            table.add_row(
-                course.in_charge,
-                *(f"{value:,.0f}" for value in (late, p95, most)),
-                f"{moves:,}",
-                f"{plans:,}" if by_plans else "",
-                f"{held_back:,}" if by_plans else "",
-                end_section=course.in_charge == OBSERVED,
-            )
+            values = [f"{value:,.0f}" for value in course.summary.values()][: len(_HEADINGS)]
+            if not course.by_plans:
+                values[-2:] = []
+            table.add_row(course.in_charge, *values, end_section=course.in_charge == OBSERVED)
         return table
 
     def saved(self) -> str | None:
         """Describe what the best planning assignor would have saved; None: none plans."""
-        course = {replayed.in_charge: replayed for replayed in self.courses}
-        planning = [
-            replayed
-            for replayed in self.courses
-            if replayed.in_charge not in LAG_BLIND | set(HISTORY)
-        ]
-        if not planning:
+        best = next((course for course in self.courses if course.by_plans), None)
+        if best is None:
             return None
-        best = planning[0]
+        observed = next(course for course in self.courses if course.in_charge == OBSERVED)
         over_objective_s, planned_s = (
-            float(replayed.over_objective_s.sum()) for replayed in (course[OBSERVED], best)
+            float(course.over_objective_s.sum()) for course in (observed, best)
         )
-        saved = would_have_saved(over_objective_s, planned_s, best.plans, best.downtime_s)
-        return f"{best.in_charge} {saved}"
+        return f"{best.in_charge} {would_have_saved(over_objective_s, planned_s, best.plans, best.downtime_s)}"
 
 
 def would_have_saved(

@@ -50,10 +50,10 @@ def replay_shadow_groups(
     for group in groups:
         try:
             policy, last = policy_for(group, policies), known.get(group)
-            for found in _days(archive, group, now, policy=policy, last=last):
-                record_shadow_day(engine, group, found)
+            for day in _days(archive, group, now, policy=policy, last=last):
+                record_shadow_day(engine, group, day)
         except Exception:  # noqa: BLE001 - a replay must not end a planning run
-            _log.exception("group %s: what plans would have brought is not known", group)
+            _log.exception("group %s: replaying its samples failed", group)
 
 
 def _days(
@@ -67,12 +67,12 @@ def _days(
     for day in (yesterday, today) if last is not None and last.day == yesterday else (today,):
         began = datetime.combine(day, time(), UTC)
         samples = archive.read(began, min(now, began + timedelta(days=1)), [group])
-        found = of_day(day, samples, policy)
-        if found is not None:
-            yield found
+        effect = effect_of_plans(day, samples, policy)
+        if effect is not None:
+            yield effect
 
 
-def of_day(day: date, samples: pa.Table, policy: Policy) -> ShadowDay | None:
+def effect_of_plans(day: date, samples: pa.Table, policy: Policy) -> ShadowDay | None:
     """Return the effect plans would have had on a day; None if too few samples can be replayed.
 
     Parameters
@@ -88,14 +88,14 @@ def of_day(day: date, samples: pa.Table, policy: Policy) -> ShadowDay | None:
     recording = Recording.of(samples, latest=policy.auto_offset_reset == "latest")
     in_charge = policy.assignors[0]
     acting = policy.model_copy(update={"shadow": False})
-    recorded, kept, planned = (
+    recorded, observed, planned = (
         list(replay(recording, charge, acting)) for charge in (RECORDED, OBSERVED, in_charge)
     )
     return ShadowDay(
         day=day,
         until=samples["at"][-1].as_py(),
         over_objective_recorded_s=_over_objective_s(recorded),
-        over_objective_s=_over_objective_s(kept),
+        over_objective_s=_over_objective_s(observed),
         over_objective_planned_s=_over_objective_s(planned),
         plans=sum(outcome.published for outcome in planned),
         downtime_s=sum(outcome.downtime_s for outcome in planned),

@@ -87,20 +87,20 @@ def find_samples(
     if not moments:
         known = archive.groups(_EPOCH, now)
         raise GroupError(
-            f"No sample of group {group} is kept; there are some of {listed(known, at_most=10)}"
+            f"No sample of group {group} is stored, only samples of {listed(known, at_most=10)}"
             if known
-            else "No samples are kept: the sensor group_samples takes one each minute while it runs"
+            else "No samples are stored: the sensor group_samples takes one each minute"
         )
-    found = [
+    within = [
         at for at in moments if (since is None or at >= since) and (until is None or at < until)
     ]
-    if not found:
+    if not within:
         first, last = (moments[end].isoformat(timespec="seconds") for end in (0, -1))
         raise GroupError(
-            f"No sample of group {group} is kept in this span; there are {len(moments):,}, from "
+            f"No sample of group {group} is stored in this period; it has {len(moments):,}, from "
             f"{first} to {last}"
         )
-    return Recorded(archive.warehouse, group, found[0], found[-1])
+    return Recorded(archive.warehouse, group, within[0], within[-1])
 
 
 def backtest(
@@ -112,8 +112,8 @@ def backtest(
     ----------
     recorded
         The result of `find_samples`.
-    The group's policy.
-        The group's.
+    policy
+        The group's policy.
     assignors
         Names of `assignors.registry`; none: those of the policy.
 
@@ -134,14 +134,14 @@ def backtest(
             option_defaults(name)
     except InvalidProblemError as error:
         raise ConfigurationError(str(error)) from None
-    everybody = (RECORDED, OBSERVED, *names)
+    replays = (RECORDED, OBSERVED, *names)
 
     def replayed(tasks: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in tasks:
             for task in batch.column(0).to_pylist():
-                yield from replay_samples(recorded.samples(), everybody[task], policy).to_batches()
+                yield from replay_samples(recorded.samples(), replays[task], policy).to_batches()
 
-    tasks = spark.range(0, len(everybody), 1, len(everybody))
+    tasks = spark.range(0, len(replays), 1, len(replays))
     rows = tasks.mapInArrow(replayed, from_arrow_schema(STRETCHES))
     return rows.orderBy("in_charge", "at").toArrow()
 

@@ -30,7 +30,7 @@ def opened_engine(connect_timeout_s: int | None = None) -> Iterator["Engine"]:
     Parameters
     ----------
     connect_timeout_s
-        How long to wait for a connection; None: as usual.
+        Seconds to wait for a connection; None: the default.
 
     Raises
     ------
@@ -96,24 +96,17 @@ def complete_version(ctx: typer.Context, incomplete: str) -> list[str]:
     return [version for version in versions if version.startswith(incomplete)]
 
 
-def complete_state(incomplete: str) -> list[str]:
-    """Return the plan states that start with the typed text."""
-    from fairlead.store.models import STATES
-
-    return [state for state in STATES if state.startswith(incomplete)]
-
-
 def parse_moment(text: str) -> datetime:
     """Parse a typed moment; UTC if it has no zone."""
     try:
         moment = datetime.fromisoformat(text)
     except ValueError as error:
-        raise typer.BadParameter(f"{text!r} is no ISO 8601 date or time") from error
+        raise typer.BadParameter(f"{text!r} is not an ISO 8601 date or time") from error
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def known_text(name: str | None) -> str | None:
-    """Refuse a name that is not UTF-8: Kafka and Postgres cannot have it."""
+    """Refuse a name that is not UTF-8, which neither Kafka nor Postgres accepts."""
     try:
         (name or "").encode()
     except UnicodeEncodeError as error:
@@ -121,7 +114,7 @@ def known_text(name: str | None) -> str | None:
     return name
 
 
-def _said(reason: str) -> str:
+def _reason(reason: str) -> str:
     if not reason.strip():
         raise typer.BadParameter("give a reason: the history shows it")
     known_text(reason)
@@ -150,7 +143,7 @@ NewestVersion = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 Wide = Annotated[bool, typer.Option("--wide", help="Show all columns.")]
 Reason = Annotated[
-    str, typer.Option("--reason", help="Reason; the history shows it.", callback=_said)
+    str, typer.Option("--reason", help="Reason; the history shows it.", callback=_reason)
 ]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")]
 Limit = Annotated[int, typer.Option(help="Show at most this many, newest first.", min=1)]

@@ -36,7 +36,7 @@ def backtest(
             parser=parse_moment,
             metavar="TIME",
             help="From this moment: ISO 8601, UTC if without zone. Default: the first "
-            "sample that is kept.",
+            "stored sample.",
         ),
     ] = None,
     until: Annotated[

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from fairlead.surfaces.cli.arguments import opened_engine
 from fairlead.surfaces.cli.output import epilog, say, say_error
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def upgrade() -> None:
     before = migrate.current(url)
     migrate.upgrade(url)
     after = migrate.current(url)
-    say(f"{after}, as before" if after == before else f"{before or 'empty'} -> {after}")
+    say(f"{after}, unchanged" if after == before else f"{before or 'empty'} -> {after}")
 
 
 @app.command(epilog=epilog("db current"))
@@ -66,7 +67,7 @@ def check() -> None:
     from fairlead.store import migrate
 
     migrate.check(_url())
-    say("the database is what this version expects")
+    say("the database agrees with this version")
 
 
 @app.command(epilog=epilog("db prune --dry-run", "db prune --older-than 2026-01-31"))
@@ -125,9 +126,9 @@ def psql(
             typer.echo(VIEWS, err=True)
         url = make_url(text).set(drivername="postgresql")
         options = f"{os.environ.get('PGOPTIONS', '')} -c search_path=fairlead,public".strip()
-        # Other users of this machine see arguments, but no variables.
+        # Other users of this machine can read arguments, but not variables.
         password = {"PGPASSWORD": url.password} if url.password else {}
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for psql, which ends a query by it
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C ends a query in psql
         done = subprocess.run(
             [psql_path(), str(url.set(password=None)), *(arguments or [])],
             env={**os.environ, **password, "PGOPTIONS": options},
@@ -163,24 +164,20 @@ def _prune(older_than: datetime | None, *, dry_run: bool) -> None:
     """Prune once, and print what was dropped."""
     from fairlead.settings import load_settings
     from fairlead.store import retention
-    from fairlead.store.engine import create_store_engine
 
     settings = load_settings()
     if older_than is None:
         older_than = datetime.now(UTC) - settings.history_retention
     older_than = older_than.replace(tzinfo=UTC)
     rows: Mapping[str, int] = {}
-    engine = create_store_engine(_url())
-    try:
+    with opened_engine() as engine:
         if dry_run:
             every = retention.history_days(engine)
             days = tuple(day for day in every if day.day < older_than.date())
         else:
             summaries = datetime.now(UTC) - settings.summary_retention
-            gone = retention.prune(engine, older_than, summaries)
-            days, rows = gone.days, gone.rows
-    finally:
-        engine.dispose()
+            pruned = retention.prune(engine, older_than, summaries)
+            days, rows = pruned.days, pruned.rows
     for day in days:
         say(f"{day.day}  {day.bytes / 2**20:,.1f} MiB")
     size = sum(day.bytes for day in days) / 2**20

@@ -48,7 +48,10 @@ def freeze(
     )
     with opened_engine() as engine:
         freeze_plans(engine, group, reason=reason)
-    _report(group, f"Frozen: {what}. No new plan is sent", frozen=True, as_json=as_json)
+    if as_json:
+        print_json({"group": group, "frozen": True})
+    else:
+        say(f"Frozen: {what}. No new plan is sent")
 
 
 def unfreeze(
@@ -71,7 +74,10 @@ def unfreeze(
     with opened_engine() as engine:
         unfreeze_plans(engine, group, reason=reason)
         left = [str(held) for held in read_freezes(engine) if held.group in {None, group} or every]
-    _report(group, f"Unfrozen: {what}", frozen=False, as_json=as_json)
+    if as_json:
+        print_json({"group": group, "frozen": False})
+    else:
+        say(f"Unfrozen: {what}")
     say(*left, err=True)
 
 
@@ -79,10 +85,3 @@ def _what(group: str | None, *, every: bool) -> str:
     if (group is None) is not every:
         raise typer.BadParameter("name one group, or give --all", param_hint="GROUP")
     return "all groups" if group is None else f"group {group}"
-
-
-def _report(group: str | None, words: str, *, frozen: bool, as_json: bool) -> None:
-    if as_json:
-        print_json({"group": group, "frozen": frozen})
-    else:
-        say(words)

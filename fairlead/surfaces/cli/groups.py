@@ -21,7 +21,7 @@ from fairlead.surfaces.cli.arguments import (
     known_text,
     opened_engine,
 )
-from fairlead.surfaces.cli.output import as_text, print_json, print_table, say, tell
+from fairlead.surfaces.cli.output import as_text, print_json, print_table, say, say_wrapped
 from fairlead.surfaces.next_step import why_no_sample
 from fairlead.surfaces.offers import of_freeze, of_hot_partitions
 
@@ -109,17 +109,20 @@ def groups(*, wide: Wide = False, as_json: Json = False) -> None:
             [
                 row
                 | _forecast(row)
-                | _waits(row)
-                | {"follows": follows(row), "next": next_step(row, waits, resting)}
+                | {
+                    "follows": follows(row),
+                    "next": next_step(row, waits, resting),
+                    "waits": _waits(row),
+                }
                 | ({} if is_checked(row) else {"adherence": None})
                 for row in rows
             ],
             _ALL_OF_GROUPS if wide else _GROUPS,
             wide=wide,
         )
-        tell(*_evidence(rows), *_behind(rows), *_rebalancing(rows))
-        tell(*_advice(rows), *not_sent(rows), *_not_sampled(rows, now, last))
-        tell(*_not_planned(waits), *_frozen(freezes), *map(str, resting.values()))
+        say_wrapped(*_evidence(rows), *_behind(rows), *_rebalancing(rows))
+        say_wrapped(*_advice(rows), *not_sent(rows), *_not_sampled(rows, now, last))
+        say_wrapped(*_not_planned(waits), *_frozen(freezes), *map(str, resting.values()))
     else:
         say(
             "No group has been sampled or planned yet. `fairlead up` samples groups; `fairlead "
@@ -201,10 +204,9 @@ def _catch_up_time(row: dict[str, Any]) -> str:
     return f"{without_plan}; with version {row['waiting']}: {planned}"
 
 
-def _waits(row: dict[str, Any]) -> dict[str, str | None]:
-    """Return the version that waits, and what it waits for."""
-    waits = row["waiting"] and f"{row['waiting']}, {row['waiting_state']}"
-    return {"waits": waits}
+def _waits(row: dict[str, Any]) -> str | None:
+    """Return the version that waits, with its state; None: no version waits."""
+    return row["waiting"] and f"{row['waiting']}, {row['waiting_state']}"
 
 
 def not_sent(rows: Iterable[Mapping[str, Any]]) -> list[str]:
@@ -258,7 +260,7 @@ def _not_sampled(rows: list[dict[str, Any]], now: datetime, last: "SampleAge | N
     if old:
         newest = as_text(max(row["last_seen"] for row in old))
         names = listed([row["group"] for row in old])
-        line = f"{names}: no sample since {newest} UTC: the figures shown are old. "
+        line = f"{names}: no sample since {newest} UTC: these figures are old. "
         lines.append(line + why_no_sample(last))
     if empty:
         newest = as_text(max(row["last_seen"] for row in empty))
@@ -382,27 +384,25 @@ def why(
     record.
     """
     from fairlead.domain.work_text import time_per_record
-    from fairlead.store.group_history import read_diagnoses, read_moves_of
+    from fairlead.store.group_history import read_diagnoses
     from fairlead.store.history_queries import read_groups, undecided
     from fairlead.store.regressions import back_offs
     from fairlead.surfaces.next_step import next_step
 
     with opened_engine() as engine:
-        found = read_diagnoses(engine, group, limit=_DIAGNOSES)
+        diagnoses = read_diagnoses(engine, group, limit=_DIAGNOSES)
         (row,) = read_groups(engine, [group])
         resting = back_offs(engine, [group])
-        moves, now = (
-            ([], None) if partition is None else _moves_of(engine, group, partition, read_moves_of)
-        )
+        moves, now = ([], None) if partition is None else _moves_of(engine, group, partition)
     if as_json:
         of_partition = {} if partition is None else {"moves": moves, "now": now}
-        print_json(row | {"diagnoses": found} | of_partition)
+        print_json(row | {"diagnoses": diagnoses} | of_partition)
         return
     if partition is None:
         step = next_step(row, undecided([row], datetime.now(UTC)), resting)
-        lines = [*_why(row, found), *(f"  {rest}" for rest in resting.values())]
+        lines = [*_why(row, diagnoses), *(f"  {rest}" for rest in resting.values())]
         keys = of_hot_partitions(group, row["diagnosis"], row["names"] or ())
-        tell(*lines, f"  next: {step}", *(f"  its keys: `{command}`" for command in keys))
+        say_wrapped(*lines, f"  next: {step}", *(f"  its keys: `{command}`" for command in keys))
         return
     if moves:
         print_table(moves, _MOVES_OF, title=f"{partition} of {group}: its moves")
@@ -416,7 +416,7 @@ def why(
 
 
 def _moves_of(
-    engine: Any, group: str, partition: str, read: Callable[..., list[dict[str, Any]]]
+    engine: Any, group: str, partition: str
 ) -> tuple[list[dict[str, Any]], dict[str, Any] | None]:
     """Return the versions that move a partition, and its lag now, if that is known.
 
@@ -426,28 +426,33 @@ def _moves_of(
         There is no such partition.
     """
     from fairlead.errors import GroupError
+    from fairlead.store.group_history import read_moves_of
     from fairlead.store.history_queries import read_lag
 
-    moves = read(engine, group, partition, limit=_DIAGNOSES)
+    moves = read_moves_of(engine, group, partition, limit=_DIAGNOSES)
     known = {f"{row['topic']}-{row['partition']}": row for row in read_lag(engine, group)}
     if not moves and known and partition not in known:
-        raise GroupError(f"group {group} reads no partition {partition}; name one as {min(known)}")
+        raise GroupError(
+            f"group {group} reads no partition {partition}; a valid name is {min(known)}"
+        )
     return moves, known.get(partition)
 
 
-def _why(row: dict[str, Any], found: list[dict[str, Any]]) -> list[str]:
+def _why(row: dict[str, Any], diagnoses: list[dict[str, Any]]) -> list[str]:
     """Return the known facts about a group, one line each; without the next step."""
     from fairlead.domain.work_text import work_of_group
     from fairlead.surfaces.next_step import follows
 
     name = row["group"]
     lines = []
-    if not found:
+    if not diagnoses:
         lines.append(f"{name}: not analysed yet")
     else:
-        before = f"; before: {found[1]['diagnosis']}" if len(found) > 1 else ""
-        since, seen = as_text(row["since"]), as_text(row["last_seen"])
-        lines.append(f"{name}: {row['diagnosis']} since {since} UTC, last seen {seen} UTC{before}")
+        before = f"; before: {diagnoses[1]['diagnosis']}" if len(diagnoses) > 1 else ""
+        since, sampled = as_text(row["since"]), as_text(row["last_seen"])
+        lines.append(
+            f"{name}: {row['diagnosis']} since {since} UTC, last seen {sampled} UTC{before}"
+        )
         lines.append(f"  {row['evidence']}")
         if row["diagnosis"] != "unknown":
             figures_of = (
@@ -458,12 +463,12 @@ def _why(row: dict[str, Any], found: list[dict[str, Any]]) -> list[str]:
             lines.append(f"  {row['consumers_why']}")
         lines += [
             f"  {label.lower()}: {text}"
-            for label, text in work_of_group(found[0]["reported"]).items()
+            for label, text in work_of_group(diagnoses[0]["reported"]).items()
         ]
     if row["published"] is not None:
         lines.append(f"  plan: version {row['published']} is published; followed: {follows(row)}")
-    if waits_for := _waits(row)["waits"]:
-        lines.append(f"  plan: version {waits_for}")
+    if waits := _waits(row):
+        lines.append(f"  plan: version {waits}")
     if row["outcome"] is not None:
         lines.append(
             f"  last decision: {row['outcome']}, {as_text(row['decided_at'])} UTC: {row['reason']}"

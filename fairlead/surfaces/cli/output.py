@@ -44,7 +44,7 @@ def say(*lines: str, err: bool = False) -> None:
         typer.echo(visible(line), err=err)
 
 
-def tell(*sentences: str) -> None:
+def say_wrapped(*sentences: str) -> None:
     """Print sentences, wrapped in a terminal except within commands; else one per line."""
     if not sys.stdout.isatty():
         say(*sentences)
@@ -106,7 +106,7 @@ def print_table(
 
     headings = columns if isinstance(columns, Mapping) else dict.fromkeys(columns, "")
     headings = {
-        key: heading or (found.label.lower() if (found := _figure(key)) else key)
+        key: heading or (known.label.lower() if (known := _figure(key)) else key)
         for key, heading in headings.items()
     }
     console = _console(stderr=stderr, wide=wide)
@@ -120,7 +120,7 @@ def print_table(
     )
     least = -_BETWEEN
     for key, heading in headings.items():
-        texts = [heading, *(visible(_written(key, row[key])) for row in rows)]
+        texts = [heading, *(visible(_text_of(key, row[key])) for row in rows)]
         width = max(map(cell_len, texts))
         if width > _LEAST_WIDTH and any(" " in text for text in texts):
             width = max(_LEAST_WIDTH, *(cell_len(word) for text in texts for word in text.split()))
@@ -186,7 +186,7 @@ def _figure(key: str) -> Figure | None:
     return None
 
 
-def _written(key: str, value: Any) -> str:
+def _text_of(key: str, value: Any) -> str:
     """Return a value as text; empty for None."""
     known = None if value is None else _figure(key)
     return as_text(value) if known is None else known.text(value)
@@ -195,7 +195,7 @@ def _written(key: str, value: Any) -> str:
 def _cell(key: str, value: Any) -> Any:
     from rich.text import Text
 
-    return Text(visible(_written(key, value)))
+    return Text(visible(_text_of(key, value)))
 
 
 def as_text(value: Any) -> str:

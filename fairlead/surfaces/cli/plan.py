@@ -10,7 +10,7 @@ import typer
 
 from fairlead.domain.candidate_figures import FORECAST, RACKS
 from fairlead.surfaces.cli.arguments import Group, Json, opened_engine
-from fairlead.surfaces.cli.output import print_json, print_table, say_error, tell
+from fairlead.surfaces.cli.output import print_json, print_table, say_error, say_wrapped
 
 if TYPE_CHECKING:
     from fairlead.domain.records import Findings
@@ -42,8 +42,11 @@ _MEASURES: Final = (
     *RACKS,
 )
 #: Columns that are left out if they are empty.
-_SOMETIMES: Final = ("error", *RACKS)
-_SHOWN: Final = 50
+_OPTIONAL: Final = ("error", *RACKS)
+#: Maximum number of moves printed.
+_MOST_MOVES: Final = 50
+#: Seconds that a dry run waits for the database.
+_CONNECT_S: Final = 2
 
 
 def plan(
@@ -118,17 +121,12 @@ def _stored(group: str, settings: "Settings") -> tuple["Planned", "Outcome"]:
 def _remembered(group: str) -> "GroupMemories":
     """Return the stored memories of a group; empty if the database does not answer."""
     from fairlead.errors import ConfigurationError, StoreUnavailableError
-    from fairlead.settings import load_settings
-    from fairlead.store.engine import create_store_engine
     from fairlead.store.plans import PlanStore
     from fairlead.workflows.diagnosing import GroupMemories
 
     try:
-        engine = create_store_engine(load_settings().postgres, connect_timeout_s=2)
-        try:
+        with opened_engine(_CONNECT_S) as engine:
             return _memories(PlanStore(engine), group)
-        finally:
-            engine.dispose()
     except (ConfigurationError, StoreUnavailableError) as error:
         say_error(error, "continuing without the stored speeds of the group: ")
         return GroupMemories()
@@ -202,11 +200,11 @@ def _stored_plan(outcome: "Outcome | None") -> dict[str, Any]:
 def _print(document: dict[str, Any]) -> None:
     from fairlead.common.words import catch_up_time, plural
 
-    tell(
+    say_wrapped(
         f"{document['group']}, from {plural(document['samples'], 'sample')}: "
         + ": ".join(filter(None, (document["diagnosis"], document["evidence"])))
     )
-    tell(f"{document['outcome']}: {document['reason']}")
+    say_wrapped(f"{document['outcome']}: {document['reason']}")
     known = document["diagnosis"] != "unknown" and document["forecast_time_lag_s"] is not None
     if known and document["catch_up_s"] != 0:
         then = {"without a new plan": document["catch_up_s"]} | {
@@ -217,16 +215,14 @@ def _print(document: dict[str, Any]) -> None:
         forecasts = (
             f"{how}: {catch_up_time(s, document['sampled_at'])}" for how, s in then.items()
         )
-        tell(f"caught up {'; '.join(forecasts)}")
+        say_wrapped(f"caught up {'; '.join(forecasts)}")
     if rows := document["candidates"]:
-        known = {key for key in _SOMETIMES if any(row[key] is not None for row in rows)}
-        columns = {
-            key: name for key, name in _CANDIDATES.items() if key not in _SOMETIMES or key in known
-        }
+        empty = {key for key in _OPTIONAL if all(row[key] is None for row in rows)}
+        columns = {key: name for key, name in _CANDIDATES.items() if key not in empty}
         print_table(rows, columns, title="Candidates of the policy's assignors")
     if moves := document["moves"]:
-        more = f"; {_SHOWN} of {len(moves):,} are shown" if len(moves) > _SHOWN else ""
-        print_table(moves[:_SHOWN], _MOVES, title=f"{document['assignor']}: moves{more}")
+        more = f"; {_MOST_MOVES} of {len(moves):,}" if len(moves) > _MOST_MOVES else ""
+        print_table(moves[:_MOST_MOVES], _MOVES, title=f"{document['assignor']}: moves{more}")
     if document["version"] is not None:
         approval = f" ({document['approval']})" if document["approval"] else ""
-        tell(f"Stored as version {document['version']}: {document['state']}{approval}")
+        say_wrapped(f"Stored as version {document['version']}: {document['state']}{approval}")

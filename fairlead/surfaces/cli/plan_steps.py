@@ -14,6 +14,7 @@ from fairlead.common.commands import shell_quote
 from fairlead.common.words import plural
 from fairlead.domain.figures import figure
 from fairlead.surfaces.cli.arguments import Group, Json, Reason, Version, Yes, opened_engine
+from fairlead.surfaces.cli.groups import not_sent
 from fairlead.surfaces.cli.output import as_text, epilog, print_json, print_table, say
 from fairlead.surfaces.cli.running_sandbox import ask
 
@@ -104,11 +105,11 @@ def publish(group: Group, *, as_json: Json = False) -> None:
         if not asked(engine, [group]) and not store.in_state("approved", "sending", groups=[group]):
             raise PlanStateError(
                 f"group {group} has no approved plan; `fairlead plans list {shell_quote(group)}` "
-                "lists what there is"
+                "lists its versions"
             )
         answers, done = publish_groups(store, [group], settings)
         sent = next((result for result in done if result.published), None)
-        followed, held_up = _followed(store, group, kafka) if sent else (None, ())
+        followed, held_up = _adoption(store, group, kafka) if sent else (None, ())
     for answer in answers.values():
         say(f"{group}: requested on a page: {answer}", err=True)
     for result in done:
@@ -137,7 +138,7 @@ def publish(group: Group, *, as_json: Json = False) -> None:
         say(f"{group}: its broker does not follow: {reason}", err=True)
 
 
-def _followed(
+def _adoption(
     store: "PlanStore", group: str, kafka: "KafkaSettings"
 ) -> "tuple[Adoption | None, list[str]]":
     """Let brokers that assign follow the plan; check and store the adherence.
@@ -156,11 +157,11 @@ def _followed(
             adoptions = follow(
                 gateway, kafka, [group], lambda names: store.in_state("published", groups=names)
             )
-            seen = check(store, [group], gateway.live_groups)
-    except KafkaUnavailableError:  # the plan is published all the same
+            checked = check(store, [group], gateway.live_groups)
+    except KafkaUnavailableError:  # the plan is published nevertheless
         return None, []
     reasons = [left.reason for left in adoptions if not left.reached]
-    return (seen[0].adoption if seen else None), reasons
+    return (checked[0].adoption if checked else None), reasons
 
 
 def _whether(followed: "Adoption | None") -> str:
@@ -283,7 +284,7 @@ def reconcile(
         if dry_run:
             verifier = PublishOptions.of(kafka).verifier()
             rows = [
-                *(_row(entry.plan, "on its way") for entry in store.outbox().outstanding()),
+                *(_row(entry.plan, "being sent") for entry in store.outbox().outstanding()),
                 *(
                     _row(difference.plan, difference.what)
                     for difference in differences(store, None, topic=topic, verifier=verifier)
@@ -329,14 +330,9 @@ def print_plan(plan: Mapping[str, Any], *, stderr: bool = False) -> None:
         lines.append(f"  expires   {as_text(plan['expires_at'])} (UTC)")
     if plan["four_eyes"]:
         pages = "; or two people on pages" if plan["four_eyes"] == "proxy" else ""
-        needs = "four eyes: who approves did not propose it, and is no planner"
+        needs = "four eyes: the approver neither proposed it nor is a planner"
         lines.append(f"  needs     {needs}{pages}")
-    if plan["not_sent"]:
-        lines.append(
-            f"  not sent at {as_text(plan['not_sent_at'])} UTC: {plan['not_sent']}; the next "
-            f"attempt is at {as_text(plan['sent_again_at'])} UTC"
-        )
-    say(*lines, err=stderr)
+    say(*lines, *not_sent([plan]), err=stderr)
     if plan["moves"]:
         print_table(plan["moves"], _MOVES, title="Moves", stderr=stderr)
 
@@ -347,19 +343,8 @@ def _change(plan: Mapping[str, Any], name: str, unit: str) -> str:
     return f"{before}{unit}, predicted {after}"
 
 
-def known_state(state: str | None) -> str | None:
-    """Check a typed state."""
-    if state is None:
-        return None
-    from fairlead.store.models import STATES
-
-    if state not in STATES:
-        raise typer.BadParameter(f"{state!r} is none of {', '.join(STATES)}")
-    return state
-
-
 def _require_proposed(plan: Mapping[str, Any], becomes: str) -> None:
-    """Refuse a step that the database would refuse, before asking."""
+    """Refuse a step before the question, if the database would refuse it."""
     from fairlead.errors import PlanStateError
 
     if plan["state"] != "proposed":
@@ -370,7 +355,7 @@ def _require_proposed(plan: Mapping[str, Any], becomes: str) -> None:
 
 
 def _require_other_than_published(plan: Mapping[str, Any]) -> None:
-    """Refuse the published version before anything is asked or read."""
+    """Refuse the published version before the question."""
     from fairlead.errors import PlanStateError
 
     if plan["state"] == "published":

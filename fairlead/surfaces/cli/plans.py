@@ -1,12 +1,12 @@
 """`fairlead plans`: the versions of a group's plan, and their differences.
 
-Belongs here: what is shown. Does not: taking a plan further (`plan_steps`), queries
+Belongs here: output. Does not: steps of a plan (`plan_steps`), queries
 (`fairlead.store.history_queries`).
 """
 
 import re
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -20,7 +20,6 @@ from fairlead.surfaces.cli.arguments import (
     Version,
     Wide,
     complete_group,
-    complete_state,
     known_text,
     opened_engine,
 )
@@ -33,6 +32,19 @@ app = typer.Typer(
 )
 app.add_typer(plan_steps.app)
 
+#: The states of a plan, as `fairlead.store.models.STATES`, whose import takes too long for help.
+State = Literal[
+    "proposed",
+    "approved",
+    "sending",
+    "published",
+    "superseded",
+    "rejected",
+    "expired",
+    "stale",
+    "refused",
+    "withdrawn",
+]
 _LIST = {
     "group": "group",
     "version": "version",
@@ -61,15 +73,7 @@ def list_plans(
         ),
     ] = None,
     *,
-    state: Annotated[
-        str | None,
-        typer.Option(
-            help="proposed, approved, sending, published, superseded, rejected, expired, stale, "
-            "refused or withdrawn.",
-            callback=plan_steps.known_state,
-            autocompletion=complete_state,
-        ),
-    ] = None,
+    state: Annotated[State | None, typer.Option(help="Only versions in this state.")] = None,
     limit: Limit = 50,
     wide: Wide = False,
     as_json: Json = False,

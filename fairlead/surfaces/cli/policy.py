@@ -22,28 +22,28 @@ def explain(group: Group, *, as_json: Json = False) -> None:
     from fairlead.settings import load_settings
 
     settings = load_settings()
-    found = explain_policy(group, settings.policies, settings.discovery)
+    explanation = explain_policy(group, settings.policies, settings.discovery)
     if as_json:
-        print_json(asdict(found))
+        print_json(asdict(explanation))
         return
-    say(f"{group}: {found.why}")
+    say(f"{group}: {explanation.why}")
     if hint := _unknown(group):
         say(hint, err=True)
     if doubt := policy_for(group, settings.policies).doubt:
         say(f"Check this policy: {doubt}.")
-    if not found.planned:
+    if not explanation.planned:
         say("This group is not planned: discovery excludes it.")
-    if found.matches:
+    if explanation.matches:
         print_table(
-            [asdict(match) for match in found.matches],
+            [asdict(match) for match in explanation.matches],
             {"place": "[[policies]]", "pattern": "groups", "literals": "literal characters"},
         )
     say("Before a plan is published:")
-    for condition in found.approval:
+    for condition in explanation.approval:
         say(f"  {condition}")
     say("Values and their sources:")
-    for value in found.values:
-        say(f"  {value.key} = {_shown(value.value)} ({value.source})")
+    for value in explanation.values:
+        say(f"  {value.key} = {_as_text(value.value)} ({value.source})")
 
 
 def _unknown(group: str) -> str:
@@ -63,7 +63,7 @@ def _unknown(group: str) -> str:
     return f"{group} was never sampled: {hint}"
 
 
-def _shown(value: Any) -> str:
+def _as_text(value: Any) -> str:
     if value is None:
         return "none"
     if isinstance(value, list | tuple):

@@ -1,6 +1,6 @@
 """The default cluster of commands without settings: the sandbox that runs in this checkout.
 
-Belongs here: finding it, asking before a change, and the output of `--version`. Does
+Belongs here: finding it, confirmation before a change, and the output of `--version`. Does
 not: the settings themselves (`fairlead.settings`), running a sandbox (`fairlead.sandbox`).
 """
 
@@ -21,9 +21,9 @@ _OTHER: Final = frozenset({"FAIRLEAD_STATE_DIR", "FAIRLEAD_CACHE_DIR"})
 _SANDBOX: Final[ContextVar[Path | None]] = ContextVar("sandbox", default=None)
 
 
-def show_version(asked: bool) -> None:  # noqa: FBT001 - typer's signature
+def show_version(requested: bool) -> None:  # noqa: FBT001 - typer's signature
     """Answer `--version`."""
-    if asked:
+    if requested:
         from fairlead.common.installed import installed_version
 
         say(f"fairlead {installed_version()}")
@@ -37,10 +37,10 @@ def use_running_sandbox() -> None:
     `ask` names the sandbox before anything is changed.
     """
     _SANDBOX.set(None)
-    said = [name for name in os.environ if name.upper().startswith("FAIRLEAD_")]
+    variables = {name for name in os.environ if name.upper().startswith("FAIRLEAD_")}
     state_dir = Path(os.environ.get("FAIRLEAD_STATE_DIR", ".fairlead"))
     state = state_dir / "sandbox.json"  # without it, nothing is imported
-    if set(said) - _OTHER or Path("fairlead.toml").exists() or not state.exists():
+    if variables - _OTHER or Path("fairlead.toml").exists() or not state.exists():
         return
     from fairlead.sandbox import Sandbox
     from fairlead.surfaces.demo.environment import POLICIES, dev_home
@@ -58,7 +58,7 @@ def ask(question: str, *, yes: bool) -> None:
     if yes:
         return
     if not sys.stdin.isatty():
-        raise typer.BadParameter("there is no terminal to ask at; add --yes to go ahead")
+        raise typer.BadParameter("there is no terminal to confirm at; add --yes to confirm")
     sandbox = _SANDBOX.get()
     where = f"On the sandbox in {sandbox}: " if sandbox else ""
     typer.confirm(visible(where + question), abort=True, err=True)

@@ -32,13 +32,13 @@ def sample(
     """
     from fairlead.archive import SampleArchive
     from fairlead.settings import load_settings, reloaded
-    from fairlead.workflows.sampling_interval import due, now, told, wait_s
+    from fairlead.workflows.sampling_interval import due, now, sampling_text, wait_s
 
     settings = load_settings()
     archive = SampleArchive(settings.warehouse_path)
     if once:
         sampled = _sampled(archive, settings)
-        say(told(sampled.taken, settings.sampling))
+        say(sampling_text(sampled.taken, settings.sampling))
         raise typer.Exit(bool(sampled.unkept))
     while True:
         pause_s = settings.sampling.every.total_seconds()
@@ -46,7 +46,7 @@ def sample(
             settings = reloaded(settings)
             last = archive.taken()
             if due(last, settings.sampling, now()):
-                say(told(_sampled(archive, settings).taken, settings.sampling))
+                say(sampling_text(_sampled(archive, settings).taken, settings.sampling))
                 continue
             pause_s = max(1.0, wait_s(last, settings.sampling, now()))
         except FairleadError as error:

@@ -12,7 +12,7 @@ from fairlead.surfaces.ports import PAGES_PORT
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
-#: Seconds. A hanging database is noticed within three times this: Prometheus gives up after 10 s.
+#: Seconds. Three attempts end within Prometheus's scrape timeout of 10 s.
 _CONNECT_S: Final = 3
 
 
@@ -25,7 +25,7 @@ def serve(
 ) -> None:
     """Serve metrics for Prometheus at /metrics, and pages, until Ctrl-C.
 
-    Anybody who can reach the address can read all plans; the database login needs fairlead_reader.
+    Everyone who can reach the address can read all plans; the database login needs fairlead_reader.
     Behind a proxy that authenticates people (web.token or web.header), people can act on the pages;
     the login then needs fairlead_web.
     """

@@ -50,19 +50,19 @@ def up(
         if isinstance(error, FairleadError):
             say_error(error)
         else:
-            _log.exception("Spark could not be started; %s starts all the same", command[0])
+            _log.exception("Spark could not be started; continuing with %s", command[0])
     if command:
         os.execvp(command[0], command)  # noqa: S606 - the user's command, without a shell
 
 
 def _up() -> None:
-    found = _server().start()
-    say(f"Spark runs at localhost:{found.port}, process {found.pid}")
+    started = _server().start()
+    say(f"Spark runs at localhost:{started.port}, process {started.pid}")
 
 
 @app.command(epilog=epilog("spark down"))
 def down() -> None:
-    """Stop Spark, whichever command started it; runs then start their own."""
+    """Stop Spark, even if another command started it; runs then start their own."""
     _server().stop()
 
 
@@ -70,20 +70,20 @@ def down() -> None:
 def status() -> None:
     """Report whether Spark runs and answers a query; the exit code is 1 if not."""
     server = _server()
-    found = server.running()
-    if found is None:
+    running = server.running()
+    if running is None:
         say("not running")
         raise typer.Exit(1)
-    since = datetime.fromtimestamp(found.started_at, UTC).isoformat(timespec="seconds")
+    since = datetime.fromtimestamp(running.started_at, UTC).isoformat(timespec="seconds")
     say(
-        f"Spark    localhost:{found.port}",
-        f"Process  {found.pid}, since {since}, {server.memory_bytes() / 2**20:,.0f} MiB",
+        f"Spark    localhost:{running.port}",
+        f"Process  {running.pid}, since {since}, {server.memory_bytes() / 2**20:,.0f} MiB",
         f"Log      {server.log}",
     )
-    if not server.fits(found):
+    if not server.fits(running):
         say("It runs other code or properties than this: `fairlead spark up` renews it", err=True)
         raise typer.Exit(1)
-    if not server.answers(found):
+    if not server.answers(running):
         say("It does not answer a query: `fairlead spark up` replaces it", err=True)
         raise typer.Exit(1)
 

@@ -64,7 +64,7 @@ def survey(
         while (due := began + turn * every) <= until:
             if survey.samples in {1, ENOUGH + 1} and turn == survey.samples:
                 say(
-                    *as_lines(survey.found(), survey.missing(), survey.samples, survey.others),
+                    *as_lines(survey.rows(), survey.missing(), survey.samples, survey.others),
                     "",
                     err=form != "text",
                 )
@@ -73,8 +73,8 @@ def survey(
             try:
                 survey.sample()
             except KafkaUnavailableError as error:
-                say_error(error)  # earlier samples are kept
-    rows, missing = survey.found(), survey.missing()
+                say_error(error)  # earlier samples stay
+    rows, missing = survey.rows(), survey.missing()
     if form == "json":
         others = {"other_groups": survey.others, "missing_rights": missing}
         print_json({"samples": survey.samples, "groups": rows} | others)

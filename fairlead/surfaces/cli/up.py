@@ -43,7 +43,7 @@ def up(
     at = At(host, dagster_port, port)
     require_free(settings.state_dir, at, _tell)
     check(settings, _tell)
-    signal.signal(signal.SIGHUP, lambda *_: sys.exit(128 + signal.SIGHUP))  # its terminal is closed
+    signal.signal(signal.SIGHUP, lambda *_: sys.exit(128 + signal.SIGHUP))  # the terminal closed
     with (
         suppress(KeyboardInterrupt),
         room_in(settings.state_dir.absolute()),

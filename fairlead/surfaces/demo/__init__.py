@@ -1,6 +1,6 @@
-"""The demo: a small real cluster with a real problem, planned and drained before your eyes.
+"""The demo: a small real cluster with unbalanced groups, before and after a plan.
 
-`scenario` says which topics, backlogs and consumers there are; `worker` is one consumer process;
-`topics_and_consumers` starts them; `run`, which is `fairlead demo`, measures what the plan changed,
-and `report` shows it; `dev` is `fairlead dev`.
+`scenario` has the topics, backlogs and consumers; `worker` is one consumer process;
+`topics_and_consumers` starts them; `run` is `fairlead demo`, which measures the effect of a plan;
+`report` shows it; `dev` is `fairlead dev`.
 """

@@ -1,7 +1,7 @@
-"""`fairlead dev`: services, a demo cluster under steady skewed load, and the web UIs on it.
+"""`fairlead dev`: services, a demo cluster under steady skewed load, and the web UIs.
 
 Under Kafka's default assignment the busiest consumer of the group `orders` gets more records than
-it can process, so that its lag grows; planned, every consumer keeps up.
+it can process, so its lag grows; under a plan, every consumer keeps up.
 """
 
 import contextlib
@@ -28,8 +28,8 @@ from fairlead.surfaces.links import asset_url, lineage_url
 from fairlead.surfaces.ports import DAGSTER_PORT, PAGES_PORT
 from fairlead.surfaces.up import At, Planning, check, running
 
-#: Of a cluster of its own, a first plan need not wait for minutes.
-LOOK_EVERY_S: Final = 5.0
+#: Seconds between samples, so that the first plan does not take minutes.
+SAMPLE_EVERY_S: Final = 5.0
 
 
 def dev(state_dir: Path, console: Console) -> None:
@@ -63,7 +63,7 @@ def dev(state_dir: Path, console: Console) -> None:
 def _start_cluster(
     around: DemoEnvironment, stack: ExitStack, tell: Callable[[str], object]
 ) -> None:
-    """Start groups of consumers under steady load, and looks at them."""
+    """Start groups of consumers under steady load, and take samples."""
     servers, settings = around.services.bootstrap_servers, around.settings
     client = AdminClient({"bootstrap.servers": servers, "log_level": 2})
     existing = client.list_topics(timeout=30).topics
@@ -86,12 +86,12 @@ def _start_cluster(
     stack.callback(engine.dispose)
     names = [group.name for group in DEV_GROUPS]
     stack.enter_context(
-        FrequentSamples(settings, names, every_s=LOOK_EVERY_S, store=PlanStore(engine))
+        FrequentSamples(settings, names, every_s=SAMPLE_EVERY_S, store=PlanStore(engine))
     )
 
 
 class Reports:
-    """Reads what consumers report, and names each consumer that ends, once.
+    """Reads the consumers' reports, and prints once that a consumer has ended.
 
     Parameters
     ----------
@@ -106,44 +106,44 @@ class Reports:
         self._named: set[str] = set()
 
     def read(self) -> None:
-        """Read the new reports; the load goes on for the consumers that remain."""
+        """Read the new reports; the load continues for the remaining consumers."""
         for consumers in self._groups:
             consumers.read_reports()
             for member, code in consumers.ended().items():
                 if member not in self._named:
                     self._named.add(member)
                     self._tell(
-                        f"Consumer {member} has ended with exit code {code}. The load goes on; "
+                        f"Consumer {member} has ended with exit code {code}. The load continues; "
                         f"group {consumers.group} has one consumer less until the next start. Its "
                         f"log: {consumers.log}"
                     )
 
 
 def no_load(error: Exception) -> str:
-    """Return what to say if the load ends."""
+    """Return the message about a load that has ended."""
     return (
-        f"No more records arrive, in any group: {error}. Consumers go on with what they have. "
-        "Press Ctrl-C and start again"
+        f"No more records arrive, in any group: {error}. To restart the load, press Ctrl-C and "
+        "start again"
     )
 
 
 def _first_steps(dagster_url: str, planning: Planning) -> str:
-    """Say what to click first: the one group whose plans wait for a person."""
+    """Return the first steps in the UI, for the only group whose plans wait for a person."""
     group = ASKS_FIRST.name
     switches = f"{dagster_url}/automation"
     return f"""
 {planning}.
 The plans of {group} wait for you; those of the other groups are approved by policy.
-To turn planning on or off: {switches} (elsewhere it is off until you turn it on there).
+To turn planning on or off: {switches} (on other clusters it is off by default).
 
 Your first plan
   1. Plan:    {lineage_url(dagster_url)}
-              wait for the run that plans {group}, or make one: Materialize all..., choose the
-              partition {group} (there within a minute), Launch 1 run
+              wait for the run that plans {group}, or start one: Materialize all..., choose the
+              partition {group} (it appears within a minute), Launch 1 run
   2. Decide:  {asset_url(dagster_url, "assignment_plan", group)}
-              once the run has ended, half a minute: what would change, a review, how to approve it
+              after the run, in half a minute: the changes, a review, how to approve the plan
   3. Look:    {asset_url(dagster_url, "plan_adoption", group)}
-              within a minute of your approval: how many partitions have their planned owner
+              within a minute of your approval: the number of partitions at their planned owner
 
 In another terminal: make psql for SQL, .venv/bin/fairlead groups for the command line.
 Ctrl-C stops everything; the data stay for the next time, make clean removes them.

@@ -1,7 +1,7 @@
-"""What `fairlead demo` and `fairlead dev` set up: services, the schema, a home for Dagster.
+"""The environment of `fairlead demo` and `fairlead dev`: services, the schema, Dagster's home.
 
-Belongs here: the environment in which Dagster's processes find everything. Does not: the cluster's
-contents (`topics_and_consumers`).
+Belongs here: environment variables for Dagster's processes. Does not: topics and consumers
+(`topics_and_consumers`).
 """
 
 import os
@@ -34,7 +34,7 @@ storage:
 
 @dataclass(frozen=True)
 class DemoEnvironment:
-    """Running services; this process's environment leads its children to them."""
+    """Running services; child processes find them by this process's environment variables."""
 
     services: Services
     settings: Settings
@@ -61,12 +61,12 @@ def dagster_yaml() -> str:
 
 
 def reset(state_dir: Path) -> None:
-    """Remove what an earlier demo left behind.
+    """Remove the files of an earlier demo.
 
     Raises
     ------
     SandboxError
-        The sandbox is in use, by `make dev` say.
+        The sandbox is in use, for example by `make dev`.
     """
     Sandbox(state_dir).erase()
     for name in ("dagster", "warehouse", "demo"):
@@ -77,18 +77,18 @@ def reset(state_dir: Path) -> None:
 def demo_environment(
     state_dir: Path, *, progress: Callable[[str], None]
 ) -> Iterator[DemoEnvironment]:
-    """Start the services, bring schema and plan topic about, and give Dagster a home.
+    """Start the services, create schema, topics and Dagster's home.
 
-    Everything is stopped on leaving; data stay under `state_dir`. `progress` takes a line for the
-    user when something takes a while.
+    The end of the block stops all services; data stay under `state_dir`. `progress` is called with
+    a line for the user before slow steps.
 
     Raises
     ------
     ConfigurationError
-        This is no checkout.
+        This is not a checkout.
     """
     if not (pipeline.CHECKOUT / "workspace.yaml").exists():
-        raise ConfigurationError("It runs from a checkout: the wheel has no embedded services")
+        raise ConfigurationError("run it in a checkout: the wheel has no embedded services")
     state_dir = state_dir.absolute()
     home = dev_home(state_dir)
     home.mkdir(parents=True, exist_ok=True)
@@ -112,7 +112,7 @@ def demo_environment(
 
 
 def _forget_user_settings() -> None:
-    """Keep what is meant for the user's own cluster away from the embedded one."""
+    """Remove environment variables with settings of the user's own cluster."""
     for name in list(os.environ):
         if name.startswith("FAIRLEAD_") and name != "FAIRLEAD_CACHE_DIR":
             del os.environ[name]

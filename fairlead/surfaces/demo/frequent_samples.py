@@ -1,6 +1,6 @@
-"""Offset samples of the demo's groups, every few seconds, so that planning has enough soon.
+"""Samples of the demo's groups every few seconds, so that planning soon has enough of them.
 
-Belongs here: the thread that takes them. Does not: what a sample is (`fairlead.domain.samples`).
+Belongs here: the thread that takes them. Does not: their content (`fairlead.domain.samples`).
 """
 
 import logging
@@ -26,13 +26,13 @@ class FrequentSamples:
     Parameters
     ----------
     settings
-        Where Kafka and the warehouse are.
+        Settings with the addresses of Kafka and the warehouse.
     groups
         The groups to sample.
     every_s
         Seconds between samples.
     store
-        Where diagnoses and planning requests are stored; None: nowhere.
+        Stores diagnoses and planning requests; None: they are not stored.
     """
 
     def __init__(

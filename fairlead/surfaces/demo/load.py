@@ -1,6 +1,6 @@
-"""Steady, skewed load on the demo's topics, until it is told to stop.
+"""Steady, skewed load on the demo's topics.
 
-Belongs here: how many records go where each moment. Does not: topics and consumers
+Belongs here: the number of records for each partition over time. Does not: topics and consumers
 (`topics_and_consumers`).
 """
 
@@ -14,12 +14,12 @@ import numpy as np
 from fairlead.surfaces.demo.scenario import DemoGroup
 from fairlead.surfaces.demo.topics_and_consumers import new_producer, produce
 
-#: Seconds between batches: several between two samples, so that these see a steady stream.
+#: Seconds between batches: much less than between samples, so that these see a steady load.
 BATCH_S: Final = 0.25
 
 
 class Load:
-    """Records for groups, spread over their partitions as their backlogs are. A context manager.
+    """Records for groups, distributed over partitions as their backlogs; a context manager.
 
     Under Kafka's default assignment the busiest consumer gets more than it can process, and its lag
     grows; planned, every consumer keeps up.
@@ -27,14 +27,13 @@ class Load:
     Parameters
     ----------
     bootstrap_servers
-        Where Kafka is.
+        Kafka's addresses.
     groups
-        Whose topics.
+        The groups whose topics get records.
     each
         Called before each batch.
     ended
-        Called with the error that ends the load before it is stopped, such as a broker that is
-        gone.
+        Called with the error that ends the load early, such as a dead broker.
     """
 
     def __init__(
@@ -61,7 +60,7 @@ class Load:
         self.stop()
 
     def stop(self) -> None:
-        """Stop; `produced` then says how many records there were, by group."""
+        """Stop; `produced` then has the number of records by group."""
         self._stopped.set()
         self._thread.join()
 
@@ -79,7 +78,7 @@ class Load:
         before = time.monotonic()
         while not self._stopped.wait(BATCH_S):
             self._each()
-            # By the clock: on a busy machine batches are larger, not records fewer.
+            # By the clock, so that a busy machine has larger batches, not fewer records.
             now = time.monotonic()
             passed_s, before = now - before, now
             for group in self._groups:

@@ -1,7 +1,7 @@
-"""A plain confluent-kafka consumer of the consumer protocol (KIP-848), as a demo worker uses one.
+"""A plain confluent-kafka consumer of the consumer protocol (KIP-848) for a demo worker.
 
-Belongs here: what the worker asks of a consumer, in confluent-kafka's words. Does not: the work
-(`worker`). Nothing here knows of plans: the broker reads them.
+Belongs here: the worker's calls of a consumer, by confluent-kafka. Does not: the work (`worker`),
+nor plans, which the broker reads.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,13 +20,13 @@ class PlainConsumer:
     Parameters
     ----------
     settings
-        librdkafka's.
+        Settings of librdkafka.
     topics
-        What it reads.
+        Topics to read.
     held
-        Whether what it is given is paused for now.
+        Returns whether newly assigned partitions are paused.
     assigned
-        Called with all that it owns whenever that has changed.
+        Called with all owned partitions after each change.
     """
 
     def __init__(
@@ -43,11 +43,11 @@ class PlainConsumer:
         self._consumer.subscribe(list(topics), on_assign=self._assign, on_revoke=self._revoke)
 
     def paused(self) -> list[TopicPartition]:
-        """Return what is paused."""
+        """Return the paused partitions."""
         return list(self._paused)
 
     def resume(self, *partitions: TopicPartition) -> None:
-        """Read from these again."""
+        """Read from these partitions again."""
         self._consumer.resume(list(partitions))
         self._paused.clear()
 
@@ -73,7 +73,7 @@ class PlainConsumer:
         if self._held():
             consumer.pause(partitions)
             self._paused += partitions
-        else:  # librdkafka remembers what was paused when it was here before
+        else:  # librdkafka remembers paused partitions from an earlier assignment
             consumer.resume(partitions)
         self._report()
 

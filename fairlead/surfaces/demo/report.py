@@ -20,7 +20,7 @@ Lags = Mapping[str, Mapping[int, int]]
 
 
 @dataclass(frozen=True)
-class Found:
+class Diagnosed:
     """The planner's diagnosis of a group and its reason for a plan, or for none.
 
     Parameters
@@ -40,7 +40,7 @@ class Found:
     reported: Mapping[str, Any]
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it as it is written to `report.json`."""
+        """Return the fields for `report.json`."""
         return {
             "diagnosis": self.diagnosis,
             "names": list(self.names),
@@ -50,46 +50,46 @@ class Found:
         }
 
     def render(self) -> Text:
-        """Return the lines a person reads."""
+        """Return the lines for people."""
         style = "green" if self.diagnosis == "healthy" else "yellow"
         work = [f"\n{label}: {text}" for label, text in work_of_group(self.reported).items()]
         return Text.assemble((self.diagnosis, f"bold {style}"), f": {self.evidence}", *work)
 
 
 @dataclass(frozen=True)
-class LeftAlone:
+class NotPlanned:
     """A group that needs no plan.
 
     Parameters
     ----------
     group
-        Its id.
-    found
+        The group's id.
+    diagnosed
         Its diagnosis.
     owned
         The partitions of its consumers.
     """
 
     group: str
-    found: Found
+    diagnosed: Diagnosed
     owned: Ownership
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the report as it is written to `report.json`."""
+        """Return the report for `report.json`."""
         return {
             "group": self.group,
             "assignor": None,
             "plan_version": None,
-            **self.found.as_dict(),
+            **self.diagnosed.as_dict(),
             "consumers": {
                 member: {"partitions": owned} for member, owned in sorted(self.owned.items())
             },
         }
 
     def render(self) -> RenderableType:
-        """Return what a person reads."""
+        """Return the report for people."""
         title = Text(f"Group {self.group}: no plan", style="bold italic")
-        return Group(title, self.found.render(), "It needs no plan.\n")
+        return Group(title, self.diagnosed.render(), "It needs no plan.\n")
 
 
 @dataclass(frozen=True)
@@ -98,10 +98,10 @@ class GroupReport:
 
     Parameters
     ----------
-    found
-        Its diagnosis before the plan.
+    diagnosed
+        The diagnosis before the plan.
     plan
-        The plan that was published; its weights are the measured lags, in records.
+        The published plan; its weights are the measured lags, in records.
     before, after
         Owners as reported by the consumers, before the plan and after they rejoined.
     lags_after
@@ -114,7 +114,7 @@ class GroupReport:
         `classic` or `consumer`: whether the members assign, or the broker.
     """
 
-    found: Found
+    diagnosed: Diagnosed
     plan: PlanDocument
     before: Ownership
     after: Ownership
@@ -127,14 +127,14 @@ class GroupReport:
 
     @property
     def predicted(self) -> Ownership:
-        """What the plan gives each consumer."""
+        """The owners in the plan."""
         return planned(self.plan)
 
     def lag(self, stage: str, owned: Mapping[str, Collection[int]]) -> int:
         """Return the lag of a set of partitions, in records.
 
-        `after`, `without_plan`: as measured after the groups worked with the plan and without; else
-        as measured when it was planned.
+        For the stages `after` and `without_plan`, it was measured after the groups had worked under
+        the plan and without it; for other stages, when the group was planned.
         """
         measured = {"after": self.lags_after, "without_plan": self.lags_without_plan}
         if stage in measured:
@@ -147,18 +147,18 @@ class GroupReport:
         return int(sum(weights[topic][[*numbers]].sum() for topic, numbers in owned.items()))
 
     def largest(self, stage: str, ownership: Ownership) -> int:
-        """Return the lag of the consumer with the most of it, in records."""
+        """Return the lag of the most loaded consumer, in records."""
         return max((self.lag(stage, owned) for owned in ownership.values()), default=0)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the report as it is written to `report.json`."""
+        """Return the report for `report.json`."""
         stages = {"before": self.before, "predicted": self.predicted, "after": self.after}
         return {
             "group": self.plan.group,
             "assignor": self.plan.assignor,
             "plan_version": self.plan.version,
             "protocol": self.protocol,
-            **self.found.as_dict(),
+            **self.diagnosed.as_dict(),
             "consumers": {
                 member: {
                     stage: {
@@ -173,7 +173,7 @@ class GroupReport:
                 stage: self.largest(stage, owned)
                 for stage, owned in {**stages, "without_plan": self.without_plan}.items()
             },
-            "adopted": _normal(self.after) == _normal(self.predicted),
+            "adopted": same_owners(self.after, self.predicted),
             "drain_seconds": {
                 "without_plan": round(self.drain_without_plan_s, 2),
                 "with_plan": round(self.drain_with_plan_s, 2),
@@ -181,7 +181,7 @@ class GroupReport:
         }
 
     def render(self) -> RenderableType:
-        """Return the table a person reads."""
+        """Return the report for people."""
         table = Table(
             title=f"Group {self.plan.group}: plan version {self.plan.version}, "
             f"by {self.plan.assignor}",
@@ -189,7 +189,7 @@ class GroupReport:
             title_style="bold",
             show_footer=True,
         )
-        table.add_column("consumer", footer="most loaded\nconsumer")  # 80 columns hold all
+        table.add_column("consumer", footer="most loaded\nconsumer")  # fits 80 columns
         stages = {"before": self.before, "predicted": self.predicted, "after": self.after}
         for stage, ownership in stages.items():
             table.add_column(f"{stage}\npartitions", justify="right")
@@ -217,11 +217,17 @@ class GroupReport:
             f" with the plan, {self.drain_without_plan_s:.1f} s without: {faster:.2f} times as "
             "fast.\n",
         )
-        return Group(table, Text(stages_are, style="dim"), beside, self.found.render(), verdict)
+        return Group(table, Text(stages_are, style="dim"), beside, self.diagnosed.render(), verdict)
 
 
-def _normal(ownership: Ownership) -> dict[str, dict[str, list[int]]]:
-    return {
-        member: {topic: sorted(numbers) for topic, numbers in owned.items() if numbers}
-        for member, owned in ownership.items()
-    }
+def same_owners(*ownerships: Ownership) -> bool:
+    """Whether the same consumers own the same partitions."""
+    first, *others = (
+        {
+            member: {topic: set(numbers) for topic, numbers in owned.items() if numbers}
+            for member, owned in ownership.items()
+            if any(owned.values())
+        }
+        for ownership in ownerships
+    )
+    return all(other == first for other in others)

@@ -7,20 +7,22 @@ package).
 import json
 import re
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from subprocess import Popen, TimeoutExpired
+from signal import SIGTERM
 
+import psutil
 import pyarrow as pa
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 from rich.status import Status
 
-from fairlead.domain.as_problem import Ownership
+from fairlead.domain.as_problem import planned
 from fairlead.domain.samples import by_partition
 from fairlead.errors import SandboxError
 from fairlead.kafka.gateway import KafkaGateway
+from fairlead.sandbox.processes import end
 from fairlead.store.engine import create_store_engine
 from fairlead.store.group_history import read_diagnoses
 from fairlead.store.history_queries import read_groups
@@ -28,37 +30,31 @@ from fairlead.store.plans import PlanStore
 from fairlead.surfaces.demo.environment import DemoEnvironment, demo_environment, reset
 from fairlead.surfaces.demo.frequent_samples import FrequentSamples
 from fairlead.surfaces.demo.load import Load
-from fairlead.surfaces.demo.report import Found, GroupReport, LeftAlone
+from fairlead.surfaces.demo.report import Diagnosed, GroupReport, Lags, NotPlanned, same_owners
 from fairlead.surfaces.demo.scenario import CURED, CURED_BY_BROKER, DEMO_GROUPS, DemoGroup
 from fairlead.surfaces.demo.topics_and_consumers import Consumers, broker_follows, create_backlog
 from fairlead.wire.document import PlanDocument
 
-JOIN_TIMEOUT_S = 900.0
-SAMPLE_TIMEOUT_S = 1800.0
-PLAN_TIMEOUT_S = 1800.0
-ADOPT_TIMEOUT_S = 900.0
-DRAIN_TIMEOUT_S = 1800.0
+#: Seconds until a step of the demo has failed, on any machine.
+STEP_TIMEOUT_S = 1800.0
 POLL_S = 0.1
 #: Records continue to arrive for this long under the plans, to show their effect.
 UNDER_PLANS_S = 15.0
 #: Enough to distinguish a backlog from a commit that is due.
 SAMPLES = 10
-#: Planning runs after the first one at most, for groups whose plan is not published yet.
-PLANNED_AGAIN = 5
+#: Maximum number of further planning runs, for groups without a published plan.
+MORE_PLANNING = 5
 STOP_GRACE_S = 5.0
-
-#: Topic to partition to records behind.
-Lags = dict[str, dict[int, int]]
 
 DAGSTER_STEP = re.compile(r'Started execution of step "(\w+)"')
 
 NO_COMPILER = (
-    "There is no javac beside java: the group whose broker follows plans is left out. Install a JDK"
-    " (Debian: openjdk-17-jdk-headless)"
+    "Without javac, the demo leaves out the group whose broker follows plans. To include it, "
+    "install a JDK (Debian: openjdk-17-jdk-headless)"
 )
 NEXT_STEPS = """
 Where to go next
-  make dev    the Dagster UI, on this cluster and with the runs you have just seen
+  make dev    the Dagster UI on this cluster, with the runs of this demo
   make psql   SQL over the plan history, such as
               SELECT * FROM fairlead.plan_history;
   A consumer that follows plans: examples/kafka_python_consumer.py
@@ -67,7 +63,7 @@ Where to go next
 
 
 class _Demo:
-    """The demo under way: services, and the groups, those that need a plan also without one."""
+    """A run of the demo. Each group that needs a plan has an identical group without a plan."""
 
     def __init__(self, around: DemoEnvironment, console: Console, stack: ExitStack) -> None:
         self._around = around
@@ -76,15 +72,17 @@ class _Demo:
         self._directory = around.settings.state_dir / "demo"
         self._directory.mkdir(exist_ok=True)
         self._log = self._directory / "consumers.log"
+        self._engine = create_store_engine(around.settings.postgres)
+        stack.callback(self._engine.dispose)
         extra = CURED_BY_BROKER if broker_follows(around.services.bootstrap_servers) else ()
         if not extra:
             console.print(NO_COMPILER)
-        self._cured_ones = (*CURED, *extra)
+        self._to_plan = (*CURED, *extra)
         self._groups = (*DEMO_GROUPS, *extra)
         self._planned: dict[str, Consumers] = {}
         self._unplanned: dict[str, Consumers] = {}
 
-    def run(self) -> list[GroupReport | LeftAlone]:
+    def run(self) -> list[GroupReport | NotPlanned]:
         """Run all steps; return one report per group."""
         servers = self._around.services.bootstrap_servers
         with self._step("Producing skewed backlogs"):
@@ -92,32 +90,32 @@ class _Demo:
                 create_backlog(servers, group)
         with self._step("Starting consumers on Kafka's default assignment"):
             self._start_consumers()
-            self._wait(lambda: all(map(_settled, self._all())), JOIN_TIMEOUT_S, "join their groups")
+            self._wait(self._settled, "join their groups")
         before = {name: dict(consumers.owned) for name, consumers in self._planned.items()}
         with Load(servers, self._groups) as load:
             for consumers in self._all():
                 consumers.start_work()
             with FrequentSamples(self._around.settings, list(self._planned)) as samples:
                 with self._step("Working, while records arrive and samples are taken"):
-                    self._wait(lambda: samples.taken >= SAMPLES, SAMPLE_TIMEOUT_S, "get samples")
+                    self._wait(lambda: samples.taken >= SAMPLES, "get samples")
                 with self._step("Planning, through Dagster") as status:
                     plans = self._plan_until_published(status)
-            found = self._found()
+            diagnosed = self._diagnosed()
             with self._step("Consumers rejoin and adopt the plan"):
-                self._wait(lambda: self._adopted(plans), ADOPT_TIMEOUT_S, "adopt the plan")
+                self._wait(lambda: self._adopted(plans), "adopt the plan")
             after = {name: dict(consumers.owned) for name, consumers in self._planned.items()}
             with self._step("Working under the plans"):
                 until = time.monotonic() + UNDER_PLANS_S
-                self._wait(lambda: time.monotonic() >= until, JOIN_TIMEOUT_S, "work")
+                self._wait(lambda: time.monotonic() >= until, "work")
             without_plan = {name: dict(twin.owned) for name, twin in self._unplanned.items()}
             lags_after = self._lags()
             load.stop()
         seconds = self._drain(
             {group.name: group.records + load.produced[group.name] for group in self._groups}
         )
-        cured = [
+        reports = [
             GroupReport(
-                found=found[name],
+                diagnosed=diagnosed[name],
                 plan=plan,
                 before=before[name],
                 after=after[name],
@@ -130,18 +128,18 @@ class _Demo:
             )
             for name, plan in plans.items()
         ]
-        alone = [name for name in self._planned if name not in plans]
-        return [*cured, *(LeftAlone(name, found[name], after[name]) for name in alone)]
+        others = [name for name in self._planned if name not in plans]
+        return [*reports, *(NotPlanned(name, diagnosed[name], after[name]) for name in others)]
 
     def _start_consumers(self) -> None:
-        """Start each group twice: with plans, and without, as Kafka assigns by default."""
+        """Start the groups, and those to plan a second time, on Kafka's default assignment."""
         bootstrap_servers = self._around.services.bootstrap_servers
         plan_topic = self._around.settings.kafka.plan_topic
         for group in self._groups:
             self._planned[group.name] = self._stack.enter_context(
                 Consumers(group, group.name, bootstrap_servers, plan_topic, self._log)
             )
-        for group in self._cured_ones:
+        for group in self._to_plan:
             self._unplanned[group.name] = self._stack.enter_context(
                 Consumers(group, f"{group.name}-without-plan", bootstrap_servers, None, self._log)
             )
@@ -149,16 +147,16 @@ class _Demo:
     def _plan_until_published(self, status: Status) -> dict[str, PlanDocument]:
         """Plan until every group has a published plan, which a rebalance or a stall may delay."""
         self._plan(status, list(self._planned))
-        for _ in range(PLANNED_AGAIN):
-            held_up = [group.name for group in self._cured_ones if not self._published(group)]
-            if not held_up:
+        for _ in range(MORE_PLANNING):
+            without = [group.name for group in self._to_plan if not self._published(group)]
+            if not without:
                 break
-            self._plan(status, held_up)
-        found, plans = self._found(), {}
-        for group in self._cured_ones:
+            self._plan(status, without)
+        plans = {}
+        for group in self._to_plan:
             plan = self._published(group)
             if plan is None:
-                reason = found[group.name].reason
+                reason = self._diagnosed()[group.name].reason
                 raise SandboxError(f"No plan was published for group {group.name}: {reason}")
             plans[group.name] = plan
         return plans
@@ -174,51 +172,42 @@ class _Demo:
             return process.poll() is not None
 
         try:
-            self._wait(ended, PLAN_TIMEOUT_S, "be planned")
+            self._wait(ended, "be planned")
         finally:
-            _end(process)
+            if process.poll() is None:
+                end(psutil.Process(process.pid), SIGTERM, grace_s=STOP_GRACE_S)
         if process.returncode:
             raise SandboxError(f"The planning job failed; see {log}")
 
-    def _lags(self) -> dict[str, Lags]:
+    def _lags(self) -> Mapping[str, Lags]:
         """Measure the lag of all groups' partitions; returns it by group id."""
         ids = [consumers.group for consumers in self._all()]
         with KafkaGateway(self._around.settings.kafka) as gateway:
             return lags_of(gateway.snapshot(ids).samples)
 
-    def _found(self) -> dict[str, Found]:
+    def _diagnosed(self) -> dict[str, Diagnosed]:
         """Return the planner's diagnoses by group."""
-        engine = create_store_engine(self._around.settings.postgres)
-        try:
-            rows = {
-                row["group"]: row | read_diagnoses(engine, row["group"], limit=1)[0]
-                for row in read_groups(engine)
-            }
-        finally:
-            engine.dispose()
+        rows = {
+            row["group"]: row | read_diagnoses(self._engine, row["group"], limit=1)[0]
+            for row in read_groups(self._engine)
+        }
         fields = ("diagnosis", "names", "evidence", "reason", "reported")
-        return {name: Found(**{key: row[key] for key in fields}) for name, row in rows.items()}
+        return {name: Diagnosed(**{key: row[key] for key in fields}) for name, row in rows.items()}
 
     def _published(self, group: DemoGroup) -> PlanDocument | None:
-        engine = create_store_engine(self._around.settings.postgres)
-        try:
-            plan = PlanStore(engine).published(group.name)
-        finally:
-            engine.dispose()
-        if plan is None:
-            return None
-        return PlanDocument.from_bytes(plan.document, group=group.name)
+        plan = PlanStore(self._engine).published(group.name)
+        return None if plan is None else PlanDocument.from_bytes(plan.document, group=group.name)
 
     def _adopted(self, plans: dict[str, PlanDocument]) -> bool:
         return all(
-            _settled(self._planned[name]) and _matches(self._planned[name].owned, plan)
+            self._planned[name].settled and same_owners(self._planned[name].owned, planned(plan))
             for name, plan in plans.items()
         )
 
     def _drain(self, records: dict[str, int]) -> dict[str, float]:
-        """Wait until every group has read all there is, side by side; returns seconds by group id.
+        """Wait until every group has read all records; return seconds since now by group id.
 
-        From when nothing arrives any more. `records`: how many there are, by the group's scenario.
+        `records`: number of records by name of the scenario; no more arrive.
         """
         self._console.print("[bold]Draining[/]: no new records, all consumers continue")
         progress = Progress(
@@ -249,7 +238,7 @@ class _Demo:
                     consumers.drained(records[consumers.scenario.name]) for consumers in self._all()
                 )
 
-            self._wait(advance, DRAIN_TIMEOUT_S, "drain")
+            self._wait(advance, "drain")
         return {
             consumers.group: max(0.1, consumers.last_processed_at - started_at)
             for consumers in self._all()
@@ -258,9 +247,12 @@ class _Demo:
     def _all(self) -> list[Consumers]:
         return [*self._planned.values(), *self._unplanned.values()]
 
-    def _wait(self, done: Callable[[], bool], timeout_s: float, what: str) -> None:
-        """Follow the consumers' reports until `done`."""
-        deadline = time.monotonic() + timeout_s
+    def _settled(self) -> bool:
+        return all(consumers.settled for consumers in self._all())
+
+    def _wait(self, done: Callable[[], bool], what: str) -> None:
+        """Read the consumers' reports until `done`."""
+        deadline = time.monotonic() + STEP_TIMEOUT_S
         while True:
             for consumers in self._all():
                 consumers.update()
@@ -268,13 +260,13 @@ class _Demo:
                 return
             if time.monotonic() > deadline:
                 raise SandboxError(
-                    f"The demo's groups did not {what} within {timeout_s:.0f} s. Partitions by "
-                    f"consumer: {self._shares()}. The consumers' log is {self._log}"
+                    f"The demo's groups did not {what} within {STEP_TIMEOUT_S:.0f} s. Partitions "
+                    f"by consumer: {self._shares()}. The consumers' log is {self._log}"
                 )
             time.sleep(POLL_S)
 
     def _shares(self) -> str:
-        """Return how many partitions each consumer has, by group."""
+        """Return the number of partitions of each consumer, by group."""
         return "; ".join(
             f"{consumers.group}: {', '.join(map(str, consumers.counts.values()))}"
             for consumers in self._all()
@@ -289,7 +281,7 @@ class _Demo:
 
 
 def demo(state_dir: Path, console: Console) -> None:
-    """Run the demo and show and write its report.
+    """Run the demo; print and write its report.
 
     Raises
     ------
@@ -313,37 +305,15 @@ def demo(state_dir: Path, console: Console) -> None:
         with console.status("Stopping ..."):
             stack.close()
     seconds = time.monotonic() - started_at
-    console.print(f"The whole demo took {seconds:.0f} s. Its figures are in {path}.")
+    console.print(f"The demo took {seconds:.0f} s. Its figures are in {path}.")
     console.print(NEXT_STEPS, highlight=False)
 
 
-def lags_of(samples: pa.Table) -> dict[str, Lags]:
+def lags_of(samples: pa.Table) -> Mapping[str, Lags]:
     """Return the lag of each partition of a sample, in records, by group and topic."""
-    lags: dict[str, Lags] = {}
+    lags: dict[str, dict[str, dict[int, int]]] = {}
     for row in by_partition(samples).to_pylist():
         done = row["begin"] if row["committed"] < 0 else row["committed"]
         lag = max(0, row["end"] - done)
         lags.setdefault(row["group"], {}).setdefault(row["topic"], {})[row["partition"]] = lag
     return lags
-
-
-def _settled(consumers: Consumers) -> bool:
-    return consumers.settled
-
-
-def _matches(owned: Ownership, plan: PlanDocument) -> bool:
-    return all(
-        {topic: numbers for topic, numbers in owned.get(member, {}).items() if numbers}
-        == {topic: numbers.tolist() for topic, numbers in share.partitions.items() if numbers.size}
-        for member, share in plan.members.items()
-    )
-
-
-def _end(process: Popen[bytes]) -> None:
-    if process.poll() is None:
-        process.terminate()
-        try:
-            process.wait(STOP_GRACE_S)
-        except TimeoutExpired:  # in the middle of a Spark job, say
-            process.kill()
-            process.wait()

@@ -1,6 +1,6 @@
-"""What the demo's cluster looks like: topics, skewed backlogs and consumers.
+"""The demo's cluster: topics, skewed backlogs and consumers.
 
-Belongs here: numbers alone. Does not: making them real (`topics_and_consumers`).
+Belongs here: numbers. Does not: topics and consumers on a broker (`topics_and_consumers`).
 """
 
 from collections.abc import Mapping
@@ -20,15 +20,15 @@ class DemoGroup:
     backlog
         Topic to the number of records in each partition.
     consumers
-        How many consumer processes the group has.
+        Number of consumer processes.
     rate
-        Records a second that one consumer processes, whatever it owns.
+        Records a second that one consumer processes.
     slow
-        Index of a consumer to the share of the rate that it can do.
+        Index of a slow consumer to its share of the rate.
     load
-        How much of what all consumers together can process arrives, spread as the backlog is.
+        Arriving records as a share of the capacity of all consumers, distributed as the backlog.
     expensive
-        Partition, as "topic-number", to how many times as long each of its records takes.
+        Partition, as "topic-number", to the factor by which its records take longer.
     protocol
         `classic`, with kafka-python; or `consumer`, with confluent-kafka, where the broker assigns.
     """
@@ -66,8 +66,7 @@ def zipf_backlog(
 ) -> dict[str, list[int]]:
     """Spread about `records` records over the partitions of several topics by Zipf's law.
 
-    The heaviest partition holds 2**exponent times as many as the second. Which partition is how
-    heavy follows from the seed.
+    The largest partition has 2**exponent times as many as the second. The seed decides the order.
 
     Examples
     --------
@@ -96,14 +95,14 @@ ORDERS = DemoGroup(
     load=0.65,
 )
 
-#: Even partitions, and one machine that does less than half of what the others do.
+#: Even partitions, and one consumer with less than half the speed of the others.
 ONE_IS_SLOW = DemoGroup(
     "one-is-slow", {"invoices": [16] * 12}, consumers=3, rate=40, slow={1: 0.4}, load=0.7
 )
 
-#: Even machines. One partition gets half as many records as each other, and each of them takes
-#: thirteen times as long: its owner seems slow. A plan that moved this partition would only make
-#: another member slow; the planner moves partitions that get more.
+#: Consumers of the same speed. One partition gets half as many records as the others, and each of
+#: them takes thirteen times as long, so its owner seems slow. A plan that moved this partition
+#: would only make another consumer slow; the planner moves other partitions.
 ONE_IS_EXPENSIVE = DemoGroup(
     "one-is-expensive",
     {"images": [16] * 6 + [8] + [16] * 5},
@@ -113,8 +112,8 @@ ONE_IS_EXPENSIVE = DemoGroup(
     expensive={"images-6": 13.0},
 )
 
-#: Plain consumers of the consumer protocol (KIP-848): their broker follows the plan. However that
-#: spreads nine partitions by itself, three to each, who has the heavy one gets too much.
+#: Plain consumers of the consumer protocol (KIP-848), whose broker follows the plan. Without a plan
+#: it gives each three of nine partitions, and the one with the hot partition gets too much.
 BY_BROKER = DemoGroup(
     "by-broker",
     {"clicks": [188] + [50] * 4, "views": [50] * 4},
@@ -124,10 +123,10 @@ BY_BROKER = DemoGroup(
     protocol="consumer",
 )
 
-#: Nothing is the matter with it: no plan is made, whatever its lags are.
+#: A healthy group, which gets no plan.
 KEEPS_UP = DemoGroup("keeps-up", {"audits": [5] * 6}, consumers=2, rate=30, load=0.5)
 
-#: Its plans wait for a person, by the demo's policies: `make dev` leads to its first one.
+#: Its plans wait for a person, by the demo's policies; `make dev` leads to the first one.
 ASKS_FIRST = DemoGroup(
     "asks-first",
     zipf_backlog({"signups": 6, "logins": 4}, records=1_500, exponent=0.9, seed=3),
@@ -135,10 +134,10 @@ ASKS_FIRST = DemoGroup(
     rate=50,
 )
 
-#: Each twice in `make demo`: with a plan and without.
+#: Groups that get a plan. `make demo` also runs each without a plan.
 CURED = (ORDERS, ONE_IS_SLOW, ONE_IS_EXPENSIVE)
 DEMO_GROUPS = (*CURED, KEEPS_UP)
-#: The same, where the broker has the assignor that follows plans.
+#: The same, if the broker has the assignor that follows plans.
 CURED_BY_BROKER = (BY_BROKER,)
-#: At work under steady load, in `make dev`.
+#: Groups of `make dev`, under steady load.
 DEV_GROUPS = (ASKS_FIRST, *DEMO_GROUPS)

@@ -1,7 +1,7 @@
 """The demo's cluster: real topics with real records, and groups of real consumer processes.
 
-Belongs here: making `scenario` real on a broker. Does not: starting that broker
-(`fairlead.sandbox`), nor measuring what the consumers do (`run`).
+Belongs here: topics and consumers of a `scenario`. Does not: starting the broker
+(`fairlead.sandbox`), nor measuring the consumers (`run`).
 """
 
 import json
@@ -22,7 +22,7 @@ from fairlead.errors import SandboxError
 from fairlead.surfaces.demo.scenario import DemoGroup
 
 RECORD = b"fairlead demo record".ljust(100)
-#: What starts a consumer, but for its options.
+#: Command that starts a consumer, without its options.
 WORKER: Final = (sys.executable, "-m", "fairlead.surfaces.demo.worker")
 TIMEOUT_S = 600.0
 
@@ -54,12 +54,12 @@ def new_producer(bootstrap_servers: str) -> Producer:
 
 
 def produce(producer: Producer, records: dict[str, list[int]]) -> None:
-    """Append so many records to each partition of each topic.
+    """Append the given number of records to each partition of each topic.
 
     Raises
     ------
     SandboxError
-        The broker did not acknowledge them all in time.
+        The broker did not acknowledge all of them in time.
     """
     for topic, counts in records.items():
         for partition, count in enumerate(counts):
@@ -67,14 +67,6 @@ def produce(producer: Producer, records: dict[str, list[int]]) -> None:
                 producer.produce(topic, RECORD, partition=partition)
     if remaining := producer.flush(TIMEOUT_S):
         raise SandboxError(f"Kafka did not acknowledge {remaining} demo records in {TIMEOUT_S} s")
-
-
-@dataclass(frozen=True)
-class Event:
-    """What one worker reported; see `fairlead.surfaces.demo.worker`."""
-
-    member: str
-    values: dict[str, Any]
 
 
 @dataclass
@@ -86,17 +78,17 @@ class Consumers:
     scenario
         The topics and the number and rate of consumers.
     group
-        The group id: the scenario's own, or another one that reads the same topics.
+        The group id: the scenario's own, or another one for the same topics.
     bootstrap_servers
-        Where Kafka is.
+        Kafka's addresses.
     plan_topic
-        Follow the plans there; None: Kafka's default assignor, `range`.
+        Topic of the plans to follow; None: Kafka's default assignor, `range`.
     log
-        A file for what the workers log.
+        File for the workers' logs.
     command
-        What starts a worker, but for its options.
+        Command that starts a worker, without its options.
     held_up_s
-        How long a busy machine has held a worker up at most, since this was last set to 0.
+        Longest delay of a record by a busy machine, since this was last set to 0.
     """
 
     scenario: DemoGroup
@@ -110,7 +102,8 @@ class Consumers:
     last_processed_at: float = 0.0
     held_up_s: float = 0.0
     _processes: list[subprocess.Popen[str]] = field(default_factory=list)
-    _events: SimpleQueue[Event] = field(default_factory=SimpleQueue)
+    #: Member and report; see `fairlead.surfaces.demo.worker`.
+    _reports: SimpleQueue[tuple[str, dict[str, Any]]] = field(default_factory=SimpleQueue)
 
     def __enter__(self) -> Self:
         """Start the workers."""
@@ -129,7 +122,9 @@ class Consumers:
     def start_work(self) -> None:
         """Let every worker process records from now on."""
         for process in self._processes:
-            _tell(process, "go")
+            if process.stdin:
+                process.stdin.write("go\n")
+                process.stdin.flush()
 
     def update(self) -> None:
         """Read the workers' new reports.
@@ -154,15 +149,15 @@ class Consumers:
 
     def read_reports(self) -> None:
         """Read the workers' new reports, whether or not a worker has ended."""
-        while not self._events.empty():
-            event = self._events.get()
-            match event.values["event"]:
+        while not self._reports.empty():
+            member, report = self._reports.get()
+            match report["event"]:
                 case "assigned":
-                    self.owned[event.member] = event.values["partitions"]
+                    self.owned[member] = report["partitions"]
                 case "processed":
-                    self.processed += event.values["records"]
-                    self.held_up_s = max(self.held_up_s, event.values["held_up_s"])
-                    self.last_processed_at = max(self.last_processed_at, event.values["ended_at"])
+                    self.processed += report["records"]
+                    self.held_up_s = max(self.held_up_s, report["held_up_s"])
+                    self.last_processed_at = max(self.last_processed_at, report["ended_at"])
 
     @property
     def settled(self) -> bool:
@@ -190,7 +185,7 @@ class Consumers:
         }
 
     def drained(self, records: int) -> bool:
-        """Whether so many records have been processed."""
+        """Whether this number of records has been processed."""
         return self.processed >= records
 
     def _start(self, member: str) -> None:
@@ -217,13 +212,13 @@ class Consumers:
             return
         with process.stdout as lines:
             for line in lines:
-                self._events.put(Event(member, json.loads(line)))
+                self._reports.put((member, json.loads(line)))
 
     def _stop(self) -> None:
         for process in self._processes:
             with suppress(BrokenPipeError):
                 if process.stdin:
-                    process.stdin.close()  # what ends a worker
+                    process.stdin.close()  # ends the worker
         for process in self._processes:
             try:
                 process.wait(10)
@@ -231,9 +226,3 @@ class Consumers:
                 process.kill()
                 process.wait()
         self._processes.clear()
-
-
-def _tell(process: subprocess.Popen[str], order: str) -> None:
-    if process.stdin:
-        process.stdin.write(f"{order}\n")
-        process.stdin.flush()

@@ -1,13 +1,13 @@
 """One demo consumer: a process with a real consumer that works at a fixed rate.
 
-It is kafka-python's, or, under the consumer protocol, confluent-kafka's.
+The consumer is kafka-python's or, under the consumer protocol, confluent-kafka's.
 
-Run as `python -m fairlead.surfaces.demo.worker`. It joins its group at once but holds its
-partitions paused until a line `go` arrives on standard input, so that an assignment can change
-before any record is processed. It reports on standard output, one JSON object a line: `assigned`
-after each rebalance, `processed` while it works. End of input ends it.
+Run as `python -m fairlead.surfaces.demo.worker`. It joins its group at once, but pauses its
+partitions until a line `go` arrives on standard input. It reports on standard output, one JSON
+object per line: `assigned` after each rebalance, `processed` while it works. The end of its input
+ends it.
 
-Belongs here: consuming. Does not: what is measured from the reports (`run`).
+Belongs here: consuming. Does not: measurements from the reports (`run`).
 """
 
 import argparse
@@ -26,13 +26,14 @@ from kafka.coordinator.assignors.range import RangePartitionAssignor
 
 from fairlead.followers.kafka_python import PlanConsumer
 from fairlead.surfaces.demo.plain import PlainConsumer
+from fairlead.wire.partitions import by_topic
 
-#: Seconds between a worker's reports, and the most work that it takes on at once.
+#: Seconds between a worker's reports; it polls at most this much work at once.
 STEP_S = 0.2
-#: What a busy machine held a worker up for is made up for, so that its rate is what was asked for.
+#: Seconds. Longest delay by a busy machine that a worker makes up for, to keep its rate.
 CAUGHT_UP_S = 1.0
-#: What one fetch brings of a partition: some ten records, so that partitions are read in turns.
-#: A whole backlog at a time would hide for half a minute which of them fall behind.
+#: Size of a fetch from a partition: about ten records, so that all partitions are read in turn.
+#: Fetches of a whole backlog would hide for half a minute which partitions fall behind.
 FETCH_BYTES = 1_000
 
 
@@ -49,22 +50,19 @@ class ReportAssignments(ConsumerRebalanceListener):  # type: ignore[misc] # kafk
         self._started = started
 
     def on_partitions_revoked(self, revoked: Iterable[TopicPartition]) -> None:
-        """Do nothing: the consumer commits what was processed by itself."""
+        """Do nothing: the consumer commits automatically."""
 
     def on_partitions_assigned(self, assigned: Iterable[TopicPartition]) -> None:
         """Report the new assignment."""
         partitions = sorted(assigned)
         if not self._started.is_set():
             self._consumer.pause(*partitions)
-        owned: dict[str, list[int]] = {}
-        for topic, partition in partitions:
-            owned.setdefault(topic, []).append(partition)
-        report("assigned", partitions=owned)
+        report("assigned", partitions=by_topic(partitions))
 
 
 @dataclass
 class Orders:
-    """How fast to work, when to start and when to end, by the parent process."""
+    """The rate of work, and the parent process's signals to start and to end."""
 
     rate: int
     expensive: Mapping[str, float] = field(default_factory=dict)
@@ -80,7 +78,7 @@ class Orders:
 
 
 def records(consumer: KafkaConsumer | PlainConsumer, orders: Orders) -> Iterator[str | None]:
-    """Yield the partition of each record that is taken, and None after a poll without records."""
+    """Yield the partition of each record, and None after a poll without records."""
     while not orders.stopped.is_set():
         if orders.started.is_set() and consumer.paused():
             consumer.resume(*consumer.paused())
@@ -95,10 +93,10 @@ def records(consumer: KafkaConsumer | PlainConsumer, orders: Orders) -> Iterator
 
 
 def work(consumer: KafkaConsumer | PlainConsumer, orders: Orders) -> None:
-    """Process records at the rate that is asked for, from the start signal until told to stop.
+    """Process records at the requested rate until the signal to stop.
 
-    Each record is waited for: the consumer measures its time. What a busy machine adds to a record
-    is taken off the next ones.
+    The wait for each record is the time that the consumer measures. A delay by a busy machine
+    shortens the next waits.
     """
     count, behind_s, held_up_s, ended_at, reported_at = 0, 0.0, 0.0, 0.0, 0.0
     for partition in records(consumer, orders):
@@ -122,7 +120,7 @@ def classic(arguments: argparse.Namespace, orders: Orders) -> KafkaConsumer:
         "auto_offset_reset": "earliest",
         "auto_commit_interval_ms": 500,
         "max_partition_fetch_bytes": FETCH_BYTES,
-        "fetch_min_bytes": FETCH_BYTES,  # not each record by itself: two dozen share a machine
+        "fetch_min_bytes": FETCH_BYTES,  # fewer fetches: many consumers share a machine
     }
     consumer = (
         PlanConsumer(plan_topic=arguments.plan_topic, **configuration)
@@ -136,7 +134,7 @@ def classic(arguments: argparse.Namespace, orders: Orders) -> KafkaConsumer:
 
 
 def plain(arguments: argparse.Namespace, orders: Orders) -> PlainConsumer:
-    """Return a confluent-kafka consumer that a broker assigns, by plans or by itself."""
+    """Return a confluent-kafka consumer whose broker assigns, by plans or without."""
     settings = {
         "bootstrap.servers": arguments.bootstrap_servers,
         "group.id": arguments.group,

@@ -1,7 +1,7 @@
-"""`fairlead doctor`: whether all that Fairlead needs is there, with remedies.
+"""`fairlead doctor`: checks of all that Fairlead needs, with remedies.
 
-Belongs here: what is checked, and in which order. Does not: how findings are shown
-(`fairlead.surfaces.cli.doctor`). Nothing is changed, and no right is tried: Kafka lists the
+Belongs here: the parts to check, and their order. Does not: printing findings
+(`fairlead.surfaces.cli.doctor`). The checks change nothing and try no right: Kafka lists the
 operations that it allows (KIP-430), Postgres the roles of a user.
 """
 
@@ -20,7 +20,7 @@ from fairlead.surfaces.doctor.switches import examine_dagster
 __all__ = ["PARTS", "Finding", "answered", "examine", "examine_kafka"]
 
 _Part = Callable[[Settings], Iterator[Finding]]
-#: In the order in which things need each other.
+#: Parts in order of their dependencies.
 PARTS: Final[dict[str, _Part]] = {
     "host": examine_host,
     "archive": examine_archive,
@@ -28,14 +28,14 @@ PARTS: Final[dict[str, _Part]] = {
     "kafka": examine_kafka,
     "dagster": examine_dagster,
 }
-#: Kafka's own error asks about the address and names the setting.
+#: Remedy if Postgres is away; Kafka's error has its own.
 _DATABASE_AWAY: Final = (
     "start Postgres, or set postgres.url of fairlead.toml (FAIRLEAD_POSTGRES__URL) to its address"
 )
 
 
 def examine(settings: Settings, *, skip: Collection[str] = ()) -> Iterator[Finding]:
-    """Check everything, part by part.
+    """Check all parts.
 
     Parameters
     ----------

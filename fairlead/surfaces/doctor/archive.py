@@ -1,6 +1,6 @@
-"""What the doctor finds of the archive of samples: whether it can be written, damaged files.
+"""The doctor's checks of the archive of samples: write access, damaged files.
 
-Belongs here: what prevents storing samples. Does not: the age of the last sample (`database`).
+Belongs here: obstacles to storing samples. Does not: the age of the last sample (`database`).
 """
 
 import os
@@ -12,11 +12,11 @@ from fairlead.common.visible import visible
 from fairlead.common.words import plural
 from fairlead.errors import FileSystemError
 from fairlead.settings import Settings
-from fairlead.surfaces.doctor.finding import Finding
+from fairlead.surfaces.doctor.finding import Finding, existing
 
 
 def examine_archive(settings: Settings) -> Iterator[Finding]:
-    """Check the archive of samples; without it, groups are analysed by fewer samples.
+    """Check the archive of samples; without it, the analysis has fewer samples.
 
     Raises
     ------
@@ -30,7 +30,8 @@ def examine_archive(settings: Settings) -> Iterator[Finding]:
     except FileSystemError as error:
         yield Finding("archive", "warning", str(error))
         return
-    if "://" not in path and not _writable(Path(path)):
+    folder = existing(Path(path))
+    if "://" not in path and not (folder.is_dir() and os.access(folder, os.W_OK | os.X_OK)):
         detail = f"samples cannot be written to {path}"
         yield Finding(
             "archive", "warning", detail, "make it a directory that this user may write to"
@@ -40,14 +41,7 @@ def examine_archive(settings: Settings) -> Iterator[Finding]:
             f"{path}/{DAMAGED} has {plural(len(damaged), 'damaged file')}, the newest "
             f"{visible(damaged[-1])}: samples in them are not used"
         )
-        remedy = "delete them if nobody needs them; they are deleted after sampling.retention"
+        remedy = "delete them if you do not need them; Fairlead does after sampling.retention"
         yield Finding("archive", "warning", detail, remedy)
     else:
         yield Finding("archive", "ok", f"samples are stored in {path}")
-
-
-def _writable(place: Path) -> bool:
-    """Whether a directory can be written to, or made."""
-    while not place.exists():
-        place = place.parent
-    return place.is_dir() and os.access(place, os.W_OK | os.X_OK)

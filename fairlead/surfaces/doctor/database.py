@@ -1,6 +1,6 @@
-"""What the doctor finds of Postgres: schema, roles, clocks, freezes, the last sample.
+"""The doctor's checks of Postgres: schema, roles, clocks, freezes, the last sample.
 
-Belongs here: what the planner needs of its database. Does not: any migration.
+Belongs here: the planner's needs of its database. Does not: any migration.
 """
 
 from collections.abc import Collection, Iterator
@@ -13,6 +13,7 @@ from fairlead.settings import Settings
 from fairlead.surfaces.doctor.finding import Finding, ago
 from fairlead.surfaces.offers import of_freeze
 
+#: Largest difference between two clocks that needs no warning.
 _CLOCKS: Final = timedelta(seconds=5)
 _ASK: Final = """
 SELECT current_setting('server_version') AS version, session_user AS login,
@@ -24,7 +25,7 @@ SELECT current_setting('server_version') AS version, session_user AS login,
            ORDER BY rolname
        ) AS roles
 """
-#: Writes a temporary file of two megabytes, which takes no right: a full disk shows.
+#: Writes a temporary file of two megabytes, which fails on a full disk and needs no right.
 _SPILL: Final = "SELECT count(*) FROM generate_series(1, 100000)"
 
 
@@ -34,7 +35,7 @@ def examine_database(settings: Settings) -> Iterator[Finding]:
     Raises
     ------
     StoreUnavailableError, ConfigurationError
-        It does not answer, its disk is full, it refuses the login, or is another build's.
+        It does not answer, its disk is full, or it refuses the login.
     """
     from fairlead.store import migrate  # noqa: PLC0415 - Alembic takes half a second
     from fairlead.store.engine import create_store_engine, transaction  # noqa: PLC0415
@@ -69,7 +70,7 @@ def _database(row: Any) -> Finding:
     if row.read_only:
         why = "it is a standby" if row.standby else "default_transaction_read_only is on"
         how = "name the primary in postgres.url"
-        return Finding("database", "failed", f"{detail}: takes no changes, since {why}", how)
+        return Finding("database", "failed", f"{detail}: it accepts no changes: {why}", how)
     return Finding("database", "ok", detail)
 
 

@@ -1,10 +1,11 @@
 """The result of one check of the doctor.
 
-Belongs here: its fields. Does not: the checks.
+Belongs here: its fields, and what several checks share. Does not: the checks.
 """
 
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 
 from fairlead.common.words import plural
 
@@ -16,13 +17,13 @@ class Finding:
     Parameters
     ----------
     name
-        What was checked.
+        Name of the check.
     state
         `ok`; `warning`: it works with a limit; `failed`: it does not work.
     detail
-        What was found.
+        The result in a sentence.
     remedy
-        What to do; "": nothing.
+        The remedy; "": none is needed.
     """
 
     name: str
@@ -32,7 +33,7 @@ class Finding:
 
 
 def ago(then: datetime, now: datetime) -> str:
-    """Say how long ago something was.
+    """Write the time since a moment.
 
     Examples
     --------
@@ -43,3 +44,8 @@ def ago(then: datetime, now: datetime) -> str:
     """
     minutes = int((now - then).total_seconds() / 60)
     return f"{plural(minutes, 'minute')} ago" if minutes else "less than a minute ago"
+
+
+def existing(path: Path) -> Path:
+    """Return a path if it exists, else its nearest folder that does."""
+    return next(place for place in (path, *path.parents) if place.exists())

@@ -1,4 +1,4 @@
-"""What the doctor finds of this host: Java, what is installed, the warm Spark, the disk.
+"""The doctor's checks of this host: Java, installed packages, the warm Spark, the disk.
 
 Belongs here: checks that need no network. Does not: services (`database`, `kafka`, `switches`).
 """
@@ -6,20 +6,19 @@ Belongs here: checks that need no network. Does not: services (`database`, `kafk
 import importlib.util
 import shutil
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Final
 from urllib.request import urlopen
 
 from fairlead.errors import FairleadError
 from fairlead.settings import Settings
-from fairlead.surfaces.doctor.finding import Finding
+from fairlead.surfaces.doctor.finding import Finding, existing
 
 _LEAST_DISK: Final = 2**30
 _ANSWER_S: Final = 10.0
 
 
 def examine_host(settings: Settings) -> Iterator[Finding]:
-    """Check what planning needs of this machine."""
+    """Check what planning needs on this machine."""
     from fairlead.sandbox.java import find_java  # noqa: PLC0415 - asks only here
 
     try:
@@ -33,9 +32,7 @@ def examine_host(settings: Settings) -> Iterator[Finding]:
                 package, "warning", detail, "install Fairlead's wheel with its extra: planner"
             )
     yield _spark(settings)
-    place = Path(settings.state_dir).absolute()
-    while not place.exists():
-        place = place.parent
+    place = existing(settings.state_dir.absolute())
     free = shutil.disk_usage(place).free
     detail = f"{free / 2**30:.1f} GiB free at {place}"
     if free < _LEAST_DISK:
@@ -47,7 +44,7 @@ def examine_host(settings: Settings) -> Iterator[Finding]:
 
 
 def _spark(settings: Settings) -> Finding:
-    """Check where planning runs compute; a warm Spark is found by its recorded port."""
+    """Check where planning runs compute: a cluster, a warm Spark, or one for each run."""
     from fairlead.settings import ANYWHERE  # noqa: PLC0415
     from fairlead.spark.warm import WarmServer  # noqa: PLC0415 - for who asks
 
@@ -62,9 +59,9 @@ def _spark(settings: Settings) -> Finding:
 
 
 def answered(address: str) -> Finding:
-    """Check whether a web server answers."""
+    """Check that a web server answers."""
     try:
-        with urlopen(address, timeout=_ANSWER_S):  # noqa: S310 - whoever asks has named it
+        with urlopen(address, timeout=_ANSWER_S):  # noqa: S310 - the user's address
             return Finding("answers", "ok", f"{address} answers")
     except (OSError, ValueError) as error:
         return Finding("answers", "failed", f"{address} does not answer: {error}", "see its log")

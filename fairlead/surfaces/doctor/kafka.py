@@ -1,7 +1,7 @@
-"""What the doctor finds of Kafka: features, rights, Fairlead's topics, groups and their members.
+"""The doctor's checks of Kafka: features, rights, Fairlead's topics, groups and their members.
 
-Belongs here: what the planner needs of a cluster, as docs/trust.md has it. Does not: asking for
-rights (`fairlead.kafka.rights`).
+Belongs here: the planner's needs of a cluster, as in docs/trust.md. Does not: reading rights
+(`fairlead.kafka.rights`).
 """
 
 from collections import Counter
@@ -20,8 +20,8 @@ from fairlead.kafka.rights import CLUSTER, Rights, remedy
 from fairlead.settings import KafkaSettings, Settings
 from fairlead.surfaces.doctor.finding import Finding
 
-#: The planner's rights on topics that it writes, and on the coordination topic, as docs/trust.md
-#: has them.
+#: The planner's rights on topics that it writes, and on the coordination topic, as in
+#: docs/trust.md.
 WRITES: Final = ("DESCRIBE", "DESCRIBE_CONFIGS", "READ", "WRITE")
 READS: Final = ("DESCRIBE", "READ")
 #: Rights are checked on at most this many groups and topics.
@@ -37,7 +37,7 @@ def examine_kafka(settings: Settings) -> Iterator[Finding]:
     Raises
     ------
     ConfigurationError
-        The cluster refuses the login, or the settings are not the client's.
+        The cluster refuses the login, or librdkafka a setting.
     KafkaUnavailableError
         Brokers do not answer in time.
     """
@@ -62,15 +62,15 @@ def examine_kafka(settings: Settings) -> Iterator[Finding]:
             return
         samples = gateway.snapshot(names[:_ASKED]).samples
         columns = ["group", "group_type", "topics", "members", "member_ids", "subscriptions"]
-        seen = samples.select(columns).to_pylist()
-        by_broker = {row["group"] for row in seen if row["group_type"] != CLASSIC}
+        rows = samples.select(columns).to_pylist()
+        by_broker = {row["group"] for row in rows if row["group_type"] != CLASSIC}
         yield from _groups(rights, names[:_ASKED], by_broker)
-        # A topic that we may not describe is only in subscriptions.
+        # A topic without the right to describe it is only in subscriptions.
         topics = set[str]()
-        for row in seen:
+        for row in rows:
             topics.update(row["topics"], *row["subscriptions"])
         yield _topics(rights, sorted(topics)[:_ASKED])
-        yield _names(seen)
+        yield _names(rows)
         if by_broker:
             yield _plug_in(rights, by_broker)
 
@@ -120,19 +120,19 @@ def _topic(rights: Rights, name: str, wanted: tuple[str, ...], *, compacted: boo
         if why := foreign_codecs(config.get("compression.type", "gzip")):
             should = "uncompressed" if compacted else "gzip"
             return Finding(name, "warning", why, alter_topic(name, f"compression.type={should}"))
-    return Finding(name, "ok", "it exists, with all rights that are needed")
+    return Finding(name, "ok", "it exists, with all necessary rights")
 
 
 def _absent(rights: Rights, name: str, *, made_here: bool) -> Finding:
     """Check whether a missing topic could be created."""
     if not made_here:
-        return Finding(name, "ok", "it does not exist yet: consumers create it when they need it")
+        return Finding(name, "ok", "it does not exist yet: consumers create it on demand")
     may = "CREATE" in rights.on_cluster() or rights.by_rule("topic", name, "CREATE")
     if may:
-        return Finding(name, "ok", "it does not exist yet: it is created when it is needed")
+        return Finding(name, "ok", "it does not exist yet: it is created on demand")
     how = remedy("topic", name, ["CREATE", *WRITES])
     if may is None:
-        detail = "it does not exist, and Kafka does not say whether it may be created"
+        detail = "it does not exist, and the right to create it is unknown"
         return Finding(name, "warning", detail, how)
     return Finding(name, "failed", "it does not exist, and CREATE is missing", how)
 
@@ -146,7 +146,7 @@ def _sending(rights: Rights, kafka: KafkaSettings) -> Finding:
     how = remedy("transactional-id", name, ["DESCRIBE", "WRITE"], prefixed=True)
     may = rights.by_rule("transactional-id", f"{name}0", "WRITE")
     if may is None:
-        detail = f"Kafka does not say whether WRITE is allowed on {name}*"
+        detail = f"whether WRITE is allowed on {name}* is unknown"
         return Finding(what, "warning", detail, how)
     if not may:
         return Finding(what, "failed", f"rights are missing on {name}*: WRITE", how)
@@ -155,7 +155,7 @@ def _sending(rights: Rights, kafka: KafkaSettings) -> Finding:
 
 def _keys(kafka: KafkaSettings) -> Finding:
     if kafka.private_key is None:
-        detail = "plans are not signed: anybody who may WRITE to the plan topic can change them"
+        detail = "plans are not signed: everyone with WRITE on the plan topic can change them"
         how = "make a key pair with `fairlead signing-key ID`; set kafka.private_key"
         return Finding("keys", "warning", detail, how)
     return Finding("keys", "ok", "plans are signed")
@@ -182,13 +182,13 @@ def _groups(rights: Rights, names: list[str], by_broker: Collection[str]) -> Ite
 
 def _topics(rights: Rights, names: list[str]) -> Finding:
     """Check the right to DESCRIBE the topics that groups read."""
-    found = rights.on_topics(names) if names else {}
+    allowed = rights.on_topics(names) if names else {}
     refused = [
         name
-        for name, (_, error) in found.items()
+        for name, (_, error) in allowed.items()
         if error is not None and "UNKNOWN_TOPIC" not in error
     ]
-    return _rights("topic", "DESCRIBE", refused, f"{len(found)} topics", "their lag is unknown")
+    return _rights("topic", "DESCRIBE", refused, f"{len(allowed)} topics", "their lag is unknown")
 
 
 def _rights(kind: str, operation: str, refused: list[str], of: str, then: str) -> Finding:
@@ -219,8 +219,8 @@ def _names(samples: list[dict[str, Any]]) -> Finding:
         "client names",
         "warning",
         f"{plural(sum(nameless.values()), 'member')} of {plural(len(nameless), 'group')} have no "
-        f"name of their own, {count} of {group} among them: no plan fits them after a restart",
-        "give each consumer a client.id, or group.instance.id, of its own",
+        f"permanent name, {count} of them in {group}: no plan fits them after a restart",
+        "give each consumer its own client.id or group.instance.id",
     )
 
 
@@ -232,7 +232,7 @@ def _plug_in(rights: Rights, by_broker: Collection[str]) -> Finding:
         if _ASSIGNOR
         not in (
             _config(rights, ResourceType.BROKER, str(node.id)).get("group.consumer.assignors")
-            or _ASSIGNOR  # it may not be seen
+            or _ASSIGNOR  # unknown without the right to read it
         )
     ]
     of = f"{plural(len(by_broker), 'group')} of the consumer protocol"
@@ -240,7 +240,7 @@ def _plug_in(rights: Rights, by_broker: Collection[str]) -> Finding:
         detail = f"brokers {', '.join(without)} lack the assignor that {of} need to follow plans"
         return Finding("plug-in", "warning", detail, "see docs/consumers/kip-848.md")
     if "DESCRIBE_CONFIGS" not in rights.on_cluster():
-        detail = f"Fairlead may not read which assignors brokers have for {of}"
+        detail = f"Fairlead may not read the brokers' assignors for {of}"
         return Finding("plug-in", "warning", detail, remedy(CLUSTER, "", ["DESCRIBE_CONFIGS"]))
     return Finding("plug-in", "ok", f"brokers have the assignor with which {of} can follow plans")
 
@@ -249,7 +249,7 @@ def _config(rights: Rights, kind: ResourceType, name: str) -> dict[str, str]:
     """Return the configuration of a topic or broker; empty if it may not be read."""
     resource = ConfigResource(kind, name)
     try:
-        found: Any = rights.admin.describe_configs([resource])[resource].result()
+        entries: Any = rights.admin.describe_configs([resource])[resource].result()
     except KafkaException:
         return {}
-    return {key: str(entry.value or "") for key, entry in found.items()}
+    return {key: str(entry.value or "") for key, entry in entries.items()}

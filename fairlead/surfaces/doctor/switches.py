@@ -1,6 +1,6 @@
-"""What the doctor finds of Dagster: its home, daemons, sensors and when they last ticked.
+"""The doctor's checks of Dagster: its home, daemons, sensors and their last ticks.
 
-Belongs here: starting `orchestration.switches` in a process, and what its answer means. Does not:
+Belongs here: running `orchestration.switches` in a process, and judging its answer. Does not:
 importing Dagster.
 """
 
@@ -42,29 +42,29 @@ def examine_dagster(settings: Settings) -> Iterator[Finding]:
         detail = f"{home}: {asked.stderr.strip().rpartition(chr(10))[2]}"
         yield Finding("dagster", "failed", detail, "check the storage in its dagster.yaml")
         return
-    yield from switched(json.loads(asked.stdout))
+    yield from findings(json.loads(asked.stdout))
 
 
-def switched(found: Mapping[str, Any]) -> Iterator[Finding]:
+def findings(state: Mapping[str, Any]) -> Iterator[Finding]:
     """Return findings about Dagster's daemons, sensors and schedules.
 
     Parameters
     ----------
-    found
+    state
         From `orchestration.switches`: sensors and schedules that are `on` and `off`, daemons that
         are `dead`, and when each sensor last ran, in seconds since 1970.
     """
-    if dead := found["dead"]:
+    if dead := state["dead"]:
         detail = f"these daemons are dead: {', '.join(dead)}"
         yield Finding("dagster", "failed", detail, "fairlead up, or dagster-daemon run")
     else:
         yield Finding("dagster", "ok", "its daemons run")
-    if _SAMPLES in found["off"]:
+    if _SAMPLES in state["off"]:
         detail = "the sensor is off: no samples are taken"
         yield Finding(_SAMPLES, "warning", detail, _start(_SAMPLES))
     else:
-        yield from _ticked(_SAMPLES, found["ticked"].get(_SAMPLES))
-    planning = [name for name in _PLANNING if name in found["on"]]
+        yield from _ticked(_SAMPLES, state["ticked"].get(_SAMPLES))
+    planning = [name for name in _PLANNING if name in state["on"]]
     if not planning:
         detail = f"{' and '.join(_PLANNING)} are off: nothing is planned automatically"
         yield Finding(
@@ -73,7 +73,7 @@ def switched(found: Mapping[str, Any]) -> Iterator[Finding]:
         return
     yield Finding("planning", "ok", f"{', '.join(planning)} on")
     if "planning_sensor" in planning:
-        yield from _ticked("planning_sensor", found["ticked"].get("planning_sensor"))
+        yield from _ticked("planning_sensor", state["ticked"].get("planning_sensor"))
 
 
 def _ticked(sensor: str, at: float | None) -> Iterator[Finding]:

@@ -1,7 +1,7 @@
-"""Plots for people: SVG that reads on light pages and on dark ones, about 670 pixels wide.
+"""Plots for people: SVG for light and dark pages, about 670 pixels wide.
 
-Belongs here: drawing figures that others computed. Does not: computing them, nor where a plot is
-shown (pages, reviews, files). Equal input gives equal SVG.
+Belongs here: drawing. Does not: computing the figures, nor placing a plot (pages, reviews, files).
+Equal input gives equal SVG.
 """
 
 from fairlead.surfaces.plots.charts import consumers, frontier

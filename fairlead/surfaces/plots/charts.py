@@ -3,7 +3,7 @@
 Belongs here: one function per plot, figures in, SVG out. Does not: style (`style`), plots over time
 (`over_time`).
 
-What is drawn is bounded, however large the group. Unknown values (None, NaN) leave a gap.
+Plots of large groups are limited in size. Unknown values (None, NaN) leave a gap.
 """
 
 import math
@@ -23,7 +23,6 @@ from fairlead.surfaces.plots.style import (
     canvas,
     drawing,
     legend,
-    nothing,
     records,
     shortened,
     svg_text,
@@ -34,19 +33,20 @@ if TYPE_CHECKING:
 
 Metrics = Mapping[str, Any]
 
+#: Maximum number of consumers drawn; more bars cannot be distinguished.
 CONSUMERS: Final = 30
-"""More bars than that cannot be told apart."""
 _MARKERS: Final = "osD^vPX*"
 _LINEAR: Final = 10
 
 
 def consumers(changes: Sequence[ConsumerChange]) -> str:
-    """Draw every consumer's lag before and after a plan, and how many partitions it has.
+    """Draw each consumer's lag and number of partitions before and after a plan.
 
     Parameters
     ----------
     changes
-        As `fairlead.domain.consumers.changes` returns them; the `CONSUMERS` heaviest are drawn.
+        From `fairlead.domain.consumers.changes`; at least one. The `CONSUMERS` with most lag are
+        drawn.
 
     Examples
     --------
@@ -58,9 +58,7 @@ def consumers(changes: Sequence[ConsumerChange]) -> str:
     )
     rows = heaviest[:CONSUMERS]
     with drawing():
-        figure, axes = canvas(1.3 + 0.34 * max(len(rows), 1))
-        if not rows:
-            return nothing(figure, axes, "no consumers")
+        figure, axes = canvas(1.3 + 0.34 * len(rows))
         places = np.arange(len(rows))
         before = np.array([row.lag_before for row in rows], np.float64)
         after = np.array([row.lag_after for row in rows], np.float64)
@@ -82,7 +80,8 @@ def consumers(changes: Sequence[ConsumerChange]) -> str:
         counts.spines[:].set_visible(False)
         counts.set_ylabel("partitions")
         legend(figure, axes)
-        axes.set_title(_title("Lag of each consumer", len(rows), len(changes), "consumers"))
+        which = f": {len(rows)} of {len(changes):,} consumers with most lag"
+        axes.set_title("Lag of each consumer" + which * (len(rows) < len(changes)))
         return svg_text(figure)
 
 
@@ -92,16 +91,16 @@ def frontier(
     *,
     chosen: str | None,
 ) -> str:
-    """Draw the forecast time lag over the number of partitions moved.
+    """Draw the forecast time lag over the number of partitions moved; "" without any forecast.
 
     Parameters
     ----------
     points
-        The curve of an assignor that says what each number of moves buys; may be empty.
+        The curve of an assignor that computes the effect of each number of moves; may be empty.
     candidates
-        Each a marker; those that failed, and those without a forecast, are left out.
+        Drawn as markers, except those that failed or have no forecast.
     chosen
-        The assignor whose marker stands out, if any.
+        The chosen assignor, whose marker is a ring.
 
     Examples
     --------
@@ -118,10 +117,10 @@ def frontier(
         and _known(candidate.metrics["moved"])
         and _known(candidate.metrics["forecast_time_lag_s"])
     ]
+    if not curve and not placed:
+        return ""
     with drawing():
         figure, axes = canvas(3.6 + 0.2 * len(placed))
-        if not curve and not placed:
-            return nothing(figure, axes, "no candidate has a forecast")
         if len(curve) > 1:
             moves, forecast_time_lag_s = zip(*curve, strict=True)
             style: Any = {"color": GREY, "label": "sticky-lag-aware, move by move"}
@@ -158,17 +157,13 @@ def _mark(axes: "Axes", placed: Sequence[tuple[str, Metrics]], chosen: str | Non
             fillstyle="none" if is_chosen else "full",
             markeredgewidth=2.5 if is_chosen else 1,
             zorder=2.5 + place / 100,
-            label=f"{shortened(assignor)}: {_figures(metrics)}" + " (chosen)" * is_chosen,
+            label=f"{shortened(assignor)}: {metrics['moved']:,} moved, worst topic "
+            f"{times(metrics['topic_spread'])}{' (chosen)' if is_chosen else ''}",
         )
 
 
-def _figures(metrics: Metrics) -> str:
-    """Return the exact figures of a marker."""
-    return f"{metrics['moved']:,} moved, worst topic {times(metrics['topic_spread'])}"
-
-
 def _moves(axes: "Axes", most: float) -> None:
-    """Mark an axis of moves: whole numbers, crowded together where they are many."""
+    """Scale an axis of moves: whole numbers, logarithmic beyond the first few."""
     from matplotlib.ticker import (  # noqa: PLC0415 - see `style`
         MaxNLocator,
         SymmetricalLogLocator,
@@ -181,10 +176,6 @@ def _moves(axes: "Axes", most: float) -> None:
     else:
         axes.xaxis.set_major_locator(MaxNLocator(nbins=8, integer=True, min_n_ticks=1))
     axes.xaxis.set_major_formatter("{x:,.0f}")
-
-
-def _title(what: str, drawn: int, existing: int, of: str) -> str:
-    return what if drawn == existing else f"{what}: {drawn} of {existing:,} {of} with most lag"
 
 
 def _known(value: float | None) -> bool:

@@ -1,9 +1,9 @@
-"""Plots that stand in a page's own markup: lines over time, and who owned what as a strip.
+"""Plots in a page's own markup: lines over time, and owners of partitions as strips.
 
-Belongs here: SVG by hand, in under a millisecond: a group's page has several. Does not: plots that
-need axes of any kind (`charts`).
+Belongs here: SVG written directly, in under a millisecond, because a group's page has several.
+Does not: plots with other axes (`charts`).
 
-Names are told apart by colour and by dashes or letters; every plot says by `title` what it shows.
+Names differ in colour and in dashes or letters.
 """
 
 import math
@@ -16,19 +16,19 @@ from typing import Final
 
 from fairlead.surfaces.plots.style import GREY, shortened
 
-#: Readable on light pages and on dark ones.
+#: Colours that are readable on light and dark pages.
 COLOURS: Final = (
     *("#3d85e0", "#c9740a", "#2f9e5f", "#b65fc9"),
     *("#d6485b", "#1f97a8", "#8f8a22", "#8d8d8d"),
 )
 _DASHES: Final = ("", "7 3", "2 3", "9 3 2 3")
 _WIDTH, _LEFT, _RIGHT = 720, 76, 12
-#: Room for the names of partitions.
+#: Left margin with names of partitions.
 _NAMED: Final = 140
 _HEIGHT, _TOP, _BOTTOM = 190, 10, 24
 _ROW: Final = 18
 _NAME: Final = 22
-#: Longer than that, the hour of a day matters little.
+#: Plots over a longer time have dates without hours.
 _LONG: Final = timedelta(days=8)
 _Ends = tuple[datetime, datetime] | None
 
@@ -45,20 +45,20 @@ def over_time(
     Parameters
     ----------
     at
-        Time-zone-aware, ascending.
+        Times, time-zone-aware, ascending.
     series
-        Name to a value a time; None leaves a gap. At most as many as there are `COLOURS`.
+        Name to a value for each time; None leaves a gap. At most as many as `COLOURS`.
     title
-        For those who do not see the plot.
+        Description for screen readers.
     written
-        How a value is written at the axis.
+        Formats a value of the axis.
     units
-        In which large values are written, ascending: the axis ends at a round number of them.
+        Units of large values, ascending: the axis ends at a round number of one.
 
     Examples
     --------
     >>> day = datetime(2026, 1, 1, tzinfo=UTC)
-    >>> svg = over_time([day, day + timedelta(hours=1)], {"worst": [1.0, 2.0]}, "time lag")
+    >>> svg = over_time([day, day + timedelta(hours=1)], {"lag": [1.0, 2.0]}, "lag")
     >>> "M76,88L708,10h0" in svg
     True
     """
@@ -97,18 +97,18 @@ def owners_over_time(
     title: str,
     until: datetime | None = None,
 ) -> str:
-    """Draw who owned what as a strip a partition, a letter and a colour an owner.
+    """Draw the owners of partitions: a strip per partition, a letter and a colour per owner.
 
     Parameters
     ----------
     at
-        When it was seen; time-zone-aware, ascending. What was seen holds until the next time.
+        Times of samples, time-zone-aware, ascending. Owners stay until the next sample.
     owners
-        Partition to its owner a time; None: nobody.
+        Partition to its owner at each time; None: no owner.
     title
-        For those who do not see the plot.
+        Description for screen readers.
     until
-        How long what was seen last holds; None: for as long as one lasts on average.
+        End of the strips; None: one average interval after the last sample.
 
     Examples
     --------
@@ -117,7 +117,7 @@ def owners_over_time(
     >>> svg.count("<rect"), "A: a" in svg, "B: b" in svg
     (2, True, True)
     """
-    names = sorted({member for of in owners.values() for member in of if member is not None})
+    names = sorted({name for row in owners.values() for name in row if name is not None})
     letters = {name: _letters(place) for place, name in enumerate(names)}
     height = _TOP + len(owners) * _ROW + _BOTTOM
     ends = None
@@ -125,15 +125,15 @@ def owners_over_time(
         ends = at[0], max(at[-1], until or at[-1] + (at[-1] - at[0]) / max(len(at) - 1, 1))
     body = _times(ends, height, _NAMED)
     edges = [*(_x(ends, moment, _NAMED) for moment in at), _WIDTH - _RIGHT]
-    for row, (partition, of) in enumerate(owners.items()):
+    for row, (partition, by_time) in enumerate(owners.items()):
         y = _TOP + row * _ROW
         name = escape(shortened(partition, 20))
         body += f'<text x="{_NAMED - 6}" y="{y + 12}" text-anchor="end">{name}</text>'
-        for owner, places in groupby(range(len(of)), key=of.__getitem__):
-            held = list(places)
-            left, right = edges[held[0]], edges[held[-1] + 1]
+        for owner, places in groupby(range(len(by_time)), key=by_time.__getitem__):
+            span = list(places)
+            left, right = edges[span[0]], edges[span[-1] + 1]
             if owner is not None:
-                body += _held((left, y, right - left), letters[owner], names.index(owner), owner)
+                body += _strip((left, y, right - left), letters[owner], names.index(owner), owner)
     for place, name in enumerate(names):
         x, y = _NAMED + place % 3 * 190, height + 14 + place // 3 * _ROW
         body += (
@@ -144,7 +144,7 @@ def owners_over_time(
     return _svg(body, height + 10 + -(-len(names) // 3) * _ROW, title)
 
 
-def _held(where: tuple[float, int, float], letter: str, place: int, owner: str) -> str:
+def _strip(where: tuple[float, int, float], letter: str, place: int, owner: str) -> str:
     x, y, width = where
     box = (
         f'<rect x="{x:g}" y="{y}" width="{max(width - 1, 1):g}" height="{_ROW - 3}"'
@@ -164,7 +164,7 @@ def _path(places: Sequence[float], values: Sequence[float | None], top: float) -
         y = _TOP + (_HEIGHT - _TOP - _BOTTOM) * (1 - value / top)
         path += f"{'M' if gap else 'L'}{x:g},{y:.4g}"
         gap = False
-    # A value alone is a line of no length, of which the round ends show.
+    # A single value is a line of no length, visible by its round ends.
     return path + "h0" * bool(path)
 
 
@@ -176,7 +176,7 @@ def _x(ends: _Ends, moment: datetime, left: int = _LEFT) -> float:
 
 
 def _times(ends: _Ends, height: int, left: int = _LEFT) -> str:
-    """Write the first time, the middle and the last below a plot."""
+    """Return labels of the first time, the middle and the last, below a plot."""
     if ends is None:
         return ""
     first, length = ends[0], ends[1] - ends[0]
@@ -190,7 +190,7 @@ def _times(ends: _Ends, height: int, left: int = _LEFT) -> str:
 
 
 def _rounded(value: float, units: Sequence[float]) -> float:
-    """Return the end of an axis: the next round number, of which half is one, too."""
+    """Return the end of an axis: the next number that is round, as is its half."""
     if value <= 0:
         return 2.0
     unit = max((size for size in units if value >= 2 * size), default=1.0)

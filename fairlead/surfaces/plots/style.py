@@ -1,8 +1,8 @@
-"""What the plots share: colours, matplotlib's settings, names cut short, axes in records.
+"""Style of the plots: colours, matplotlib's settings, shortened names, axes in records.
 
-Belongs here: the look. Does not: what a plot shows (`charts`).
+Belongs here: the style. Does not: the content of a plot (`charts`).
 
-matplotlib is imported when something is drawn: it takes as long as all else that a run imports.
+matplotlib is imported for the first plot, because its import takes as long as all others of a run.
 """
 
 from base64 import b64encode
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+#: Colours that are readable on light and dark pages.
 GREY: Final = "#808080"
-"""Readable on light pages and on dark ones; so are the colours below."""
 AFTER: Final = "#3d85e0"
 BEFORE: Final = "#9d9d9d"
 BOUND: Final = "#e08e0b"
 
 _WIDTH: Final = 7.0
 _NAME: Final = 32
-#: So many characters are in a line of a legend, of which a marker takes eight.
+#: Characters in a line of a legend; a marker takes eight of them.
 _LEGEND: Final = 108
 
 _STYLE: Final[Any] = {  # typed by matplotlib as literals of all its settings
@@ -52,14 +52,14 @@ _MATPLOTLIB: Final = Lock()
 
 @contextmanager
 def drawing() -> Iterator[None]:
-    """Have matplotlib draw in the house style.
+    """Draw in Fairlead's style during the block, in one thread at a time.
 
-    One thread at a time: matplotlib's settings are the process's, and web servers have threads.
+    matplotlib's settings are global to the process.
     """
     import matplotlib as mpl  # noqa: PLC0415 - see above
 
     with _MATPLOTLIB, mpl.rc_context(_STYLE), catch_warnings():
-        # Text stays text: the reader's fonts have the glyphs that matplotlib's own lacks.
+        # Text is not drawn as paths, so glyphs come from the reader's fonts.
         filterwarnings("ignore", message=r"Glyph .* missing from font")
         yield
 
@@ -70,14 +70,6 @@ def canvas(height: float) -> "tuple[Figure, Axes]":
 
     figure = Figure(figsize=(_WIDTH, height), layout="constrained")
     return figure, figure.subplots()
-
-
-def nothing(figure: "Figure", axes: "Axes", why: str) -> str:
-    """Return a low plot that says why there is none."""
-    axes.set_axis_off()
-    axes.text(0.5, 0.5, why, ha="center", va="center", transform=axes.transAxes)
-    figure.set_figheight(1.0)
-    return svg_text(figure)
 
 
 def data_uri(svg: str) -> str:
@@ -92,7 +84,7 @@ def data_uri(svg: str) -> str:
 
 
 def svg_text(figure: "Figure") -> str:
-    """Return a figure as SVG, without the time and program that drew it."""
+    """Return a figure as SVG, without metadata, so that equal figures are equal texts."""
     text = StringIO()
     metadata = dict.fromkeys(("Creator", "Date", "Format", "Type"))
     figure.savefig(text, format="svg", metadata=metadata)
@@ -100,14 +92,14 @@ def svg_text(figure: "Figure") -> str:
 
 
 def legend(figure: "Figure", axes: "Axes") -> None:
-    """Put the legend below the axes, where it hides nothing, in as many columns as fit."""
+    """Put the legend below the axes, in as many columns as fit."""
     handles, labels = axes.get_legend_handles_labels()
     columns = min(3, max(1, _LEGEND // (max(map(len, labels)) + 8)))
     figure.legend(handles, labels, loc="outside lower center", ncols=columns, markerscale=0.7)
 
 
 def records(axis: Any) -> None:
-    """Mark an axis of records: whole numbers, in thousands and millions."""
+    """Scale an axis of records: whole numbers, in thousands and millions."""
     from matplotlib.ticker import EngFormatter, MaxNLocator  # noqa: PLC0415 - see above
 
     axis.set_major_locator(MaxNLocator(nbins=6, integer=True, min_n_ticks=1))
@@ -115,7 +107,7 @@ def records(axis: Any) -> None:
 
 
 def shortened(text: str, length: int = _NAME) -> str:
-    """Shorten a name in its middle, for its ends tell names apart; drop what XML cannot hold."""
+    """Shorten a name in its middle, and replace characters that XML does not allow."""
     text = "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in text)
     if len(text) <= length:
         return text

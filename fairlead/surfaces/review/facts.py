@@ -1,7 +1,7 @@
-"""What is known of a version that is reviewed, gathered from the store and verified.
+"""The facts about a version under review, read from the store and verified.
 
-Belongs here: reading, and reconstructing what the group had before. Does not: assessing
-it (`risks`), wording it (`page`).
+Belongs here: reading, and reconstructing the owners before the plan. Does not: assessing the
+facts (`risks`), wording them (`page`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,30 +30,30 @@ from fairlead.wire.document import PlanDocument
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Facts:
-    """All that is known of one version.
+    """The facts about one version.
 
     Parameters
     ----------
     plan
-        The version as `read_plan` has it, with its events and moves.
+        The version from `read_plan`, with its events and moves.
     stored
-        The same with its bytes.
+        The version with its bytes.
     document
-        The bytes, verified and read; None where they do not verify.
+        The bytes, verified and parsed; None if they do not verify.
     broken
-        Why they do not verify; None where they do.
+        Why the bytes do not verify; None if they do.
     predicted
         Metrics of the plan, on its snapshot.
     consumers
-        Every consumer before and after, the heaviest first; none where the bytes do not verify.
+        Every consumer before and after, the most loaded first; empty if the bytes do not verify.
     analysed
-        What the analysis counted with when the plan was made; None: nothing was analysed.
+        Rates and capacities from the analysis behind the plan; None: there was none.
     candidates
-        What every assignor would have done, the lightest first; none for a rollback or a renewal.
+        The result of every assignor, least load first; empty for a rollback or a renewal.
     statuses
-        Partitions by status in the plan's snapshot; none where that is not stored any more.
+        Partitions by status in the plan's snapshot; empty if it is no longer stored.
     now
-        When all this was read; time-zone-aware.
+        When the facts were read; time-zone-aware.
     """
 
     plan: Row
@@ -69,24 +69,24 @@ class Facts:
 
     @property
     def waits(self) -> bool:
-        """Whether the plan can still be approved, as far as its state and its time go."""
+        """Whether state and expiry still allow an approval."""
         return self.stored.state == "proposed" and not self.expired
 
     @property
     def expired(self) -> bool:
-        """Whether the plan's time is over, whatever its state still says."""
+        """Whether the plan has expired, even if its state does not say so yet."""
         expires_at = self.stored.expires_at
         return expires_at is not None and expires_at <= self.now
 
     @property
     def loads(self) -> list[tuple[str, MemberLoad]]:
-        """Every member's load, the one at which most arrives under the plan first."""
+        """Every member's load, highest arrival rate under the plan first."""
         members = {} if self.analysed is None else self.analysed.members
         return sorted(members.items(), key=lambda item: (-item[1].after, item[0]))
 
     @property
     def times(self) -> list[tuple[str, str]]:
-        """Partitions and how long their records take, the most expensive first."""
+        """Partitions and their time per record, the most expensive first."""
         analysed = self.analysed
         return times_by_partition(analysed.reported, analysed.costs) if analysed else []
 
@@ -97,17 +97,17 @@ class Facts:
 
     @property
     def partitions(self) -> int | None:
-        """How many partitions the plan is about; None where its bytes do not verify."""
+        """Number of partitions in the plan; None if its bytes do not verify."""
         return None if self.document is None else sum(self.document.partition_counts.values())
 
 
 def gather(engine: Engine, group: str, version: int | None, now: datetime) -> Facts:
-    """Read what is known of a version.
+    """Read the facts about a version.
 
     Parameters
     ----------
     version
-        None: the newest.
+        The version; None: the newest.
 
     Raises
     ------
@@ -141,7 +141,7 @@ def gather(engine: Engine, group: str, version: int | None, now: datetime) -> Fa
 
 
 def before(document: PlanDocument, moves: Sequence[Mapping[str, Any]]) -> Ownership:
-    """Return who owned what in the plan's snapshot: what the plan gives, with its moves undone.
+    """Return the owners in the plan's snapshot: those of the plan, with its moves undone.
 
     Examples
     --------

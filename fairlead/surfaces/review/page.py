@@ -1,6 +1,6 @@
-"""The page: facts, risks and ways to decide_approval, in one HTML document that needs no network.
+"""The page: facts, risks and ways to decide, in one HTML document that needs no network.
 
-Belongs here: which of it is shown, and how much. Does not: what is known (`facts`), what it means
+Belongs here: the content of the page. Does not: reading the facts (`facts`), assessing them
 (`risks`), the layout (`templates/review.html`).
 """
 
@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Final
-from urllib.parse import quote, urlencode
 
 from markupsafe import Markup
 from sqlalchemy import Engine
@@ -28,13 +27,13 @@ from fairlead.store.freezes import freezes_on
 from fairlead.store.history_queries import Row, read_groups
 from fairlead.store.regressions import back_offs
 from fairlead.surfaces import offers, plots, ways
-from fairlead.surfaces.links import asset_url
+from fairlead.surfaces.links import asset_url, page_address
 from fairlead.surfaces.review.facts import Facts, gather
 from fairlead.surfaces.review.risks import risks
 from fairlead.surfaces.templates import environment
 
+#: Rows of a table; commands list all.
 ROWS: Final = 500
-"""Rows of a table; commands list the rest."""
 
 _TEMPLATES: Final = environment("review")
 # Markup: an address of base64 characters is neither escaped nor cut.
@@ -58,18 +57,17 @@ def review_page(
     Parameters
     ----------
     engine
-        Fairlead's database; `fairlead_reader` will do.
+        Fairlead's database; `fairlead_reader` is enough.
     group
         The consumer group.
     version
-        Of its plan; None: the newest.
+        Version of its plan; None: the newest.
     dagster_url
-        Where the Dagster UI is reached; None: there is no link to it.
+        Address of the Dagster UI; None: the page has no link to it.
     home
-        Where the list of groups is, and below it a group's page; None: the page stands alone, as a
-        file.
+        Address of the list of groups, beside the group's page; None: the page is a file.
     policies
-        From the settings, to decide anew about a plan that waits; None: unknown.
+        The policies, for their current decision on a plan that waits; None: unknown.
     desk
         The person who reads the page, and may act; None: the page is a file.
     now
@@ -101,11 +99,11 @@ def review_page(
         age=span(facts.now - plan.snapshot_at),
         rows=ROWS,
         chosen=chosen,
-        consumers_plot=plots.consumers(facts.consumers),
+        consumers_plot=facts.consumers and plots.consumers(facts.consumers),
         frontier_plot=plots.frontier(curve, facts.candidates, chosen=chosen),
         decisions=_decisions(facts, dagster_url),
         home=home,
-        own=home and f"group?{urlencode({'group': plan.group}, quote_via=quote)}",
+        own=home and page_address("group", group=plan.group),
         dagster=asset_url(dagster_url, "assignment_plan", cohort_of(plan.group, policies or ())),
         every_move=ways.every_move(plan),
     )
@@ -202,5 +200,5 @@ def _decisions(facts: Facts, dagster_url: str | None) -> list[ways.Way]:
 
 
 def _approvable(facts: Facts) -> bool:
-    """Whether anybody could approve it: it waits, its bytes verify, and its policy publishes."""
+    """Whether it can be approved: it waits, its bytes verify, and its policy publishes."""
     return facts.waits and facts.document is not None and not facts.stored.shadow

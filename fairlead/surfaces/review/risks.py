@@ -48,7 +48,7 @@ class Risk:
 
 def risks(facts: Facts) -> list[Risk]:
     """Return the risks, serious ones first."""
-    found = [
+    result = [
         *_more_than_ever(facts),
         *_statuses(facts),
         *_effect(facts),
@@ -57,9 +57,9 @@ def risks(facts: Facts) -> list[Risk]:
         *_consumers(facts),
     ]
     if facts.stored.state in {"proposed", "approved"}:
-        found += _time(facts)
+        result += _time(facts)
     if facts.stored.state == "proposed" and facts.stored.four_eyes:
-        found.append(
+        result.append(
             Risk(
                 serious=False,
                 topic="Four eyes",
@@ -70,16 +70,16 @@ def risks(facts: Facts) -> list[Risk]:
                 "planner.",
             )
         )
-    return sorted(found, key=lambda risk: not risk.serious)
+    return sorted(result, key=lambda risk: not risk.serious)
 
 
 def _more_than_ever(facts: Facts) -> Iterator[Risk]:
     """Name consumers that would get more than any consumer was ever measured to do."""
-    seen = [load.seen for _, load in facts.loads if load.seen is not None]
-    seen += [load.capacity for _, load in facts.loads if load.measured]
-    if not seen:
+    observed = [load.seen for _, load in facts.loads if load.seen is not None]
+    observed += [load.capacity for _, load in facts.loads if load.measured]
+    if not observed:
         return
-    most = max(seen)
+    most = max(observed)
     beyond = [
         (name, load.after) for name, load in facts.loads if load.after > max(most, load.before)
     ]

@@ -1,5 +1,4 @@
-"""A survey of a cluster: every group, by samples in memory.
+"""A survey of a cluster: every group, by samples in memory, without Postgres, Spark and Dagster.
 
-Belongs here: what is found, and its page. Does not: Postgres, Spark or Dagster, which it does
-without; the analysis (`fairlead.domain`).
+Belongs here: the findings and their page. Does not: the analysis (`fairlead.domain`).
 """

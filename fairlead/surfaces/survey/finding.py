@@ -1,7 +1,7 @@
 """A survey in memory: from offset samples to one row per group, worst first, and missing rights.
 
-Belongs here: sampling and wording. Does not: analysing
-(`fairlead.domain.candidate_rows`), nor what Kafka is asked (`fairlead.kafka.gateway`).
+Belongs here: sampling and wording. Does not: analysing (`fairlead.domain.candidate_rows`), nor
+requests to Kafka (`fairlead.kafka.gateway`).
 """
 
 import json
@@ -31,7 +31,7 @@ Row = dict[str, Any]
 
 #: Samples until a diagnosis is possible.
 ENOUGH: Final = 6
-#: Commits are read before ends; with few groups at a time, seconds lie between the two at most.
+#: Groups sampled at once: few enough that at most seconds pass between commits and log ends.
 _AT_ONCE: Final = 500
 #: The effect of a missing DESCRIBE.
 _EFFECTS: Final = {
@@ -53,7 +53,7 @@ class Survey:
     Parameters
     ----------
     gateway
-        Of the cluster; rights to DESCRIBE are enough.
+        The cluster; rights to DESCRIBE are enough.
     policies
         The policies of the groups; groups without one have the default.
     """
@@ -87,13 +87,13 @@ class Survey:
         self._lists_all = "DESCRIBE" in Rights(self._gateway.settings).on_cluster()
         portions = [names[first : first + _AT_ONCE] for first in range(0, len(names), _AT_ONCE)]
         before = self._samples[-1] if self._samples else None
-        seen = [
+        tables = [
             self._gateway.snapshot(portion, patience_s=0.0, before=before).samples
             for portion in portions or [[]]
         ]
-        self._samples.append(pa.concat_tables(seen))
+        self._samples.append(pa.concat_tables(tables))
 
-    def found(self) -> list[Row]:
+    def rows(self) -> list[Row]:
         """Return one row per group of the newest sample, worst first; see `_row` for the keys.
 
         A group that was rebalancing then has its values from the sample before. Groups that only
@@ -189,7 +189,7 @@ def _refused(error: str | None) -> bool:
 
 
 def _row(group: Group, analysed: Sequence[Row]) -> Row:
-    """Return what is known of a group, without its lag.
+    """Return the facts about a group, without its lag.
 
     Keys: group; sampled_at, a time; state, protocol and group_type from Kafka; members, a count;
     owners, member to number of partitions; clients, ids; error; follow and kafka_5_6, sentences;

@@ -1,7 +1,7 @@
-"""Everything of the planner on one machine, in one command: `fairlead up`, and `make dev` on top.
+"""The whole planner on one machine by one command: `fairlead up`, which `make dev` uses, too.
 
-Belongs here: which processes that takes, and whether anything is planned. Does not: keeping
-processes running (`fairlead.sandbox.supervisor`).
+Belongs here: the processes to run, and whether planning is on. Does not: keeping processes running
+(`fairlead.sandbox.supervisor`).
 """
 
 from fairlead.surfaces.up.before import check, require_free

@@ -1,6 +1,6 @@
 """Checks before anything is started: the doctor's checks, ports, processes left behind.
 
-Belongs here: what prevents a start. Does not: the parts (`running`).
+Belongs here: obstacles to a start. Does not: the parts (`running`).
 """
 
 import socket
@@ -50,7 +50,7 @@ def require_free(state_dir: Path, at: At, tell: Tell) -> None:
 
 
 def check(settings: Settings, tell: Tell) -> None:
-    """Print what the doctor finds wrong.
+    """Print the doctor's warnings and failures.
 
     Raises
     ------
@@ -59,7 +59,7 @@ def check(settings: Settings, tell: Tell) -> None:
     """
     fatal = []
     for finding in examine(settings, skip=("dagster",)):
-        if finding.state == "ok" or finding.name == "samples":  # they start now
+        if finding.state == "ok" or finding.name == "samples":  # sampling starts now
             continue
         line = f"{finding.state}: {finding.name}: {finding.detail}" + (
             f". {finding.remedy}" if finding.remedy else ""

@@ -1,6 +1,6 @@
 """Whether planning is on in Dagster, read and turned on as its UI does.
 
-Belongs here: two questions to Dagster's GraphQL. Does not: sensors and schedules (`orchestration`).
+Belongs here: two requests to Dagster's GraphQL. Does not: sensors and schedules (`orchestration`).
 """
 
 import json
@@ -50,14 +50,14 @@ class Planning:
     def __str__(self) -> str:
         """Describe it in one line."""
         if self.by is None:
-            return "Planning: Dagster does not say whether it is on; run `fairlead doctor` later"
+            return "Whether planning is on is unknown; run `fairlead doctor` later"
         if not self.by:
             return "Planning is off: to turn it on, run `fairlead up --plan`"
         return (
             f"Planning is on ({', '.join(self.by)}): groups are planned when a sample "
             "shows that a plan helps"
             if SENSOR in self.by
-            else f"Planning is on ({SCHEDULE}): groups are planned by its times"
+            else f"Planning is on ({SCHEDULE}): groups are planned at its times"
         )
 
 
@@ -78,9 +78,9 @@ def planning(dagster_url: str, *, turn_on: bool) -> Planning:
             started = _ask(dagster_url, _START, sensor=sensor).get("startSensor") or {}
             turn_on = started.get("__typename") != "Sensor"
         if not turn_on:
-            found = _ask(dagster_url, _STATES, sensor=sensor, schedule=schedule)
+            answer = _ask(dagster_url, _STATES, sensor=sensor, schedule=schedule)
             states = {
-                name: ((found.get(kind) or {}).get("state") or {}).get("status")
+                name: ((answer.get(kind) or {}).get("state") or {}).get("status")
                 for kind, name in (("sensor", SENSOR), ("schedule", SCHEDULE))
             }
             if all(states.values()):

@@ -1,6 +1,6 @@
-"""The parts of the planner on one machine, running while a block lasts.
+"""The parts of the planner on one machine, running during a block.
 
-Belongs here: how each is started, where it answers. Does not: what is said of it to people.
+Belongs here: the command and the address of each part. Does not: messages to users.
 """
 
 import os
@@ -28,14 +28,14 @@ _FAIRLEAD: Final = str(Path(sys.executable).with_name("fairlead"))
 
 @dataclass(frozen=True)
 class At:
-    """Where Dagster and the pages are served.
+    """Addresses of Dagster and the pages.
 
     Parameters
     ----------
     host
-        At which address; 127.0.0.1: for this machine alone.
+        Address to listen at; 127.0.0.1: only this machine reaches it.
     dagster_port, pages_port
-        The ports.
+        Ports.
     """
 
     host: str = HOST
@@ -44,17 +44,17 @@ class At:
 
     @property
     def dagster(self) -> str:
-        """Where this machine reaches Dagster."""
+        """Address of Dagster for this machine."""
         return f"http://{self._near}:{self.dagster_port}"
 
     @property
     def pages(self) -> str:
-        """Where this machine reaches the pages."""
+        """Address of the pages for this machine."""
         return f"http://{self._near}:{self.pages_port}"
 
     @property
     def _near(self) -> str:
-        return HOST if self.host == "0.0.0.0" else self.host  # noqa: S104 - asked about, not opened
+        return HOST if self.host == "0.0.0.0" else self.host  # noqa: S104 - compared, not opened
 
 
 @contextmanager
@@ -67,31 +67,31 @@ def running(
     log: TextIO,
     tell: Callable[[str], None],
 ) -> Iterator[Planning]:
-    """Run Dagster, pages and Spark; the block begins when all of them answer.
+    """Run Dagster, pages and Spark during the block, which begins when Dagster and pages answer.
 
     Parameters
     ----------
     settings
-        As loaded; its state directory is where processes are written down.
+        The settings; processes are recorded in their state directory.
     home
-        Dagster's; made where it is missing.
+        Dagster's home, created if missing.
     at
-        Where to serve.
+        Addresses to listen at.
     plan
-        Turn planning on; else it stays as it is.
+        Turn planning on; else it is not changed.
     log
-        Where everything goes that a part writes.
+        File for the output of all parts.
     tell
         Called with a line for the user.
 
     Yields
     ------
-    Whether groups are planned by themselves.
+    Whether planning is on.
 
     Raises
     ------
     SandboxError
-        A part ends again and again before it answers.
+        A part ended several times before it answered.
     """
     state_dir = settings.state_dir.absolute()
     environment = {
@@ -101,7 +101,7 @@ def running(
         "FAIRLEAD_WEB__URL": settings.web.url or at.pages,
         "FAIRLEAD_WEB__DAGSTER_URL": settings.web.dagster_url or at.dagster,
     }
-    # Of this user alone, and short: a socket's path has 107 bytes at most.
+    # Only for this user, and short: the path of a socket has at most 107 bytes.
     with TemporaryDirectory(prefix="fairlead-") as folder:
         socket = Path(folder) / "code.sock"
         workspace = furnish(home, socket)
@@ -119,7 +119,7 @@ def running(
 def code(socket: Path) -> Part:
     """Return the server that loads the definitions.
 
-    `dagster code-server start` has another process load them, and goes on without that process.
+    `dagster code-server start` loads them in a child process, and continues if the child ends.
     """
     command = (
         *(sys.executable, "-m", "dagster", "api", "grpc", "--socket", str(socket)),
@@ -151,7 +151,7 @@ def pages(at: At) -> Part:
 
 
 def spark(state_dir: Path) -> Part:
-    """Return the warm Spark, which runs start by themselves where it cannot be had."""
+    """Return the warm Spark; without it, each run starts its own."""
 
     def server() -> psutil.Process | None:
         recorded = WarmServer.recorded(state_dir)

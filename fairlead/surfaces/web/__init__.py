@@ -1,7 +1,7 @@
 """`fairlead serve`: metrics for Prometheus, and pages for people.
 
-It reads the plan history. People act on its pages where a proxy in front proves who they are; by
-itself it knows nobody.
+It reads the plan history. People can act on its pages if a proxy proves their names; without such
+a proxy, pages are read-only.
 """
 
 from fairlead.surfaces.web.app import build_app

@@ -1,7 +1,7 @@
-"""The web application: what is served where, and which error has which status.
+"""The web application: its routes, and the HTTP status of each error.
 
-Belongs here: routes. Does not: what a page shows (`groups_list`, `fairlead.surfaces.review`), which
-metrics there are (`metrics`), nor sockets and signals (`server`).
+Belongs here: routes. Does not: the content of pages (`groups_list`, `fairlead.surfaces.review`),
+metrics (`metrics`), sockets and signals (`server`).
 """
 
 import contextlib
@@ -39,9 +39,9 @@ from fairlead.surfaces.web.readiness import readiness
 
 _log = logging.getLogger(__name__)
 
-#: Making a page is work for a processor, and for the interpreter's one lock.
+#: Maximum number of pages rendered at once: rendering uses the CPU and holds the GIL.
 PAGES_AT_ONCE: Final = 2
-#: Pages carry all they need and run nothing: whatever a name in them holds, it is text.
+#: Pages load no other files and run no scripts, whatever names they contain.
 _HEADERS: Final = {
     "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; img-src data:; "
     "base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
@@ -50,15 +50,14 @@ _HEADERS: Final = {
 
 
 def build_app(engine: Engine, settings: Settings) -> Starlette:
-    """Return the application over Fairlead's database, as whoever may read it.
+    """Return the application.
 
     Parameters
     ----------
     engine
-        The database; `fairlead_reader` will do where nobody acts on pages, else `fairlead_web`.
+        Fairlead's database. Read-only pages need `fairlead_reader`, web actions `fairlead_web`.
     settings
-        Where the Dagster UI is reached, for links to it, and the policies, for what they say of a
-        plan that waits: those are read anew whenever their file has changed.
+        The settings; policies are read again when their file changes.
     """
     dagster_url = settings.web.dagster_url
     own = urlsplit(settings.web.url or "").hostname
@@ -77,7 +76,7 @@ def build_app(engine: Engine, settings: Settings) -> Starlette:
         made = await run_sync(lambda: make(desk), limiter=threads)
         return HTMLResponse(made, headers=_HEADERS)
 
-    # On a thread of those that Starlette keeps: pages, which take longer, have their own.
+    # In Starlette's thread pool: slow pages have threads of their own.
     def metrics(request: Request) -> Response:
         _refuse_others_names(request, own)
         encode, content_type = choose_encoder(request.headers.get("accept", ""))
@@ -132,8 +131,8 @@ def build_app(engine: Engine, settings: Settings) -> Starlette:
         return await acting.after(request)
 
     def ready(_: Request) -> Response:
-        found = readiness(engine, settings)
-        return JSONResponse(found, 503 if found["missing"] else 200, headers=_HEADERS)
+        report = readiness(engine, settings)
+        return JSONResponse(report, 503 if report["missing"] else 200, headers=_HEADERS)
 
     app = Starlette(
         routes=[
@@ -155,30 +154,30 @@ def build_app(engine: Engine, settings: Settings) -> Starlette:
             SQLAlchemyError: _unavailable,
         },
     )
-    app.router.redirect_slashes = False  # it leads to whatever Host a request names
+    app.router.redirect_slashes = False  # the redirect would go to the request's Host
     return app
 
 
 def _refuse_others_names(request: Request, own: str | None) -> None:
-    """Refuse a host name that whoever owns a domain could have led to this address.
+    """Refuse a host name that is neither ours, nor an address, nor without a dot.
 
-    A page of theirs could read the answers in a browser that reaches this server (DNS rebinding).
-    An address and a name without a dot are nobody's domain.
+    The owner of a domain can point it to this address, and then read answers from a browser that
+    reaches this server (DNS rebinding).
     """
     try:
         host = urlsplit(f"//{request.headers.get('host', '')}").hostname or ""
     except ValueError as error:
-        raise HTTPException(400, "The Host header is no host's name") from error
+        raise HTTPException(400, "The Host header is not a host name") from error
     if "." not in host or host in {own, "localhost"} or host.endswith(".localhost"):
         return
     with contextlib.suppress(ValueError):
         ip_address(host)
         return
-    raise HTTPException(421, f"This server is not {host}: if it should be, name it in web.url")
+    raise HTTPException(421, f"Unknown host {host}: set web.url if this server has that name")
 
 
 def _asked_group(request: Request) -> tuple[str, Asked]:
-    """Return the group of the query, and what of it is asked for."""
+    """Return the group of the query, and the parts of its page to show."""
     given = request.query_params
     return _asked_name(request, "/group?group=NAME"), Asked(
         partition=given.get("partition", "").strip().replace("\0", ""),
@@ -201,7 +200,7 @@ def _asked_name(request: Request, address: str) -> str:
 
 
 async def _health(_: Request) -> Response:
-    """Say that the process answers; whether the database does, `/ready` says."""
+    """Answer that the process runs; `/ready` also checks the database."""
     return PlainTextResponse("ok\n", headers=_HEADERS)
 
 
@@ -216,7 +215,7 @@ def _not_found(_: Request, error: Exception) -> Response:
 
 
 def _unavailable(request: Request, error: Exception) -> Response:
-    """Tell the log what is wrong, and people that it is not their doing."""
+    """Log the error, and answer with status 503."""
     _log.error("%s: %s", request.url.path, error)
     what = (
         visible(str(error))

@@ -1,7 +1,6 @@
-"""What a query or a form asks for, and whether a form is one of ours.
+"""Reading queries and forms; refusing forms that no page of this server has sent.
 
-Belongs here: reading both, and whether a request may change anything at all: forms are small, sent
-by a page of this server, with each field once. Does not: who asks (`identity`), what is done
+Belongs here: size, origin and fields of a form. Does not: who sent it (`identity`), nor its step
 (`acting`).
 """
 
@@ -14,21 +13,22 @@ import anyio
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
+#: Limits of a form: bytes, and seconds until all of it has arrived.
 MOST_BYTES: Final = 16_384
 _PATIENCE_S: Final = 10.0
 _FIELDS: Final = frozenset({"do", "group", "version", "sha256", "id", "reason"})
-#: Ports that browsers leave out.
-_UNSAID: Final = {"http": ":80", "https": ":443"}
+#: Default ports, which browsers leave out.
+_DEFAULT_PORTS: Final = {"http": ":80", "https": ":443"}
 _FORM: Final = "application/x-www-form-urlencoded"
 
 
 def require_own_page(request: Request, url: str) -> None:
-    """Refuse a request that no page of this server has sent: a page of somebody else's may have.
+    """Refuse a request that a page of another site has sent.
 
     Parameters
     ----------
     url
-        Where browsers reach this server.
+        Address of this server in browsers.
 
     Raises
     ------
@@ -36,7 +36,7 @@ def require_own_page(request: Request, url: str) -> None:
         403.
     """
     parts = urlsplit(url)
-    host = parts.netloc.removesuffix(_UNSAID[parts.scheme])
+    host = parts.netloc.removesuffix(_DEFAULT_PORTS[parts.scheme])
     origins = request.headers.getlist("origin")
     if [origin.lower() for origin in origins] != [f"{parts.scheme}://{host}".lower()]:
         raise HTTPException(403, f"This form was not sent by a page of {url} (web.url)")
@@ -51,10 +51,10 @@ async def read_fields(request: Request) -> Mapping[str, str]:
     Raises
     ------
     HTTPException
-        400, 408, 413, 415: it is no form of ours, too slow or too large.
+        400, 408, 413, 415: the form is not ours, too slow or too large.
     """
     if request.headers.getlist("content-type") != [_FORM]:
-        raise HTTPException(415, f"A form is {_FORM}")
+        raise HTTPException(415, f"The content type of a form is {_FORM}")
     body = b""
     try:
         with anyio.fail_after(_PATIENCE_S):
@@ -63,7 +63,7 @@ async def read_fields(request: Request) -> Mapping[str, str]:
                 if len(body) > MOST_BYTES:
                     raise HTTPException(413, f"A form has at most {MOST_BYTES} bytes")
     except TimeoutError:
-        raise HTTPException(408, "The form did not come in time") from None
+        raise HTTPException(408, "The form did not arrive in time") from None
     try:
         pairs = parse_qsl(
             body.decode("ascii"),
@@ -76,14 +76,14 @@ async def read_fields(request: Request) -> Mapping[str, str]:
         raise HTTPException(400, "The form cannot be read") from error
     fields = dict(pairs)
     if len(fields) < len(pairs) or not fields.keys() <= _FIELDS:
-        raise HTTPException(400, "The form has a field twice, or one that is none of ours")
+        raise HTTPException(400, "The form has a field twice, or an unknown field")
     return fields
 
 
 def asked_version(version: str | None) -> int | None:
-    """Return the number of a version; None: no version is asked for."""
+    """Return a requested version as a number; None: no version is requested."""
     if version is None:
         return None
     if not re.fullmatch("[1-9][0-9]{0,8}", version):
-        raise HTTPException(400, "A version is a number from 1 on")
+        raise HTTPException(400, "A version is a number, at least 1")
     return int(version)

@@ -36,9 +36,9 @@ from fairlead.surfaces.web.group_plots import (
 )
 from fairlead.surfaces.web.layout import TEMPLATES, ages
 
-#: Rows of a table; commands give the rest.
+#: Rows of a table; commands show all.
 ROWS: Final = 50
-#: So many partitions are offered to choose from.
+#: Maximum number of partitions to choose from.
 OFFERED: Final = 500
 
 
@@ -74,13 +74,13 @@ def group_page(
     Parameters
     ----------
     engine
-        Fairlead's database; `fairlead_reader` will do.
+        Fairlead's database; `fairlead_reader` is enough.
     group
         The consumer group.
     asked
         The partition and versions to show.
     dagster_url
-        Where the Dagster UI is reached; None: there is no link to it.
+        Address of the Dagster UI; None: the page has no link to it.
     policies
         From the settings.
     desk
@@ -100,8 +100,8 @@ def group_page(
     (row,) = history_queries.read_groups(engine, [group])
     policy = policy_for(group, policies)
     samples = group_history.read_samples(engine, group)
-    went = GroupHistory.of(samples)
-    changes = went.changes()
+    course = GroupHistory.of(samples)
+    changes = course.changes()
     freezes, resting = freezes_on(engine, group), back_offs(engine, [group])
     return TEMPLATES.get_template("group.html").render(
         row=row,
@@ -121,10 +121,10 @@ def group_page(
         of_work=group_history.read_work(engine, group, partition=asked.partition, limit=1),
         takes=time_per_record,
         plots=[
-            *plots_of(samples, went, policy.objective.total_seconds()),
+            *plots_of(samples, course, policy.objective.total_seconds()),
             *days_of(group_history.read_days(engine, group)),
         ],
-        strip=strip_of(went, changes, row["last_seen"]),
+        strip=strip_of(course, changes, row["last_seen"]),
         samples=samples,
         changes=changes,
         restless=_restless(changes),
@@ -135,10 +135,10 @@ def group_page(
         if asked.partition
         else [],
         owned=_owned(changes, asked.partition),
-        of_partition=plots_of_partition(went, asked.partition),
-        partitions=went.partitions[:OFFERED],
-        strips=min(len(went.partitions), STRIPS),
-        partition_total=len(went.partitions),
+        of_partition=plots_of_partition(course, asked.partition),
+        partitions=course.partitions[:OFFERED],
+        strips=min(len(course.partitions), STRIPS),
+        partition_total=len(course.partitions),
         history=history_queries.read_history(engine, group, limit=ROWS),
         adoption=group_history.read_adoption(engine, group),
         observed=_observed(engine, group, read_at),
@@ -150,7 +150,7 @@ def group_page(
 
 
 def _observed(engine: Engine, group: str, now: datetime) -> dict[str, Any] | None:
-    """Return what plans would have changed in a week, if plans were replayed."""
+    """Return what plans would have changed in a week, if the policy observes the group."""
     days = shadow_days(engine, group, now.astimezone(UTC).date() - timedelta(days=7))
     if not days:
         return None
@@ -158,7 +158,7 @@ def _observed(engine: Engine, group: str, now: datetime) -> dict[str, Any] | Non
         sum(getattr(day, name) for day in days)
         for name in ("over_objective_s", "over_objective_planned_s", "plans", "downtime_s")
     ]
-    return {"days": days, "said": would_have_saved(*sums)}
+    return {"days": days, "effect": would_have_saved(*sums)}
 
 
 def _can_follow(samples: Sequence[StoredSample]) -> str:
@@ -171,13 +171,13 @@ def _can_follow(samples: Sequence[StoredSample]) -> str:
 
 
 def _restless(changes: Sequence[Change]) -> list[tuple[str, int]]:
-    """Return the members that came and left most often, each with how often."""
-    seen = Counter(name for change in changes for name in (*change.came, *change.left))
-    return [(name, count) for name, count in seen.most_common(5) if count > 1]
+    """Return the members that joined and left most often, each with how often."""
+    counts = Counter(name for change in changes for name in (*change.came, *change.left))
+    return [(name, count) for name, count in counts.most_common(5) if count > 1]
 
 
 def _owned(changes: Sequence[Change], partition: str) -> list[tuple[Change, str, str]]:
-    """Return when the owner of a partition was seen to change."""
+    """Return the changes of a partition's owner in samples."""
     return [
         (change, before, after)
         for change in changes
@@ -187,7 +187,7 @@ def _owned(changes: Sequence[Change], partition: str) -> list[tuple[Change, str,
 
 
 def _difference(engine: Engine, group: str, asked: Asked) -> list[history_queries.Row] | None:
-    """Return the partitions whose owner differs between two versions; None: none are asked for."""
+    """Return the partitions whose owner differs between two versions; None: not requested."""
     if asked.before is None or asked.after is None:
         return None
     for version in (asked.before, asked.after):

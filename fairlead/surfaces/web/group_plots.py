@@ -1,7 +1,7 @@
-"""What a group's page draws of its course: plots with the table beside each, and the owners' strip.
+"""Plots of a group's page: figures over time with a table beside each, and strips of owners.
 
-Belongs here: which figures are drawn, and how much of them. Does not: drawing
-(`fairlead.surfaces.plots`), what follows from samples (`fairlead.domain.stored_samples`).
+Belongs here: which figures are drawn. Does not: drawing (`fairlead.surfaces.plots`), nor computing
+figures from samples (`fairlead.domain.stored_samples`).
 """
 
 from collections import Counter
@@ -17,20 +17,25 @@ from fairlead.domain.figures import Figure, figure
 from fairlead.domain.stored_samples import NOBODY, Change, GroupHistory, StoredSample, largest
 from fairlead.surfaces import plots
 
-#: Of a minute, an hour, a day: what lengths of time are written in.
+#: Seconds of a minute, an hour, a day: units of an axis of durations.
 _TIMES_S: Final = (60.0, 3600.0, 86_400.0)
 _LATE, _BEHIND, _LAG = map(figure, ("forecast_time_lag_s", "time_lag_s", "lag"))
 _ARRIVING, _SHARE = map(figure, ("arrival_rate", "capacity_share"))
 _USED: Final = replace(figure("utilisation"), label="Utilisation")
-#: More strips than that are no picture.
+#: Maximum number of strips: more are unreadable.
 STRIPS: Final = 24
 
 
 @dataclass(frozen=True)
 class Plot:
-    """A plot with the table beside it: a row a line, its newest value and its largest, with when.
+    """A plot with the table beside it.
 
-    `missing` says how many lines are not drawn.
+    Parameters
+    ----------
+    rows
+        For each line: name, newest value, largest value and its time.
+    missing
+        Number of lines that are not drawn.
     """
 
     name: str
@@ -42,9 +47,9 @@ class Plot:
 def plots_of(
     samples: Sequence[StoredSample], course: GroupHistory, objective_s: float
 ) -> list[Plot]:
-    """Draw how a group went, in all, by consumer and by partition."""
+    """Draw a group's figures over time: in total, by consumer and by partition."""
     forecast: dict[str, list[float | None]] = {
-        "forecast": [look.forecast_time_lag_s for look in samples],
+        "forecast": [sample.forecast_time_lag_s for sample in samples],
         "objective": [objective_s] * len(samples),
     }
     by_consumer = [
@@ -73,20 +78,19 @@ def plots_of(
 
 
 def plots_of_partition(course: GroupHistory, partition: str) -> list[Plot]:
-    """Draw how far behind one partition was, and who owned it; nothing where it is not known."""
+    """Draw the time lag and the lag of one partition; empty if it is unknown."""
     if partition not in course.partitions:
         return []
     place = course.partitions.index(partition)
-    late = {partition: _known(course.behind_s[:, place])}
-    behind = {partition: _known(course.lag[:, place])}
     return [
-        *_plot(_BEHIND, f", {partition}", course.at, late),
-        *_plot(_LAG, f", {partition}", course.at, behind),
+        plot
+        for drawn, values in ((_BEHIND, course.behind_s), (_LAG, course.lag))
+        for plot in _plot(drawn, f", {partition}", course.at, {partition: _known(values[:, place])})
     ]
 
 
 def days_of(rows: Sequence[Mapping[str, Any]]) -> list[Plot]:
-    """Draw the days, of which one alone says nothing that the other plots do not."""
+    """Draw the worst forecast of each day; empty for one day, which the other plots show."""
     if len(rows) < 2:  # noqa: PLR2004 - two make a line
         return []
     at = [datetime.combine(row["day"], time(), UTC) for row in rows]
@@ -95,7 +99,7 @@ def days_of(rows: Sequence[Mapping[str, Any]]) -> list[Plot]:
 
 
 def strip_of(course: GroupHistory, changes: Sequence[Change], until: datetime | None) -> str | None:
-    """Draw who owned what until the last sample; of many partitions, the most restless."""
+    """Draw the owners until the last sample; of many partitions, those that moved most."""
     if not course.at:
         return None
     moves = Counter(name for change in changes for name, *_ in change.moved)
@@ -105,11 +109,11 @@ def strip_of(course: GroupHistory, changes: Sequence[Change], until: datetime | 
     picked = {
         course.partitions[place]: [
             None if owner == NOBODY else owner
-            for owner in (course.owner_name(look, place) for look in range(len(course.at)))
+            for owner in (course.owner_name(sample, place) for sample in range(len(course.at)))
         ]
         for place in sorted(places[:STRIPS])
     }
-    title = "Who owned which partition, over time"
+    title = "Owner of each partition over time"
     return plots.owners_over_time(course.at, picked, title, until)
 
 

@@ -2,7 +2,7 @@
 
 Belongs here: which groups are listed, and how many. Does not: their order
 (`fairlead.domain.worst_first`), a group's own page (`group`), the review of a plan
-(`fairlead.surfaces.review`), whose style and words it shares.
+(`fairlead.surfaces.review`).
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ from fairlead.surfaces.offers import Desk, of_freeze
 from fairlead.surfaces.web.layout import TEMPLATES, ages
 
 #: Groups on the page; filters find the others.
-SHOWN: Final = 200
+MOST_GROUPS: Final = 200
 #: Diagnosis of groups that were not analysed yet.
 NOT_ANALYSED: Final = "not analysed"
 
@@ -36,13 +36,13 @@ class Filters:
     Parameters
     ----------
     find
-        Those with this in their names.
+        Part of the group's name.
     diagnosis
-        Those with this diagnosis, or `NOT_ANALYSED`.
+        A diagnosis, or `NOT_ANALYSED`.
     policy
-        Those whose policy has this pattern.
+        Pattern of the group's policy.
     follows
-        Those whose plan is followed: one of `FOLLOWS`.
+        One of `FOLLOWS`.
     """
 
     find: str = ""
@@ -50,7 +50,7 @@ class Filters:
     policy: str = ""
     follows: str = ""
 
-    def take(self, row: Row, policies: Sequence[Policy]) -> bool:
+    def match(self, row: Row, policies: Sequence[Policy]) -> bool:
         """Whether a group is listed."""
         return (
             self.find in row["group"]
@@ -78,7 +78,7 @@ def groups_page(
     filters
         Which groups; None: all.
     dagster_url
-        Where the Dagster UI is reached; None: there is no link to it.
+        Address of the Dagster UI; None: the page has no link to it.
     policies
         From the settings.
     desk
@@ -88,21 +88,21 @@ def groups_page(
     """
     filters = filters or Filters()
     states, freezes = read_states(engine), read_freezes(engine)
-    found = [row for row in states if filters.take(row, policies)]
+    listed = [row for row in states if filters.match(row, policies)]
     read_at = now or datetime.now(UTC)
-    names = [row["group"] for row in found[:SHOWN]]
+    names = [row["group"] for row in listed[:MOST_GROUPS]]
     details = {row["group"]: row for row in read_groups(engine, names)} if names else {}
-    waits, last, resting = undecided(found, read_at), last_sample(engine), back_offs(engine)
+    waits, last, resting = undecided(listed, read_at), last_sample(engine), back_offs(engine)
     return TEMPLATES.get_template("groups.html").render(
         groups=[details[name] for name in names if name in details],
-        count=len(found),
-        waiting=sum(row["waiting_state"] == "proposed" for row in found),
+        count=len(listed),
+        waiting=sum(row["waiting_state"] == "proposed" for row in listed),
         filters=filters,
         diagnoses=(*DIAGNOSES, NOT_ANALYSED),
         patterns=sorted({policy.groups for policy in policies} | {Policy().groups}),
         follows_choices=FOLLOWS,
         undecided=waits,
-        old=[row["group"] for row in found if _is_old(row, read_at)],
+        old=[row["group"] for row in listed if _is_old(row, read_at)],
         why_no_sample=why_no_sample(last),
         freezes=freezes,
         resting=resting.values(),
@@ -118,5 +118,5 @@ def groups_page(
 
 def _is_old(row: Row, now: datetime) -> bool:
     """Whether a group's diagnosis is old; a group without members is not analysed again."""
-    seen = row["last_seen"]
-    return seen is not None and now - seen > LOOKED_WITHIN and row["evidence"] != NO_MEMBERS
+    last = row["last_seen"]
+    return last is not None and now - last > LOOKED_WITHIN and row["evidence"] != NO_MEMBERS

@@ -1,16 +1,16 @@
-"""Who asks: a person, by a proof that the proxy gives, or nobody, and why.
+"""The person who sent a request, proven by a header or a token from the proxy.
 
 Belongs here: reading and checking a request's headers. Does not: the settings of proofs
-(`fairlead.domain.identity`), the issuer's keys (`issuer_keys`), what a person may do.
+(`fairlead.domain.identity`), the issuer's keys (`issuer_keys`), a person's rights.
 
-A header that is there twice, or that a proxy in between could have made of two, proves nothing.
+A header that occurs twice, or that a proxy may have joined from two, proves nothing.
 """
 
 import hashlib
 import hmac
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import jwt
 from jwt.exceptions import InvalidTokenError, PyJWTError
@@ -20,50 +20,42 @@ from fairlead.errors import FairleadError
 from fairlead.settings import WebSettings
 from fairlead.surfaces.web.issuer_keys import Keys, KeysUnavailableError
 
-#: A request's headers, in order, as they came.
+#: A request's headers, in order and unchanged.
 Headers = Sequence[tuple[bytes, bytes]]
-#: Clocks of the issuer and of this machine may be apart by so much.
+#: Maximum difference between the clocks of the issuer and this machine.
 _LEEWAY_S: Final = 30
 _LONGEST_TOKEN: Final = 8192
 _LEAST_RSA_BITS: Final = 2048
 
 
 class NotProvenError(FairleadError):
-    """A request does not prove who asks."""
+    """A request does not prove the name of its sender."""
 
 
 @dataclass(frozen=True)
 class Person:
-    """Who asks.
+    """The sender of a request.
 
     Parameters
     ----------
     name
-        As it is compared and recorded.
+        The name, folded, as it is compared and recorded.
     proof
-        What proves it, as it is recorded.
+        The proof of the name, as it is recorded.
     """
 
     name: str
     proof: str
 
 
-class IdentityProof(Protocol):
-    """A way to prove who asks."""
-
-    def person(self, headers: Headers) -> Person:
-        """Return who asks; raises NotProvenError where nothing proves it."""
-        ...
-
-
 class ByHeader:
-    """A header that names a person and counts beside a secret."""
+    """A header with a person's name, valid together with a secret in another header."""
 
     def __init__(self, settings: HeaderSettings) -> None:
         self._settings = settings
 
     def person(self, headers: Headers) -> Person:
-        """Return who asks; raises NotProvenError."""
+        """Return the sender; raises NotProvenError."""
         secret = _only(headers, self._settings.secret_name)
         expected = self._settings.secret.get_secret_value().encode()
         if not hmac.compare_digest(secret, expected):
@@ -82,7 +74,7 @@ class ByToken:
         self._keys = Keys(settings.jwks_url)
 
     def person(self, headers: Headers) -> Person:
-        """Return who asks; raises NotProvenError."""
+        """Return the sender; raises NotProvenError."""
         token = _only(headers, self._settings.header)
         scheme, space, rest = token.partition(b" ")
         if space and scheme.lower() == b"bearer":
@@ -92,16 +84,16 @@ class ByToken:
         try:
             claims = self._claims(token.decode("ascii"))
         except UnicodeDecodeError:
-            raise NotProvenError("the token is none") from None
+            raise NotProvenError("the token is not ASCII") from None
         except (KeysUnavailableError, PyJWTError) as error:
-            raise NotProvenError(f"the token does not count: {error}") from error
+            raise NotProvenError(f"the token is not valid: {error}") from error
         name = claims.get(self._settings.claim)
         if not isinstance(name, str):
             raise NotProvenError(f"the token has no claim {self._settings.claim}")
         if self._settings.claim == "email" and claims.get("email_verified") not in (True, "true"):
             raise NotProvenError(
                 "the issuer has not verified the token's email: email_verified is not true;"
-                " web.token.claim may name another claim, sub say"
+                " set web.token.claim to another claim, such as sub"
             )
         token_id = claims.get("jti")
         if not isinstance(token_id, str) or not token_id.isprintable():
@@ -112,15 +104,15 @@ class ByToken:
         )
 
     def _claims(self, token: str) -> dict[str, Any]:
-        """Return what a token claims, once its signature, times, issuer and audience hold."""
+        """Return a token's claims after checking its signature, times, issuer and audience."""
         header = jwt.get_unverified_header(token)
         algorithm, key_id = header.get("alg"), header.get("kid")
         if algorithm not in self._settings.algorithms:
-            raise InvalidTokenError(f"it is signed by {algorithm!r}, which no setting names")
+            raise InvalidTokenError(f"it is signed by {algorithm!r}, not in web.token.algorithms")
         if "crit" in header:
-            raise InvalidTokenError("it asks for an extension")
+            raise InvalidTokenError("it requires an extension")
         if not isinstance(key_id, str):
-            raise InvalidTokenError("it names no key")
+            raise InvalidTokenError("it has no key id")
         published = self._keys.find(key_id)
         if published is None:
             raise InvalidTokenError(f"its issuer has no key {key_id!r}")
@@ -141,15 +133,19 @@ class ByToken:
         return claims
 
 
+#: A way to prove the sender of a request.
+IdentityProof = ByHeader | ByToken
+
+
 def identity_of(web: WebSettings) -> IdentityProof | None:
-    """Return how the settings have people proven; None: not at all, and pages only show."""
+    """Return the configured proof of names; None: not configured, pages are read-only."""
     if web.token is not None:
         return ByToken(web.token)
     return None if web.header is None else ByHeader(web.header)
 
 
 def _only(headers: Headers, name: str) -> bytes:
-    """Return a header that is there once, and spelt so: some servers take _ for -."""
+    """Return a header that occurs once, in this spelling: some servers read _ as -."""
     wanted = name.lower().encode()
     found = [
         (key.lower(), value) for key, value in headers if key.lower().replace(b"_", b"-") == wanted
@@ -157,7 +153,7 @@ def _only(headers: Headers, name: str) -> bytes:
     if not found:
         raise NotProvenError(f"the request has no header {name}, which the proxy in front sets")
     if len(found) > 1 or found[0][0] != wanted:
-        raise NotProvenError(f"the header {name} is there more than once, or in another spelling")
+        raise NotProvenError(f"the header {name} occurs more than once, or in another spelling")
     return found[0][1].strip()
 
 

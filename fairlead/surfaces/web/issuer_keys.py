@@ -1,7 +1,7 @@
-"""The issuer's public keys, by the id that a token names.
+"""The issuer's public keys, by key id.
 
-Belongs here: fetching them, for how long they count, and how often somebody may ask for keys that
-there are not. Does not: what is signed with them (`identity`).
+Belongs here: fetching and caching them, and limiting requests for unknown keys. Does not: checking
+tokens (`identity`).
 """
 
 import http.client
@@ -15,31 +15,31 @@ from typing import Any, Final
 
 from fairlead.errors import FairleadError
 
-#: Keys are fetched again after this: one that the issuer took back counts no longer.
+#: Seconds. Keys are cached for this long, so that a revoked key expires.
 KEPT_S: Final = 300.0
-#: A token may name any key: the issuer is asked for unknown ones this often, no more.
+#: Seconds. Minimum time between two fetches: a token may name any unknown key.
 REST_S: Final = 10.0
 _TIMEOUT_S: Final = 5.0
-#: Requests that may wait for the issuer at once: the others need the server's threads.
+#: Maximum number of requests that wait for the issuer at once, so that threads remain for others.
 _WAITING: Final = 4
 _MOST_BYTES: Final = 2**18
-#: A shared key is no public one: who knows it could sign for anybody.
+#: Types of public keys. With a shared key, anyone who knows it could sign.
 _PUBLIC: Final = frozenset({"RSA", "EC", "OKP"})
 
 
 class KeysUnavailableError(FairleadError):
-    """The issuer's keys cannot be had now."""
+    """The issuer's keys are not available."""
 
 
 class Keys:
-    """The keys at an address.
+    """The cached keys of an issuer.
 
     Parameters
     ----------
     url
-        The issuer's JSON Web Key Set.
+        Address of the issuer's JSON Web Key Set.
     clock
-        Seconds that never go back.
+        Returns seconds of a monotonic clock.
     """
 
     def __init__(self, url: str, clock: Callable[[], float] = time.monotonic) -> None:
@@ -55,29 +55,29 @@ class Keys:
     def find(self, key_id: str) -> Mapping[str, Any] | None:
         """Return a key as the issuer publishes it; None: it publishes no such key.
 
-        Waits for an answer of the issuer only if it answered the last time, and if few others wait.
+        Waits for the issuer only if it answered the last time, and few other requests wait.
 
         Raises
         ------
         KeysUnavailableError
-            The issuer does not answer, or not with keys, and what it answered before is too old.
+            The issuer does not answer with keys, and the cached ones have expired.
         """
-        keys = self._that_count()
+        keys = self._cached()
         if keys is None or key_id not in keys:
             self._fetch_again(patient=keys is None)
-            keys = self._that_count()
+            keys = self._cached()
         if keys is None:
             why = self._failed or "it has not answered yet"
-            raise KeysUnavailableError(f"the issuer's keys cannot be had: {why}")
+            raise KeysUnavailableError(f"the issuer's keys are not available: {why}")
         return keys.get(key_id)
 
     def _fetch_again(self, *, patient: bool) -> None:
-        """Fetch the keys in the background, unless that was tried just now.
+        """Fetch the keys in the background, unless that was tried within `REST_S`.
 
         Parameters
         ----------
         patient
-            Whether to wait for what somebody else has begun to fetch, too.
+            Whether to wait for a fetch that another request started, too.
         """
         with self._lock:
             first = self._fetching is None and self._clock() - self._tried >= REST_S
@@ -92,7 +92,7 @@ class Keys:
             finally:
                 self._places.release()
 
-    def _that_count(self) -> Mapping[str, Mapping[str, Any]] | None:
+    def _cached(self) -> Mapping[str, Mapping[str, Any]] | None:
         keys, fetched = self._read
         return keys if self._clock() - fetched < KEPT_S else None
 
@@ -109,18 +109,18 @@ class Keys:
 
 
 def _read(url: str) -> dict[str, Mapping[str, Any]]:
-    """Return the keys by their ids; those that sign nothing for us are left out."""
+    """Return the public keys for signatures, by their ids."""
     try:
-        found = json.loads(_fetched(url))
+        content = json.loads(_fetched(url))
     except http.client.HTTPException:  # its message may quote the address
-        raise ValueError("its answer is no HTTP") from None
+        raise ValueError("its answer is not HTTP") from None
     except TimeoutError:
         raise TimeoutError(f"it did not answer within {_TIMEOUT_S:g} s") from None
-    if not isinstance(found, dict) or not isinstance(found.get("keys"), list):
-        raise ValueError("no key set")  # noqa: TRY004 - of what is read
+    if not isinstance(content, dict) or not isinstance(content.get("keys"), list):
+        raise ValueError("no key set")  # noqa: TRY004 - about the content
     return {
         key["kid"]: key
-        for key in found["keys"]
+        for key in content["keys"]
         if isinstance(key, dict)
         and isinstance(key.get("kid"), str)
         and key.get("kty") in _PUBLIC
@@ -131,7 +131,7 @@ def _read(url: str) -> dict[str, Mapping[str, Any]]:
 def _fetched(url: str) -> bytes:
     """Return the body of the answer; redirects are not followed."""
     opener = urllib.request.OpenerDirector()
-    # A proxy may pass TLS on. It could read and change a request without TLS.
+    # Use a proxy for TLS only: it could read and change other requests.
     proxies = {kind: at for kind, at in urllib.request.getproxies().items() if kind == "https"}
     for handler in (
         urllib.request.ProxyHandler(proxies),

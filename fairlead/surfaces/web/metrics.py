@@ -1,7 +1,7 @@
 """Metrics of every group, as Prometheus and OpenMetrics name them.
 
-Belongs here: names, units and help of the metrics. Does not: how the figures are read
-(`fairlead.store.monitoring`), nor formats, which are prometheus_client's.
+Belongs here: names, units and help of the metrics. Does not: reading the figures
+(`fairlead.store.monitoring`), nor formats (prometheus_client).
 
 Ten thousand groups have about 150,000 series. Only reported work has series per consumer, and per
 partition for those with the slowest records.
@@ -171,12 +171,12 @@ GAUGES: Final = (
     Gauge(
         "fairlead_group_plan_regressions",
         *("back_offs", "times"),
-        "How many plans made the group worse in thirty days, during the back-off after the last.",
+        "Plans in thirty days that were regressions, while the group is in back-off.",
     ),
     Gauge(
         "fairlead_group_plan_regression_ended_timestamp_seconds",
         *("ended_regressions", "ended_at"),
-        "When the last plan of thirty days that made the group worse was replaced or withdrawn.",
+        "When the last plan of thirty days that was a regression was replaced or withdrawn.",
     ),
     Gauge(
         "fairlead_history_bytes",
@@ -221,7 +221,7 @@ def build_registry(
 
 
 class GroupCollector(Collector):
-    """Every figure of every group, read anew for each scrape.
+    """Every figure of every group, read at each scrape.
 
     If the database does not answer, `fairlead_database_up` is 0 and the groups are missing. The
     scrape itself succeeds, so that alerts distinguish a dead exporter from a dead database, and no

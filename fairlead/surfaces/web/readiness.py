@@ -1,6 +1,6 @@
 """Whether the planner works, as `/ready` reports it.
 
-Belongs here: what is checked, and the words for what is missing. Does not: the route (`app`).
+Belongs here: the checks and their messages. Does not: the route (`app`).
 """
 
 from collections.abc import Iterator, Mapping
@@ -15,16 +15,16 @@ from fairlead.sandbox.part_states import PartState, part_states
 from fairlead.settings import Settings
 from fairlead.store.monitoring import SampleAge, last_sample
 
-#: Seconds. Probes give up after some more.
+#: Seconds until Kafka counts as away; probes usually wait longer.
 KAFKA_S: Final = 2.0
 #: The parts of `fairlead up` that take samples.
 _SAMPLING: Final = ("code", "daemon")
 
 
 def readiness(engine: Engine, settings: Settings) -> dict[str, Any]:
-    """Return what `/ready` reports; the planner is ready if nothing is `missing`.
+    """Return the answer of `/ready`; the planner is ready if nothing is `missing`.
 
-    Kafka is reported and never missing: while brokers are away, looks are.
+    Kafka is reported but never missing: without brokers, samples are missing.
 
     Raises
     ------
@@ -44,7 +44,7 @@ def readiness(engine: Engine, settings: Settings) -> dict[str, Any]:
 
 
 def _missing_samples(last: SampleAge | None, parts: Mapping[str, PartState]) -> Iterator[str]:
-    """Say why there is no recent sample."""
+    """Yield why there is no recent sample."""
     if last is None:
         yield "no sample was taken yet: turn on the sensor group_samples or run `fairlead sample`"
     elif last.overdue:

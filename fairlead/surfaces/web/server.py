@@ -1,4 +1,4 @@
-"""Serving an application, in the foreground until a signal.
+"""Serves an application in the foreground until a signal.
 
 Belongs here: sockets and signals. Does not: the application (`app`).
 """
@@ -15,9 +15,9 @@ from starlette.types import ASGIApp
 
 from fairlead.errors import ConfigurationError
 
-#: Where `fairlead serve` listens by default: for this machine's own programs.
+#: Default address of `fairlead serve`: only this machine reaches it.
 HOST: Final = "127.0.0.1"
-#: Who comes beyond so many connections gets status 503; one that asks for nothing more ends.
+#: Maximum number of connections; others get status 503. Seconds until an idle one is closed.
 CONNECTIONS: Final = 200
 KEEP_ALIVE_S: Final = 5
 _GRACE_S: Final = 10
@@ -26,27 +26,27 @@ _log = logging.getLogger(__name__)
 
 
 def serve(app: ASGIApp, host: str, port: int) -> None:
-    """Serve until SIGINT or SIGTERM; requests under way are answered first, for some seconds.
+    """Serve until SIGINT or SIGTERM, then finish running requests for some seconds.
 
     Raises
     ------
     ConfigurationError
-        The address is taken, or none of this machine.
+        The address is in use, or not one of this machine.
     """
-    # uvicorn raises a signal again when it has stopped: Ctrl-C then is an end as any other.
+    # uvicorn raises the signal again after it has stopped: Ctrl-C is no error.
     with listening(host, port) as listener, contextlib.suppress(KeyboardInterrupt):
         _log.info("serving at %s", address_of(listener))
         uvicorn_server(app).run([listener])
 
 
 def uvicorn_server(app: ASGIApp) -> uvicorn.Server:
-    """Return a server of an application, within its limits."""
+    """Return a server of an application, with limits."""
     return uvicorn.Server(
         uvicorn.Config(
             app,
             http="h11",
             ws="none",
-            log_config=None,  # logging is the process's own affair
+            log_config=None,  # the command configures logging
             access_log=False,
             lifespan="off",
             server_header=False,
@@ -58,19 +58,19 @@ def uvicorn_server(app: ASGIApp) -> uvicorn.Server:
 
 
 def address_of(listener: socket.socket) -> str:
-    """Return where somebody listens, as browsers write it."""
+    """Return the address of a listening socket, as browsers write it."""
     host, port = listener.getsockname()[:2]
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 @contextmanager
 def listening(host: str, port: int) -> Iterator[socket.socket]:
-    """Listen before anything is served: a request meanwhile waits.
+    """Listen during the block; connections wait until they are served.
 
     Raises
     ------
     ConfigurationError
-        The address is taken, or none of this machine.
+        The address is in use, or not one of this machine.
     """
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]

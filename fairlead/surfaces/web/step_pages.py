@@ -1,4 +1,4 @@
-"""The page before a step, which says what the step will do, and the page after it.
+"""Texts of the page before a step, which describes its effects, and of the page after it.
 
 Belongs here: the texts of each step. Does not: who acts (`identity`), the form (`forms`), or
 carrying a step out (`acting`).
@@ -41,11 +41,11 @@ _WITHDRAWN: Final = (
     "Other versions of the group that wait end, too."
 )
 _PLANNED_AGAIN: Final = (
-    "The next planning run may propose a plan again. To prevent that it is sent, freeze the group, "
-    "too."
+    "The next planning run may propose a plan again. To prevent it from being sent, freeze the "
+    "group, too."
 )
 _FROZEN: Final = (
-    "No new version is sent for {what} until somebody unfreezes. Versions that are proposed or "
+    "No new version is sent for {what} until it is unfrozen. Versions that are proposed or "
     "approved stay so; a version that is already being sent arrives."
 )
 _STILL_FOLLOWED: Final = (
@@ -156,7 +156,7 @@ def _rollback(engine: Engine, plan: StoredPlan, _: datetime) -> Sheet:
         raise PlanStateError(f"{_name(plan)} is the published version")
     if not plan.was_followed:
         raise PlanStateError(
-            f"{_name(plan)} is {plan.state}: it was never followed, so there is no way back to it"
+            f"{_name(plan)} is {plan.state}: only a version that was published can be restored"
         )
     published = PlanStore(engine).published(plan.group)
     moves = read_diff(engine, plan.group, published.version, plan.version) if published else []
@@ -203,7 +203,7 @@ def _unfreeze(engine: Engine, group: str | None) -> Sheet:
         f"Now {held[0]}.",
         f"Approved plans are sent within {PUBLISHED_WITHIN_S} s: {listed(waiting)}."
         if waiting
-        else "No approved plan waits for it.",
+        else "No approved plan waits.",
         *(f"This remains: {freeze}." for freeze in others),
         *_agreed(engine, "unfreeze", group, held[0].number),
     ]
@@ -257,7 +257,7 @@ def _require(engine: Engine, plan: StoredPlan, state: str) -> None:
 
 def _second(engine: Engine, verb: Verb, plan: StoredPlan) -> list[str]:
     if plan.four_eyes == "database" and verb != "reject":
-        return ["It needs four eyes that the database sees: it is not possible on a page."]
+        return ["It needs a second database user: it is not possible on a page."]
     if plan.four_eyes != "proxy":
         return []
     if verb == "rollback":

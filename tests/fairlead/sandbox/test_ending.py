@@ -1,4 +1,4 @@
-"""What `make clean` ends before it removes anything, and where it refuses."""
+"""`make clean` ends processes before it removes files, or refuses."""
 
 import json
 import os

@@ -33,7 +33,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.parametrize("missing", form(short=[SMALL_JAR], long=[SMALL_JAR, "listing"]))
 def test_half_cache_is_resolved_again(cache: Path, missing: str) -> None:
-    """A cache that lacks a jar, or the listing that is written last, is made anew."""
+    """A cache that lacks a jar, or the listing that is written last, is loaded again."""
     cache.mkdir(parents=True)
     for name in {SMALL_JAR, "listing"} - {missing}:
         (cache / name).write_text(SMALL_JAR)
@@ -49,7 +49,7 @@ def test_a_jar_of_other_bytes_is_refused(tmp_path: Path) -> None:
     jars.check_digests(tmp_path)
     for name, value in ((SMALL_JAR, good.read_bytes() + b" "), ("other.jar", b"anything")):
         (tmp_path / name).write_bytes(value)
-        with pytest.raises(SandboxError, match=f"{name} is not what belongs to Apache Kafka"):
+        with pytest.raises(SandboxError, match=f"{name} is not the jar of Apache Kafka"):
             jars.check_digests(tmp_path)
         (tmp_path / SMALL_JAR).write_bytes(good.read_bytes())
 
@@ -58,7 +58,7 @@ def test_a_jar_of_other_bytes_is_refused(tmp_path: Path) -> None:
     guarded_by="tests/fairlead/sandbox/test_jars.py::test_half_cache_is_resolved_again"
 )
 def test_failed_download_is_one_sentence(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What cannot be had is named, Spark's own output is kept in a file, no cache is left."""
+    """The error names the missing artifact; Spark's output is in a file, no cache is left."""
     monkeypatch.setattr(jars, "PACKAGES", ("org.slf4j:slf4j-simple:0.0",))
     with pytest.raises(SandboxError, match=r"slf4j-simple;0\.0: not found.* network reachable"):
         jars.kafka_classpath()

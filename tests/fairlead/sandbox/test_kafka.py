@@ -1,4 +1,4 @@
-"""The embedded broker: starting, crashing, restarting, and what it says when it cannot."""
+"""The embedded broker: starting, crashing, restarting, and errors."""
 
 import shutil
 import socket
@@ -71,7 +71,7 @@ def test_crash_loses_no_acknowledged_record(broker: KafkaBroker, unique_name: st
 
 
 def test_taken_port_is_replaced(broker: KafkaBroker) -> None:
-    """When somebody has taken the port since the last run, the broker finds another."""
+    """If another program has taken the port since the last run, the broker chooses another."""
     broker.start()
     port = _port(broker)
     broker.stop()
@@ -84,7 +84,7 @@ def test_taken_port_is_replaced(broker: KafkaBroker) -> None:
 
 
 def test_broker_that_ends_early_is_reported_with_its_log(broker: KafkaBroker) -> None:
-    """Data of another node: the broker refuses them, and the message says what it said."""
+    """Data of another node: the broker refuses them, and the message has the end of its log."""
     broker.start()
     broker.stop()
     meta = broker.state_dir / "data" / "meta.properties"

@@ -1,4 +1,4 @@
-"""The embedded Postgres: starting, crashing, long paths, and what it says when it cannot."""
+"""The embedded Postgres: starting, crashing, long paths, and errors."""
 
 import shutil
 import subprocess
@@ -69,7 +69,7 @@ def test_every_driver_reaches_a_deep_directory_with_odd_names(tmp_path: Path) ->
 
 
 def test_server_that_ends_early_is_reported_with_its_log(postgres: Postgres) -> None:
-    """A setting that Postgres refuses: the message says what it said."""
+    """A setting that Postgres refuses: the message has the end of its log."""
     postgres.start()
     postgres.stop()
     configuration = postgres.state_dir / "data" / "postgresql.conf"

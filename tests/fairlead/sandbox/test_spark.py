@@ -57,7 +57,7 @@ def status(state_dir: Path) -> Result:
 
 @contextmanager
 def decoy(state_dir: Path) -> Iterator[psutil.Process]:
-    """Run a process that looks like the server of a state directory."""
+    """Run a process with the command line of a state directory's server."""
     mark = f"fairlead:{state_dir / 'spark'}"
     process = processes.spawn(
         [sys.executable, "-c", "import time; time.sleep(600)", mark], log=Path(os.devnull)
@@ -97,7 +97,7 @@ def server(state_dir: Path, monkeypatch: pytest.MonkeyPatch) -> WarmServer:
 
 @pytest.mark.spark
 def test_server_is_started_once_and_found_again(state_dir: Path, server: WarmServer) -> None:
-    """Starting again finds it; `status` tells where, and of other properties that it has not."""
+    """Starting again finds it; `status` has its address, and reports other properties."""
     assert SparkServer(state_dir, AUTO).start() == server
     assert SparkServer(state_dir, AUTO).for_run(pytest.fail) == server
     said = status(state_dir)
@@ -116,7 +116,7 @@ def test_server_is_started_once_and_found_again(state_dir: Path, server: WarmSer
 def test_server_that_runs_and_does_not_answer_is_told(
     state_dir: Path, server: WarmServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of a process that is there and computes nothing `status` says what replaces it."""
+    """For a process that does not answer, `status` has the command that replaces it."""
     process = psutil.Process(server.pid)
     process.suspend()
     try:
@@ -143,7 +143,7 @@ def asked_without_secret(port: int) -> bytes:
 def test_others_of_the_machine_neither_read_the_token_nor_do_without(
     state_dir: Path, server: WarmServer
 ) -> None:
-    """It is in a file of the user's own, on no command line; without it nobody is answered."""
+    """It is in a private file, on no command line; requests without it are refused."""
     record = state_dir / "spark" / "server.json"
     assert stat.S_IMODE(record.stat().st_mode) == 0o600
     assert stat.S_IMODE(record.parent.stat().st_mode) == 0o700
@@ -192,13 +192,13 @@ def test_run_goes_on_where_the_warm_spark_is_killed_in_its_middle(state_dir: Pat
     assert [line for line in said["told"] if "Found" not in line and "tasks done" not in line] == [
         "Counting",
         "Spark went away in the middle of the work: doing it again",
-        "The warm Spark has gone away: starting it again",
+        "The warm Spark has ended: starting it again",
         "Counting",
     ]
 
 
 def test_stale_record_is_nobody_else_s_process(tmp_path: Path) -> None:
-    """A pid that somebody else has by now is no server, and stopping leaves it alone."""
+    """A pid that another process has by now is no server, and stopping does not end it."""
     (tmp_path / "spark").mkdir()
     with decoy(tmp_path / "other") as process:
         stale = WarmServer(1, "", "", process.pid, 0.0, made_of({}))

@@ -38,7 +38,7 @@ def test_snapshot_comes_back_as_it_was_written(tmp_path: Path) -> None:
     ]
     recent = Recent(snapshot.snapshot_id, NOON, ("g",))
     assert warehouse.samples(recent).equals(snapshot.samples)
-    with pytest.raises(FileNotFoundError, match="is not kept any more, or cannot be read"):
+    with pytest.raises(FileNotFoundError, match="was removed or cannot be read"):
         warehouse.samples(Recent(snapshot.snapshot_id, NOON, ("g", "h")))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["groups", "samples"]
     assert warehouse.snapshot_ids() == [snapshot.snapshot_id]

@@ -1,4 +1,4 @@
-"""What the doctor finds: on the run's services, where they are away, and of Dagster's switches."""
+"""The doctor's checks: of running services, missing services, and Dagster's switches."""
 
 import json
 import os
@@ -28,7 +28,7 @@ from fairlead.settings import PostgresSettings, Settings
 from fairlead.surfaces.cli import app
 from fairlead.surfaces.doctor import Finding, examine
 from fairlead.surfaces.doctor.archive import examine_archive
-from fairlead.surfaces.doctor.switches import switched
+from fairlead.surfaces.doctor.switches import findings
 from tests.waiting import PATIENCE_S, eventually
 
 FAIRLEAD = Path(sys.executable).with_name("fairlead")
@@ -103,7 +103,7 @@ def test_topic_with_any_codec_is_told(
 @pytest.mark.kafka
 @pytest.mark.postgres
 def test_database_of_another_schema_says_what_to_run(settings: Settings, database: str) -> None:
-    """What needs the schema is not checked then."""
+    """Checks that need the schema are left out."""
     found = by_name(at(settings, database))
     assert (found["schema"].state, found["schema"].remedy) == ("failed", "fairlead db upgrade")
     assert "role" not in found
@@ -213,7 +213,7 @@ def test_what_is_away_is_failed_and_the_rest_is_checked() -> None:
     ],
 )
 def test_switches_mean_something(found: Mapping[str, Any], states: Mapping[str, str]) -> None:
-    """Daemons that are dead end everything; what is off is said with what turns it on."""
-    told = list(switched({**found, "ticked": dict.fromkeys(found["ticked"], time.time())}))
+    """Dead daemons are a failure; a sensor that is off is a warning with its remedy."""
+    told = list(findings({**found, "ticked": dict.fromkeys(found["ticked"], time.time())}))
     assert {finding.name: finding.state for finding in told} == states
     assert all(finding.remedy for finding in told if finding.state != "ok")

@@ -41,7 +41,7 @@ def test_names_are_drawn_as_they_are(name: str) -> None:
 
 
 def test_heaviest_consumers_are_drawn() -> None:
-    """Of many consumers the heaviest are drawn, before or after, and the title says so."""
+    """Of many consumers those with most lag are drawn, before or after, as in the title."""
     changes = [ConsumerChange(f"c{lag}", 1, lag, 1, 0) for lag in range(499)]
     drawn = texts(consumers([*changes, ConsumerChange("heir", 0, 0, 9, 9_999)]))
     assert {"heir", "c498", f"c{499 - CONSUMERS + 1}"} <= set(drawn)
@@ -83,7 +83,7 @@ def test_axis_ends_at_a_round_number_of_its_unit() -> None:
 
 
 def test_owners_are_drawn_as_long_as_they_hold() -> None:
-    """An owner who stays is one box; nobody is none, and a gap between."""
+    """An owner that stays is one box; no owner is a gap."""
     at = [NOON + timedelta(hours=hour) for hour in range(4)]
     svg = owners_over_time(at, {"t-0": ["a", "a", None, "b"], "t-1": ["b"] * 4}, "owners")
     assert svg.count("<rect") == 3

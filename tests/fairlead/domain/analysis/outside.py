@@ -127,7 +127,7 @@ class Loop:
         *,
         seed: int = 1,
         step_s: float = 10.0,
-        look_s: float = 60.0,
+        sample_s: float = 60.0,
         decide_s: float = 900.0,
         policy: Mapping[str, Any] | None = None,
         planned: bool = True,
@@ -136,7 +136,7 @@ class Loop:
         move_downtime_s: float = 10.0,
     ) -> None:
         self.group, self.rng = group, np.random.default_rng(seed)
-        self.step_s, self.look_s, self.decide_s = step_s, look_s, decide_s
+        self.step_s, self.sample_s, self.decide_s = step_s, sample_s, decide_s
         self.policy, self.planned, self.keep = policy, planned, keep
         self.since_s, self.move_downtime_s = since_h * HOUR, move_downtime_s
         self.topics = dict(group.topics)
@@ -167,7 +167,7 @@ class Loop:
     def run(self, hours: float) -> Course:
         """Let so many hours pass."""
         ends = round(hours * HOUR / self.step_s)
-        look_every = round(self.look_s / self.step_s)
+        look_every = round(self.sample_s / self.step_s)
         decide_every = round(self.decide_s / self.step_s)
         for step in range(ends + 1):
             now = step * self.step_s
@@ -177,7 +177,7 @@ class Loop:
             if step % round(60 / self.step_s) == 0 and now > self.since_s:
                 self.course.over_objective += self._late(now)
             if step % look_every == 0:
-                self._look(now)
+                self._sample(now)
             if step and step % decide_every == 0:
                 self._decide(now)
         return self.course
@@ -320,7 +320,7 @@ class Loop:
                 found[topic] = [values[place] for place in places]
         return found
 
-    def _look(self, now: float) -> None:
+    def _sample(self, now: float) -> None:
         self.history.append((now, self.end.copy()))
         marker = 1.0 if self.group.markers else 0.0
         end = (self.base + np.floor(self.end) + marker).astype(int).tolist()

@@ -1,4 +1,4 @@
-"""Replays: who is in charge decides who is late, and what moves."""
+"""Replays: time behind and moves by assignor in charge."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -45,7 +45,7 @@ def test_replaying_what_was_gives_what_was() -> None:
 
 
 def test_a_policy_in_charge_would_have_prevented_it() -> None:
-    """With a few plans nearly nobody would have been late: lag is not taken as recorded."""
+    """With a few plans nearly no partition is behind: a replay computes its own lag."""
     planned = replayed("sticky-lag-aware")
     assert late(planned) < 0.2 * late(replayed(RECORDED))
     assert planned[-1].worst_s < 60

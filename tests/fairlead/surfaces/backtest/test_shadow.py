@@ -1,4 +1,4 @@
-"""What plans would save a group in shadow mode: from its samples to a row a day."""
+"""The effect of plans on an observed group: from its samples to a row per day."""
 
 from datetime import timedelta
 from pathlib import Path

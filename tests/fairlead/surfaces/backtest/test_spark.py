@@ -54,7 +54,7 @@ def archive(tmp_path: Path) -> SampleArchive:
 
 @pytest.mark.usefixtures("spark", "archive")
 def test_command_says_what_would_have_happened(tmp_path: Path) -> None:
-    """What was, then best first, with what it costs, what was skipped and why; and a drawing."""
+    """The measured lag, then the assignors, best first, with costs, skipped samples, a plot."""
     plot = tmp_path / "backtest.svg"
     arguments = ["backtest", "orders", "--since", "2026-01-05", "--json", "--output", str(plot)]
     names = ("sticky-lag-aware", "sticky")
@@ -72,7 +72,7 @@ def test_command_says_what_would_have_happened(tmp_path: Path) -> None:
     ranked = {row.pop("name"): row for row in report["in_charge"]}
     assert list(ranked) == ["recorded", "observed", "sticky", "sticky-lag-aware"]
     late = {name: row["over_objective_partition_minutes"] for name, row in ranked.items()}
-    # At 16 of 20 a second a time lag of a minute takes five: two partitions are late from then on.
+    # At 16 of 20 a second a minute's lateness takes five: two partitions are late from then on.
     assert late["recorded"] == pytest.approx(2 * 110, abs=1)
     assert late["observed"] == pytest.approx(2 * 110, rel=0.05)
     # One for each from the start on: nobody is late, for one move.
@@ -85,10 +85,12 @@ def test_command_says_what_would_have_happened(tmp_path: Path) -> None:
 
 def test_what_is_not_there_is_said_with_what_is(archive: SampleArchive, tmp_path: Path) -> None:
     """Before Spark starts: an unknown group names the known ones, a span the one that has some."""
-    with pytest.raises(GroupError, match="of group payments is kept; there are some of orders"):
+    with pytest.raises(GroupError, match="of group payments is stored, only samples of orders"):
         find_samples(archive, "payments")
-    span = "there are 26, from 2026-01-05T12:00:00.* to 2026-01-05T13:55:00"
+    span = "it has 26, from 2026-01-05T12:00:00.* to 2026-01-05T13:55:00"
     with pytest.raises(GroupError, match=span):
         find_samples(archive, "orders", since=NOON + timedelta(days=1))
-    with pytest.raises(GroupError, match="No samples are kept: the sensor group_samples takes one"):
+    with pytest.raises(
+        GroupError, match="No samples are stored: the sensor group_samples takes one"
+    ):
         find_samples(SampleArchive(str(tmp_path / "empty")), "orders")

@@ -1,4 +1,4 @@
-"""`fairlead assign` and `fairlead partition`: an answer a line, whatever the line says."""
+"""`fairlead assign` and `fairlead partition`: an answer for each line, valid or not."""
 
 import base64
 import json
@@ -88,7 +88,7 @@ def test_a_group_without_members_is_no_error() -> None:
 
 @pytest.mark.parametrize("name", sorted(set(ASSIGNORS) - LAG_BLIND))
 def test_assigning_by_lag_takes_lags(name: str) -> None:
-    """Lags that were forgotten are not lags of 0; that there are none is for the line to say."""
+    """Missing lags are an error, not lags of 0."""
     problem = {**PROBLEM, "assignor": name}
     forgotten = {key: value for key, value in problem.items() if key != "lags"}
     answers, code = run("assign", forgotten, {**forgotten, "lags": None}, problem)
@@ -137,7 +137,7 @@ def test_lags_beyond_int64_are_summed_exactly() -> None:
     ],
 )
 def test_an_error_names_the_place(change: dict[str, Any], message: str) -> None:
-    """What is wrong, and where."""
+    """The error names the place and the reason."""
     (answer,), code = run("assign", {**PROBLEM, **change})
     assert answer["error"].startswith(message)
     assert code == 1
@@ -177,7 +177,7 @@ JSON = st.recursive(
     member=st.sampled_from([None, *PROBLEM["members"]["C0"]]),
 )
 def test_any_value_anywhere_is_answered(field: str, value: Any, member: str | None) -> None:
-    """Whatever stands where, the answer is an assignment or an error, never a crash."""
+    """For any values, the answer is an assignment or an error, never a crash."""
     problem = json.loads(json.dumps({**PROBLEM, "assignor": "sticky-lag-aware"}))
     if member:
         problem["members"]["C0"][member] = value
@@ -225,7 +225,7 @@ def test_an_absurd_value_is_an_error_of_readable_length(
 
 
 def test_a_value_nested_at_any_depth_is_an_error_line() -> None:
-    """Wherever Python's recursion ends: in reading a value, or in showing it."""
+    """Python's recursion limit may end the parsing of a value, or its output."""
     for depth in range(500, 1050):
         line = '{"assignor": "range", "members": {}, "topics": ' + "[" * depth + "]" * depth + "}"
         (answer,) = answer_lines([line.encode()], answer_problem)
@@ -311,7 +311,7 @@ def test_partition_answers_with_the_producers_choice() -> None:
     ],
 )
 def test_partition_errors_name_the_place(change: dict[str, Any], message: str) -> None:
-    """What is wrong, and where; the exit code says that something was."""
+    """The error names the place and the reason; the exit code is 1."""
     (answer,), code = run("partition", {"key": "k", "partitions": 3, **change})
     assert answer["error"].startswith(message)
     assert code == 1

@@ -6,13 +6,13 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from typer.main import get_command
 
 from fairlead.store.models import STATES
-from fairlead.surfaces.cli import app, plan_steps
+from fairlead.surfaces.cli import app, plan_steps, plans
 from fairlead.surfaces.doctor import PARTS
 from tests.waiting import PATIENCE_S
 
@@ -37,47 +37,27 @@ def fairlead(
     )
 
 
-def test_every_command_explains_itself() -> None:
-    """No command and no group of commands is without help."""
+def test_every_command_has_help_with_examples() -> None:
+    """Help explains the command, and ends with what to type and what the exit codes mean."""
     groups = {group.name: group.typer_instance for group in app.registered_groups}
-    silent = [
-        command.name or str(command.callback)
-        for typer_app in (app, *groups.values())
-        if typer_app is not None
-        for command in typer_app.registered_commands
-        if not (command.help or (command.callback and command.callback.__doc__))
-    ]
-    assert silent == []
-
-
-def help_of(option: str, *command: str) -> str:
-    """Return the help of one option of a command."""
-    found: Any = get_command(app)
-    for name in command:
-        found = found.commands[name]
-    (text,) = [parameter.help for parameter in found.params if option in parameter.opts]
-    return str(text)
-
-
-def test_help_names_every_value_that_an_option_takes() -> None:
-    """The states of a plan, and the parts of the doctor: those, and no others."""
-    states = re.findall(r"\w+", help_of("--state", "plans", "list").replace(" or ", ", "))
-    assert states == list(STATES)
-    parts = help_of("--skip", "doctor").removeprefix("Leave out ").partition(";")[0]
-    assert re.findall(r"\w+", parts.replace(" or ", ", ")) == list(PARTS)
-
-
-def test_every_command_shows_examples() -> None:
-    """Help ends with what to type, and what the exit codes mean."""
-    groups = {group.name: group.typer_instance for group in app.registered_groups}
-    without = [
+    lacking = [
         command.name or str(command.callback)
         for typer_app in (app, plan_steps.app, *groups.values())
         if typer_app is not None
         for command in typer_app.registered_commands
-        if not (command.epilog or "").startswith("Examples:")
+        if not (command.help or (command.callback and command.callback.__doc__))
+        or not (command.epilog or "").startswith("Examples:")
     ]
-    assert without == []
+    assert lacking == []
+
+
+def test_options_take_every_value_that_there_is() -> None:
+    """`--state` takes the states of a plan; the help of `--skip` lists the parts of the doctor."""
+    assert get_args(plans.State) == STATES
+    command: Any = get_command(app)
+    (text,) = [each.help for each in command.commands["doctor"].params if "--skip" in each.opts]
+    parts = text.removeprefix("Leave out ").partition(";")[0]
+    assert re.findall(r"\w+", parts.replace(" or ", ", ")) == list(PARTS)
 
 
 @pytest.mark.long
@@ -107,7 +87,7 @@ def test_every_command_shows_examples() -> None:
 def test_error_of_ours_is_one_line_and_exit_code_1(
     tmp_path: Path, arguments: list[str], settings: dict[str, str], message: str
 ) -> None:
-    """What went wrong is said in a sentence, without a traceback or a secret."""
+    """The error is one sentence, without a traceback or a secret."""
     result = fairlead(*arguments, directory=tmp_path, settings=settings)
     assert result.returncode == 1
     (line,) = result.stderr.strip().splitlines()
@@ -137,7 +117,7 @@ def test_error_of_ours_is_one_line_and_exit_code_1(
 def test_a_command_waits_for_nothing_that_it_does_not_use(
     needed: str, not_needed: set[str]
 ) -> None:
-    """What `fairlead groups` and `fairlead plan` import: an answer within a second takes that."""
+    """`fairlead groups` and `fairlead plan` import little, so that they answer within a second."""
     code = f"import sys, fairlead.surfaces.cli, {needed}; print(*sys.modules)"
     loaded = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=PATIENCE_S

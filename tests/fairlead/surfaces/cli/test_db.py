@@ -29,7 +29,7 @@ def run(database: str, *arguments: str) -> tuple[int, str]:
 def test_upgrade_says_from_where_to_where(database: str) -> None:
     """A second upgrade finds the database as it should be."""
     assert run(database, "upgrade") == (0, f"empty -> {HEAD}")
-    assert run(database, "upgrade") == (0, f"{HEAD}, as before")
+    assert run(database, "upgrade") == (0, f"{HEAD}, unchanged")
 
 
 def test_a_database_of_another_build_is_told(database: str) -> None:

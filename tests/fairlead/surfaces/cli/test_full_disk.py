@@ -1,4 +1,4 @@
-"""Commands that find no room on the disk: a line that says where, and what to do."""
+"""Commands on a full disk: one line with the place and the remedy."""
 
 import os
 import subprocess
@@ -52,7 +52,7 @@ def test_sandbox_says_it(services: object, tmp_path: Path) -> None:
 
 
 def test_full_disk_for_the_output_is_said() -> None:
-    """Whatever a command prints, it may be redirected to a file."""
+    """Output that is redirected to a full disk."""
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
             [FAIRLEAD, "assign"],

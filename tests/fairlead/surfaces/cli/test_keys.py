@@ -1,4 +1,4 @@
-"""`fairlead keys` on a real broker, and what it says of a group."""
+"""`fairlead keys` on a real broker, also for a group."""
 
 import json
 
@@ -96,7 +96,7 @@ def test_spark_agrees_with_the_client(
 
 @pytest.mark.postgres
 def test_consumers_are_those_of_the_store(week: str) -> None:
-    """Capacities, costs and what waits are taken from the group's last look."""
+    """Capacities, costs and lag come from the group's last sample."""
     settings = Settings()
     engine = create_store_engine(week)
     readers = readers_of(engine, settings, "orders", "orders", 6)

@@ -79,7 +79,7 @@ def test_dry_run_needs_no_database(
     unique_name: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """It says what is missing; without it, the database's absence is an error."""
+    """A dry run warns that the database is missing; otherwise this is an error."""
     pipeline.configure(SOON)
     start_consumers(unique_name)
     monkeypatch.setenv("FAIRLEAD_POSTGRES__URL", "postgresql://nobody@127.0.0.1:1/nothing")
@@ -95,7 +95,7 @@ def test_group_that_is_not_there_is_refused(
     start_consumers: StartConsumers,  # noqa: F811
     unique_name: str,
 ) -> None:
-    """It says which name may have been meant; nothing is stored."""
+    """The error suggests a similar name; nothing is stored."""
     start_consumers(unique_name)
     for given in ((f"{unique_name}x", "--dry-run"), (f"{unique_name}x",)):
         refused = run(*given)

@@ -98,7 +98,7 @@ def test_why_says_what_is_the_matter_and_who_got_a_partition(week: str) -> None:
 
 
 def test_people_read_utc_whatever_the_zone_of_the_session(week: str) -> None:
-    """A URL may set another one; what is asked of a time before anything was measured, is told."""
+    """A URL may set another zone; a time before the first measurement is an error."""
     tokyo = f"{week}&options=-c%20timezone%3DAsia/Tokyo"
     for command in (["plans", "list"], ["lag", "orders"], ["history", "orders", "--json"]):
         assert run(tokyo, *command).stdout == run(week, *command).stdout
@@ -108,7 +108,7 @@ def test_people_read_utc_whatever_the_zone_of_the_session(week: str) -> None:
 
 
 def test_figures_say_how_old_they_are(week: str) -> None:
-    """Groups name their looks' and snapshots' times, lag its own; old ones are named as old."""
+    """Groups show the times of samples and snapshots, lag its own; old figures are called old."""
     groups = run(week, "groups").output
     assert "2026-01-08 09:00:00" in groups
     assert "billing, orders: no sample since " in groups
@@ -121,11 +121,11 @@ def test_figures_say_how_old_they_are(week: str) -> None:
     engine.dispose()
     groups = run(week, "groups").output
     assert "Dagster daemon" not in groups
-    assert "these read nothing, do not exist any more, or are excluded by discovery" in groups
+    assert "these groups read nothing, no longer exist, or are excluded by discovery" in groups
 
 
 def test_a_group_without_members_is_said_to_have_none(week: str) -> None:
-    """Whatever it followed when it had some, and however long ago it was looked at."""
+    """Also if it followed a plan before, and if its last sample is old."""
     engine, now = create_store_engine(week), datetime.now(UTC)
     PlanStore(engine).record_sample(now, timedelta(minutes=1))
     with psycopg.connect(week) as connection:
@@ -149,7 +149,7 @@ def test_a_group_without_members_is_said_to_have_none(week: str) -> None:
 
 
 def test_now_stands_beside_the_forecast_and_ends_the_charts(week: str) -> None:
-    """A group that is forecast to be in time shows how far behind it is; an older look is no news.
+    """A group with a forecast of 0 s shows its present time lag; an older sample changes nothing.
 
     The charts of its page end with the last look, though no quarter of an hour has begun.
     """
@@ -183,7 +183,7 @@ def test_now_stands_beside_the_forecast_and_ends_the_charts(week: str) -> None:
 
 
 def test_groups_that_rebalance_all_the_time_are_named(week: str) -> None:
-    """By how many looks saw other owners or members than the look before; the others are not."""
+    """By the number of samples with other owners or members than the sample before."""
     engine, now = create_store_engine(week), datetime.now(UTC)
     (*_, last) = read_samples(engine, "orders")
     with transaction(engine) as connection:
@@ -259,7 +259,7 @@ def test_lag_and_why_show_what_reported_records_take(week: str) -> None:
 
 
 def test_plan_that_was_not_sent_says_why(week: str) -> None:
-    """Wherever its state is shown: an approval that has no effect is not silent."""
+    """With each output of its state: an approval without effect is reported."""
     assert document(week, *APPROVE, "--yes")["state"] == "approved"
     engine = create_store_engine(week)
     at = datetime(2026, 1, 8, 12, 0, tzinfo=UTC)
@@ -273,7 +273,7 @@ def test_plan_that_was_not_sent_says_why(week: str) -> None:
 
 
 def test_a_group_that_rests_waits_and_no_other(week: str) -> None:
-    """What to do next is to wait, until then and why; the page says it of that group."""
+    """The next step is to wait, with the end and the reason; so on the group's page."""
     engine, at = create_store_engine(week), datetime.now(UTC)
     worse = Regression(900.0, 60.0, 30.0, 3, 1, "it is 14 min later", np.zeros(6, np.int32))
     assert record_regression(engine, "orders", 2, worse, automatic=True)
@@ -295,7 +295,7 @@ def test_a_group_that_rests_waits_and_no_other(week: str) -> None:
 
 
 def test_policy_explanation_leaves_nothing_blank(week: str) -> None:
-    """Where nothing is asked for it says none; defaults are those that the page has."""
+    """Empty values are `none`; defaults are those of the page."""
     found = document(week, "policy", "explain", "payments")
     values = {value["key"]: value["value"] for value in found["values"]}
     assert (values["objective"], values["horizon"]) == ("PT1M", "PT30M")
@@ -310,7 +310,7 @@ def test_policy_explanation_leaves_nothing_blank(week: str) -> None:
 
 
 def test_approval_of_another_hash_is_refused(week: str) -> None:
-    """Another hash is refused; without a terminal nobody is asked; then it is approved."""
+    """Another hash is refused; without a terminal `--yes` is required; then it is approved."""
     assert run(week, *APPROVE).exit_code == 2
     refused = run(week, *APPROVE, "--yes", "--sha256", "0" * 64)
     assert isinstance(refused.exception, TamperedPlanError)
@@ -373,7 +373,7 @@ def test_a_shell_offers_groups_versions_and_states(
 
 
 def test_freeze_is_shown_until_it_ends(week: str) -> None:
-    """With a reason, of one group or of all; `groups` says who froze it, and since when."""
+    """With a reason, of one group or of all; `groups` shows its author and time."""
     assert "name one group, or give --all" in run(week, "freeze", "--reason", "why", "--yes").stderr
     both = run(week, "freeze", "orders", "--all", "--reason", "why", "--yes")
     assert "name one group, or give --all" in both.stderr

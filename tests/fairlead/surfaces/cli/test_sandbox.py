@@ -45,7 +45,7 @@ def fairlead(state_dir: Path) -> Fairlead:
 def in_directory(
     directory: Path, *command: str, state_dir: Path, stdin: int = subprocess.DEVNULL
 ) -> "subprocess.CompletedProcess[str]":
-    """Run a command where no setting says which cluster is meant."""
+    """Run a command without settings of a cluster."""
     environment = {name: value for name, value in os.environ.items() if name != "FAIRLEAD_CONFIG"}
     return subprocess.run(
         [Path(sys.executable).with_name("fairlead"), *command],
@@ -62,7 +62,7 @@ def in_directory(
 def test_services_stay_between_commands(
     fairlead: Fairlead, state_dir: Path, tmp_path: Path
 ) -> None:
-    """Up starts services that outlive it, which every command finds; status says where they are.
+    """`up` starts services that outlive it and that every command finds; `status` has addresses.
 
     A command that changes something names them when it asks; others say nothing of them.
     """

@@ -18,7 +18,7 @@ FAIRLEAD = Path(sys.executable).with_name("fairlead")
 
 
 def test_serves_until_a_signal_ends_it(tmp_path: Path) -> None:
-    """It says where it is reached, without a database too; Ctrl-C is no error, nor is SIGTERM."""
+    """It prints its address, also without a database; Ctrl-C and SIGTERM are no errors."""
     with ExitStack() as stack:
         for number, code in ((signal.SIGINT, 0), (signal.SIGTERM, 128 + signal.SIGTERM)):
             process = stack.enter_context(start(tmp_path))

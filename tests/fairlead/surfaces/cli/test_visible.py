@@ -1,4 +1,4 @@
-"""What somebody called a group, a client or a reason changes nothing in a terminal or a log."""
+"""Names and reasons cannot control a terminal or forge a line of a log."""
 
 import io
 import json
@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from fairlead.common.visible import VisibleFormatter, visible
 from fairlead.errors import GroupError
 from fairlead.surfaces.cli import app
-from fairlead.surfaces.cli.output import print_rich, print_table, say, say_error, tell
+from fairlead.surfaces.cli.output import print_rich, print_table, say, say_error, say_wrapped
 
 EVIL = "\x1b[2J\x1b]0;title\x07or\u202eders\r\nbilling: fine\x9b31m\u2028\u200b\u2066"
 
@@ -59,7 +59,7 @@ def test_whatever_is_printed_is_visible() -> None:
 
 
 def test_a_record_of_the_log_is_a_line() -> None:
-    """Whatever the path that somebody asked for; tracebacks keep their lines."""
+    """For any requested path; tracebacks keep their lines."""
     try:
         raise ValueError(EVIL)  # noqa: TRY301 - the traceback is what is wanted
     except ValueError:
@@ -149,7 +149,7 @@ def test_sentences_are_broken_between_words_in_a_window(
     out = io.StringIO()
     monkeypatch.setattr(out, "isatty", lambda: width is not None)
     with redirect_stdout(out):
-        tell(sentence, "the next")
+        say_wrapped(sentence, "the next")
     lines = out.getvalue().splitlines()
     assert hidden(out.getvalue()) == set()
     assert (len(lines) == 2) is (width is None)

@@ -35,7 +35,7 @@ def _stands_in(process: psutil.Process) -> bool:
 
 
 def test_load_outlives_a_consumer_that_is_killed(tmp_path: Path) -> None:
-    """The killed consumer is named once, and the load goes on to batch after batch."""
+    """The killed consumer is named once, and the load continues."""
     lines: list[str] = []
     group = replace(KEEPS_UP, consumers=2)
     with Consumers(group, group.name, "", None, tmp_path / "log", STANDS_IN) as consumers:
@@ -52,7 +52,7 @@ def test_load_outlives_a_consumer_that_is_killed(tmp_path: Path) -> None:
             eventually(lambda: batches > 2, "more batches after the kill")
             load.stop()
     (line,) = lines
-    assert re.match(r"Consumer keeps-up-[12] has ended with exit code -9. The load goes on", line)
+    assert re.match(r"Consumer keeps-up-[12] has ended with exit code -9. The load continues", line)
 
 
 @pytest.mark.long
@@ -65,5 +65,5 @@ def test_first_steps_lead_to_a_plan_that_waits(monkeypatch: pytest.MonkeyPatch) 
     ]
     assert waiting == [ASKS_FIRST]
     steps = _first_steps("http://127.0.0.1:3000", Planning(("planning_sensor",)))
-    assert f"partition {ASKS_FIRST.name} (there within a minute)" in steps
+    assert f"partition {ASKS_FIRST.name} (it appears within a minute)" in steps
     assert f"/assets/assignment_plan?view=partitions&partition={ASKS_FIRST.name}" in steps

@@ -1,4 +1,4 @@
-"""What `make demo` reports of a group: before and after are measured, each at its time."""
+"""The report of `make demo`: before and after are measured, each at its time."""
 
 from datetime import UTC, datetime
 from io import StringIO
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
-from fairlead.surfaces.demo.report import Found, GroupReport
+from fairlead.surfaces.demo.report import Diagnosed, GroupReport
 from fairlead.surfaces.demo.run import lags_of
 from fairlead.wire.document import MemberShare, PlanDocument
 from tests.samples import samples
@@ -32,8 +32,10 @@ def test_after_is_measured_and_not_the_plans_own_weights() -> None:
         )
     )
     seconds = {"0": [0.003, 0.004, 0.005], "1": [0.040, 0.052, 0.064]}
-    found = GroupReport(
-        found=Found("slow member", ("a",), "evidence", "reason", {"partitions": {"t": seconds}}),
+    made = GroupReport(
+        diagnosed=Diagnosed(
+            "slow member", ("a",), "evidence", "reason", {"partitions": {"t": seconds}}
+        ),
         plan=plan,
         before={"a": {"t": [0, 1]}},
         after={"a": {"t": [0]}, "b": {"t": [1]}},
@@ -44,11 +46,11 @@ def test_after_is_measured_and_not_the_plans_own_weights() -> None:
         drain_with_plan_s=1.0,
     )
     printed = StringIO()
-    Console(file=printed, width=200).print(found.render())
+    Console(file=printed, width=200).print(made.render())
     beside = "had 100 records with the plan, and 150 in an identical group without a plan"
     assert beside in printed.getvalue()
     assert "Time per record: t 28 ms, t-1 52 ms (40 to 64), t-0 4.0 ms" in printed.getvalue()
-    report = found.as_dict()
+    report = made.as_dict()
     expected = {"before": 30, "predicted": 20, "after": 100, "without_plan": 150}
     assert report["most_loaded_lag"] == expected
     assert report["consumers"]["a"]["after"] == {"lag": 3, "partitions": {"t": [0]}}

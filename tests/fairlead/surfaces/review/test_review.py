@@ -1,4 +1,4 @@
-"""The review of a plan says what is stored, loads nothing, and can be acted on as it stands."""
+"""The review of a plan shows what is stored, loads no other files, and offers the commands."""
 
 import html
 import re
@@ -97,7 +97,7 @@ def codes(page: str) -> list[str]:
 
 
 def test_a_plan_is_explained(engine: Engine) -> None:
-    """Who has what before and after, what moves and why, what else could be done, what it risks."""
+    """Consumers before and after, moves with reasons, candidates, risks."""
     page = Page(review_page(engine, "billing", 1, now=NOON))
     assert "from 13,680 to 7,920 records, 42.1 % less" in page.text
     assert ["billing-1", "13,680", "5,760", "2", "1"] in page.rows
@@ -227,7 +227,7 @@ def test_a_large_plan_is_cut_short_and_its_risks_are_told(engine: Engine) -> Non
 
 
 def test_bytes_that_were_changed_are_announced(week: str, engine: Engine) -> None:
-    """Nothing is shown that would come from them, and nobody is led to approve them."""
+    """Nothing from these bytes is shown, and no approval is offered."""
     assert "Verified for this page" in Page(review_page(engine, "billing", now=NOON)).text
     behind_its_back(week, "UPDATE fairlead_raw.plan SET document = document || ' '")
     page = review_page(engine, "billing", now=NOON)
@@ -238,7 +238,7 @@ def test_bytes_that_were_changed_are_announced(week: str, engine: Engine) -> Non
 
 
 def test_policy_and_expiry_are_told_as_of_now(week: str, engine: Engine) -> None:
-    """What the policy makes of a plan that waits; one whose time is over cannot be approved."""
+    """The policy's decision on a plan that waits; an expired plan cannot be approved."""
     policies = [Policy(approval=Approval(automatic=True))]
     assert "partitions are in DATA_LOSS" in review_page(
         engine, "billing", policies=policies, now=NOON
@@ -267,7 +267,7 @@ def test_every_state_has_a_page(engine: Engine) -> None:
 def test_the_command_writes_a_file(
     week: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Named after group and version, or as told, or standard output; else it says why not."""
+    """A file named after group and version, a given file, or standard output; else an error."""
     monkeypatch.chdir(tmp_path)
     review = ("plans", "review")
     assert run(week, *review, "orders").stdout == "review-orders-3.html\n"
@@ -283,7 +283,7 @@ def test_the_command_writes_a_file(
 
 
 def test_more_than_anybody_ever_consumed_is_the_first_risk(engine: Engine, week: str) -> None:
-    """Nobody knows whether it can: whoever approves reads that before anything else."""
+    """Whether it can do more is unknown: the approver reads that first."""
     assert "Untested load" not in review_page(engine, "orders", 3, now=NOON)
     less = "regexp_replace(analysed::text, '\"seen\": [0-9.]+', '\"seen\": 80', 'g')::jsonb"
     behind_its_back(

@@ -1,4 +1,4 @@
-"""Whether Dagster plans by itself, asked of a real webserver."""
+"""Whether planning is on, with a real webserver."""
 
 import os
 import subprocess
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.long
 
 
 def test_planning_is_off_until_it_is_turned_on(tmp_path: Path) -> None:
-    """As if somebody had switched the sensor on under Automation."""
+    """As a person does under Automation."""
     workspace = furnish(tmp_path)
     port = free_port()
     command = [

@@ -77,7 +77,7 @@ def at() -> At:
 
 @pytest.fixture
 def environment(settings: Settings, migrated: str, tmp_path: Path) -> dict[str, str]:
-    """Return the environment of a planner of no group, which looks as often as it may."""
+    """Return the environment of a planner without groups, with the shortest sampling interval."""
     config = tmp_path / "fairlead.toml"
     config.write_text(f"""
 state_dir = "{tmp_path / "state"}"
@@ -136,7 +136,7 @@ class Ready:
 
 
 def sampled_since(state_dir: Path, moment: float) -> bool:
-    """Whether a look was begun after a moment, in seconds since 1970."""
+    """Whether a sample was begun after a moment, in seconds since 1970."""
     taken = SampleArchive(str(state_dir / "warehouse")).taken()
     return taken is not None and taken.began.timestamp() > moment
 
@@ -146,7 +146,7 @@ def sampled_since(state_dir: Path, moment: float) -> bool:
 def test_looks_go_on_when_what_loads_the_definitions_is_killed(
     at: At, environment: Mapping[str, str], tmp_path: Path
 ) -> None:
-    """Dagster's daemon finds the server that takes its place; `/ready` says what is missing."""
+    """Dagster's daemon finds the restarted server; `/ready` reports what is missing."""
     state_dir, ready = tmp_path / "state", Ready(at)
     told: list[str] = []
     with TemporaryDirectory() as folder, (tmp_path / "log").open("w") as log:
@@ -209,7 +209,7 @@ def running(
 def test_all_of_it_runs_is_mended_and_ends(
     running: tuple[subprocess.Popen[str], list[str]], at: At, tmp_path: Path
 ) -> None:
-    """Whatever is killed, by either signal, looks go on; in the end nothing is left."""
+    """After each part is killed, by either signal, sampling continues; at the end none is left."""
     (process, lines), ready, state_dir = running, Ready(at), tmp_path / "state"
 
     def said(text: str) -> bool:
@@ -261,7 +261,7 @@ def process_of(name: str, state_dir: Path, at: At) -> psutil.Process:
 
 
 def process_of_a_run(state_dir: Path, at: At) -> psutil.Process:
-    """Launch a run of the job look; return its process, which the code server has started."""
+    """Launch a run of the job sample; return its process, which the code server has started."""
 
     def workers() -> set[psutil.Process]:
         parts = (part for part in still_running(state_dir) if part.name == "code")

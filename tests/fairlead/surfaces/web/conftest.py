@@ -82,13 +82,13 @@ class Desks:
         return post(self.address, sent, as_person(who))
 
     def get(self, path: str, who: str | None = KIM) -> Answer:
-        """Open a page, as somebody or as nobody."""
+        """Open a page, as a person or without a proof."""
         return send(self.address, "GET", path, as_person(who) if who else ())
 
 
 @pytest.fixture
 def desks(migrated: str) -> Iterator[Desks]:
-    """Return pages on which whoever the proxy names may act."""
+    """Return pages on which everyone that the proxy names may act."""
     with ExitStack() as stack:
         make = stack.enter_context(logins(migrated))
 
@@ -120,5 +120,5 @@ def propose(planner: PlanStore, group: str, snapshot: str = "s1", **changes: Any
 
 
 def as_person(name: str) -> Pairs:
-    """Return the headers by which the proxy names somebody."""
+    """Return the headers by which the proxy names a person."""
     return [("X-Forwarded-Email", name), ("X-Fairlead-Secret", SECRET)]

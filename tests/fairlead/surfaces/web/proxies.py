@@ -149,7 +149,7 @@ def publishing(issuer: Issuer) -> Iterator[Issuer]:
 
 @dataclass(frozen=True)
 class Answer:
-    """What came back."""
+    """An answer."""
 
     status: int
     headers: Mapping[str, str]

@@ -90,7 +90,7 @@ def test_own_page_is_known_by_the_address_that_browsers_send(url: str, origin: s
 
 @pytest.mark.parametrize("group", ["orders", None])
 def test_group_is_frozen_and_unfrozen(desks: Desks, group: str | None) -> None:
-    """Each page says whom it is about; what an approved plan waits for is said there, too."""
+    """Each page names its group; also what an approved plan waits for."""
     named = {} if group is None else {"group": group}
     desks.post("approve", "orders")
     before, after = walk(desks, urlencode({"do": "freeze"} | named))
@@ -130,7 +130,7 @@ def test_database_that_takes_no_changes_says_so(desks: Desks) -> None:
 
 
 def test_two_people_agree(desks: Desks) -> None:
-    """The first is noted, whoever it is in another spelling is the same, the second approves."""
+    """The first request is noted, also in another spelling of the name; the second one approves."""
     query = "do=approve&group=payments&version=1"
     before, after = walk(desks, query)
     assert "It takes two people." in before
@@ -157,7 +157,7 @@ def test_four_eyes_of_the_database_are_no_pages(desks: Desks) -> None:
 
 @pytest.mark.parametrize(("verb", "version"), [("withdraw", 2), ("rollback", 1)])
 def test_what_takes_kafka_is_asked_of_the_planner(desks: Desks, verb: str, version: int) -> None:
-    """The page says what will happen, that it is asked for, and then what the planner answered."""
+    """The pages show the effects, then the request, then the planner's answer."""
     _, after = walk(desks, f"do={verb}&group=stock&version={version}")
     assert "within 30 s" in after
     (act,) = asked(desks.planner.engine)
@@ -167,7 +167,7 @@ def test_what_takes_kafka_is_asked_of_the_planner(desks: Desks, verb: str, versi
 
 
 def test_a_newer_version_is_refused_with_a_sentence(desks: Desks) -> None:
-    """What was looked at is what is approved, or nothing is."""
+    """The approved version is the one on the page, or none."""
     page = desks.get("/act?do=approve&group=orders&version=1")
     propose(desks.planner, "orders", "s2")
     refused = post(desks.address, form_of(page.text) | {"reason": "ok"}, as_person(KIM))
@@ -180,13 +180,13 @@ def test_a_newer_version_is_refused_with_a_sentence(desks: Desks) -> None:
 
 
 def test_pages_are_read_only_without_a_proof(desks: Desks) -> None:
-    """They say why, and show the command instead of the form."""
+    """They show the reason, and the command instead of the form."""
     for path in ("/", "/group?group=stock", "/review?group=stock"):
         page = desks.get(path, None)
         assert page.status == 200
         assert "This page is read-only: the request has no header X-Fairlead-Secret" in page.text
         assert "act?do=" not in page.text
-    assert "fairlead plans withdraw --reason" in page.text
+    assert "fairlead plans withdraw stock --reason" in page.text
     before = desks.get("/act?do=withdraw&group=stock&version=2", None)
     assert "<form" not in before.text
     assert "Read-only:" in before.text

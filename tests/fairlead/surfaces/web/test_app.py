@@ -78,7 +78,7 @@ def test_names_may_hold_anything(week: str, served: str) -> None:
 
 
 def test_freeze_stands_above_the_groups(week: str, served: str) -> None:
-    """Who froze it and why, in the page and in the metrics, until it ends."""
+    """A freeze, its author and reason are on pages and in metrics until it ends."""
     engine = create_store_engine(week)
     assert "No new plan is sent" not in get(served)[2]
     freeze_plans(engine, None, reason="<b>incident</b>", actor="kim")
@@ -100,12 +100,17 @@ def test_freeze_stands_above_the_groups(week: str, served: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("group", "end"), [("orders", "orders"), ("--all", "-- --all"), ("o; reboot", "'o; reboot'")]
+    ("group", "words"),
+    [
+        ("orders", "orders --reason 'say why'"),
+        ("--all", "--reason 'say why' -- --all"),
+        ("o; reboot", "'o; reboot' --reason 'say why'"),
+    ],
 )
 def test_command_that_ends_a_freeze_can_be_copied(
-    week: str, served: str, group: str, end: str
+    week: str, served: str, group: str, words: str
 ) -> None:
-    """Whatever the group is called, the command ends that freeze and does nothing else."""
+    """For any name of the group, the command ends its freeze and does nothing else."""
     with psycopg.connect(week) as connection:
         connection.execute(
             "INSERT INTO fairlead_raw.consumer_group VALUES (%s) ON CONFLICT DO NOTHING", (group,)
@@ -113,7 +118,7 @@ def test_command_that_ends_a_freeze_can_be_copied(
     engine = create_store_engine(week)
     freeze_plans(engine, group, reason="deploy")
     engine.dispose()
-    command = f"fairlead unfreeze --reason 'say why' {end}"
+    command = f"fairlead unfreeze {words}"
     assert f"To unfreeze: <code>{command}</code>" in unescape(get(served)[2])
     told = CliRunner().invoke(app, ["groups"], env={"FAIRLEAD_POSTGRES__URL": week})
     assert f"until `{command}`" in " ".join(told.output.split())
@@ -133,7 +138,7 @@ def test_list_and_review_lead_to_each_other_and_to_dagster(served: str) -> None:
 
 
 def test_list_has_figures_with_their_age_worst_first(week: str) -> None:
-    """What is measured stands with its age; worst comes first."""
+    """Measured figures have their age; the worst group comes first."""
     with psycopg.connect(week) as connection:
         row = connection.execute(
             "SELECT sampled_at FROM fairlead_raw.group_sample_last WHERE group_id = 'orders'"
@@ -149,7 +154,7 @@ def test_list_has_figures_with_their_age_worst_first(week: str) -> None:
 
 
 def test_errors_are_plain_text_with_their_status(served: str) -> None:
-    """Whose doing it is, a program reads from the status; a person from one line."""
+    """Programs read the status, people one line."""
     for path, status, said in REFUSED:
         answered, content_type, text = get(f"{served}{path}")
         assert (answered, content_type) == (status, "text/plain; charset=utf-8"), path
@@ -170,7 +175,7 @@ def test_groups_are_filtered_by_what_is_the_matter(served: str) -> None:
 
 
 def test_group_has_its_own_page(served: str) -> None:
-    """What it was before, who owned what, what two versions differ in, why a partition moved."""
+    """Earlier diagnoses, owners, differences between versions, reasons of moves."""
     _, _, page = get(f"{served}/group?group=orders&partition=orders-1&before=1&after=2")
     text = unescape(page)
     waits = get(f"{served}/group?group=billing")[2]
@@ -234,7 +239,7 @@ def test_group_without_a_sample_says_so(week: str, served: str) -> None:
 def test_a_name_that_others_could_own_is_refused(
     served: str, path: str, host: str, status: int
 ) -> None:
-    """A page of theirs could have its name lead here, and read the plans in somebody's browser."""
+    """A page of such a domain could read the plans in a visitor's browser."""
     request = Request(f"{served}{path}", headers={"Host": host})  # noqa: S310 - our own address
     try:
         with urlopen(request, timeout=PATIENCE_S) as answer:  # noqa: S310

@@ -258,7 +258,7 @@ RAW = {
 
 
 def test_smuggled_requests_write_nothing(desks: Desks, rows: Rows) -> None:
-    """What two servers could read as two different requests is none."""
+    """A request that two servers could read differently is refused."""
     body = f"{APPROVE}&sha256={desks.plans['orders'].sha256}&id={uuid.uuid4()}"
     proof = "".join(f"{name}: {value}\r\n" for name, value in as_person(KIM))
     head = f"Origin: {PUBLIC}\r\nContent-Type: {FORM}\r\n{proof}"
@@ -275,7 +275,7 @@ def test_smuggled_requests_write_nothing(desks: Desks, rows: Rows) -> None:
 
 
 def test_replayed_forms_write_nothing(desks: Desks, rows: Rows) -> None:
-    """A form counts once, whoever sends it again, and for whatever; so does what it did."""
+    """A form counts once, even if another person sends it again with other fields."""
     given = {"id": str(uuid.uuid4())}
     assert desks.post("freeze", "orders", **given).status == 303
     (freeze,) = read_freezes(desks.planner.engine)
@@ -357,7 +357,7 @@ TOKENS = len(BAD_TOKENS) + 5
 
 
 def test_without_the_issuers_keys_pages_are_read_only(desks: Desks, rows: Rows) -> None:
-    """Whatever the issuer answers: the page says so, and a form is refused."""
+    """For every bad answer of the issuer, the page shows the reason and a form is refused."""
     for name, fail in FAILING.items():
         with publishing(Issuer({"one": ONE})) as issuer, logins(desks.url) as make:
             fail(issuer)
@@ -370,7 +370,7 @@ def test_without_the_issuers_keys_pages_are_read_only(desks: Desks, rows: Rows) 
                 form = {"do": "freeze", "id": uuid.uuid4(), "reason": "forged"}
                 assert post(address, form, header).status == 403, name
             engine.dispose()
-        assert "the issuer&#39;s keys cannot be had" in page.text, name
+        assert "the issuer&#39;s keys are not available" in page.text, name
         assert rows.changed() == [], name
 
 
@@ -484,6 +484,6 @@ def test_a_stolen_server_does_what_people_do_and_no_more(desks: Desks, rows: Row
 
 
 def test_documentation_counts_these_attacks() -> None:
-    """The number that readers are told is the number of attacks above."""
+    """The documented number is the number of attacks above."""
     attacks = len(REQUESTS) + len(RAW) + REPLAYS + len(SPELLINGS) + TOKENS + len(FAILING)
     assert f"{attacks} requests" in " ".join(TRUST.read_text().split())

@@ -1,4 +1,4 @@
-"""A database that is frozen: who asks for what it has is told so, and everything else goes on."""
+"""A database that is frozen: requests for its data get an error, all else continues."""
 
 import signal
 from collections.abc import Iterator

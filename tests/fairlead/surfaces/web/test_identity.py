@@ -1,4 +1,4 @@
-"""Who asks: which headers prove a person, and which do not, whoever sends them."""
+"""Which headers prove a person, and which do not."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -31,7 +31,7 @@ ONE, OTHER = rsa_key(), rsa_key()
 
 
 def asks(identity: IdentityProof, *headers: tuple[str, str]) -> str:
-    """Return who asks with these headers, or why nobody does."""
+    """Return the person that these headers prove, or why they prove none."""
     raw = [(name.lower().encode(), value.encode()) for name, value in headers]
     try:
         return identity.person(raw).name
@@ -109,7 +109,7 @@ FAILING: dict[str, Callable[[Issuer], None]] = {
 
 
 def test_known_keys_outlast_the_issuer_for_five_minutes(issuer: Issuer, by_token: ByToken) -> None:
-    """An issuer that restarts keeps nobody out; one that is gone does, after that."""
+    """An issuer that restarts locks no person out; one that stays away does, after that time."""
     now = [1000.0]
     by_token._keys = issuer_keys.Keys(issuer.url, lambda: now[0])  # noqa: SLF001 - its clock
     assert asks(by_token, bearer(issuer.token())) == "kim@example.com"
@@ -117,14 +117,14 @@ def test_known_keys_outlast_the_issuer_for_five_minutes(issuer: Issuer, by_token
     now[0] += issuer_keys.KEPT_S - 1
     assert asks(by_token, bearer(issuer.token())) == "kim@example.com"
     now[0] += 1
-    assert "keys cannot be had" in asks(by_token, bearer(issuer.token()))
+    assert "keys are not available" in asks(by_token, bearer(issuer.token()))
 
 
 @pytest.mark.long
 def test_issuer_that_hangs_keeps_nobody_out_whose_key_is_known(
     issuer: Issuer, by_token: ByToken, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whoever makes up a key has the issuer asked: they wait, and nobody else does."""
+    """A token with an invented key causes a request to the issuer; only its sender waits."""
     now = [1000.0]
     by_token._keys = issuer_keys.Keys(issuer.url, lambda: now[0])  # noqa: SLF001 - its clock
     good = bearer(issuer.token())
@@ -142,7 +142,7 @@ def test_issuer_that_hangs_keeps_nobody_out_whose_key_is_known(
 
 
 def test_issuer_that_hangs_holds_up_few_requests(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pages and metrics need the server's other threads; later nobody waits until it answers."""
+    """Pages and metrics need the other threads; later requests do not wait until it answers."""
     monkeypatch.setattr(issuer_keys, "_TIMEOUT_S", 600.0)
     now = [1000.0]
     with ThreadPoolExecutor(60) as pool, publishing(Issuer(pause=600.0)) as issuer:
@@ -160,7 +160,7 @@ def test_issuer_that_hangs_holds_up_few_requests(monkeypatch: pytest.MonkeyPatch
             "all but four are answered",
         )
     assert {answer.result() for answer in asked} == {
-        "the issuer's keys cannot be had: it has not answered yet",
+        "the issuer's keys are not available: it has not answered yet",
         "None",  # the answer that four waited for
     }
     monkeypatch.setattr(issuer_keys, "_TIMEOUT_S", 0.4)
@@ -181,13 +181,13 @@ def test_keys_that_come_drop_by_drop_are_not_waited_for(
     monkeypatch.setattr(issuer_keys, "_TIMEOUT_S", 0.4)
     issuer.pieces, issuer.pause = 20, 0.1
     said = asks(by_token, bearer(issuer.token()))
-    assert said.endswith("the issuer's keys cannot be had: it did not answer within 0.4 s")
+    assert said.endswith("the issuer's keys are not available: it did not answer within 0.4 s")
 
 
 def test_proxy_gets_nothing_that_it_could_read(
     issuer: Issuer, by_token: ByToken, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without TLS, the issuer is asked directly, whatever HTTP_PROXY says."""
+    """Without TLS, requests go directly to the issuer, even if HTTP_PROXY is set."""
     for name in ("no_proxy", "NO_PROXY"):
         monkeypatch.delenv(name, raising=False)
     with publishing(Issuer()) as proxy:
@@ -322,7 +322,7 @@ BAD_HEADERS: dict[str, Pairs] = {
 
 
 def test_secret_is_not_said(by_header: ByHeader) -> None:
-    """Neither the right one nor what was sent in its place stands in what pages and logs say."""
+    """Neither the secret nor the value sent in its place is on pages or in logs."""
     sent = "t" * 40
     said = asks(by_header, NAMED, ("X-Fairlead-Secret", sent))
     assert SECRET not in said + repr(by_header._settings)  # noqa: SLF001 - what logs might show

@@ -78,7 +78,7 @@ def test_figures_are_those_of_the_history(served: str) -> None:
 
 
 def test_formats_are_what_the_scraper_asks_for(served: str) -> None:
-    """OpenMetrics where it is accepted, else the older text; both say what each metric is."""
+    """OpenMetrics if it is accepted, else the older text; both document each metric."""
     content_type, text = scrape(served)
     assert content_type.startswith("application/openmetrics-text; version=1.0.0")
     assert all(family.documentation for family in families(text))
@@ -91,7 +91,7 @@ def test_formats_are_what_the_scraper_asks_for(served: str) -> None:
 
 
 def test_decisions_stay_counted_when_they_are_settled(week: str) -> None:
-    """What was counted for good and what may still come into sight make one count."""
+    """Settled decisions and recent ones make one count."""
     engine = create_store_engine(week)
     counts = DecisionCounts(datetime.now(UTC) - timedelta(hours=1))
     decide(week, "settled", timedelta(minutes=40))
@@ -129,7 +129,7 @@ def test_groups_that_are_gone_are_not_measured(week: str, served: str) -> None:
 
 @pytest.mark.parametrize(("minutes", "lag"), [(15, 60), (31, 18_419)])
 def test_lag_is_that_of_a_newer_look(week: str, served: str, minutes: int, lag: int) -> None:
-    """Groups that no run has planned have one, too; where looks end it is the last snapshot's."""
+    """Groups without a planning run have one, too; without recent samples, the last snapshot's."""
     at = datetime.now(UTC) - timedelta(minutes=minutes)
     with psycopg.connect(week) as connection:
         connection.execute("SELECT fairlead_raw.ensure_day(%s)", [at.date()])
@@ -155,7 +155,7 @@ def test_lag_is_that_of_a_newer_look(week: str, served: str, minutes: int, lag: 
 def test_what_looks_found_ends_with_the_looks(
     week: str, served: str, minutes: int, *, current: bool
 ) -> None:
-    """A planner that is dead says nothing of groups any more, but when it last looked."""
+    """After a planner has died, only the time of its last sample is exported."""
     at = datetime.now(UTC) - timedelta(minutes=minutes)
     with psycopg.connect(week) as connection:
         connection.execute("SET session_replication_role = replica")
@@ -173,7 +173,7 @@ def test_what_looks_found_ends_with_the_looks(
 
 
 def test_database_that_is_away_is_a_metric() -> None:
-    """The scrape succeeds and says so; nothing old is shown, and pages say it with 503."""
+    """The scrape succeeds and reports it; no old figure is exported, and pages answer 503."""
     nowhere = "postgresql://nobody@127.0.0.1:1/nothing"
     engine = create_store_engine(nowhere, connect_timeout_s=2)  # clock: nobody answers
     with serving(build_app(engine, Settings())) as address:

@@ -1,4 +1,4 @@
-"""What `/ready` reports of looks and of the parts of `fairlead up`, as a probe gets it."""
+"""`/ready` on samples and the parts of `fairlead up`, as a probe gets it."""
 
 import json
 import time
@@ -78,7 +78,7 @@ def test_planner_is_ready_while_its_samples_are_of_three_intervals(
 
 
 def test_look_that_is_dated_ahead_is_of_now(address: str, planner: PlanStore) -> None:
-    """A planner's clock that is ahead does not hide that looks are missing later."""
+    """A planner's clock that is ahead does not hide that samples are missing later."""
     planner.record_sample(datetime.now(UTC) + timedelta(hours=1), MINUTE)
     status, found = ready(address)
     assert status == 200
@@ -88,7 +88,7 @@ def test_look_that_is_dated_ahead_is_of_now(address: str, planner: PlanStore) ->
 def test_parts_that_do_not_run_are_missing(
     address: str, planner: PlanStore, tmp_path: Path
 ) -> None:
-    """Then looks, until one was taken since what takes them was started again."""
+    """Samples are missing, too, until one is taken after the restart."""
     planner.record_sample(datetime.now(UTC), MINUTE)
     before = time.time() - 60
     with published(tmp_path) as publish:

@@ -1,4 +1,4 @@
-"""The week that docs/sql.md tells of, moved to end today: monitoring shows groups seen lately."""
+"""The week of docs/sql.md, moved to end today: monitoring shows recently sampled groups."""
 
 from typing import Final
 

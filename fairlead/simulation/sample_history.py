@@ -1,6 +1,6 @@
-"""Samples that a planner keeps: all of the last hour, one per quarter of an hour before that.
+"""The samples of a planner: all of the last hour, one per quarter of an hour before that.
 
-Belongs here: which samples are kept. Does not: their analysis (`fairlead.domain.analysis`).
+Belongs here: thinning out samples. Does not: their analysis (`fairlead.domain.analysis`).
 """
 
 import numpy as np
@@ -14,7 +14,7 @@ from fairlead.simulation.world import Int32, Int64, World
 OLDEST_S = 6 * 3600.0
 
 
-class SeenSamples:
+class SampleHistory:
     """The samples of a group so far.
 
     Parameters
@@ -29,7 +29,7 @@ class SeenSamples:
         self._world, self._began = world, began
         self._rows: list[tuple[float, Int64, Int64, Int32]] = []
 
-    def look(self, step: int, *, end: Int64, committed: Int64, owner: Int32) -> None:
+    def sample(self, step: int, *, end: Int64, committed: Int64, owner: Int32) -> None:
         """Take a sample at the start of a step; arrays of shape (P,)."""
         exists, at = self._world.exists[step], step * self._world.step_s
         row = (at, np.where(exists, end, NONE), np.where(exists, committed, NONE), owner)
