@@ -174,7 +174,8 @@ class Report:
         over_objective_s, planned_s = (
             float(course.over_objective_s.sum()) for course in (observed, best)
         )
-        return f"{best.in_charge} {would_have_saved(over_objective_s, planned_s, best.plans, best.downtime_s)}"
+        saved = would_have_saved(over_objective_s, planned_s, best.plans, best.downtime_s)
+        return f"{best.in_charge} {saved}"
 
 
 def would_have_saved(
