@@ -81,7 +81,7 @@ def a_minute_passes(url: str) -> None:
 def test_plan_that_waits_is_reported_once(
     tick: Callable[[], str], chat: Chat, store: PlanStore, migrated: str
 ) -> None:
-    """Its page is named; plans that a policy approves at once, or only observes, are left out."""
+    """Its page is named; plans that a policy approves at once, or in shadow mode, are left out."""
     drafts = [make_draft(group=group) for group in ("a b", "automatic")]
     drafts.append(make_draft(group="observed", shadow=True))
     automatic = [record_decision(store, draft).plan for draft in drafts][1]

@@ -81,7 +81,7 @@ def test_same_plan_is_not_proposed_while_it_waits(store: PlanStore, draft: MakeD
 
 #: Arrivals of t0's partitions, records a second, of which each member can do 100.
 ARRIVALS = {
-    "a bit better": ([90.0, 40.0, 85.0], "than which a new one would be less late by "),
+    "a bit better": ([90.0, 40.0, 85.0], "than which a new one would reduce the time lag by "),
     "worse": ([60.0, 50.0, 90.0], "which leaves the group no further behind than a new one would"),
     "much better": ([90.0, 90.0, 10.0], ""),
     "good as it is": ([90.0, 10.0, 10.0], "which still brings the group within its objective"),
@@ -212,7 +212,7 @@ def test_plan_that_is_observed_is_approved_by_nobody(store: PlanStore, draft: Ma
     outcome = look(store, draft("s1", shadow=True), policy=observing)
     plan = outcome.stored.plan
     assert plan is not None
-    assert outcome.approval.reason.startswith("the policy only observes")
+    assert outcome.approval.reason.startswith("shadow mode: ")
     with pytest.raises(PlanStateError, match="version 1 is in shadow mode: its policy"):
         store.approve("orders", 1, sha256=plan.sha256, reason="mine", actor="kim")
     look(store, draft("s2", shadow=True), policy=observing)
