@@ -97,7 +97,7 @@ def detail_of(
 
 
 def worst_first(outcomes: Sequence[Outcome]) -> list[str]:
-    """Return the groups: failures, what waits for a person, then by forecast time lag, then by lag."""
+    """Return the groups: failures, what waits for a person, then by time lag, then by lag."""
     ordered = sorted(outcomes, key=_attention)
     return list(dict.fromkeys(outcome.decision.group for outcome in ordered))
 
