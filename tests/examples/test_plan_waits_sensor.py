@@ -93,7 +93,8 @@ def test_plan_that_waits_is_reported_once(
     assert tick() == "Plans that wait: 1, of which new: 0."
     (text,) = chat.texts
     assert text == (
-        "Version 1 of the plan of group a b waits for a decision: the heaviest member gets lighter "
+        "Version 1 of the plan of group a b waits for a decision: the most loaded member gets "
+        "lighter "
         "http://localhost:9464/review?group=a+b&version=1"
     )
 

@@ -73,7 +73,7 @@ def test_same_plan_is_not_proposed_while_it_waits(store: PlanStore, draft: MakeD
     assert again.stored.outcome == "no change"
     assert re.fullmatch(
         r"version 1, which gives the same, waits for approval since \d{4}-\d\d-\d\d \d\d:\d\d UTC;"
-        r" sampled again; the heaviest member gets lighter",
+        r" sampled again; the most loaded member gets lighter",
         again.stored.reason,
     )
     assert states(store) == ["proposed"]
@@ -141,7 +141,7 @@ def test_published_plan_that_says_the_same_makes_a_new_one_needless(
     assert again.stored.outcome == "no change"
     assert again.stored.reason == (
         "version 1, which says so already, is published, and 66.7 % of its partitions are where it"
-        " puts them; the heaviest member gets lighter"
+        " puts them; the most loaded member gets lighter"
     )
     assert states(store) == ["published"]
 
