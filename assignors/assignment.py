@@ -16,7 +16,7 @@ class Spent(NamedTuple):
     """A point of a frontier: the load of the most loaded member after a number of moves."""
 
     moves: int
-    heaviest: float
+    highest_load: float
 
 
 @dataclass(frozen=True, eq=False)

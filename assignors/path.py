@@ -25,7 +25,7 @@ from assignors.settling import settle, stand_ins
 _FAR = 3.0
 _RENEWED = 0.2
 # A path that does not reach its target ends where its remaining steps together take no more than
-# this share of the band's width off the heaviest member.
+# this share of the band's width off the most loaded member.
 _SLIGHT = 0.2
 
 
@@ -36,7 +36,7 @@ class Goal:
     Parameters
     ----------
     bound
-        No assignment has a lighter heaviest member.
+        Lower bound of the highest load, over all assignments.
     edge
         The upper end of the band.
     far, renewed
@@ -64,7 +64,7 @@ class Goal:
         band_floor: float,
         enough: float | None = None,
     ) -> "Goal":
-        """Compute the lower bound of the heaviest load, and the band above it.
+        """Compute the lower bound of the highest load, and the band above it.
 
         With `enough`, the band reaches up to that load at least, and no plan is renewed.
         """
@@ -97,16 +97,16 @@ class Path:
         self.start: Int32 = ledger.owner.copy()
         self.last_owner = self.start.copy()
         self.steps: list[Step] = []
-        self.points = [Spent(self._moved(self.start), self._heaviest())]
+        self.points = [Spent(self._moved(self.start), self._highest_load())]
 
     def finish(self) -> Assignment:
         """Take the steps, and return the best assignment on the path within the budget."""
-        goal, heaviest = self.goal, self.points[0].heaviest
+        goal, highest = self.goal, self.points[0].highest_load
         end = 0
-        if goal.bound and heaviest > goal.edge:
+        if goal.bound and highest > goal.edge:
             self._walk(goal.edge)
             end = self._worthwhile(goal.edge)
-        if goal.bound and heaviest > goal.far and self.points[-1].heaviest <= goal.edge:
+        if goal.bound and highest > goal.far and self.points[-1].highest_load <= goal.edge:
             self._walk(goal.renewed)
             end = self._worthwhile(goal.renewed, end)
         affordable = next(
@@ -114,14 +114,14 @@ class Path:
             end + 1,
         )
         within = self.points[: max(affordable, 1)]
-        best = min(range(len(within)), key=lambda i: (within[i].heaviest, i))
+        best = min(range(len(within)), key=lambda i: (within[i].highest_load, i))
         owner = self.start.copy()
         for step in self.steps[:best]:
             for partition, taker in step.takers():
                 owner[partition] = taker
         cut_short = affordable <= end
         settled = settle(self.problem, owner, self.ledger.weights)
-        ends = cut_short or self.effort.spent or within[best].heaviest <= goal.edge
+        ends = cut_short or self.effort.spent or within[best].highest_load <= goal.edge
         if not (ends or np.array_equal(settled, owner)) and self._goes_on(settled):
             settled = owner
         why = reasons(
@@ -137,9 +137,9 @@ class Path:
         return Assignment(self.problem, settled, outcome, why, self._frontier())
 
     def _goes_on(self, owner: Int32) -> bool:
-        """Say whether the next plan would move more from here.
+        """Return whether the next plan would move more from here.
 
-        An exchange may give the heaviest member partitions that other members can take.
+        An exchange may give the most loaded member partitions that other members can take.
         """
         ledger = Ledger(self.problem, owner, self.ledger.weights, self.ledger.limits)
         effort = Effort(self.effort.pairs)
@@ -150,13 +150,13 @@ class Path:
     def _worthwhile(self, target: float, first: int = 0) -> int:
         """Return the first point after which the rest of the path gains almost nothing.
 
-        Where the effort is spent, the rest is unknown, and the last point is returned.
+        If the effort is spent, the rest is unknown, and the last point is returned.
         """
-        least = self.points[-1].heaviest
+        least = self.points[-1].highest_load
         if self.effort.spent or least <= target:
             return len(self.points) - 1
-        rest = (point.heaviest - least for point in self.points[first:])
-        return next(place for place, left in enumerate(rest, first) if left <= self.goal.slight)
+        above = (point.highest_load - least for point in self.points[first:])
+        return next(place for place, gain in enumerate(above, first) if gain <= self.goal.slight)
 
     def _steps(self, ledger: Ledger, target: float, effort: Effort) -> Iterator[Step]:
         everything = np.ones(self.problem.partition_total, dtype=bool)
@@ -171,47 +171,48 @@ class Path:
                     moved += int(taker != origin) - int(self.last_owner[partition] != origin)
                 self.last_owner[partition] = taker
             self.steps.append(step)
-            self.points.append(Spent(moved, self._heaviest()))
+            self.points.append(Spent(moved, self._highest_load()))
 
-    def _heaviest(self) -> float:
+    def _highest_load(self) -> float:
         return float(self.ledger.loads.max(initial=0.0))
 
     def _moved(self, owner: Int32) -> int:
         return int(((owner != self.problem.owner) & (self.problem.owner >= 0)).sum())
 
     def _frontier(self) -> tuple[Spent, ...]:
-        """Return the points that are lighter than every other with as few moves."""
-        kept: list[Spent] = []
+        """Return the points with a lower load than every other point with as few moves."""
+        frontier: list[Spent] = []
         for point in sorted(self.points):
-            if not kept or point.heaviest < kept[-1].heaviest:
-                kept.append(point)
-        return tuple(kept)
+            if not frontier or point.highest_load < frontier[-1].highest_load:
+                frontier.append(point)
+        return tuple(frontier)
 
     def _outcome(self, end: Spent, steps: int, *, cut_short: bool) -> str:
         goal = self.goal
         what = "no change" if not (end.moves or steps) else _counted(end.moves)
         if not goal.bound:
             return f"{what}: there is no lag to balance"
-        above = f"the heaviest member is {end.heaviest / goal.bound - 1:.1%} above the lower bound"
+        share = end.highest_load / goal.bound - 1
+        above = f"the most loaded member is {share:.1%} above the lower bound"
         if cut_short:
             return f"{what}: further relief takes more than {_counted(self.budget)}; {above}"
         if goal.hot_partition is not None:
             name = "{}-{}".format(*self.problem.partition_name(goal.hot_partition))
-            if end.heaviest <= goal.edge:
+            if end.highest_load <= goal.edge:
                 if end.moves or steps:
                     return f"{what}: {name} alone is the bound, no further move helps"
                 return f"{what}: {name} alone is the bound, no assignment can help: repartition it"
-        if end.heaviest <= goal.edge:
+        if end.highest_load <= goal.edge:
             return f"{what}: within the band, {above}"
         return f"{what}: {self._why_no_further(steps)}; {above}"
 
     def _why_no_further(self, steps: int) -> str:
-        """Say why a plan of this many steps ends above the band."""
+        """Return why a plan with this number of steps ends above the band."""
         if self.effort.spent:
             return f"the effort of {self.effort.pairs:,} pairs of members is spent"
         if steps < len(self.steps):
-            return "more moves take next to nothing off the heaviest member"
-        return "no further move or swap relieves the heaviest member"
+            return "more moves take next to nothing off the most loaded member"
+        return "no further move or swap relieves the most loaded member"
 
 
 def _counted(moves: int) -> str:

@@ -37,7 +37,7 @@ def reasons(
     weights
         Load of each partition, float64 of shape (P,).
     bound
-        The lower bound on the heaviest member's load.
+        The lower bound on the most loaded member's load.
     start
         Owners at the start of the path: evened out, and without orphans; int32 of shape (P,).
     steps

@@ -1,9 +1,9 @@
-"""Relieving the heaviest member, one move or exchange at a time.
+"""Relieving the most loaded member, one move or exchange at a time.
 
 Belongs here: finding the step that gains most, and the sequence of such steps. Does not: when a
 plan is good enough and how many moves it may make (`path`).
 
-A step depends on the current state alone, not on earlier steps. So planning again from a finished
+A step depends only on the current state, not on earlier steps. So planning again from a finished
 plan moves nothing, and a plan with fewer moves is the beginning of the plan with more.
 """
 
@@ -20,13 +20,13 @@ from assignors.ledger import Ledger, Mask
 from assignors.problem import Float64, Int64
 from assignors.racks import in_replica_rack
 
-# A step must bring both members closer to the target than the heaviest is, by this share.
+# A step must bring both members closer to the target than the most loaded one, by this share.
 _WORTH = 1e-3
 # And by this share of its load: a smaller gain may be rounding, and steps could go in circles.
 _ROUNDING = 1e-9
-# Receivers looked at together, the lightest first.
+# Receivers compared together, the least loaded first.
 _AT_ONCE = 4
-# From this many partitions of a member, receivers are looked at one by one, to save memory.
+# With more partitions of a member than this, receivers are compared one by one, to save memory.
 _MANY = 10_000
 
 
@@ -37,11 +37,11 @@ class Step:
     Parameters
     ----------
     partitions
-        Indices: first the one that leaves the heaviest member, then those it gets in exchange.
+        Indices: first the one that leaves the most loaded member, then those it gets in exchange.
     giver, taker
-        The heaviest member, and the other one.
+        The most loaded member, and the other one.
     load
-        The heaviest member's load before the step.
+        The most loaded member's load before the step.
     """
 
     partitions: tuple[int, ...]
@@ -109,7 +109,7 @@ def relieve(ledger: Ledger, movable: Mask, *, target: float, effort: Effort) -> 
     target
         Load to reach, positive.
     effort
-        Pairs of members that may be looked at; a larger effort begins with the same steps.
+        Pairs of members that may be compared; a larger effort begins with the same steps.
 
     Yields
     ------
@@ -118,16 +118,16 @@ def relieve(ledger: Ledger, movable: Mask, *, target: float, effort: Effort) -> 
 
     Notes
     -----
-    O(K + M) for each step, K being partitions of the two members, where the lightest members can
-    take something; more where subscriptions or limits prevent that. O(K) for each pair of members
-    that is looked at.
+    O(K + M) for each step with K partitions of the two members, if the least loaded members can
+    take a partition; more if subscriptions or limits prevent that. O(K) for each pair of members
+    that is compared.
     """
     shares = _Shares(ledger, movable)
     while ledger.loads.size:
-        heaviest = int(np.argmax(ledger.loads))
-        if ledger.loads[heaviest] <= target:
+        most_loaded = int(np.argmax(ledger.loads))
+        if ledger.loads[most_loaded] <= target:
             return
-        step = _best_step(ledger, shares, heaviest, target, effort)
+        step = _best_step(ledger, shares, most_loaded, target, effort)
         if step is None:
             return
         for partition, taker in step.takers():
@@ -139,9 +139,9 @@ def relieve(ledger: Ledger, movable: Mask, *, target: float, effort: Effort) -> 
 def _best_step(
     ledger: Ledger, shares: _Shares, giver: int, target: float, effort: Effort
 ) -> Step | None:
-    """Find the best step with the lightest receivers; go on to heavier ones while there is none.
+    """Find the best step, with the least loaded receivers that have one.
 
-    Where no move or swap helps, a partition for several lighter ones may.
+    If no move or swap helps, a partition for several lighter ones may.
     """
     if not shares.of(giver).size:
         return None
@@ -221,16 +221,16 @@ def _best_offer(
 
     None: each of them leaves one of the two members with more than the highest load.
     """
-    found = [exchange for taker in takers for exchange in _exchanges(ledger, shares, giver, taker)]
-    if not found:
+    choices = [choice for taker in takers for choice in _exchanges(ledger, shares, giver, taker)]
+    if not choices:
         return None
-    sizes = np.array([choice.mine.size for choice in found])
-    which = np.repeat(np.arange(len(found)), sizes)
-    taker = np.array([choice.taker for choice in found])[which]
-    swaps = np.array([choice.theirs is not None for choice in found])[which]
-    mine = np.concatenate([choice.mine for choice in found])
+    sizes = np.array([choice.mine.size for choice in choices])
+    which = np.repeat(np.arange(len(choices)), sizes)
+    taker = np.array([choice.taker for choice in choices])[which]
+    swaps = np.array([choice.theirs is not None for choice in choices])[which]
+    mine = np.concatenate([choice.mine for choice in choices])
     theirs = np.concatenate(
-        [choice.mine if choice.theirs is None else choice.theirs for choice in found]
+        [choice.mine if choice.theirs is None else choice.theirs for choice in choices]
     )
     returned = np.where(swaps, ledger.weights[theirs], 0.0)
     work = ledger.weights[mine] - returned
@@ -242,7 +242,7 @@ def _best_offer(
     most = np.maximum.reduceat(gain, sizes.cumsum() - sizes)
     order = np.flatnonzero(gain == most[which])
     order = order[np.lexsort((mine[order], peak[order], ~near[order], which[order]))]
-    best = order[which[order].searchsorted(np.arange(len(found)))]  # the first of each exchange
+    best = order[which[order].searchsorted(np.arange(len(choices)))]  # the first of each exchange
     best = best[peak[best] <= highest]
     if not best.size:
         return None
@@ -256,16 +256,16 @@ def _best_offer(
 def _effect(
     ledger: Ledger, giver: int, taker: Int64, work: Float64, target: float
 ) -> tuple[Float64, Float64]:
-    """Return the load above the target that is removed, in targets, and the heavier load then.
+    """Return the removed load above the target, in targets, and the higher load afterwards.
 
-    For each amount of work that the giver hands to the taker beside it.
+    One value for each amount of work that the giver hands to the taker at the same index.
     """
     high, low = float(ledger.loads[giver]), ledger.loads[taker]
     after_giver = high - work / ledger.capacity(giver)
     after_taker = low + work / ledger.problem.capacities[taker]
     gain = max(high - target, 0.0) + _excess(low, target)
     gain = gain - _excess(after_giver, target) - _excess(after_taker, target)
-    # Gains that differ by rounding alone are the same gain.
+    # Gains that differ only by rounding are the same gain.
     return (gain / target).round(12), np.maximum(after_giver, after_taker)
 
 
@@ -292,8 +292,8 @@ def _exchanges(ledger: Ledger, shares: _Shares, giver: int, taker: int) -> Itera
         pairs = np.minimum(np.concatenate((at, np.maximum(at - 1, 0))), returned.size - 1)
         yield _Exchanges(taker, np.concatenate((welcome, welcome)), returned[pairs])
     if theirs.size and (welcome.size < mine.size or returned.size < theirs.size):
-        # Two partitions of one topic can change places whatever the limits on topics. Theirs in
-        # order of (topic, weight), and where mine would stand among them.
+        # Limits on topics allow swaps of two partitions of one topic. Theirs in order of
+        # (topic, weight), and the position of mine among them.
         my_topics, their_topics = (ledger.problem.topic_of[row] for row in (mine, theirs))
         keys = their_topics * np.int64(theirs.size + 1) + np.arange(theirs.size)
         order = np.argsort(keys)
@@ -314,7 +314,7 @@ def _readable(ledger: Ledger, partitions: Int64, *, by: int) -> Int64:
 
 
 def _ideal_returns(ledger: Ledger, giver: int, taker: int, mine: Int64) -> Float64:
-    """Return the weight that, given back for each of mine, would even out the two members."""
+    """Return the weight that must come back for each of mine to even out the two members."""
     give, take = ledger.capacity(giver), ledger.capacity(taker)
     even = float(ledger.loads[giver] - ledger.loads[taker]) / (1 / give + 1 / take)
     returns: Float64 = ledger.weights[mine] - even

@@ -21,7 +21,7 @@ _ROUNDING = 1e-9
 def settle(problem: Problem, owner: Int32, weights: Float64) -> Int32:
     """Exchange partitions where that spreads a topic or keeps traffic in a rack.
 
-    Each member gives up and gets as many partitions as before. The heaviest load stays the same,
+    Each member gives up and gets as many partitions as before. The highest load stays the same,
     and of two members that exchange, the heavier does not get heavier. A partition that was to stay
     leaves only where one of the same weight stays instead. Exchanges that even out a topic come
     first, then those that keep the most records in a rack.

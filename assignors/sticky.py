@@ -27,7 +27,7 @@ def sticky(
 ) -> Assignment:
     """Assign with decreasingly minimal loads, then the most partitions kept, then topics spread.
 
-    Decreasingly minimal: the heaviest member has as few partitions as possible, then the second
+    Decreasingly minimal: the most loaded member has as few partitions as possible, then the second
     heaviest, and so on. No assignment has a lower KIP-54 balance score. Spread: each topic is on as
     many members as possible (`aims` has the order of all aims).
 

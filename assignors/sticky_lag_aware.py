@@ -33,7 +33,7 @@ def sticky_lag_aware(
     max_topic_count_skew: int | None = None,
     effort: int | None = 200_000,
 ) -> Assignment:
-    """Keep the current assignment, place orphans, then relieve the heaviest member step by step.
+    """Keep the current assignment, place orphans, then relieve the most loaded member step by step.
 
     A member's load is the predicted work of its partitions, lag + arrival rate x horizon, over its
     capacity. Loads are compared with a lower bound that no assignment can beat.
@@ -43,11 +43,11 @@ def sticky_lag_aware(
     problem
         P partitions, M members.
     band
-        Do nothing while the heaviest load is at most this share above the lower bound.
+        Do nothing while the highest load is at most this share above the lower bound.
     band_floor
-        Do nothing while the heaviest load is at most this many records above the lower bound.
+        Do nothing while the highest load is at most this many records above the lower bound.
     enough
-        Do nothing while the heaviest load is at most this, and stop once it is; in the unit of
+        Do nothing while the highest load is at most this, and stop once it is; in the unit of
         loads. None: the band alone decides.
     horizon
         Seconds ahead for which work is predicted; 0, or unknown rates: lag alone.
@@ -56,7 +56,7 @@ def sticky_lag_aware(
     max_count_skew
         How much less even than `sticky`'s the partition counts may be: 0 keeps them as even, k
         allows a spread wider by k; None: counts do not matter. Counts that are less even to begin
-        with are evened out first, if `max_moves` allows, and that alone may make the heaviest load
+        with are evened out first, if `max_moves` allows, and that alone may make the highest load
         heavier.
     max_topic_count_skew
         How many partitions of one topic a member may get beyond its even share; None: any.
@@ -69,14 +69,14 @@ def sticky_lag_aware(
     -------
     Assignment
         With outcome, a reason for every move, and the frontier: what each number of moves buys,
-        also beyond `max_moves`. The heaviest load is never above that of the assignment it starts
+        also beyond `max_moves`. The highest load is never above that of the assignment it starts
         from (but for `max_count_skew`, above), and never higher with a larger `max_moves`.
 
     Notes
     -----
     Greedy: the next step is the one that removes the most excess load for each partition moved
     (`relief`). Where the band cannot be reached, last steps that together take almost nothing off
-    the heaviest load are not taken.
+    the highest load are not taken.
     Partitions without work never move for load.
 
     Examples
@@ -88,7 +88,7 @@ def sticky_lag_aware(
     >>> plan.by_member()
     {'a': {'t': [1, 2]}, 'b': {'t': [0]}}
     >>> plan.frontier
-    (Spent(moves=0, heaviest=120.0), Spent(moves=1, heaviest=60.0))
+    (Spent(moves=0, highest_load=120.0), Spent(moves=1, highest_load=60.0))
     >>> plan.reasons
     {0: 'relieves a, 100.0% above the lower bound'}
     """

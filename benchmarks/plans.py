@@ -51,7 +51,7 @@ def draft(group: str, counts: Counts, owned: Owned, moves: pa.Table, **further: 
     given: dict[str, Any] = {
         "snapshot_id": "s1",
         "snapshot_at": datetime.now(UTC),
-        "reason": "the heaviest member gets lighter",
+        "reason": "the most loaded member gets lighter",
         "observed": METRICS,
         "expires_at": None,
     }

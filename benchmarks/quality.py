@@ -19,7 +19,7 @@ SEED = 1
 class Plan:
     """One assignor on one scenario.
 
-    `ratio` is the heaviest member over the lower bound, `spread` the difference between most and
+    `ratio` is the most loaded member over the lower bound, `spread` the difference between most and
     fewest partitions, `moves` partitions that change their owner; each from a round-robin start,
     and for the next plan after every lag jittered by up to 10 %.
     """

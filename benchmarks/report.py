@@ -92,7 +92,7 @@ def draw(plans: list[Plan], path: Path = PLOT) -> None:
             axis.axhline(1.0, color=GREY, linewidth=0.8, linestyle=":")
             axis.set_title(scenario)
             axis.set_xlabel("partitions moved")
-            axis.set_ylabel("heaviest member / lower bound")
+            axis.set_ylabel("most loaded member / lower bound")
         axes.flat[0].legend(fontsize="small")
         path.parent.mkdir(exist_ok=True)
         figure.savefig(path, metadata={"Date": None})

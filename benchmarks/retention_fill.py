@@ -51,7 +51,7 @@ INSERT INTO fairlead_raw.plan (group_id, version, plan_id, state, assignor, reas
     snapshot_at, created_at, document, sha256)
 SELECT g, v, gen_random_uuid(),
     CASE WHEN v = {{versions}} THEN 'published' ELSE 'superseded' END, 'sticky-lag-aware',
-    'the heaviest member gets lighter', 's', planned_at, planned_at, document,
+    'the most loaded member gets lighter', 's', planned_at, planned_at, document,
     encode(sha256(document), 'hex')
 FROM {_GROUPS}, generate_series(1, {{versions}}) v,
     LATERAL (SELECT {{began}}::timestamptz + {{days}} * (v - 1) / {{versions}}::float8

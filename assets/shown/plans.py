@@ -97,7 +97,7 @@ def detail_of(
 
 
 def worst_first(outcomes: Sequence[Outcome]) -> list[str]:
-    """Return the groups: failures, what waits for a person, then by how late, then by lag."""
+    """Return the groups: failures, what waits for a person, then by time lag, then by lag."""
     ordered = sorted(outcomes, key=_attention)
     return list(dict.fromkeys(outcome.decision.group for outcome in ordered))
 
@@ -240,7 +240,7 @@ def _ways_to_decide(plan: StoredPlan) -> dict[str, Any]:
     if plan.state != "proposed":
         return {}
     if plan.shadow:
-        return {"approval": "none: the policy of the group observes, and publishes nothing"}
+        return {"approval": "none: shadow mode"}
     approve, reject = ways.approve(plan, ""), ways.reject(plan, "")
     by_page = ", or by two people on its review's page" if plan.four_eyes == "proxy" else ""
     return {

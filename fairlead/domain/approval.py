@@ -63,7 +63,7 @@ def decide_approval(policy: Policy, facts: PlanFacts, now: datetime) -> Approval
     'waits for a person: 12 partitions move, the policy allows 10'
     """
     if policy.shadow:
-        reason = "the policy only observes: nobody can approve this plan"
+        reason = "shadow mode: plans cannot be approved"
     elif policy.four_eyes:
         who = "two people" if policy.four_eyes == "proxy" else "a person other than who proposed it"
         reason = f"waits for {who}: the policy asks for four eyes"
@@ -85,7 +85,7 @@ def requirements(policy: Policy) -> list[str]:
     ['a person approves, as a database user who is no planner and did not propose it']
     """
     if policy.shadow:
-        return ["nothing is approved: the policy only observes"]
+        return ["nothing is approved in shadow mode"]
     if policy.four_eyes:
         who = "a person approves, as a database user who is no planner and did not propose it"
         pages = "; or two people on pages, as the proxy names them"

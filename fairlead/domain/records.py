@@ -209,7 +209,7 @@ class PlanDraft(NoPlan):
     four_eyes
         Who checks that another person approves than proposed; None: nobody.
     shadow
-        Whether the policy only observes: nobody can approve the plan.
+        Whether the group is in shadow mode: the plan cannot be approved.
     rolled_back_from
         The earlier version with the same assignment, for rollbacks; else None.
     request_id

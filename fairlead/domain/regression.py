@@ -13,10 +13,10 @@ over the objective, summed over partitions:
 - *bystanders*: a replay of the members that got no partition by the plan, compared with what was
   measured since. If these fell further behind than the replay, because of a deploy or a slower
   network, the plan is not the cause; the same is assumed for all partitions.
-- *resolution*: the time lag of each late partition is known to the age of a commit.
+- *resolution*: the time lag of each partition over the objective is known to the age of a commit.
 
-The plan is also a regression if more partitions are late than in the replay, now and at the
-horizon, and it saves less of the time lag than the tenth that a plan has to save
+The plan is also a regression if more partitions are over the objective than in the replay, now and
+at the horizon, and it saves less of the time lag than the tenth that a plan has to save
 (`weighing.BETTER`): knowing this, it would not have been made. The number of partitions for which
 the replay is wrong is measured as above.
 
@@ -137,16 +137,16 @@ def _at_last_sample(question: Question) -> Regression | None:
     over_before = _count_over(replay.time_lag_before_s[1], objective_s)
     horizon = length(question.rules.horizon_s)
     evidence = (
-        f"{plural(over, 'partition')} late, in all {_more(seen_s)} behind than when the plan took "
-        f"effect, and {_more(ahead)} in {horizon}; a replay with the owners and speeds before the "
-        f"plan: {over_before:,} late, {_more(before_s)} behind, and {_more(ahead_before)} in "
-        f"{horizon}; error at most {length(error_s)}"
+        f"{plural(over, 'partition')} over the objective, in all {_more(seen_s)} behind than when "
+        f"the plan took effect, and {_more(ahead)} in {horizon}; in a replay with the owners and "
+        f"speeds before the plan {over_before:,} over it, {_more(before_s)} behind, and "
+        f"{_more(ahead_before)} in {horizon}; error at most {length(error_s)}"
     )
     return Regression(seen_s, before_s, error_s, over, over_before, evidence, old)
 
 
 def _crowded(replay: "_Replay", seen_s: float, before_s: float, error_s: float) -> bool:
-    """Whether the plan made more partitions late and saved little time lag."""
+    """Whether more partitions are over the objective, and the plan saved little time lag."""
     analysis, objective_s = replay.analysis, replay.objective_s
     began_s = float(replay.began.sum())
     now = analysis.outlook.time_lag_s - replay.age_s(), replay.time_lag_before_s[1]
@@ -223,7 +223,7 @@ class _Replay:
         of shape (P,).
     hindcast_s, misjudged
         Errors of a replay of the time before the plan: of the time lag, summed, and the number of
-        partitions that are late only there or only in the replay.
+        partitions over the objective only in reality or only in the replay.
     """
 
     analysis: Analysis
@@ -312,10 +312,10 @@ class _Replay:
         return self._time_lag_s(self.mine)
 
     def _time_lag_s(self, owner: Int32) -> Float64:
-        late = _time_lag_s(
+        time_lag_s = _time_lag_s(
             self.at, self.arrived, self.waited, self.usual, owner=owner, speeds=self.speeds
         )
-        return late * self.free
+        return time_lag_s * self.free
 
     def became(self, time_lag_s: Float64) -> Float64:
         """Return the increase of each time lag over the objective."""
@@ -328,9 +328,9 @@ class _Replay:
         return self._of_all(np.maximum(seen - self.became(self.time_lag_replayed_s), 0.0))
 
     def bystanders(self) -> float:
-        """Return the number of bystanders' partitions that are late only in reality."""
-        late = self.analysis.outlook.time_lag_s > self.objective_s
-        return self._of_all(late & (self.time_lag_replayed_s[1] <= self.objective_s))
+        """Return the number of bystanders' partitions over the objective only in reality."""
+        over = self.analysis.outlook.time_lag_s > self.objective_s
+        return self._of_all(over & (self.time_lag_replayed_s[1] <= self.objective_s))
 
     def _of_all(self, values: Float64 | Mask) -> float:
         """Return the sum of values over bystanders' partitions, scaled up to all partitions."""
@@ -344,9 +344,9 @@ class _Replay:
         return _of_owners(explained_s, self.mine)
 
     def resolution_s(self) -> float:
-        """Return the maximum age of the commits of late partitions, summed."""
-        late = self.analysis.outlook.time_lag_s > self.objective_s
-        return float(self.age_s()[late].sum())
+        """Return the maximum age of the commits of partitions over the objective, summed."""
+        over = self.analysis.outlook.time_lag_s > self.objective_s
+        return float(self.age_s()[over].sum())
 
     def ahead_s(self, horizon_s: float) -> tuple[Float64, Float64]:
         """Return the time lag of each partition at a horizon, with the present and the old owners.
@@ -412,15 +412,15 @@ def _time_lag_s(
     total = np.concatenate((np.zeros((1, count)), np.cumsum(came, axis=0)))
     per_s = np.bincount(owner[owned], before[owned], count)
     usual = np.where(per_s > 0, per_s, np.inf)
-    late = np.zeros((2, count))
-    late[0] = began / usual
+    time_lag_s = np.zeros((2, count))
+    time_lag_s[0] = began / usual
     for member in np.flatnonzero(backlog > 0).tolist():
-        stands = total[-1, member] - backlog[member]
-        if stands >= 0:
-            late[1, member] = at[-1] - np.interp(stands, total[:, member], at)
+        position = total[-1, member] - backlog[member]
+        if position >= 0:
+            time_lag_s[1, member] = at[-1] - np.interp(position, total[:, member], at)
         else:
-            late[1, member] = at[-1] - at[0] - stands / usual[member]
-    return _of_owners(late, owner)
+            time_lag_s[1, member] = at[-1] - at[0] - position / usual[member]
+    return _of_owners(time_lag_s, owner)
 
 
 def _of_owners(values: Float64, owner: Int32) -> Float64:

@@ -289,8 +289,8 @@ SELECT * FROM (
            CASE WHEN group_id IS NULL THEN 'of all groups: ' || reason ELSE reason END
     FROM fairlead.freeze_event WHERE group_id = :group OR group_id IS NULL
     UNION ALL
-    SELECT at, 'made worse', version, NULL,
-           format('%s; is in back-off until %s UTC', evidence,
+    SELECT at, 'regression', version, NULL,
+           format('%s; in back-off until %s UTC', evidence,
                   to_char(back_off_until AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI'))
     FROM fairlead.regression WHERE group_id = :group
     UNION ALL

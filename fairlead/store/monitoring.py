@@ -217,7 +217,7 @@ class Readings:
     back_offs
         `group_id` of groups in back-off, and how many plans (`times`) made them worse.
     ended_regressions
-        `group_id` of groups that a plan of the last thirty days made worse, and `ended_at`: when
+        `group_id` of groups with a regression in the last thirty days, and `ended_at`: when
         the last such plan was replaced or withdrawn.
     histories
         `history`, its `bytes`, and the start of its `oldest` day, which shows whether it is pruned.

@@ -252,7 +252,7 @@ def _merit(plan: PlanDocument, draft: PlanDraft, policy: Policy) -> str:
     if gain <= 0:
         return "which leaves the group no further behind than a new one would"
     if gain < asked:
-        return f"than which a new one would be less late by {gain:.1%}, not {asked:.0%}"
+        return f"than which a new one would reduce the time lag by {gain:.1%}, not {asked:.0%}"
     return ""
 
 

@@ -36,8 +36,8 @@ BEGIN
     -- planning run has no requests, and leaves those of samples as they are.
     SELECT array_agg(jsonb_populate_record(NULL::fairlead_raw.group_diagnosis,
         given || jsonb_build_object('since', at, 'last_seen', at) ||
-        CASE WHEN looked AND told.called_for IS NOT NULL THEN jsonb_build_object('called_at', at,
-            'called_since', CASE WHEN kept.called_for = told.called_for
+        CASE WHEN looked AND request.called_for IS NOT NULL THEN jsonb_build_object('called_at', at,
+            'called_since', CASE WHEN kept.called_for = request.called_for
                 THEN kept.called_since ELSE at END)
         WHEN looked OR kept.called_for IS NULL THEN '{}' ELSE jsonb_build_object(
             'called_for', kept.called_for, 'call_reason', kept.call_reason,
@@ -47,7 +47,7 @@ BEGIN
     CROSS JOIN LATERAL (
         SELECT least((given ->> 'at')::timestamptz, now()) AS at,
                (given ->> 'looked')::boolean AS looked, given ->> 'called_for' AS called_for
-    ) told
+    ) request
     LEFT JOIN fairlead_raw.group_diagnosis kept
         ON kept.group_id = given ->> 'group_id' AND kept.until IS NULL;
     WITH same AS (

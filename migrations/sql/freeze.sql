@@ -78,7 +78,7 @@ DECLARE
 BEGIN
     -- Others wait for this transaction: end the session if it stays open.
     PERFORM set_config('idle_in_transaction_session_timeout', '60s', true);
-    IF NOT fairlead_raw.says_something(reason) THEN
+    IF NOT fairlead_raw.is_visible(reason) THEN
         RAISE EXCEPTION '%: a reason is required', what USING ERRCODE = 'FL001';
     END IF;
     PERFORM fairlead_raw.check_length(what, reason);
@@ -87,7 +87,7 @@ BEGIN
     ELSE
         PERFORM fairlead_raw.lock_group(wanted);
         IF NOT EXISTS (SELECT FROM fairlead_raw.consumer_group WHERE group_id = wanted) THEN
-            RAISE EXCEPTION '% is not known: no look has found it', what USING ERRCODE = 'FL001';
+            RAISE EXCEPTION '% is not known: no sample has it', what USING ERRCODE = 'FL001';
         END IF;
     END IF;
     IF NOT frozen THEN

@@ -135,10 +135,10 @@ BEGIN
            count(*) FILTER (WHERE before.digest <> one.digest)
     FROM stored one
     LEFT JOIN LATERAL (
-        SELECT digest FROM fairlead_raw.group_sample look
-        WHERE look.group_id = one.group_id AND look.sampled_at < one.sampled_at
-            AND look.sampled_at > one.sampled_at - interval '1 day'
-        ORDER BY look.sampled_at DESC LIMIT 1
+        SELECT digest FROM fairlead_raw.group_sample earlier
+        WHERE earlier.group_id = one.group_id AND earlier.sampled_at < one.sampled_at
+            AND earlier.sampled_at > one.sampled_at - interval '1 day'
+        ORDER BY earlier.sampled_at DESC LIMIT 1
     ) before ON true
     WHERE one.forecast_time_lag_s IS NOT NULL OR before.digest <> one.digest
     GROUP BY 1, 2 ORDER BY 1, 2
@@ -166,7 +166,7 @@ BEGIN
     WHERE known.observed_at < excluded.observed_at;
     RETURN NULL;
 END $$;
-COMMENT ON FUNCTION fairlead_raw.sum_up_adoptions IS 'Copies to plans how much of them was last followed.';
+COMMENT ON FUNCTION fairlead_raw.sum_up_adoptions IS 'Copies the last adherence of plans.';
 
 CREATE TRIGGER sum_up AFTER INSERT ON fairlead_raw.decision
     REFERENCING NEW TABLE AS stored

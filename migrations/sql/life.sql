@@ -213,11 +213,11 @@ CREATE TRIGGER written_once BEFORE UPDATE ON fairlead_raw.plan
 
 
 -- Whether a text has a visible character: not only blanks, of any width, and control characters.
-CREATE FUNCTION fairlead_raw.says_something(said text) RETURNS boolean LANGUAGE sql IMMUTABLE
+CREATE FUNCTION fairlead_raw.is_visible(content text) RETURNS boolean LANGUAGE sql IMMUTABLE
 SET search_path = pg_catalog, pg_temp AS $$
-    SELECT coalesce(said, '') ~ '[^\s\u0001-\u0020\u007f-\u00a0\u00ad\u034f\u061c\u115f\u1160\u1680\u17b4\u17b5\u180b-\u180f\u2000-\u200f\u2028-\u202f\u205f-\u206f\u2800\u3000\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffc\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]'
+    SELECT coalesce(content, '') ~ '[^\s\u0001-\u0020\u007f-\u00a0\u00ad\u034f\u061c\u115f\u1160\u1680\u17b4\u17b5\u180b-\u180f\u2000-\u200f\u2028-\u202f\u205f-\u206f\u2800\u3000\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffc\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]'
 $$;
-COMMENT ON FUNCTION fairlead_raw.says_something IS 'Whether a text has a visible character.';
+COMMENT ON FUNCTION fairlead_raw.is_visible IS 'Whether a text has a visible character.';
 
 CREATE FUNCTION fairlead_raw.check_length(what text, reason text) RETURNS void LANGUAGE plpgsql IMMUTABLE
 SET search_path = pg_catalog, pg_temp AS $$
@@ -275,7 +275,7 @@ BEGIN
         RAISE EXCEPTION 'group %: version % has the hash %, not %',
             NEW.group_id, NEW.version, plan.sha256, NEW.sha256 USING ERRCODE = 'FL003';
     END IF;
-    IF NOT fairlead_raw.says_something(NEW.reason) THEN
+    IF NOT fairlead_raw.is_visible(NEW.reason) THEN
         RAISE EXCEPTION 'group %: version % cannot become % without a reason',
             NEW.group_id, NEW.version, NEW.state USING ERRCODE = 'FL001';
     END IF;

@@ -1,5 +1,5 @@
--- Plans that made their group worse: the planner's verdict on the version in force, stored once with its
--- evidence, and how long the group then gets no plan. A rollback or a withdrawal follows.
+-- Regressions: the planner's verdict that the version in force made its group worse, stored once with its
+-- evidence and the end of the back-off. A rollback or a withdrawal follows.
 
 CREATE TRIGGER append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON fairlead_raw.regression
     FOR EACH STATEMENT EXECUTE FUNCTION fairlead_raw.refuse_change();
@@ -13,14 +13,14 @@ SELECT DISTINCT ON (group_id) group_id, version, at AS since, back_off_until, ev
 FROM fairlead_raw.regression newest
 WHERE back_off_until > now()
 ORDER BY group_id, version DESC;
-COMMENT ON VIEW fairlead.back_off IS 'Groups that get no plan for a while because their last plan made them worse.';
-COMMENT ON COLUMN fairlead.back_off.version IS 'The version that made the group worse.';
+COMMENT ON VIEW fairlead.back_off IS 'Groups that get no plan with moves, because their last plan was a regression.';
+COMMENT ON COLUMN fairlead.back_off.version IS 'The version with the regression.';
 COMMENT ON COLUMN fairlead.back_off.since IS 'When the verdict was stored.';
 COMMENT ON COLUMN fairlead.back_off.times IS 'Versions of the group with this verdict in the thirty days before.';
 
 
 -- Returns null for a version that is not in force, for a rollback, and for a version with a verdict. A group
--- only ever returns to the version that was in force before.
+-- returns only to the version that was in force before.
 CREATE FUNCTION fairlead_raw.record_regression(
     group_id text, version integer, seen_s double precision, before_s double precision,
     error_s double precision, over_objective integer, over_objective_before integer, evidence text,
@@ -33,7 +33,7 @@ DECLARE
 BEGIN
     PERFORM fairlead_raw.lock_group(record_regression.group_id);
     IF NOT (
-        fairlead_raw.says_something(evidence)
+        fairlead_raw.is_visible(evidence)
         AND (seen_s > before_s + error_s OR over_objective > over_objective_before)
     ) THEN
         RAISE EXCEPTION 'group %: nothing shows that version % made it worse', group_id, version

@@ -99,7 +99,7 @@ COMMENT ON VIEW fairlead.plan_history IS
     'Every version of every plan: who decided, what it moves, what it predicted and achieved.';
 COMMENT ON COLUMN fairlead.plan_history.proposed_at IS 'When the plan was proposed.';
 COMMENT ON COLUMN fairlead.plan_history.decided_by IS
-    'policy, or the login that approved or rejected it; plan_event.actor is in whose name.';
+    'policy, or the login that approved or rejected it; plan_event.actor is the person for whom.';
 COMMENT ON COLUMN fairlead.plan_history.decided_at IS 'When the plan was approved or rejected.';
 COMMENT ON COLUMN fairlead.plan_history.decision IS 'Why the plan was approved or rejected.';
 COMMENT ON COLUMN fairlead.plan_history.published_at IS 'When the plan was published.';
@@ -230,13 +230,13 @@ COMMENT ON COLUMN fairlead.consumer_work.busy IS
 
 
 CREATE VIEW fairlead.partition_work AS
-SELECT look.group_id, cell.topic, cell.partition, look.members[value.owner + 1] AS member,
+SELECT sample.group_id, cell.topic, cell.partition, sample.members[value.owner + 1] AS member,
        value.arrival_rate::numeric::double precision AS arrival_rate,
-       told.seconds_per_record, told.seconds_low, told.seconds_high,
-       fairlead_raw.time_share(value.arrival_rate, told.seconds_per_record) AS time_share,
-       nullif(value.capacity_share, 'NaN')::numeric::double precision AS capacity_share, told.cost,
-       look.sampled_at
-FROM fairlead_raw.group_sample_last look
+       cost.seconds_per_record, cost.seconds_low, cost.seconds_high,
+       fairlead_raw.time_share(value.arrival_rate, cost.seconds_per_record) AS time_share,
+       nullif(value.capacity_share, 'NaN')::numeric::double precision AS capacity_share, cost.cost,
+       sample.sampled_at
+FROM fairlead_raw.group_sample_last sample
 CROSS JOIN LATERAL (
     SELECT name AS topic, number AS partition, row_number() OVER (ORDER BY place, number) AS place
     FROM unnest(topics, counts) WITH ORDINALITY AS read (name, count, place)
@@ -244,9 +244,9 @@ CROSS JOIN LATERAL (
 ) cell
 JOIN LATERAL unnest(owner, arrival_rate, capacity_share) WITH ORDINALITY
     AS value (owner, arrival_rate, capacity_share, place) USING (place)
-LEFT JOIN fairlead.partition_cost told ON told.group_id = look.group_id
-    AND told.topic = cell.topic AND told.partition = cell.partition
-WHERE look.forecast_time_lag_s IS NOT NULL;  -- else there were too few samples for arrival rates
+LEFT JOIN fairlead.partition_cost cost ON cost.group_id = sample.group_id
+    AND cost.topic = cell.topic AND cost.partition = cell.partition
+WHERE sample.forecast_time_lag_s IS NOT NULL;  -- else there were too few samples for arrival rates
 
 COMMENT ON VIEW fairlead.partition_work IS
     'How much of its consumer''s time and capacity each partition takes, as of the last sample.';
@@ -274,19 +274,19 @@ COMMENT ON COLUMN fairlead.alembic_version.version_num IS 'The revision.';
 -- Views and columns without a comment get those of the tables and columns that they show.
 DO $$
 DECLARE
-    shown record;
+    target record;
 BEGIN
-    FOR shown IN
+    FOR target IN
         SELECT relname AS name,
                obj_description(format('fairlead_raw.%I', relname)::regclass, 'pg_class') AS comment
         FROM pg_class
         WHERE relnamespace = 'fairlead'::regnamespace AND relkind = 'v'
             AND obj_description(oid, 'pg_class') IS NULL
     LOOP
-        EXECUTE format('COMMENT ON VIEW fairlead.%I IS %L', shown.name, shown.comment);
+        EXECUTE format('COMMENT ON VIEW fairlead.%I IS %L', target.name, target.comment);
     END LOOP;
-    FOR shown IN
-        SELECT viewed.view_name, said.attname AS column_name,
+    FOR target IN
+        SELECT viewed.view_name, field.attname AS column_name,
                stage.words || min(col_description(read.attrelid, read.attnum) COLLATE "C") AS comment
         FROM information_schema.view_column_usage viewed
         CROSS JOIN (VALUES ('', ''), ('_before', 'Before the plan: '),
@@ -295,15 +295,15 @@ BEGIN
         JOIN pg_attribute read
             ON read.attrelid = format('%I.%I', viewed.table_schema, viewed.table_name)::regclass
             AND read.attname = viewed.column_name
-        JOIN pg_attribute said
-            ON said.attrelid = format('fairlead.%I', viewed.view_name)::regclass
-            AND said.attname = CASE WHEN stage.suffix = '' THEN viewed.column_name
+        JOIN pg_attribute field
+            ON field.attrelid = format('fairlead.%I', viewed.view_name)::regclass
+            AND field.attname = CASE WHEN stage.suffix = '' THEN viewed.column_name
                 ELSE regexp_replace(viewed.column_name, '_s$', '') || stage.suffix END
         WHERE viewed.view_schema = 'fairlead'
-            AND col_description(said.attrelid, said.attnum) IS NULL
+            AND col_description(field.attrelid, field.attnum) IS NULL
         GROUP BY 1, 2, stage.words
     LOOP
         EXECUTE format('COMMENT ON COLUMN fairlead.%I.%I IS %L',
-            shown.view_name, shown.column_name, shown.comment);
+            target.view_name, target.column_name, target.comment);
     END LOOP;
 END $$;

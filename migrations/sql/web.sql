@@ -41,8 +41,8 @@ BEGIN
             USING ERRCODE = 'FL004';
     END IF;
     PERFORM set_config('idle_in_transaction_session_timeout', '60s', true);
-    IF NOT (fairlead_raw.says_something(actor) AND fairlead_raw.says_something(proof)
-            AND fairlead_raw.says_something(reason)) THEN
+    IF NOT (fairlead_raw.is_visible(actor) AND fairlead_raw.is_visible(proof)
+            AND fairlead_raw.is_visible(reason)) THEN
         RAISE EXCEPTION '%: to % takes a person, a proof and a reason', what, act USING ERRCODE = 'FL001';
     END IF;
     IF greatest(length(actor), length(proof)) > 200 THEN
@@ -59,7 +59,7 @@ BEGIN
         PERFORM fairlead_raw.lock_group(act_as.group_id);
         IF NOT EXISTS (SELECT FROM fairlead_raw.consumer_group known WHERE known.group_id = act_as.group_id)
         THEN
-            RAISE EXCEPTION '% is not known: no look has found it', what USING ERRCODE = 'FL001';
+            RAISE EXCEPTION '% is not known: no sample has it', what USING ERRCODE = 'FL001';
         END IF;
     END IF;
     IF act = 'unfreeze' AND version IS DISTINCT FROM (

@@ -115,7 +115,7 @@ def test_spreads_a_topic_among_plans_that_are_as_good() -> None:
 
 
 def test_is_not_done_where_the_next_plan_would_go_on_from_it() -> None:
-    """Exchanged, the heaviest member had a partition that a member of one topic could take."""
+    """Exchanged, the most loaded member had a partition that a member of one topic could take."""
     both = ["t", "u"]
     owned = {"t": [0], "u": [0, 1]}
     members = {"a": Member(both, owned), "b": Member(both, rack="r"), "c": Member(["t"])}

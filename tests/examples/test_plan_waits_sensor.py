@@ -81,7 +81,7 @@ def a_minute_passes(url: str) -> None:
 def test_plan_that_waits_is_reported_once(
     tick: Callable[[], str], chat: Chat, store: PlanStore, migrated: str
 ) -> None:
-    """Its page is named; plans that a policy approves at once, or only observes, are left out."""
+    """Its page is named; plans that a policy approves at once, or in shadow mode, are left out."""
     drafts = [make_draft(group=group) for group in ("a b", "automatic")]
     drafts.append(make_draft(group="observed", shadow=True))
     automatic = [record_decision(store, draft).plan for draft in drafts][1]
@@ -93,7 +93,8 @@ def test_plan_that_waits_is_reported_once(
     assert tick() == "Plans that wait: 1, of which new: 0."
     (text,) = chat.texts
     assert text == (
-        "Version 1 of the plan of group a b waits for a decision: the heaviest member gets lighter "
+        "Version 1 of the plan of group a b waits for a decision: the most loaded member gets "
+        "lighter "
         "http://localhost:9464/review?group=a+b&version=1"
     )
 

@@ -122,7 +122,7 @@ class Plan(Base):
     )
     shadow: Mapped[bool] = mapped_column(
         server_default=text("false"),
-        comment="Whether its policy only observes: the plan cannot be approved.",
+        comment="Whether the group was in shadow mode: the plan cannot be approved.",
     )
     rolled_back_from: Mapped[int | None] = mapped_column(
         Integer, comment="The version whose assignment this repeats; null: a new assignment."

@@ -31,7 +31,9 @@ GROUPS = [f"a-consumer-group-with-quite-a-long-name-in-some-region-{n:05}" for n
 TOPIC = "a.topic.whose.name.says.team.domain.and.version.as.many.do.v1"
 MEMBERS = [f"an-instance-id-as-kubernetes-makes-them-7c9f8b6d4-{n:04}" for n in range(500)]
 PARTITIONS = 5_000
-REASON = "the heaviest member has more than its share, and this is what relieves it most for a move"
+REASON = (
+    "the most loaded member has more than its share, and this is what relieves it most for a move"
+)
 ASSIGNORS = [OBSERVED, "sticky-lag-aware", "lag-aware", "sticky", "fair", "roundrobin", "range"]
 
 

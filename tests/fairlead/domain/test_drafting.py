@@ -134,7 +134,7 @@ def test_what_is_expected_under_other_plans_is_what_the_analysis_expects() -> No
     assert draft.prospect is not None
     assert draft.findings is not None
     as_it_is = draft.prospect.outlook.forecast(np.array([0, 0, 1], np.int32), 1800.0)
-    assert as_it_is.forecast_time_lag_s == pytest.approx(draft.findings.forecast_time_lag_s)
+    assert as_it_is.time_lag_s == pytest.approx(draft.findings.forecast_time_lag_s)
 
 
 def test_shares_of_several_topics_are_cut_where_topics_end() -> None:

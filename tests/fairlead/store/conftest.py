@@ -119,7 +119,7 @@ def make_draft(
         "group": group,
         "snapshot_id": snapshot_id,
         "snapshot_at": SNAPSHOT_AT,
-        "reason": "the heaviest member gets lighter",
+        "reason": "the most loaded member gets lighter",
         "observed": make_metrics(),
         "candidates": (
             SnapshotCandidate(

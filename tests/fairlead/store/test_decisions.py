@@ -64,7 +64,7 @@ def test_everything_about_a_draft_is_stored(
     """Decision, candidates with their errors, both balances, moves, and the event."""
     record_decision(store, draft())
     assert rows(engine, "SELECT outcome, version, reason FROM fairlead.decision") == [
-        ("plan", 1, "the heaviest member gets lighter")
+        ("plan", 1, "the most loaded member gets lighter")
     ]
     assert rows(
         engine, "SELECT assignor, lag_max, outcome, error FROM fairlead.candidate ORDER BY 1"
@@ -79,7 +79,7 @@ def test_everything_about_a_draft_is_stored(
         )
     ]
     assert rows(engine, "SELECT state, reason, actor = session_user FROM fairlead.plan_event") == [
-        ("proposed", "the heaviest member gets lighter", True)
+        ("proposed", "the most loaded member gets lighter", True)
     ]
 
 

@@ -58,7 +58,7 @@ def test_it_goes_back_to_the_version_before_and_rests(
     assert "version 2 made it worse: much later than before" in made.reason
     assert back(store) == []
     history = read_history(store.engine, "orders", since=None, limit=20)
-    (said,) = [row for row in history if row["event"] == "made worse"]
+    (said,) = [row for row in history if row["event"] == "regression"]
     assert (said["version"], said["reason"].split(";")[0]) == (2, "much later than before")
     readings = read_all_groups(store.engine, DecisionCounts())
     assert [(row["group_id"], row["times"]) for row in readings.back_offs] == [("orders", 1)]

@@ -73,7 +73,7 @@ def test_same_plan_is_not_proposed_while_it_waits(store: PlanStore, draft: MakeD
     assert again.stored.outcome == "no change"
     assert re.fullmatch(
         r"version 1, which gives the same, waits for approval since \d{4}-\d\d-\d\d \d\d:\d\d UTC;"
-        r" sampled again; the heaviest member gets lighter",
+        r" sampled again; the most loaded member gets lighter",
         again.stored.reason,
     )
     assert states(store) == ["proposed"]
@@ -81,7 +81,7 @@ def test_same_plan_is_not_proposed_while_it_waits(store: PlanStore, draft: MakeD
 
 #: Arrivals of t0's partitions, records a second, of which each member can do 100.
 ARRIVALS = {
-    "a bit better": ([90.0, 40.0, 85.0], "than which a new one would be less late by "),
+    "a bit better": ([90.0, 40.0, 85.0], "than which a new one would reduce the time lag by "),
     "worse": ([60.0, 50.0, 90.0], "which leaves the group no further behind than a new one would"),
     "much better": ([90.0, 90.0, 10.0], ""),
     "good as it is": ([90.0, 10.0, 10.0], "which still brings the group within its objective"),
@@ -141,7 +141,7 @@ def test_published_plan_that_says_the_same_makes_a_new_one_needless(
     assert again.stored.outcome == "no change"
     assert again.stored.reason == (
         "version 1, which says so already, is published, and 66.7 % of its partitions are where it"
-        " puts them; the heaviest member gets lighter"
+        " puts them; the most loaded member gets lighter"
     )
     assert states(store) == ["published"]
 
@@ -212,7 +212,7 @@ def test_plan_that_is_observed_is_approved_by_nobody(store: PlanStore, draft: Ma
     outcome = look(store, draft("s1", shadow=True), policy=observing)
     plan = outcome.stored.plan
     assert plan is not None
-    assert outcome.approval.reason.startswith("the policy only observes")
+    assert outcome.approval.reason.startswith("shadow mode: ")
     with pytest.raises(PlanStateError, match="version 1 is in shadow mode: its policy"):
         store.approve("orders", 1, sha256=plan.sha256, reason="mine", actor="kim")
     look(store, draft("s2", shadow=True), policy=observing)
