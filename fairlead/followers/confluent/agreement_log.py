@@ -378,7 +378,8 @@ class KafkaCoordinationTopic:
                 raise ConfigurationError(
                     f"The coordination topic {self.name} does not exist and may not be "
                     f"created. Create it: kafka-topics.sh --create "
-                    f"--topic {shell_quote(self.name)} --partitions {COORDINATION_PARTITIONS} {config}"
+                    f"--topic {shell_quote(self.name)} "
+                    f"--partitions {COORDINATION_PARTITIONS} {config}"
                 ) from error
             if code != KafkaError.TOPIC_ALREADY_EXISTS:
                 raise
