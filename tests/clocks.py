@@ -43,7 +43,7 @@ BOUND: Final = re.compile(r"(\w+[._])*(within|timeout|patience|grace|deadline)([
 WAITS: Final = {"flush", "get", "join", "result", "wait"}
 #: These wait for the next of many, within a loop.
 POLLS: Final = {"consume", "current", "getmany", "poll", "read"}
-#: Seconds. Least bound of a wait that is clear by itself; a session only has to outlast a stall.
+#: Seconds. Least bound of a wait whose end is certain; a session only has to outlast a stall.
 LEAST_S: Final = 300.0
 LEAST_SESSION_S: Final = 30.0
 NOTHING: Final = "NOTHING SAYS WHAT FOR"

@@ -114,7 +114,7 @@ ONE_IS_EXPENSIVE = DemoGroup(
 )
 
 #: Plain consumers of the consumer protocol (KIP-848): their broker follows the plan. However that
-#: spreads nine partitions by itself, three to each, who has the heavy one gets too much.
+#: spreads nine partitions, three to each, the member with the heavy one gets too much.
 BY_BROKER = DemoGroup(
     "by-broker",
     {"clicks": [188] + [50] * 4, "views": [50] * 4},

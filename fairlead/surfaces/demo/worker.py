@@ -49,7 +49,7 @@ class ReportAssignments(ConsumerRebalanceListener):  # type: ignore[misc] # kafk
         self._started = started
 
     def on_partitions_revoked(self, revoked: Iterable[TopicPartition]) -> None:
-        """Do nothing: the consumer commits what was processed by itself."""
+        """Do nothing: the consumer commits automatically."""
 
     def on_partitions_assigned(self, assigned: Iterable[TopicPartition]) -> None:
         """Report the new assignment."""
@@ -122,7 +122,7 @@ def classic(arguments: argparse.Namespace, orders: Orders) -> KafkaConsumer:
         "auto_offset_reset": "earliest",
         "auto_commit_interval_ms": 500,
         "max_partition_fetch_bytes": FETCH_BYTES,
-        "fetch_min_bytes": FETCH_BYTES,  # not each record by itself: two dozen share a machine
+        "fetch_min_bytes": FETCH_BYTES,  # not each record alone: two dozen share a machine
     }
     consumer = (
         PlanConsumer(plan_topic=arguments.plan_topic, **configuration)
@@ -136,7 +136,7 @@ def classic(arguments: argparse.Namespace, orders: Orders) -> KafkaConsumer:
 
 
 def plain(arguments: argparse.Namespace, orders: Orders) -> PlainConsumer:
-    """Return a confluent-kafka consumer that a broker assigns, by plans or by itself."""
+    """Return a confluent-kafka consumer that a broker assigns, by plans or by its own assignor."""
     settings = {
         "bootstrap.servers": arguments.bootstrap_servers,
         "group.id": arguments.group,

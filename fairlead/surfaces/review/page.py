@@ -69,7 +69,7 @@ def review_page(
         Where the list of groups is, and below it a group's page; None: the page stands alone, as a
         file.
     policies
-        From the settings, to decide anew about a plan that waits; None: unknown.
+        From the settings, to decide again about a plan that waits; None: unknown.
     desk
         The person who reads the page, and may act; None: the page is a file.
     now

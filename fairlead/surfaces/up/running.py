@@ -86,7 +86,7 @@ def running(
 
     Yields
     ------
-    Whether groups are planned by themselves.
+    Whether groups are planned automatically.
 
     Raises
     ------
@@ -151,7 +151,7 @@ def pages(at: At) -> Part:
 
 
 def spark(state_dir: Path) -> Part:
-    """Return the warm Spark, which runs start by themselves where it cannot be had."""
+    """Return the warm Spark, which runs start themselves if it cannot be had."""
 
     def server() -> psutil.Process | None:
         recorded = WarmServer.recorded(state_dir)

@@ -58,7 +58,7 @@ def build_app(engine: Engine, settings: Settings) -> Starlette:
         The database; `fairlead_reader` will do where nobody acts on pages, else `fairlead_web`.
     settings
         Where the Dagster UI is reached, for links to it, and the policies, for what they say of a
-        plan that waits: those are read anew whenever their file has changed.
+        plan that waits: those are read again whenever their file has changed.
     """
     dagster_url = settings.web.dagster_url
     own = urlsplit(settings.web.url or "").hostname

@@ -221,7 +221,7 @@ def build_registry(
 
 
 class GroupCollector(Collector):
-    """Every figure of every group, read anew for each scrape.
+    """Every figure of every group, read for each scrape.
 
     If the database does not answer, `fairlead_database_up` is 0 and the groups are missing. The
     scrape itself succeeds, so that alerts distinguish a dead exporter from a dead database, and no

@@ -21,7 +21,7 @@ from tests.waiting import PATIENCE_S, eventually
 pytestmark = pytest.mark.long
 
 SLEEPS = "import time; print('asleep', flush=True); time.sleep(600)"
-#: Starts another one, and neither heeds Ctrl-C.
+#: Starts another one, and both ignore Ctrl-C.
 STUBBORN = f"""
 import signal, subprocess, sys
 signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -174,7 +174,7 @@ def left_by(path: Path) -> psutil.Process | None:
 
 
 def test_what_a_command_leaves_running_stands_for_it(tmp_path: Path) -> None:
-    """It ends with the others, and where it ends by itself, the command is run again."""
+    """It ends with the others; if it ends alone, the command runs again."""
     pid = tmp_path / "pid"
     command = (sys.executable, "-c", LEAVES, str(pid))
     part = Part("left", command, leaves=lambda: left_by(pid))

@@ -39,7 +39,7 @@ def recording(*rows: dict[str, Any]) -> Recording:
 
 
 def test_what_arrived_is_what_was_recorded() -> None:
-    """Between two samples all of it, whenever; none where a log was made anew or is unknown."""
+    """All records between two samples; none if a log was created again or is unknown."""
     arrivals = (
         recording(
             sample(0, {"t": [100, 50]}),

@@ -1,4 +1,4 @@
-"""Whether Dagster plans by itself, asked of a real webserver."""
+"""Whether Dagster plans automatically, by a real webserver."""
 
 import os
 import subprocess

@@ -91,7 +91,7 @@ def test_formats_are_what_the_scraper_asks_for(served: str) -> None:
 
 
 def test_decisions_stay_counted_when_they_are_settled(week: str) -> None:
-    """What was counted for good and what may still come into sight make one count."""
+    """Closed and pending counts are added up."""
     engine = create_store_engine(week)
     counts = DecisionCounts(datetime.now(UTC) - timedelta(hours=1))
     decide(week, "settled", timedelta(minutes=40))

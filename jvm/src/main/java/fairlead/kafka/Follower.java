@@ -209,7 +209,7 @@ final class Follower implements PlanLog.Reader, FollowerStatusMBean {
         }
     }
 
-    /** Triggers until it has worked, or a rebalance has come by itself. */
+    /** Triggers until a rebalance comes, of this trigger or of another cause. */
     private void ask(int asked) {
         try {
             for (int attempt = 0; attempt < RETRIES; attempt++) {

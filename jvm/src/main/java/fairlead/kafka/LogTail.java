@@ -169,7 +169,7 @@ abstract class LogTail {
         }
     }
 
-    /** Reads until something is to be done anew. Returns why that comes only after a pause, if so. */
+    /** Reads until the connection must be made again. Returns why it needs a pause before; null: it needs none. */
     private String connectAndRead() throws Exception {
         synchronized (wake) {
             reopen = false;

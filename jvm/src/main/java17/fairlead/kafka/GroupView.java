@@ -164,8 +164,8 @@ final class GroupView {
     }
 
     /**
-     * Takes down one member's targets after the other. Maps are asked to walk by themselves: their entries
-     * as objects, a million of them, are half of what a call costs.
+     * Notes the targets of one member after the other. Uses forEach, because a million
+     * entries as objects would be half of the cost of a call.
      */
     private final class TargetWalk implements BiConsumer<Uuid, Set<Integer>> {
         private final int[] owner;
