@@ -1,8 +1,8 @@
 """List each use of a clock in the tests and what it is for: `python -m tests.clocks`.
 
 Tests pass on a machine that is slow and busy: they wait until something happens, bounded by
-minutes, and compare what work costs by `tests.cost`. Dates, and bounds of minutes, are clear by
-themselves. Any other use says what it is for: in a comment `# clock: ...` on its line or above it,
+minutes, and compare what work costs by `tests.cost`. Dates, and bounds of minutes, need no
+reason. Any other use says what it is for: in a comment `# clock: ...` on its line or above it,
 or for a whole file in a comment `# clocks: ...` on a line of its own. No comment allows a test to
 assert that something took less than so many seconds.
 
