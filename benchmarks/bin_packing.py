@@ -22,7 +22,7 @@ RULES: Final[tuple[Rule, ...]] = ("BFD", "MBF", "MWF", "MBFP", "MWFP")
 
 
 class BinPacking(ByPlans):
-    """Packs partitions anew at each decision, by how fast they filled since the look before.
+    """Packs all partitions again at each decision, by how fast they filled since the last sample.
 
     Parameters
     ----------

@@ -59,7 +59,7 @@ class Adopted:
         How many it took.
     moved
         Partitions that change owner by it.
-    revoked_in_vain
+    revoked_needlessly
         Partitions that were taken from a member whose they stay.
     """
 
@@ -68,7 +68,7 @@ class Adopted:
     adopted_s: float
     triggers: int
     moved: int
-    revoked_in_vain: int
+    revoked_needlessly: int
 
 
 class Measured:
@@ -152,7 +152,7 @@ class Measured:
             adopted_s=max((change.at for change in changes), default=target) - sent,
             triggers=told.triggers,
             moved=int((before != self._owner).sum()),
-            revoked_in_vain=sum(
+            revoked_needlessly=sum(
                 len(stays[change.seat] & set(change.partitions))
                 for change in changes
                 if not change.gained
@@ -256,7 +256,7 @@ def summary(adopted: Sequence[Adopted]) -> dict[str, Any]:
         "adopted_s": spread([change.adopted_s for change in adopted]),
         "triggers": sum(change.triggers for change in adopted),
         "moved": sum(change.moved for change in adopted),
-        "revoked_in_vain": sum(change.revoked_in_vain for change in adopted),
+        "revoked_needlessly": sum(change.revoked_needlessly for change in adopted),
     }
 
 

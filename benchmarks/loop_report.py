@@ -2,7 +2,7 @@
 
 Belongs here: showing figures. Does not: measuring (`loop`), or the goals (`loop_goals`).
 
-Its tables in docs/measurements.md stand between comments that name them, and are written anew.
+Its tables in docs/measurements.md stand between comments that name them, and are replaced.
 """
 
 import re
@@ -89,7 +89,7 @@ def write(document: Mapping[str, Any]) -> None:
 
 
 def rewritten(page: str, document: Mapping[str, Any]) -> str:
-    """Return a page with all of its tables written anew."""
+    """Return a page with new tables."""
     tables = {
         "courses": _courses(document),
         "goals": _goals(document),

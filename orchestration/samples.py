@@ -51,7 +51,7 @@ def sample_groups(
 
 @dg.job(
     description="Look at every group once: offsets and owners, without a plan. The sensor "
-    "group_samples does so by itself, and starts this where it takes long.",
+    "group_samples does so itself, and starts this if it takes long.",
     **about("history"),
 )
 def sample() -> None:

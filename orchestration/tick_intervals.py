@@ -1,7 +1,7 @@
 """How often schedules and sensors tick: Dagster wants to know when definitions are made.
 
 Belongs here: what settings say of that, read once, when the code location loads. Does not: any
-other setting, which ticks and runs read anew.
+other setting, which ticks and runs read again.
 """
 
 from fairlead.errors import ConfigurationError

@@ -1,8 +1,8 @@
 """List each use of a clock in the tests and what it is for: `python -m tests.clocks`.
 
 Tests pass on a machine that is slow and busy: they wait until something happens, bounded by
-minutes, and compare what work costs by `tests.cost`. Dates, and bounds of minutes, are clear by
-themselves. Any other use says what it is for: in a comment `# clock: ...` on its line or above it,
+minutes, and compare what work costs by `tests.cost`. Dates, and bounds of minutes, need no
+reason. Any other use says what it is for: in a comment `# clock: ...` on its line or above it,
 or for a whole file in a comment `# clocks: ...` on a line of its own. No comment allows a test to
 assert that something took less than so many seconds.
 
@@ -43,7 +43,7 @@ BOUND: Final = re.compile(r"(\w+[._])*(within|timeout|patience|grace|deadline)([
 WAITS: Final = {"flush", "get", "join", "result", "wait"}
 #: These wait for the next of many, within a loop.
 POLLS: Final = {"consume", "current", "getmany", "poll", "read"}
-#: Seconds. Least bound of a wait that is clear by itself; a session only has to outlast a stall.
+#: Seconds. Least bound of a wait whose end is certain; a session only has to outlast a stall.
 LEAST_S: Final = 300.0
 LEAST_SESSION_S: Final = 30.0
 NOTHING: Final = "NOTHING SAYS WHAT FOR"

@@ -228,7 +228,7 @@ def sandbox() -> Sandbox:
 def own_services(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the folder of a sandbox that tests may end, damage and start again.
 
-    Its data are there again for the next test: a broker that is formatted anew takes seconds.
+    Its data are there again for the next test: formatting a broker again takes seconds.
     """
     return tmp_path_factory.mktemp("own") / "sandbox"
 

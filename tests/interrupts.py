@@ -1,4 +1,4 @@
-"""Processes that heed Ctrl-C, wherever the tests themselves are started from.
+"""Processes that accept Ctrl-C, however the tests were started.
 
 Belongs here: the disposition of SIGINT that children inherit. Does not: sending it (the tests).
 """

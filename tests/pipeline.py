@@ -111,7 +111,7 @@ class Pipeline:
         )
 
     def check(self, name: str, *, raise_on_error: bool = False) -> dg.ExecuteInProcessResult:
-        """Run one asset check by itself, on every cohort known, as from the UI."""
+        """Run only one asset check, on every known cohort, as from the UI."""
         (key,) = (key for checks in CHECKS for key in checks.check_keys if key.name == name)
         job = dg.define_asset_job("one_check", selection=dg.AssetSelection.checks(key))
         definition = build_defs(jobs=[job]).resolve_job_def("one_check")

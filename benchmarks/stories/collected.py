@@ -231,7 +231,7 @@ def _hourly_job() -> Scene:
 @_story(
     "https://paolopatierno.wordpress.com/2017/07/27/"
     "apache-kafka-consumer-groups-dont-use-them-in-the-wrong-way/",
-    "An application assigns partitions by itself and commits under a group id. Kafka sees commits "
+    "An application assigns partitions itself and commits under a group id. Kafka sees commits "
     "of a group that has no members.",
     Right(
         "Its commits reach the end in every sample; no plan can reach it.",
@@ -620,7 +620,7 @@ def _clocks_drift() -> Scene:
     "A consumer with a name of its own crashes every six minutes and restarts under this name; "
     "the last 200 records are read again. Consumers report their work.",
     Right(
-        "All is read within the minute; counters that begin anew say nothing.",
+        "All is read within the minute; counters that start again say nothing.",
         "healthy",
         never=("ignored", "stuck"),
     ),

@@ -225,7 +225,7 @@ class Scene:
         return self
 
     def report(self, members: str) -> "Scene":
-        """Let members report their work, and begin to count anew."""
+        """Let members report their work, with new counters."""
         for member in members.split():
             token = f"{member}{self._minute}"
             self.reporters[member] = Reporter(token, self._minute)

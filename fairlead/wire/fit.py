@@ -165,9 +165,9 @@ def _keep(planned: _Planned, group: _Group, owner: npt.NDArray[np.int32]) -> Non
     numbers = {name: number for number, name in enumerate(group.members)}
     present = np.array([numbers.get(name, -1) for name in planned.names], dtype=np.int64)
     member = present[planned.member]
-    kept = member >= 0
-    kept[kept] = group.subscribed[member[kept], planned.topic[kept]]
-    owner[planned.index[kept]] = member[kept]
+    stays = member >= 0
+    stays[stays] = group.subscribed[member[stays], planned.topic[stays]]
+    owner[planned.index[stays]] = member[stays]
 
 
 def _take_over(planned: _Planned, group: _Group, owner: npt.NDArray[np.int32]) -> None:

@@ -117,10 +117,10 @@ def read_membership(
         It is of another format, cannot be read, is another group's, cluster's or log's, its hash
         differs, or it is not signed as it must be.
     """
-    found = read_headers(value, headers)
-    if (kind := header_text(found, KIND_HEADER)) != _KIND:
+    by_name = read_headers(value, headers)
+    if (kind := header_text(by_name, KIND_HEADER)) != _KIND:
         raise InvalidPlanError(f"The record is of kind {kind!r}, not {_KIND!r}")
-    epoch = check_headers(found, group=group, version=_VERSION, origin=origin, verifier=verifier)
+    epoch = check_headers(by_name, group=group, version=_VERSION, origin=origin, verifier=verifier)
     try:
         membership = _read(json.loads(value.decode()))
     except (ValueError, RecursionError, KeyError, TypeError) as error:

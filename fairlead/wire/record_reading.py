@@ -88,21 +88,21 @@ def read_record(
         The record has another format, cannot be read, is for another group, cluster or log, has a
         wrong hash, or lacks a valid signature. The message states the reason.
     """
-    found = read_headers(value, headers)
-    if (kind := header_text(found, KIND_HEADER)) not in {"plan", "withdrawn"}:
+    by_name = read_headers(value, headers)
+    if (kind := header_text(by_name, KIND_HEADER)) not in {"plan", "withdrawn"}:
         raise InvalidPlanError(
             f"The record is of kind {kind!r}, which this version does not support"
         )
-    version = _version(found)
-    epoch = check_headers(found, group=group, version=version, origin=origin, verifier=verifier)
+    version = _version(by_name)
+    epoch = check_headers(by_name, group=group, version=version, origin=origin, verifier=verifier)
     plan = PlanDocument.from_bytes(value, group=group) if kind == "plan" else None
     in_value = plan.version if plan is not None else _withdrawn_version(value, group)
     if in_value != version:
         raise InvalidPlanError(
             f"The record's version header is {version}, but its value has version {in_value}"
         )
-    identity = Identity(epoch, version, plan is None, header_text(found, HASH_HEADER))
-    return VerifiedRecord(identity, plan, _lease(found))
+    identity = Identity(epoch, version, plan is None, header_text(by_name, HASH_HEADER))
+    return VerifiedRecord(identity, plan, _lease(by_name))
 
 
 def read_headers(value: bytes, headers: Iterable[tuple[str, bytes | None]]) -> dict[str, bytes]:
@@ -113,19 +113,19 @@ def read_headers(value: bytes, headers: Iterable[tuple[str, bytes | None]]) -> d
     InvalidPlanError
         The format or the value's hash is wrong.
     """
-    found = {name: text or b"" for name, text in headers}
-    version = header_text(found, FORMAT_HEADER)
+    by_name = {name: text or b"" for name, text in headers}
+    version = header_text(by_name, FORMAT_HEADER)
     if version != str(FORMAT):
         raise InvalidPlanError(
             f"The record's format header is {version[:40]!r}; this version reads format {FORMAT}"
         )
-    if header_text(found, HASH_HEADER) != content_hash(value):
+    if header_text(by_name, HASH_HEADER) != content_hash(value):
         raise InvalidPlanError("The record's sha256 header is not the hash of its value")
-    return found
+    return by_name
 
 
 def check_headers(
-    found: dict[str, bytes],
+    by_name: dict[str, bytes],
     *,
     group: str,
     version: int,
@@ -136,7 +136,7 @@ def check_headers(
 
     Parameters
     ----------
-    found
+    by_name
         Headers from `read_headers`, with a kind.
     group, version
         From the record's key and headers.
@@ -149,27 +149,29 @@ def check_headers(
         The record is for another cluster or log, or lacks a valid signature.
     """
     if verifier is not None:
-        _check_signature(found, group=group, version=version, topic=origin.topic, verifier=verifier)
+        _check_signature(
+            by_name, group=group, version=version, topic=origin.topic, verifier=verifier
+        )
     for name, known in ((CLUSTER_HEADER, origin.cluster), (LOG_HEADER, origin.log)):
-        if known and (value := header_text(found, name)) and value != known:
+        if known and (value := header_text(by_name, name)) and value != known:
             raise InvalidPlanError(f"The record is for {name} {value!r}, not for {known!r}")
-    return _epoch(found)
+    return _epoch(by_name)
 
 
 def _check_signature(
-    found: dict[str, bytes], *, group: str, version: int, topic: str, verifier: Verifier
+    by_name: dict[str, bytes], *, group: str, version: int, topic: str, verifier: Verifier
 ) -> None:
-    if SIGNATURE_HEADER not in found or KEY_HEADER not in found:
+    if SIGNATURE_HEADER not in by_name or KEY_HEADER not in by_name:
         raise InvalidPlanError("The record is not signed")
-    if not (found.get(CLUSTER_HEADER) and found.get(LOG_HEADER)):
+    if not (by_name.get(CLUSTER_HEADER) and by_name.get(LOG_HEADER)):
         raise InvalidPlanError("The record is signed without a cluster and log")
     try:
-        signature = base64.b64decode(found[SIGNATURE_HEADER], validate=True)
+        signature = base64.b64decode(by_name[SIGNATURE_HEADER], validate=True)
     except binascii.Error as error:
         raise InvalidPlanError("The record's signature is not base64") from error
-    message = message_of(found, group=group, version=version, topic=topic)
+    message = message_of(by_name, group=group, version=version, topic=topic)
     try:
-        verifier.verify(header_text(found, KEY_HEADER), signature, message)
+        verifier.verify(header_text(by_name, KEY_HEADER), signature, message)
     except InvalidPlanError as error:
         raise InvalidPlanError(f"The record is rejected: {error}") from error
 
@@ -186,8 +188,8 @@ def _withdrawn_version(value: bytes, group: str) -> int:
     return version
 
 
-def _version(found: dict[str, bytes]) -> int:
-    text = header_text(found, VERSION_HEADER)
+def _version(by_name: dict[str, bytes]) -> int:
+    text = header_text(by_name, VERSION_HEADER)
     if (
         not (text.isascii() and text.isdecimal())
         or len(text) > _DIGITS
@@ -197,8 +199,8 @@ def _version(found: dict[str, bytes]) -> int:
     return int(text)
 
 
-def _epoch(found: dict[str, bytes]) -> int:
-    text = header_text(found, EPOCH_HEADER)
+def _epoch(by_name: dict[str, bytes]) -> int:
+    text = header_text(by_name, EPOCH_HEADER)
     if not (text.isascii() and text.isdecimal()) or len(text) > _DIGITS or int(text) == 0:
         raise InvalidPlanError(f"The record's epoch is {text[:40]!r}, not a positive number")
     if (epoch := int(text)) > (time.time() + AHEAD.total_seconds()) * 1000:
@@ -206,8 +208,8 @@ def _epoch(found: dict[str, bytes]) -> int:
     return epoch
 
 
-def _lease(found: dict[str, bytes]) -> datetime | None:
-    text = header_text(found, LEASE_HEADER)
+def _lease(by_name: dict[str, bytes]) -> datetime | None:
+    text = header_text(by_name, LEASE_HEADER)
     if not text:
         return None
     try:
@@ -216,9 +218,9 @@ def _lease(found: dict[str, bytes]) -> datetime | None:
         raise InvalidPlanError(f"The record's lease_until: {error}") from error
 
 
-def header_text(found: dict[str, bytes], name: str) -> str:
+def header_text(by_name: dict[str, bytes], name: str) -> str:
     """Return a header, "" if it is missing; raises InvalidPlanError if it is not UTF-8."""
     try:
-        return found.get(name, b"").decode()
+        return by_name.get(name, b"").decode()
     except UnicodeDecodeError as error:
         raise InvalidPlanError(f"The record's {name} header is not UTF-8") from error

@@ -180,7 +180,7 @@ class Composed:
         eventually(condition, said)
 
     def ended_well(self, service: str) -> bool:
-        """Wait for a service that ends by itself; say whether it succeeded."""
+        """Wait until a service ends; return whether it succeeded."""
         return run(*_PODMAN, "wait", self._of(service)).strip() == "0"
 
     def log(self, service: str) -> str:

@@ -1,4 +1,4 @@
-"""The page of all settings: `python -m tests.docs.settings` writes it anew from the models.
+"""The page of all settings: `python -m tests.docs.settings` writes it from the models.
 
 Belongs here: the page's text. Does not: what a setting means, which its model says.
 """

@@ -72,7 +72,7 @@ _STEP: Final = re.compile(r"\b(?:asset|check|job|schedule|sensor)s? `(\w+)`")
 _METRIC: Final = re.compile(r"`(fairlead_\w+_(?:bytes|info|ratio|records|seconds|total|worse|up))`")
 _SQL: Final = re.compile(r"`fairlead(?:_raw)?\.([a-z_]+)`")
 #: What looks like a relation, and is a file, a topic or a package.
-_NO_RELATIONS: Final = {"toml", "plans", "agreement", "members", "fallback"}
+_NO_RELATIONS: Final = {"toml", "plans", "coordination", "members", "fallback"}
 
 
 def test_settings_that_pages_name_exist() -> None:

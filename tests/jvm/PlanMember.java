@@ -104,7 +104,7 @@ final class PlanMember {
     }
 
     /**
-     * Commits what was read, before it is given up: what Kafka commits by itself before a cooperative
+     * Commits what was read, before it is given up: what Kafka commits automatically before a cooperative
      * rebalance is without what is read during it.
      */
     private static void commit(KafkaConsumer<?, ?> consumer) {

@@ -331,7 +331,7 @@ class Group:
         return sorted(owned) == list(range(self.partitions))
 
     def revoked(self) -> dict[str, list[int]]:
-        """Return what members lost, and count anew."""
+        """Return what members lost, and count from 0 again."""
         found = {name: sorted(member.revoked) for name, member in self.members.items()}
         for member in self.members.values():
             member.revoked = []

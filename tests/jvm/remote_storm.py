@@ -67,7 +67,7 @@ class RemoteStorm(Storm):
         return f"plan version {self.version}"
 
     def tombstone(self) -> str | None:
-        """Retire the plan."""
+        """Withdraw the plan."""
         if self._plan is None:
             return None
         self._plan = None

@@ -68,14 +68,14 @@ def test_what_a_person_does_is_a_job() -> None:
 
 @pytest.mark.parametrize("reason", ["", " "])
 def test_a_person_says_why(reason: str) -> None:
-    """Before anything is sent: it stands in the history for good."""
+    """Before anything is sent: the history keeps it."""
     assert GroupConfig(group="orders", reason="CHG-1234").reason == "CHG-1234"
     with pytest.raises(ValueError, match="reason"):
         GroupConfig(group="orders", reason=reason)
 
 
 def test_schedules_and_sensors() -> None:
-    """What starts by itself and how often, for which job; people turn the schedule on."""
+    """What starts automatically, how often, for which job; people turn the schedule on."""
     (schedule,) = repository().schedule_defs
     assert (schedule.name, schedule.cron_schedule, schedule.job_name) == (
         "planning_schedule",

@@ -74,7 +74,7 @@ def test_discovery_adds_one_partition_for_a_named_cohort(
 def test_discovery_removes_nothing_while_a_run_is_under_way(
     pipeline: Pipeline, make_groups: MakeGroups, job: str
 ) -> None:
-    """A run reads its range anew at each step: partitions are added meanwhile, not removed."""
+    """A run reads its range again at each step: partitions are added meanwhile, not removed."""
     (a,) = make_groups("a")
     pipeline.know("vanished")
     leave_run(pipeline, job)

@@ -1,4 +1,4 @@
-"""Assignors without the pipeline: what a group's leader does when it assigns by itself.
+"""Assignors without the pipeline: a group's leader assigns by lag.
 
 Belongs here: the problem as its members describe it, and the sticky user data they describe it by.
 Does not: the rules (`assignors`), how lags are fetched (`lags`), a client's own types

@@ -304,11 +304,11 @@ def _each(partitions: Partitions) -> Iterable[tuple[str, int]]:
 
 def _only(share: Mapping[str, list[int]], allowed: set[tuple[str, int]]) -> Partitions:
     """Return a share without partitions that may not be assigned."""
-    kept = {
+    filtered = {
         topic: tuple(number for number in numbers if (topic, number) in allowed)
         for topic, numbers in share.items()
     }
-    return {topic: numbers for topic, numbers in kept.items() if numbers}
+    return {topic: numbers for topic, numbers in filtered.items() if numbers}
 
 
 def _text(topics: tuple[str, ...]) -> str:

@@ -183,7 +183,7 @@ class FollowingMember:
         self._topics: tuple[str, ...] = ()
         self._unfinished = False
         self._next_step_at, self._slice_s = float("-inf"), _SLICE_S
-        # Before a generation: the log that was read before joining, what it said, range's share.
+        # Before a generation: the log that was read before joining, its records, range's share.
         self._listening_since = 0.0
         self._heard_through: object = None
         self._backlog = Backlog()
@@ -193,7 +193,7 @@ class FollowingMember:
         self._counts: dict[str, int] = {}
         #: What the client should fetch; None: the application has chosen.
         self._share: list[Pair] | None = []
-        #: Whether the application was told of a share, and of no end yet.
+        #: Whether the application's assign callback ran, and its revoke callback did not.
         self._announced_share = False
         # After rounds without a decision: do not announce this member until then.
         self._silent_until = float("-inf")
@@ -634,7 +634,7 @@ class FollowingMember:
         self._enter(state)
 
     def _settle_without(self, generation: Generation, verdict: Verdict, where: str) -> State:
-        """Note a verdict without this member; return its state."""
+        """Note a verdict that does not list this member; return the member's state."""
         reason = (
             generation.reason or self._listener.problem or "the others did not wait for this member"
         )

@@ -98,15 +98,15 @@ class ConfluentSource:
             "enable.auto.commit": False,
             "auto.offset.reset": "earliest",
             "isolation.level": "read_committed",
-            "enable.partition.eof": True,  # the last stable offset, whatever stands before it
+            "enable.partition.eof": True,  # the last stable offset, also after transaction markers
             "fetch.wait.max.ms": patience_of(connection),
         }
         consumer = Consumer({**settings, "fetch.wait.max.ms": _HASTE_MS})
         try:
             metadata = consumer.list_topics(topic, timeout=_TIMEOUT_S)
-            found = metadata.topics[topic]
-            if found.error is None:
-                number = partition_for_key(group, len(found.partitions))
+            described = metadata.topics[topic]
+            if described.error is None:
+                number = partition_for_key(group, len(described.partitions))
                 admin = admin_client(connection)
                 origin = Origin(topic, metadata.cluster_id or "", _topic_id(admin, topic))
                 partition = TopicPartition(topic, number)
@@ -146,10 +146,10 @@ class ConfluentSource:
         librdkafka would continue at the old topic's offset without an error.
         """
         topic = self._partition.topic
-        found = self._admin.list_topics(topic, timeout=_TIMEOUT_S).topics[topic]
-        if found.error is not None:
+        described = self._admin.list_topics(topic, timeout=_TIMEOUT_S).topics[topic]
+        if described.error is not None:
             return False
-        if partition_for_key(self._group, len(found.partitions)) != self._partition.partition:
+        if partition_for_key(self._group, len(described.partitions)) != self._partition.partition:
             return True
         log_now = _topic_id(self._admin, topic)
         return bool(log_now) and log_now != self.origin.log

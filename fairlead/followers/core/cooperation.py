@@ -42,8 +42,10 @@ def first_round(shares: Shares, members: Sequence[GroupMember]) -> Shares:
     for member_id, share in shares.items():
         free_or_mine: tuple[set[str], ...] = (set(), {member_id})
         first[member_id] = {
-            topic: kept
+            topic: numbers
             for topic, partitions in share.items()
-            if (kept := [p for p in partitions if holders.get((topic, p), set()) in free_or_mine])
+            if (
+                numbers := [p for p in partitions if holders.get((topic, p), set()) in free_or_mine]
+            )
         }
     return first

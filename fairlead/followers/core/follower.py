@@ -84,7 +84,7 @@ class FollowOptions:
                 raise ConfigurationError(f"{name} is {seconds!r}; give seconds, 0 or more")
 
     def verifier(self) -> Verifier | None:
-        """Return what checks signatures; None: plans need none."""
+        """Return the checker of signatures; None: plans need no signature."""
         return None if self.public_keys is None else Verifier.from_text(self.public_keys)
 
     @classmethod
@@ -178,7 +178,7 @@ class Follower:
         owned
             The consumer's partitions.
         outside
-            Whether the consumer is in no group; no client tells its assignor.
+            Whether the consumer is in no group; clients do not inform their assignors.
         """
         self._stand(outside=outside)
         return self._status.status(
@@ -226,7 +226,7 @@ class Follower:
             self._status.unsettle()
             self._decided, self._unfinished = None, False
             self._name = instance_id or client_id
-            # A static member may have been in the group, and lead it, without being told.
+            # A static member may have been in the group before, and may lead it without knowing.
             self._new_member = instance_id is not None and not self._status.rebalances
         state = self._reader.state
         return encode_subscription(
@@ -313,7 +313,7 @@ class Follower:
         with self._lock:
             why = "to adopt a plan" if self._plan_due(state) else None
             if self._unfinished:
-                why, self._unfinished = "to end what another began", False
+                why, self._unfinished = "to complete the rebalance that another member began", False
                 self._again += 1
             if why is None:
                 return

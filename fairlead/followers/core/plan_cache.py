@@ -163,12 +163,12 @@ class PlanCache:
         self.state = PlanState(None, gone, skipped=self.state.skipped)
 
     def _skip(self, record: PlanRecord, problem: str) -> None:
-        kept = self.state.plan
+        plan = self.state.plan
         log.warning(
             "Group %s: the plan record at offset %d is skipped: %s. %s",
             self._group,
             record.offset,
             problem,
-            f"Version {kept.version} stays" if kept else "There is no earlier plan to keep",
+            f"Version {plan.version} stays" if plan else "There is no earlier plan to keep",
         )
         self.state = replace(self.state, problem=problem, skipped=self.state.skipped + 1)

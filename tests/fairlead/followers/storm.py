@@ -223,7 +223,7 @@ class Storm:
         """Wait until each partition has one owner and all agree; fail with the history if not."""
         started = time.monotonic()  # clock: how long, for the log
         eventually(lambda: self._dead() or self._settled(), self._so_far)
-        assert not self._dead(), f"died by themselves: {self._dead()}\n{self._so_far()}"
+        assert not self._dead(), f"died: {self._dead()}\n{self._so_far()}"
         self.settled_s.append(time.monotonic() - started)  # clock: how long, for the log
 
     def _dead(self) -> list[str]:
@@ -404,7 +404,7 @@ class Storm:
     def said_harmed(self) -> set[Path]:
         """Return the folders of members whose client says that they were dropped or did not commit.
 
-        On a machine without a processor to give, a member misses its session by itself.
+        On a machine without a processor to give, a member misses its session.
         """
         return {
             said.parent for said in self._logs() if _HARM.search(said.read_text(errors="replace"))

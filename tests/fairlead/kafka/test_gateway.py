@@ -306,7 +306,7 @@ def test_broken_groups_among_many_concern_no_other(
     join_raw: Fixture,
     unique_name: str,
 ) -> None:
-    """What breaks the answer for all, or is of no use by itself, ends up in the rows of its own.
+    """An answer that is broken or useless affects only its own rows.
 
     One member's metadata keeps kafka-python from reading the answer on all groups that were asked
     about together; another's can be told to be no consumer protocol; one group does not exist.
@@ -411,7 +411,7 @@ def test_end_offsets_are_read_after_committed_ones(
 
 @pytest.mark.parametrize("question", ["list_groups", "snapshot"])
 def test_an_unreachable_broker_is_worth_a_retry(question: str) -> None:
-    """Without an answer in time the error says so, before librdkafka by itself would give up."""
+    """Without an answer in time the error says so, before librdkafka would give up."""
     nowhere = {"bootstrap.servers": "127.0.0.1:1", "log_level": 0}
     librdkafka = AdminClient(nowhere)
     by_itself: Any = librdkafka.list_consumer_groups()  # waits for a minute

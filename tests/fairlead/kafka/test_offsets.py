@@ -54,8 +54,8 @@ def test_partition_whose_leader_is_gone_is_unreadable_for_now() -> None:
 
 def test_partitions_that_are_gone_shorten_their_topic() -> None:
     """A topic without any left is missing; one that had none before, or has a gap, is not."""
-    counts = {"empty": 0, "gap": 3, "gone": 2, "made anew": 4, "whole": 1}
-    left = {"gap": {0, 2}, "made anew": {0, 1}, "whole": {0}}
+    counts = {"empty": 0, "gap": 3, "gone": 2, "new log": 4, "whole": 1}
+    left = {"gap": {0, 2}, "new log": {0, 1}, "whole": {0}}
 
     def answer(place: TopicPartition) -> "Future[Any]":
         if place.partition in left.get(place.topic, ()):
@@ -63,12 +63,12 @@ def test_partitions_that_are_gone_shorten_their_topic() -> None:
         return refused(KafkaError.UNKNOWN_TOPIC_OR_PART)
 
     log = read(counts, answer)
-    assert log.counts == {"empty": 0, "gap": 3, "made anew": 2, "whole": 1}
+    assert log.counts == {"empty": 0, "gap": 3, "new log": 2, "whole": 1}
     ends = {
         topic: log.end[first : first + count].tolist()
         for topic, (first, count) in ((name, log.place(name)) for name in counts)
     }
-    assert ends == {"empty": [], "gap": [7, -1, 7], "gone": [], "made anew": [7, 7], "whole": [7]}
+    assert ends == {"empty": [], "gap": [7, -1, 7], "gone": [], "new log": [7, 7], "whole": [7]}
     assert log.unreadable == {}
 
 

@@ -55,7 +55,7 @@ def broker(secured: SecuredBroker) -> SecuredBroker:
 
 
 def test_topics_are_not_made_by_asking(broker: SecuredBroker) -> None:
-    """Brokers make topics by themselves, by default: the plan topic would lose plans then."""
+    """Brokers create topics by default: such a plan topic would lose plans."""
     name = f"plans-{uuid.uuid4().hex[:8]}"
     settings = KafkaSettings(bootstrap_servers=broker.open_servers, plan_topic=name)
     with KafkaGateway(settings) as gateway, suppress(FairleadError):

@@ -21,7 +21,7 @@ from tests.waiting import PATIENCE_S, eventually
 pytestmark = pytest.mark.long
 
 SLEEPS = "import time; print('asleep', flush=True); time.sleep(600)"
-#: Starts another one, and neither heeds Ctrl-C.
+#: Starts another one, and both ignore Ctrl-C.
 STUBBORN = f"""
 import signal, subprocess, sys
 signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -203,7 +203,7 @@ def test_a_day_in_summary_is_what_its_rows_say(
 def test_versions_that_nobody_followed_go_and_the_others_stay(
     store: PlanStore, engine: Engine, publish: Plans, propose: Plans, approve: Plans
 ) -> None:
-    """What was published or rejected is kept for good; versions count on from the newest."""
+    """Published and rejected plans are kept; versions count on from the newest."""
     publish("s1")
     propose("s2")  # expires when the next one is proposed
     plan = propose("s3")

@@ -1,4 +1,4 @@
-"""A record by itself: what is signed, byte for byte, and what must not be believed."""
+"""One record: the signed bytes, and what is invalid."""
 
 import base64
 import json

@@ -101,7 +101,7 @@ def test_a_group_that_keeps_up_loses_nothing() -> None:
 
 
 def test_a_log_that_is_created_again_is_not_overtaken() -> None:
-    """What it lost before it was made anew was another one's."""
+    """What it lost before it was created again does not count."""
     series = series_at([[100], [200], [10], [20]], [[100], [200], [0], [5]], [0])
     series.begin[:2] = [[0], [90]]
     assert retention_of(series, np.ones(1)) is None

@@ -72,7 +72,7 @@ def test_silent_broker_holds_no_rebalance_up(caplog: pytest.LogCaptureFixture) -
 
 
 def test_what_failed_or_is_old_is_asked_again() -> None:
-    """A member that waits for others to join begins anew; what it asked at first is of no use."""
+    """A member that waits for others to join starts again, without its first answers."""
     time, answers = [0.0], iter([None, 7, 9])
 
     def fetch(_: Collection[str]) -> Lags:

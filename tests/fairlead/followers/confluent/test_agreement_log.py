@@ -57,7 +57,7 @@ def test_assignment_of_a_large_group_arrives(
 def test_log_that_is_let_go_leaves_no_client_behind(
     services: Services, unique_name: str, kafka_topic: Callable[..., str], broken: str | None
 ) -> None:
-    """Though something was on its way; each would cost threads and connections for good."""
+    """Also with a record on its way; each would cost threads and connections permanently."""
     connection, before = {"bootstrap.servers": services.bootstrap_servers}, len(clients.shared)
     log = KafkaCoordinationTopic(unique_name, connection, kafka_topic()).open(PATIENCE_S)
     log.append(Mark("a mark", log.identity))

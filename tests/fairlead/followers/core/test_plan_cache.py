@@ -125,7 +125,7 @@ def test_tombstone_that_stands_before_the_plan_in_force_takes_nothing_back() -> 
 
 
 def test_epoch_goes_before_version() -> None:
-    """A planner that has to begin anew counts from 1 and is followed; the old epoch is over."""
+    """A planner that starts again counts from 1 and is followed; the old epoch is over."""
     state = after(told(0, 7, epoch=1), told(1, 1, epoch=2), told(2, 8, epoch=1))
     assert state.seen[:2] == (2, 1)
 

@@ -8,7 +8,7 @@ from fairlead.wire.record import Identity
 
 
 def test_nothing_is_asked_before_the_group_has_settled() -> None:
-    """A rebalance under way adopts the newest plan by itself."""
+    """A rebalance under way adopts the newest plan anyway."""
     schedule = RejoinSchedule(jitter_s=0.0)
     assert not schedule.due(seen=Identity(1, 1), now=0.0)
     schedule.settle(Identity(1, 0))

@@ -126,7 +126,7 @@ def follower(fleet: Fleet, **configs: Any) -> KafkaConsumer:
 
 
 def sticky(_: Fleet, **configs: Any) -> KafkaConsumer:
-    """Return a consumer with an assignor that decides by itself."""
+    """Return a consumer with an assignor of its own."""
     assignor = StickyAssignor()
     consumer = KafkaConsumer(**configs, partition_assignment_strategy=[assignor])
     assignor.follow(consumer)

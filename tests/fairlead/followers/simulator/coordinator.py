@@ -68,7 +68,7 @@ class Coordinator:
         return member in self.members and generation == self.generation
 
     def disturb(self) -> None:
-        """Have everybody join anew, as when somebody comes and goes."""
+        """Have all members join again, as if a member came and left."""
         if self.members:
             self._prepare()
 

@@ -127,7 +127,7 @@ class SimulatedClient:
             self.queue.append(("assign", place.given))
 
     def _go(self) -> None:
-        """Join anew, or leave."""
+        """Join again, or leave."""
         if self.leaving:
             self.leaving = False
             if self.member is not None:

@@ -123,14 +123,14 @@ final class Follower implements PlanLog.Reader, FollowerStatusMBean {
             decidedLapsed = over;
         }
         int by = state.seen.compareTo(heard);
-        Notes.Assigned told = new Notes.Assigned(
+        Notes.Assigned note = new Notes.Assigned(
             reason == null ? Long.valueOf(state.plan().version()) : null,
             by > 0 ? state.seen : heard,
             reason,
             !(by > 0 ? !over : inForce || (by == 0 && !over)),
             state.seen,
             Group.size(first) < Group.size(shares));
-        return new Decision(first, told.encode());
+        return new Decision(first, note.encode());
     }
 
     /** Gives each member its share of a plan, by member id. */
@@ -191,7 +191,7 @@ final class Follower implements PlanLog.Reader, FollowerStatusMBean {
                 why = "to adopt a plan";
             }
             if (unfinished) {
-                why = "to end what another began";
+                why = "to complete the rebalance that another member began";
                 unfinished = false;
                 again++;
             }
@@ -202,20 +202,20 @@ final class Follower implements PlanLog.Reader, FollowerStatusMBean {
                 state.plan() == null ? "no plan" : "plan version " + state.plan().version());
             rejoinsAsked++;
             triggering = true;
-            int asked = joins;
-            Thread thread = new Thread(() -> ask(asked), "fairlead-rebalance-trigger-" + clientId);
+            int joinsBefore = joins;
+            Thread thread = new Thread(() -> ask(joinsBefore), "fairlead-rebalance-trigger-" + clientId);
             thread.setDaemon(true);
             thread.start();
         }
     }
 
-    /** Triggers until it has worked, or a rebalance has come by itself. */
-    private void ask(int asked) {
+    /** Triggers until a rebalance comes, of this trigger or of another cause. */
+    private void ask(int joinsBefore) {
         try {
             for (int attempt = 0; attempt < RETRIES; attempt++) {
                 String member;
                 synchronized (this) {
-                    if (joins != asked) {
+                    if (joins != joinsBefore) {
                         return;
                     }
                     member = memberId;

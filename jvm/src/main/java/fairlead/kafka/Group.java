@@ -134,14 +134,14 @@ final class Group {
         }
         Map<String, Map<String, int[]>> first = empty();
         shares.forEach((memberId, share) -> share.forEach((topic, partitions) -> {
-            int[] kept = Arrays.stream(partitions)
+            int[] numbers = Arrays.stream(partitions)
                 .filter(partition -> {
                     Set<String> holding = holders.get(new TopicPartition(topic, partition));
                     return holding == null || holding.equals(Set.of(memberId));
                 })
                 .toArray();
-            if (kept.length > 0) {
-                first.get(memberId).put(topic, kept);
+            if (numbers.length > 0) {
+                first.get(memberId).put(topic, numbers);
             }
         }));
         return first;

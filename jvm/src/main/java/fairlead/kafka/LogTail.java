@@ -131,7 +131,7 @@ abstract class LogTail {
             String problem;
             try {
                 problem = connectAndRead();
-            } catch (Throwable error) { // whatever breaks, whoever asked goes on
+            } catch (Throwable error) { // whatever breaks, whoever topicFutures goes on
                 problem = error.getClass().getSimpleName() + ": " + error.getMessage();
                 LOG.debug("Cannot read {}", topics, error);
             }
@@ -169,7 +169,7 @@ abstract class LogTail {
         }
     }
 
-    /** Reads until something is to be done anew. Returns why that comes only after a pause, if so. */
+    /** Reads until the connection must be made again. Returns why a pause must come first; null: none must. */
     private String connectAndRead() throws Exception {
         synchronized (wake) {
             reopen = false;
@@ -244,10 +244,10 @@ abstract class LogTail {
     /** Describes the topics that exist; without the first, too, where it may not be described. */
     private Map<String, TopicDescription> describe(Admin admin) throws Exception {
         Map<String, TopicDescription> known = new LinkedHashMap<>();
-        Map<String, KafkaFuture<TopicDescription>> asked = admin.describeTopics(topics).topicNameValues();
+        Map<String, KafkaFuture<TopicDescription>> topicFutures = admin.describeTopics(topics).topicNameValues();
         for (String topic : topics) {
             try {
-                known.put(topic, asked.get(topic).get(ASK_S, TimeUnit.SECONDS));
+                known.put(topic, topicFutures.get(topic).get(ASK_S, TimeUnit.SECONDS));
             } catch (ExecutionException error) {
                 Throwable cause = error.getCause();
                 boolean hidden = cause instanceof TopicAuthorizationException && topic.equals(topics.get(0));

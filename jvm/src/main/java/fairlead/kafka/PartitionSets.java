@@ -31,7 +31,7 @@ final class PartitionSets {
                 at = end;
             }
             if (first > last || first < free) {
-                throw new InvalidPlanException("partitions are out of order or named twice: " + shown(text));
+                throw new InvalidPlanException("partitions are out of order or named twice: " + quoted(text));
             }
             if (last >= below) {
                 throw new InvalidPlanException(
@@ -66,10 +66,10 @@ final class PartitionSets {
     }
 
     private static InvalidPlanException malformed(String text) {
-        return new InvalidPlanException(shown(text) + " is no set of partition ranges such as '0-3,7'");
+        return new InvalidPlanException(quoted(text) + " is no set of partition ranges such as '0-3,7'");
     }
 
-    private static String shown(String text) {
+    private static String quoted(String text) {
         return "'" + text.substring(0, Math.min(80, text.length())) + "'";
     }
 }

@@ -44,34 +44,34 @@ final class PlanCache {
             bury(offset);
             return;
         }
-        VerifiedRecord told;
+        VerifiedRecord verified;
         try {
-            told = VerifiedRecord.read(value, headers, group, origin, signatures);
+            verified = VerifiedRecord.read(value, headers, group, origin, signatures);
         } catch (InvalidPlanException error) {
             skip(offset, error.getMessage());
             return;
         }
-        boolean again = told.identity.equals(unread);
+        boolean again = verified.identity.equals(unread);
         if (again) {
             unread = null;
         }
-        int rank = told.identity.compareRank(state.seen);
+        int rank = verified.identity.compareRank(state.seen);
         if (rank > 0 || (again && state.plan() == null)) {
-            LOG.info("Group {}: plan version {} {} (offset {})", group, told.identity.version,
-                told.plan != null ? "read" : "was withdrawn", offset);
-            state = new PlanState(told.plan, told.identity, told.leaseUntil, null, state.skipped);
-        } else if (rank == 0 && !told.identity.sha256.equals(state.seen.sha256)) {
+            LOG.info("Group {}: plan version {} {} (offset {})", group, verified.identity.version,
+                verified.plan != null ? "read" : "was withdrawn", offset);
+            state = new PlanState(verified.plan, verified.identity, verified.leaseUntil, null, state.skipped);
+        } else if (rank == 0 && !verified.identity.sha256.equals(state.seen.sha256)) {
             skip(offset, "Version " + state.seen.version + " is known with other bytes");
         } else if (rank == 0) {
-            extend(told);
+            extend(verified);
         }
     }
 
-    private void extend(VerifiedRecord told) {
+    private void extend(VerifiedRecord verified) {
         boolean later = state.leaseUntil != null
-            && (told.leaseUntil == null || told.leaseUntil.isAfter(state.leaseUntil));
+            && (verified.leaseUntil == null || verified.leaseUntil.isAfter(state.leaseUntil));
         state = new PlanState(
-            state.plan(), state.seen, later ? told.leaseUntil : state.leaseUntil, null, state.skipped);
+            state.plan(), state.seen, later ? verified.leaseUntil : state.leaseUntil, null, state.skipped);
     }
 
     private void bury(long offset) {

@@ -28,7 +28,7 @@ import org.slf4j.LoggerFactory;
  * application's thread. A new member, however, makes every group rebalance. This one joins as a static
  * member, which needs no second request. While the others are still joining, an administrator's request
  * removes it again, with the member's own rights. So there is one rebalance and not two, and the leader
- * does not see this member. It subscribes to the plan topic alone.
+ * does not see this member. It subscribes only to the plan topic.
  */
 final class RebalanceTrigger {
     private static final Logger LOG = LoggerFactory.getLogger(RebalanceTrigger.class);
@@ -36,7 +36,7 @@ final class RebalanceTrigger {
     private static final long ASK_S = 15;
     private static final Duration JOIN = Duration.ofMillis(50);
 
-    /** What came of it. */
+    /** The result of one attempt. */
     enum Outcome {
         /** The group rebalances. */
         DONE,
@@ -73,18 +73,18 @@ final class RebalanceTrigger {
         consumer.put("group.protocol", "classic");
         consumer.put(ConsumerConfig.ENABLE_AUTO_COMMIT_CONFIG, false);
         consumer.put(ConsumerConfig.ALLOW_AUTO_CREATE_TOPICS_CONFIG, false);
-        // Where everybody else is gone it leads, and decides as they would.
+        // If all other members have left, this one leads, and decides as they would.
         consumer.put(ConsumerConfig.PARTITION_ASSIGNMENT_STRATEGY_CONFIG, List.of(PlanAssignor.class));
         consumer.put(Settings.PLAN_TOPIC, topic);
         consumer.put(Settings.JITTER_MS, PlanAssignor.NEVER_MS);
     }
 
-    /** Triggers the group that a member is in; returns within half a minute. */
+    /** Makes the member's group rebalance; returns within half a minute. */
     Outcome run(String memberId) {
         try (Admin admin = Admin.create(connection)) {
-            Outcome otherwise = unlessOurs(admin, memberId);
-            if (otherwise != null) {
-                return otherwise;
+            Outcome reason = reasonAgainst(admin, memberId);
+            if (reason != null) {
+                return reason;
             }
             String instanceId = CLIENT_ID + "-" + UUID.randomUUID();
             Map<String, Object> configs = new HashMap<>(consumer);
@@ -94,7 +94,7 @@ final class RebalanceTrigger {
                 return joinAndLeave(admin, member, instanceId);
             }
         } catch (InconsistentGroupProtocolException error) {
-            LOG.debug("Group {}: some member does not follow plans: no rebalance is asked for", group);
+            LOG.debug("Group {}: some member does not follow plans: no rebalance is requested", group);
             return Outcome.NEEDLESS;
         } catch (Exception | LinkageError error) {
             if (error.toString().equals(knownProblem)) {
@@ -125,15 +125,15 @@ final class RebalanceTrigger {
         return gone ? Outcome.DONE : Outcome.FAILED;
     }
 
-    /** Looks whether the group is one to be triggered; null: it is. */
-    private Outcome unlessOurs(Admin admin, String memberId) throws Exception {
+    /** Returns why the group should not rebalance now; null: it should. */
+    private Outcome reasonAgainst(Admin admin, String memberId) throws Exception {
         ConsumerGroupDescription described = admin.describeConsumerGroups(List.of(group))
             .describedGroups().get(group).get(ASK_S, TimeUnit.SECONDS);
         if (!isClassic(described)
             || described.members().stream().noneMatch(one -> one.consumerId().equals(memberId))) {
             return Outcome.NEEDLESS;
         }
-        if (described.partitionAssignor().isEmpty()) { // it rebalances, perhaps without knowing why
+        if (described.partitionAssignor().isEmpty()) { // it is rebalancing, perhaps for another reason
             return Outcome.FAILED;
         }
         return PlanAssignor.NAME.equals(described.partitionAssignor()) ? null : Outcome.NEEDLESS;
@@ -142,12 +142,12 @@ final class RebalanceTrigger {
     private static boolean isClassic(ConsumerGroupDescription described) {
         try {
             return described.type() == GroupType.CLASSIC;
-        } catch (NoSuchMethodError older) { // clients that know no other kind
+        } catch (NoSuchMethodError older) { // older clients know only classic groups
             return true;
         }
     }
 
-    /** Takes the member out; false where it is not in yet. */
+    /** Removes the member from the group; false: it has not joined yet. */
     private boolean remove(Admin admin, String instanceId) throws Exception {
         MemberToRemove trigger = new MemberToRemove(instanceId);
         RemoveMembersFromConsumerGroupOptions options =

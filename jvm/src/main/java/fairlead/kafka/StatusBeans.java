@@ -18,7 +18,7 @@ import org.slf4j.LoggerFactory;
 final class StatusBeans {
     private static final Logger LOG = LoggerFactory.getLogger(StatusBeans.class);
     private static final Cleaner CLEANER = Cleaner.create();
-    /** What stands under each name; a consumer that comes anew takes its predecessor's place. */
+    /** The bean of each name; a new consumer of that name replaces its predecessor's. */
     private static final Map<ObjectName, Object> PRESENT = new HashMap<>();
 
     private StatusBeans() {

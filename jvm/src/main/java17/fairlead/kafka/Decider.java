@@ -20,7 +20,7 @@ import org.apache.kafka.coordinator.group.assignor.UniformAssignor;
  * plan.
  */
 final class Decider {
-    /** What was done, and why. */
+    /** The decision, and its reason. */
     enum Outcome {
         /** As the plan says. */
         PLAN,
@@ -32,23 +32,23 @@ final class Decider {
         KEPT_LAPSED,
         /** Targets stayed: the group's only records could not be read, or were refused. */
         KEPT_UNREADABLE,
-        /** Targets stayed: a trigger tells of a version that has not been read yet. */
+        /** Targets stayed: a trigger names a version that has not been read yet. */
         KEPT_BEHIND,
         /** Targets stayed, as is configured for groups without a plan. */
         KEPT_PLANLESS,
-        /** Kafka's uniform assignor: the group had no targets at all, or none but from this since then. */
+        /** Kafka's uniform assignor: the group has no targets, or only targets of this assignor. */
         UNIFORM_NEW,
-        /** Kafka's uniform assignor: the group has no plan, or none that holds, and it is configured so. */
+        /** Kafka's uniform assignor: the group has no valid plan, and the settings choose this. */
         UNIFORM,
-        /** There is nobody, or nobody but triggers. */
+        /** The group has no members, or only triggers. */
         EMPTY
     }
 
     /**
-     * What is decided.
+     * A decision.
      *
-     * @param group whose it is; null: not known
-     * @param version of the plan that is followed; 0: none is
+     * @param group the group; null: unknown
+     * @param version the version of the plan that is followed; 0: no plan
      */
     record Decision(GroupAssignment assignment, Outcome outcome, String group, long version) {}
 
@@ -63,7 +63,7 @@ final class Decider {
         this.keepWithoutPlan = keepWithoutPlan;
     }
 
-    /** Decide, at some time; the id of the plan topic tells triggers, null: it is not known yet. */
+    /** Decide. The id of the plan topic identifies triggers; null: it is not known yet. */
     Decision decide(GroupSpec spec, SubscribedTopicDescriber describer, Uuid planTopic, Instant now) {
         var view = new GroupView(spec, describer, planTopic);
         if (view.members.length == 0) {
@@ -73,7 +73,7 @@ final class Decider {
             return keep(view, describer, Outcome.KEPT_UNREAD, null);
         }
         String group = groupOf(view);
-        if (group == null && !view.triggers.isEmpty()) { // of whatever plan: it has not been read yet
+        if (group == null && !view.triggers.isEmpty()) { // of a plan that has not been read yet
             return keep(view, describer, Outcome.KEPT_BEHIND, null);
         }
         if (group == null) {
@@ -106,14 +106,14 @@ final class Decider {
         return new Decision(view.assignment(owner), Outcome.PLAN, group, state.seen.version);
     }
 
-    /** Whose members these are: by their ids, else by a trigger, else by instance ids and topics; null: unknown. */
+    /** The group of these members: by their ids, else by a trigger, else by instance ids and topics; null: unknown. */
     private String groupOf(GroupView view) {
         String group = book.groupOf(view.members);
         if (group != null) {
             return group;
         }
         for (TriggerRack trigger : view.triggers) {
-            if (speaksOf(book.plan(trigger.group()), view)) {
+            if (hasTopicOf(book.plan(trigger.group()), view)) {
                 return trigger.group();
             }
         }
@@ -127,31 +127,31 @@ final class Decider {
         }
         Set<String> instances = new HashSet<>(Arrays.asList(view.instances));
         Set<Uuid> topics = new HashSet<>(Arrays.asList(view.topics));
-        String found = null;
+        String group = null;
         for (PlanBook.Plan plan : book.plans()) {
             if (plan.document() != null
                 && plan.topics().keySet().equals(topics)
                 && plan.document().members().keySet().equals(instances)) {
-                if (found != null) {
+                if (group != null) {
                     return null;
                 }
-                found = plan.group();
+                group = plan.group();
             }
         }
-        return found;
+        return group;
     }
 
-    /** Whether some plan speaks of a topic that this group reads: it may be this group's. */
+    /** Whether some plan has a topic that this group reads: it may be this group's. */
     private boolean mayHavePlan(GroupView view) {
         for (PlanBook.Plan plan : book.plans()) {
-            if (speaksOf(plan, view)) {
+            if (hasTopicOf(plan, view)) {
                 return true;
             }
         }
         return false;
     }
 
-    private static boolean speaksOf(PlanBook.Plan plan, GroupView view) {
+    private static boolean hasTopicOf(PlanBook.Plan plan, GroupView view) {
         if (plan == null) {
             return false;
         }
@@ -190,7 +190,7 @@ final class Decider {
         try {
             var members = new HashMap<>(uniform.assign(view.withoutTriggers(), describer).members());
             return new Decision(view.complete(members), why, group, 0);
-        } catch (RuntimeException error) { // a topic is gone, say: it throws for what it does not expect
+        } catch (RuntimeException error) { // for example, a topic is gone
             return new Decision(view.keep(), why, group, 0);
         }
     }

@@ -49,7 +49,7 @@ final class GroupView {
     /** What one member is to read. */
     private record Share(Map<Uuid, Set<Integer>> partitions) implements MemberAssignment {}
 
-    /** The plan topic's id tells triggers, which read nothing else; null: it is not known yet. */
+    /** The plan topic's id identifies triggers, which read nothing else; null: it is not known yet. */
     GroupView(GroupSpec spec, SubscribedTopicDescriber describer, Uuid planTopic) {
         this.spec = spec;
         triggers = new ArrayList<>();
@@ -105,7 +105,7 @@ final class GroupView {
     }
 
     /**
-     * What a member that came as a trigger says; null: it is none. One that reads something else than the plan
+     * The rack of a member that is a trigger; null: it is none. One that reads something else than the plan
      * topic is none, whatever its rack says: what it reads must have an owner.
      */
     private static TriggerRack triggerOf(MemberSubscription member, Uuid planTopic) {
@@ -164,8 +164,8 @@ final class GroupView {
     }
 
     /**
-     * Takes down one member's targets after the other. Maps are asked to walk by themselves: their entries
-     * as objects, a million of them, are half of what a call costs.
+     * Notes the targets of one member after the other. Uses forEach, because a million
+     * entries as objects would be half of the cost of a call.
      */
     private final class TargetWalk implements BiConsumer<Uuid, Set<Integer>> {
         private final int[] owner;
@@ -266,7 +266,7 @@ final class GroupView {
         return counts;
     }
 
-    /** Whether no member that is no trigger has a target: the group has just begun. */
+    /** Whether no member except triggers has a target: the group has just begun. */
     boolean untouched() {
         for (String member : members) {
             if (!spec.memberAssignment(member).partitions().isEmpty()) {
@@ -276,14 +276,14 @@ final class GroupView {
         return true;
     }
 
-    /** Say who reads what: every member is there, triggers with nothing. */
+    /** Describe the assignment: all members, triggers without partitions. */
     GroupAssignment assignment(int[] owner) {
         var everybody = new BitSet(members.length);
         everybody.set(0, members.length);
         return assignment(owner, everybody);
     }
 
-    /** The same, where the targets of all others are what they are. */
+    /** The same; the targets of members that are not in {@code changed} stay. */
     private GroupAssignment assignment(int[] owner, BitSet changed) {
         Map<String, MemberAssignment> found = new HashMap<>(2 * spec.memberIds().size());
         for (int m = changed.nextClearBit(0); m < members.length; m = changed.nextClearBit(m + 1)) {
@@ -311,7 +311,7 @@ final class GroupView {
         changed.stream().forEach(m -> found.put(members[m], new Share(shares[m].build(topics))));
     }
 
-    /** The group as Kafka's own assignors may see it: without triggers, of which they know nothing. */
+    /** The group for Kafka's own assignors: without triggers, which they do not know. */
     GroupSpec withoutTriggers() {
         return new GroupSpec() {
             @Override
@@ -348,7 +348,7 @@ final class GroupView {
         };
     }
 
-    /** Add the members that get nothing, triggers among them. */
+    /** Add the members without partitions, triggers included. */
     GroupAssignment complete(Map<String, MemberAssignment> found) {
         for (String id : spec.memberIds()) {
             found.putIfAbsent(id, new Share(Map.of()));

@@ -1,14 +1,14 @@
 package fairlead.kafka;
 
 /**
- * What the rack of a trigger says: {@code fairlead:<group>:<version>}. Group ids may have colons.
+ * The rack of a trigger: {@code fairlead:<group>:<version>}. Group ids may have colons.
  *
  * @param version of the plan that is to be followed; 0: it does not say
  */
 record TriggerRack(String group, int version) {
     static final String PREFIX = "fairlead:";
 
-    /** Read a rack; null: it is no trigger's. */
+    /** Read a rack; null: the member is no trigger. */
     static TriggerRack of(String rack) {
         int colon = rack.lastIndexOf(':');
         if (!rack.startsWith(PREFIX) || colon <= PREFIX.length()) {
