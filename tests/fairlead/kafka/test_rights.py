@@ -23,7 +23,7 @@ from fairlead.settings import KafkaSettings, Settings
 from fairlead.surfaces.doctor import Finding, examine_kafka
 from fairlead.surfaces.survey.finding import Survey
 from fairlead.wire.partitions import by_topic
-from fairlead.workflows.following import tell_members
+from fairlead.workflows.following import send_members
 from fairlead.workflows.nudging import BrokerPlan, nudge_all
 from tests.cluster import QUIET
 from tests.fairlead.followers.helpers import (
@@ -162,7 +162,7 @@ def test_rights_suffice_where_the_broker_assigns(broker: SecuredBroker, orders: 
         owned = members.owned()
         found = gateway.broker_groups([group])
         told = {group: replace(found[group], assignor="fairlead")}
-        assert tell_members(MembersTopic(settings), told, gateway.topics_of([orders])) == ""
+        assert send_members(MembersTopic(settings), told, gateway.topics_of([orders])) == ""
         (done,) = nudge_all(
             {group: BrokerPlan(plan, {orders: 4})},
             gateway.broker_groups,

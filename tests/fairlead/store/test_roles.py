@@ -16,7 +16,7 @@ from tests.fairlead.store.conftest import (
     record_withdrawal,
 )
 from tests.logins import Login
-from tests.stored import record_adoption, record_decision
+from tests.stored import plan_history, record_adoption, record_decision
 
 pytestmark = pytest.mark.postgres
 
@@ -267,7 +267,7 @@ def test_a_planner_has_all_rights_that_planning_takes(planner: PlanStore, draft:
         as_planned=3,
     )
     record_withdrawal(planner, "orders")
-    assert [(row["state"], row["decided_by"]) for row in planner.history("orders")] == [
+    assert [(row["state"], row["decided_by"]) for row in plan_history(planner, "orders")] == [
         ("superseded", "policy"),
         ("withdrawn", "policy"),
     ]
@@ -285,7 +285,7 @@ def test_an_approver_decides_as_themselves(
     with psycopg.connect(url) as person:
         person.execute("SET ROLE fairlead_approver")
         person.execute("SELECT fairlead.reject_plan('orders', 2, 'no', actor => 'somebody')")
-    assert [(row["state"], row["decided_by"]) for row in planner.history("orders")] == [
+    assert [(row["state"], row["decided_by"]) for row in plan_history(planner, "orders")] == [
         ("stale", user_of(url)),
         ("rejected", user_of(url)),
     ]
@@ -336,7 +336,7 @@ def test_four_eyes_are_an_approver_and_the_proposer(
     assert plan.four_eyes
     url = login("fairlead_approver")
     assert store_as(url).approve("orders", 1, sha256=plan.sha256, reason="ok").state == "approved"
-    assert planner.history("orders")[0]["decided_by"] == user_of(url)
+    assert plan_history(planner, "orders")[0]["decided_by"] == user_of(url)
     two_eyes = propose(planner, draft("s2"))
     planner.approve("orders", 2, sha256=two_eyes.sha256, reason="few moves", actor="policy")
 
