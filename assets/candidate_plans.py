@@ -22,9 +22,9 @@ from fairlead.domain.policy import policy_for
     group_name="decide",
     kinds={"spark", "parquet"},
     changed="nothing",
-    description="Analyses each group from its samples, in Spark: what is wrong, how far behind it "
-    "will be, and whether a plan is worth it. With a verified candidate of each assignor of the "
-    "policy, and its forecast.",
+    description="Analyses each group from its samples, in Spark: its diagnosis, how far behind it "
+    "will be, and whether a plan is worth its cost. Computes a verified candidate of each assignor "
+    "of the policy, and its forecast.",
 )
 def candidate_plans(
     context: dg.AssetExecutionContext,
