@@ -141,7 +141,7 @@ def replace_last_samples(connection: Connection, seen: "Mapping[str, StoredSampl
 
 
 def last_samples(connection: Connection, groups: Iterable[str]) -> "dict[str, LastStored]":
-    """Return the newest stored sample of each group; groups without one in the last day miss."""
+    """Return the newest stored sample of each group; without one in the last day, it is missing."""
     from fairlead.domain.stored_samples import LastStored  # noqa: PLC0415 - imports numpy
 
     rows = connection.execute(_LAST, {"groups": list(groups)})
@@ -153,7 +153,7 @@ def last_samples(connection: Connection, groups: Iterable[str]) -> "dict[str, La
 def read_samples(engine: Engine, group: str) -> "list[StoredSample]":
     """Return the stored samples of a group, the oldest first, and its last sample.
 
-    The newest `LOOKS`, or fewer with `CELLS` partitions in total, but at least two.
+    At most the newest `TIMES`, with at most `CELLS` partitions in total, but at least two.
     """
     from fairlead.domain.stored_samples import StoredSample  # noqa: PLC0415 - imports numpy
 

@@ -536,9 +536,7 @@ def read_group_names(engine: Engine, prefix: str = "", *, limit: int) -> list[st
         "SELECT group_id FROM fairlead_raw.consumer_group WHERE starts_with(group_id, :prefix)"
         " ORDER BY group_id LIMIT :limit"
     )
-    with transaction(engine) as connection:
-        connection.execute(text("SET LOCAL statement_timeout = '1s'"))
-        return list(connection.scalars(text(statement), {"prefix": prefix, "limit": limit}))
+    return _values_within_a_second(engine, statement, prefix=prefix, limit=limit)
 
 
 def read_versions(engine: Engine, group: str, *, limit: int) -> list[int]:
@@ -547,9 +545,13 @@ def read_versions(engine: Engine, group: str, *, limit: int) -> list[int]:
         "SELECT version FROM fairlead.plan WHERE group_id = :group"
         " ORDER BY version DESC LIMIT :limit"
     )
+    return _values_within_a_second(engine, statement, group=group, limit=limit)
+
+
+def _values_within_a_second(engine: Engine, statement: str, **parameters: Any) -> list[Any]:
     with transaction(engine) as connection:
         connection.execute(text("SET LOCAL statement_timeout = '1s'"))
-        return list(connection.scalars(text(statement), {"group": group, "limit": limit}))
+        return list(connection.scalars(text(statement), parameters))
 
 
 def _moment(engine: Engine, group: str, at: datetime | None) -> Row:

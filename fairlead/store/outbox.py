@@ -4,9 +4,10 @@ Belongs here: transactions on entries, and the standing of groups. Does not: the
 (`settlement`), sending (`fairlead.kafka.plan_channel`), nor the order of both
 (`fairlead.workflows.reconciling`).
 
-An entry takes an approved plan to `sending`. Then the plan becomes `published` when the record was
-sent, or `refused` if the topic refuses it. A crash in between leaves the entry: the next pass reads
-the topic and finishes it. A record that is sent again is no step, and needs no entry.
+An entry changes an approved plan to `sending`. Then the plan becomes `published` when the record
+was sent, or `refused` if the topic refuses it. A crash in between leaves the entry: the next pass
+reads the topic and finishes it. Sending a record again does not change the plan, and needs no
+entry.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -188,12 +189,12 @@ class Outbox:
             yield Turn(PartitionLock(topic, partition, int(number or 0)), connection)
 
     def outstanding(self, groups: Iterable[str] | None = None) -> list[OutboxEntry]:
-        """Return the entries on their way, of some groups or of all."""
+        """Return the pending entries of some groups, or of all."""
         with transaction(self._engine) as connection:
             return _entries(connection, groups)
 
     def standing(self, groups: Iterable[str] | None = None) -> list[Standing]:
-        """Return the standing of some groups, or of all; groups without plans are left out."""
+        """Return plans and records of some groups, or of all; a group without plans is missing."""
         names = None if groups is None else list(groups)
         wanted = [] if names is None else [among(Plan.group_id, names)]
         last = select(PlanTold.group_id, PlanTold.version).where(PlanTold.kind == "withdrawn")
@@ -239,7 +240,7 @@ class Outbox:
     def discard(
         self, discarded: Mapping[str, tuple[OutboxEntry, str]], held: PartitionLock
     ) -> None:
-        """Record that entries were not sent and will not be, and why; raises as `refuse`."""
+        """Record that entries will not be sent, and why; raises as `refuse`."""
         self._settle(discarded, partial(end, state="stale"), held)
 
     def _settle(

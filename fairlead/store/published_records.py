@@ -1,6 +1,6 @@
 """The newest record of each group in the plan topic, by the database.
 
-Belongs here: these records, and the epochs of versions. Does not: records on their way (`outbox`).
+Belongs here: these records, and the epochs of versions. Does not: pending records (`outbox`).
 """
 
 import time
