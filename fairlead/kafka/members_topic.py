@@ -138,8 +138,6 @@ class MembersTopic:
                 errors.append(kafka_error(error))
         left = producer.flush(self._settings.request_timeout_s)
         if errors and errors[0].code() not in TRANSIENT:
-            raise ConfigurationError(
-                f"Topic {self.name} refuses a record: {errors[0].str()}"
-            )
+            raise ConfigurationError(f"Topic {self.name} refuses a record: {errors[0].str()}")
         if errors or left:
             raise KafkaUnavailableError(f"Topic {self.name}: not written in time")
