@@ -38,9 +38,8 @@ class SettingsResource(dg.ConfigurableResource[Settings]):
 class KafkaResource(dg.ConfigurableResource[KafkaGateway]):
     """The Kafka cluster."""
 
-    @contextmanager
-    def gateway(self, *, at_most_s: float | None = None) -> Iterator[KafkaGateway]:
-        """Open clients for groups and offsets, and close them at the end of the block.
+    def gateway(self, *, at_most_s: float | None = None) -> KafkaGateway:
+        """Return the gateway for groups and offsets, a context manager.
 
         Parameters
         ----------
@@ -50,14 +49,11 @@ class KafkaResource(dg.ConfigurableResource[KafkaGateway]):
         settings = load_settings().kafka
         if at_most_s is not None and at_most_s < settings.request_timeout_s:
             settings = settings.model_copy(update={"request_timeout_s": at_most_s})
-        with KafkaGateway(settings) as gateway:
-            yield gateway
+        return KafkaGateway(settings)
 
-    @contextmanager
-    def plan_topic(self) -> Iterator[PlanTopic]:
-        """Open the plan topic."""
-        with PlanTopic(load_settings().kafka) as topic:
-            yield topic
+    def plan_topic(self) -> PlanTopic:
+        """Return the plan topic, a context manager."""
+        return PlanTopic(load_settings().kafka)
 
 
 class StoreResource(dg.ConfigurableResource[PlanStore]):

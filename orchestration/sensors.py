@@ -31,7 +31,7 @@ PATIENCE_S: Final = 10.0
 #: Maximum number of groups in a tick, for some 10 s. The next tick continues.
 AT_ONCE: Final = 500
 #: Seconds between two ticks of the sensor that reports plans' steps.
-LOOK_EVERY_S: Final = 30
+REPORT_EVERY_S: Final = 30
 #: Maximum number of events in a tick: each costs Dagster some 20 ms. Postgres has all.
 _MOST_EVENTS: Final = 50
 
@@ -118,7 +118,7 @@ def approved_plans(
 
 
 @dg.sensor(
-    minimum_interval_seconds=LOOK_EVERY_S,
+    minimum_interval_seconds=REPORT_EVERY_S,
     default_status=dg.DefaultSensorStatus.RUNNING,
     description="Adds later steps of plans to the asset assignment_plan: approvals and rejections, "
     "with the person, and publications.",

@@ -108,14 +108,10 @@ def lag_of(samples: Mapping[str, pa.Table], latest: Collection[str] = ()) -> pa.
     """
     series = {name: all_topics(rows, latest=name in latest) for name, rows in samples.items()}
     measured = [
-        _measured(pa.concat_tables([_newest(samples[name]) for name in names]), side_by_side)
+        _measured(pa.concat_tables([samples[name][-1:] for name in names]), side_by_side)
         for names, side_by_side in alike(series)
     ]
     return pa.concat_tables([LAG.empty_table(), *measured])
-
-
-def _newest(samples: pa.Table) -> pa.Table:
-    return samples.slice(samples.num_rows - 1)
 
 
 def _measured(newest: pa.Table, series: SampleSeries) -> pa.Table:

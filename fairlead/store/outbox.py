@@ -23,7 +23,7 @@ from fairlead.domain.records import StoredPlan
 from fairlead.errors import StoreUnavailableError
 from fairlead.store.engine import transaction
 from fairlead.store.freezes import freeze_on, holding
-from fairlead.store.models import Plan, PlanIntent, PlanTold
+from fairlead.store.models import LastRecord, Plan, PlanIntent
 from fairlead.store.outbox_entries import (
     FOLLOWED,
     POSSIBLE,
@@ -197,7 +197,7 @@ class Outbox:
         """Return plans and records of some groups, or of all; a group without plans is missing."""
         names = None if groups is None else list(groups)
         wanted = [] if names is None else [among(Plan.group_id, names)]
-        last = select(PlanTold.group_id, PlanTold.version).where(PlanTold.kind == "withdrawn")
+        last = select(LastRecord.group_id, LastRecord.version).where(LastRecord.kind == "withdrawn")
         withdrawn = and_(Plan.state == "withdrawn", tuple_(Plan.group_id, Plan.version).in_(last))
         with transaction(self._engine) as connection:
             entries = {entry.group: entry for entry in _entries(connection, names)}

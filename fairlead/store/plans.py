@@ -58,16 +58,16 @@ from fairlead.store.decisions import (
 )
 from fairlead.store.engine import store_errors, transaction
 from fairlead.store.freezes import Freeze, read_freezes
-from fairlead.store.group_history import keep_samples, last_samples, replace_last_samples
+from fairlead.store.group_history import insert_samples, last_samples, replace_last_samples
 from fairlead.store.lag import insert_lag
 from fairlead.store.models import (
     ConsumerGroup,
     LastAdoption,
+    LastRecord,
     LastSample,
     Plan,
     PlanAdoption,
     PlanBalance,
-    PlanTold,
 )
 from fairlead.store.outbox import Outbox
 from fairlead.store.shared_statements import (
@@ -333,12 +333,12 @@ class PlanStore:
 
     def leases_ending_by(self, due: datetime) -> list[str]:
         """Return the groups whose published plan has a lease that ends by `due`."""
-        same = and_(PlanTold.group_id == Plan.group_id, PlanTold.version == Plan.version)
+        same = and_(LastRecord.group_id == Plan.group_id, LastRecord.version == Plan.version)
         with transaction(self._engine) as connection:
             groups = connection.scalars(
                 select(Plan.group_id)
-                .join(PlanTold, same)
-                .where(Plan.state == "published", PlanTold.lease_until <= due)
+                .join(LastRecord, same)
+                .where(Plan.state == "published", LastRecord.lease_until <= due)
                 .order_by(Plan.group_id)
             )
             return list(groups)
@@ -424,7 +424,7 @@ class PlanStore:
             with transaction(self._engine) as connection:
                 register_groups(connection, found)
                 record_findings(connection, found, requests=requests)
-                keep_samples(connection, kept)
+                insert_samples(connection, kept)
                 replace_last_samples(connection, seen)
         except UnstorableError:  # one group's value: store the others
             names = list(found)

@@ -21,7 +21,7 @@ from fairlead.wire.document import PlanDocument
 from fairlead.wire.fit import fit
 
 #: Seconds between two checks.
-LOOK_AGAIN_S: Final = 1.0
+CHECK_EVERY_S: Final = 1.0
 #: Seconds. Two heartbeats at clients' default `heartbeat.interval.ms`.
 HELD_UP_S: Final = 6.0
 #: Seconds. Time that consumers have to rejoin after a publication.
@@ -155,7 +155,7 @@ def observe(
     live
         Describes groups as they are now.
     patiently
-        Groups to check every `LOOK_AGAIN_S` until they follow their plan completely.
+        Groups to check every `CHECK_EVERY_S` until they follow their plan completely.
     until
         When to stop, by `time.monotonic()`.
 
@@ -182,7 +182,7 @@ def observe(
         if time.monotonic() >= until:
             break
         if pending:
-            time.sleep(LOOK_AGAIN_S)
+            time.sleep(CHECK_EVERY_S)
     return [seen[plan.group] for plan in plans]
 
 

@@ -22,6 +22,7 @@ from fairlead.store.models.plan import (
     DecisionRow,
     FourEyes,
     FreezeEvent,
+    LastRecord,
     MadeWorse,
     MovedPartition,
     PageAct,
@@ -31,7 +32,6 @@ from fairlead.store.models.plan import (
     PlanIntent,
     PlanPartition,
     PlanPruned,
-    PlanTold,
 )
 
 __all__ = [
@@ -49,6 +49,7 @@ __all__ = [
     "GroupDiagnosis",
     "LagSnapshot",
     "LastAdoption",
+    "LastRecord",
     "LastSample",
     "MadeWorse",
     "MemberCapacity",
@@ -63,5 +64,4 @@ __all__ = [
     "PlanIntent",
     "PlanPartition",
     "PlanPruned",
-    "PlanTold",
 ]
