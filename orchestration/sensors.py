@@ -12,7 +12,7 @@ from assets.about import about
 from assets.partitions import cohort
 from assets.published_plan import publish
 from assets.resources import KafkaResource, SettingsResource, StoreResource
-from assets.shown.cohorts import shown
+from assets.shown.cohorts import step_metadata
 from assets.shown.plans import describe_step
 from assets.shown.publication import describe
 from fairlead.common.words import listed
@@ -106,7 +106,7 @@ def approved_plans(
             (dg.AssetMaterialization if members[key] == [key] else dg.AssetObservation)(
                 "published_plan",
                 partition=key,
-                metadata=shown(
+                metadata=step_metadata(
                     context.log, members[key], current.web, partial(describe, done, in_force)
                 ),
             )

@@ -46,7 +46,7 @@ def materialized(
     scope = scope_of(context)
 
     def show(groups: Sequence[str]) -> Mapping[str, Any]:
-        return shown(context.log, groups, settings.web, describe)
+        return step_metadata(context.log, groups, settings.web, describe)
 
     cohorts = gathered(groups, scope.cohorts, settings.policies)
     if len(cohorts) == 1:
@@ -65,7 +65,7 @@ def materialized(
     return dg.MaterializeResult(metadata={"planned together": run})
 
 
-def shown(
+def step_metadata(
     log: Logger, groups: Sequence[str], web: WebSettings, describe: Describe
 ) -> Mapping[str, Any]:
     """Return a step's metadata about some groups, with a link to the page of the first one.

@@ -110,7 +110,7 @@ def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     result = dict(pairs)
     if len(result) < len(pairs):
         twice = first_repeated(name for name, _ in pairs)
-        raise InvalidProblemError(f"the name {shown(twice)} stands twice in one object")
+        raise InvalidProblemError(f"the name {shown(twice)} occurs twice in one object")
     return result
 
 

@@ -80,7 +80,7 @@ class Turn:
     def intend(self, wanted: Sequence[PublishRequest]) -> list[OutboxEntry]:
         """Record entries for requests; they are committed when the block of the turn ends.
 
-        Leaves out plans whose state no longer allows it, groups with an earlier entry on its way,
+        Leaves out plans whose state no longer allows it, groups with a pending entry,
         groups that another open transaction has locked, and new versions of groups that are frozen,
         or that another transaction may be freezing.
         """
