@@ -1,4 +1,7 @@
-"""What the database remembers of groups, for their next analysis."""
+"""Memories of groups: results of earlier analyses that the next analysis uses.
+
+Belongs here: the values. Does not: reading them (`fairlead.store`), nor the analysis (`analysis`).
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
