@@ -1,9 +1,9 @@
-"""The pipeline's steps as Dagster assets, one module a step, each one call into the library.
+"""The pipeline's steps as Dagster assets: one module per step, each one call into the library.
 
-From left to right: `group_offsets`, `candidate_plans` and beside it `partition_lag`,
-`assignment_plan`, `published_plan`, `plan_adoption`; beside them `checks`, and what they share:
-`partitions`, `resources`, `retry_policy`, `about` (owners, tags, sources of definitions), `shown`
-(what each step shows in the UI) and `presentation` (the format of values there).
+The steps are `group_offsets`, then `candidate_plans` and `partition_lag`, then `assignment_plan`,
+`published_plan` and `plan_adoption`. They share `checks`, `partitions`, `resources`,
+`retry_policy`, `about` (owners, tags, sources of definitions), `shown` (metadata of each step in
+the UI) and `presentation` (the format of values there).
 
 Modules here must not use `from __future__ import annotations`: Dagster reads the annotations.
 """

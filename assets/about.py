@@ -1,7 +1,7 @@
-"""Owners, tags and sources of definitions, for people who look at them in the UI.
+"""Owners, tags and sources of definitions, for the UI.
 
-Belongs here: what assets, checks, jobs, schedules and sensors have in common. Does not: what any of
-them does.
+Belongs here: the common arguments of assets, checks, jobs, schedules and sensors. Does not: their
+work.
 """
 
 import inspect
@@ -12,11 +12,11 @@ import dagster as dg
 
 OWNERS: Final = ["team:fairlead"]
 
-#: The tag with what a run changes, so that people know what is safe to start.
+#: The tag that shows what a run changes, so that people know which runs are safe.
 CHANGES: Final = "fairlead/changes"
 
-#: `nothing` but snapshots; the `history` in Postgres; `plans`, which nobody follows before they are
-#: published; what `consumers` own, by the plan topic; or Dagster's own `partitions`.
+#: `nothing` except snapshots; the `history` in Postgres; `plans`, which consumers do not follow
+#: before publication; the partitions of `consumers`, by the plan topic; Dagster's `partitions`.
 Changed = Literal["nothing", "history", "plans", "consumers", "partitions"]
 
 
@@ -37,12 +37,12 @@ def about(what: Changed, callers: int = 2) -> dict[str, Any]:
 
 
 def written_here(callers: int = 1) -> dict[str, Any]:
-    """Return the metadata that lead from a definition in the UI to the line that calls this.
+    """Return metadata with a link from the UI to the line that calls this.
 
     Parameters
     ----------
     callers
-        How far up that line is; 1: it calls this function.
+        Number of frames between that line and this function; 1: the line calls it directly.
     """
     frame = inspect.currentframe()
     for _ in range(callers):
@@ -51,9 +51,9 @@ def written_here(callers: int = 1) -> dict[str, Any]:
 
 
 def written_at(function: Callable[..., Any]) -> dict[str, Any]:
-    """Return the metadata that lead from a definition in the UI to a function.
+    """Return metadata with a link from the UI to a function.
 
-    Dagster's `with_source_code_references` takes a function's decorators for the function.
+    Dagster's `with_source_code_references` would link to the function's decorators.
     """
     code = inspect.unwrap(function).__code__
     return _written_at(code.co_filename, code.co_firstlineno)

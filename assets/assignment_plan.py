@@ -1,4 +1,4 @@
-"""`assignment_plan`: each decision is stored, as the group's next version or as 'no change'."""
+"""`assignment_plan`: store each decision, as the group's next version or as 'no change'."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime

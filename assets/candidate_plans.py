@@ -22,9 +22,9 @@ from fairlead.domain.policy import policy_for
     group_name="decide",
     kinds={"spark", "parquet"},
     changed="nothing",
-    description="Analyses each group from its samples, in Spark: what is wrong, how far behind it "
-    "will be, and whether a plan is worth it. With a verified candidate of each assignor of the "
-    "policy, and its forecast.",
+    description="Analyses each group from its samples, in Spark: its diagnosis, how far behind it "
+    "will be, and whether a plan is worth its cost. Computes a verified candidate of each assignor "
+    "of the policy, and its forecast.",
 )
 def candidate_plans(
     context: dg.AssetExecutionContext,
@@ -41,8 +41,7 @@ def candidate_plans(
     for recent in snapshots_of(context, scope_of(context), warehouse, "groups"):
         groups = warehouse.load("groups", recent.snapshot_id)["group"].to_pylist()
         with store.open() as plans:
-            known, changes = plans.capacities(groups), plans.last_changes(groups)
-            costs = plans.costs(groups)
+            memories = plans.memories(groups)
         policy_of = {group: policy_for(group, current.policies) for group in groups}
         candidates_at_most = sum(len(policy.assignors) for policy in policy_of.values())
         doing = (
@@ -54,9 +53,7 @@ def candidate_plans(
             warehouse=warehouse,
             snapshot_id=recent.snapshot_id,
             policies=policy_of,
-            capacities=known,
-            changes=changes,
-            costs=costs,
+            memories=memories,
         )
         spark.compute(doing, context.log.info, analyse)
         computed.append(warehouse.load("candidates", recent.snapshot_id, columns=COLUMNS))

@@ -40,8 +40,8 @@ RECOMPUTED: Final = (
 
 @dg.asset_check(
     asset=group_offsets,
-    description="Every group of the snapshot could be read. One that could not does not stop the "
-    "others.",
+    description="Every group of the snapshot could be read. Groups that could not be read do not "
+    "stop the others.",
     metadata=written_here(),
 )
 def every_group_was_read(
@@ -110,7 +110,7 @@ _OWNERS, _METRICS = "every_partition_has_one_owner", "stored_metrics_agree"
 def stored_plans(
     context: dg.AssetCheckExecutionContext, settings: SettingsResource, store: StoreResource
 ) -> Iterator[dg.AssetCheckResult]:
-    """Verify the stored documents, and measure them again: each is read once for both."""
+    """Verify the stored documents, and measure their balance again."""
     problems: dict[str, list[str]] = {_OWNERS: [], _METRICS: []}
     with store.open() as plans:
         groups = _groups(context, settings, plans)
@@ -151,8 +151,8 @@ def _differences(
 @dg.asset_check(
     asset=published_plan,
     blocking=True,
-    description="The newest record of each group in the plan topic is what the database says: the "
-    "published version, with its lease, or that it is withdrawn.",
+    description="The newest record of each group in the plan topic agrees with the database: the "
+    "published version with its lease, or its withdrawal.",
     metadata=written_here(),
 )
 def the_topic_agrees(
@@ -161,7 +161,7 @@ def the_topic_agrees(
     kafka: KafkaResource,
     store: StoreResource,
 ) -> dg.AssetCheckResult:
-    """Read the topic again, after everything was sent."""
+    """Read the topic again after sending."""
     verifier = PublishOptions.of(settings.get().kafka).verifier()
     with store.open() as plans, kafka.plan_topic() as topic:
         groups = _groups(context, settings, plans)
@@ -196,7 +196,7 @@ def _scope(context: dg.AssetCheckExecutionContext) -> Scope:
 def _groups(
     context: dg.AssetCheckExecutionContext, settings: SettingsResource, plans: PlanStore
 ) -> list[str]:
-    """Return the run's groups: nothing is loaded of the others."""
+    """Return the run's groups."""
     return _scope(context).of(plans.known_groups(), settings)
 
 

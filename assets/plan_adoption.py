@@ -1,4 +1,4 @@
-"""`plan_adoption`: what consumers own now, compared with their published plan."""
+"""`plan_adoption`: compare the partitions of consumers with their published plan."""
 
 from collections.abc import Collection, Sequence
 
@@ -18,7 +18,7 @@ from fairlead.workflows.following import follow
 
 
 class AdoptionConfig(dg.Config):
-    """How long to wait for consumers that have yet to rejoin."""
+    """How long to wait for consumers that have not rejoined yet."""
 
     wait_s: float = Field(
         default=PATIENCE_S,
@@ -26,7 +26,7 @@ class AdoptionConfig(dg.Config):
     )
 
 
-def look_at(
+def check_adoption(
     plans: PlanStore,
     groups: Collection[str],
     *,
@@ -34,7 +34,7 @@ def look_at(
     wait_s: float,
     log: dg.DagsterLogManager,
 ) -> Sequence[Observed]:
-    """Make brokers follow the published plans of groups; store how far plans are followed."""
+    """Have brokers follow the published plans of groups; store the adherence to plans."""
     with kafka.gateway() as gateway:
         adoptions = follow(
             gateway,
@@ -57,8 +57,8 @@ def look_at(
     group_name="act",
     kinds={"kafka", "postgres"},
     changed="consumers",
-    description="Makes brokers that assign follow published plans, reads each group's live "
-    "assignment, and stores which share of the partitions has its planned owner.",
+    description="Has brokers that assign follow published plans, reads each group's live "
+    "assignment, and stores the share of partitions with their planned owner.",
 )
 def plan_adoption(
     context: dg.AssetExecutionContext,
@@ -70,7 +70,7 @@ def plan_adoption(
     """Compare live assignments with the published plans of the run's groups."""
     with store.open() as plans:
         groups = scope_of(context).of(plans.known_groups(), settings)
-        seen = look_at(plans, groups, kafka=kafka, wait_s=config.wait_s, log=context.log)
+        seen = check_adoption(plans, groups, kafka=kafka, wait_s=config.wait_s, log=context.log)
     return materialized(
         context,
         least_adherent_first(seen),

@@ -25,7 +25,7 @@ LENGTH: Final = 300
 
 
 def table(rows: Sequence[Mapping[str, Any]]) -> dg.TableMetadataValue:
-    """Show rows as a table.
+    """Return rows as a table.
 
     Parameters
     ----------
@@ -57,14 +57,14 @@ def others(count: int) -> dict[str, str]:
 
 
 def link(text: str, url: str) -> dg.MarkdownMetadataValue:
-    """Show a link."""
+    """Return a link."""
     return dg.MetadataValue.md(f"[{text}]({url})")
 
 
 def details(
     text: str, web: WebSettings, group: str, version: int | None = None
 ) -> str | dg.MarkdownMetadataValue:
-    """Link to a group's page, or to the review of its plan; without pages, return the command.
+    """Return a link to a group's page or its plan's review; without pages, the command.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""`published_plan`: approved plans, and no others, are sent to the plan topic."""
+"""`published_plan`: send approved plans, and no others, to the plan topic."""
 
 from collections.abc import Collection
 from logging import Logger

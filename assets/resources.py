@@ -1,7 +1,7 @@
 """Resources: how assets, sensors and checks reach Kafka, Postgres, Spark and the snapshots.
 
-Belongs here: opening and closing what the library offers, from Fairlead's own settings. Does not:
-settings themselves (`fairlead.settings`), so that the UI never shows a secret.
+Belongs here: opening and closing the library's clients. Does not: settings (`fairlead.settings`),
+so that the UI never shows a secret.
 """
 
 import time
@@ -36,11 +36,10 @@ class SettingsResource(dg.ConfigurableResource[Settings]):
 
 
 class KafkaResource(dg.ConfigurableResource[KafkaGateway]):
-    """The Kafka cluster that is planned for."""
+    """The Kafka cluster."""
 
-    @contextmanager
-    def gateway(self, *, at_most_s: float | None = None) -> Iterator[KafkaGateway]:
-        """Open clients for groups and offsets; closed on leaving.
+    def gateway(self, *, at_most_s: float | None = None) -> KafkaGateway:
+        """Return the gateway for groups and offsets, a context manager.
 
         Parameters
         ----------
@@ -50,14 +49,11 @@ class KafkaResource(dg.ConfigurableResource[KafkaGateway]):
         settings = load_settings().kafka
         if at_most_s is not None and at_most_s < settings.request_timeout_s:
             settings = settings.model_copy(update={"request_timeout_s": at_most_s})
-        with KafkaGateway(settings) as gateway:
-            yield gateway
+        return KafkaGateway(settings)
 
-    @contextmanager
-    def plan_topic(self) -> Iterator[PlanTopic]:
-        """Open the producer of the plan topic; flushed and closed on leaving."""
-        with PlanTopic(load_settings().kafka) as topic:
-            yield topic
+    def plan_topic(self) -> PlanTopic:
+        """Return the plan topic, a context manager."""
+        return PlanTopic(load_settings().kafka)
 
 
 class StoreResource(dg.ConfigurableResource[PlanStore]):
@@ -65,13 +61,13 @@ class StoreResource(dg.ConfigurableResource[PlanStore]):
 
     @contextmanager
     def open(self) -> Iterator[PlanStore]:
-        """Connect to the store; its connections are closed on leaving."""
+        """Connect to the store, and close its connections at the end of the block."""
         with self.connect() as engine:
             yield PlanStore(engine, load_settings().source)
 
     @contextmanager
     def connect(self) -> Iterator[Engine]:
-        """Connect to the store's database; its connections are closed on leaving."""
+        """Connect to the database, and close connections at the end of the block."""
         engine = create_store_engine(load_settings().postgres)
         try:
             yield engine
@@ -82,8 +78,8 @@ class StoreResource(dg.ConfigurableResource[PlanStore]):
 class SparkResource(dg.ConfigurableResource["SparkSession"]):
     """The Spark session of the process, and the Parquet snapshots."""
 
-    def compute(self, doing: str, tell: ReportProgress, work: Callable[["SparkSession"], T]) -> T:
-        """Do work in this process's session; repeat it in a new one if the server went away.
+    def compute(self, doing: str, report: ReportProgress, work: Callable[["SparkSession"], T]) -> T:
+        """Do work in this process's session; repeat it in a new one if the server has ended.
 
         The first call finds the warm Spark of this machine, or starts Spark, which takes seconds.
 
@@ -91,18 +87,18 @@ class SparkResource(dg.ConfigurableResource["SparkSession"]):
         ----------
         doing
             The work, for the log: at the beginning, and with its progress every few seconds.
-        tell
+        report
             Called with each line of the log.
         work
-            The work; it may be done twice.
+            The work, which can be repeated.
         """
         from pyspark.errors import PySparkException  # noqa: PLC0415 - see above
 
         from fairlead.spark.session import lost  # noqa: PLC0415 - the same
 
         def worked() -> T:
-            session = self._session(tell)
-            with spark_works(session, doing, tell):
+            session = self._session(report)
+            with spark_works(session, doing, report):
                 return work(session)
 
         try:
@@ -110,10 +106,10 @@ class SparkResource(dg.ConfigurableResource["SparkSession"]):
         except PySparkException:
             if not lost():
                 raise
-            tell("Spark went away in the middle of the work: doing it again")
+            report("The Spark server has ended during the work: repeating it")
             return worked()
 
-    def _session(self, tell: ReportProgress) -> "SparkSession":
+    def _session(self, report: ReportProgress) -> "SparkSession":
         from fairlead.sandbox.spark import SparkServer  # noqa: PLC0415 - see above
         from fairlead.spark.session import build_session, running_session  # noqa: PLC0415 - the same
 
@@ -121,12 +117,12 @@ class SparkResource(dg.ConfigurableResource["SparkSession"]):
         if running is not None:
             return running
         settings, began = load_settings(), time.monotonic()
-        warm = SparkServer(settings.state_dir, settings.spark).for_run(tell)
+        warm = SparkServer(settings.state_dir, settings.spark).for_run(report)
         if warm is None:
-            tell(f"Starting Spark, {settings.spark.master}")
+            report(f"Starting Spark, {settings.spark.master}")
         session = build_session(settings.spark, warm=warm)
         how = "Started Spark" if warm is None else "Found the warm Spark"
-        tell(f"{how} in {time.monotonic() - began:.1f} s")
+        report(f"{how} in {time.monotonic() - began:.1f} s")
         return session
 
     def warehouse(self) -> Warehouse:
@@ -134,5 +130,5 @@ class SparkResource(dg.ConfigurableResource["SparkSession"]):
         return Warehouse(load_settings().warehouse_path)
 
     def archive(self) -> SampleArchive:
-        """Return the samples' place, which is the snapshots'."""
+        """Return the archive of samples, which is in the warehouse."""
         return SampleArchive(load_settings().warehouse_path)

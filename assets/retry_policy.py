@@ -1,4 +1,4 @@
-"""Which failed steps Dagster repeats, and how often.
+"""Retries of failed steps.
 
 Belongs here: the delay between attempts, and errors that another attempt cannot fix. Does not:
 errors of single groups (`steps`), nor records that are sent again (`reconciling`).
@@ -34,7 +34,7 @@ CANNOT_HEAL: Final = (
 
 @contextmanager
 def failing_at_once() -> Iterator[None]:
-    """End a step without another attempt if none can help; for `with`, or as a decorator.
+    """Fail without another attempt on errors that none can fix; a context manager or decorator.
 
     Raises
     ------

@@ -59,13 +59,13 @@ class Scope:
         return cohort in self.cohorts and (not wanted or group in wanted)
 
     def of(self, groups: Iterable[str], settings: SettingsResource) -> list[str]:
-        """Return the groups that are in the run."""
+        """Return the given groups that are in the run."""
         policies = settings.get().policies
         return [group for group in groups if self.has(group, cohort_of(group, policies))]
 
 
 def scope_of(context: dg.AssetExecutionContext | dg.OpExecutionContext) -> Scope:
-    """Return the scope of a run with partitions."""
+    """Return the scope of a run that has partitions."""
     config: Mapping[str, Any] = context.run.run_config
     for key in ("ops", _STEP, "config", "only"):
         config = config.get(key) or {}

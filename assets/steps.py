@@ -1,6 +1,6 @@
-"""What all steps of the pipeline share: their partitions, and their snapshot.
+"""Common code of the pipeline's steps: arguments of assets, and the run's snapshot.
 
-Belongs here: the arguments that every asset has in common. Does not: any step.
+Belongs here: code that every step uses. Does not: any step.
 """
 
 from collections.abc import Callable, Sequence
@@ -30,7 +30,8 @@ def step(
 ) -> Callable[[Callable[..., Any]], dg.AssetsDefinition]:
     """Return a decorator that makes a function a step of the pipeline, partitioned by cohort.
 
-    `changed`: what a run of the step changes. A failed step is repeated, unless that cannot help.
+    `changed` is what a run of the step changes. A failed step is repeated, unless the error is one
+    of `CANNOT_HEAL`.
     """
 
     def asset(function: Callable[..., Any]) -> dg.AssetsDefinition:
@@ -53,8 +54,8 @@ def step(
 def hand_on(context: dg.AssetExecutionContext, snapshot_id: str) -> None:
     """Pass the snapshot of the run to the later steps, in a tag of the run.
 
-    They use it whatever other runs do meanwhile, and whatever clocks say. A run that is executed
-    again from a later step keeps the tag.
+    They use it even if another run has taken a newer one. A run that is executed again from a later
+    step keeps the tag.
     """
     context.instance.add_run_tags(context.run.run_id, {SNAPSHOT_TAG: snapshot_id})
 
@@ -70,7 +71,7 @@ def snapshots_of(
     Raises
     ------
     Failure
-        The table was not computed for it: the step before has to run first.
+        No snapshot has the table: the previous step must run first.
     """
     run = context.instance.get_run_by_id(context.run.run_id)
     handed_on = None if run is None else run.tags.get(SNAPSHOT_TAG)
@@ -81,7 +82,7 @@ def snapshots_of(
     if not found:
         raise dg.Failure(
             f"No snapshot of {listed(sorted(scope.cohorts))} has the table {table} yet: "
-            "materialize the asset before this one first.",
+            "materialize the previous asset first.",
             allow_retries=False,
         )
     return found

@@ -32,6 +32,7 @@ from fairlead.surfaces.web import build_app
 from tests.fairlead.surfaces.web.proxies import PUBLIC, post
 from tests.logins import logins
 from tests.serving import serving
+from tests.stored import plan_history
 
 RESULTS: Final = Path(__file__).with_name("approval.json")
 GROUP, TOPIC, MEMBERS, PARTITIONS = "approval", "records", ("one", "two"), 4
@@ -128,7 +129,7 @@ def measured(store: PlanStore, topic: PlanTopic, approve: Approve) -> float:
 def proposed(store: PlanStore) -> StoredPlan:
     """Store a plan that waits; the next one is the other way round."""
     halves = np.split(np.arange(PARTITIONS, dtype=np.int32), 2)
-    turn = len(store.history(GROUP)) % 2
+    turn = len(plan_history(store, GROUP)) % 2
     owned = {name: {TOPIC: halves[(turn + place) % 2]} for place, name in enumerate(MEMBERS)}
     moved = moves(TOPIC, [0], [MEMBERS[1 - turn]], [MEMBERS[turn]])
     wanted = draft(GROUP, {TOPIC: PARTITIONS}, owned, moved, snapshot_id=uuid4().hex)

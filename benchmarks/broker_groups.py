@@ -42,7 +42,7 @@ from fairlead.sandbox.kafka import KafkaBroker
 from fairlead.sandbox.plugin import compile_java, plugin_jar
 from fairlead.settings import KafkaSettings
 from fairlead.wire.record import plan_headers
-from fairlead.workflows.following import AT_ONCE, tell_members
+from fairlead.workflows.following import AT_ONCE, send_members
 from tests.jvm.asking import answering
 from tests.jvm.remote import shown
 
@@ -132,7 +132,7 @@ class Wave:
             as_if = {
                 group: replace(described, assignor=ASSIGNOR) for group, described in found.items()
             }
-            if said := tell_members(MembersTopic(self._settings), as_if, topics):
+            if said := send_members(MembersTopic(self._settings), as_if, topics):
                 raise RuntimeError(said)
             for first in range(0, len(self._groups), AT_ONCE):
                 self._trigger(gateway, connection, self._groups[first : first + AT_ONCE])

@@ -30,6 +30,7 @@ from benchmarks.services import folder, postgres
 from benchmarks.store import copying
 from fairlead.archive import SampleArchive
 from fairlead.domain.analysis.capacities import Capacity
+from fairlead.domain.group_memories import GroupMemories
 from fairlead.domain.records import Findings
 from fairlead.domain.samples import GroupSnapshot
 from fairlead.settings import load_settings
@@ -192,7 +193,7 @@ def candidates_alone(warehouse: Warehouse, sizes: list[Size], _: str) -> dict[st
     snapshot, names = with_lag(warehouse, sizes)
     spark, policy = build_session(load_settings().spark), load_settings().policies[0]
     began = time.time()
-    write_candidates(spark, warehouse, snapshot, dict.fromkeys(names, policy))
+    write_candidates(spark, warehouse, snapshot, dict.fromkeys(names, policy), GroupMemories())
     all_s = time.time() - began
     ends = sorted(task_ends(spark))
     small = ends[:-1] if len(sizes) > 1 else ends  # the giant's task is the last by far

@@ -36,6 +36,7 @@ from benchmarks.harness import Bench
 from benchmarks.plans import document, publish
 from benchmarks.services import folder, wait_until
 from fairlead.archive import SampleArchive
+from fairlead.domain.group_memories import GroupMemories
 from fairlead.domain.policy import Policy
 from fairlead.domain.records import NoPlan, PlanDraft
 from fairlead.domain.samples import SAMPLES, new_snapshot_id
@@ -47,7 +48,6 @@ from fairlead.sandbox.java import find_java
 from fairlead.sandbox.plugin import compile_java
 from fairlead.settings import KafkaSettings
 from fairlead.wire.document import PlanDocument
-from fairlead.workflows.diagnosing import GroupMemories
 from fairlead.workflows.planning_one_group import plan_group
 from tests.cluster import KafkaCluster
 
@@ -277,7 +277,7 @@ class Measured:
                 memory=GroupMemories(),
                 now=datetime.now(UTC),
             )
-        return planned.decided.decision
+        return planned.decision
 
     def _committed(self, gateway: KafkaGateway) -> bool:
         sample = gateway.snapshot([FOLLOWING]).samples

@@ -276,16 +276,15 @@ def adopt(store: PlanStore, names: list[str], turn: int) -> None:
 
 PLANNING: Final[dict[str, Action]] = {
     "which groups are due": lambda store, _names, _turn: store.last_decisions(),
-    "what is known of members": lambda store, names, _turn: store.capacities(names),
+    "memories of groups": lambda store, names, _turn: store.memories(names),
     "plans that wait": lambda store, names, _turn: store.waiting(names),
     "plans that are published": lambda store, names, _turn: store.in_state(
         "published", groups=names
     ),
-    "when plans last changed": lambda store, names, _turn: store.last_changes(names),
     "what plans predicted": lambda store, names, _turn: store.predicted(
         store.in_state("published", groups=names[:AT_ONCE])
     ),
-    "leases that run out": lambda store, _names, _turn: store.told_before(datetime.now(UTC)),
+    "leases that run out": lambda store, _names, _turn: store.leases_ending_by(datetime.now(UTC)),
     "plans that expired": lambda store, _names, _turn: store.expire_due(datetime.now(UTC)),
     "what is on its way": lambda store, _names, _turn: store.outbox().outstanding(),
     "storing lag": record_lag,

@@ -1,40 +1,40 @@
-"""The exception tree: everything Fairlead raises on purpose.
+"""The exceptions of Fairlead.
 
 ::
 
     FairleadError
     ├── ConfigurationError    settings, policies, a missing or too old Java
-    ├── InvalidPlanError      a plan document that cannot be read or breaks an invariant
+    ├── InvalidPlanError      a plan document is unreadable or breaks an invariant
     ├── SandboxError          the embedded Kafka, Postgres or Spark does not start, answer or stop
-    ├── KafkaUnavailableError a broker does not answer in time: worth a retry
-    ├── StoreUnavailableError Postgres does not answer in time: worth a retry
-    │   └── StoreRefusesError  it answers, and refuses for now: it is read-only, its disk is full
+    ├── KafkaUnavailableError a broker does not answer in time: a retry may succeed
+    ├── StoreUnavailableError Postgres does not answer in time: a retry may succeed
+    │   └── StoreRefusesError  Postgres refuses for now: it is read-only, its disk is full
     ├── FileSystemError       a file cannot be written: the disk is full, a right is missing
-    ├── ClocksApartError      this machine's clock is not the database's: nothing is dated by it
+    ├── ClocksApartError      the clocks of this machine and the database differ too much
     ├── GroupError            one consumer group cannot be read; others are not affected
-    │   └── UnstorableError   what was found of it is nothing that Postgres takes
+    │   └── UnstorableError   Postgres does not accept a value of the group
     ├── TopicError            a topic cannot be sampled: it is missing, empty, or may not be read
-    └── PlanStateError        a transition the life of a plan does not have
+    └── PlanStateError        the plan's state does not allow the step
         ├── StalePlanError    the group is no longer what the plan was made for
         └── TamperedPlanError stored bytes, their hash and the approval do not agree
 
-The assignors, which know nothing of this package, raise `assignors.member.InvalidProblemError`, a
-ValueError, for an assignment problem that contradicts itself.
+The assignors, which do not import this package, raise `assignors.member.InvalidProblemError`, a
+ValueError, for a contradictory assignment problem.
 
-A message says what is wrong, where, and what to do.
+A message has the error, the place, and the remedy.
 """
 
 
 class FairleadError(Exception):
-    """Anything Fairlead raises on purpose."""
+    """The base class of Fairlead's exceptions."""
 
 
 class ConfigurationError(FairleadError):
-    """A setting, a policy or the machine itself is not what Fairlead needs."""
+    """A setting, a policy or the machine does not meet Fairlead's requirements."""
 
 
 class InvalidPlanError(FairleadError):
-    """A plan document that cannot be read or that breaks an invariant."""
+    """A plan document is unreadable or breaks an invariant."""
 
 
 class SandboxError(FairleadError):
@@ -50,15 +50,15 @@ class StoreUnavailableError(FairleadError):
 
 
 class StoreRefusesError(StoreUnavailableError):
-    """Postgres answers and refuses for now: it is read-only, its disk is full, a lock is held."""
+    """Postgres refuses for now: it is read-only, its disk is full, or a lock is held."""
 
 
 class FileSystemError(FairleadError, OSError):
-    """A file or a directory cannot be written or listed: the disk is full, a right is missing."""
+    """A path cannot be written or listed: the disk is full, or a right is missing."""
 
 
 class ClocksApartError(FairleadError):
-    """The machine's clock and the database's are too far apart to date anything by."""
+    """The clocks of this machine and the database differ too much."""
 
 
 class GroupError(FairleadError):
@@ -66,7 +66,7 @@ class GroupError(FairleadError):
 
 
 class UnstorableError(GroupError):
-    """What was found of a group is nothing that Postgres takes: a name that is too long, say."""
+    """Postgres does not accept a value of a group, such as a name that is too long."""
 
 
 class TopicError(FairleadError):
@@ -74,12 +74,12 @@ class TopicError(FairleadError):
 
 
 class PlanStateError(FairleadError):
-    """A transition that the life of a plan does not have."""
+    """The plan's state does not allow the step."""
 
 
 class StalePlanError(PlanStateError):
-    """The group is no longer what the plan was made for: its members, subscriptions, partitions."""
+    """Members, subscriptions or partitions have changed since the plan was made."""
 
 
 class TamperedPlanError(PlanStateError):
-    """The stored bytes of a plan, their hash and the hash that was approved do not agree."""
+    """A plan's stored bytes, their hash and the approved hash do not agree."""

@@ -1,13 +1,13 @@
-"""The planner for a Dagster project that there is: its definitions, or a component of them.
+"""The planner for an existing Dagster project: its definitions, or a component of them.
 
-Belongs here: the doors. Does not: what is behind them (`orchestration`, `assets`), which the wheel
-has as subpackages of this one, and a checkout beside it.
+Belongs here: the entry points. Does not: the definitions (`orchestration`, `assets`), which are
+subpackages of this one in the wheel, and beside it in a checkout.
 
-In a project's own definitions, one line more::
+In a project's own definitions, merge them::
 
     defs = dg.Definitions.merge(dg.Definitions(assets=[...]), fairlead_planner.definitions())
 
-or, where definitions are found in a folder, a `defs.yaml` in a folder of its own::
+or, if definitions are loaded from a folder, add a folder with a `defs.yaml`::
 
     type: fairlead_planner.PlannerComponent
 """
@@ -23,36 +23,33 @@ __all__ = ["PlannerComponent", "definitions"]
 
 
 def definitions(*, planning_schedule: str | None = None, **overrides: Any) -> dg.Definitions:
-    """Return the planner's definitions, to be merged with others.
+    """Return the planner's definitions, to merge with others.
 
     Parameters
     ----------
     planning_schedule
-        When cohorts are planned that are due, as cron writes it; None: as the setting
-        `planning.schedule` says.
+        Cron expression of the planning schedule; None: the setting `planning.schedule`.
     overrides
         Arguments of `dagster.Definitions`, in place of the planner's.
 
     Notes
     -----
-    They bring no executor along, since a project has one: jobs of the planner run in one process
-    each, and what is materialized outside of them runs as the project's executor says. Resources
-    are called `settings`, `kafka`, `store` and `spark`, and Dagster refuses to merge others of
-    these names with them; the planner is then a code location of its own, whose module is
-    `orchestration.definitions` of this package.
+    They have no executor, since a project has one: each job of the planner runs in one process, and
+    other materializations run in the project's executor. Resources are called `settings`, `kafka`,
+    `store` and `spark`. If the project has others of these names, Dagster refuses to merge: load
+    the planner as a code location of its own, from `orchestration.definitions` of this package.
     """
     schedules = [build_planning_schedule(planning_schedule)]
     return build_defs(**({"schedules": schedules, "executor": None} | overrides))
 
 
 class PlannerComponent(dg.Component, dg.Model, dg.Resolvable):
-    """The planner, as `defs.yaml` says.
+    """The planner, configured in `defs.yaml`.
 
     Parameters
     ----------
     planning_schedule
-        When cohorts are planned that are due, as cron writes it; None: as the setting
-        `planning.schedule` says.
+        Cron expression of the planning schedule; None: the setting `planning.schedule`.
     """
 
     planning_schedule: str | None = None

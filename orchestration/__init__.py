@@ -1,4 +1,4 @@
-"""The Dagster code location: definitions, jobs, the schedule, sensors and running from a shell.
+"""The Dagster code location: definitions, jobs, the schedule, sensors, and runs from a shell.
 
 Nothing here connects or writes at import; `tick_intervals` reads the settings. Modules here must
 not use `from __future__ import annotations`.

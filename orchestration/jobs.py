@@ -22,7 +22,7 @@ planning = dg.define_asset_job(
     "planning",
     selection=dg.AssetSelection.assets(*STEPS),
     description="Analyse groups, measure lag, store a plan or 'no change', publish what "
-    "the policy approves, and record how the group adopted it.",
+    "the policy approves, and record its adherence.",
     **about("consumers"),
     executor_def=_ONE_PROCESS,
 )

@@ -1,4 +1,4 @@
-"""What a person does from the UI: one job per operation, configured in the launchpad.
+"""Operations of people in the UI: one job per operation, configured in the launchpad.
 
 Belongs here: configurations, and the person's name. Does not: any rule (`fairlead.workflows`, the
 database).
@@ -44,7 +44,7 @@ class ApprovalConfig(VersionConfig):
 
     sha256: str | None = Field(
         default=None,
-        description="The hash of the document that you have seen; none: the stored one.",
+        description="Hash of the document that you have seen; none: that of the stored document.",
     )
 
 
@@ -86,7 +86,7 @@ def reject_plan(
     with store.open() as plans:
         plans.reject(config.group, config.version, reason=config.reason, actor=_actor(context))
     following = (
-        "nothing is published: the consumers keep what they have, and the next planning run "
+        "nothing is published: the consumers keep their partitions, and the next planning run "
         "decides on the group again"
     )
     _say(context, {"state": "rejected", "what happens next": following})
@@ -190,7 +190,7 @@ def _job(name: str, op: dg.OpDefinition, changed: Changed, description: str) -> 
 
 
 _APPROVE: Final = f"Approve a plan that waits; {WHAT_FOLLOWS}."
-_REJECT: Final = "Reject a plan that waits: the consumers keep what they have."
+_REJECT: Final = "Reject a plan that waits: the consumers keep their partitions."
 _ROLLBACK: Final = (
     "Go back to an old version: its assignment becomes a new version, which is approved and "
     "published like any other."

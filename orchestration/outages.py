@@ -1,6 +1,6 @@
-"""Ticks while the database or Kafka is away: each is skipped with a line, without a traceback.
+"""Ticks while the database or Kafka does not answer: skipped with one line, without a traceback.
 
-Belongs here: which errors skip a tick, and the reason that Dagster shows. Does not: what ticks do.
+Belongs here: which errors skip a tick, and the reason that Dagster shows. Does not: the ticks.
 """
 
 from collections.abc import Callable

@@ -1,7 +1,7 @@
 """Runs for the groups that need a plan: requests of samples, and groups due by their cadence.
 
-Belongs here: the sensor, what it waits for, and the reasons that it gives. Does not: sampling
-(`series`), what needs a plan (`fairlead.workflows.diagnosing`), which requests are answered
+Belongs here: the sensor, its conditions, and its skip reasons. Does not: sampling (`samples`),
+which groups need a plan (`fairlead.workflows.diagnosing`), which requests have been answered
 (`fairlead.domain.plan_requests`).
 """
 
@@ -24,13 +24,13 @@ from fairlead.workflows.sampling_interval import interval
 from orchestration.jobs import planning
 from orchestration.outages import skip_while_away
 from orchestration.runs import known_cohorts, planning_under_way, since_failure
-from orchestration.tick_intervals import ask_every_s
+from orchestration.tick_intervals import tick_every_s
 
 #: The run's tag with the reason for the run.
 WHY_TAG: Final = "fairlead/why"
 #: Wait after a planning run that failed.
 AFTER_FAILURE: Final = timedelta(minutes=2)
-#: Calls of a sample that is older than so many of its intervals say nothing of now.
+#: Number of sampling intervals after which the plan requests of a sample are out of date.
 _OLD: Final = 3
 _CADENCE: Final = "due by its cadence"
 #: Characters of the tag. Postgres indexes tags, up to some 2,700 bytes.
@@ -39,11 +39,11 @@ _LONGEST: Final = 500
 
 @dg.sensor(
     job=planning,
-    minimum_interval_seconds=ask_every_s(),
+    minimum_interval_seconds=tick_every_s(),
     default_status=dg.DefaultSensorStatus.STOPPED,
-    description="Plans the groups that need it, in one run: those for which a sample found that a "
-    "plan is worth its price, and those that are due by their policy's cadence. The others cost a "
-    "sample and no run. Waits while a planning run is under way.",
+    description="Plans the groups that need a plan, in one run: groups for which a sample found "
+    "that a plan is worth its cost, and groups that are due by their policy's cadence. Waits while "
+    "a planning run is under way.",
     **about("consumers"),
 )
 @skip_while_away
@@ -58,11 +58,11 @@ def planning_sensor(
     taken = archive.taken()
     under_way = planning_under_way(context.instance)
     if under_way is not None:
-        return dg.SkipReason(f"Run {under_way} is under way; what is called for waits for it.")
+        return dg.SkipReason(f"Run {under_way} is under way; plan requests wait for it.")
     failed = since_failure(context.instance, planning.name, now)
     if failed is not None and failed < AFTER_FAILURE:
         left = length((AFTER_FAILURE - failed).total_seconds())
-        return dg.SkipReason(f"The planning run before failed; the next one waits {left} more.")
+        return dg.SkipReason(f"The last planning run failed; the next one starts in {left}.")
     with store.open() as plans:
         every = current.sampling.every if taken is None else interval(taken, current.sampling)
         requests = plans.plan_requests(_OLD * every)
@@ -76,7 +76,7 @@ def planning_sensor(
     if not only:
         return dg.SkipReason(_why_nothing(taken, needed, requests, current, now))
     groups = [group for keys in only.values() for group in keys]
-    why = _told(groups, needed)
+    why = _reason(groups, needed)
     context.log.info(why)
     request = dg.RunRequest(
         partition_key=next(iter(only)), run_config=run_config(only), tags={WHY_TAG: why}
@@ -96,11 +96,11 @@ def _by_cohort(
     return found
 
 
-def _told(groups: Sequence[str], needed: Mapping[str, str]) -> str:
+def _reason(groups: Sequence[str], needed: Mapping[str, str]) -> str:
     """Return the groups of a requested run, and the reason for the first."""
     first = groups[0]
-    whose = f"{plural(len(groups), 'group')}: {listed(groups, at_most=3)}"
-    return f"{whose}. {first}: {needed[first]}"[:_LONGEST]
+    names = f"{plural(len(groups), 'group')}: {listed(groups, at_most=3)}"
+    return f"{names}. {first}: {needed[first]}"[:_LONGEST]
 
 
 def _why_nothing(
@@ -112,15 +112,15 @@ def _why_nothing(
 ) -> str:
     """Return why no run is requested."""
     if taken is None:
-        return "No sample was taken yet: turn on the sensor group_samples."
+        return "There is no sample yet: turn on the sensor group_samples."
     ago = length((now - taken.began).total_seconds())
-    looked = f"Of {plural(taken.groups, 'group')} sampled {ago} ago"
+    sampled = f"Of {plural(taken.groups, 'group')} sampled {ago} ago"
     if needed:
-        return f"{looked}, these are in no partition that Dagster knows: {listed(sorted(needed))}."
+        return f"{sampled}, these have no partition in Dagster yet: {listed(sorted(needed))}."
     if not requests:
-        return f"{looked}, none needs a plan, or the sample is too old."
+        return f"{sampled}, none needs a plan, or the sample is too old."
     again = length(settings.planning.again.total_seconds())
     return (
-        f"{looked}, none needs a plan that was not decided on since: {listed(sorted(requests))} "
-        f"within {again} of the decision."
+        f"{sampled}, those that need a plan had a decision within the last {again}: "
+        f"{listed(sorted(requests))}."
     )

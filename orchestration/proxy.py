@@ -33,10 +33,10 @@ class ProxyRunCoordinator(dg.QueuedRunCoordinator[dg.DagsterInstance]):
 
     Notes
     -----
-    Only the proxy's header sets the tag. Anybody can type a tag into the launchpad, give it to a
-    backfill, or copy it by running a run again: a tag that is there is overwritten, or emptied if
-    there is no header. Runs of schedules, sensors, backfills and automatic retries come from the
-    daemon, without a request: nobody launched them.
+    Only the proxy's header sets the tag. Any user can type a tag into the launchpad, add it to a
+    backfill, or copy it by running a run again: an existing tag is overwritten, or emptied if there
+    is no header. Runs of schedules, sensors, backfills and automatic retries come from the daemon,
+    without a request: no person has launched them.
 
     The webserver must be reachable only through the proxy, and the proxy must replace a header of
     this name that a client sends: otherwise clients can claim any name. People who may run commands

@@ -1,7 +1,7 @@
-"""Which run covers which cohorts: one by its partition, several by a range in a single run.
+"""The cohorts of a run, one partition or a range of partitions, and runs under way.
 
-Belongs here: the tags Dagster reads, and whether a run is under way. Does not: how a choice is cut
-into ranges (`fairlead.domain.cohorts.stretches`).
+Belongs here: the tags that Dagster reads, and queries about runs. Does not: dividing cohorts into
+ranges (`fairlead.domain.cohorts.stretches`).
 """
 
 from collections.abc import Iterable, Sequence
@@ -19,7 +19,7 @@ PRESUMED_DEAD = timedelta(hours=1)
 _RANGE_START_TAG: Final = "dagster/asset_partition_range_start"
 _RANGE_END_TAG: Final = "dagster/asset_partition_range_end"
 _PLANNING: Final = "planning"
-#: A run that materializes this asset decides on groups, whichever its job.
+#: A run of any job that materializes this asset decides on groups.
 _DECIDING: Final = dg.AssetKey("assignment_plan")
 _UNFINISHED = [
     dg.DagsterRunStatus.QUEUED,
@@ -33,7 +33,7 @@ _UNFINISHED = [
 def under_way(
     instance: dg.DagsterInstance, job: str | None = None, within: timedelta = PRESUMED_DEAD
 ) -> bool:
-    """Whether a run of a job, or of any, is under way; a run older than `within` is dead."""
+    """Whether a run of a job, or of any job, is under way; runs older than `within` are dead."""
     return instance.get_runs_count(_unfinished(job, within)) > 0
 
 
@@ -46,7 +46,7 @@ def planning_under_way(instance: dg.DagsterInstance) -> str | None:
 
 
 def _unfinished(job: str | None = None, within: timedelta = PRESUMED_DEAD) -> dg.RunsFilter:
-    """Return the filter for runs of a job, or of any, that are under way."""
+    """Return the filter for runs of a job, or of any job, that are under way."""
     since = datetime.now(UTC) - within
     return dg.RunsFilter(job_name=job, statuses=_UNFINISHED, created_after=since)
 
@@ -66,14 +66,14 @@ def range_tags(first: str, last: str) -> dict[str, str]:
 
 
 def known_cohorts(instance: dg.DagsterInstance) -> list[str]:
-    """Return every cohort Dagster knows, in the order in which they were added."""
+    """Return the cohorts that Dagster knows, in the order of their addition."""
     return list(instance.get_dynamic_partitions(COHORT))
 
 
 def run_requests(
     cohorts: Iterable[str], ordered: Sequence[str], *, reason: str | None = None
 ) -> list[dg.RunRequest]:
-    """Return as few run requests as cover a choice of cohorts, and no other cohort.
+    """Return the fewest run requests that cover some cohorts and no others.
 
     A sensor starts no second run over the same cohorts for the same `reason`.
     """

@@ -1,6 +1,6 @@
 """The schedule: plan every cohort that is due by its policy's cadence, in as few runs as possible.
 
-The setting `planning.schedule` changes its times.
+The setting `planning.schedule` has its cron expression.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from fairlead.domain.cohorts import cadence_of, due, planned_cohorts
 from orchestration.jobs import planning
 from orchestration.outages import skip_while_away
 from orchestration.runs import known_cohorts, run_requests, under_way
-from orchestration.tick_intervals import planning_rhythm
+from orchestration.tick_intervals import planning_schedule_cron
 
 
 def build_planning_schedule(
@@ -22,7 +22,7 @@ def build_planning_schedule(
     """Return the schedule for a cron expression; None: the one of the settings."""
     return dg.schedule(
         job=planning,
-        cron_schedule=cron_schedule or planning_rhythm(),
+        cron_schedule=cron_schedule or planning_schedule_cron(),
         name="planning_schedule",
         description="Plans all cohorts in a single run, except those that were planned within the "
         "cadence of their policy.",
@@ -40,9 +40,9 @@ def _due_cohorts(
     """Request one run over all cohorts that are due."""
     known = known_cohorts(context.instance)
     if not known:
-        return dg.SkipReason("No cohort is known yet: turn on the sensor group_discovery.")
+        return dg.SkipReason("There is no cohort yet: turn on the sensor group_discovery.")
     if under_way(context.instance, planning.name):
-        return dg.SkipReason("The planning run before is still under way.")
+        return dg.SkipReason("The previous planning run is still under way.")
     current = settings.get()
     policies = current.policies
     cohorts = planned_cohorts(known, current.discovery, policies)
@@ -55,7 +55,7 @@ def _due_cohorts(
         cohorts = due(cohorts, policies, decided_at, now, seen=seen)
     if not cohorts:
         return dg.SkipReason(
-            "Every cohort was planned within its policy's cadence, or is not planned at all."
+            "Every cohort was planned within its policy's cadence, or has no policy that plans it."
         )
     return run_requests(cohorts, known)
 

@@ -12,7 +12,7 @@ from assets.about import about
 from assets.partitions import cohort
 from assets.published_plan import publish
 from assets.resources import KafkaResource, SettingsResource, StoreResource
-from assets.shown.cohorts import shown
+from assets.shown.cohorts import step_metadata
 from assets.shown.plans import describe_step
 from assets.shown.publication import describe
 from fairlead.common.words import listed
@@ -31,7 +31,7 @@ PATIENCE_S: Final = 10.0
 #: Maximum number of groups in a tick, for some 10 s. The next tick continues.
 AT_ONCE: Final = 500
 #: Seconds between two ticks of the sensor that reports plans' steps.
-LOOK_EVERY_S: Final = 30
+REPORT_EVERY_S: Final = 30
 #: Maximum number of events in a tick: each costs Dagster some 20 ms. Postgres has all.
 _MOST_EVENTS: Final = 50
 
@@ -48,7 +48,7 @@ _MOST_EVENTS: Final = 50
 def group_discovery(
     context: dg.SensorEvaluationContext, kafka: KafkaResource, settings: SettingsResource
 ) -> dg.SensorResult | dg.SkipReason:
-    """Keep the partitions equal to the cohorts of the cluster's groups."""
+    """Add and remove partitions until they are the cohorts of the cluster's groups."""
     current = settings.get()
     with kafka.gateway() as gateway:
         found = discover(gateway.list_groups(), current.discovery, current.policies)
@@ -74,7 +74,7 @@ def group_discovery(
     default_status=dg.DefaultSensorStatus.RUNNING,
     description="Reconciles the plan topic with the database, in the tick itself: publishes "
     "approved plans, renews leases, carries out requests from pages, finishes what a crash left. "
-    "Starts the job adoption for groups that got a plan.",
+    "Starts the job adoption for groups with a new plan.",
     **about("consumers"),
 )
 @skip_while_away
@@ -91,14 +91,12 @@ def approved_plans(
         groups = covered[:AT_ONCE]
         done = publish(plans, groups, current, context.log, at_most_s=PATIENCE_S)
         in_force = plans.in_state("proposed", "published", groups=groups)
-    known, told = (
-        known_cohorts(context.instance),
-        [f"{result.group}: {result.reason}" for result in done],
-    )
+    known = known_cohorts(context.instance)
+    reasons = [f"{result.group}: {result.reason}" for result in done]
     members: dict[str, list[str]] = {}
     for group in dict.fromkeys(result.group for result in done):
         members.setdefault(cohort_of(group, current.policies), []).append(group)
-    shown_here = [key for key in members if key in set(known)]
+    changed = [key for key in members if key in set(known)]
     sent = [result for result in done if result.published]
     adopting = {cohort_of(result.group, current.policies) for result in sent}.intersection(known)
     versions = sorted(f"{result.group} {result.version}" for result in sent)
@@ -108,49 +106,51 @@ def approved_plans(
             (dg.AssetMaterialization if members[key] == [key] else dg.AssetObservation)(
                 "published_plan",
                 partition=key,
-                metadata=shown(
+                metadata=step_metadata(
                     context.log, members[key], current.web, partial(describe, done, in_force)
                 ),
             )
-            for key in shown_here[:_MOST_EVENTS]
+            for key in changed[:_MOST_EVENTS]
         ],
         run_requests=run_requests(adopting, known, reason=_digest(versions)),
-        skip_reason=None if adopting else listed(told) or "Nothing was to be sent after all.",
+        skip_reason=None if adopting else listed(reasons) or "There was nothing to send.",
     )
 
 
 @dg.sensor(
-    minimum_interval_seconds=LOOK_EVERY_S,
+    minimum_interval_seconds=REPORT_EVERY_S,
     default_status=dg.DefaultSensorStatus.RUNNING,
-    description="Adds later steps of plans to the asset assignment_plan: who approved or rejected "
-    "them, by whichever way, and that they are published.",
+    description="Adds later steps of plans to the asset assignment_plan: approvals and rejections, "
+    "with the person, and publications.",
     **about("nothing"),
 )
 @skip_while_away
 def plan_life(
     context: dg.SensorEvaluationContext, store: StoreResource, settings: SettingsResource
 ) -> dg.SensorResult:
-    """Observe each plan that has taken a step since the last tick."""
+    """Observe each plan that changed its state since the last tick."""
     with store.connect() as engine:
         steps, cursor = read_steps(engine, context.cursor)
     known, policies = set(known_cohorts(context.instance)), settings.get().policies
-    last = {step["group"]: step for step in steps}  # of each group, the last one counts
+    last = {step["group"]: step for step in steps}  # the last step of each group
     seen = [
         dg.AssetObservation("assignment_plan", partition=cohort, metadata=describe_step(step))
         for step in last.values()
         if (cohort := cohort_of(step["group"], policies)) in known
     ]
     if not seen:
-        return dg.SensorResult(skip_reason="No plan took a step.", cursor=cursor)
+        return dg.SensorResult(skip_reason="No plan changed its state.", cursor=cursor)
     if len(seen) > _MOST_EVENTS:
-        context.log.info("%d plans took a step; the last %d are shown", len(seen), _MOST_EVENTS)
+        context.log.info(
+            "%d plans changed their state; showing the last %d", len(seen), _MOST_EVENTS
+        )
     return dg.SensorResult(asset_events=seen[-_MOST_EVENTS:], cursor=cursor)
 
 
 def _why_nothing(left_out: Sequence[str]) -> str:
-    """Return that nothing is to be sent, and which plans discovery leaves out."""
+    """Return that there is nothing to send, and which plans discovery leaves out."""
     if not left_out:
-        return "Nothing is to be sent."
+        return "There is nothing to send."
     return (
         f"Discovery leaves out {listed(left_out)}. `fairlead plans publish GROUP` publishes an "
         "approved plan of such a group"

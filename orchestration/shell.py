@@ -59,7 +59,7 @@ def run(
 
 def _why(result: dg.ExecuteInProcessResult) -> str:
     """Return in which step a run failed, why, and where to find more."""
-    where = f"run {result.run_id} in the UI, or with --verbose, says more"
+    where = f"see run {result.run_id} in the UI, or use --verbose"
     for event in result.filter_events(lambda event: event.is_step_failure):
         error = event.step_failure_data.error
         if error is not None:

@@ -1,18 +1,17 @@
-"""How often schedules and sensors tick: Dagster wants to know when definitions are made.
+"""How often schedules and sensors tick; Dagster fixes this when the code location loads.
 
-Belongs here: what settings say of that, read once, when the code location loads. Does not: any
-other setting, which ticks and runs read again.
+Belongs here: the settings for this. Does not: other settings, which each tick and run reads again.
 """
 
 from fairlead.errors import ConfigurationError
 from fairlead.settings import PlanningSettings, SamplingSettings, load_settings
 
-#: Dagster's daemon asks sensors every five seconds at most.
+#: Seconds. Dagster's daemon calls sensors every five seconds at most.
 _LEAST_S, _MOST_S = 5, 30
 
 
 def _read() -> tuple[PlanningSettings, SamplingSettings]:
-    """Return what the settings say, or the defaults: each tick says what is wrong with them."""
+    """Return the settings; if they are invalid, the defaults, since each tick reports the error."""
     try:
         settings = load_settings()
     except ConfigurationError:
@@ -20,23 +19,23 @@ def _read() -> tuple[PlanningSettings, SamplingSettings]:
     return settings.planning, settings.sampling
 
 
-def planning_rhythm() -> str:
-    """Return when cohorts are planned that are due, as cron writes it."""
+def planning_schedule_cron() -> str:
+    """Return the cron expression of the planning schedule."""
     return _read()[0].schedule
 
 
-def ask_every_s() -> int:
-    """Return how often it is asked whether a sample is due, or a plan: three times a sample."""
-    return asked_every_s(_read()[1])
+def tick_every_s() -> int:
+    """Return the seconds between two ticks of the sensors for samples and plans."""
+    return ticks_of(_read()[1])
 
 
-def asked_every_s(sampling: SamplingSettings) -> int:
-    """Return the same of some settings.
+def ticks_of(sampling: SamplingSettings) -> int:
+    """Return the seconds between two ticks: three ticks per sample.
 
     Examples
     --------
     >>> from datetime import timedelta
-    >>> [asked_every_s(SamplingSettings(every=timedelta(seconds=every))) for every in (15, 30, 300)]
+    >>> [ticks_of(SamplingSettings(every=timedelta(seconds=every))) for every in (15, 30, 300)]
     [5, 10, 30]
     """
     return int(max(_LEAST_S, min(_MOST_S, sampling.every.total_seconds() / 3)))

@@ -34,6 +34,7 @@ from orchestration.proxy import ACTOR_TAG
 from orchestration.runs import range_tags
 from tests.fairlead.followers.helpers import Fleet, Member
 from tests.recalled import recall
+from tests.stored import plan_history
 from tests.waiting import PATIENCE_S, eventually
 
 #: Records of a topic's partitions: under `range`, the first of two consumers has most of them.
@@ -131,7 +132,7 @@ class Pipeline:
 
     def history(self, group: str) -> list[dict[str, Any]]:
         """Return the view plan_history of a group."""
-        return self.store.history(group)
+        return plan_history(self.store, group)
 
     def only_version(self, group: str) -> StoredPlan:
         """Return the one plan that a group has."""

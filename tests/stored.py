@@ -6,8 +6,10 @@ Belongs here: the shortest way for a test to store something. Does not: any expe
 from typing import Any
 
 import psycopg
+from sqlalchemy import text
 
 from fairlead.domain.records import NoPlan, PlanDraft, SeenAdoption, StoredDecision
+from fairlead.store.engine import transaction
 from fairlead.store.plans import PlanStore
 
 
@@ -20,6 +22,13 @@ def record_decision(store: PlanStore, decision: PlanDraft | NoPlan) -> StoredDec
 def record_adoption(store: PlanStore, group: str, version: int, **seen: Any) -> None:
     """Store how much of one published plan its consumers follow."""
     store.record_adoptions([SeenAdoption(group=group, version=version, **seen)])
+
+
+def plan_history(store: PlanStore, group: str) -> list[dict[str, Any]]:
+    """Return a group's rows of the view `plan_history`, by version."""
+    query = text("SELECT * FROM fairlead.plan_history WHERE group_id = :group ORDER BY version")
+    with transaction(store.engine) as connection:
+        return [dict(row) for row in connection.execute(query, {"group": group}).mappings()]
 
 
 def somebody_waits(url: str) -> bool:

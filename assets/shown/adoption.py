@@ -1,4 +1,4 @@
-"""What `plan_adoption` shows: how far plans are followed."""
+"""Metadata of `plan_adoption`: the adherence to plans."""
 
 from collections.abc import Sequence
 from operator import attrgetter
@@ -10,12 +10,12 @@ from fairlead.workflows.adoption import Observed
 
 
 def least_adherent_first(seen: Sequence[Observed]) -> list[str]:
-    """Return the groups, those that could not be read before the least adherent."""
+    """Return the groups: those that could not be read first, then by adherence, ascending."""
     return [observed.plan.group for observed in sorted(seen, key=_adherence)]
 
 
 def describe(seen: Sequence[Observed], groups: Sequence[str]) -> dict[str, Any]:
-    """Show how some groups follow their plans.
+    """Return the adherence of some groups.
 
     Parameters
     ----------
@@ -61,5 +61,5 @@ def _row(observed: Observed) -> dict[str, Any]:
         "group": observed.plan.group,
         "version": observed.plan.version,
         "adherence": FIGURES["adherence"].text(adoption.adherence if adoption else None),
-        "why not read, or who holds it up": observed.error or observed.held_up,
+        "error, or delaying members": observed.error or observed.held_up,
     }

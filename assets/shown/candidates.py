@@ -1,4 +1,4 @@
-"""What `candidate_plans` shows: the diagnosis of each group, its evidence and forecast."""
+"""Metadata of `candidate_plans`: diagnosis, evidence and forecast of each group."""
 
 import json
 from collections import Counter
@@ -14,7 +14,7 @@ from fairlead.domain.candidate_figures import OBSERVED
 from fairlead.domain.figures import FIGURES
 from fairlead.domain.work_text import work_of_group
 
-#: What is read of the candidates: assignments stay in the warehouse.
+#: Columns to read from the table of candidates.
 COLUMNS: Final = [
     *("group", "assignor", "error", "outcome", "lag_max", "forecast_time_lag_s", "utilisation"),
     *("diagnosis", "names", "evidence", "reported"),
@@ -22,7 +22,7 @@ COLUMNS: Final = [
 
 
 def worst_first(candidates: pa.Table) -> list[str]:
-    """Return the groups of a table of candidates, the one forecast latest first, then by lag."""
+    """Return the groups of a table of candidates by forecast lag, then by lag, descending."""
     observed = candidates.filter(pc.equal(candidates["assignor"], OBSERVED))
     ordered = observed.sort_by(
         [("forecast_time_lag_s", "descending"), ("lag_max", "descending"), ("group", "ascending")]
@@ -31,7 +31,7 @@ def worst_first(candidates: pa.Table) -> list[str]:
 
 
 def describe(candidates: pa.Table, groups: Sequence[str]) -> dict[str, Any]:
-    """Show the analysis of some groups.
+    """Return the analysis of some groups.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
-"""Metadata by partition of a run: each cohort shows its own groups, also in runs over many.
+"""Metadata by partition of a run: each cohort shows its own groups, also in runs over many cohorts.
 
-Dagster stores metadata for each partition of a run, and adding some to one partition reads all of
-them. So only a limited number of cohorts shows its groups, those that need attention most.
+Dagster stores metadata for each partition of a run, and adding some to one partition reads those of
+all. So only `DETAILED` cohorts, those that need attention most, show their groups.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -37,16 +37,16 @@ def materialized(
     context
         Of the step.
     groups
-        Those that the run was about, the one that needs attention most first.
+        The groups of the run, the one that needs attention most first.
     settings
-        The policies in them define the cohort of each group.
+        The settings; their policies define the cohort of each group.
     describe
-        Makes the metadata of some groups.
+        Returns the metadata of some groups.
     """
     scope = scope_of(context)
 
     def show(groups: Sequence[str]) -> Mapping[str, Any]:
-        return shown(context.log, groups, settings.web, describe)
+        return step_metadata(context.log, groups, settings.web, describe)
 
     cohorts = gathered(groups, scope.cohorts, settings.policies)
     if len(cohorts) == 1:
@@ -65,7 +65,7 @@ def materialized(
     return dg.MaterializeResult(metadata={"planned together": run})
 
 
-def shown(
+def step_metadata(
     log: Logger, groups: Sequence[str], web: WebSettings, describe: Describe
 ) -> Mapping[str, Any]:
     """Return a step's metadata about some groups, with a link to the page of the first one.
@@ -76,16 +76,16 @@ def shown(
     try:
         return {**describe(groups), **first}
     except Exception as error:
-        log.exception("What this step did cannot be shown; it is done")
+        log.exception("The step succeeded, but its result cannot be shown")
         return {"not shown": f"{type(error).__name__}: {error}"}
 
 
 def _materialized_each(
     context: dg.AssetExecutionContext, cohorts: Mapping[str, Sequence[str]], show: Describe
 ) -> dg.MaterializeResult[None]:
-    """Materialize every cohort but the run's own partition, whose metadata is returned.
+    """Materialize every cohort except the run's own partition, whose metadata is returned.
 
-    A run has one partition, or a range of them: chosen cohorts are no range.
+    A run has one partition or a range of partitions; chosen cohorts need not be a range.
     """
     own: Mapping[str, Any] = {}
     for place, (cohort, members) in enumerate(cohorts.items()):

@@ -1,4 +1,4 @@
-"""What `partition_lag` shows: lag and statuses of partitions."""
+"""Metadata of `partition_lag`: lag and statuses of partitions."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -25,14 +25,14 @@ def worst_first(lag: pa.Table) -> list[str]:
 
 
 def describe(lag: pa.Table, groups: Sequence[str]) -> dict[str, Any]:
-    """Show the lag of some groups.
+    """Return the lag of some groups.
 
     Parameters
     ----------
     lag
         Table of the schema `fairlead.spark.lag.LAG`.
     groups
-        The one with the heaviest partition first.
+        The groups, the one with the heaviest partition first.
     """
     lag = lag.filter(pc.is_in(lag["group"], pa.array(groups, pa.string())))
     left = lag["status"].null_count

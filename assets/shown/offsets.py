@@ -1,4 +1,4 @@
-"""What `group_offsets` shows: the snapshot, and which groups it could not read."""
+"""Metadata of `group_offsets`: the snapshot, and the groups that could not be read."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,7 +12,7 @@ from fairlead.domain.samples import GroupSnapshot
 
 
 def describe(snapshot: GroupSnapshot, groups: Sequence[str]) -> dict[str, Any]:
-    """Show what a snapshot has of some groups, those that cannot be planned first."""
+    """Return members and partitions of some groups; those that cannot be planned come first."""
     wanted = pa.array(groups, pa.string())
 
     samples = snapshot.samples.filter(pc.is_in(snapshot.samples["group"], wanted))

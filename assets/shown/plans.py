@@ -1,4 +1,4 @@
-"""What `assignment_plan` shows: every decision, and one plan with its moves and its approval."""
+"""Metadata of `assignment_plan`: every decision, and one plan with its moves and its approval."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -34,32 +34,32 @@ _COMPARED: Final = (
     *("forecast_time_lag_s", "utilisation", "lag_max", "imbalance", "topic_spread"),
     *("rack_gb_per_day", "rack_cost_per_day"),
 )
-#: What a state means for what happens next.
+#: State of a plan to what happens next.
 _FOLLOWING: Final = {
     "approved": WHAT_FOLLOWS,
-    "published": "consumers follow it: plan_adoption shows how far; the job withdraw takes it back",
-    "rejected": "consumers keep what they have; the next planning run looks again",
-    "expired": "it came to nothing; the next planning run looks again",
-    "stale": "the group was no longer what it was made for; the next planning run looks again",
-    "superseded": "a newer version has taken its place",
-    "withdrawn": "consumers are back at their fallback",
+    "published": "consumers follow it: see plan_adoption; the job withdraw withdraws it",
+    "rejected": "consumers keep their partitions; the next planning run decides again",
+    "expired": "it was not published; the next planning run decides again",
+    "stale": "the group had changed since it was made; the next planning run decides again",
+    "superseded": "a newer version has replaced it",
+    "withdrawn": "consumers use their fallback again",
 }
 
 
 @dataclass(frozen=True, eq=False)
 class Detail:
-    """The plan that is shown in detail: of this run, or one before it that still waits.
+    """The plan shown in detail: a new one, or an earlier one that still waits.
 
     Parameters
     ----------
     plan
         The stored plan; its bytes are verified.
     moves
-        Its moves, the heaviest partition first.
+        The plan's moves, the heaviest partition first.
     predicted
-        Its metrics.
+        The plan's metrics.
     policy
-        What the policy said of publishing it unasked; empty: it was said in a run before.
+        The policy's decision on its approval; "" if an earlier run has made the plan.
     """
 
     plan: StoredPlan
@@ -76,7 +76,7 @@ def detail_of(
     groups: Sequence[str],
     warn: Callable[[str], None],
 ) -> Detail | None:
-    """Return the plan to show in detail: the first that waits for a person, else the first made."""
+    """Return the plan to show in detail: the first that waits for a person, else the first."""
     by_group = {outcome.decision.group: outcome for outcome in outcomes}
     plans = [waiting.get(group) or by_group[group].stored.plan for group in groups]
     found = [plan for plan in plans if plan is not None]
@@ -97,7 +97,7 @@ def detail_of(
 
 
 def worst_first(outcomes: Sequence[Outcome]) -> list[str]:
-    """Return the groups: failures, what waits for a person, then by time lag, then by lag."""
+    """Return the groups: failures, plans that wait for a person, then by forecast, then by lag."""
     ordered = sorted(outcomes, key=_attention)
     return list(dict.fromkeys(outcome.decision.group for outcome in ordered))
 
@@ -105,18 +105,18 @@ def worst_first(outcomes: Sequence[Outcome]) -> list[str]:
 def describe(
     outcomes: Sequence[Outcome], groups: Sequence[str], detail: Detail | None, web: WebSettings
 ) -> dict[str, Any]:
-    """Show the decisions on some groups.
+    """Return the decisions on some groups.
 
     Parameters
     ----------
     outcomes
-        Of the run.
+        All outcomes of the run.
     groups
-        Those to show, in the order of `worst_first`.
+        The groups to show, in the order of `worst_first`.
     detail
         The plan of one of them to show in detail.
     web
-        Has the address of the pages.
+        The address of the pages.
     """
     mine = in_order(outcomes, groups, attrgetter("decision.group"))
     in_detail = groups[:1] if detail is None else [detail.plan.group]
@@ -154,7 +154,7 @@ def _decision(outcome: Outcome) -> dict[str, str]:
 
 
 def _plan(detail: Detail, web: WebSettings) -> dict[str, Any]:
-    """Return what a plan moves, and how to approve or reject it."""
+    """Return the moves of a plan, and how to approve or reject it."""
     plan, predicted = detail.plan, detail.predicted
     since = f"since {plan.created_at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
     return {

@@ -1,4 +1,4 @@
-"""What `published_plan` shows: what was sent, what was refused and why, and what is in force."""
+"""Metadata of `published_plan`: plans sent, plans refused and why, and plans in force."""
 
 from collections.abc import Sequence
 from operator import attrgetter
@@ -14,7 +14,7 @@ from fairlead.workflows.reconciling import StepResult
 def describe(
     results: Sequence[StepResult], current: Sequence[StoredPlan], groups: Sequence[str]
 ) -> dict[str, Any]:
-    """Show the publication of the approved plans of some groups.
+    """Return the publication of the approved plans of some groups.
 
     Parameters
     ----------

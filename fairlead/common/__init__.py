@@ -1,4 +1,4 @@
-"""Helpers that know nothing of consumer groups.
+"""Helpers that are independent of consumer groups.
 
 `commands` quotes names for shells and SQL; `json_lines` answers lines of JSON; `nearest` suggests
 names; `progress` reports progress; `tables` slices Arrow tables; `hours` reads times of the week;

@@ -63,7 +63,7 @@ def _answer(line: bytes, answer: Answer, spare: str) -> dict[str, Any]:
         return _error("the problem does not fit into memory")
     except RecursionError:
         return _error("is nested too deeply")
-    except Exception as error:  # noqa: BLE001 - the lines behind this one must be answered too
+    except Exception as error:  # noqa: BLE001 - later lines must be answered, too
         return _error(f"a bug of Fairlead: {error!r}")
 
 
@@ -110,7 +110,7 @@ def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     result = dict(pairs)
     if len(result) < len(pairs):
         twice = first_repeated(name for name, _ in pairs)
-        raise InvalidProblemError(f"the name {shown(twice)} stands twice in one object")
+        raise InvalidProblemError(f"the name {shown(twice)} occurs twice in one object")
     return result
 
 

@@ -1,7 +1,7 @@
 """Foreign text made safe for terminals, logs and pages.
 
-Belongs here: which characters are escaped. Does not: output (the command line's `output`, pages),
-nor JSON, which has its own escapes.
+Belongs here: escaping characters. Does not: output (the command line's `output`, pages), nor JSON,
+which has its own escapes.
 """
 
 import logging

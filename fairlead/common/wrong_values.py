@@ -1,7 +1,7 @@
 """Messages for invalid values.
 
 Belongs here: a sentence for each kind of error of a pydantic model. Does not: the place of the
-value, nor errors of Fairlead's validators, whose text is kept.
+value, nor errors of Fairlead's validators, whose text stays.
 """
 
 from collections.abc import Mapping

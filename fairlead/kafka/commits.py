@@ -87,7 +87,7 @@ async def _ask(
         (start, node, names[start : start + GROUPS_PER_REQUEST])
         for node, names in by_node.items()
         for start in range(0, len(names), GROUPS_PER_REQUEST)
-    )  # the coordinators in turn, so that all of them work at the same time
+    )  # alternating between coordinators, so that all of them work at the same time
     sent: deque[tuple[Sequence[str], Any]] = deque()
     for _, node, names in requests:
         if len(sent) == REQUESTS_IN_FLIGHT:
@@ -153,7 +153,7 @@ def _failed(error: PythonKafkaError) -> "Future[CommittedOffsets]":
 
 
 class _Undecoded:
-    """The body of a response to OffsetFetch, which kafka-python hands over as bytes."""
+    """The body of an OffsetFetch response as bytes, in place of kafka-python's decoded one."""
 
     def __init__(self, body: bytes) -> None:
         self.body = body
@@ -187,8 +187,8 @@ class _OffsetFetch(OffsetFetchRequest, init=False):  # type: ignore[misc,call-ar
 
     @classmethod
     def of(cls, groups: Sequence[str]) -> "_OffsetFetch":
-        asked = [cls.OffsetFetchRequestGroup(group_id=group, topics=None) for group in groups]
-        return cls(groups=asked, min_version=_OFFSET_FETCH, max_version=_OFFSET_FETCH)
+        wanted = [cls.OffsetFetchRequestGroup(group_id=group, topics=None) for group in groups]
+        return cls(groups=wanted, min_version=_OFFSET_FETCH, max_version=_OFFSET_FETCH)
 
     def with_header(self, *arguments: Any, **keywords: Any) -> None:
         super().with_header(*arguments, **keywords)
@@ -232,7 +232,7 @@ def decode_commits(body: bytes) -> dict[str, tuple[int, CommittedOffsets]]:
 
 
 def _topic(body: bytes, at: int) -> tuple[TopicCommits, int]:
-    """Decode one topic's partitions: the loop runs once for each partition of a cluster."""
+    """Decode one topic's partitions. Inlined, since it runs for each partition of a cluster."""
     count, at = _varint(body, at)
     partitions: list[int] = []
     offsets: list[int] = []

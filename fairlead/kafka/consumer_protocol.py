@@ -1,10 +1,10 @@
 """Groups of the consumer protocol (KIP-848), in which the broker assigns.
 
-Belongs here: describing these groups, for which kafka-python has no message. Does not: members in
-the planner's terms (`descriptions`).
+Belongs here: describing these groups, for which kafka-python has no message. Does not: members as
+values of the planner (`descriptions`).
 
-librdkafka's admin client describes these groups, too, but without subscriptions, racks, and which
-members use the classic protocol.
+librdkafka's admin client also describes these groups, but without subscriptions, racks, and the
+protocol of each member.
 """
 
 from collections import defaultdict
@@ -42,12 +42,12 @@ class BrokerMember:
     epoch
         The group epoch that the member has reached.
     topics
-        Topics that it subscribes to by name, ascending, and those that its pattern is known to
-        match, because a member with this pattern owns, or will own, a partition of them.
+        Topics that it subscribes to by name, and topics that its pattern is known to match because
+        a member with this pattern owns, or will own, a partition of them; ascending.
     owned, target
-        Its current partitions, and those that the broker has assigned to it.
+        Its current partitions, and those that the broker's target assigns to it.
     classic
-        Whether it uses the classic protocol, in a group that is being converted.
+        Whether it uses the classic protocol; the group is then being converted.
     """
 
     member_id: str
@@ -97,10 +97,10 @@ class BrokerGroup:
 
     @property
     def behind(self) -> tuple[BrokerMember, ...]:
-        """The consumers that have not given up partitions for which other members wait.
+        """The consumers that keep partitions for which other members wait.
 
-        A member that waits for partitions has reached the group epoch; one that must give some up
-        has not.
+        A member that waits for partitions has reached the group epoch; one that must give up
+        partitions has not.
         """
         newest = max((consumer.epoch for consumer in self.consumers), default=0)
         waits = any(

@@ -23,7 +23,7 @@ def in_sync_wanted(copies: int) -> int:
 
 
 def too_few(copies: int, in_sync: int, brokers: int) -> str:
-    """Describe how a topic could lose plans although the cluster has enough brokers; "": it cannot.
+    """Return how a topic could lose plans although the cluster has enough brokers; "": it cannot.
 
     Examples
     --------
@@ -40,7 +40,7 @@ def too_few(copies: int, in_sync: int, brokers: int) -> str:
         )
     if in_sync < in_sync_wanted(copies):
         return (
-            f"has min.insync.replicas={in_sync}: a broker that is lost can take a plan with it; "
-            f"{in_sync_wanted(copies)} is safe and goes on without one broker"
+            f"has min.insync.replicas={in_sync}: the loss of one broker can lose a plan; "
+            f"{in_sync_wanted(copies)} is safe, and continues without one broker"
         )
     return ""

@@ -144,7 +144,7 @@ def _broker_refusal(found: BrokerGroup, state: str) -> str | None:
 
 
 def holds_up(names: Sequence[str]) -> str:
-    """Name the members for which a group waits, and the remedy.
+    """Return the members for which a group waits, and the remedy.
 
     Examples
     --------
@@ -159,7 +159,7 @@ def holds_up(names: Sequence[str]) -> str:
 
 
 def _refusal(raw: Mapping[str, Any]) -> str | None:
-    """Return why a group cannot be planned, whoever its members are; None: it can."""
+    """Return why a group cannot be planned, independent of its members; None: it can."""
     error, state, protocol_type = raw["error"] or "", raw["group_state"], raw["protocol_type"]
     reasons = (
         ("not a classic group" in error, error),
@@ -227,8 +227,8 @@ def _named(members: Iterable[LiveMember]) -> tuple[LiveMember, ...]:
         )
     if unusable := [name for name in names.values() if NUL in name]:
         raise GroupError(
-            f"The name of member {unusable[0]} has a NUL character, which Postgres does not take: "
-            "give it another client.id or group.instance.id"
+            f"The name of member {unusable[0]} has a NUL character, which Postgres does not "
+            "accept: give it another client.id or group.instance.id"
         )
     named = (replace(described, name=names[described.member_id]) for described in members)
     return tuple(sorted(named, key=lambda member: member.name))

@@ -1,10 +1,10 @@
-"""Where consumers fetch partitions from: racks of brokers, replicas, and sizes of logs.
+"""The brokers from which consumers fetch partitions: racks, replicas, and sizes of logs.
 
 Belongs here: reading this from brokers. Does not: the traffic between racks
 (`fairlead.domain.analysis.racks`).
 
 A broker whose `replica.selector.class` is Kafka's RackAwareReplicaSelector sends a consumer to the
-replica in its rack (KIP-392), if there is one; any other has all consumers fetch from the leader.
+replica in its rack (KIP-392), if there is one. With other brokers consumers fetch from the leader.
 """
 
 import logging
@@ -39,14 +39,14 @@ def topics_of_racks(descriptions: Iterable[GroupDescription]) -> set[str]:
 
 
 def read_sources(admin: "KafkaAdminClient", log: LogOffsets, topics: Iterable[str]) -> FetchSources:
-    """Read where partitions of topics are fetched from.
+    """Read the racks from which partitions of topics are fetched.
 
     Parameters
     ----------
     log
         The existing partitions.
     topics
-        Topics to read about; others stay unknown.
+        Topics to read; others stay unknown.
 
     Raises
     ------

@@ -135,7 +135,7 @@ class KafkaGateway:
 
     @property
     def settings(self) -> KafkaSettings:
-        """How the cluster is reached."""
+        """The settings of the cluster."""
         return self._settings
 
     def list_groups(self) -> list[str]:
@@ -209,7 +209,7 @@ class KafkaGateway:
         """
         descriptions = self._describe(sorted(set(groups)), patience_s, progress)
         started = time.monotonic()
-        # Also for groups that cannot be planned: their lag is shown.
+        # Also for groups that cannot be planned, since their lag is shown.
         commits = self._commits(sorted(descriptions), progress)
         for name, error in commits.errors.items():
             why = descriptions[name].error or f"Its commits cannot be read: {error.str()}"
@@ -250,7 +250,7 @@ class KafkaGateway:
     def _sources(
         self, ends: LogOffsets, descriptions: Mapping[str, GroupDescription]
     ) -> FetchSources | None:
-        """Read where partitions are fetched from; None: unknown, or no member has a rack.
+        """Read the racks from which partitions are fetched; None: unknown, or no member has a rack.
 
         A failure is only logged: the snapshot is useful without it.
         """
@@ -316,7 +316,7 @@ class KafkaGateway:
         patience_s: float = SETTLING_S,
         progress: ReportProgress = lambda _: None,
     ) -> dict[str, GroupDescription]:
-        """Describe groups; describe those that rebalance again until they are stable."""
+        """Describe groups; repeat this for groups that rebalance until they are stable."""
         found: dict[str, GroupDescription] = {}
         pending = list(groups)
         report = phase(progress, "Described {:,} of {:,} groups")
@@ -362,7 +362,7 @@ class KafkaGateway:
         try:
             return self.ask_members(_list_groups)
         except BrokerResponseError as error:
-            raise KafkaUnavailableError(f"Kafka does not list groups: {error}") from error
+            raise KafkaUnavailableError(f"Kafka cannot list groups: {error}") from error
 
     def assigned_by_brokers(self, groups: Iterable[str]) -> list[str]:
         """Return which of some groups use the consumer protocol (KIP-848), ascending.
@@ -474,7 +474,7 @@ class KafkaGateway:
     def _asking(self) -> Iterator[AdminClient]:
         """Yield librdkafka's client; replace it if brokers do not answer.
 
-        librdkafka goes on asking a controller that is gone for five minutes.
+        librdkafka sends requests to a controller that has died for five minutes.
         """
         if self._admin is None:
             raise RuntimeError("KafkaGateway is a context manager: enter it first")

@@ -50,7 +50,7 @@ class MembersTopic:
     def ensure(self) -> None:
         """Create the topic unless it exists; raises as `PlanTopic.ensure`.
 
-        Brokers change no assignment before it exists, so it is created with the plan topic.
+        Brokers change no assignment before it exists.
         """
         if not self._ready:
             self._topic.ensure()
@@ -138,6 +138,6 @@ class MembersTopic:
                 errors.append(kafka_error(error))
         left = producer.flush(self._settings.request_timeout_s)
         if errors and errors[0].code() not in TRANSIENT:
-            raise ConfigurationError(f"Topic {self.name} does not take a record: {errors[0].str()}")
+            raise ConfigurationError(f"Topic {self.name} refuses a record: {errors[0].str()}")
         if errors or left:
             raise KafkaUnavailableError(f"Topic {self.name}: not written in time")

@@ -21,7 +21,7 @@ from fairlead.settings import KafkaSettings
 from fairlead.wire.record import Headers
 
 LARGEST_PLAN_BYTES: Final = 8 * 1024 * 1024
-"""Maximum size of a record, in the topic and the producer: more than a million partitions take."""
+"""Maximum size of a record, in the topic and the producer: a plan of a million partitions fits."""
 
 #: Maximum bytes in a transaction of several records, which are sent well within its time-out.
 _AT_ONCE_BYTES: Final = 16 * 1024 * 1024
@@ -70,7 +70,7 @@ class SpoiledTransactionError(Exception):
 
 
 class PlanChannel:
-    """The only writer of a partition, until another one opens it. A context manager.
+    """The only writer of a partition until another one opens it. A context manager.
 
     Opening fences the previous writer, and waits until its transaction is committed or aborted.
 
@@ -164,7 +164,7 @@ class PlanChannel:
             else:
                 offsets[(message.key() or b"").decode()] = message.offset() or 0
 
-        self._call("takes no transaction", self._producer.begin_transaction)
+        self._call("accepts no transaction", self._producer.begin_transaction)
         self._in_transaction = True
         try:
             for record in batch:
@@ -196,7 +196,7 @@ class PlanChannel:
             refused = _of_one_record([cause]) or _of_some_record(cause, batch)
         spoiled = cause is not None and cause.code() == KafkaError.OUT_OF_ORDER_SEQUENCE_NUMBER
         if not spoiled and refused is None:
-            raise self._failure(KafkaException(errors[0]), "did not take a record")
+            raise self._failure(KafkaException(errors[0]), "did not accept a record")
         self._call("cannot be left", self._producer.abort_transaction, self._timeout_s)
         self._in_transaction = False
         if spoiled or refused is None:
@@ -204,7 +204,7 @@ class PlanChannel:
         raise RefusedRecordError(refused.str())
 
     def _cause(self) -> KafkaError | None:
-        """Return why a transaction failed; the errors of its records may not state the reason."""
+        """Return why a transaction failed, which the errors of its records may not show."""
         try:
             with _fatal_errors():
                 self._producer.commit_transaction(self._timeout_s)
@@ -242,9 +242,9 @@ def _of_some_record(cause: KafkaError, batch: Sequence[Outgoing]) -> KafkaError 
 
 @contextmanager
 def _fatal_errors() -> Iterator[None]:
-    """Raise a fatal error, such as being fenced, in place of the SystemError that hides it.
+    """Raise a fatal error, such as a fenced producer, in place of the SystemError that hides it.
 
-    The client raises it between callbacks, and the next callback fails because of it.
+    The client raises the fatal error between callbacks, which makes the next callback fail.
     """
     try:
         yield

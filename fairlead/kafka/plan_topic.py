@@ -1,7 +1,7 @@
 """The plan topic: a compacted topic whose newest record under a group's id is the group's plan.
 
-Belongs here: creating the topic, publishing to it, reading a group's newest record back. Does not:
-what a plan's bytes mean (`fairlead.wire.document`), nor following plans in a consumer
+Belongs here: creating the topic, opening it for writing, reading a group's newest record. Does not:
+the content of a plan (`fairlead.wire.document`), nor following plans in a consumer
 (`fairlead.followers`).
 """
 
@@ -71,7 +71,7 @@ _READABLE: Final = frozenset({"uncompressed", "gzip"})
 
 
 def foreign_codecs(compression: str) -> str:
-    """Describe what a topic's compression.type lets producers do; "": nothing that matters.
+    """Return a warning if a topic's compression.type allows codecs that some clients lack; else "".
 
     Examples
     --------
@@ -169,7 +169,7 @@ class PlanTopic:
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        """Explain a failed login; every writer and reader is closed where it is opened."""
+        """Explain a failed login. Methods close their own writers and readers."""
         raise_if_refused(error, self._settings)
 
     def ensure(self) -> None:
@@ -189,8 +189,8 @@ class PlanTopic:
             brokers = len(admin.list_topics(self.name, timeout=self._timeout_s).brokers)
         except KafkaException as error:
             raise self._failure(error, "cannot be described") from error
-        asked = self._settings.plan_topic_replication_factor
-        copies = copies_wanted(brokers) if asked < 0 else asked
+        factor = self._settings.plan_topic_replication_factor
+        copies = copies_wanted(brokers) if factor < 0 else factor
         topic = NewTopic(
             self.name,
             num_partitions=self._settings.plan_topic_partitions,
@@ -209,7 +209,7 @@ class PlanTopic:
         except TimeoutError as error:
             raise KafkaUnavailableError(f"Topic {self.name}: not created in time") from error
 
-    def codec_warning(self) -> str:
+    def codec_warning(self, config: dict[str, ConfigEntry] | None = None) -> str:
         """Return a warning if clients may lack the codec of a record, with the remedy; else "".
 
         Raises
@@ -219,9 +219,7 @@ class PlanTopic:
         KafkaUnavailableError
             Brokers do not answer in time.
         """
-        return self._codec_warning(self._config())
-
-    def _codec_warning(self, config: dict[str, ConfigEntry]) -> str:
+        config = self._config() if config is None else config
         if not (why := foreign_codecs(config["compression.type"].value)):
             return ""
         change = alter_topic(self.name, "compression.type=uncompressed")
@@ -404,7 +402,7 @@ class PlanTopic:
             )
         if why := too_few(copies, in_sync, brokers):
             log.warning("Topic %s %s", self.name, why)
-        if why := self._codec_warning(config):
+        if why := self.codec_warning(config):
             log.warning(why)
 
     def _failure(self, error: KafkaException, what: str) -> Exception:

@@ -1,4 +1,4 @@
-"""Whether a broker accepts TCP connections, to report a wrong address within seconds.
+"""Check whether a broker accepts TCP connections, to report a wrong address within seconds.
 
 Belongs here: TCP connections. Does not: failed logins (`refusals`).
 

@@ -1,6 +1,7 @@
-"""Why connecting fails: a wrong password, an unknown authority, another host's certificate.
+"""The reason of a failed connection: a wrong password, an untrusted certificate, another host.
 
-Belongs here: connecting once more for the reason, and the remedy. Does not: retries (`requests`).
+Belongs here: connecting once more to learn the reason, and the remedy. Does not: retries
+(`requests`).
 
 librdkafka reports all of these as a time-out, and passes the reason only to a callback.
 """
@@ -26,7 +27,7 @@ _OTHER_HOST: Final = frozenset({62, 64})
 
 
 def raise_if_refused(error: BaseException | None, settings: KafkaSettings) -> None:
-    """Replace an error that the cluster does not answer by one with address and reason.
+    """Replace the error of a cluster that does not answer by one with address and reason.
 
     Raises
     ------

@@ -32,7 +32,7 @@ BATCHES_IN_FLIGHT: Final = 4
 GRACE_S: Final = 5.0
 """Seconds that a future may take beyond the time-out of its request."""
 
-# Errors that mean that no broker was reached, and say nothing about a group or partition.
+# Errors that mean that no broker was reached; they are independent of the group or partition.
 _UNREACHABLE: Final = frozenset(
     {
         KafkaError._ALL_BROKERS_DOWN,  # noqa: SLF001 - so librdkafka names its local errors
@@ -73,7 +73,7 @@ coordinator, although the group is never joined."""
 
 def kafka_answers(settings: KafkaSettings, *, within_s: float) -> bool:
     """Return whether a broker describes the cluster."""
-    # A variable, because requests end when their client is garbage. The stubs' types are wrong.
+    # A variable, because requests end when their client is collected. The stubs' types are wrong.
     admin: Any = AdminClient(settings.librdkafka())
     try:
         admin.describe_cluster(request_timeout=within_s).result()

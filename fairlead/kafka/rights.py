@@ -1,7 +1,7 @@
 """The rights of the present user in Kafka, and the commands that grant more.
 
-Belongs here: authorized operations (KIP-430), and ACLs for resources without these. Does not: which
-rights are needed (`fairlead.surfaces.doctor`).
+Belongs here: authorized operations (KIP-430), and ACLs for resources without these. Does not: the
+rights that Fairlead needs (`fairlead.surfaces.doctor`).
 """
 
 from collections.abc import Collection, Iterable
@@ -28,7 +28,7 @@ from fairlead.settings import KafkaSettings
 
 CLUSTER: Final = "cluster"
 CLUSTER_NAME: Final = "kafka-cluster"
-#: All of these together are taken for the rights of a superuser.
+#: A user with all of these counts as a superuser.
 _EVERYTHING: Final = frozenset({"ALTER", "CLUSTER_ACTION", "CREATE", "DESCRIBE"})
 _KINDS: Final = {
     CLUSTER: ResourceType.BROKER,
@@ -161,8 +161,7 @@ class Rights:
 
 
 def _names(described: Any) -> frozenset[str]:
-    names = {operation.name for operation in described.authorized_operations or ()}
-    return frozenset(names)
+    return frozenset(operation.name for operation in described.authorized_operations or ())
 
 
 def _spelt(operation: str) -> str:

@@ -1,7 +1,7 @@
-"""The process from which Python workers of a warm server are forked, with their imports.
+"""The process that forks the Python workers of a warm server, with their imports.
 
-Belongs here: the imports. Does not: the work (`lag`, `planning`), nor anything of Spark's protocol.
-Spark starts it by the name that `spark.python.daemon.module` holds.
+Belongs here: the imports. Does not: the work (`lag`, `planning`), nor Spark's protocol. Spark
+starts the module that `spark.python.daemon.module` names.
 """
 
 import pandas as pd  # PyArrow imports it for its first array

@@ -64,16 +64,16 @@ def samples_until(
 def deal(sizes: Mapping[str, int], tasks: int) -> dict[str, int]:
     """Deal groups out to tasks, which run in the order of their numbers.
 
-    A task has a stretch of the groups, in the order of their names, and about as many partitions as
-    the others. A group that is larger than a task's fair share of all partitions has a task of its
-    own, after all others: the small ones do not wait for it.
+    A task has consecutive groups, by name, and about as many partitions as each other task. A group
+    with more partitions than a task's fair share has a task of its own, after all others, so that
+    small groups do not wait for it.
 
     Parameters
     ----------
     sizes
         Group to number of partitions.
     tasks
-        How many tasks the others share; positive.
+        Number of tasks for the smaller groups; positive.
 
     Examples
     --------
@@ -84,7 +84,7 @@ def deal(sizes: Mapping[str, int], tasks: int) -> dict[str, int]:
     giants = sorted((size, group) for group, size in sizes.items() if size > fair_share)
     alone = {group for _, group in giants}
     others = sorted(sizes.keys() - alone)
-    # A group without partitions is some work, too.
+    # Plus one: a group without partitions is work, too.
     share = sum(sizes[group] + 1 for group in others) / tasks
     dealt, before = {}, 0
     for group in others:
@@ -107,16 +107,16 @@ def in_tasks(
     work
         Task number to rows; runs on executors.
     parts
-        Of the table.
+        The parts of the table.
     """
 
     def write(numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in numbers:
             for task in batch.column(0).to_pylist():
                 parts.write(task, work(task))
-            yield batch.slice(0, 0)  # a DataFrame has rows
+            yield batch.slice(0, 0)  # mapInArrow must yield batches
 
-    if not tasks:  # so that readers find an empty table
+    if not tasks:  # readers need an empty table
         parts.write(0, ())
         return
     spark.range(0, tasks, 1, tasks).mapInArrow(write, "id long").collect()

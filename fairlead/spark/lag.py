@@ -1,7 +1,7 @@
 """Lag of every partition of a snapshot, computed in Spark from samples.
 
-Belongs here: the columns, and computing them task by task. Does not: what lag, rates and
-status are (`fairlead.domain.samples.lag`), nor planning (`candidates`).
+Belongs here: the columns, and computing them task by task. Does not: the definitions of lag, rates
+and status (`fairlead.domain.samples.lag`), nor planning (`candidates`).
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -48,25 +48,25 @@ LAG: Final = pa.schema(
         "status": pa.string(),
     }
 )
-"""One row per partition that could be read: lag in records, rates in records a second.
+"""One row per partition that could be read: lag in records, rates in records per second.
 
-Null values: `member` if nobody owns the partition or the owner is not known; a rate or `time_lag_s`
-if samples do not show it; `lost_at` if `lost` is 0; `status` if the group has left the topic.
+Null values: `member` if there is no owner or it is unknown; a rate or `time_lag_s` if samples do
+not show it; `lost_at` if `lost` is 0; `status` if the group has left the topic.
 """
 
-#: Rows handed on at once.
+#: Number of rows in a batch.
 _AT_ONCE: Final = 50_000
 
 
 def write_lag(
     spark: SparkSession, warehouse: Warehouse, snapshot_id: str, latest: Collection[str] = ()
 ) -> None:
-    """Measure every partition of a snapshot: its table `lag`, of the schema `LAG`.
+    """Measure every partition of a snapshot: write its table `lag`, of the schema `LAG`.
 
     Parameters
     ----------
     warehouse
-        Holds the snapshot and, in the archive beside it, the samples before it; there may be none.
+        Has the snapshot and, in the archive beside it, earlier samples, if any.
     latest
         The groups whose consumers start at the log's end without a commit (`auto.offset.reset`).
 
@@ -98,7 +98,7 @@ def lag_of(samples: Mapping[str, pa.Table], latest: Collection[str] = ()) -> pa.
     Parameters
     ----------
     samples
-        Group to its samples, by time; the last is the snapshot.
+        Group to its samples, by time; the last one is the snapshot.
     latest
         Groups whose consumers start at the log's end without a commit (`auto.offset.reset`).
 
@@ -108,14 +108,10 @@ def lag_of(samples: Mapping[str, pa.Table], latest: Collection[str] = ()) -> pa.
     """
     series = {name: all_topics(rows, latest=name in latest) for name, rows in samples.items()}
     measured = [
-        _measured(pa.concat_tables([_newest(samples[name]) for name in names]), side_by_side)
+        _measured(pa.concat_tables([samples[name][-1:] for name in names]), side_by_side)
         for names, side_by_side in alike(series)
     ]
     return pa.concat_tables([LAG.empty_table(), *measured])
-
-
-def _newest(samples: pa.Table) -> pa.Table:
-    return samples.slice(samples.num_rows - 1)
 
 
 def _measured(newest: pa.Table, series: SampleSeries) -> pa.Table:
@@ -165,5 +161,5 @@ def _left(newest: pa.Table) -> npt.NDArray[np.bool_]:
 
 
 def _moments(seconds: npt.NDArray[np.float64]) -> npt.NDArray[np.datetime64]:
-    """Convert seconds since the epoch for Arrow; those that are not known become the epoch."""
+    """Convert seconds since the epoch for Arrow; unknown times become the epoch."""
     return np.rint(np.nan_to_num(seconds) * MICROSECONDS).astype("datetime64[us]")

@@ -1,7 +1,7 @@
-"""Starting Spark's JVM without its properties on the command line, which every user can read.
+"""Start Spark's JVM without its properties on the command line, which every user can read.
 
-Belongs here: the file that holds them instead while the JVM starts. Does not: which properties
-there are (`session`).
+Belongs here: the file that has them instead while the JVM starts. Does not: the properties
+(`session`).
 """
 
 import os
@@ -20,7 +20,7 @@ _SHELL: Final = "pyspark-shell"
 
 
 def launch(properties: Mapping[str, str]) -> None:
-    """Start this process's JVM with some properties; a running one stays as it is."""
+    """Start this process's JVM with some properties; does nothing if it runs already."""
     if SparkContext._gateway is not None:  # noqa: SLF001 - PySpark has no public name for it
         return
     with _properties_file(properties) as path, _submitted_with(path):
@@ -39,7 +39,7 @@ def as_java_properties(properties: Mapping[str, str]) -> str:
     lines = []
     for name, value in properties.items():
         written = _escaped(value)
-        # Leading blanks belong to the separator otherwise.
+        # Unescaped leading blanks would belong to the separator.
         written = f"\\{written}" if written.startswith(" ") else written
         key = _escaped(name)
         for separator in " :=#!":
@@ -56,7 +56,7 @@ def _escaped(text: str) -> str:
 
 @contextmanager
 def _properties_file(properties: Mapping[str, str]) -> Iterator[Path]:
-    """Write a file that nobody else may read (0600), and remove it on leaving."""
+    """Write a file that only this user may read (0600), and remove it on leaving."""
     handle, name = tempfile.mkstemp(prefix="fairlead-spark-", suffix=".properties")
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:

@@ -1,8 +1,8 @@
-"""Planning a task's groups: tables of the warehouse in, rows of candidates out. On executors.
+"""Planning the groups of a task, on executors: from tables of the warehouse to candidates.
 
-Belongs here: the columns of candidates, and what of the tables a task reads: groups stand in them
-in the order of their names, so that a task reads its stretch and nothing is shuffled. Does not:
-Spark (`candidates`), analysing a group (`fairlead.domain.candidate_rows`).
+Belongs here: the columns of candidates, and reading the inputs of a task. Tables are sorted by
+group, so that a task reads consecutive rows and nothing is shuffled. Does not: Spark
+(`candidates`), analysing a group (`fairlead.domain.candidate_rows`).
 """
 
 import json
@@ -79,25 +79,25 @@ _ANALYSED: Final = {
     "statuses": pa.list_(pa.string()),
 }
 CANDIDATES: Final = pa.schema(_KEY | _SUMMARY | _FRONTIER | _LAYOUT | _ASSIGNMENT | _ANALYSED)
-"""One row a candidate, and one for the observed assignment, with assignments as flat arrays.
+"""One row per candidate, and one for the observed assignment, with assignments as flat arrays.
 
 `forecast_time_lag_s` and `utilisation` are the forecast: the worst partition's time lag at the
-policy's horizon, and the arrivals of the most utilised member over its capacity; `frontier` is the
-time lag after fewer moves.
-`rack_gb_per_day`, gigabytes a day from other racks, and what they cost are null where they are not
-known or do not count. The row `observed` lays the group out: `topics` and their
-`partition_counts`, whose partitions stand one behind the other in every array; `members`;
-`weights`, the lag of each partition in records. `owner` has one index into `members` a partition,
--1 for nobody. `reasons` are the assignor's own, by the partition's place in the arrays.
+policy's horizon, and the most utilised member's arrivals divided by its capacity; `frontier` is
+`forecast_time_lag_s` after fewer moves. `rack_gb_per_day`, gigabytes per day from other racks, and
+`rack_cost_per_day` are null if they are unknown or not counted. The row `observed` has the layout
+of the group: `topics` and their `partition_counts`, whose partitions follow one another in every
+array; `members`; `weights`, the lag of each partition in records. `owner` has an index into
+`members` for each partition, -1 without an owner. `reasons` are the assignor's, by the partition's
+index in the arrays.
 
-What was analysed stands in the row `observed` as well: the diagnosis with its names and evidence;
-`loss_s`, seconds until retention overtakes the group, null where it does not; `catch_up_s`,
-seconds until it is within its objective, null where it never is; how many consumers are wanted,
-and why; what records cost, as JSON; the decision (`plan` or `no change`) with its reason and the
-assignor `chosen`; `capacities`, what is known of members now; `arrival_rates`, records a second of
-each partition, with its `backlog` in records and how old that is in seconds, `behind_s`;
-`capacity_used`, records a second that each of `members` counts with;
-`statuses`, those that its partitions have, where a plan is decided on. All are null where there is
+The row `observed` also has the analysis: the diagnosis with its names and evidence; `loss_s`,
+seconds until retention overtakes the group, null if it does not; `catch_up_s`, seconds until the
+group is within its objective, null if it never is; the number of consumers needed, and why; the
+costs of records, as JSON; the decision (`plan` or `no change`) with its reason and the assignor
+`chosen`; `capacities`, the present knowledge of members; `arrival_rates`, records per second of
+each partition, with its `backlog` in records and the age of its oldest record in seconds,
+`behind_s`; `capacity_used`, the capacity of each of `members` in the forecast, in records per
+second; `statuses`, the statuses of partitions, if the decision is a plan. All are null if there is
 nothing to assign.
 """
 QUESTIONS: Final = pa.schema(
@@ -109,9 +109,9 @@ QUESTIONS: Final = pa.schema(
         "costs": pa.string(),
     }
 )
-"""One row per group, by task and name: its task, and what Postgres remembers of it."""
+"""One row per group, by task and name: its task, and its memories from Postgres."""
 
-#: Groups whose rows are handed on at once.
+#: Number of groups in a batch of rows.
 _AT_ONCE: Final = 200
 
 
@@ -138,7 +138,7 @@ def plan_task(
 
 
 def as_batch(rows: Sequence[Row]) -> pa.RecordBatch:
-    """Lay rows out in columns; arrays go in whole, not value by value."""
+    """Convert rows to columns."""
     return pa.record_batch(
         [
             pa.array([row.get(candidate.name) for row in rows], candidate.type)

@@ -1,6 +1,6 @@
 """The Spark session of this process.
 
-Belongs here: where it runs, and what every session of Fairlead needs. Does not: a cluster's own
+Belongs here: where it runs, and the properties of every session. Does not: a cluster's own
 settings: `SparkSettings.properties` take precedence.
 """
 
@@ -23,48 +23,48 @@ HERE: Final = "local[*]"
 _DEFAULTS: Final = {
     "spark.log.level": "ERROR",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
-    # Times as Parquet and Arrow both know them, with their zone; Spark's default is a legacy.
+    # Times that both Parquet and Arrow read, with their zone.
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
-    # Groups stay in the tasks they were dealt out to (`candidates`).
+    # Groups stay in the tasks that `dealing` gave them.
     "spark.sql.requireAllClusterKeysForCoPartition": "false",
     "spark.sql.session.timeZone": "UTC",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
-#: In a short run a JVM mostly compiles itself; the work is done in Python.
+#: In a short run a JVM mostly compiles; the work is done in Python.
 JAVA_OPTIONS: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 _LOCAL_DEFAULTS: Final = {
     "spark.log.level": "ERROR",
     "spark.driver.extraJavaOptions": JAVA_OPTIONS,
-    # Its ports accept all users of this machine, and deserialise Java objects.
+    # All users of this machine reach its ports, which deserialise Java objects.
     "spark.authenticate": "true",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
-    # A few tasks a core, so that cores end together; Spark's default, 200, is for clusters.
+    # A few tasks per core, so that cores end together; Spark's default, 200, is for clusters.
     "spark.sql.shuffle.partitions": str(4 * (os.cpu_count() or 1)),
 }
 _SERVER_DEFAULTS: Final = {
     "spark.master": HERE,
     "spark.driver.memory": "1g",
-    # A JVM that is out of memory ends, and is started again.
+    # A JVM without memory ends, and the next run starts another.
     "spark.driver.extraJavaOptions": f"{JAVA_OPTIONS} "
     "-XX:MaxMetaspaceSize=512m -XX:+ExitOnOutOfMemoryError "
     "-Dlog4j2.configurationFile=log4j2.properties",
     "spark.connect.grpc.binding.address": "127.0.0.1",
     "spark.connect.grpc.binding.port": "0",  # any free one
-    # Runs share one, and may be hours apart.
+    # Runs share one session, and may be hours apart.
     "spark.connect.session.manager.defaultSessionTimeout": "-1",
     "spark.python.daemon.module": "fairlead.spark.daemon",
 }
 
-#: A server of this machine answers at once or has ended; PySpark would ask for ten minutes.
+#: A server of this machine answers at once or has ended; PySpark would retry for ten minutes.
 _RETRIES: Final = 2
-#: Seconds. How long the process of a server may outlive its last answer.
+#: Seconds. Maximum time between the last answer of a server and the end of its process.
 _LAST_BREATH_S: Final = 2.0
 #: Seconds. A query may wait for other runs' tasks.
 ANSWERS_WITHIN_S: Final = 60.0
 
-#: The warm server that this process's session is on.
+#: The warm server of this process's session.
 _on: WarmServer | None = None
 
 
@@ -73,14 +73,14 @@ def build_session(
 ) -> SparkSession:
     """Return this process's Spark session; the first call starts it, which takes seconds.
 
-    A running session is returned as it is: its properties were fixed when it started.
+    Returns a running session unchanged: its properties were fixed when it started.
 
     Parameters
     ----------
     settings
         Where Spark runs and with which properties: `local[*]`, a cluster's master (`spark://`,
-        `k8s://`, `yarn`), a Spark Connect server (`sc://`), or `auto`, the warm server where there
-        is one and this process where not.
+        `k8s://`, `yarn`), a Spark Connect server (`sc://`), or `auto`: the warm server if there is
+        one, else this process.
     app_name
         Name of the application in Spark's pages.
     warm
@@ -107,7 +107,7 @@ def build_session(
 
 
 def running_session() -> SparkSession | None:
-    """Return this process's session; None: there is none, or its server has gone away."""
+    """Return this process's session; None: there is none, or its server has ended."""
     running = SparkSession.getActiveSession()
     if running is not None and _on is not None and not _on.runs():
         _leave(running)
@@ -116,9 +116,9 @@ def running_session() -> SparkSession | None:
 
 
 def lost() -> bool:
-    """Whether the server of this process's session has gone away, or is ending.
+    """Whether the server of this process's session has ended, or is ending.
 
-    A server that runs but does not compute is killed.
+    Kills a server that runs but does not compute.
     """
     if _on is None:
         return False
@@ -132,7 +132,7 @@ def lost() -> bool:
 
 
 def answers(session: Callable[[], Any]) -> bool:
-    """Whether Spark answers a trivial query in time; opens the session."""
+    """Whether Spark answers a trivial query in time; opens a session if necessary."""
     answer = SimpleQueue[int]()
 
     def ask() -> None:
@@ -159,7 +159,7 @@ def _on_server(warm: WarmServer, settings: SparkSettings) -> SparkSession:
     from pyspark.sql.connect.client.retries import DefaultPolicy  # noqa: PLC0415 - brings pandas
 
     builder = SparkSession.builder.remote(warm.url)
-    # Its other properties were decided when it started.
+    # Its other properties were fixed when it started.
     own = settings.model_copy(update={"properties": _of_sessions(settings.properties)})
     session = _built(builder, _of_sessions(_DEFAULTS | _LOCAL_DEFAULTS), own)
     client: Any = session.client
@@ -169,7 +169,7 @@ def _on_server(warm: WarmServer, settings: SparkSettings) -> SparkSession:
 
 
 def _leave(session: Any) -> None:
-    """Close a session whose server is gone, so that another one can be opened."""
+    """Close a session whose server has ended, so that another one can be opened."""
     global _on  # noqa: PLW0603 - as above
     _on = None
     session.release_session_on_close = False  # its server is gone

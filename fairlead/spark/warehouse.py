@@ -1,8 +1,7 @@
-"""The warehouse: snapshots and what was computed from them, as Parquet under one path.
+"""The warehouse: snapshots and the tables computed from them, as Parquet under one path.
 
-Belongs here: where tables are, writing them completely, reading them, and the snapshot of a step or
-a task. Does not: the content of the tables (`lag`, `planning`), nor samples
-(`fairlead.archive`).
+Belongs here: paths of tables, writing them completely, reading them, and the snapshot of a step or
+task. Does not: the content of the tables (`lag`, `planning`), nor samples (`fairlead.archive`).
 
 A table is `PATH/TABLE/SNAPSHOT_ID/`. Groups are a sorted column, not folders: a folder per group
 costs milliseconds, and a snapshot can have thousands of groups.
@@ -27,7 +26,7 @@ from fairlead.domain.samples import SAMPLES, GroupSnapshot, snapshot_id_at
 
 _FILE: Final = "part-0.parquet"
 _WHOLE: Final = "_SUCCESS"
-#: Rows: little is read of a table that is sorted by group for a few groups of many.
+#: Rows in a row group: small, so that reading a few groups of a sorted table reads little.
 _ROWS_IN_PIECE: Final = 50_000
 _GROUPS: Final = pa.schema(
     {"group": pa.string(), "cohort": pa.string(), "snapshot_at": SAMPLES.field("at").type}
@@ -36,14 +35,14 @@ _GROUPS: Final = pa.schema(
 
 @dataclass(frozen=True)
 class Recent:
-    """A snapshot, and its groups that a step works on.
+    """A snapshot, and the groups of a step.
 
     Parameters
     ----------
     snapshot_id, snapshot_at
         The snapshot; time-zone-aware.
     groups
-        Its groups in the requested cohorts, ascending. It may have others.
+        Its groups in the requested cohorts, ascending. The snapshot may have others.
     """
 
     snapshot_id: str
@@ -58,9 +57,9 @@ class Parts:
     Parameters
     ----------
     files, folder
-        Where.
+        The file system and the folder of the table.
     schema
-        Of all parts.
+        The schema of all parts.
     """
 
     files: fs.FileSystem
@@ -68,7 +67,7 @@ class Parts:
     schema: pa.Schema
 
     def write(self, number: int, rows: Iterable[pa.RecordBatch]) -> None:
-        """Write a part, counted from 0; the last attempt counts."""
+        """Write a part, numbered from 0; it replaces an earlier attempt."""
         name = f"part-{number:05}.parquet"
         unfinished = f"{self.folder}/_{secrets.token_hex(8)}.{name}"
         with pq.ParquetWriter(unfinished, self.schema, filesystem=self.files) as file:
@@ -97,7 +96,7 @@ class Warehouse:
         return self._path
 
     def write_snapshot(self, snapshot: GroupSnapshot, cohorts: Mapping[str, str]) -> None:
-        """Write a snapshot: its sample, then its groups. Without groups, `snapshots` omits it.
+        """Write a snapshot: its sample, then its groups, without which `snapshots` omits it.
 
         Parameters
         ----------
@@ -116,7 +115,7 @@ class Warehouse:
         Raises
         ------
         FileNotFoundError
-            The archive no longer has all of them.
+            The archive no longer has all of these groups.
         """
         return SampleArchive(self._path).sample(recent.snapshot_id, recent.groups)
 
@@ -128,7 +127,7 @@ class Warehouse:
         Raises
         ------
         FileSystemError
-            It cannot be written.
+            The table cannot be written.
         """
         folder = f"{self._root}/{table}/{snapshot_id}"
         unfinished = f"{folder}/_{_FILE}"  # readers pass over names with underscores
@@ -143,7 +142,7 @@ class Warehouse:
     def in_parts(self, table: str, snapshot_id: str, schema: pa.Schema) -> Iterator["Parts"]:
         """Write or replace a table of a snapshot in parts.
 
-        Readers find the whole table or none; it exists when the block ends.
+        Readers find the whole table or none; the table exists when the block ends.
         """
         folder = f"{self._root}/{table}/{snapshot_id}"
         self._files.create_dir(folder, recursive=True)
@@ -164,14 +163,15 @@ class Warehouse:
         Parameters
         ----------
         filters, columns
-            As for `pyarrow.parquet.read_table`: which rows and columns; None: all.
+            Rows and columns, as for `pyarrow.parquet.read_table`; None: all.
 
         Raises
         ------
         FileNotFoundError
-            It was not written.
+            The table was not written.
         """
-        self._require(table, snapshot_id)
+        if not self._exists(table, snapshot_id):
+            raise FileNotFoundError(f"{self._path} has no table {table} of {snapshot_id}")
         return pq.read_table(
             f"{self._root}/{table}/{snapshot_id}",
             filesystem=self._files,
@@ -180,25 +180,25 @@ class Warehouse:
         )
 
     def snapshots(self, table: str = "groups") -> list[str]:
-        """List the snapshots of which a table was written, in order of time."""
+        """Return the snapshots that have a table, in order of time."""
         names = self._folders(f"{self._root}/{table}")
         return sorted(name for name in names if self._exists(table, name))
 
     def snapshot_ids(self) -> list[str]:
-        """Return the ids of snapshots, also of those that are still being written."""
+        """Return the ids of snapshots, including those that are still being written."""
         return self._folders(f"{self._root}/groups")
 
     def of_groups(
         self, snapshot_id: str, table: str, wanted: Callable[[str, str], bool]
     ) -> list[Recent]:
-        """Return a snapshot, with those of its groups that are wanted; nothing without the table.
+        """Return a snapshot with its wanted groups; nothing if it lacks the table or such groups.
 
         Parameters
         ----------
         table
-            What must have been computed already: `groups` for the snapshot alone.
+            Table that the snapshot must have; every snapshot has `groups`.
         wanted
-            Whether a group, of a cohort, is.
+            Returns whether a group of a cohort is wanted.
         """
         if not self._exists(table, snapshot_id):
             return []
@@ -215,20 +215,20 @@ class Warehouse:
         return [Recent(snapshot_id, pc.max(rows["snapshot_at"]).as_py(), tuple(sorted(names)))]
 
     def newest(self, cohorts: Iterable[str], table: str, until: datetime) -> list[Recent]:
-        """Find the newest snapshot of each cohort that has a table: for a step that runs alone.
+        """Return the newest snapshots of cohorts that have a table, for a step run on its own.
 
         Parameters
         ----------
         cohorts
-            What a run covers. Those without any snapshot are left out.
+            Cohorts of the run; those without a snapshot are left out.
         table
-            What must have been computed already: `groups` for the snapshot alone.
+            Table that the snapshots must have; every snapshot has `groups`.
         until
-            Snapshots that are dated later are passed over: a clock was ahead; time-zone-aware.
+            Later snapshots are left out, since a clock was ahead; time-zone-aware.
 
         Returns
         -------
-        The snapshots, oldest first: one, where one run took the snapshot of all these cohorts.
+        The snapshots, oldest first; a single one if it has all these cohorts.
         """
         missing = set(cohorts)
         found: list[Recent] = []
@@ -246,17 +246,13 @@ class Warehouse:
                 found.append(Recent(snapshot_id, pc.max(groups["snapshot_at"]).as_py(), names))
         return found[::-1]
 
-    def _require(self, table: str, snapshot_id: str) -> None:
-        if not self._exists(table, snapshot_id):
-            raise FileNotFoundError(f"{self._path} holds no table {table} of {snapshot_id}")
-
     def prune(self, before: datetime) -> list[str]:
-        """Remove the snapshots taken before a moment, with all that was computed from them.
+        """Remove the snapshots taken before a moment, with all their tables.
 
         Returns
         -------
-        The snapshots removed, in order of time. A snapshot loses its `groups` first: what an
-        interrupted removal leaves is no snapshot any more, and goes with the next one.
+        The removed snapshots, in order of time. `groups` is removed first: the rest of an
+        interrupted removal is no snapshot any more, and the next call removes it.
         """
         oldest = snapshot_id_at(before)
         removed = set()

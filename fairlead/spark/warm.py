@@ -1,7 +1,7 @@
 """The warm Spark server of a state directory: how processes find it.
 
-Belongs here: its record, whether it runs, and whether it runs this code. Does
-not: starting and stopping it (`fairlead.sandbox.spark`), sessions on it (`session`).
+Belongs here: its record, whether it runs, and whether it runs this code. Does not: starting and
+stopping it (`fairlead.sandbox.spark`), sessions on it (`session`).
 """
 
 import hashlib
@@ -32,15 +32,15 @@ class WarmServer:
     Parameters
     ----------
     port
-        On the loopback.
+        The port on the loopback address.
     token
-        Required of every client: other users of this machine reach the port, too.
+        Required of every client, since other users of this machine reach the port, too.
     session_id
-        The session that all runs share: to Spark, each has workers of its own, which start cold.
+        The session that all runs share: a session of its own would have new, cold workers.
     pid, started_at
-        Its process; the start time tells processes with the same pid apart.
+        Its process; the start time distinguishes processes with the same pid.
     made_of
-        Digest of its code and properties, by `made_of` when it started.
+        Digest of its code and properties when it started, by `made_of`.
     """
 
     port: int
@@ -75,11 +75,11 @@ class WarmServer:
         return f"sc://localhost:{self.port}/;{about}"
 
     def runs(self) -> bool:
-        """Whether that process still runs."""
+        """Whether the server still runs."""
         return self.process() is not None
 
     def ends(self, *, within_s: float) -> bool:
-        """Whether that process ends within some seconds."""
+        """Whether the server ends within some seconds."""
         process = self.process()
         if process is None:
             return True
@@ -90,7 +90,7 @@ class WarmServer:
         return True
 
     def kill(self) -> None:
-        """Kill that process."""
+        """Kill the server."""
         process = self.process()
         if process is not None:
             with suppress(psutil.NoSuchProcess):
@@ -98,7 +98,7 @@ class WarmServer:
                 process.wait()
 
     def process(self) -> psutil.Process | None:
-        """Return that process; None: it is gone."""
+        """Return the process of the server; None: it has ended."""
         return same_process(self.pid, self.started_at)
 
 
@@ -108,10 +108,10 @@ def forget(state_dir: Path) -> None:
 
 
 def made_of(properties: Mapping[str, str]) -> str:
-    """Return a digest of what a server's processes keep as it was when they started.
+    """Return a digest of all that is fixed when a server starts.
 
-    That is the interpreter, Spark, this code, and Spark's properties but those of sessions. Workers
-    that have imported other code than the planner's own would compute something else than it asks.
+    These are the interpreter, Spark, this code, and Spark's properties except those of sessions. A
+    server with other code would compute other results than the planner expects.
     """
     digest = hashlib.sha256(f"{sys.executable} {sys.version} {version('pyspark')}".encode())
     for package in (assignors, fairlead):

@@ -89,8 +89,8 @@ def act(engine: Engine, wanted: Act) -> UUID:
 def objection_to_pages(engine: Engine) -> str | None:
     """Return why the engine's login may not act for people; None: it may."""
     with transaction(engine) as connection:
-        said = connection.execute(select(func.session_user(), func.fairlead.objection_to_pages()))
-        login, objection = said.one()
+        row = connection.execute(select(func.session_user(), func.fairlead.objection_to_pages()))
+        login, objection = row.one()
     return f"{login} {objection}" if objection else None
 
 
@@ -120,10 +120,10 @@ def asked(engine: Engine, groups: Iterable[str] | None = None) -> list[Acted]:
     return _read(engine, PageAct.outcome == "asked", *conditions)
 
 
-def answer(engine: Engine, act_id: UUID, outcome: Literal["done", "refused"], said: str) -> None:
+def answer(engine: Engine, act_id: UUID, outcome: Literal["done", "refused"], text: str) -> None:
     """Store the outcome of a request; does nothing if it has an answer already."""
     with transaction(engine) as connection:
-        connection.execute(select(func.fairlead_raw.answer_act(act_id, outcome, said)))
+        connection.execute(select(func.fairlead_raw.answer_act(act_id, outcome, text)))
 
 
 def _read(engine: Engine, *conditions: ColumnElement[bool]) -> list[Acted]:

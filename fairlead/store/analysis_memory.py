@@ -1,8 +1,7 @@
 """Memory of the analysis: speeds of members, diagnoses, and when plans took effect.
 
-Belongs here: reading the memory, also for `fairlead plan --dry-run`, which must not wait for the
-models' import, and passing findings to the database's functions. Does not: transactions (`plans`),
-nor the update of a diagnosis that persists (`migrations/sql`).
+Belongs here: reading the memory, and passing findings to the database's functions. Does not:
+transactions (`plans`), nor the update of a diagnosis that persists (`migrations/sql`).
 """
 
 import json
@@ -53,14 +52,14 @@ _CHANGES: Final = text("""
     ORDER BY newest.version, newest.state
 """)
 
-#: Fields of findings that are no columns of diagnoses under their names.
+#: Fields of findings that are not columns of diagnoses with the same name.
 _ELSEWHERE: Final = {"capacities", "seen", "kept", "remembered_costs"}
 
 
 def known_capacities(
     connection: Connection, groups: Iterable[str]
 ) -> dict[str, dict[str, Capacity]]:
-    """Return what is known of the members of groups, by group and member."""
+    """Return the stored speeds of groups' members, by group and member."""
     found: dict[str, dict[str, Capacity]] = {}
     for row in connection.execute(_CAPACITIES, {"groups": list(groups)}):
         at = row.measured_at.timestamp()
@@ -87,7 +86,7 @@ def last_changes(connection: Connection, groups: Iterable[str]) -> dict[str, lis
 
 
 def standing_requests(connection: Connection, age: timedelta) -> dict[str, StandingRequest]:
-    """Return what samples of that age at most request, by group; the database's clock tells."""
+    """Return the plan requests of samples at most this old by the database's clock, by group."""
     return {
         row.group_id: StandingRequest(
             PlanRequest(row.called_for, row.call_reason),

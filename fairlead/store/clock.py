@@ -1,6 +1,6 @@
 """Check that this machine's clock and the database's agree.
 
-Belongs here: the check, before anything is dated by this machine's clock. Does not: its callers
+Belongs here: the check, before this machine's clock dates anything. Does not: its callers
 (`fairlead.workflows`, `assets`).
 """
 
@@ -20,8 +20,8 @@ APART: Final = timedelta(minutes=1)
 def check_clock(engine: Engine) -> None:
     """Check that this machine's clock is at most `APART` from the database's.
 
-    A sample by a clock that is ahead would be the newest until time catches up; one by a clock that
-    is behind would be older than what is stored.
+    A sample dated by a clock that is ahead would stay the newest until that time; one dated by a
+    clock that is behind would be older than stored samples.
 
     Raises
     ------
@@ -37,5 +37,5 @@ def check_clock(engine: Engine) -> None:
         raise ClocksApartError(
             f"This machine's clock is {span(abs(ahead))} "
             f"{'ahead of' if ahead > timedelta(0) else 'behind'} the database's: groups are not "
-            "sampled until both agree. Synchronise them, by NTP for instance"
+            "sampled until both agree. Synchronise them, for example by NTP"
         )

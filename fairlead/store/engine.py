@@ -24,7 +24,7 @@ from fairlead.errors import (
 from fairlead.settings import PostgresSettings
 from fairlead.store.watched import WatchedConnection
 
-# It warns of errors that follow a raised one, such as leaving an aborted pipeline.
+# psycopg also warns of consequences of a raised error, such as leaving an aborted pipeline.
 logging.getLogger("psycopg").setLevel(logging.ERROR)
 
 _CONNECT_TIMEOUT_S: Final = 10
@@ -78,9 +78,8 @@ def create_store_engine(
     Parameters
     ----------
     database
-        The settings, or a URL as libpq and SQLAlchemy write them. The driver is psycopg 3, also
-        if the URL names none: SQLAlchemy's own choice has changed between releases, and Dagster
-        brings psycopg2.
+        The settings, or a URL of libpq or SQLAlchemy. The driver is always psycopg 3: SQLAlchemy's
+        default has changed between releases, and Dagster installs psycopg2.
     connect_timeout_s
         Time-out for a new connection, and for the check of a server that is silent during a
         query; libpq waits at least 2 seconds.
@@ -223,7 +222,7 @@ def _translated(error: Exception, cause: BaseException | None, url: URL) -> Exce
 def _refusal(where: str, message: str) -> ConfigurationError | None:
     """Return advice if the server refuses the login, at one of the addresses that were tried."""
     for line in message.splitlines():
-        for said, advice in _REFUSALS.items():
-            if said in line:
+        for refusal, advice in _REFUSALS.items():
+            if refusal in line:
                 return ConfigurationError(f"Postgres at {where}: {line.strip()}. {advice}")
     return None

@@ -53,15 +53,15 @@ _COLUMNS: Final = (
 )
 _NAMES: Final = ", ".join(_COLUMNS)
 _VALUES: Final = ", ".join(f":{name}" for name in _COLUMNS)
-_KEPT: Final = f"SELECT sampled_at AS at, {_NAMES}"
-_LOOKS: Final = f"""
-{_KEPT} FROM fairlead_raw.group_sample WHERE group_id = :group ORDER BY sampled_at DESC
+_SELECT: Final = f"SELECT sampled_at AS at, {_NAMES}"
+_STORED: Final = f"""
+{_SELECT} FROM fairlead_raw.group_sample WHERE group_id = :group ORDER BY sampled_at DESC
 LIMIT (
     SELECT greatest(2, least(:samples, :cells / greatest(1, cardinality(owner))))
     FROM fairlead_raw.group_sample WHERE group_id = :group ORDER BY sampled_at DESC LIMIT 1
 )
 """  # noqa: S608 - no values: the columns above
-_LAST_SEEN: Final = f"{_KEPT} FROM fairlead_raw.group_sample_last WHERE group_id = :group"
+_NEWEST: Final = f"{_SELECT} FROM fairlead_raw.group_sample_last WHERE group_id = :group"
 #: Reads only the last day: for a group that is gone, Postgres would search every stored day.
 _LAST: Final = text("""
 SELECT known.group_id, newest.sampled_at, newest.digest, newest.forecast_time_lag_s
@@ -72,7 +72,7 @@ CROSS JOIN LATERAL (
     ORDER BY sampled_at DESC LIMIT 1
 ) newest
 """)
-_KEEP: Final = text(f"""
+_INSERT: Final = text(f"""
 INSERT INTO fairlead_raw.group_sample (group_id, sampled_at, {_NAMES})
 VALUES (:group, :at, {_VALUES}) ON CONFLICT DO NOTHING
 """)  # noqa: S608 - no values: the columns above
@@ -136,22 +136,22 @@ def last_planning(engine: Engine) -> datetime | None:
     return at
 
 
-def keep_samples(connection: Connection, kept: "Mapping[str, StoredSample]") -> None:
+def insert_samples(connection: Connection, samples: "Mapping[str, StoredSample]") -> None:
     """Store samples of groups; the days exist."""
-    if kept:
-        connection.execute(_KEEP, [{"group": group, **vars(last)} for group, last in kept.items()])
+    if samples:
+        rows = [{"group": group, **vars(sample)} for group, sample in samples.items()]
+        connection.execute(_INSERT, rows)
 
 
-def replace_last_samples(connection: Connection, seen: "Mapping[str, StoredSample]") -> None:
+def replace_last_samples(connection: Connection, samples: "Mapping[str, StoredSample]") -> None:
     """Replace the last sample of groups; the groups are registered."""
-    if seen:
-        connection.execute(
-            _REPLACE, [{"group": group, **vars(last)} for group, last in seen.items()]
-        )
+    if samples:
+        rows = [{"group": group, **vars(sample)} for group, sample in samples.items()]
+        connection.execute(_REPLACE, rows)
 
 
 def last_samples(connection: Connection, groups: Iterable[str]) -> "dict[str, LastStored]":
-    """Return the newest stored sample of each group; groups without one in the last day miss."""
+    """Return the newest stored sample of each group; without one in the last day, it is missing."""
     from fairlead.domain.stored_samples import LastStored  # noqa: PLC0415 - imports numpy
 
     rows = connection.execute(_LAST, {"groups": list(groups)})
@@ -164,14 +164,14 @@ def last_samples(connection: Connection, groups: Iterable[str]) -> "dict[str, La
 def read_samples(engine: Engine, group: str) -> "list[StoredSample]":
     """Return the stored samples of a group, the oldest first, and its last sample.
 
-    The newest `LOOKS`, or fewer with `CELLS` partitions in total, but at least two.
+    At most the newest `TIMES`, with at most `CELLS` partitions in total, but at least two.
     """
     from fairlead.domain.stored_samples import StoredSample  # noqa: PLC0415 - imports numpy
 
-    rows = read_rows(engine, _LOOKS, group=group, samples=TIMES, cells=CELLS)
-    kept = [StoredSample(**row) for row in reversed(rows)]
-    last = [StoredSample(**row) for row in read_rows(engine, _LAST_SEEN, group=group)]
-    return kept + [look for look in last if not kept or look.at > kept[-1].at]
+    rows = read_rows(engine, _STORED, group=group, samples=TIMES, cells=CELLS)
+    stored = [StoredSample(**row) for row in reversed(rows)]
+    last = [StoredSample(**row) for row in read_rows(engine, _NEWEST, group=group)]
+    return stored + [sample for sample in last if not stored or sample.at > stored[-1].at]
 
 
 def read_moves_of(engine: Engine, group: str, partition: str, *, limit: int) -> list[Row]:

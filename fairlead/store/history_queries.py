@@ -189,9 +189,9 @@ FROM fairlead_raw.partition_lag
 WHERE group_id = :group AND snapshot_at = :at
 """
 #: Stored samples have neither offsets nor status; a run that planned from the sample has both.
-_LAG_OF_LOOK: Final = """
-SELECT sampled_at, topic, partition, members[look.owner + 1], NULL, NULL, NULL, look.lag,
-       NULL, NULL, look.arrival_rate, NULL, look.behind_s, NULL, false
+_LAG_OF_SAMPLE: Final = """
+SELECT sampled_at, topic, partition, members[sampled.owner + 1], NULL, NULL, NULL, sampled.lag,
+       NULL, NULL, sampled.arrival_rate, NULL, sampled.behind_s, NULL, false
 FROM (
     SELECT sampled_at, members, name AS topic, number AS partition,
            value.owner, CAST(round(value.lag) AS bigint) AS lag,
@@ -210,15 +210,15 @@ FROM (
     WHERE group_id = :group AND sampled_at = :at AND NOT EXISTS (
         SELECT FROM fairlead_raw.lag_snapshot WHERE group_id = :group AND snapshot_at = :at
     )
-) look
+) sampled
 """
 #: Processing times are those of the present owners, and unknown for earlier times.
 _LAG: Final = f"""
 SELECT measured.*, seconds_per_record, seconds_low, seconds_high,
        fairlead_raw.time_share(arrival_rate, seconds_per_record) AS time_share, cost
-FROM ({_LAG_OF_RUN} UNION ALL {_LAG_OF_LOOK}) measured
-LEFT JOIN fairlead.partition_cost told ON told.group_id = :group AND told.topic = measured.topic
-    AND told.partition = measured.partition AND CAST(:newest AS boolean)
+FROM ({_LAG_OF_RUN} UNION ALL {_LAG_OF_SAMPLE}) measured
+LEFT JOIN fairlead.partition_cost costs ON costs.group_id = :group AND costs.topic = measured.topic
+    AND costs.partition = measured.partition AND CAST(:newest AS boolean)
 """  # noqa: S608 - no values: the statements above
 _LAG_ORDER: Final = " ORDER BY has_left, lag DESC NULLS LAST, topic, partition LIMIT :limit"
 _LAG_BY_MEMBER: Final = f"""
@@ -266,7 +266,7 @@ SELECT "group", version, state, at, actor, reason FROM step
 WHERE pg_visible_in_snapshot(taken_in, CAST(:until AS pg_snapshot))
 """
 _STEPS_ORDER: Final = ' ORDER BY at, "group", version'
-_STEPS_OF_LATE: Final = f"{_STEPS} AND at > now() - CAST(:first_look AS interval) {_STEPS_ORDER}"
+_RECENT_STEPS: Final = f"{_STEPS} AND at > now() - CAST(:first_period AS interval) {_STEPS_ORDER}"
 _STEPS_SINCE: Final = f"""{_STEPS}
     AND transaction_id >= :oldest
     AND NOT pg_visible_in_snapshot(taken_in, CAST(:since AS pg_snapshot)) {_STEPS_ORDER}
@@ -275,7 +275,7 @@ _STEPS_SINCE: Final = f"""{_STEPS}
 #: ones in between.
 _SNAPSHOT: Final = re.compile(r"([0-9]+):([0-9]+):[0-9,]*")
 #: Period of the first reading of steps.
-_FIRST_LOOK: Final = timedelta(minutes=10)
+_FIRST_PERIOD: Final = timedelta(minutes=10)
 #: Limits each table before the union; otherwise Postgres would read a month for the last hours.
 _HISTORY: Final = """
 SELECT * FROM (
@@ -528,7 +528,7 @@ def read_steps(engine: Engine, since: str | None) -> tuple[list[Row], str]:
     known, newest = _SNAPSHOT.fullmatch(since or ""), _SNAPSHOT.fullmatch(until)
     # A new database numbers its transactions from the beginning.
     if known is None or newest is None or int(known[2]) > int(newest[2]):
-        return read_rows(engine, _STEPS_OF_LATE, until=until, first_look=_FIRST_LOOK), until
+        return read_rows(engine, _RECENT_STEPS, until=until, first_period=_FIRST_PERIOD), until
     steps = read_rows(engine, _STEPS_SINCE, until=until, since=since, oldest=int(known[1]))
     return steps, until
 
@@ -539,9 +539,7 @@ def read_group_names(engine: Engine, prefix: str = "", *, limit: int) -> list[st
         "SELECT group_id FROM fairlead_raw.consumer_group WHERE starts_with(group_id, :prefix)"
         " ORDER BY group_id LIMIT :limit"
     )
-    with transaction(engine) as connection:
-        connection.execute(text("SET LOCAL statement_timeout = '1s'"))
-        return list(connection.scalars(text(statement), {"prefix": prefix, "limit": limit}))
+    return _values_within_a_second(engine, statement, prefix=prefix, limit=limit)
 
 
 def read_versions(engine: Engine, group: str, *, limit: int) -> list[int]:
@@ -550,9 +548,13 @@ def read_versions(engine: Engine, group: str, *, limit: int) -> list[int]:
         "SELECT version FROM fairlead.plan WHERE group_id = :group"
         " ORDER BY version DESC LIMIT :limit"
     )
+    return _values_within_a_second(engine, statement, group=group, limit=limit)
+
+
+def _values_within_a_second(engine: Engine, statement: str, **parameters: Any) -> list[Any]:
     with transaction(engine) as connection:
         connection.execute(text("SET LOCAL statement_timeout = '1s'"))
-        return list(connection.scalars(text(statement), {"group": group, "limit": limit}))
+        return list(connection.scalars(text(statement), parameters))
 
 
 def _moment(engine: Engine, group: str, at: datetime | None) -> Row:
@@ -580,7 +582,7 @@ def require_group(engine: Engine, group: str) -> None:
 
 def _no_version(group: str, version: int | None) -> str:
     if version is None:
-        return f"group {group} has no plan yet; `fairlead history {shell_quote(group)}` says why"
+        return f"group {group} has no plan yet; `fairlead history {shell_quote(group)}` shows why"
     return (
         f"group {group} has no version {version}; "
         f"`fairlead plans list {shell_quote(group)}` lists what there is"

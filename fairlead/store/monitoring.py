@@ -22,7 +22,7 @@ Rows = Sequence[RowMapping]
 #: Forget groups not sampled for this long: a weekly cadence, and a day.
 SEEN_WITHIN: Final = timedelta(days=8)
 #: Findings of samples are current for this long; several samples, also of a fleet, may fail.
-LOOKED_WITHIN: Final = timedelta(minutes=15)
+CURRENT_WITHIN: Final = timedelta(minutes=15)
 #: Number of intervals after which samples are missing: one failed, and one was slow.
 INTERVALS: Final = 3
 #: Maximum number of partitions with a metric: those with the slowest records.
@@ -243,7 +243,7 @@ class Readings:
 
 
 def read_all_groups(
-    engine: Engine, counts: DecisionCounts, sampled_within: timedelta = LOOKED_WITHIN
+    engine: Engine, counts: DecisionCounts, sampled_within: timedelta = CURRENT_WITHIN
 ) -> Readings:
     """Read the figures of all groups at one moment; raises as `transaction`.
 

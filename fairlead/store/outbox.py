@@ -4,9 +4,10 @@ Belongs here: transactions on entries, and the standing of groups. Does not: the
 (`settlement`), sending (`fairlead.kafka.plan_channel`), nor the order of both
 (`fairlead.workflows.reconciling`).
 
-An entry takes an approved plan to `sending`. Then the plan becomes `published` when the record was
-sent, or `refused` if the topic refuses it. A crash in between leaves the entry: the next pass reads
-the topic and finishes it. A record that is sent again is no step, and needs no entry.
+An entry changes an approved plan to `sending`. Then the plan becomes `published` when the record
+was sent, or `refused` if the topic refuses it. A crash in between leaves the entry: the next pass
+reads the topic and finishes it. Sending a record again does not change the plan, and needs no
+entry.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -22,7 +23,7 @@ from fairlead.domain.records import StoredPlan
 from fairlead.errors import StoreUnavailableError
 from fairlead.store.engine import transaction
 from fairlead.store.freezes import freeze_on, holding
-from fairlead.store.models import Plan, PlanIntent, PlanTold
+from fairlead.store.models import LastRecord, Plan, PlanIntent
 from fairlead.store.outbox_entries import (
     FOLLOWED,
     POSSIBLE,
@@ -79,7 +80,7 @@ class Turn:
     def intend(self, wanted: Sequence[PublishRequest]) -> list[OutboxEntry]:
         """Record entries for requests; they are committed when the block of the turn ends.
 
-        Leaves out plans whose state no longer allows it, groups with an earlier entry on its way,
+        Leaves out plans whose state no longer allows it, groups with a pending entry,
         groups that another open transaction has locked, and new versions of groups that are frozen,
         or that another transaction may be freezing.
         """
@@ -188,15 +189,15 @@ class Outbox:
             yield Turn(PartitionLock(topic, partition, int(number or 0)), connection)
 
     def outstanding(self, groups: Iterable[str] | None = None) -> list[OutboxEntry]:
-        """Return the entries on their way, of some groups or of all."""
+        """Return the pending entries of some groups, or of all."""
         with transaction(self._engine) as connection:
             return _entries(connection, groups)
 
     def standing(self, groups: Iterable[str] | None = None) -> list[Standing]:
-        """Return the standing of some groups, or of all; groups without plans are left out."""
+        """Return plans and records of some groups, or of all; a group without plans is missing."""
         names = None if groups is None else list(groups)
         wanted = [] if names is None else [among(Plan.group_id, names)]
-        last = select(PlanTold.group_id, PlanTold.version).where(PlanTold.kind == "withdrawn")
+        last = select(LastRecord.group_id, LastRecord.version).where(LastRecord.kind == "withdrawn")
         withdrawn = and_(Plan.state == "withdrawn", tuple_(Plan.group_id, Plan.version).in_(last))
         with transaction(self._engine) as connection:
             entries = {entry.group: entry for entry in _entries(connection, names)}
@@ -239,7 +240,7 @@ class Outbox:
     def discard(
         self, discarded: Mapping[str, tuple[OutboxEntry, str]], held: PartitionLock
     ) -> None:
-        """Record that entries were not sent and will not be, and why; raises as `refuse`."""
+        """Record that entries will not be sent, and why; raises as `refuse`."""
         self._settle(discarded, partial(end, state="stale"), held)
 
     def _settle(

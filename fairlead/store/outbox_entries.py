@@ -1,7 +1,7 @@
 """Outbox entries: records that are about to be sent to the plan topic.
 
-Belongs here: requests, entries, the states of a plan on its way, and the standing of a group in the
-database. Does not: statements (`outbox`, `settlement`).
+Belongs here: requests, entries, the states of a plan while it is sent, and a group's plans and
+records in the database. Does not: statements (`outbox`, `settlement`).
 """
 
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from fairlead.domain.records import StoredPlan
 from fairlead.store.published_records import PublishedRecord
 from fairlead.wire.record import Kind
 
-#: By kind: states in which the record can be sent; the plan's state on the way, and afterwards.
+#: By kind: states in which the record can be sent; the plan's state while it is sent, and after.
 POSSIBLE: Final = {"plan": ("approved", "published"), "withdrawn": ("published", "withdrawn")}
 ON_ITS_WAY: Final[dict[Kind, str]] = {"plan": "sending", "withdrawn": "published"}
 FOLLOWED: Final[dict[Kind, str]] = {"plan": "published", "withdrawn": "withdrawn"}
@@ -31,7 +31,7 @@ class OutboxEntry:
     epoch, lease_until
         The record's epoch and lease.
     again
-        Whether the record is sent again, which is no step of the plan.
+        Whether the record is sent again, which does not change the plan's state.
     reason, actor
         Of a withdrawal.
     """
@@ -90,7 +90,7 @@ class Standing:
     Parameters
     ----------
     entry
-        The entry on its way to the topic; None: there is none.
+        The pending entry; None: there is none.
     approved
         The plan that waits for publication.
     followed

@@ -25,13 +25,11 @@ from sqlalchemy import (
     func,
     literal,
     select,
-    text,
 )
 from sqlalchemy.dialects.postgresql import insert
 
-from fairlead.domain.analysis.capacities import Capacity
-from fairlead.domain.analysis.costs import CostRows
 from fairlead.domain.candidate_figures import FORECAST, METRICS, RACKS
+from fairlead.domain.group_memories import GroupMemories
 from fairlead.domain.plan_requests import PlanRequest, StandingRequest
 from fairlead.domain.records import (
     Findings,
@@ -42,7 +40,6 @@ from fairlead.domain.records import (
     StoredDecision,
     StoredPlan,
 )
-from fairlead.domain.stored_samples import LastStored
 from fairlead.errors import PlanStateError, UnstorableError
 from fairlead.store.analysis_memory import (
     known_capacities,
@@ -61,16 +58,16 @@ from fairlead.store.decisions import (
 )
 from fairlead.store.engine import store_errors, transaction
 from fairlead.store.freezes import Freeze, read_freezes
-from fairlead.store.group_history import keep_samples, last_samples, replace_last_samples
+from fairlead.store.group_history import insert_samples, last_samples, replace_last_samples
 from fairlead.store.lag import insert_lag
 from fairlead.store.models import (
     ConsumerGroup,
     LastAdoption,
+    LastRecord,
     LastSample,
     Plan,
     PlanAdoption,
     PlanBalance,
-    PlanTold,
 )
 from fairlead.store.outbox import Outbox
 from fairlead.store.shared_statements import (
@@ -304,10 +301,6 @@ class PlanStore:
         """Return groups' plans that wait for approval or publication, by group."""
         return {plan.group: plan for plan in self.in_state("proposed", "approved", groups=groups)}
 
-    def approved_unpublished(self, groups: Iterable[str] | None = None) -> list[StoredPlan]:
-        """Return the approved plans of some groups, or of all."""
-        return self.in_state("approved", groups=groups)
-
     def in_state(self, *states: str, groups: Iterable[str] | None = None) -> list[StoredPlan]:
         """Return the plans in any of these states, of some groups or of all."""
         wanted = [] if groups is None else [among(Plan.group_id, groups)]
@@ -328,11 +321,6 @@ class PlanStore:
                 connection.scalars(select(ConsumerGroup.group_id).order_by(ConsumerGroup.group_id))
             )
 
-    def last_changes(self, groups: Iterable[str]) -> dict[str, list[datetime]]:
-        """Return when plans of groups were last published or withdrawn."""
-        with transaction(self._engine) as connection:
-            return last_changes(connection, groups)
-
     def last_decisions(self) -> dict[str, datetime]:
         """Return the time of each group's last decision."""
         with transaction(self._engine) as connection:
@@ -343,14 +331,14 @@ class PlanStore:
         with transaction(self._engine) as connection:
             return measured_lag(connection, group)
 
-    def told_before(self, due: datetime) -> list[str]:
+    def leases_ending_by(self, due: datetime) -> list[str]:
         """Return the groups whose published plan has a lease that ends by `due`."""
-        told = and_(PlanTold.group_id == Plan.group_id, PlanTold.version == Plan.version)
+        same = and_(LastRecord.group_id == Plan.group_id, LastRecord.version == Plan.version)
         with transaction(self._engine) as connection:
             groups = connection.scalars(
                 select(Plan.group_id)
-                .join(PlanTold, told)
-                .where(Plan.state == "published", PlanTold.lease_until <= due)
+                .join(LastRecord, same)
+                .where(Plan.state == "published", LastRecord.lease_until <= due)
                 .order_by(Plan.group_id)
             )
             return list(groups)
@@ -392,20 +380,16 @@ class PlanStore:
             for row in rows
         }
 
-    def capacities(self, groups: Iterable[str]) -> dict[str, dict[str, Capacity]]:
-        """Return the stored speeds of groups' members, by group and member."""
+    def memories(self, groups: Iterable[str]) -> GroupMemories:
+        """Return the memories of groups for their next analysis."""
+        names = list(groups)
         with transaction(self._engine) as connection:
-            return known_capacities(connection, groups)
-
-    def costs(self, groups: Iterable[str]) -> dict[str, CostRows]:
-        """Return the stored costs of groups; groups without costs are missing."""
-        with transaction(self._engine) as connection:
-            return known_costs(connection, groups)
-
-    def last_samples(self, groups: Iterable[str]) -> dict[str, LastStored]:
-        """Return the newest stored sample of each group; groups without one are missing."""
-        with transaction(self._engine) as connection:
-            return last_samples(connection, groups)
+            return GroupMemories(
+                known_capacities(connection, names),
+                last_changes(connection, names),
+                last_samples(connection, names),
+                known_costs(connection, names),
+            )
 
     def plan_requests(self, age: timedelta) -> dict[str, StandingRequest]:
         """Return the plan requests of samples at most this old, the most delayed group first."""
@@ -440,7 +424,7 @@ class PlanStore:
             with transaction(self._engine) as connection:
                 register_groups(connection, found)
                 record_findings(connection, found, requests=requests)
-                keep_samples(connection, kept)
+                insert_samples(connection, kept)
                 replace_last_samples(connection, seen)
         except UnstorableError:  # one group's value: store the others
             names = list(found)
@@ -461,13 +445,6 @@ class PlanStore:
         statement = insert(LastSample).values(row)
         with transaction(self._engine) as connection:
             connection.execute(statement.on_conflict_do_update(index_elements=["single"], set_=row))
-
-    def history(self, group: str) -> list[dict[str, Any]]:
-        """Return the rows of `plan_history` of a group, the oldest version first."""
-        query = text("SELECT * FROM fairlead.plan_history WHERE group_id = :group ORDER BY version")
-        with transaction(self._engine) as connection:
-            rows = connection.execute(query, {"group": group}).mappings().all()
-        return [dict(row) for row in rows]
 
     def mark_stale(self, plan: StoredPlan, *, reason: str) -> bool:
         """Record that an approved plan no longer fits its group; False: its state had changed."""

@@ -1,6 +1,6 @@
 """The newest record of each group in the plan topic, by the database.
 
-Belongs here: these records, and the epochs of versions. Does not: records on their way (`outbox`).
+Belongs here: these records, and the epochs of versions. Does not: pending records (`outbox`).
 """
 
 import time
@@ -11,7 +11,7 @@ from datetime import datetime
 from sqlalchemy import Connection, func, select, update
 from sqlalchemy.dialects.postgresql import insert
 
-from fairlead.store.models import PlanTold
+from fairlead.store.models import LastRecord
 from fairlead.store.shared_statements import among
 from fairlead.wire.record import Kind
 
@@ -37,7 +37,9 @@ class PublishedRecord:
 
 def last_records(connection: Connection, groups: Sequence[str]) -> dict[str, PublishedRecord]:
     """Return the last record of each group marked as sent."""
-    rows = connection.execute(select(PlanTold.__table__).where(among(PlanTold.group_id, groups)))
+    rows = connection.execute(
+        select(LastRecord.__table__).where(among(LastRecord.group_id, groups))
+    )
     return {
         row.group_id: PublishedRecord(
             row.epoch, row.lease_until, row.topic, row.partition, row.record_offset
@@ -60,8 +62,8 @@ def epochs_of(connection: Connection, beyond: Mapping[str, int | None]) -> dict[
     known = {
         row.group_id: row
         for row in connection.execute(
-            select(PlanTold.group_id, PlanTold.epoch, PlanTold.kind).where(
-                PlanTold.group_id.in_(list(beyond))
+            select(LastRecord.group_id, LastRecord.epoch, LastRecord.kind).where(
+                LastRecord.group_id.in_(list(beyond))
             )
         )
     }
@@ -79,7 +81,9 @@ def epochs_of(connection: Connection, beyond: Mapping[str, int | None]) -> dict[
 def begin_epochs(connection: Connection, epochs: Mapping[str, int]) -> None:
     """Store the new epochs of records that are sent again, before they are sent."""
     for group, epoch in epochs.items():  # rare: another writer of the topic
-        connection.execute(update(PlanTold).where(PlanTold.group_id == group).values(epoch=epoch))
+        connection.execute(
+            update(LastRecord).where(LastRecord.group_id == group).values(epoch=epoch)
+        )
 
 
 def record_sent(
@@ -101,13 +105,13 @@ def record_sent(
         }
         for group, version, kind, sent in records
     ]
-    new = insert(PlanTold)
+    new = insert(LastRecord)
     columns = {name: new.excluded[name] for name in rows[0] if name != "group_id"}
     connection.execute(
         new.on_conflict_do_update(
-            index_elements=[PlanTold.group_id],
+            index_elements=[LastRecord.group_id],
             set_={**columns, "at": func.now()},
-            where=new.excluded.epoch >= PlanTold.epoch,  # a delayed publisher changes nothing
+            where=new.excluded.epoch >= LastRecord.epoch,  # a delayed publisher changes nothing
         ),
         rows,
     )

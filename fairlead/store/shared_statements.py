@@ -28,7 +28,14 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import aliased
 
 from fairlead.domain.records import MeasuredLag, StoredPlan
-from fairlead.store.models import ConsumerGroup, DecisionRow, LagSnapshot, Plan, PlanEvent, PlanTold
+from fairlead.store.models import (
+    ConsumerGroup,
+    DecisionRow,
+    LagSnapshot,
+    LastRecord,
+    Plan,
+    PlanEvent,
+)
 
 #: Maximum time that a transaction waits for locked groups, in total.
 PATIENCE: Final = timedelta(seconds=5)
@@ -149,13 +156,13 @@ def find_plans(connection: Connection, *conditions: ColumnElement[bool]) -> list
             publication.topic,
             publication.partition,
             publication.record_offset,
-            PlanTold.lease_until,
+            LastRecord.lease_until,
         )
         .outerjoin(
-            PlanTold,
+            LastRecord,
             and_(
-                PlanTold.group_id == Plan.group_id,
-                PlanTold.version == Plan.version,
+                LastRecord.group_id == Plan.group_id,
+                LastRecord.version == Plan.version,
                 Plan.state == "published",
             ),
         )

@@ -20,10 +20,11 @@ from fairlead.store.plans import PlanStore
 from fairlead.wire.document import PlanDocument
 from fairlead.wire.fit import fit
 
-LOOK_AGAIN_S: Final = 1.0
-#: Two heartbeats of clients' own setting, `heartbeat.interval.ms`.
+#: Seconds between two checks.
+CHECK_EVERY_S: Final = 1.0
+#: Seconds. Two heartbeats at clients' default `heartbeat.interval.ms`.
 HELD_UP_S: Final = 6.0
-#: Seconds. How long consumers may take to rejoin after a publication.
+#: Seconds. Time that consumers have to rejoin after a publication.
 PATIENCE_S: Final = 20.0
 
 
@@ -34,11 +35,11 @@ class Adoption:
     Parameters
     ----------
     planned
-        Partitions to which the plan, as it fits the live members, gives an owner.
+        Number of partitions with an owner in the plan, fitted to the live members.
     as_planned
-        Those of them that this owner has.
+        Number of partitions that their planned owner has.
     holders
-        Members that own what the plan gives to others, ascending.
+        Members that own partitions planned for others, ascending.
     """
 
     planned: int
@@ -64,10 +65,10 @@ def compare(
     plan
         The published plan.
     owned
-        Live member to its partitions; empty: nothing is as planned.
+        Live member to its partitions.
     subscriptions
-        Live member to its topics; a missing member subscribes to its topics in the plan, a new one
-        to all topics of the plan.
+        Live member to its topics. A missing member has its topics in the plan; one that is new to
+        the plan has all topics of the plan.
     partition_counts
         Present numbers of partitions; None: as in the plan.
 
@@ -107,15 +108,15 @@ class Observed:
     plan
         The plan.
     at
-        When the live assignment was read; None: it was not.
+        When the live assignment was read; None: it was not read.
     adoption
         How far the group follows the plan; None: the assignment could not be read.
     error
-        Why it could not be read.
+        Why the assignment could not be read.
     holders
-        Members that own partitions of others, and did at every check.
+        Members that owned partitions planned for others at every check.
     held_s
-        Seconds for which they have.
+        Seconds from the first check to the last.
     """
 
     plan: StoredPlan
@@ -127,13 +128,14 @@ class Observed:
 
     @property
     def held_up(self) -> str:
-        """Which members hold the group up, and what to do; "" if none does, or not for long yet."""
+        """The members that delay the group, and the remedy; "" within `HELD_UP_S`, or if none."""
         if not self.holders or self.held_s < HELD_UP_S:
             return ""
         return (
-            f"what the plan gives to others is held by {listed(self.holders, at_most=3)}, for "
-            f"{self.held_s:.0f} s: ask them by status(); restart who follows the plan and does not "
-            "give up, replace who follows none"
+            "partitions that the plan gives to others are held by "
+            f"{listed(self.holders, at_most=3)}, for {self.held_s:.0f} s: check their status(); "
+            "restart members that follow the plan and give nothing up, replace members that follow "
+            "no plan"
         )
 
 
@@ -144,18 +146,18 @@ def observe(
     patiently: Collection[str],
     until: float,
 ) -> list[Observed]:
-    """Check whether groups follow their published plans; repeat it for some until they do.
+    """Check whether groups follow their published plans; check some groups until they do.
 
     Parameters
     ----------
     plans
-        Published, one a group.
+        Published plans, one per group.
     live
         Describes groups as they are now.
     patiently
-        Groups to check again, every `LOOK_AGAIN_S`, while they do not follow their plan completely.
+        Groups to check every `CHECK_EVERY_S` until they follow their plan completely.
     until
-        When to stop repeating, by `time.monotonic()`.
+        When to stop, by `time.monotonic()`.
 
     Returns
     -------
@@ -180,7 +182,7 @@ def observe(
         if time.monotonic() >= until:
             break
         if pending:
-            time.sleep(LOOK_AGAIN_S)
+            time.sleep(CHECK_EVERY_S)
     return [seen[plan.group] for plan in plans]
 
 
@@ -192,44 +194,41 @@ def check(
     wait_s: float = PATIENCE_S,
     log: Callable[[str], object] = lambda _: None,
 ) -> list[Observed]:
-    """Compare live assignments with the published plans of groups, and store the result.
+    """Compare live assignments with the published plans of groups, and store the adherence.
 
     Parameters
     ----------
     plans
         The store.
     groups
-        Groups to check; those without a published plan are skipped.
+        Groups to check; groups without a published plan are skipped.
     live
         Describes groups as they are now.
     wait_s
-        Seconds. How long to look again at groups whose plan was never checked and is not followed
-        completely.
+        Seconds. How long to check groups again if their plan was never checked before and is not
+        followed completely.
     log
         Called with a line before the check.
     """
     followed = plans.in_state("published", groups=groups)
     new = {group for group, _ in plans.unobserved(followed)}
-    patience = f", for up to {wait_s:.0f} s at {plural(len(new), 'new plan')}" if new else ""
-    log(f"Looking who follows the plans of {plural(len(followed), 'group')}{patience}")
+    patience = f", for up to {wait_s:.0f} s for {plural(len(new), 'new plan')}" if new else ""
+    log(f"Checking the adherence of {plural(len(followed), 'group')}{patience}")
     seen = observe(followed, live, patiently=new, until=time.monotonic() + wait_s)
-    plans.record_adoptions(to_record(seen))
+    plans.record_adoptions(
+        [
+            SeenAdoption(
+                group=observed.plan.group,
+                version=observed.plan.version,
+                observed_at=observed.at,
+                planned=observed.adoption.planned,
+                as_planned=observed.adoption.as_planned,
+            )
+            for observed in seen
+            if observed.adoption is not None and observed.at is not None
+        ]
+    )
     return seen
-
-
-def to_record(seen: Iterable[Observed]) -> list[SeenAdoption]:
-    """Return the rows to store, of the groups that could be read."""
-    return [
-        SeenAdoption(
-            group=observed.plan.group,
-            version=observed.plan.version,
-            observed_at=observed.at,
-            planned=observed.adoption.planned,
-            as_planned=observed.adoption.as_planned,
-        )
-        for observed in seen
-        if observed.adoption is not None and observed.at is not None
-    ]
 
 
 def _seen(plan: StoredPlan, document: PlanDocument, live: LiveGroup | GroupError) -> Observed:
@@ -241,7 +240,7 @@ def _seen(plan: StoredPlan, document: PlanDocument, live: LiveGroup | GroupError
 
 
 def _since(before: Observed | None, now: Observed) -> Observed:
-    """Note which members hold partitions of others since the first check, and for how long."""
+    """Return a check with the members that held partitions of others at every check so far."""
     holders = now.adoption.holders if now.adoption else ()
     if before is None or before.at is None or now.at is None:
         return replace(now, holders=holders)
@@ -252,5 +251,5 @@ def _since(before: Observed | None, now: Observed) -> Observed:
 
 
 def _settled(seen: Observed) -> bool:
-    """Whether another check would find nothing new."""
+    """Whether another check is pointless."""
     return seen.adoption is None or seen.adoption.as_planned == seen.adoption.planned

@@ -1,6 +1,6 @@
-"""Automatic rollback: a plan that made its group worse is replaced by the one before.
+"""Automatic rollback: the version before replaces a plan that made its group worse.
 
-Belongs here: which version comes back, and whether a person decides. Does not: the verdict
+Belongs here: the version to return to, and whether a person decides. Does not: the verdict
 (`fairlead.domain.regression`), creating the version (`rollback`), nor withdrawing a first plan,
 which the publication pass does.
 """
@@ -33,26 +33,26 @@ def roll_back_regressions(
     live: Callable[[str], LiveGroup],
     now: datetime,
 ) -> list[StoredPlan]:
-    """Record plans in force that made their groups worse, and create the versions that go back.
+    """Record published plans that made their groups worse, and create their rollbacks.
 
-    A policy that approves plans automatically approves these, whatever else it requires: a version
-    that was in force lately needs no merit. Under other policies they wait for a person. Rollbacks
-    that a crash prevented are created as well.
+    A policy that approves plans automatically approves rollbacks without its other conditions: a
+    version that was published recently needs no merit. Under other policies they wait for a person.
+    Also creates rollbacks that a crash prevented.
 
     Parameters
     ----------
     found
-        Group to what was seen of its plan; those that are not sure are left out.
+        Group to its possible regression; those that are not sure are left out.
     live
         Describes a group as it is now.
 
     Returns
     -------
-    The new versions. First plans have none: the publication pass withdraws them.
+    The new versions. First plans get none: the publication pass withdraws them.
     """
     sure = {group: analysed for group, analysed in found.items() if analysed.sure}
     for plan in store.in_state("published", groups=sure) if sure else ():
-        automatic = _by_itself(policy_for(plan.group, policies))
+        automatic = _automatic(policy_for(plan.group, policies))
         analysed = sure[plan.group]
         if record_regression(store.engine, plan.group, plan.version, analysed, automatic=automatic):
             _log.warning(
@@ -73,7 +73,7 @@ def roll_back_regressions(
             )
         except FairleadError as error:  # the next sample tries again
             _log.warning(
-                "group %s: version %d is not rolled back: %s",
+                "group %s: version %d cannot be rolled back: %s",
                 regression.group,
                 regression.version,
                 error,
@@ -101,12 +101,12 @@ def _go_back(
         now=now,
         actor=ACTOR,
     )
-    if done.plan.state != "proposed" or not (regression.automatic and _by_itself(policy)):
+    if done.plan.state != "proposed" or not (regression.automatic and _automatic(policy)):
         return done.plan
     return store.approve(
         regression.group, done.plan.version, sha256=done.plan.sha256, reason=why, actor=APPROVER
     )
 
 
-def _by_itself(policy: Policy) -> bool:
+def _automatic(policy: Policy) -> bool:
     return policy.approval.automatic and not (policy.four_eyes or policy.shadow)

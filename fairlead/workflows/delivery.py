@@ -1,7 +1,7 @@
-"""Delivery: the records that the reconciler sends, and reads back.
+"""Delivery: the records that the reconciler sends and reads back.
 
-Belongs here: options of records, making one, reading one as followers do. Does not: which record is
-sent when (`reconciling`), Kafka (`fairlead.kafka`).
+Belongs here: options of records, creating a record, reading one as followers do. Does not: which
+record is sent when (`reconciling`), Kafka (`fairlead.kafka`).
 """
 
 from dataclasses import dataclass
@@ -35,11 +35,11 @@ class PublishOptions:
 
     @classmethod
     def of(cls, settings: KafkaSettings) -> Self:
-        """Return the options of settings."""
+        """Return the options in settings."""
         return cls(settings.lease, settings.signer)
 
     def verifier(self) -> Verifier | None:
-        """Return what recognises the planner's own records; None: they are not signed."""
+        """Return the verifier of the planner's own records; None: they are not signed."""
         return None if self.signer is None else self.signer.verifier()
 
     def outgoing(self, entry: OutboxEntry, origin: Origin) -> Outgoing:
@@ -61,7 +61,7 @@ class PublishOptions:
 
 
 def accepted(record: Record, origin: Origin, verifier: Verifier | None) -> VerifiedRecord | None:
-    """Read a record as a follower does; None: followers refuse it."""
+    """Read a record as followers do; None: followers refuse it."""
     if record.value is None:
         return None
     try:

@@ -1,13 +1,13 @@
 """Diagnoses of the groups that were just sampled, and which of them need a plan.
 
-Belongs here: analysing groups between planning runs, from samples. Does not: definitions
+Belongs here: analysing groups between planning runs, from samples. Does not: the analysis
 (`fairlead.domain.analysis`), storing findings (`fairlead.store`), nor starting runs.
 """
 
 import logging
 import multiprocessing
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -20,13 +20,12 @@ import pyarrow.compute as pc
 
 from fairlead.archive import SampleArchive, with_history
 from fairlead.domain.advice import with_advice
-from fairlead.domain.analysis.capacities import Capacity
-from fairlead.domain.analysis.costs import CostRows
 from fairlead.domain.analysis.decide import PlanDecision
 from fairlead.domain.analysis.question import Question
 from fairlead.domain.basis import differences
 from fairlead.domain.candidate_rows import ask, findings_of, questions_about
 from fairlead.domain.diagnoses import NO_MEMBERS
+from fairlead.domain.group_memories import GroupMemories
 from fairlead.domain.history import EVERY_SAMPLE, HISTORY
 from fairlead.domain.plan_requests import PlanRequest
 from fairlead.domain.policy import Policy, policy_for
@@ -38,12 +37,12 @@ from fairlead.errors import InvalidPlanError, TamperedPlanError
 
 _log = logging.getLogger(__name__)
 
-#: Groups from which analysis is worth processes of its own: each takes seconds to start.
+#: Number of groups from which several processes analyse; each takes seconds to start.
 MANY: Final = 1_000
 
 #: The state of a group that exists and has no members, in Kafka's words.
 _EMPTY: Final = "Empty"
-_NOBODY: Final = Findings(
+_NO_MEMBERS: Final = Findings(
     diagnosis="unknown",
     names=(),
     evidence=NO_MEMBERS,
@@ -52,40 +51,6 @@ _NOBODY: Final = Findings(
     capacities={},
 )
 
-Found = dict[str, tuple[datetime, Findings]]
-
-
-@dataclass(frozen=True)
-class GroupMemories:
-    """What is remembered of groups; a group without any is missing.
-
-    Parameters
-    ----------
-    capacities
-        Group to what is known of its members' speeds.
-    changes
-        Group to when its plans took effect lately, ascending.
-    kept
-        Group to the newest sample that is kept for its page.
-    costs
-        Group to its costs, by `Costs.rows`.
-    """
-
-    capacities: Mapping[str, Mapping[str, Capacity]] = field(default_factory=dict)
-    changes: Mapping[str, Sequence[datetime]] = field(default_factory=dict)
-    kept: Mapping[str, LastStored] = field(default_factory=dict)
-    costs: Mapping[str, CostRows] = field(default_factory=dict)
-
-    def of(self, groups: Iterable[str]) -> "GroupMemories":
-        """Return what is remembered of some groups."""
-        names = list(groups)
-        return GroupMemories(
-            {name: self.capacities[name] for name in names if name in self.capacities},
-            {name: self.changes[name] for name in names if name in self.changes},
-            {name: self.kept[name] for name in names if name in self.kept},
-            {name: self.costs[name] for name in names if name in self.costs},
-        )
-
 
 @dataclass(frozen=True)
 class Diagnosed:
@@ -93,15 +58,15 @@ class Diagnosed:
 
     Parameters
     ----------
-    found
+    findings
         Group to the time of its sample, and its findings.
     requests
-        The groups for which a plan is worth its cost.
+        Groups for which a plan is worth its cost.
     worse
-        Groups that seem to be worse off for the plan, or the rollback, that they follow.
+        Groups that the plan, or the rollback, that they follow seems to have made worse.
     """
 
-    found: Found = field(default_factory=dict)
+    findings: dict[str, tuple[datetime, Findings]] = field(default_factory=dict)
     requests: dict[str, PlanRequest] = field(default_factory=dict)
     worse: dict[str, Regression] = field(default_factory=dict)
 
@@ -117,27 +82,26 @@ def diagnose(
     Parameters
     ----------
     archive
-        Has the samples before, and may have these.
+        Has earlier samples; it may already have these.
     seen
-        Just now, of each group once.
+        Portions of the newest sample, each group once.
     policies
-        Say what is too far behind, and what a plan may cost.
+        From the settings.
     memory
-        What is known from before.
+        Stored memories of the groups.
 
     Returns
     -------
     Groups that could not be read, or whose members read nothing, are missing. A group without
-    members is found to be unknown if it had members before.
+    members gets the diagnosis unknown if it had members before.
 
     Notes
     -----
-    Candidates are computed where the forecast asks for a plan, and nowhere else: a healthy group
-    costs its forecast. From `MANY` groups on, each portion of `seen` is a task of as many processes
-    as the machine has cores.
+    Candidates are computed only if the forecast asks for a plan: a healthy group costs only its
+    forecast. From `MANY` groups on, as many processes as the machine has cores share the portions.
     """
     work = partial(_diagnose, archive, policies)
-    questions = [(portion, memory.of(portion["group"].to_pylist())) for portion in seen]
+    questions = [(portion, memory.select(portion["group"].to_pylist())) for portion in seen]
     if sum(portion.num_rows for portion in seen) < MANY:
         portions = [work(*question) for question in questions]
     else:
@@ -147,7 +111,7 @@ def diagnose(
             portions = list(pool.map(work, *zip(*questions, strict=True)))
     diagnosed = Diagnosed()
     for portion in portions:
-        diagnosed.found.update(portion.found)
+        diagnosed.findings.update(portion.findings)
         diagnosed.requests.update(portion.requests)
         diagnosed.worse.update(portion.worse)
     return diagnosed
@@ -157,17 +121,17 @@ def _diagnose(
     archive: SampleArchive, policies: Sequence[Policy], seen: pa.Table, memory: GroupMemories
 ) -> Diagnosed:
     diagnosed = _analysed(archive, seen, policies, memory, EVERY_SAMPLE)
-    # What nothing is remembered of is analysed by the whole day before it gets a plan.
+    # Groups without memories are analysed by the whole day before they get a plan.
     unknown = [name for name in diagnosed.requests if not memory.capacities.get(name)]
     if not unknown:
         return diagnosed
     few = seen.filter(pc.is_in(seen["group"], pa.array(unknown, pa.string())))
     again = _analysed(archive, few, policies, memory, HISTORY)
     known = {
-        name: request for name, request in diagnosed.requests.items() if name not in again.found
+        name: request for name, request in diagnosed.requests.items() if name not in again.findings
     }
-    found, worse = diagnosed.found | again.found, diagnosed.worse | again.worse
-    return Diagnosed(found, known | again.requests, worse)
+    findings, worse = diagnosed.findings | again.findings, diagnosed.worse | again.worse
+    return Diagnosed(findings, known | again.requests, worse)
 
 
 def _analysed(
@@ -177,10 +141,7 @@ def _analysed(
     memory: GroupMemories,
     history: timedelta,
 ) -> Diagnosed:
-    """Analyse groups by so much of their past.
-
-    What is wrong with a group is said in the log, and concerns no other.
-    """
+    """Analyse groups by a length of their history; an error of a group is only logged."""
     diagnosed = Diagnosed()
     if not seen.num_rows:
         return diagnosed
@@ -196,21 +157,21 @@ def _analysed(
             groups.append((group, PlanningOptions.of(policy, compare=False)))
         elif group.now["state"] == _EMPTY and name in memory.capacities:
             costs = memory.costs.get(name, {})
-            diagnosed.found[name] = (at, replace(_NOBODY, remembered_costs=costs))
+            diagnosed.findings[name] = (at, replace(_NO_MEMBERS, remembered_costs=costs))
     for group, planning, question in questions_about(groups):
         with _apart(group.name):
             if isinstance(question, Exception):
                 raise question
-            _analyse(group, question, planning, diagnosed, last=memory.kept.get(group.name))
+            _analyse(group, question, planning, diagnosed, last=memory.samples.get(group.name))
     return diagnosed
 
 
 @contextmanager
 def _apart(name: str) -> Iterator[None]:
-    """Say in the log what is wrong with a group: it must not end the sample."""
+    """Log an error of a group, so that it does not end the sample."""
     try:
         yield
-    except ValueError as error:  # offsets that no broker told, say: the next sample may know
+    except ValueError as error:  # unknown offsets for example; the next sample may have them
         _log.info("group %s: not diagnosed: %s", name, error)
     except Exception:  # noqa: BLE001 - one group's data must not end the sample
         _log.exception("group %s: not diagnosed", name)
@@ -224,23 +185,23 @@ def _analyse(
     *,
     last: LastStored | None,
 ) -> None:
-    """Analyse a group whose members read something, and add what came of it."""
+    """Analyse a group and add the result; skip it if its members read nothing."""
     if not question.problem.partition_total:
         return
     decision = ask(question, planning)
     name, at = group.name, group.now["at"]
-    saw = _seen(group, question, decision)
+    sample = _sample(group, question, decision)
     findings = findings_of(decision, question.problem)
     evidence = with_advice(findings.evidence, group.now)
-    kept = saw if saw.is_news(last) else None
-    findings = replace(findings, evidence=evidence, seen=saw, kept=kept)
+    kept = sample if sample.is_news(last) else None
+    findings = replace(findings, evidence=evidence, seen=sample, kept=kept)
     late = decision.kept.time_lag_s > question.rules.objective_s
     worse = find_regression(question) if late and question.changes else None
     if worse is not None:
         diagnosed.worse[name] = worse
     if decision.outcome == "plan":
         diagnosed.requests[name] = _request(decision)
-    diagnosed.found[name] = (at, findings)
+    diagnosed.findings[name] = (at, findings)
 
 
 def members_changed(
@@ -248,16 +209,16 @@ def members_changed(
     seen: Sequence[pa.Table],
     published: Sequence[StoredPlan],
 ) -> dict[str, PlanRequest]:
-    """Say in requests where members are others than the plan that is followed was made for.
+    """Return requests that list changes of members since the group's published plan.
 
-    Followers fit a plan to whoever is there; such a request says that this does not do.
+    Followers fit a plan to the present members; such a request means that this is not enough.
 
     Parameters
     ----------
     published
-        The plans that the groups of `requests` follow.
+        The published plans of the groups of `requests`.
     """
-    told = dict(requests)
+    explained = dict(requests)
     plans = {plan.group: plan for plan in published if plan.group in requests}
     names = pa.array(list(plans), pa.string())
     for portion in seen if plans else ():
@@ -274,8 +235,8 @@ def members_changed(
                 continue
             if changes:
                 why = f"since version {plan.version}: {changes}; {request.why}"
-                told[plan.group] = PlanRequest(f"{changes}; {request.what}", why)
-    return told
+                explained[plan.group] = PlanRequest(f"{changes}; {request.what}", why)
+    return explained
 
 
 def _changes(plan: StoredPlan, row: Mapping[str, Any]) -> list[str]:
@@ -287,8 +248,8 @@ def _changes(plan: StoredPlan, row: Mapping[str, Any]) -> list[str]:
     return differences(document, read, dict(zip(row["topics"], row["counts"], strict=True)))
 
 
-def _seen(group: Group, question: Question, decision: PlanDecision) -> StoredSample:
-    """Return what a sample saw of a group."""
+def _sample(group: Group, question: Question, decision: PlanDecision) -> StoredSample:
+    """Return the sample of a group to store for its page."""
     problem, outlook = question.problem, decision.outlook
     known = decision.diagnosis.name != "unknown"
     laid_out = {

@@ -1,9 +1,8 @@
-"""Following by the broker: send it the members of groups, and make it assign when plans arrive.
+"""Groups that brokers assign: send brokers the members, and have them assign when plans arrive.
 
-Belongs here: groups of the consumer protocol (KIP-848) that have a published plan: the record of
-their members, whether the broker's target is what the plan gives them, and triggers a rebalance if
-it is not. Does not: publishing plans (`publication`), nor how far consumers have followed
-(`adoption`).
+Belongs here: groups of the consumer protocol (KIP-848) with a published plan: the record of their
+members, and rebalance triggers while the broker's target differs from the plan. Does not:
+publishing plans (`publication`), nor the adherence of consumers (`adoption`).
 
 Errors here fail neither a publication nor a sample: they are logged, and the next pass tries again.
 """
@@ -31,7 +30,7 @@ from fairlead.workflows.rebalancing import (
 
 log = logging.getLogger(__name__)
 
-#: Groups whose rebalance is triggered at the same time: each needs a consumer.
+#: Maximum number of groups whose rebalance is triggered at the same time.
 AT_ONCE: Final = 50
 
 Published = Callable[[Sequence[str]], Sequence[StoredPlan]]
@@ -70,7 +69,7 @@ def follow(
         assigned = gateway.assigned_by_brokers(groups)
         if not assigned:
             return []
-        _make(topic)  # also where there is no plan yet
+        _ensure(topic)  # also without a plan: brokers move nothing before the topic exists
         wanted = {plan.group: plan for plan in published(assigned)}
         found = gateway.broker_groups(sorted(wanted))
         topics = gateway.topics_of(
@@ -79,13 +78,13 @@ def follow(
     except FairleadError as error:
         log.warning("Groups that brokers assign are skipped this time: %s", error)
         return []
-    said = tell_members(topic, found, topics)
+    failure = send_members(topic, found, topics)
     counts = {topic: count for topic, (_, count) in topics.items()}
     done: list[BrokerAdoption] = []
     goals: dict[str, BrokerPlan] = {}
     for group in sorted(wanted):
         version = wanted[group].version
-        if reason := said or out_of_reach(found[group]):
+        if reason := failure or out_of_reach(found[group]):
             done.append(BrokerAdoption(group, version, reached=False, reason=reason))
             continue
         try:
@@ -99,28 +98,28 @@ def follow(
     return done
 
 
-def _make(topic: MembersTopic) -> None:
-    """Create the members topic; without it brokers move nothing."""
+def _ensure(topic: MembersTopic) -> None:
+    """Create the members topic, or log why that failed."""
     try:
         topic.ensure()
     except FairleadError as error:
-        log.info("Brokers cannot be told who the members of groups are: %s", error)
+        log.info("The topic %s cannot be created: %s", topic.name, error)
 
 
-def tell_members(
+def send_members(
     topic: MembersTopic,
     found: Mapping[str, BrokerGroup],
     topics: Mapping[str, tuple[str, int]],
 ) -> str:
-    """Send brokers the members of groups that have changed; return why that failed, or "".
+    """Send brokers the changed members of groups; return why that failed, or "".
 
     Parameters
     ----------
     topic
         The members topic.
     found
-        Groups that brokers assign, as they are now; those whose assignor follows no plans, and
-        those without members, are skipped.
+        Present descriptions of groups that brokers assign. Groups without members, and groups
+        whose assignor follows no plans, are skipped.
     topics
         Topic to its id and number of partitions.
     """
@@ -148,8 +147,8 @@ def tell_members(
             known,
         )
     except FairleadError as error:
-        log.warning("Brokers are not told who the members of groups are: %s", error)
-        return f"the broker is not told who its members are: {error}"
+        log.warning("The members of groups cannot be sent to brokers: %s", error)
+        return f"its members cannot be sent to the broker: {error}"
     return ""
 
 

@@ -30,8 +30,8 @@ def take_up(
 ) -> dict[str, str]:
     """Carry out requests from pages; return the answers by group.
 
-    A request that a crashed run has begun is continued: no second version is proposed, and no plan
-    is withdrawn twice.
+    Continues requests that a crashed run has begun: it proposes no second version, and withdraws no
+    plan twice.
 
     Parameters
     ----------
@@ -55,41 +55,43 @@ def take_up(
     """
     answers: dict[str, str] = {}
     for act in acts.asked(store.engine, groups):
-        assert act.group is not None  # noqa: S101 - it is about a version
+        assert act.group is not None  # noqa: S101 - acts of the planner are about a version
         try:
             if act.act == "withdraw":
-                said = _withdraw(store, act, topic, options)
+                answer = _withdraw(store, act, topic, options)
             else:
-                said = _roll_back(store, act, policy_for(act.group, policies), live, now)
+                answer = _roll_back(store, act, policy_for(act.group, policies), live, now)
         except (KafkaUnavailableError, StoreUnavailableError):
             raise
         except FairleadError as error:
             acts.answer(store.engine, act.id, "refused", str(error))
             answers[act.group] = f"{act.act} refused: {error}"
         else:
-            acts.answer(store.engine, act.id, "done", said)
-            answers[act.group] = said
+            acts.answer(store.engine, act.id, "done", answer)
+            answers[act.group] = answer
     return answers
 
 
 def _withdraw(
-    store: PlanStore, asked: acts.Acted, topic: PlanTopic, options: PublishOptions
+    store: PlanStore, request: acts.Acted, topic: PlanTopic, options: PublishOptions
 ) -> str:
-    group, version = _about(asked)
+    group, version = _about(request)
     if store.get(group, version).state == "published":
-        withdraw(store, group, topic=topic, options=options, reason=asked.reason, actor=asked.actor)
+        withdraw(
+            store, group, topic=topic, options=options, reason=request.reason, actor=request.actor
+        )
     return f"version {version} is {store.get(group, version).state}"
 
 
 def _roll_back(
     store: PlanStore,
-    asked: acts.Acted,
+    request: acts.Acted,
     policy: Policy,
     live: Callable[[str], LiveGroup],
     now: datetime,
 ) -> str:
-    group, version = _about(asked)
-    made = store.requested(asked.id)
+    group, version = _about(request)
+    made = store.requested(request.id)
     why = "proposed before"
     if made is None:
         done = rollback(
@@ -98,16 +100,16 @@ def _roll_back(
             version,
             policy=policy,
             live=live,
-            reason=asked.reason,
+            reason=request.reason,
             now=now,
-            actor=asked.actor,
-            request_id=asked.id,
+            actor=request.actor,
+            request_id=request.id,
         )
         made, why = done.plan, done.approval.reason
     return f"version {made.version}, which goes back to version {version}, is {made.state}: {why}"
 
 
-def _about(asked: acts.Acted) -> tuple[str, int]:
-    assert asked.group is not None  # noqa: S101 - it is about a version
-    assert asked.version is not None  # noqa: S101 - the same
-    return asked.group, asked.version
+def _about(request: acts.Acted) -> tuple[str, int]:
+    assert request.group is not None  # noqa: S101 - acts of the planner are about a version
+    assert request.version is not None  # noqa: S101 - the same
+    return request.group, request.version

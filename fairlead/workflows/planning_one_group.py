@@ -1,8 +1,8 @@
 """Plan one group directly from Kafka, without Spark: a sample, the analysis, a draft.
 
-Belongs here: putting together, for one group in this process, what tasks do for many
-(`fairlead.spark.planning`). Does not: the analysis (`fairlead.domain.analysis`), nor storing the
-decision (`fairlead.workflows.proposal`).
+Belongs here: the steps of a Spark task (`fairlead.spark.planning`) for one group, in this process.
+Does not: the analysis (`fairlead.domain.analysis`), nor storing the decision
+(`fairlead.workflows.proposal`).
 """
 
 from collections.abc import Sequence
@@ -14,15 +14,15 @@ import pyarrow as pa
 from fairlead.archive import SampleArchive, with_history
 from fairlead.domain.candidate_rows import analyse_group
 from fairlead.domain.drafting import decisions
+from fairlead.domain.group_memories import GroupMemories
 from fairlead.domain.history import history_needed
 from fairlead.domain.policy import Policy, policy_for
+from fairlead.domain.records import NoPlan, PlanDraft
 from fairlead.domain.samples import GroupSnapshot
 from fairlead.domain.samples.questions import Group, PlanningOptions
 from fairlead.errors import GroupError
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.spark.planning import as_batch
-from fairlead.workflows.diagnosing import GroupMemories
-from fairlead.workflows.proposal import NewDecision
 
 
 @dataclass(frozen=True)
@@ -33,14 +33,14 @@ class Planned:
     ----------
     snapshot
         The sample that was just taken.
-    decided
+    decision
         The decision, as a planning run would store it.
     samples
         Number of samples that the analysis had, the last one included.
     """
 
     snapshot: GroupSnapshot
-    decided: NewDecision
+    decision: PlanDraft | NoPlan
     samples: int
 
 
@@ -64,9 +64,9 @@ def plan_group(
     group
         A group of the cluster.
     policies
-        From `fairlead.toml`; the most specific one decides.
+        From the settings; the most specific one decides.
     memory
-        As the plan store has it.
+        From the plan store.
     now
         When the plan is made.
 
@@ -95,4 +95,4 @@ def plan_group(
     )
     candidates = pa.Table.from_batches([as_batch(rows)])
     (decision,) = decisions(snapshot.samples, candidates, policies, now)
-    return Planned(snapshot, NewDecision(decision, policy), samples.num_rows)
+    return Planned(snapshot, decision, samples.num_rows)

@@ -1,7 +1,7 @@
 """Proposal: a draft becomes a version, and is approved at once if the policy allows it.
 
-Belongs here: which decisions are stored and approved, and when a version that waits or is published
-makes a new one needless. Does not: the rules of approval (`approval`), nor a person's approval
+Belongs here: which decisions are stored and approved, and when a waiting or published version makes
+a new one needless. Does not: the rules of approval (`approval`), nor a person's approval
 (`PlanStore.approve`, SQL).
 """
 
@@ -16,14 +16,13 @@ from fairlead.domain.approval import ApprovalDecision, PlanFacts, decide_approva
 from fairlead.domain.as_problem import Shares, planned
 from fairlead.domain.basis import differences
 from fairlead.domain.candidate_figures import improvement
-from fairlead.domain.policy import Policy
+from fairlead.domain.policy import Policy, policy_for
 from fairlead.domain.records import NoPlan, PlanDraft, StoredDecision, StoredPlan
 from fairlead.errors import InvalidPlanError, TamperedPlanError
 from fairlead.wire.document import PlanDocument
 
 if TYPE_CHECKING:  # a dry run does not wait for the import of the models
     from fairlead.store.plans import PlanStore
-    from fairlead.store.regressions import BackOff
 
 APPROVER: Final = "policy"
 #: Decisions in a transaction: few enough that others do not wait long for a group's lock.
@@ -32,22 +31,6 @@ _NOTHING: Final = ApprovalDecision(approved=False, reason="")
 
 #: A decision to store, and the policy's answer.
 Weighed = tuple[PlanDraft | NoPlan, ApprovalDecision]
-
-
-@dataclass(frozen=True)
-class NewDecision:
-    """A decision on a group that is not stored yet.
-
-    Parameters
-    ----------
-    decision
-        The decision on a snapshot.
-    policy
-        The group's policy.
-    """
-
-    decision: PlanDraft | NoPlan
-    policy: Policy
 
 
 @dataclass(frozen=True)
@@ -69,16 +52,21 @@ class Outcome:
     approval: ApprovalDecision
 
 
-def carry_out(store: "PlanStore", decisions: Sequence[NewDecision], now: datetime) -> list[Outcome]:
+def carry_out(
+    store: "PlanStore",
+    decisions: Sequence[PlanDraft | NoPlan],
+    policies: Sequence[Policy],
+    now: datetime,
+) -> list[Outcome]:
     """Store decisions, and approve plans if the policies allow it; `AT_ONCE` in a transaction.
 
     The decision becomes 'no change', and the present version stays, in these cases:
 
-    - A version waits that still fits the group, and it is approved, or a rollback, or the draft
-      would wait as well without the improvement that the policy requires. People then need not
-      review the same plan again.
+    - A waiting version still fits the group, and it is approved, or a rollback, or the draft would
+      also wait for a person and lacks the improvement that the policy requires. People then need
+      not review the same plan again.
     - A version was made from a newer snapshot.
-    - The published version has the same assignment, or would do as well if the group followed it: a
+    - The published version has the same assignment, or would be as good if the group followed it: a
       group that does not follow one version follows no other.
     - The group is in back-off because a plan made it worse, and the draft moves partitions.
 
@@ -87,7 +75,9 @@ def carry_out(store: "PlanStore", decisions: Sequence[NewDecision], now: datetim
     store
         The plan store.
     decisions
-        Decisions, at most one per group.
+        Decisions on snapshots, at most one per group.
+    policies
+        From the settings.
     now
         The time that is compared with the policies' allowed hours.
     """
@@ -96,48 +86,43 @@ def carry_out(store: "PlanStore", decisions: Sequence[NewDecision], now: datetim
     outcomes: list[Outcome] = []
     for first in range(0, len(decisions), AT_ONCE):
         portion = decisions[first : first + AT_ONCE]
-        groups = [new.decision.group for new in portion if isinstance(new.decision, PlanDraft)]
+        groups = [new.group for new in portion if isinstance(new, PlanDraft)]
         waiting = store.waiting(groups)
         published = {plan.group: plan for plan in store.in_state("published", groups=groups)}
         resting = back_offs(store.engine, groups) if groups else {}
-        weighed = [
-            _resting(new, resting[new.decision.group])
-            if new.decision.group in resting and _moves(new.decision)
-            else _weighed(
-                new, waiting.get(new.decision.group), published.get(new.decision.group), now
-            )
-            for new in portion
-        ]
+        weighed: list[Weighed] = []
+        for new in portion:
+            back_off = resting.get(new.group)
+            if not isinstance(new, PlanDraft):
+                weighed.append((new, _NOTHING))
+            elif back_off is not None and new.predicted["moved"] > 0:
+                weighed.append((_declined(new, str(back_off)), _NOTHING))
+            else:
+                policy = policy_for(new.group, policies)
+                present = waiting.get(new.group), published.get(new.group)
+                weighed.append(_weighed(new, policy, *present, now))
         outcomes += propose(store, weighed)
     return outcomes
 
 
-def _moves(decision: PlanDraft | NoPlan) -> bool:
-    return isinstance(decision, PlanDraft) and decision.predicted["moved"] > 0
-
-
-def _resting(new: NewDecision, back_off: "BackOff") -> Weighed:
-    assert isinstance(new.decision, PlanDraft)  # noqa: S101 - others move nothing
-    return _declined(new.decision, str(back_off)), _NOTHING
-
-
 def _weighed(
-    new: NewDecision, waiting: StoredPlan | None, published: StoredPlan | None, now: datetime
+    draft: PlanDraft,
+    policy: Policy,
+    waiting: StoredPlan | None,
+    published: StoredPlan | None,
+    now: datetime,
 ) -> Weighed:
     """Return the decision to store beside the present versions, and the policy's answer."""
-    draft = new.decision
-    if not isinstance(draft, PlanDraft):
-        return draft, _NOTHING
     if waiting is not None and waiting.shadow != draft.shadow:
         waiting = None  # the policy has changed: the draft replaces the version
-    answer = weigh(draft, new.policy, draft.statuses, now)
+    answer = weigh(draft, policy, draft.statuses, now)
     reason = _overtaken([before for before in (waiting, published) if before is not None], draft)
     if (
         not reason and waiting is not None and waiting.snapshot_id != draft.snapshot_id
     ):  # no repeated step
-        reason = _left_alone(waiting, draft, new.policy, answer)
+        reason = _why_kept(waiting, draft, policy, answer)
     if not reason and published is not None and published.snapshot_id != draft.snapshot_id:
-        reason = _needless(published, draft, new.policy)
+        reason = _needless(published, draft, policy)
     return (_declined(draft, reason), _NOTHING) if reason else (draft, answer)
 
 
@@ -169,29 +154,27 @@ def propose(store: "PlanStore", weighed: Sequence[Weighed]) -> list[Outcome]:
     if approved:
         plans, reasons = zip(*approved, strict=True)
         refused = store.approve_all(plans, reasons, APPROVER)
+    answers = {
+        group: ApprovalDecision(approved=False, reason=why) for group, why in refused.items()
+    }
     return [
-        Outcome(decision, kept, _unless(refused.get(decision.group), answer))
+        Outcome(decision, kept, answers.get(decision.group, answer))
         for kept, (decision, answer) in zip(stored, weighed, strict=True)
     ]
 
 
-def _unless(refusal: str | None, answer: ApprovalDecision) -> ApprovalDecision:
-    """Return the policy's answer, or why the database refused the approval."""
-    return answer if refusal is None else ApprovalDecision(approved=False, reason=refusal)
-
-
 def _overtaken(versions: Sequence[StoredPlan], draft: PlanDraft) -> str:
-    """Return which version is of a newer snapshot, as a reason; empty: none is."""
+    """Return the version from a newer snapshot, as a reason; "": there is none."""
     for version in versions:
         if version.snapshot_at > draft.snapshot_at:
-            return f"version {version.version} is {version.state}, and of a newer snapshot"
+            return f"version {version.version} is {version.state}, and from a newer snapshot"
     return ""
 
 
-def _left_alone(
+def _why_kept(
     waiting: StoredPlan, draft: PlanDraft, policy: Policy, answer: ApprovalDecision
 ) -> str:
-    """Return why a version that waits stays; empty: the draft replaces it."""
+    """Return why a waiting version is kept; "": the draft replaces it."""
     plan = _document_that_fits(waiting, draft)
     if plan is None:
         return ""
@@ -206,7 +189,7 @@ def _left_alone(
 
 
 def _needless(published: StoredPlan, draft: PlanDraft, policy: Policy) -> str:
-    """Return why no new plan is needed while a group does not follow its plan; empty: one is.
+    """Return why a group that does not follow its plan needs no new one; "": it needs one.
 
     If the group follows its plan completely, the analysis has compared the draft with it already.
     """
@@ -217,11 +200,12 @@ def _needless(published: StoredPlan, draft: PlanDraft, policy: Policy) -> str:
     followed = len(wanted.items() & _owners_before(draft).items())
     if followed == len(wanted):
         return ""
-    said = "which says so already" if wanted == _owners(draft) else _merit(plan, draft, policy)
-    if not said:
+    same = "which gives the same assignment"
+    merit = same if wanted == _owners(draft) else _merit(plan, draft, policy)
+    if not merit:
         return ""
-    share = f"{percent(followed / len(wanted))} of its partitions are where it puts them"
-    return f"version {published.version}, {said}, is published, and {share}"
+    share = f"{percent(followed / len(wanted))} of its partitions have their planned owner"
+    return f"version {published.version}, {merit}, is published, and {share}"
 
 
 def _document_that_fits(stored: StoredPlan, draft: PlanDraft) -> PlanDocument | None:
@@ -235,24 +219,26 @@ def _document_that_fits(stored: StoredPlan, draft: PlanDraft) -> PlanDocument | 
 
 
 def _merit(plan: PlanDocument, draft: PlanDraft, policy: Policy) -> str:
-    """Return why a draft is not worth it beside a present version; empty: it is.
+    """Return why a present version makes a draft needless; "": the draft is worth it.
 
     The version suffices if it brings the group within the objective, by the present forecast. If
     not, the draft must be better by the policy's minimum improvement and the general minimum.
     """
     if _owners(plan) == _owners(draft):
-        return "which gives the same"
+        return "which gives the same assignment"
     if draft.prospect is None:
         return ""
     old, new = (draft.prospect.forecast(shares).time_lag_s for shares in (plan, draft))
     if old <= policy.objective.total_seconds():
         return "which still brings the group within its objective"
-    asked = max(policy.approval.min_improvement, BETTER)
+    required = max(policy.approval.min_improvement, BETTER)
     gain = improvement({"forecast_time_lag_s": old}, {"forecast_time_lag_s": new}) or 0.0
     if gain <= 0:
         return "which leaves the group no further behind than a new one would"
-    if gain < asked:
-        return f"than which a new one would reduce the time lag by {gain:.1%}, not {asked:.0%}"
+    if gain < required:
+        return (
+            f"compared with which a new one would reduce the lag by {gain:.1%}, not {required:.0%}"
+        )
     return ""
 
 

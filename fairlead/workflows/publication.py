@@ -16,7 +16,7 @@ from fairlead.domain.reconciliation import renewed_after
 from fairlead.errors import ConfigurationError, KafkaUnavailableError
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.kafka.plan_topic import PlanTopic
-from fairlead.settings import KafkaSettings, Settings
+from fairlead.settings import Settings
 from fairlead.store import acts
 from fairlead.store.attempts import Attempt
 from fairlead.store.freezes import freeze_on
@@ -37,34 +37,34 @@ FIRST_ATTEMPT_S: Final = 5.0
 def due_groups(plans: PlanStore, options: PublishOptions, now: datetime) -> tuple[list[str], str]:
     """Return the groups that need a pass according to the database, and why others wait.
 
-    Those are groups with an approved plan that is not frozen, a record on its way, a lease of which
-    a third is used up, a plan to withdraw, or a request from a page. A plan that was not sent is
-    due again at the time that its attempt names.
+    These are groups with an approved plan that is not frozen, a pending record, a lease of which a
+    third is used up, a plan to withdraw, or a request from a page. After a failed attempt, a plan
+    is due again at the time stored with the attempt.
     """
     freezes = plans.freezes()
-    approved = {plan.group: plan for plan in plans.approved_unpublished()}
+    approved = {plan.group: plan for plan in plans.in_state("approved")}
     frozen = {
         group: freeze for group, plan in approved.items() if (freeze := freeze_on(plan, freezes))
     }
     due = approved.keys() - frozen.keys()
-    due |= set(plans.told_before(now + options.lease - renewed_after(options.lease)))
+    due |= set(plans.leases_ending_by(now + options.lease - renewed_after(options.lease)))
     due |= {entry.group for entry in plans.outbox().outstanding()}
     due |= {request.group for request in withdrawals_of_regressions(plans)}
     later = [
         attempt
         for attempt in plans.last_attempts(due).values()
         if attempt.again_at > now
-        # A version that was approved since does not wait for what was tried before.
+        # A version that was approved since does not wait because of an earlier version's attempt.
         and (attempt.group not in approved or approved[attempt.group].version == attempt.version)
     ]
-    asked = {act.group for act in acts.asked(plans.engine) if act.group is not None}
+    requested = {act.group for act in acts.asked(plans.engine) if act.group is not None}
     why = [
         f"{attempt.group}: {attempt.reason}, tried again at "
         f"{attempt.again_at.astimezone(UTC):%H:%M:%S} UTC"
         for attempt in sorted(later, key=attrgetter("group"))
-        if attempt.group not in asked
+        if attempt.group not in requested
     ]
-    groups = sorted(asked | due - {attempt.group for attempt in later})
+    groups = sorted(requested | due - {attempt.group for attempt in later})
     return groups, ". ".join([*why, *map(str, {*frozen.values()})])
 
 
@@ -73,8 +73,9 @@ def publish_groups(
 ) -> tuple[dict[str, str], list[StepResult]]:
     """Carry out requests from pages, then reconcile groups, on the cluster of the settings.
 
-    If Kafka does not answer, the pass is made once more by new clients: a broker that has just died
-    costs `FIRST_ATTEMPT_S`, not a whole request time-out.
+    If Kafka does not answer, new clients repeat the pass once: a broker that has just died costs
+    `FIRST_ATTEMPT_S`, not a whole request time-out. Errors are stored with the plans that were not
+    sent.
 
     Parameters
     ----------
@@ -93,47 +94,41 @@ def publish_groups(
 
     def attempt(request_timeout_s: float) -> None:
         kafka = settings.kafka.model_copy(update={"request_timeout_s": request_timeout_s})
-        done.extend(_pass(plans, groups, settings, kafka, answers))
+        options, now = PublishOptions.of(kafka), datetime.now(UTC)
+        with KafkaGateway(kafka) as gateway, PlanTopic(kafka) as topic:
+            # Also if there is no plan yet: followers ask less and less often for a missing topic,
+            # and errors of the topic should be known before a plan is approved.
+            topic.ensure()
+            answers.update(
+                take_up(
+                    plans,
+                    groups,
+                    policies=settings.policies,
+                    live=gateway.live_group,
+                    topic=topic,
+                    options=options,
+                    now=now,
+                )
+            )
+            done.extend(
+                reconcile(
+                    plans,
+                    groups,
+                    live=gateway.live_groups,
+                    topic=topic,
+                    options=options,
+                    now=now,
+                    withdrawals=withdrawals_of_regressions(plans),
+                )
+            )
 
     with failures_recorded(plans, groups):
         try:
             attempt(min(FIRST_ATTEMPT_S, patience_s))
         except KafkaUnavailableError as error:
-            log.warning("Trying once more, by other brokers: %s", error)
+            log.warning("Trying once more with new clients: %s", error)
             attempt(patience_s)
     return answers, done
-
-
-def _pass(
-    plans: PlanStore,
-    groups: Collection[str],
-    settings: Settings,
-    kafka: KafkaSettings,
-    answers: dict[str, str],
-) -> Iterator[StepResult]:
-    options, now = PublishOptions.of(kafka), datetime.now(UTC)
-    with KafkaGateway(kafka) as gateway, PlanTopic(kafka) as topic:
-        # Also if there is no plan yet: followers ask less and less often for a missing topic, and
-        # errors of the topic should be known before a plan is approved.
-        topic.ensure()
-        answers |= take_up(
-            plans,
-            groups,
-            policies=settings.policies,
-            live=gateway.live_group,
-            topic=topic,
-            options=options,
-            now=now,
-        )
-        yield from reconcile(
-            plans,
-            groups,
-            live=gateway.live_groups,
-            topic=topic,
-            options=options,
-            now=now,
-            withdrawals=withdrawals_of_regressions(plans),
-        )
 
 
 def withdrawals_of_regressions(plans: PlanStore) -> Sequence[PublishRequest]:

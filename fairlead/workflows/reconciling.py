@@ -1,19 +1,20 @@
 """Reconciling: one pass that brings plan topic and database to agreement.
 
-Belongs here: reading both sides, and carrying out each group's next step, in an order that holds
-whatever dies or freezes between two steps. Does not: which step that is
+Belongs here: reading both sides, and carrying out each group's next step, in an order that is safe
+if a process dies or freezes between two steps. Does not: choosing the step
 (`fairlead.domain.reconciliation`), the transactions (`fairlead.store.outbox`), Kafka's producer
 (`fairlead.kafka.plan_channel`).
 
-A publisher locks the partition's row, fences whoever sent before, and commits its entries in the
-session that holds the lock: nobody has fenced in between. A publisher that froze before has lost
-the lock, and cannot commit; one that froze after is fenced, and cannot send. It cannot record
-either that something was not sent: its turn has passed, and another may have sent it.
+A publisher locks the partition's row, fences earlier publishers, and commits its entries in the
+session that holds the lock, so that no other publisher can fence in between. A publisher that froze
+before the commit has lost the lock, and cannot commit; one that froze after it is fenced, and
+cannot send. Nor can it record that something was not sent: its turn has passed, and another
+publisher may have sent it.
 
 ==================  ===================  ==================================  =====================
-step                the plan is          who does it                         died before the next
+step                state of the plan    done by                             after a crash
 ==================  ===================  ==================================  =====================
-`PublishRequest`    approved             `_Pass`, after verifying            nothing has happened
+`PublishRequest`    approved             `_Pass`, after verifying            approved still
 `OutboxEntry`       sending              `Turn.intend`: Postgres commits     sent, or stale
 record in topic     sending              `PlanChannel.send`: Kafka commits   published
 `PublishedRecord`   published            `Outbox.confirm`: Postgres commits
@@ -21,8 +22,8 @@ record in topic     sending              `PlanChannel.send`: Kafka commits   pub
 refuses the record)
 ==================  ===================  ==================================  =====================
 
-A withdrawal takes the same way: its plan stays `published` until it is `withdrawn`. A record that
-is sent again has no entry: nothing is lost if that fails.
+A withdrawal has the same steps: its plan stays `published` until it is `withdrawn`. A record that
+is sent again has no entry, since nothing is lost if that fails.
 """
 
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
@@ -53,11 +54,12 @@ from fairlead.wire.record_reading import VerifiedRecord
 from fairlead.wire.signing import Verifier
 from fairlead.workflows.delivery import PublishOptions, accepted
 
-#: Groups described at once: few enough that none has changed much when its turn comes.
+#: Maximum number of groups described together, so that descriptions are recent when they are used.
 AT_ONCE: Final = 100
-#: Steps of a group in one pass: finish what a crash left, send a plan, see that nothing is left.
+#: Maximum steps of a group in a pass: finish a pending record, send a plan, confirm that none is
+#: left.
 STEPS: Final = 3
-#: When a plan that was not sent is tried again: for a reason that passes, and for another one.
+#: Time until a plan that was not sent is tried again: after a temporary error, and after others.
 SOON: Final = timedelta(seconds=30)
 LATER: Final = timedelta(minutes=10)
 _HELD: Final = "another operation on this plan is in progress, or it was frozen just now"
@@ -65,7 +67,7 @@ _HANGS: Final = (
     "; consumers do not read it yet: a transaction that another producer has left open hides all "
     "of the partition from offset "
 )
-#: Leases are sent to the millisecond.
+#: Records have leases in milliseconds: smaller differences do not count.
 _EXACT: Final = timedelta(seconds=1)
 
 #: Describes groups as they are now.
@@ -75,7 +77,7 @@ _Described = LiveGroup | GroupError | None
 
 @dataclass(frozen=True)
 class StepResult:
-    """What a pass did for a group.
+    """A step of a pass for a group.
 
     Parameters
     ----------
@@ -90,9 +92,9 @@ class StepResult:
     kind
         Of the record.
     why
-        What the topic had instead of a record that was sent again; why a plan was withdrawn.
+        Why a record was sent again, or why a plan was withdrawn.
     passing
-        Of an alarm: whether its reason passes without anybody's help.
+        Whether the reason of an alarm is temporary.
     hidden
         Whether another producer's open transaction hides the record: a second read in this pass
         would not find it, and send it again.
@@ -120,7 +122,7 @@ class StepResult:
 
     @property
     def waits(self) -> bool:
-        """Whether a plan, or a lease, waits for another pass."""
+        """Whether a plan or a lease waits for another pass."""
         unsent = self.action is Action.RENEW and self.position is None
         return unsent or self.action is Action.ALARM
 
@@ -136,7 +138,7 @@ class StepResult:
 
 @dataclass(frozen=True)
 class Difference:
-    """How a group's newest record differs from what the database says.
+    """A difference between a group's newest record and the database.
 
     Parameters
     ----------
@@ -163,12 +165,12 @@ def reconcile(
     now: datetime,
     withdrawals: Iterable[PublishRequest] = (),
 ) -> Iterator[StepResult]:
-    """Carry out the next steps of groups until there is none left; yield what was done.
+    """Carry out the next steps of groups until there is none left; yield each step.
 
     Everything is verified again before a plan is sent: the bytes are those that were approved, they
     give every partition exactly one subscribed owner, the plan has not expired, and the group still
-    is what the plan was made for. What is wrong with one group concerns no other. Why a plan waits
-    is stored with it.
+    is what the plan was made for. An error of one group affects no other. The reason of a plan that
+    waits is stored with it.
 
     Parameters
     ----------
@@ -179,9 +181,9 @@ def reconcile(
     live
         Describes groups as they are now.
     topic, options
-        The plan topic, and how it is written.
+        The plan topic, and options of its records.
     now
-        What expiry is compared with, and when leases begin; time-zone-aware.
+        Time of the pass: for expiry, and the start of leases; time-zone-aware.
     withdrawals
         Published versions to withdraw.
 
@@ -192,8 +194,8 @@ def reconcile(
     KafkaUnavailableError
         Kafka does not answer, or another publisher took over.
     StoreUnavailableError
-        The database does not answer, or another publisher has the partition. The next pass goes on
-        from whatever state this one leaves.
+        The database does not answer, or another publisher has the partition. The next pass
+        continues from the state that this one leaves.
     """
     wanted = {request.group: request for request in withdrawals}
     this = _Pass(plans, topic, options, live, now, wanted)
@@ -231,12 +233,12 @@ def withdraw(
     reason
         Why; stored in the plan's history.
     actor
-        Who asks for it; None: the database's session user.
+        The person who requests it; None: the database's session user.
 
     Raises
     ------
     PlanStateError
-        The group has no published plan, or an earlier record of it is on its way still.
+        The group has no published plan, or an earlier record is still pending.
     StalePlanError
         The topic refuses the record.
     KafkaUnavailableError
@@ -275,7 +277,7 @@ def differences(
 ) -> list[Difference]:
     """Compare the newest record of groups with what is published or was withdrawn last.
 
-    Groups with a record on its way are left out.
+    Groups with a pending record are left out.
 
     Parameters
     ----------
@@ -319,9 +321,9 @@ class _Pass:
         newest: Mapping[str, Record],
         freezes: Sequence[Freeze],
     ) -> Iterator[StepResult]:
-        """Decide on groups of a partition, and send in one turn what is to be sent."""
-        asked = [group.group for group in groups if self._depends_on_members(group, freezes)]
-        described = self.live(asked) if asked else {}
+        """Decide on groups of a partition, and send their records in one turn."""
+        names = [group.group for group in groups if self._depends_on_members(group, freezes)]
+        described = self.live(names) if names else {}
         requests: list[PublishRequest] = []
         for group in groups:
             if group.entry is None:
@@ -333,7 +335,7 @@ class _Pass:
         with self.plans.outbox().turn(self.topic.name, partition) as turn:
             channel = self.topic.open(partition)
             entries = turn.intend(requests)
-        with channel:  # nobody else can send any more: what the topic has of entries is final
+        with channel:  # no other publisher can send now: the topic's records of entries are final
             if unfinished:
                 entries += yield from self._finish(unfinished, described, turn.held)
             if entries:
@@ -344,7 +346,7 @@ class _Pass:
                 yield _alarm(plan, Objection(_HELD, passing=True))
 
     def _depends_on_members(self, group: Standing, freezes: Sequence[Freeze]) -> bool:
-        """Whether the step of a group depends on the group itself."""
+        """Whether the step of a group depends on its members."""
         return (
             (group.entry is not None and group.entry.kind == "plan")
             or (group.approved is not None and freeze_on(group.approved, freezes) is None)
@@ -359,7 +361,7 @@ class _Pass:
         freezes: Sequence[Freeze],
         requests: list[PublishRequest],
     ) -> Iterator[StepResult]:
-        """Decide on a group with nothing on its way: do what needs no turn, request what does."""
+        """Decide on a group without a pending record; add a request if a record must be sent."""
         approved, followed, lease = group.approved, group.followed, self._lease(group)
         difference = _compare(group, record, self.topic.origin, self.options.verifier())
         objection = None
@@ -413,9 +415,9 @@ class _Pass:
         described: Mapping[str, LiveGroup | GroupError],
         held: PartitionLock,
     ) -> Generator[StepResult, None, list[OutboxEntry]]:
-        """Confirm what the topic has of entries, and discard what does not fit; return the rest.
+        """Confirm entries in the topic, discard entries that do not fit, return the rest.
 
-        Somebody may have sent a record over it since: followers that read it before follow it.
+        An entry counts even if a later record has replaced it: followers may have read it before.
         """
         outbox = self.plans.outbox()
         left = outbox.outstanding(groups)  # another publisher may have finished some
@@ -469,7 +471,7 @@ class _Pass:
     def _send(
         self, entries: Sequence[OutboxEntry], channel: PlanChannel, held: PartitionLock
     ) -> Iterator[StepResult]:
-        """Send entries, and record what became of them."""
+        """Send entries, and record which were accepted."""
         topic, outbox = self.topic, self.plans.outbox()
         answers = channel.send([self.options.outgoing(entry, topic.origin) for entry in entries])
         sent: dict[str, tuple[OutboxEntry, PublishedRecord]] = {}
@@ -477,7 +479,8 @@ class _Pass:
         for entry in entries:
             answer = answers[entry.group]
             if isinstance(answer, str):
-                refused[entry.group] = (entry, f"the topic {topic.name} does not take it: {answer}")
+                why = f"the topic {topic.name} does not accept it: {answer}"
+                refused[entry.group] = (entry, why)
             else:
                 sent[entry.group] = (entry, _record(entry, held, entry.lease_until, answer))
         outbox.confirm(sent)
@@ -505,8 +508,8 @@ class _Pass:
     def _objection(self, plan: StoredPlan, described: _Described) -> Objection | None:
         """Return why a plan may not be sent; None: it may.
 
-        A damaged document ends a plan that is on its way: the group could get no other. An approved
-        one stays, for whoever looks into it.
+        A damaged document ends a plan that is being sent, since it would block the group. An
+        approved plan stays, so that a person can inspect it.
         """
         document, damage = _read(plan)
         if document is None:
@@ -537,14 +540,14 @@ def _by_partition(
 def _compare(
     group: Standing, record: Record | None, origin: Origin, verifier: Verifier | None
 ) -> Difference | None:
-    """Compare a group's newest record with what the database says; None: they agree."""
+    """Compare a group's newest record with the database; None: they agree."""
     plan, sent = group.followed, group.record
     if plan is None or sent is None:
         return None
     read = None if record is None else accepted(record, origin, verifier)
     unsigned = verifier is None  # then followers accept tombstones
     if record is not None and unsigned and record.tombstone > min(record.began, sent.offset):
-        # Followers have dropped the plan: the same version again is nothing new to them.
+        # Followers have dropped the plan, and ignore the same version in the same epoch.
         return Difference(plan, "there is a tombstone, on top or below", beyond=sent.epoch)
     if read is None:
         what = "the topic has no record of it" if record is None else "followers refuse its record"
@@ -570,7 +573,7 @@ def _compare_records(
 
 
 def _read(plan: StoredPlan) -> tuple[PlanDocument | None, str]:
-    """Return a plan's document if it may be sent; else None, and what is wrong with it."""
+    """Return a plan's document if it may be sent; else None and the reason."""
     try:
         document = plan.verify()
     except FairleadError as error:

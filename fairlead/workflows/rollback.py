@@ -50,8 +50,8 @@ def rollback(
     store
         The plan store.
     group, version
-        Whose plan, and which of its versions to go back to: one that was followed, since a
-        rollback is sent even if the group is frozen.
+        The group, and the version to go back to. It must have been followed, since a rollback is
+        sent even if the group is frozen.
     policy
         The group's policy: expiry and approval of the new version.
     live
@@ -61,7 +61,7 @@ def rollback(
     now
         The time of the new version.
     actor
-        The person who asks for it; None: only the database's session user is known.
+        The person who requests it; None: only the database's session user is known.
     request_id
         The request from a page; None: there is none.
 

@@ -27,7 +27,7 @@ from fairlead.spark.warehouse import Warehouse
 from fairlead.store.clock import check_clock
 from fairlead.store.plans import PlanStore
 from fairlead.workflows.automatic_rollback import roll_back_regressions
-from fairlead.workflows.diagnosing import GroupMemories, diagnose, members_changed
+from fairlead.workflows.diagnosing import diagnose, members_changed
 from fairlead.workflows.following import follow
 from fairlead.workflows.rebalancing import STAYS_S
 from fairlead.workflows.sampling_interval import interval
@@ -69,16 +69,16 @@ def take(
     groups: Sequence[str],
     store: PlanStore | None = None,
 ) -> Sampled:
-    """Sample groups, store the sample, tidy the archive, diagnose the groups, and update brokers.
+    """Sample groups, store the sample, prune the archive, diagnose the groups, and update brokers.
 
     Does not wait for groups that rebalance: the next sample has them. A sample that cannot be
-    written, on a full disk for example, is analysed all the same.
+    written, for example because the disk is full, is analysed nevertheless.
 
     Parameters
     ----------
     store
-        Has what is remembered of groups and the plans that brokers follow, and stores the
-        diagnoses; None: groups are not diagnosed.
+        Has the memories of groups and the plans that brokers follow, and stores the diagnoses;
+        None: groups are not diagnosed.
 
     Returns
     -------
@@ -97,17 +97,17 @@ def take(
         with suppress(StoreUnavailableError):  # raised again after the sample is written
             check_clock(store.engine)
     began, clock = datetime.now(UTC), time.monotonic()
-    look_id = new_snapshot_id(began)
+    sample_id = new_snapshot_id(began)
     before = _before(archive, groups)
     seen = [
-        gateway.snapshot(portion, snapshot_id=look_id, patience_s=0.0, before=before).samples
+        gateway.snapshot(portion, snapshot_id=sample_id, patience_s=0.0, before=before).samples
         for portion in (
             groups[first : first + GROUPS_AT_ONCE]
             for first in range(0, len(groups), GROUPS_AT_ONCE)
         )
     ]
-    look = pa.concat_tables([SAMPLES.empty_table(), *seen])
-    unkept = _write(archive, look, look_id, settings)
+    sample = pa.concat_tables([SAMPLES.empty_table(), *seen])
+    unkept = _write(archive, sample, sample_id, settings)
     took_s = time.monotonic() - clock
     requests: Mapping[str, PlanRequest] = {}
     try:
@@ -115,14 +115,14 @@ def take(
             requests, worse = _diagnosed(archive, seen, settings, groups, store)
             now = datetime.now(UTC)
             roll_back_regressions(store, worse, settings.policies, live=gateway.live_group, now=now)
-    finally:  # the sample was taken, whatever became of the diagnoses
+    finally:  # the sample was taken, even if the diagnoses failed
         analysed_s = time.monotonic() - clock - took_s
-        taken = Taken(began, took_s, look.num_rows, partitions_in(look), analysed_s)
+        taken = Taken(began, took_s, sample.num_rows, partitions_in(sample), analysed_s)
         archive.note(taken)
     if store is not None:
         store.record_sample(began, interval(taken, settings.sampling))
-        if assigned := _assigned_by_brokers(look):
-            tell_brokers(gateway, settings, assigned, store)
+        if assigned := _assigned_by_brokers(sample):
+            _update_brokers(gateway, settings, assigned, store)
     return Sampled(taken, requests, unkept)
 
 
@@ -131,38 +131,40 @@ def _before(archive: SampleArchive, groups: Sequence[str]) -> pa.Table:
     try:
         return archive.newest(groups)
     except FileSystemError as error:
-        _log.warning("the last stable offsets are not read: %s", error)
+        _log.warning("last stable offsets are not read: %s", error)
         return SAMPLES.empty_table().select(HISTORY)
 
 
-def _write(archive: SampleArchive, look: pa.Table, look_id: str, settings: Settings) -> str:
-    """Write a sample, and tidy the archive; return why the sample is not kept, or ""."""
+def _write(archive: SampleArchive, sample: pa.Table, sample_id: str, settings: Settings) -> str:
+    """Write a sample, and prune the archive; return why the sample was not written, or ""."""
     unkept = ""
     try:
-        archive.append(look, look_id)
+        archive.append(sample, sample_id)
     except FileSystemError as error:
         unkept = str(error)
-        _log.warning("this sample is analysed, but not kept: %s", error)
+        _log.warning("this sample is analysed, but not stored: %s", error)
     try:
         snapshots = Warehouse(archive.warehouse).snapshot_ids()
         archive.tidy(datetime.now(UTC), settings.sampling.retention, keep=snapshots)
     except FileSystemError as error:
-        _log.warning("the archive of samples cannot be tidied: %s", error)
+        _log.warning("the archive of samples cannot be pruned: %s", error)
     return unkept
 
 
-def _assigned_by_brokers(look: pa.Table) -> list[str]:
+def _assigned_by_brokers(sample: pa.Table) -> list[str]:
     """Return the groups of the consumer protocol; mostly there are none."""
-    names: list[str] = look.filter(pc.not_equal(look["group_type"], CLASSIC))["group"].to_pylist()
+    names: list[str] = sample.filter(pc.not_equal(sample["group_type"], CLASSIC))[
+        "group"
+    ].to_pylist()
     return names
 
 
-def tell_brokers(
+def _update_brokers(
     gateway: KafkaGateway, settings: Settings, groups: Sequence[str], store: PlanStore
 ) -> None:
-    """Make brokers follow the plans of groups whose members have changed; see `following`.
+    """Have brokers follow the plans of groups whose members have changed; see `following`.
 
-    Leaves out the last and longest stay of a rebalance trigger: the next sample comes soon.
+    Leaves out the last and longest rebalance trigger: the next sample comes soon.
     """
     for adoption in follow(
         gateway,
@@ -186,25 +188,19 @@ def _diagnosed(
 ) -> tuple[Mapping[str, PlanRequest], Mapping[str, Regression]]:
     """Analyse a sample, and store the result; return plan requests and regressions.
 
-    A group gets no request while its plan may be a regression. A rollback is not doubted: no better
+    A group gets no request while its plan may be a regression. Rollbacks are exempt: no better
     version is known.
     """
-    memory = GroupMemories(
-        store.capacities(groups),
-        store.last_changes(groups),
-        store.last_samples(groups),
-        store.costs(groups),
-    )
-    diagnosed = diagnose(archive, seen, settings.policies, memory)
+    diagnosed = diagnose(archive, seen, settings.policies, store.memories(groups))
     followed = store.in_state("published", groups=diagnosed.requests) if diagnosed.requests else []
     planned = {plan.group for plan in followed if plan.rolled_back_from is None}
     doubted = planned & diagnosed.worse.keys()
     wanted = {name: why for name, why in diagnosed.requests.items() if name not in doubted}
     requests = members_changed(wanted, seen, followed)
-    store.record_findings(diagnosed.found, requests)
+    store.record_findings(diagnosed.findings, requests)
     return requests, diagnosed.worse
 
 
-def partitions_in(look: pa.Table) -> int:
+def partitions_in(sample: pa.Table) -> int:
     """Count the partitions of a sample; those that several groups read count for each."""
-    return sum(pc.list_value_length(look["end"]).to_pylist())
+    return sum(pc.list_value_length(sample["end"]).to_pylist())

@@ -1,29 +1,24 @@
-"""How often looks are taken: as often as wanted, or as they may cost.
+"""The time between samples: the wanted time, or longer if samples are expensive.
 
-Belongs here: arithmetic on what the newest sample cost. Does not: taking looks (`sampling`).
+Belongs here: arithmetic on the cost of the newest sample. Does not: sampling (`sampling`).
 """
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 from fairlead.archive import Taken
 from fairlead.settings import SamplingSettings
 
-#: Whoever asks three times a sample, by a clock of its own, is nearer to it than by a tick later.
+#: Share of the interval by which a sample may be early: half of the time between two ticks.
 _EARLY: Final = 1 / 6
-#: Of the time, the analysis may take so much.
+#: Maximum share of the time for analysing.
 _ANALYSING: Final = 0.5
-
-
-def now() -> datetime:
-    """Return the moment, time-zone-aware."""
-    return datetime.now(UTC)
 
 
 def interval(taken: Taken, settings: SamplingSettings) -> timedelta:
     """Return the time from the beginning of one sample to that of the next.
 
-    Looking asks brokers, and has its share; analysing has half of the time of this machine.
+    Reading from brokers may take `sampling.share` of the time, analysing half of it.
 
     Examples
     --------
@@ -35,8 +30,8 @@ def interval(taken: Taken, settings: SamplingSettings) -> timedelta:
     >>> interval(taken, SamplingSettings()).total_seconds()
     200.0
     """
-    asking, working = taken.took_s / settings.share, taken.analysed_s / _ANALYSING
-    return max(settings.every, timedelta(seconds=max(asking, working)))
+    reading, analysing = taken.took_s / settings.share, taken.analysed_s / _ANALYSING
+    return max(settings.every, timedelta(seconds=max(reading, analysing)))
 
 
 def due(taken: Taken | None, settings: SamplingSettings, at: datetime) -> bool:
@@ -47,7 +42,7 @@ def due(taken: Taken | None, settings: SamplingSettings, at: datetime) -> bool:
 
 
 def wait_s(taken: Taken | None, settings: SamplingSettings, at: datetime) -> float:
-    """Return the seconds until the next sample; none, if a wrong clock dated the newest ahead."""
+    """Return the seconds until the next sample; 0 if a wrong clock dated the newest in future."""
     if taken is None:
         return 0.0
     apart = interval(taken, settings)
@@ -55,30 +50,30 @@ def wait_s(taken: Taken | None, settings: SamplingSettings, at: datetime) -> flo
     return left if 0 < left <= apart.total_seconds() else 0.0
 
 
-def sampling_text(taken: Taken, settings: SamplingSettings) -> str:
-    """Return the cost of a sample, and when the next one is due, as a line.
+def describe_cost(taken: Taken, settings: SamplingSettings) -> str:
+    """Describe the cost of a sample, and when the next one is due.
 
     Examples
     --------
     >>> from datetime import UTC
     >>> taken = Taken(datetime(2026, 1, 1, tzinfo=UTC), 45.0, 10_000, 1_000_000)
-    >>> sampling_text(taken, SamplingSettings())
+    >>> describe_cost(taken, SamplingSettings())
     'Sampled 10,000 groups, 1,000,000 partitions, in 45.0 s; the next sample is due after 300 s,
     not 60 s: sampling may take 15 % of the time (sampling.share)'
     """
     apart = interval(taken, settings)
     analysed = f", analysed them in {taken.analysed_s:.1f} s" if taken.analysed_s else ""
-    text = (
+    cost = (
         f"Sampled {taken.groups:,} groups, {taken.partitions:,} partitions, in "
         f"{taken.took_s:.1f} s{analysed}; the next sample is due after "
         f"{apart.total_seconds():.0f} s"
     )
     if apart == settings.every:
-        return text
+        return cost
     wanted = f"{settings.every.total_seconds():.0f} s"
     if taken.analysed_s / _ANALYSING > taken.took_s / settings.share:
-        return f"{text}, not {wanted}: the analysis may take {100 * _ANALYSING:.0f} % of the time"
+        return f"{cost}, not {wanted}: analysing may take {100 * _ANALYSING:.0f} % of the time"
     return (
-        f"{text}, not {wanted}: sampling may take {100 * settings.share:.0f} % of the time "
+        f"{cost}, not {wanted}: sampling may take {100 * settings.share:.0f} % of the time "
         "(sampling.share)"
     )

@@ -1,8 +1,8 @@
-"""Deciding on the groups of a snapshot: from the table of candidates to stored versions.
+"""Decisions on the groups of a snapshot: from the table of candidates to stored versions.
 
-Belongs here: gathering what decisions need from the tables of one snapshot. Does not: the analysis
-(`fairlead.domain.analysis`), drafting (`fairlead.domain.drafting`), storing and approving
-(`proposal`).
+Belongs here: reading the tables of one snapshot, and passing decisions on in portions. Does not:
+the analysis (`fairlead.domain.analysis`), drafting (`fairlead.domain.drafting`), storing and
+approving (`proposal`).
 """
 
 from collections.abc import Sequence
@@ -14,10 +14,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fairlead.domain.drafting import decisions
-from fairlead.domain.policy import Policy, policy_for
+from fairlead.domain.policy import Policy
 from fairlead.spark.warehouse import Recent, Warehouse
 from fairlead.store.plans import PlanStore
-from fairlead.workflows.proposal import AT_ONCE, NewDecision, Outcome, carry_out
+from fairlead.workflows.proposal import AT_ONCE, Outcome, carry_out
 
 
 def decide_on(
@@ -27,7 +27,7 @@ def decide_on(
     policies: Sequence[Policy],
     now: datetime,
 ) -> tuple[list[Outcome], pa.Table]:
-    """Store a decision for each group of a snapshot, approved where its policy allows.
+    """Store a decision for each group of a snapshot, and approve plans if the policy allows it.
 
     Returns
     -------
@@ -41,14 +41,11 @@ def decide_on(
     samples = warehouse.samples(recent)
     candidates = warehouse.load("candidates", recent.snapshot_id)
     candidates = candidates.filter(pc.is_in(candidates["group"], samples["group"]))
-    new = (
-        NewDecision(decision, policy_for(decision.group, policies))
-        for decision in decisions(samples, candidates, policies, now)
-    )
+    new = iter(decisions(samples, candidates, policies, now))
     outcomes: list[Outcome] = []
     with ThreadPoolExecutor(1) as ahead:
         following = ahead.submit(list, islice(new, AT_ONCE))
-        while snapshots := following.result():
+        while portion := following.result():
             following = ahead.submit(list, islice(new, AT_ONCE))
-            outcomes += carry_out(plans, snapshots, now)
+            outcomes += carry_out(plans, portion, policies, now)
     return outcomes, samples

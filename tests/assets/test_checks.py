@@ -208,5 +208,5 @@ def test_plan_of_another_cohort_is_not_looked_at(
 def test_check_without_a_snapshot_says_what_to_run_first(pipeline: Pipeline) -> None:
     """In an empty warehouse a check or a step fails with one clear sentence."""
     pipeline.know("orders")
-    with pytest.raises(dg.Failure, match="materialize the asset before this one first"):
+    with pytest.raises(dg.Failure, match="materialize the previous asset first"):
         pipeline.check("every_group_was_read", raise_on_error=True)

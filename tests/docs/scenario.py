@@ -25,7 +25,7 @@ from fairlead.store.outbox import Outbox, PublishRequest
 from fairlead.store.published_records import PublishedRecord
 from fairlead.wire.document import PlanDocument, content_hash
 from fairlead.workflows.adoption import check
-from fairlead.workflows.diagnosing import GroupMemories, diagnose
+from fairlead.workflows.diagnosing import diagnose
 from fairlead.workflows.planning_one_group import plan_group
 from fairlead.workflows.proposal import carry_out
 from tests.docs.simulated import SimulatedGroup
@@ -113,28 +113,26 @@ class _Week:
         self._kafka: Any = group  # answers as the gateway, and as the archive of samples
 
     def look(self, moment: datetime) -> None:
-        """NewDecision at the group, and say what is the matter."""
+        """Sample the group, and store its diagnosis."""
         self._group.run(moment)
         names, store = [self._name], self._store
-        memory = GroupMemories(
-            store.capacities(names), store.last_changes(names), store.last_samples(names)
-        )
+        memory = store.memories(names)
         seen = self._group.snapshot().samples
         diagnosed = diagnose(self._kafka, [seen], POLICIES, memory)
-        store.record_findings(diagnosed.found, diagnosed.requests)
+        store.record_findings(diagnosed.findings, diagnosed.requests)
 
     def plan(self, moment: datetime) -> None:
-        """NewDecision at the group, measure its lag, and decide on it within a minute."""
+        """Sample the group, measure its lag, and decide on it within a minute."""
         self.look(moment)
         name, store = self._name, self._store
         before = self._group.read(moment - LAG_HISTORY, moment)
         samples = pa.concat_tables([before, self._group.snapshot().samples])
         store.record_lag(lag_of({name: samples}))
-        memory = GroupMemories(store.capacities([name]), store.last_changes([name]))
+        memory = store.memories([name])
         done = plan_group(
             self._kafka, self._kafka, name, policies=POLICIES, memory=memory, now=moment
         )
-        carry_out(store, [done.decided], moment)
+        carry_out(store, [done.decision], POLICIES, moment)
         self._date(moment + timedelta(minutes=1))
 
     def approve(self, version: int, moment: datetime, *, actor: str, reason: str) -> None:

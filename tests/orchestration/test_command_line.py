@@ -29,7 +29,7 @@ STEPS = [
     "Measuring the lag of 1 group",
     "Deciding on 1 group",
     "Reconciling the plan topic with the database: 1 group",
-    "Looking who follows the plans of 1 group, for up to 20 s at 1 new plan",
+    "Checking the adherence of 1 group, for up to 20 s for 1 new plan",
 ]
 
 pytestmark = [

@@ -24,4 +24,4 @@ def test_a_run_that_fails_is_named_and_does_not_end_the_others(
     for failure, cohorts in zip(failures, ("a to b", "c"), strict=True):
         assert failure.startswith(f"planning of {cohorts} failed: group_offsets: ")
         assert f"{config}: kafka.lease" in failure
-        assert any(f"; run {run_id} in the UI" in failure for run_id in ended)
+        assert any(f"; see run {run_id} in the UI" in failure for run_id in ended)

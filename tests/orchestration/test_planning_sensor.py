@@ -46,7 +46,7 @@ def test_groups_in_trouble_get_one_run_and_healthy_ones_none(
     """A storm of causes is one run, over cohorts that lie apart; the tick says for whom and why."""
     a, b, c = (make_group(name, trouble=name != "b") for name in "abc")
     pipeline.know(a, b, c)
-    assert "No sample was taken yet" in skipped(pipeline)
+    assert "There is no sample yet" in skipped(pipeline)
     assert f"2 groups need a plan: {a}, {c}" in look(pipeline, a, b, c)
     tick = pipeline.sensor("planning_sensor")
     (request,) = tick.run_requests or ()
@@ -67,12 +67,12 @@ def test_no_second_run_while_one_is_under_way(pipeline: Pipeline, make_group: Ma
     for job, selected in (("planning", None), ("__ASSET_JOB", deciding)):
         run = dg.DagsterRun(job_name=job, asset_selection=selected, status=started)
         pipeline.instance.add_run(run)
-        assert "is under way; what is called for waits" in skipped(pipeline)
+        assert "is under way; plan requests wait" in skipped(pipeline)
         pipeline.instance.report_run_canceled(run)
     run = dg.DagsterRun(job_name="planning", status=started)
     pipeline.instance.add_run(run)
     pipeline.instance.report_run_failed(run)
-    assert "run before failed; the next one waits" in skipped(pipeline)
+    assert "last planning run failed; the next one starts in" in skipped(pipeline)
 
 
 def test_call_that_was_decided_on_is_repeated_after_a_while(
@@ -85,7 +85,9 @@ def test_call_that_was_decided_on_is_repeated_after_a_while(
     decide(pipeline, group, datetime.now(UTC) - timedelta(hours=1))
     assert asked(pipeline) == [{group: [group]}]
     decide(pipeline, group, datetime.now(UTC))
-    assert f"decided on since: {group}" in skipped(pipeline)
+    why = skipped(pipeline)
+    assert "had a decision within the last" in why
+    assert why.endswith(f": {group}.")
 
 
 def test_cadence_asks_for_what_is_due(pipeline: Pipeline, make_group: MakeGroup) -> None:

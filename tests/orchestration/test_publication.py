@@ -143,7 +143,7 @@ def test_plan_of_a_group_without_a_partition_is_published(
     assert not tick.run_requests
     assert tick.asset_events == []
     assert pipeline.only_version(approved.group).state == "published"
-    assert pipeline.sensor("approved_plans").skip_message == "Nothing is to be sent."
+    assert pipeline.sensor("approved_plans").skip_message == "There is nothing to send."
 
 
 def test_plan_topic_is_there_before_the_first_plan(

@@ -13,7 +13,7 @@ from dagster._core.definitions.schedule_definition import ScheduleExecutionData
 from assets.partitions import COHORT
 from orchestration.definitions import build_defs
 from orchestration.schedules import build_planning_schedule
-from orchestration.tick_intervals import ask_every_s
+from orchestration.tick_intervals import tick_every_s
 
 
 @pytest.fixture
@@ -60,7 +60,7 @@ def test_rhythm_is_a_setting(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAIRLEAD_PLANNING__SCHEDULE", "0 */6 * * *")
     monkeypatch.setenv("FAIRLEAD_SAMPLING__EVERY", "PT15S")
     assert build_planning_schedule().cron_schedule == "0 */6 * * *"
-    assert ask_every_s() == 5
+    assert tick_every_s() == 5
     monkeypatch.setenv("FAIRLEAD_PLANNING__SCHEDULE", "now and then")
     assert build_planning_schedule().cron_schedule == "*/15 * * * *"
 

@@ -22,6 +22,7 @@ from fairlead.store.models.plan import (
     DecisionRow,
     FourEyes,
     FreezeEvent,
+    LastRecord,
     MovedPartition,
     PageAct,
     Plan,
@@ -30,7 +31,6 @@ from fairlead.store.models.plan import (
     PlanIntent,
     PlanPartition,
     PlanPruned,
-    PlanTold,
     Regression,
 )
 
@@ -49,6 +49,7 @@ __all__ = [
     "GroupDiagnosis",
     "LagSnapshot",
     "LastAdoption",
+    "LastRecord",
     "LastSample",
     "MemberCapacity",
     "MovedPartition",
@@ -62,6 +63,5 @@ __all__ = [
     "PlanIntent",
     "PlanPartition",
     "PlanPruned",
-    "PlanTold",
     "Regression",
 ]

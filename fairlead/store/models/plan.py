@@ -228,7 +228,7 @@ class TopicRecord:
     )
 
 
-class PlanTold(TopicRecord, Base):
+class LastRecord(TopicRecord, Base):
     """The newest record of each group in the plan topic, as it was sent."""
 
     __tablename__ = "plan_record"

@@ -13,11 +13,10 @@ from fairlead.surfaces.cli.arguments import Group, Json, opened_engine
 from fairlead.surfaces.cli.output import print_json, print_table, say_error, say_wrapped
 
 if TYPE_CHECKING:
+    from fairlead.domain.group_memories import GroupMemories
     from fairlead.domain.records import Findings
     from fairlead.kafka.gateway import KafkaGateway
     from fairlead.settings import Settings
-    from fairlead.store.plans import PlanStore
-    from fairlead.workflows.diagnosing import GroupMemories
     from fairlead.workflows.planning_one_group import Planned
     from fairlead.workflows.proposal import Outcome
 
@@ -108,8 +107,8 @@ def _stored(group: str, settings: "Settings") -> tuple["Planned", "Outcome"]:
     with opened_engine() as engine:
         check_clock(engine)
         store = PlanStore(engine, settings.source)
-        planned = _planned(group, settings, _memories(store, group))
-        (outcome,) = carry_out(store, [planned.decided], datetime.now(UTC))
+        planned = _planned(group, settings, store.memories([group]))
+        (outcome,) = carry_out(store, [planned.decision], settings.policies, datetime.now(UTC))
     try:
         archive = SampleArchive(settings.warehouse_path)
         archive.append(planned.snapshot.samples, planned.snapshot.snapshot_id)
@@ -120,24 +119,16 @@ def _stored(group: str, settings: "Settings") -> tuple["Planned", "Outcome"]:
 
 def _remembered(group: str) -> "GroupMemories":
     """Return the stored memories of a group; empty if the database does not answer."""
+    from fairlead.domain.group_memories import GroupMemories
     from fairlead.errors import ConfigurationError, StoreUnavailableError
     from fairlead.store.plans import PlanStore
-    from fairlead.workflows.diagnosing import GroupMemories
 
     try:
         with opened_engine(_CONNECT_S) as engine:
-            return _memories(PlanStore(engine), group)
+            return PlanStore(engine).memories([group])
     except (ConfigurationError, StoreUnavailableError) as error:
         say_error(error, "continuing without the stored speeds of the group: ")
         return GroupMemories()
-
-
-def _memories(store: "PlanStore", group: str) -> "GroupMemories":
-    from fairlead.workflows.diagnosing import GroupMemories
-
-    return GroupMemories(
-        store.capacities([group]), store.last_changes([group]), costs=store.costs([group])
-    )
 
 
 def _require_known(gateway: "KafkaGateway", group: str) -> None:
@@ -156,7 +147,7 @@ def _document(planned: "Planned", outcome: "Outcome | None") -> dict[str, Any]:
     """Return the answer as a JSON document."""
     from fairlead.domain.records import PlanDraft
 
-    decision = planned.decided.decision if outcome is None else outcome.decision
+    decision = planned.decision if outcome is None else outcome.decision
     draft = decision if isinstance(decision, PlanDraft) else None
     return {
         "group": decision.group,

@@ -5,6 +5,7 @@ Belongs here: the loop and what it prints. Does not: sampling (`fairlead.workflo
 
 import logging
 import time
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -32,23 +33,23 @@ def sample(
     """
     from fairlead.archive import SampleArchive
     from fairlead.settings import load_settings, reloaded
-    from fairlead.workflows.sampling_interval import due, now, sampling_text, wait_s
+    from fairlead.workflows.sampling_interval import describe_cost, due, wait_s
 
     settings = load_settings()
     archive = SampleArchive(settings.warehouse_path)
     if once:
         sampled = _sampled(archive, settings)
-        say(sampling_text(sampled.taken, settings.sampling))
+        say(describe_cost(sampled.taken, settings.sampling))
         raise typer.Exit(bool(sampled.unkept))
     while True:
         pause_s = settings.sampling.every.total_seconds()
         try:
             settings = reloaded(settings)
             last = archive.taken()
-            if due(last, settings.sampling, now()):
-                say(sampling_text(_sampled(archive, settings).taken, settings.sampling))
+            if due(last, settings.sampling, datetime.now(UTC)):
+                say(describe_cost(_sampled(archive, settings).taken, settings.sampling))
                 continue
-            pause_s = max(1.0, wait_s(last, settings.sampling, now()))
+            pause_s = max(1.0, wait_s(last, settings.sampling, datetime.now(UTC)))
         except FairleadError as error:
             say_error(error)
         except Exception:  # noqa: BLE001 - an error of one sample must not end the service

@@ -17,7 +17,7 @@ from fairlead.domain.diagnoses import DIAGNOSES, NO_MEMBERS
 from fairlead.domain.policy import Policy, policy_for
 from fairlead.store.freezes import read_freezes
 from fairlead.store.history_queries import Row, read_groups, read_states, undecided
-from fairlead.store.monitoring import LOOKED_WITHIN, last_sample
+from fairlead.store.monitoring import CURRENT_WITHIN, last_sample
 from fairlead.store.regressions import back_offs
 from fairlead.surfaces.next_step import FOLLOWS, follows, next_step, why_no_sample
 from fairlead.surfaces.offers import Desk, of_freeze
@@ -118,5 +118,5 @@ def groups_page(
 
 def _is_old(row: Row, now: datetime) -> bool:
     """Whether a group's diagnosis is old; a group without members is not analysed again."""
-    last = row["last_seen"]
-    return last is not None and now - last > LOOKED_WITHIN and row["evidence"] != NO_MEMBERS
+    seen = row["last_seen"]
+    return seen is not None and now - seen > CURRENT_WITHIN and row["evidence"] != NO_MEMBERS

@@ -26,7 +26,7 @@ from fairlead.domain.figures import figure
 from fairlead.domain.policy import Policy, policy_for
 from fairlead.errors import FairleadError
 from fairlead.settings import WebSettings
-from fairlead.store.monitoring import LOOKED_WITHIN, DecisionCounts, Readings, read_all_groups
+from fairlead.store.monitoring import CURRENT_WITHIN, DecisionCounts, Readings, read_all_groups
 
 _log = logging.getLogger(__name__)
 
@@ -214,7 +214,7 @@ def build_registry(
         The addresses that alerts link to.
     """
     registry = CollectorRegistry()
-    sampled_within = max(LOOKED_WITHIN, 10 * sample_every)
+    sampled_within = max(CURRENT_WITHIN, 10 * sample_every)
     registry.register(GroupCollector(engine, sampled_within, policies, web))
     ProcessCollector(registry=registry)
     return registry

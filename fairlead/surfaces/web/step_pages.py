@@ -196,7 +196,9 @@ def _unfreeze(engine: Engine, group: str | None) -> Sheet:
     others = [freeze for freeze in read_freezes(engine) if freeze not in held]
     waiting = [
         f"{plan.group} version {plan.version}"
-        for plan in PlanStore(engine).approved_unpublished(None if group is None else [group])
+        for plan in PlanStore(engine).in_state(
+            "approved", groups=None if group is None else [group]
+        )
         if freeze_on(plan, others) is None
     ]
     texts = [

@@ -11,12 +11,12 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from fairlead.archive import SampleArchive
+from fairlead.domain.group_memories import GroupMemories
 from fairlead.domain.policy import Policy
 from fairlead.domain.records import PlanDraft
 from fairlead.domain.samples import SAMPLES, by_partition, new_snapshot_id
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.settings import KafkaSettings
-from fairlead.workflows.diagnosing import GroupMemories
 from fairlead.workflows.planning_one_group import plan_group
 from tests.cluster import QUIET_PROPERTIES, KafkaCluster
 from tests.conftest import AWARE, RACKS
@@ -163,7 +163,7 @@ def test_a_healthy_group_gets_a_plan_that_brings_all_near(
             memory=GroupMemories(),
             now=datetime.now(UTC),
         )
-    draft = planned.decided.decision
+    draft = planned.decision
     assert isinstance(draft, PlanDraft), draft.reason
     assert draft.observed is not None
     crossed = len(PLACED["led"])

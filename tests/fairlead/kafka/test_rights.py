@@ -23,7 +23,7 @@ from fairlead.settings import KafkaSettings, Settings
 from fairlead.surfaces.doctor import Finding, examine_kafka
 from fairlead.surfaces.survey.finding import Survey
 from fairlead.wire.partitions import by_topic
-from fairlead.workflows.following import tell_members
+from fairlead.workflows.following import send_members
 from fairlead.workflows.rebalancing import BrokerPlan, trigger_rebalances
 from tests.cluster import QUIET
 from tests.fairlead.followers.helpers import (
@@ -135,7 +135,7 @@ def test_rights_suffice_to_plan_and_to_follow(
 
 
 def test_rights_suffice_where_the_broker_assigns(broker: SecuredBroker, orders: str) -> None:
-    """The planner describes the group, names its members, and triggers rebalances.
+    """The planner describes the group, sends its members, and triggers rebalances.
 
     Without READ it is refused. Plain consumers need only their topics and their group, and keep
     their partitions in both cases.
@@ -163,7 +163,7 @@ def test_rights_suffice_where_the_broker_assigns(broker: SecuredBroker, orders: 
         owned = members.owned()
         found = gateway.broker_groups([group])
         told = {group: replace(found[group], assignor="fairlead")}
-        assert tell_members(MembersTopic(settings), told, gateway.topics_of([orders])) == ""
+        assert send_members(MembersTopic(settings), told, gateway.topics_of([orders])) == ""
         (done,) = trigger_rebalances(
             {group: BrokerPlan(plan, {orders: 4})},
             gateway.broker_groups,

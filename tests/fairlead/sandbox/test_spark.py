@@ -191,8 +191,8 @@ def test_run_goes_on_where_the_warm_spark_is_killed_in_its_middle(state_dir: Pat
     # A slow machine also tells how far it is: "Counting: 0 of 2 tasks done".
     assert [line for line in said["told"] if "Found" not in line and "tasks done" not in line] == [
         "Counting",
-        "Spark went away in the middle of the work: doing it again",
-        "The warm Spark has ended: starting it again",
+        "The Spark server has ended during the work: repeating it",
+        "The warm Spark has gone away: starting it again",
         "Counting",
     ]
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
+from fairlead.domain.group_memories import GroupMemories
 from fairlead.domain.policy import Policy
 from fairlead.settings import load_settings
 from fairlead.spark.candidates import write_candidates
@@ -27,7 +28,7 @@ def plan(warehouse: Warehouse, snapshot_id: str) -> DataFrame:
     write_lag(spark, warehouse, snapshot_id)
     groups = warehouse.load("groups", snapshot_id)["group"].to_pylist()
     policy = Policy(assignors=("sticky-lag-aware", "range"))
-    write_candidates(spark, warehouse, snapshot_id, dict.fromkeys(groups, policy))
+    write_candidates(spark, warehouse, snapshot_id, dict.fromkeys(groups, policy), GroupMemories())
     return spark.read.parquet(f"{warehouse.path}/candidates/{snapshot_id}")
 
 

@@ -16,6 +16,7 @@ from benchmarks.recorded import Size
 from fairlead.archive import SampleArchive
 from fairlead.domain.analysis.capacities import Capacity
 from fairlead.domain.candidate_figures import OBSERVED
+from fairlead.domain.group_memories import GroupMemories
 from fairlead.domain.policy import Policy
 from fairlead.domain.records import PlanDraft, capacity_rows
 from fairlead.domain.samples import GroupSnapshot
@@ -23,7 +24,7 @@ from fairlead.domain.samples.questions import PlanningOptions
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.spark.planning import QUESTIONS, plan_task
 from fairlead.spark.warehouse import Warehouse
-from fairlead.workflows.diagnosing import GroupMemories, diagnose
+from fairlead.workflows.diagnosing import diagnose
 from fairlead.workflows.planning_one_group import plan_group
 from tests.lengths import form
 
@@ -137,9 +138,9 @@ def test_look_agrees_with_tasks(fleet: Fleet, by_task: dict[str, dict[str, Row]]
     names = list(np.random.default_rng(2).permutation(fleet.names))
     seen = [fleet.of_groups(portion).samples for portion in (names[::2], names[1::2])]
     looked = diagnose(fleet.archive, seen, [POLICY], GroupMemories(fleet.capacities))
-    assert looked.found.keys() == by_task.keys()
+    assert looked.findings.keys() == by_task.keys()
     for group, rows in by_task.items():
-        observed, (_, findings) = rows[OBSERVED], looked.found[group]
+        observed, (_, findings) = rows[OBSERVED], looked.findings[group]
         assert (group in looked.requests) == (observed["decision"] == "plan")
         if group in looked.requests or fleet.capacities.get(group):
             assert (findings.diagnosis, [*findings.names]) == (
@@ -167,7 +168,7 @@ def test_command_agrees_with_tasks(fleet: Fleet, by_task: dict[str, dict[str, Ro
     for group in fleet.names[: form(short=10, long=GROUPS)]:
         memory = GroupMemories(fleet.capacities)
         done = plan_group(gateway, fleet.archive, group, policies=[POLICY], memory=memory, now=AT)
-        observed, decision = by_task[group][OBSERVED], done.decided.decision
+        observed, decision = by_task[group][OBSERVED], done.decision
         assert (decision.outcome, decision.reason) == (
             observed["decision"],
             observed["decision_reason"],

@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 
 from fairlead.archive import SampleArchive
 from fairlead.domain.analysis.capacities import Capacity
+from fairlead.domain.group_memories import GroupMemories
 from fairlead.domain.policy import Policy
 from fairlead.domain.samples import GroupSnapshot, new_snapshot_id
 from fairlead.spark.candidates import write_candidates
@@ -77,7 +78,7 @@ def test_each_group_is_analysed_by_its_policy_and_fails_alone(
     policies = dict.fromkeys(
         ("good-1", "empty", "holes", "bad"), Policy(assignors=("lag-aware", "roundrobin"))
     ) | {"good-2": RANGE}
-    write_candidates(spark, warehouse, taken.snapshot_id, policies)
+    write_candidates(spark, warehouse, taken.snapshot_id, policies, GroupMemories())
     candidates = warehouse.load("candidates", taken.snapshot_id)
     assert candidates.schema == CANDIDATES
     rows = candidates.to_pylist()
@@ -111,8 +112,7 @@ def test_what_is_remembered_reaches_the_analysis(spark: SparkSession, tmp_path: 
         warehouse,
         taken.snapshot_id,
         dict.fromkeys("gh", RANGE),
-        capacities={"g": {"b": fast}},
-        changes={"h": [NOON - timedelta(minutes=1)]},
+        GroupMemories({"g": {"b": fast}}, {"h": [NOON - timedelta(minutes=1)]}),
     )
     rows = warehouse.load("candidates", taken.snapshot_id, [("assignor", "==", "observed")])
     found = {row["group"]: row for row in rows.to_pylist()}
@@ -135,7 +135,8 @@ def test_groups_stay_in_the_tasks_they_were_dealt_out_to(
     taken = snapshot({**small, "c": [0] * 30})
     warehouse.write_snapshot(taken, {})
     for _ in range(2):  # what was written before is replaced
-        write_candidates(spark, warehouse, taken.snapshot_id, dict.fromkeys("abcde", RANGE))
+        policies = dict.fromkeys("abcde", RANGE)
+        write_candidates(spark, warehouse, taken.snapshot_id, policies, GroupMemories())
         folder = tmp_path / "candidates" / taken.snapshot_id
         parts = sorted(folder.glob("part-*.parquet"))
         found = [set(pq.read_table(part)["group"].to_pylist()) for part in parts]

@@ -118,7 +118,7 @@ class Database:
         outbox = self._outbox(store)
         if left := outbox.outstanding([group]):
             return self._settle(outbox, left[0], operation.how, done="settled")
-        approved = store.approved_unpublished([group])
+        approved = store.in_state("approved", groups=[group])
         if not approved:
             return "nothing waits"
         assert approved[0].approved_sha256 == content_hash(approved[0].document)

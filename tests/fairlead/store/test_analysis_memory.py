@@ -55,8 +55,8 @@ def test_speeds_are_stored_with_the_decision_and_read_again(
 ) -> None:
     """As they were, for the groups asked for; with what they were seen by."""
     record_decision(store, draft(findings=SICK))
-    assert store.capacities(["orders", "billing"]) == {"orders": SICK.capacities}
-    assert store.capacities(["billing"]) == {}
+    assert store.memories(["orders", "billing"]).capacities == {"orders": SICK.capacities}
+    assert store.memories(["billing"]).capacities == {}
     evidence = rows("SELECT member, evidence FROM fairlead.member_capacity ORDER BY member")
     assert "while behind throughout" in evidence[1]["evidence"]
     assert "can do more" in evidence[0]["evidence"]
@@ -69,7 +69,7 @@ def test_newer_speeds_replace_what_was_known(store: PlanStore, no_plan: NoPlan) 
     now = {"orders-2": Capacity(99.0, measured=True, at=SNAPSHOT_AT.timestamp() + 60)}
     later = replace(SICK, capacities=now)
     record_decision(store, replace(no_plan, snapshot_id="s2", findings=later))
-    assert store.capacities(["orders", "billing"]) == {
+    assert store.memories(["orders", "billing"]).capacities == {
         "orders": now,
         "billing": SICK.capacities,
     }
@@ -79,7 +79,7 @@ def test_decision_without_findings_forgets_nothing(store: PlanStore, no_plan: No
     """A group that could not be read for once has the speeds that it had."""
     record_decision(store, replace(no_plan, findings=SICK))
     record_decision(store, replace(no_plan, snapshot_id="s2", outcome="failed"))
-    assert store.capacities(["orders"]) == {"orders": SICK.capacities}
+    assert store.memories(["orders"]).capacities == {"orders": SICK.capacities}
 
 
 def test_changes_of_the_diagnosis_are_rows(
@@ -109,7 +109,7 @@ def test_changes_of_the_diagnosis_are_rows(
     assert history[1]["names"] == ["orders-2"]
     (now,) = rows("SELECT * FROM fairlead.diagnosis")
     assert (now["diagnosis"], now["since"], now["utilisation"]) == ("healthy", after[4], 1.25)
-    assert store.capacities(["orders"]) == {}
+    assert store.memories(["orders"]).capacities == {}
 
 
 def test_what_was_seen_earlier_changes_nothing(

@@ -52,8 +52,7 @@ def test_a_run_of_one_group_reads_and_writes_rows_of_one_group(
     with counted(engine) as rows:
         (published,) = store.in_state("published", groups=group)
         assert list(store.waiting(group)) == group
-        assert list(store.last_changes(group)) == group
-        store.capacities(group)
+        assert list(store.memories(group).changes) == group
         assert len(store.predicted([published])) == 1
         assert store.unobserved([published])
         assert store.outbox().outstanding(group) == []
@@ -96,7 +95,7 @@ def test_many_groups_take_as_many_statements_as_one(
         with counted(engine) as rows:
             store.record_decisions(decisions)
             store.record_adoptions(seen)
-            store.told_before(datetime(2200, 1, 1, tzinfo=UTC))
+            store.leases_ending_by(datetime(2200, 1, 1, tzinfo=UTC))
         return len(rows)
 
     assert run(GROUPS[:1], 1) == run(GROUPS, 2)

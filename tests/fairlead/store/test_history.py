@@ -23,7 +23,7 @@ from fairlead.store.history_queries import (
     read_plans,
 )
 from fairlead.store.monitoring import _LAG
-from tests.stored import record_adoption, record_decision
+from tests.stored import plan_history, record_adoption, record_decision
 
 pytestmark = pytest.mark.postgres
 
@@ -190,7 +190,7 @@ def test_plan_history_answers_who_what_and_how_well(
         later = replace(no_plan, snapshot_id=f"later-{minute}", snapshot_at=at, observed=measured)
         record_decision(store, later)
     propose("s2")
-    first, second = store.history("orders")
+    first, second = plan_history(store, "orders")
     expected = {
         "version": 1,
         "state": "published",
@@ -211,7 +211,7 @@ def test_plan_history_answers_who_what_and_how_well(
     assert {name: first[name] for name in expected} == expected
     assert (second["version"], second["state"], second["decided_by"]) == (2, "proposed", None)
     store.approve("orders", 2, sha256=second["sha256"], reason="within limits", actor="policy")
-    assert store.history("orders")[1]["decided_by"] == "policy"
+    assert plan_history(store, "orders")[1]["decided_by"] == "policy"
 
 
 def test_a_prediction_comes_back_as_it_was_stored(store: PlanStore, propose: Plans) -> None:

@@ -50,7 +50,7 @@ def test_a_sender_that_was_cut_off_has_no_intent(
 
     with pytest.raises(StoreUnavailableError):
         be_cut_off()
-    assert [plan.version for plan in store.approved_unpublished()] == [1]
+    assert [plan.version for plan in store.in_state("approved")] == [1]
     assert Outbox(store.engine).outstanding() == []
 
 

@@ -20,7 +20,7 @@ from fairlead.store.retention import history_days, prune
 from tests.fairlead.store.conftest import MakeDraft, make_metrics
 from tests.fairlead.store.test_history import lag_table, query
 from tests.logins import Login
-from tests.stored import record_adoption, record_decision
+from tests.stored import plan_history, record_adoption, record_decision
 
 pytestmark = pytest.mark.postgres
 
@@ -151,14 +151,14 @@ def test_every_history_is_bounded_and_plans_know_what_they_came_to(
         store.record_lag(lag_table(f"s{number}", at, "orders"))
         look(store, no_plan, at + timedelta(hours=1), lag_max=100 + number)
         adopt(store, at + timedelta(hours=2), as_planned=number % 4)
-    before = store.history("orders")
+    before = plan_history(store, "orders")
     days = query(engine, "SELECT * FROM fairlead.group_day ORDER BY day")
     assert count(engine, "decision") == 11
 
     gone = prune(engine, NOON + timedelta(days=7), NOON - timedelta(days=400))
 
     assert len(gone.days) == 7
-    assert store.history("orders") == before
+    assert plan_history(store, "orders") == before
     assert query(engine, "SELECT * FROM fairlead.group_day ORDER BY day") == days
     assert count(engine, "decision") == 3
     assert count(engine, "balance") == 3
@@ -211,7 +211,7 @@ def test_versions_that_nobody_followed_go_and_the_others_stay(
     approve("s4")  # stale when the next one is proposed
     propose("s5")
     store.expire_due(datetime(2200, 1, 1, tzinfo=UTC))
-    states = {row["version"]: row["state"] for row in store.history("orders")}
+    states = {row["version"]: row["state"] for row in plan_history(store, "orders")}
     assert states == {1: "published", 2: "expired", 3: "rejected", 4: "stale", 5: "expired"}
 
     before_they_ended = prune(engine, datetime.now(UTC)).rows
@@ -219,7 +219,7 @@ def test_versions_that_nobody_followed_go_and_the_others_stay(
     gone = prune(engine, datetime.now(UTC) + timedelta(days=1)).rows
 
     assert gone["versions never followed"] == 2
-    assert [row["version"] for row in store.history("orders")] == [1, 3, 5]
+    assert [row["version"] for row in plan_history(store, "orders")] == [1, 3, 5]
     for table in ("plan_event", "moved_partition", "plan_balance"):
         assert count(engine, table, "version IN (2, 4)") == 0
         assert count(engine, table, "version IN (1, 3, 5)") > 0

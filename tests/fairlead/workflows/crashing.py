@@ -22,7 +22,7 @@ from fairlead.kafka.plan_channel import Outgoing, PlanChannel
 from fairlead.kafka.plan_topic import PlanTopic
 from fairlead.settings import KafkaSettings
 from fairlead.store import PlanStore, create_store_engine
-from fairlead.workflows.proposal import NewDecision, carry_out
+from fairlead.workflows.proposal import carry_out
 from fairlead.workflows.reconciling import withdraw
 from tests.fairlead.store.conftest import SNAPSHOT_AT, make_draft
 from tests.fairlead.workflows.plans import OPTIONS, run
@@ -97,7 +97,7 @@ def plan(url: str, kafka: KafkaSettings, group: str, snapshot: str, reach: Reach
         store.record_lag(lag(group, snapshot, at))
         transaction.name = "decision"
         draft = make_draft(snapshot, group=group, snapshot_at=at, expires_at=None)
-        carry_out(store, [NewDecision(draft, POLICY)], at)
+        carry_out(store, [draft], [POLICY], at)
         transaction.name = "publication"
         run(store, topic, groups=[group], now=at)
         transaction.name = "adoption"

@@ -18,7 +18,7 @@ from fairlead.store.monitoring import DecisionCounts, read_all_groups
 from fairlead.store.regressions import open_regressions, record_regression
 from fairlead.wire.record import withdrawn_value
 from fairlead.workflows.automatic_rollback import roll_back_regressions
-from fairlead.workflows.proposal import NewDecision, carry_out
+from fairlead.workflows.proposal import carry_out
 from fairlead.workflows.publication import withdrawals_of_regressions
 from fairlead.workflows.reconciling import reconcile
 from tests.fairlead.store.conftest import SNAPSHOT_AT, MakeDraft, record_publication
@@ -63,7 +63,7 @@ def test_it_goes_back_to_the_version_before_and_rests(
     readings = read_all_groups(store.engine, DecisionCounts())
     assert [(row["group_id"], row["times"]) for row in readings.back_offs] == [("orders", 1)]
     assert readings.ended_regressions == []
-    (outcome,) = carry_out(store, [NewDecision(draft("s3"), BY_ITSELF)], NOW)
+    (outcome,) = carry_out(store, [draft("s3")], [BY_ITSELF], NOW)
     assert outcome.stored.outcome == "no change"
     assert "group orders is in back-off until" in outcome.stored.reason
     record_publication(store, made)

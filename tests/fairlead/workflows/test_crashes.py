@@ -28,6 +28,7 @@ from tests.cluster import QUIET_PROPERTIES
 from tests.conftest import KafkaTopic
 from tests.fairlead.workflows.crashing import PLANNING, WITHDRAWAL, plan, start, withdraw_plan
 from tests.lengths import LONG, form
+from tests.stored import plan_history
 from tests.waiting import PATIENCE_S, eventually
 
 pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
@@ -69,7 +70,7 @@ def assert_whole(url: str, kafka: KafkaSettings, group: str) -> None:
     """Compare versions, their rows, the topic's bytes, and what a new follower follows."""
     engine = create_store_engine(url)
     store = PlanStore(engine)
-    history = store.history(group)
+    history = plan_history(store, group)
     assert [row["version"] for row in history] == list(range(1, len(history) + 1)), group
     assert history[-1]["state"] == "published", group
     assert {row["state"] for row in history[:-1]} <= {"expired", "stale", "superseded", "withdrawn"}
@@ -106,7 +107,7 @@ def test_next_run_finishes_what_a_killed_one_left(
         process = start(point, signal.SIGKILL, store_url, kafka, point)
         process.join(timeout=PATIENCE_S)
         assert process.exitcode == -signal.SIGKILL, point
-    left = {point: [row["state"] for row in store.history(point)] for point in POINTS}
+    left = {point: [row["state"] for row in plan_history(store, point)] for point in POINTS}
     assert left == {point: [state] if state else [] for point, state in POINTS.items()}
 
     for point in POINTS:
@@ -131,7 +132,7 @@ def test_withdrawal_that_was_killed_is_done_when_it_is_repeated(
         sent = topic.read("orders")
         withdraw_plan(store_url, kafka, "orders")
         assert topic.read("orders") == sent
-    assert [row["state"] for row in store.history("orders")] == ["withdrawn"]
+    assert [row["state"] for row in plan_history(store, "orders")] == ["withdrawn"]
 
 
 @pytest.mark.parametrize("point", FREEZES)
@@ -263,7 +264,7 @@ def test_publication_survives_a_broker_that_has_just_died(
     finally:
         log.removeHandler(handler)
     assert [warning.partition(":")[0] for warning in handler.warnings] == [
-        "Trying once more, by other brokers"
+        "Trying once more with new clients"
     ]
     assert [(result.group, result.action) for result in done] == [("absent", Action.DISCARD)]
     assert store.get("absent", 1).state == "stale"

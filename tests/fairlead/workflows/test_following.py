@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from fairlead.archive import SampleArchive
+from fairlead.domain.group_memories import GroupMemories
 from fairlead.domain.policy import Policy
 from fairlead.domain.records import StoredPlan
 from fairlead.kafka.gateway import KafkaGateway
@@ -19,8 +20,7 @@ from fairlead.settings import KafkaSettings, Settings
 from fairlead.store import PlanStore
 from fairlead.wire.document import MemberShare
 from fairlead.workflows.adoption import observe
-from fairlead.workflows.diagnosing import GroupMemories
-from fairlead.workflows.following import follow, tell_members
+from fairlead.workflows.following import follow, send_members
 from fairlead.workflows.planning_one_group import plan_group
 from fairlead.workflows.reconciling import StepResult
 from tests.fairlead.kafka.conftest import Produce, gateway, produce  # noqa: F401 - fixtures
@@ -104,7 +104,7 @@ def test_a_group_of_the_consumer_protocol_is_published_and_its_broker_is_said_to
         (followed,) = follow(gateway, cluster, [unique_name, "absent"], lambda _: in_force)
         (adopted,) = observe(in_force, gateway.live_groups, patiently=(), until=0.0)
 
-    findings = seen.decided.decision.findings
+    findings = seen.decision.findings
     assert findings is not None
     assert "the broker's assignor uniform follows no plans" in findings.evidence
     assert published.position is not None, published.reason
@@ -129,7 +129,7 @@ def test_brokers_are_told_who_is_who_when_members_change_and_not_else(
             group: replace(described, assignor="fairlead") for group, described in found.items()
         }
         topics = gateway.topics_of([topic])
-        assert tell_members(MembersTopic(cluster), as_if, topics) == ""
+        assert send_members(MembersTopic(cluster), as_if, topics) == ""
         said, epoch = MembersTopic(cluster).newest([unique_name])[unique_name]
         assert dict(said.topics) == {topic: topics[topic][0]}
         ids = {member.member_id: member.client_id for member in found[unique_name].members}

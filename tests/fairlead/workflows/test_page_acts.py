@@ -18,6 +18,7 @@ from fairlead.workflows.page_acts import take_up
 from tests.fairlead.workflows.plans import OPTIONS, Dying
 from tests.fairlead.workflows.test_rollback import NOW, SECOND, following_second
 from tests.logins import logins
+from tests.stored import plan_history
 
 pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
 
@@ -85,7 +86,7 @@ def test_rollback_is_proposed_and_answered_once(
             taken(store, topic)
     said = taken(store, topic)["orders"]
     assert said == "version 3, which goes back to version 1, is approved: proposed before"
-    assert [row["state"] for row in store.history("orders")][2:] == ["approved"]
+    assert [row["state"] for row in plan_history(store, "orders")][2:] == ["approved"]
     made = store.requested(asked)
     assert made is not None
     assert (made.version, made.rolled_back_from) == (3, 1)

@@ -34,6 +34,7 @@ from tests.conftest import KafkaTopic
 from tests.fairlead.store.conftest import SNAPSHOT_AT
 from tests.fairlead.workflows.plans import OPTIONS, Dying, as_planned, live, nobody, run
 from tests.records import PUBLIC, SIGNER
+from tests.stored import plan_history
 
 pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
 
@@ -227,14 +228,14 @@ def test_plan_of_a_rebalancing_group_waits_and_says_so(
         announce(store, topic)
     (result,) = run(store, topic, rebalancing)
     assert (result.waits, result.passing) == (True, True)
-    (row,) = store.history("orders")
+    (row,) = plan_history(store, "orders")
     assert (row["state"], row["not_sent"]) == (state, result.reason)
     assert "The group is rebalancing (PreparingRebalance)" in row["not_sent"]
     assert row["sent_again_at"] - row["not_sent_at"] == SOON
     assert due_groups(store, OPTIONS, row["not_sent_at"])[0] == []
     assert due_groups(store, OPTIONS, row["sent_again_at"])[0] == ["orders"]
     assert run(store, topic)[0].published
-    (row,) = store.history("orders")
+    (row,) = plan_history(store, "orders")
     assert (row["state"], row["not_sent"]) == ("published", None)
 
 
@@ -296,7 +297,10 @@ def test_lease_is_renewed_when_a_third_of_it_is_used_up(
     approve()
     run(store, topic)
     propose("s2")
-    first, before = newest(topic), (store.history("orders"), store.last_changes(["orders"]))
+    first, before = (
+        newest(topic),
+        (plan_history(store, "orders"), store.memories(["orders"]).changes),
+    )
     early = DUE - timedelta(seconds=1)
     assert due_groups(store, OPTIONS, early)[0] == []
     assert run(store, topic, now=early) == []
@@ -307,7 +311,7 @@ def test_lease_is_renewed_when_a_third_of_it_is_used_up(
     again = newest(topic)
     assert (again.identity, again.lease_until) == (first.identity, DUE + OPTIONS.lease)
     assert store.get("orders", 1).lease_until == DUE + OPTIONS.lease
-    after = store.history("orders"), store.last_changes(["orders"])
+    after = plan_history(store, "orders"), store.memories(["orders"]).changes
     assert after == before
 
 
@@ -343,7 +347,7 @@ def test_withdrawal_sends_the_group_back_and_ends_what_waits(
     record = topic.read("orders")
     assert record is not None
     assert (record.value, record.position) == (withdrawn_value("orders", 1), done.position)
-    assert [row["state"] for row in store.history("orders")] == ["withdrawn", "stale"]
+    assert [row["state"] for row in plan_history(store, "orders")] == ["withdrawn", "stale"]
     with pytest.raises(PlanStateError, match="group orders has no published plan to withdraw"):
         withdraw(store, "orders", topic=topic, options=OPTIONS, reason="again")
     assert run(store, topic, now=SNAPSHOT_AT + 2 * OPTIONS.lease) == []

@@ -17,6 +17,7 @@ from fairlead.wire.document import MemberShare, PlanDocument
 from fairlead.workflows.rollback import RolledBack, rollback
 from tests.fairlead.store.conftest import SNAPSHOT_AT
 from tests.fairlead.workflows.plans import as_planned, emptied
+from tests.stored import plan_history
 
 pytestmark = pytest.mark.postgres
 
@@ -98,7 +99,7 @@ def test_moves_and_balance_are_those_from_what_the_group_has_now(second: PlanSto
     """One partition goes back; the loads are those of the newest lag, not the old plan's."""
     second.record_lag(lag(NOW, [10, 500, 20]))
     back_to(second, 1)
-    third = second.history("orders")[-1]
+    third = plan_history(second, "orders")[-1]
     assert (third["moved"], third["lag_max_before"], third["lag_max_predicted"]) == (1, 510, 520)
     assert second.get("orders", 3).verify().weights["t0"].tolist() == [10, 500, 20]
 
@@ -122,7 +123,7 @@ def test_version_that_no_longer_fits_is_refused_with_every_reason(second: PlanSt
         "group orders: version 1 no longer fits: members that left: orders-1, orders-2; "
         "topic t0 has 0 partitions, planned were 3"
     )
-    assert len(second.history("orders")) == 2
+    assert len(plan_history(second, "orders")) == 2
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from fairlead.archive import SampleArchive
 from fairlead.domain import candidate_rows
 from fairlead.domain.analysis.capacities import Capacity
 from fairlead.domain.analysis.question import Question
+from fairlead.domain.group_memories import GroupMemories
 from fairlead.domain.groups import GroupDescription, LiveMember, LogOffsets, TopicCommits
 from fairlead.domain.policy import Discovery
 from fairlead.domain.records import StoredPlan
@@ -29,7 +30,6 @@ from fairlead.store.group_history import read_samples
 from fairlead.surfaces.next_step import follows, next_step
 from fairlead.workflows import diagnosing
 from fairlead.workflows import sampling as taking
-from fairlead.workflows.diagnosing import GroupMemories
 from fairlead.workflows.sampling import covered_groups, take
 from tests.conftest import KafkaTopic
 from tests.fairlead.kafka.conftest import (  # noqa: F401 - fixtures
@@ -139,7 +139,7 @@ def test_groups_are_diagnosed_as_they_are_looked_at(
         None,
     )
     digests = {look.digest for look in read_samples(engine, unique_name)}
-    assert digests == {store.last_samples([unique_name])[unique_name].digest}
+    assert digests == {store.memories([unique_name]).samples[unique_name].digest}
 
 
 @pytest.mark.parametrize("lags", [(100, 80, 5, 5), (5, 5, 5, 5)])
@@ -260,7 +260,7 @@ def test_one_groups_unforeseen_error_ends_no_other_diagnosis(
 
     monkeypatch.setattr(candidate_rows, "question_about", asked)
     seen = three_groups(datetime.now(UTC))
-    found = diagnosing.diagnose(SampleArchive(str(tmp_path)), [seen], [], GroupMemories()).found
+    found = diagnosing.diagnose(SampleArchive(str(tmp_path)), [seen], [], GroupMemories()).findings
     assert sorted(found) == ["a", "c"]
     assert "group b: not diagnosed" in caplog.text
     assert "an unforeseen layout" in caplog.text
@@ -275,7 +275,7 @@ def test_group_whose_members_have_left_is_not_ill(tmp_path: Path) -> None:
         {"a": {"one": Capacity(9.0, measured=True, at=at.timestamp())}}, costs={"a": costs}
     )
     archive = SampleArchive(str(tmp_path))
-    found = diagnosing.diagnose(archive, [seen], [], remembered).found
+    found = diagnosing.diagnose(archive, [seen], [], remembered).findings
     assert sorted(found) == ["a", "c"]
     _, findings = found["a"]
     assert (findings.diagnosis, findings.evidence) == ("unknown", "The group has no members.")

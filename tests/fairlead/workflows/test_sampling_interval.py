@@ -6,7 +6,7 @@ import pytest
 
 from fairlead.archive import Taken
 from fairlead.settings import SamplingSettings
-from fairlead.workflows.sampling_interval import due, interval, told, wait_s
+from fairlead.workflows.sampling_interval import describe_cost, due, interval, wait_s
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 SETTINGS = SamplingSettings()
@@ -21,8 +21,8 @@ def test_a_fleet_is_looked_at_less_often() -> None:
     assert interval(taken(), SETTINGS) == timedelta(minutes=1)
     apart = interval(taken(45.0), SETTINGS)
     assert 45.0 / apart.total_seconds() == pytest.approx(SETTINGS.share)
-    assert "not 60 s" in told(taken(45.0), SETTINGS)
-    assert "not" not in told(taken(), SETTINGS)
+    assert "not 60 s" in describe_cost(taken(45.0), SETTINGS)
+    assert "not" not in describe_cost(taken(), SETTINGS)
 
 
 @pytest.mark.parametrize(

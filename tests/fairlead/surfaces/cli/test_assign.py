@@ -147,7 +147,7 @@ def test_an_error_names_the_place(change: dict[str, Any], message: str) -> None:
     ("line", "message"),
     [
         ('{"assignor": "range"}', "topics: is missing"),
-        ('{"topics": {"t": 1}, "topics": {}}', 'the name "topics" stands twice in one object'),
+        ('{"topics": {"t": 1}, "topics": {}}', 'the name "topics" occurs twice in one object'),
         ('{"topics": NaN}', "not JSON: NaN is not a JSON number"),
         ('{"topics": -Infinity}', "not JSON: -Infinity is not a JSON number"),
         ("[" * 100_000, "not JSON: "),
@@ -239,7 +239,7 @@ def test_a_name_repeated_among_very_many_is_found_at_once() -> None:
     problem = {**PROBLEM, "members": {"C0": {"topics": [*names, names[-1]]}}}
     answers, _ = run("assign", f'{{"members": {{{members}}}}}', problem)
     assert answers == [
-        {"error": 'the name "t199999" stands twice in one object'},
+        {"error": 'the name "t199999" occurs twice in one object'},
         {"error": "members.C0.topics: names 't199999' twice"},
     ]
 

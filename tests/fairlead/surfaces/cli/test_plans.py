@@ -22,7 +22,7 @@ from fairlead.errors import ConfigurationError, GroupError, PlanStateError, Tamp
 from fairlead.store import PlanStore, create_store_engine
 from fairlead.store.attempts import Attempt
 from fairlead.store.engine import transaction
-from fairlead.store.group_history import keep_samples, read_samples, replace_last_samples
+from fairlead.store.group_history import insert_samples, read_samples, replace_last_samples
 from fairlead.store.regressions import record_regression
 from fairlead.surfaces.cli import app
 from fairlead.surfaces.web.group import Asked, group_page
@@ -192,7 +192,7 @@ def test_groups_that_rebalance_all_the_time_are_named(week: str) -> None:
         for number in range(52):  # the owners come back and go, but for two looks
             at = now - timedelta(minutes=52 - number)
             digest = last.digest + min(number, 50) % 2
-            keep_samples(connection, {"orders": replace(last, at=at, digest=digest)})
+            insert_samples(connection, {"orders": replace(last, at=at, digest=digest)})
     engine.dispose()
     (orders,) = (row for row in document(week, "groups") if row["group"] == "orders")
     assert orders["rebalances"] == 50
@@ -212,7 +212,7 @@ def test_lag_is_that_of_the_last_look_where_no_run_is_newer(week: str) -> None:
     with transaction(engine) as connection:
         for day in (now, now - timedelta(days=1)):
             connection.execute(text("SELECT fairlead_raw.ensure_day(:day)"), {"day": day.date()})
-        keep_samples(connection, {"orders": last})
+        insert_samples(connection, {"orders": last})
     engine.dispose()
     told = run(week, "lag", "orders")
     assert told.stdout.splitlines()[0].strip().endswith(" UTC, 3 min ago")

@@ -20,7 +20,7 @@ from tests.orchestration.conftest import MakeGroup, make_group, pipeline  # noqa
 from tests.pipeline import Pipeline
 
 FAIRLEAD = Path(sys.executable).with_name("fairlead")
-UNKEPT = "this sample is analysed, but not kept: cannot write "
+UNKEPT = "this sample is analysed, but not stored: cannot write "
 
 
 @pytest.mark.kafka

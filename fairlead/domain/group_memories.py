@@ -1,0 +1,44 @@
+"""Memories of groups: results of earlier analyses that the next analysis uses.
+
+Belongs here: the values. Does not: reading them (`fairlead.store`), nor the analysis (`analysis`).
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from fairlead.domain.analysis.capacities import Capacity
+from fairlead.domain.analysis.costs import CostRows
+from fairlead.domain.stored_samples import LastStored
+
+
+@dataclass(frozen=True)
+class GroupMemories:
+    """Memories of groups; groups without any are missing.
+
+    Parameters
+    ----------
+    capacities
+        Group to the known speeds of its members.
+    changes
+        Group to the times at which its last plans took effect, ascending.
+    samples
+        Group to the newest sample stored for its page.
+    costs
+        Group to its costs, by `Costs.rows`.
+    """
+
+    capacities: Mapping[str, Mapping[str, Capacity]] = field(default_factory=dict)
+    changes: Mapping[str, Sequence[datetime]] = field(default_factory=dict)
+    samples: Mapping[str, LastStored] = field(default_factory=dict)
+    costs: Mapping[str, CostRows] = field(default_factory=dict)
+
+    def select(self, groups: Iterable[str]) -> "GroupMemories":
+        """Return the memories of some groups."""
+        names = list(groups)
+        return GroupMemories(
+            {name: self.capacities[name] for name in names if name in self.capacities},
+            {name: self.changes[name] for name in names if name in self.changes},
+            {name: self.samples[name] for name in names if name in self.samples},
+            {name: self.costs[name] for name in names if name in self.costs},
+        )
