@@ -30,13 +30,13 @@ final class Follower implements PlanLog.Reader, FollowerStatusMBean {
     private final String clientId;
     private final String instanceId;
     private final long readTimeoutMs;
-    /** How long others leave it to the leader to ask. */
+    /** How long other members wait for the leader to ask. */
     private final long turnMs;
     private final RejoinSchedule schedule;
     private final RebalanceTrigger trigger;
     private final PlanLog plans;
 
-    /** Guarded by this, as all that follows: the application's thread and that of the plans meet here. */
+    /** This and the next fields are guarded by this object: two threads use them. */
     private Notes.Assigned note = JOINING;
     private String memberId;
     private Identity decided;
@@ -51,7 +51,7 @@ final class Follower implements PlanLog.Reader, FollowerStatusMBean {
     private int rejoinsAsked;
     private int again;
 
-    /** Who reads what, and the note for every member. */
+    /** The shares, and the note for all members. */
     static final class Decision {
         final Map<String, Map<String, int[]>> shares;
         final ByteBuffer userData;
@@ -94,7 +94,7 @@ final class Follower implements PlanLog.Reader, FollowerStatusMBean {
         note = JOINING;
         decided = null;
         unfinished = false;
-        // A static member may have been here before, and lead: the coordinator tells it neither.
+        // A static member may have been in the group before, and may lead it without knowing.
         newMember = instanceId != null && rebalances == 0;
         PlanState state = plans.state(group);
         return new Notes.Subscribed(
@@ -154,21 +154,21 @@ final class Follower implements PlanLog.Reader, FollowerStatusMBean {
         loggedReason = reason;
     }
 
-    /** Takes note of what the new assignment follows. */
+    /** Notes what the new assignment follows. */
     synchronized void assigned(ByteBuffer userData, String member, int generation, boolean nothing) {
-        // No leader of this assignor's leaves its note out: asking for another rebalance would change nothing.
+        // Each leader with this assignor writes a note. Without one, another rebalance would change nothing.
         boolean byBroker = userData == null || !userData.hasRemaining();
         note = byBroker ? BY_BROKER : Notes.Assigned.decode(userData);
         memberId = member;
         idle = nothing && !note.incomplete;
         rebalances++;
         LOG.info("Group {}, generation {}: the assignment follows {}", group, generation, note.followed());
-        // Whoever was to give something up and join again may have been this one's former life.
+        // The member that must give partitions up and join again may be this one, restarted.
         unfinished = newMember && note.incomplete;
         if (schedule == null || byBroker) {
             return;
         }
-        if (decided != null) { // the leader asks again when it has read what others had seen
+        if (decided != null) { // the leader asks once it has read the plan that others have
             schedule.settle(decided, decidedLapsed, 0);
         } else if (newMember && note.decided != null) { // and so does one that may have taken its place
             boolean hadPlan = note.decided.version > 0 && !note.decided.withdrawn;
@@ -258,7 +258,7 @@ final class Follower implements PlanLog.Reader, FollowerStatusMBean {
             instanceId != null ? instanceId : clientId) : null;
     }
 
-    /** Says why a member reads nothing, as {@code fairlead/followers/core/status.py} does. */
+    /** Returns why a member reads nothing, as {@code fairlead/followers/core/status.py} does. */
     private static String idleReason(PlanDocument plan, String name) {
         if (plan == null) {
             return "the fallback leaves nothing: each topic has fewer partitions than members that read it";

@@ -40,7 +40,7 @@ abstract class LogTail {
     static final Duration READ = Duration.ofMillis(250);
 
     private static final Logger LOG = LoggerFactory.getLogger(LogTail.class);
-    /** How often to look for a topic that is not there. */
+    /** How often to look for a missing topic. */
     private static final Duration LOOK_FOR_MISSING = Duration.ofSeconds(1);
     private static final long FIRST_BACKOFF_MS = 500;
     private static final long ASK_S = 15;
@@ -55,9 +55,9 @@ abstract class LogTail {
     private String knownProblem;
 
     /**
-     * @param topics what to read; nothing is read before the first one exists
-     * @param connection how the cluster is reached, and {@code client.id}
-     * @param lookEvery how often to look whether the topics are still what they were
+     * @param topics the topics to read; nothing is read before the first one exists
+     * @param connection connection settings of the cluster, and {@code client.id}
+     * @param lookEvery how often to check whether topics were created again or have grown
      * @param longestBackoff the longest pause between two connections that do not read to the end
      */
     LogTail(List<String> topics, Map<String, Object> connection, Duration lookEvery, Duration longestBackoff) {
@@ -67,26 +67,26 @@ abstract class LogTail {
         this.longestBackoff = longestBackoff;
     }
 
-    /** Says why it makes no sense to connect now; null: it does. */
+    /** Returns why not to connect now; null: connect. */
     String unreachable() {
         return null;
     }
 
-    /** Says which of a topic's partitions to read. */
+    /** Returns the partitions of a topic to read. */
     Collection<Integer> partitions(int count) {
         return IntStream.range(0, count).boxed().collect(Collectors.toList());
     }
 
-    /** A connection begins to read from the beginning; an origin a topic, without a log where it does not exist. */
+    /** A connection begins to read from the beginning. One origin per topic; without a log if the topic is missing. */
     abstract void opened(List<VerifiedRecord.Origin> origins);
 
     /** A record, in the order of its partition. */
     abstract void read(ConsumerRecord<byte[], byte[]> record);
 
-    /** Everything that was there when the connection began has been read; said after each read. */
+    /** All records from before the connection have been read; called after each read. */
     abstract void atEnd();
 
-    /** Whether {@link #atEnd} was said of this connection before. */
+    /** Whether {@link #atEnd} was called for this connection before. */
     final boolean caughtUp() {
         return caughtUp;
     }
@@ -95,16 +95,16 @@ abstract class LogTail {
     void absent() {
     }
 
-    /** Said four times a second, and after each failure. */
+    /** Called four times a second, and after each failure. */
     void tick() {
     }
 
-    /** Whether somebody still wants to know. */
+    /** Whether a reader is still in use. */
     boolean wanted() {
         return true;
     }
 
-    /** Why nothing is read at the moment, said once for each reason. */
+    /** Nothing can be read now; called once for each reason. */
     void failed(String problem) {
         LOG.warn("Cannot read {}, trying again: {}", topics, problem);
     }
@@ -116,7 +116,7 @@ abstract class LogTail {
         thread.start();
     }
 
-    /** Lets the present connection end, and the next one begin at once. */
+    /** Ends the present connection; the next one begins at once. */
     void reopen() {
         synchronized (wake) {
             reopen = true;
@@ -131,7 +131,7 @@ abstract class LogTail {
             String problem;
             try {
                 problem = connectAndRead();
-            } catch (Throwable error) { // whatever breaks, whoever topicFutures goes on
+            } catch (Throwable error) { // any failure: the next connection tries again
                 problem = error.getClass().getSimpleName() + ": " + error.getMessage();
                 LOG.debug("Cannot read {}", topics, error);
             }
@@ -241,7 +241,7 @@ abstract class LogTail {
         return consumer.poll(READ);
     }
 
-    /** Describes the topics that exist; without the first, too, where it may not be described. */
+    /** Describes the topics that exist; leaves the first out if it may not be described. */
     private Map<String, TopicDescription> describe(Admin admin) throws Exception {
         Map<String, TopicDescription> known = new LinkedHashMap<>();
         Map<String, KafkaFuture<TopicDescription>> topicFutures = admin.describeTopics(topics).topicNameValues();
@@ -259,13 +259,13 @@ abstract class LogTail {
         return known;
     }
 
-    /** What must stay as it is while topics are read on. */
+    /** Topic ids and partition counts: if they change, the connection ends. */
     private static Map<String, List<Object>> shape(Map<String, TopicDescription> known) {
         return known.values().stream().collect(Collectors.toMap(
             TopicDescription::name, topic -> Arrays.asList(topic.topicId(), topic.partitions().size())));
     }
 
-    /** Returns what the consumer of a connection is made with. */
+    /** Returns the settings of a connection's consumer. */
     Map<String, Object> consumerConfigs() {
         Map<String, Object> configs = new HashMap<>(connection);
         configs.remove(ConsumerConfig.GROUP_ID_CONFIG);

@@ -15,7 +15,7 @@ import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.config.ConfigException;
 
 /**
- * Assigns partitions as the group's plan says: the group's leader reads it and decides for all.
+ * Assigns partitions by the group's plan: the group's leader reads it and decides for all members.
  *
  * <p>One line makes a consumer follow, {@code group.protocol} being classic:
  *
@@ -44,7 +44,7 @@ public final class PlanAssignor implements ConsumerPartitionAssignor, Configurab
     /**
      * Begins to read plans, until this is dropped.
      *
-     * @throws ConfigException there is no group, or a setting is none
+     * @throws ConfigException there is no group, or a setting is invalid
      */
     @Override
     public void configure(Map<String, ?> configs) {
@@ -77,7 +77,7 @@ public final class PlanAssignor implements ConsumerPartitionAssignor, Configurab
         return NAME;
     }
 
-    /** Both kinds: Kafka takes the one that every assignor in the consumer's list has, cooperative first. */
+    /** Both protocols: Kafka takes one that all assignors of the consumer have, cooperative first. */
     @Override
     public List<RebalanceProtocol> supportedProtocols() {
         return List.of(RebalanceProtocol.COOPERATIVE, RebalanceProtocol.EAGER);

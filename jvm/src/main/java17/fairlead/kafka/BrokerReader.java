@@ -28,7 +28,7 @@ import org.slf4j.LoggerFactory;
  * the plans they have.
  */
 final class BrokerReader extends LogTail {
-    /** Who may write to the topics could fill the memory: plans take a part of it at most, rosters half of that. */
+    /** Plans take at most a part of the memory, rosters half of that: writers of the topics could fill it otherwise. */
     private static final long MOST_BYTES = Runtime.getRuntime().maxMemory() / 8;
     /** A longer value is not read: doing so takes up to sixteen times as much. */
     private static final long LONGEST_VALUE = Runtime.getRuntime().maxMemory() / 32;
@@ -45,7 +45,7 @@ final class BrokerReader extends LogTail {
     private volatile long readAt;
     private volatile long records;
     private volatile long skipped;
-    /** Groups of which something was dropped, since memory is bounded. */
+    /** Groups with dropped records, because memory is bounded. */
     private final Set<String> dropped = ConcurrentHashMap.newKeySet();
     private Pass pass;
     private Map<String, PlanCache> caches = new HashMap<>();
@@ -56,7 +56,7 @@ final class BrokerReader extends LogTail {
         this.settings = settings;
     }
 
-    /** The reader of these settings, started by whoever asks first. */
+    /** The reader of these settings, started by the first caller. */
     static BrokerReader of(BrokerSettings settings) {
         synchronized (READERS) {
             for (BrokerReader reader : READERS) {
@@ -84,7 +84,7 @@ final class BrokerReader extends LogTail {
                 + MOST_BYTES + " bytes of memory";
     }
 
-    /** Of how many groups something was dropped, since memory is bounded. */
+    /** Number of groups with dropped records, because memory is bounded. */
     int dropped() {
         return dropped.size();
     }
@@ -115,7 +115,7 @@ final class BrokerReader extends LogTail {
         problem = reason;
     }
 
-    /** Whether some bootstrap server takes connections: clients would fill the log with that none does. */
+    /** Whether a bootstrap server accepts connections: without one, clients would fill the log with warnings. */
     private boolean listens() {
         for (String server : settings.bootstrapServers.split(",")) {
             String host = Utils.getHost(server.trim());
@@ -136,7 +136,7 @@ final class BrokerReader extends LogTail {
     @Override
     Map<String, Object> consumerConfigs() {
         Map<String, Object> configs = super.consumerConfigs();
-        // However small compressed ones are, in memory there is one record at a time.
+        // One record at a time: compressed records can be much larger in memory.
         configs.put("max.poll.records", 1);
         return configs;
     }
@@ -171,7 +171,7 @@ final class BrokerReader extends LogTail {
         }
     }
 
-    /** Goes on behind the next record of each partition where it does not fit into memory. */
+    /** Skips the next record of each partition that does not fit into memory. */
     private void stepOver(KafkaConsumer<byte[], byte[]> consumer) {
         Set<TopicPartition> all = consumer.assignment();
         for (TopicPartition partition : all) {
@@ -194,7 +194,7 @@ final class BrokerReader extends LogTail {
         LOG.warn("The record at {}, offset {}, is skipped: {}", partition, offset, problem);
     }
 
-    /** Takes note of what is dropped for what was read of a group. */
+    /** Notes the groups that were dropped to store a record that was read. */
     private void drop(String group, List<String> groups, String what) {
         dropped.remove(group);
         for (String lost : groups) {
@@ -205,7 +205,7 @@ final class BrokerReader extends LogTail {
         }
     }
 
-    /** One reading of the topics from their beginnings. Until their ends what was known before stays. */
+    /** One pass through the topics from their beginnings. Earlier plans stay until it reaches their ends. */
     final class Pass {
         private final VerifiedRecord.Origin plans;
         private final VerifiedRecord.Origin members;

@@ -22,7 +22,7 @@ import org.apache.kafka.coordinator.group.api.assignor.SubscribedTopicDescriber;
 import org.apache.kafka.coordinator.group.api.assignor.SubscriptionType;
 
 /**
- * A group as its coordinator shows it, in arrays: members and topics have numbers, and partition p of topic
+ * A group as its coordinator describes it, in arrays: members and topics have numbers, and partition p of topic
  * t has the index {@code offsets[t] + p}.
  *
  * <p>Triggers are left out: these members join only to have the target computed, and read nothing.
@@ -37,16 +37,16 @@ final class GroupView {
     final Uuid[] topics;
     /** Where each topic's partitions begin, and the end of all. */
     final int[] offsets;
-    /** Of each member, the numbers of the topics it reads. Members that read the same share one. */
+    /** The numbers of the topics that each member reads. Members with equal subscriptions share one array. */
     final BitSet[] reads;
-    /** Whether all members read the same. */
+    /** Whether all members read the same topics. */
     final boolean alike;
     /** The triggers that were left out. */
     final List<TriggerRack> triggers;
 
     private final Map<Uuid, Integer> numbers;
 
-    /** What one member is to read. */
+    /** One member's target. */
     private record Share(Map<Uuid, Set<Integer>> partitions) implements MemberAssignment {}
 
     /** The plan topic's id identifies triggers, which read nothing else; null: it is not known yet. */
@@ -135,7 +135,7 @@ final class GroupView {
         return numbers.getOrDefault(topic, -1);
     }
 
-    /** How many partitions all topics have. */
+    /** Number of partitions of all topics. */
     int size() {
         return offsets[topics.length];
     }
@@ -145,12 +145,12 @@ final class GroupView {
         return offsets[topic + 1] - offsets[topic];
     }
 
-    /** The targets as they are: of each partition the member that is to read it, and still may; else -1. */
+    /** The present targets: for each partition the member that still reads its topic; else -1. */
     int[] targets() {
         return targets(new BitSet());
     }
 
-    /** The same; notes of which members some target cannot stay. */
+    /** The same; also notes the members that lose a target. */
     private int[] targets(BitSet losing) {
         int[] owner = new int[size()];
         Arrays.fill(owner, -1);
@@ -197,7 +197,7 @@ final class GroupView {
         }
     }
 
-    /** Say that targets stay, and what has no owner is placed. Whose do not change has the same object. */
+    /** Keep the targets, and place partitions without an owner. Unchanged members keep the same object. */
     GroupAssignment keep() {
         var changed = new BitSet(members.length);
         if (isWhole()) {
@@ -215,9 +215,9 @@ final class GroupView {
     }
 
     /**
-     * Whether the targets can stay to the letter: each partition has one, and each is of a topic that its member
-     * reads. By numbers alone, which is half as much work as looking at each; that no partition is the target
-     * of two is taken from the coordinator, as Kafka's own assignors do.
+     * Whether all targets can stay: each partition has one, and each is of a topic that its member reads. Counts
+     * only, which is half as much work as checking each partition. The coordinator guarantees that no partition
+     * is the target of two members, as for Kafka's own assignors.
      */
     private boolean isWhole() {
         for (int t = 0; t < topics.length; t++) {
@@ -244,7 +244,7 @@ final class GroupView {
         return !stray[0] && Arrays.stream(missing).allMatch(number -> number == 0);
     }
 
-    /** Gives each partition without an owner one, evenly by count. */
+    /** Gives each partition without an owner to a member, evenly by count. */
     int[] place(int[] owner) {
         BitSet[] readers = new BitSet[topics.length];
         Arrays.setAll(readers, topic -> new BitSet(members.length));
@@ -255,7 +255,7 @@ final class GroupView {
         return Placement.place(readers, offsets, new double[owner.length], owner, members.length);
     }
 
-    /** How many partitions each member has. */
+    /** Number of partitions of each member. */
     int[] counts(int[] owner) {
         int[] counts = new int[members.length];
         for (int m : owner) {

@@ -16,7 +16,7 @@ import java.util.function.Predicate;
  * @param <T> the entry of a group
  */
 final class Held<T> {
-    /** What a group takes in the maps of a reader besides its name and what is said of it, in bytes. */
+    /** Bytes of a group in the maps of a reader, besides its name and its entry. */
     private static final long GROUP_BYTES = 1_000;
 
     private record Size(boolean spare, boolean known, long bytes, String group) implements Comparable<Size> {
@@ -37,9 +37,9 @@ final class Held<T> {
     private long bytes;
 
     /**
-     * Holds so many bytes at most.
+     * Holds entries up to a number of bytes.
      *
-     * @param known whether a group is known to exist: whoever invents groups puts none out
+     * @param known whether a group is known to exist: entries of invented groups displace none of these
      */
     Held(long most, Predicate<String> known) {
         this.most = most;
@@ -55,7 +55,7 @@ final class Held<T> {
     }
 
     /**
-     * Holds what is said of a group.
+     * Holds the entry of a group.
      *
      * @param spare whether it can be spared
      * @return the groups that are dropped, which may be this one

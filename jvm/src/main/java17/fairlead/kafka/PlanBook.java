@@ -20,15 +20,15 @@ import org.apache.kafka.common.Uuid;
  * bounds the memory of plans.
  */
 final class PlanBook {
-    /** How many groups are remembered by the ids of their members at most. */
+    /** Maximum number of groups that are remembered by the ids of their members. */
     private static final int REMEMBERED = 20_000;
-    /** How many members of groups that began without a plan are remembered at most. */
+    /** Maximum number of remembered members of groups that began without a plan. */
     private static final int BEGUN = 100_000;
 
     /**
-     * What the plan topic says of a group.
+     * A group's plan in the plan topic.
      *
-     * @param topics id to name, of the topics of the plan, as far as it tells
+     * @param topics id to name of the plan's topics, as far as the plan has ids
      */
     record Plan(String group, PlanState state, Map<Uuid, String> topics) {
         static Plan of(String group, PlanState state) {
@@ -70,7 +70,7 @@ final class PlanBook {
         complete = true;
     }
 
-    /** What the plan topic says of a group; null: nothing. */
+    /** A group's plan in the plan topic; null: there is no record. */
     Plan plan(String group) {
         return plans.get(group);
     }
@@ -91,7 +91,7 @@ final class PlanBook {
         plans.keySet().retainAll(groups);
     }
 
-    /** Who is who in a group; null: no record says. */
+    /** The names of a group's members; null: there is no record. */
     Roster roster(String group) {
         return rosters.get(group);
     }
@@ -146,7 +146,7 @@ final class PlanBook {
         return best;
     }
 
-    /** Remember who is in a group, and forget who was at the call before. */
+    /** Remember the members of a group, instead of those at the call before. */
     void remember(String group, String[] members) {
         synchronized (seenLock) {
             forget(group, together.remove(group));
@@ -169,14 +169,14 @@ final class PlanBook {
         }
     }
 
-    /** Whether some of these are of a group that began without a plan: its targets are nobody's word. */
+    /** Whether some of these members are of a group that began without a plan: its targets follow no decision. */
     boolean hasBegun(String[] members) {
         synchronized (seenLock) {
             return Arrays.stream(members).anyMatch(begun::contains);
         }
     }
 
-    /** Remember that these are of a group that began without a plan. */
+    /** Remember that these members are of a group that began without a plan. */
     void begin(String[] members) {
         synchronized (seenLock) {
             Collections.addAll(begun, members);
@@ -188,7 +188,7 @@ final class PlanBook {
         }
     }
 
-    /** Note that these follow a plan: from now on their targets stay where there is none. */
+    /** Note that these members follow a plan: from now on their targets stay without one. */
     void follows(String[] members) {
         synchronized (seenLock) {
             Arrays.asList(members).forEach(begun::remove);

@@ -11,7 +11,7 @@ import org.apache.kafka.common.header.Header;
  */
 final class Roster {
     final String group;
-    /** Of two records the one with the greater is the later one. */
+    /** The later one of two records has the greater value. */
     final long epoch;
     /** Member id to the name that plans use. */
     final Map<String, String> names;
@@ -25,7 +25,7 @@ final class Roster {
         this.topics = Map.copyOf(topics);
     }
 
-    /** About how many bytes of memory it takes. */
+    /** Its approximate size in memory, in bytes. */
     long bytes() {
         return 300L * (names.size() + topics.size());
     }
@@ -33,8 +33,8 @@ final class Roster {
     /**
      * Reads and checks a record that has a value.
      *
-     * @param group what its key names
-     * @param signatures what it must be signed with; null: nothing
+     * @param group the group in its key
+     * @param signatures checks signatures; null: none is needed
      */
     static Roster read(byte[] value, Iterable<Header> headers, String group, VerifiedRecord.Origin origin, Signatures signatures)
         throws InvalidPlanException {
@@ -73,7 +73,7 @@ final class Roster {
         return found;
     }
 
-    /** Reads an id as Kafka writes it; null: it is none. */
+    /** Reads a topic id as Kafka writes it; null: the text is no id. */
     static Uuid uuid(String text) {
         try {
             return Uuid.fromString(text);
