@@ -28,7 +28,7 @@ PACKED: Final = 1000.0
 CAPACITY: Final = 1330.0
 TURN_S: Final = 30.0
 STEP_S: Final = 0.5
-CADENCE: Final = Cadence(sample_s=TURN_S, decision_s=TURN_S, pause_s=5.0)
+CADENCE: Final = Cadence(sample_s=TURN_S, decision_s=TURN_S, move_downtime_s=5.0)
 _PARTITIONS: Final = (16, 16)
 
 

@@ -111,7 +111,7 @@ def how(seconds: float) -> dict[str, Any]:
         "step_s": 10.0,
         "sample_s": CADENCE.sample_s,
         "decision_s": CADENCE.decision_s,
-        "pause_s": CADENCE.pause_s,
+        "move_downtime_s": CADENCE.move_downtime_s,
         "landau": {
             "seed": SEED,
             "turns": loop_landau.TURNS,

@@ -23,7 +23,7 @@ from benchmarks.loop_goals import Goal, with_reports
 from benchmarks.simulation.catalogue import SCENARIOS
 from benchmarks.simulation.loop import ScenarioRun, run
 from benchmarks.simulation.planner import Planner
-from benchmarks.simulation.run_figures import LATE_S
+from benchmarks.simulation.run_figures import OBJECTIVE_S
 from benchmarks.simulation.world import ScenarioWorld
 from fairlead.domain.analysis.forecast import STAYS_S, Forecast
 from fairlead.domain.analysis.peers import linked
@@ -141,7 +141,7 @@ class _Future:
         world = ran.world
         ill = np.isfinite(world.limits).any(axis=0) | world.uncommitted.any(axis=0)
         behind = np.where(ill, 0.0, ran.time_lags())
-        late: Mask = np.atleast_1d((behind > LATE_S).any(axis=1))
+        late: Mask = np.atleast_1d((behind > OBJECTIVE_S).any(axis=1))
         steps = np.arange(late.size)
         next_late = np.minimum.accumulate(np.where(late, steps, late.size)[::-1])[::-1]
         stays = next_late - steps >= STAYS_S / world.step_s
@@ -161,7 +161,7 @@ class _Future:
         """Return the least share of late members' speeds that is spare, and how much it varies."""
         world, held = self.ran.world, owner >= 0
         count = world.speeds.shape[1]
-        late = np.bincount(owner[held], self.behind[step, held] > LATE_S, count) > 0
+        late = np.bincount(owner[held], self.behind[step, held] > OBJECTIVE_S, count) > 0
         if not late.any():
             return 0.0, np.inf
         moments = np.linspace(step, last, 12).astype(int)
@@ -182,7 +182,7 @@ def _caught_up(ran: ScenarioRun, planner: Planner) -> Iterator[dict[str, Any]]:
         if not future.late[step] or decision.diagnosis.name == "unknown":
             continue
         seconds, until = future.happens_s(step)
-        told = np.inf if forecast.caught_up_s is None else forecast.caught_up_s
+        told = np.inf if forecast.catch_up_s is None else forecast.catch_up_s
         if np.isinf(seconds) and not (told <= until - STAYS_S or until >= _NEVER_S):
             continue  # something changed before either
         owner = [owner for since_s, owner in ran.owners if since_s <= step * world.step_s][-1]
@@ -202,7 +202,7 @@ def _near(told: float, seconds: float) -> bool:
 
 
 def _between(forecast: Forecast, seconds: float) -> bool:
-    low, high = (np.inf if end is None else end for end in forecast.caught_up_between_s)
+    low, high = (np.inf if end is None else end for end in forecast.catch_up_between_s)
     return low <= seconds <= high
 
 

@@ -7,7 +7,7 @@ The members are real followers: they read and check records, fit plans to the pr
 back to range and request rebalances with the code that runs in a client. Brokers and clients are
 not modelled: no sessions, heartbeats, generations, or rebalances that overtake each other.
 The group is like those of kafka-python and aiokafka, where a leader decides;
-confluent-kafka's members agree by a roll call, with the same shares.
+confluent-kafka's members agree by an agreement round, with the same shares.
 """
 
 from collections.abc import Collection, Mapping, Sequence

@@ -22,7 +22,7 @@ class Cadence:
 
     sample_s: float = 60.0
     decision_s: float = 900.0
-    pause_s: float = 10.0
+    move_downtime_s: float = 10.0
 
 
 @dataclass(frozen=True)
@@ -174,7 +174,7 @@ class Loop:
         if taken.any():
             reading.take_over(taken, step, committed)
         pauses = self._paused(step, taken)
-        reading.stand_still(pauses, step, self._cadence.pause_s)
+        reading.stand_still(pauses, step, self._cadence.move_downtime_s)
         reading.owner = owner
         at_s = step * self._world.step_s
         self._owners.append((at_s, owner))

@@ -10,7 +10,7 @@ from fairlead.common.visible import on_page
 from fairlead.domain.figures import figure
 
 _FILTERS = (
-    *("caught_up", "gigabytes", "listed", "moment", "number", "percent", "plural", "rate"),
+    *("catch_up_time", "gigabytes", "listed", "moment", "number", "percent", "plural", "rate"),
     *("span", "times"),
 )
 

@@ -39,7 +39,7 @@ class Stretch:
     ----------
     at
         When the next sample was taken.
-    late_s
+    over_objective_s
         Partition-seconds beyond the policy's objective.
     worst_s
         Largest time lag of a partition, in seconds.
@@ -47,17 +47,17 @@ class Stretch:
         Partitions taken from an owner that was present.
     published, held_back
         Plans that were published; decisions whose plan the policy did not approve.
-    paused_s
+    downtime_s
         Partition-seconds without consumption because of these plans.
     """
 
     at: datetime
-    late_s: float
+    over_objective_s: float
     worst_s: float
     moved: int
     published: int
     held_back: int
-    paused_s: float = 0.0
+    downtime_s: float = 0.0
 
 
 def replay(recording: Recording, in_charge: str, policy: Policy) -> Iterator[Stretch]:
@@ -66,7 +66,7 @@ def replay(recording: Recording, in_charge: str, policy: Policy) -> Iterator[Str
     - Assignors that ignore lag (`LAG_BLIND`) assign at rebalances, as in consumers: at the first
       sample, and whenever members or partitions have changed.
     - The others start with the owners at the first sample, and plan at the median time between
-      samples. They decide like the planner, by the policy's `objective`, `horizon` and `headroom`.
+      samples. They decide like the planner, by the policy's `objective`, `horizon` and `target_utilisation`.
       A plan is published once the policy approves it; if the policy requires a person, every plan
       is approved at once. At a rebalance, members adapt the plan to the members present.
     - `OBSERVED` replays the group's own assignments; `RECORDED` is what was measured.
@@ -92,7 +92,7 @@ def replay(recording: Recording, in_charge: str, policy: Policy) -> Iterator[Str
     world = recording.world()
     usual_s = float(np.median(np.diff(recording.seconds)))
     decision_s = recording.step_s if in_charge == OBSERVED else max(usual_s, recording.step_s)
-    cadence = Cadence(min(_SAMPLE_S, decision_s), decision_s, policy.rules().pause_s)
+    cadence = Cadence(min(_SAMPLE_S, decision_s), decision_s, policy.rules().move_downtime_s)
     controller = _controller(recording, in_charge, policy)
     ran = run(world, controller, cadence)
     held_back = controller.held_back if isinstance(controller, _ByPolicy) else []
@@ -186,7 +186,10 @@ class _ByPolicy(ByPlans):
         facts = PlanFacts(
             moved=decision.moved,
             placed=int(((moment.problem.owner < 0) & (owner >= 0)).sum()),
-            improvement=improvement({"late_s": decision.kept.late_s}, {"late_s": planned.late_s}),
+            improvement=improvement(
+                {"forecast_time_lag_s": decision.kept.time_lag_s},
+                {"forecast_time_lag_s": planned.time_lag_s},
+            ),
             statuses=self._recording.statuses(sample),
         )
         when = self._recording.start + timedelta(seconds=passed)
@@ -232,12 +235,12 @@ def _stretches(
         span = slice(int(recording.steps[row]), int(recording.steps[row + 1]))
         yield Stretch(
             at=recording.start + timedelta(seconds=float(edges[row + 1])),
-            late_s=float(behind_s[span].sum()),
+            over_objective_s=float(behind_s[span].sum()),
             worst_s=float(worst[span].max(initial=0.0)),
             moved=int(moved[row]),
             published=int(published[row]),
             held_back=int(refused[row]),
-            paused_s=float(paused[row]) * ran.cadence.pause_s,
+            downtime_s=float(paused[row]) * ran.cadence.move_downtime_s,
         )
 
 
@@ -250,7 +253,9 @@ def _measured(recording: Recording, objective_s: float) -> Iterator[Stretch]:
     for row in range(1, len(series)):
         yield Stretch(
             at=recording.start + timedelta(seconds=float(seconds[row])),
-            late_s=float((behind[row] > objective_s).sum() * (seconds[row] - seconds[row - 1])),
+            over_objective_s=float(
+                (behind[row] > objective_s).sum() * (seconds[row] - seconds[row - 1])
+            ),
             worst_s=float(behind[row].max(initial=0.0)),
             moved=int(moved[row - 1]),
             published=0,

@@ -38,7 +38,7 @@ class ReplayedCourse:
         An assignor, `observed` or `recorded`.
     at
         When each stretch ended, N times, ascending.
-    late_s
+    over_objective_s
         Partition-seconds beyond the objective in each stretch, float64 of shape (N,).
     worst_s
         Largest time lag of a partition in each stretch, seconds, float64 of shape (N,).
@@ -46,18 +46,18 @@ class ReplayedCourse:
         Partitions moved in each stretch, int64 of shape (N,).
     plans, held_back
         Plans published; decisions whose plan the policy did not approve.
-    paused_s
+    downtime_s
         Partition-seconds without consumption because of these plans.
     """
 
     in_charge: str
     at: tuple[datetime, ...]
-    late_s: npt.NDArray[np.float64]
+    over_objective_s: npt.NDArray[np.float64]
     worst_s: npt.NDArray[np.float64]
     moves: npt.NDArray[np.int64]
     plans: int
     held_back: int
-    paused_s: float
+    downtime_s: float
 
     @property
     def by_plans(self) -> bool:
@@ -68,13 +68,13 @@ class ReplayedCourse:
     def summary(self) -> dict[str, float | int]:
         """The figures of the table."""
         return {
-            "late_partition_minutes": round(float(self.late_s.sum()) / 60, 1),
+            "over_objective_partition_minutes": round(float(self.over_objective_s.sum()) / 60, 1),
             "worst_p95_s": round(float(np.percentile(self.worst_s, 95)), 1),
             "worst_max_s": round(float(self.worst_s.max()), 1),
             "moves": int(self.moves.sum()),
             "plans": self.plans,
             "held_back": self.held_back,
-            "paused_partition_minutes": round(self.paused_s / 60, 1),
+            "downtime_partition_minutes": round(self.downtime_s / 60, 1),
         }
 
 
@@ -138,7 +138,7 @@ class Report:
                     **course.summary,
                     "series": {
                         "at": [moment.isoformat() for moment in course.at],
-                        "late_s": course.late_s.tolist(),
+                        "over_objective_s": course.over_objective_s.tolist(),
                         "worst_s": course.worst_s.tolist(),
                         "moves": course.moves.tolist(),
                     },
@@ -171,18 +171,22 @@ class Report:
         if best is None:
             return None
         observed = next(course for course in self.courses if course.in_charge == OBSERVED)
-        late_s, planned_s = (float(course.late_s.sum()) for course in (observed, best))
-        return f"{best.in_charge} {would_have_saved(late_s, planned_s, best.plans, best.paused_s)}"
+        over_objective_s, planned_s = (
+            float(course.over_objective_s.sum()) for course in (observed, best)
+        )
+        return f"{best.in_charge} {would_have_saved(over_objective_s, planned_s, best.plans, best.downtime_s)}"
 
 
-def would_have_saved(late_s: float, planned_s: float, plans: int, paused_s: float) -> str:
+def would_have_saved(
+    over_objective_s: float, planned_s: float, plans: int, downtime_s: float
+) -> str:
     """Describe what plans would have saved, and at what cost.
 
     Parameters
     ----------
-    late_s, planned_s
+    over_objective_s, planned_s
         Partition-seconds beyond the objective, with the owners there were and under the plans.
-    plans, paused_s
+    plans, downtime_s
         Number of plans, and the partition-seconds of downtime that they cause.
 
     Examples
@@ -192,13 +196,13 @@ def would_have_saved(late_s: float, planned_s: float, plans: int, paused_s: floa
     >>> would_have_saved(0, 0, 0, 0)
     'would have saved nothing: no partition was behind in the replay'
     """
-    if not late_s and not planned_s:
+    if not over_objective_s and not planned_s:
         return "would have saved nothing: no partition was behind in the replay"
-    saved, of = (late_s - planned_s) / 60, late_s / 60
+    saved, of = (over_objective_s - planned_s) / 60, over_objective_s / 60
     what = f"saved {saved:,.0f} of" if saved >= 0 else f"added {-saved:,.0f} to"
     return (
         f"would have {what} {of:,.0f} partition-minutes behind, with {plural(plans, 'plan')}"
-        f" and {paused_s / 60:,.1f} of downtime"
+        f" and {downtime_s / 60:,.1f} of downtime"
     )
 
 
@@ -207,15 +211,15 @@ def _course(in_charge: str, rows: pa.Table) -> ReplayedCourse:
     return ReplayedCourse(
         in_charge=in_charge,
         at=tuple(rows["at"].to_pylist()),
-        late_s=rows["late_s"].to_numpy(),
+        over_objective_s=rows["over_objective_s"].to_numpy(),
         worst_s=rows["worst_s"].to_numpy(),
         moves=rows["moved"].to_numpy(),
         plans=pc.sum(rows["published"]).as_py(),
         held_back=pc.sum(rows["held_back"]).as_py(),
-        paused_s=pc.sum(rows["paused_s"]).as_py(),
+        downtime_s=pc.sum(rows["downtime_s"]).as_py(),
     )
 
 
 def _burden(course: ReplayedCourse) -> tuple[int, float, int, str]:
     place = HISTORY.index(course.in_charge) if course.in_charge in HISTORY else len(HISTORY)
-    return place, float(course.late_s.sum()), int(course.moves.sum()), course.in_charge
+    return place, float(course.over_objective_s.sum()), int(course.moves.sum()), course.in_charge

@@ -31,12 +31,12 @@ STRETCHES: Final = pa.schema(
         "in_charge": pa.string(),
         "skipped": pa.string(),
         "at": pa.timestamp("us", tz="UTC"),
-        "late_s": pa.float64(),
+        "over_objective_s": pa.float64(),
         "worst_s": pa.float64(),
         "moved": pa.int64(),
         "published": pa.int64(),
         "held_back": pa.int64(),
-        "paused_s": pa.float64(),
+        "downtime_s": pa.float64(),
     }
 )
 """One row per assignor and sample, except the first sample: figures since the sample before.

@@ -33,8 +33,8 @@ _GROUPS = {
     "group": "group",
     "diagnosis": "diagnosis",
     "behind_now_s": "behind",
-    "late_s": "forecast",
-    "caught_up": "caught up",
+    "forecast_time_lag_s": "forecast",
+    "catch_up_time": "caught up",
     "follows": "follows",
     "next": "next",
 }
@@ -147,11 +147,13 @@ def _advice(rows: list[dict[str, Any]]) -> list[str]:
 
 def _forecast(row: dict[str, Any]) -> dict[str, Any]:
     """Return when a group catches up, as text; no forecast if its diagnosis is unknown."""
-    from fairlead.common.words import caught_up
+    from fairlead.common.words import catch_up_time
 
     if row["diagnosis"] in {None, "unknown"}:
-        return dict.fromkeys(("behind_now_s", "late_s", "utilisation", "caught_up"))
-    return {"caught_up": caught_up(row["caught_up_s"], row["last_seen"])}
+        return dict.fromkeys(
+            ("behind_now_s", "forecast_time_lag_s", "utilisation", "catch_up_time")
+        )
+    return {"catch_up_time": catch_up_time(row["catch_up_s"], row["last_seen"])}
 
 
 def _evidence(rows: list[dict[str, Any]]) -> list[str]:
@@ -172,10 +174,10 @@ def _evidence(rows: list[dict[str, Any]]) -> list[str]:
 def _behind(rows: list[dict[str, Any]]) -> list[str]:
     """Return when the worst groups that are behind catch up, and how many consumers they need."""
     behind = [
-        row for row in rows if row["diagnosis"] not in {None, "unknown"} and row["caught_up_s"] != 0
+        row for row in rows if row["diagnosis"] not in {None, "unknown"} and row["catch_up_s"] != 0
     ]
     return [
-        f"{row['group']}: caught up {_caught_up(row)}. {row['consumers_why']}"
+        f"{row['group']}: caught up {_catch_up_time(row)}. {row['consumers_why']}"
         for row in behind[:_WITH_EVIDENCE]
     ]
 
@@ -191,14 +193,14 @@ def _rebalancing(rows: list[dict[str, Any]]) -> list[str]:
     ]
 
 
-def _caught_up(row: dict[str, Any]) -> str:
+def _catch_up_time(row: dict[str, Any]) -> str:
     """Return when a group has caught up as it is, and with the plan that waits."""
-    from fairlead.common.words import caught_up
+    from fairlead.common.words import catch_up_time
 
-    without_plan = f"without a new plan: {caught_up(row['caught_up_s'], row['last_seen'])}"
+    without_plan = f"without a new plan: {catch_up_time(row['catch_up_s'], row['last_seen'])}"
     if row["planned_at"] is None:
         return without_plan
-    planned = caught_up(row["caught_up_planned_s"], row["planned_at"])
+    planned = catch_up_time(row["catch_up_planned_s"], row["planned_at"])
     return f"{without_plan}; with version {row['waiting']}: {planned}"
 
 
@@ -453,9 +455,11 @@ def _why(row: dict[str, Any], diagnoses: list[dict[str, Any]]) -> list[str]:
         )
         lines.append(f"  {row['evidence']}")
         if row["diagnosis"] != "unknown":
-            figures_of = (figure(name) for name in ("behind_now_s", "late_s", "utilisation"))
+            figures_of = (
+                figure(name) for name in ("behind_now_s", "forecast_time_lag_s", "utilisation")
+            )
             figures = (f"{each.label.lower()}: {each.text(row[each.name])}" for each in figures_of)
-            lines.append(f"  {'; '.join(figures)}; caught up {_caught_up(row)}")
+            lines.append(f"  {'; '.join(figures)}; caught up {_catch_up_time(row)}")
             lines.append(f"  {row['consumers_why']}")
         lines += [
             f"  {label.lower()}: {text}"

@@ -154,13 +154,13 @@ def _adoption(
 
     try:
         with KafkaGateway(kafka) as gateway:
-            nudged = follow(
+            adoptions = follow(
                 gateway, kafka, [group], lambda names: store.in_state("published", groups=names)
             )
             checked = check(store, [group], gateway.live_groups)
     except KafkaUnavailableError:  # the plan is published nevertheless
         return None, []
-    reasons = [left.reason for left in nudged if not left.reached]
+    reasons = [left.reason for left in adoptions if not left.reached]
     return (checked[0].adoption if checked else None), reasons
 
 

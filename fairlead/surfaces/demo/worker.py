@@ -98,14 +98,14 @@ def work(consumer: KafkaConsumer | PlainConsumer, orders: Orders) -> None:
     The wait for each record is the time that the consumer measures. A delay by a busy machine
     shortens the next waits.
     """
-    count, late_s, held_up_s, ended_at, reported_at = 0, 0.0, 0.0, 0.0, 0.0
+    count, behind_s, held_up_s, ended_at, reported_at = 0, 0.0, 0.0, 0.0, 0.0
     for partition in records(consumer, orders):
         if partition is not None:
-            until = time.monotonic() + orders.expensive.get(partition, 1.0) / orders.rate - late_s
+            until = time.monotonic() + orders.expensive.get(partition, 1.0) / orders.rate - behind_s
             orders.stopped.wait(max(0.0, until - time.monotonic()))
             ended_at = time.monotonic()
-            late_s = min(max(0.0, ended_at - until), CAUGHT_UP_S)
-            held_up_s, count = max(held_up_s, late_s), count + 1
+            behind_s = min(max(0.0, ended_at - until), CAUGHT_UP_S)
+            held_up_s, count = max(held_up_s, behind_s), count + 1
         if count and (partition is None or ended_at - reported_at > STEP_S):
             report("processed", records=count, held_up_s=held_up_s, ended_at=ended_at)
             count, held_up_s, reported_at = 0, 0.0, ended_at

@@ -20,7 +20,7 @@ from fairlead.kafka.rights import CLUSTER, Rights, remedy
 from fairlead.settings import KafkaSettings, Settings
 from fairlead.surfaces.doctor.finding import Finding
 
-#: The planner's rights on topics that it writes, and on the pin topic, as in docs/trust.md.
+#: The planner's rights on topics that it writes, and on the coordination topic, as in docs/trust.md.
 WRITES: Final = ("DESCRIBE", "DESCRIBE_CONFIGS", "READ", "WRITE")
 READS: Final = ("DESCRIBE", "READ")
 #: Rights are checked on at most this many groups and topics.
@@ -53,7 +53,7 @@ def examine_kafka(settings: Settings) -> Iterator[Finding]:
         yield _topic(rights, kafka.plan_topic, WRITES, compacted=True)
         yield _sending(rights, kafka)
         yield _topic(rights, kafka.members_topic, WRITES, compacted=True)
-        yield _topic(rights, kafka.pin_topic, READS, compacted=False)
+        yield _topic(rights, kafka.coordination_topic, READS, compacted=False)
         yield _keys(kafka)
         if not names:
             detail = f"discovery covers none of the {plural(len(listed), 'group')} that Kafka lists"

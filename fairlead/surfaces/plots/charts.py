@@ -104,7 +104,7 @@ def frontier(
 
     Examples
     --------
-    >>> metrics = {"moved": 4, "late_s": 20.0, "topic_spread": 1.5}
+    >>> metrics = {"moved": 4, "forecast_time_lag_s": 20.0, "topic_spread": 1.5}
     >>> sticky = SnapshotCandidate("sticky", metrics)
     >>> "sticky: 4 moved" in frontier([(0, 200.0)], [sticky], chosen=None)
     True
@@ -115,16 +115,16 @@ def frontier(
         for candidate in candidates
         if candidate.metrics
         and _known(candidate.metrics["moved"])
-        and _known(candidate.metrics["late_s"])
+        and _known(candidate.metrics["forecast_time_lag_s"])
     ]
     if not curve and not placed:
         return ""
     with drawing():
         figure, axes = canvas(3.6 + 0.2 * len(placed))
         if len(curve) > 1:
-            moves, late_s = zip(*curve, strict=True)
+            moves, forecast_time_lag_s = zip(*curve, strict=True)
             style: Any = {"color": GREY, "label": "sticky-lag-aware, move by move"}
-            axes.step(moves, late_s, where="post", **style)
+            axes.step(moves, forecast_time_lag_s, where="post", **style)
         _mark(axes, placed, chosen)
         _moves(
             axes,
@@ -143,12 +143,12 @@ def frontier(
 def _mark(axes: "Axes", placed: Sequence[tuple[str, Metrics]], chosen: str | None) -> None:
     """Mark candidates by moves and time lag, the chosen one as a ring around the others."""
     for place, (assignor, metrics) in enumerate(
-        sorted(placed, key=lambda candidate: candidate[1]["late_s"])
+        sorted(placed, key=lambda candidate: candidate[1]["forecast_time_lag_s"])
     ):
         is_chosen = assignor == chosen
         axes.plot(
             [metrics["moved"]],
-            [metrics["late_s"]],
+            [metrics["forecast_time_lag_s"]],
             color=f"C{place}",
             linestyle="none",
             marker=_MARKERS[place % len(_MARKERS)],

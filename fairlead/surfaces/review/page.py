@@ -117,8 +117,13 @@ def summary(facts: Facts) -> str:
         parts.append(f"moves {plan['moved']:,}{partitions} partitions to another consumer")
     if plan["placed"]:
         parts.append(f"gives {plural(plan['placed'], 'partition')} without an owner one")
-    if plan["late_before"] is not None and plan["late_predicted"] is not None:
-        parts.append(_forecast(plan["late_before"], plan["late_predicted"]))
+    if (
+        plan["forecast_time_lag_before"] is not None
+        and plan["forecast_time_lag_predicted"] is not None
+    ):
+        parts.append(
+            _forecast(plan["forecast_time_lag_before"], plan["forecast_time_lag_predicted"])
+        )
     if plan["lag_max_predicted"] is not None:
         parts.append(_effect(plan["lag_max_before"], plan["lag_max_predicted"]))
     if not parts:
@@ -163,7 +168,8 @@ def _policy(facts: Facts, policies: Sequence[Policy] | None) -> str | None:
             moved=plan["moved"],
             placed=plan["placed"],
             improvement=improvement(
-                {"late_s": plan["late_before"]}, {"late_s": plan["late_predicted"]}
+                {"forecast_time_lag_s": plan["forecast_time_lag_before"]},
+                {"forecast_time_lag_s": plan["forecast_time_lag_predicted"]},
             ),
             statuses={row["status"] for row in facts.statuses}
             if facts.analysed is None
@@ -195,4 +201,4 @@ def _decisions(facts: Facts, dagster_url: str | None) -> list[ways.Way]:
 
 def _approvable(facts: Facts) -> bool:
     """Whether it can be approved: it waits, its bytes verify, and its policy publishes."""
-    return facts.waits and facts.document is not None and not facts.stored.observed_only
+    return facts.waits and facts.document is not None and not facts.stored.shadow

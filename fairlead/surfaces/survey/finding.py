@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fairlead.common.tables import slices
-from fairlead.common.words import caught_up, length
-from fairlead.domain.advice import CLASSIC, PINNED, not_followed
+from fairlead.common.words import catch_up_time, length
+from fairlead.domain.advice import AGREED, CLASSIC, not_followed
 from fairlead.domain.candidate_figures import OBSERVED
 from fairlead.domain.candidate_rows import analyse_group
 from fairlead.domain.groups import ListedGroups
@@ -193,7 +193,7 @@ def _row(group: Group, analysed: Sequence[Row]) -> Row:
 
     Keys: group; sampled_at, a time; state, protocol and group_type from Kafka; members, a count;
     owners, member to number of partitions; clients, ids; error; follow and kafka_5_6, sentences;
-    diagnosis, evidence, late_s, caught_up_s, loss_s, gain, consumers: of the analysis, null
+    diagnosis, evidence, forecast_time_lag_s, catch_up_s, loss_s, gain, consumers: of the analysis, null
     without one; reported, the reported work. `Survey.rows` adds not_planned, why the group cannot
     be planned for, and the figures of `fairlead.surfaces.survey.lag.group_lags`.
     """
@@ -215,8 +215,10 @@ def _row(group: Group, analysed: Sequence[Row]) -> Row:
         "kafka_5_6": changes(now),
         "diagnosis": known,
         "evidence": observed.get("evidence") or observed.get("outcome"),
-        "late_s": None if known in {None, "unknown"} else observed["late_s"],
-        "caught_up_s": observed.get("caught_up_s"),
+        "forecast_time_lag_s": None
+        if known in {None, "unknown"}
+        else observed["forecast_time_lag_s"],
+        "catch_up_s": observed.get("catch_up_s"),
         "loss_s": observed.get("loss_s"),
         "gain": _gain(observed, by_assignor.get(observed.get("chosen")), sampled_at),
         "consumers": observed.get("consumers_why"),
@@ -229,8 +231,8 @@ def _gain(observed: Row, chosen: Row | None, at: datetime) -> str | None:
     if chosen is None:
         return observed.get("decision_reason")
     return (
-        f"forecast time lag {length(chosen['late_s'])} instead of {length(observed['late_s'])}, "
-        f"caught up {caught_up(chosen['caught_up_s'], at)}"
+        f"forecast time lag {length(chosen['forecast_time_lag_s'])} instead of {length(observed['forecast_time_lag_s'])}, "
+        f"caught up {catch_up_time(chosen['catch_up_s'], at)}"
     )
 
 
@@ -251,7 +253,7 @@ def follows(described: Mapping[str, Any], *, members: int) -> str:
         return f"{advice}; a managed cluster takes no plug-ins"
     if not members:
         return "it has no members"
-    if protocol in {_FOLLOWING, PINNED}:
+    if protocol in {_FOLLOWING, AGREED}:
         return "its clients follow plans already"
     if protocol == _STREAMS:
         return "Kafka Streams has its own assignor and follows no plans"

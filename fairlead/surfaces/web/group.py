@@ -20,8 +20,8 @@ from fairlead.domain.work_text import time_per_record
 from fairlead.errors import PlanStateError
 from fairlead.store import group_history, history_queries
 from fairlead.store.freezes import freezes_on
-from fairlead.store.observed_plans import observed_days
 from fairlead.store.regressions import back_offs
+from fairlead.store.shadow_plans import shadow_days
 from fairlead.surfaces.backtest.report import would_have_saved
 from fairlead.surfaces.links import asset_url
 from fairlead.surfaces.next_step import next_step
@@ -151,12 +151,12 @@ def group_page(
 
 def _observed(engine: Engine, group: str, now: datetime) -> dict[str, Any] | None:
     """Return what plans would have changed in a week, if the policy observes the group."""
-    days = observed_days(engine, group, now.astimezone(UTC).date() - timedelta(days=7))
+    days = shadow_days(engine, group, now.astimezone(UTC).date() - timedelta(days=7))
     if not days:
         return None
     sums = [
         sum(getattr(day, name) for day in days)
-        for name in ("late_s", "late_planned_s", "plans", "paused_s")
+        for name in ("over_objective_s", "over_objective_planned_s", "plans", "downtime_s")
     ]
     return {"days": days, "effect": would_have_saved(*sums)}
 

@@ -19,7 +19,7 @@ from fairlead.surfaces import plots
 
 #: Seconds of a minute, an hour, a day: units of an axis of durations.
 _TIMES_S: Final = (60.0, 3600.0, 86_400.0)
-_LATE, _BEHIND, _LAG = map(figure, ("late_s", "time_lag_s", "lag"))
+_LATE, _BEHIND, _LAG = map(figure, ("forecast_time_lag_s", "time_lag_s", "lag"))
 _ARRIVING, _SHARE = map(figure, ("arrival_rate", "capacity_share"))
 _USED: Final = replace(figure("utilisation"), label="Utilisation")
 #: Maximum number of strips: more are unreadable.
@@ -49,7 +49,7 @@ def plots_of(
 ) -> list[Plot]:
     """Draw a group's figures over time: in total, by consumer and by partition."""
     forecast: dict[str, list[float | None]] = {
-        "forecast": [sample.late_s for sample in samples],
+        "forecast": [sample.forecast_time_lag_s for sample in samples],
         "objective": [objective_s] * len(samples),
     }
     by_consumer = [
@@ -94,7 +94,7 @@ def days_of(rows: Sequence[Mapping[str, Any]]) -> list[Plot]:
     if len(rows) < 2:  # noqa: PLR2004 - two make a line
         return []
     at = [datetime.combine(row["day"], time(), UTC) for row in rows]
-    worst = {"worst of the day": [row["late_s_worst"] for row in rows]}
+    worst = {"worst of the day": [row["forecast_time_lag_s_worst"] for row in rows]}
     return _plot(_LATE, ", by day", at, worst)
 
 

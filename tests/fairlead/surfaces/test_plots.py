@@ -25,8 +25,10 @@ def texts(svg: str) -> list[str]:
     return ["".join(element.itertext()) for element in elements]
 
 
-def candidate(name: str, moved: int, late_s: float | None) -> SnapshotCandidate:
-    return SnapshotCandidate(name, {"moved": moved, "late_s": late_s, "topic_spread": 1.5})
+def candidate(name: str, moved: int, forecast_time_lag_s: float | None) -> SnapshotCandidate:
+    return SnapshotCandidate(
+        name, {"moved": moved, "forecast_time_lag_s": forecast_time_lag_s, "topic_spread": 1.5}
+    )
 
 
 @pytest.mark.parametrize("name", ["$\\frac{$", "_a_", "<b>&\"'", "名前", "a\x01b\n", "x" * 500])

@@ -23,7 +23,7 @@ Ints = npt.NDArray[np.int64]
 HOUR = 3600.0
 START = datetime(2026, 3, 2, tzinfo=UTC).timestamp()
 #: A partition further behind than this is late, seconds.
-LATE_S = 60.0
+OBJECTIVE_S = 60.0
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class Course:
     Parameters
     ----------
     late
-        Partition-minutes later than `LATE_S` after `since_h` hours.
+        Partition-minutes later than `OBJECTIVE_S` after `since_h` hours.
     plans
         Hour, moves, diagnosis and reason of each plan.
     said
@@ -106,7 +106,7 @@ class Course:
         Hour and question of each decision, where they are kept.
     """
 
-    late: int = 0
+    over_objective: int = 0
     plans: list[tuple[float, int, str, str]] = field(default_factory=list)
     said: Counter[tuple[str, tuple[str, ...]]] = field(default_factory=Counter)
     answers: list[tuple[float, dict[str, Any]]] = field(default_factory=list)
@@ -133,12 +133,12 @@ class Loop:
         planned: bool = True,
         keep: bool = False,
         since_h: float = 6.0,
-        pause_s: float = 10.0,
+        move_downtime_s: float = 10.0,
     ) -> None:
         self.group, self.rng = group, np.random.default_rng(seed)
         self.step_s, self.sample_s, self.decide_s = step_s, sample_s, decide_s
         self.policy, self.planned, self.keep = policy, planned, keep
-        self.since_s, self.pause_s = since_h * HOUR, pause_s
+        self.since_s, self.move_downtime_s = since_h * HOUR, move_downtime_s
         self.topics = dict(group.topics)
         self.reads = group.subscriptions()
         self.names = list(self.reads)
@@ -175,7 +175,7 @@ class Loop:
             if step:
                 self._pass(now)
             if step % round(60 / self.step_s) == 0 and now > self.since_s:
-                self.course.late += self._late(now)
+                self.course.over_objective += self._late(now)
             if step % look_every == 0:
                 self._sample(now)
             if step and step % decide_every == 0:
@@ -245,7 +245,7 @@ class Loop:
         commits[np.isin(self.owner, self.group.silent(now))] = False
         self.committed[commits] = self.position[commits]
         self.position[moved] = self.committed[moved]
-        self.still_until[moved] = now + self.pause_s
+        self.still_until[moved] = now + self.move_downtime_s
         self.owner = owner
 
     def _pass(self, now: float) -> None:
@@ -303,9 +303,11 @@ class Loop:
         return np.where(due, reached, self.committed)
 
     def _late(self, now: float) -> int:
-        while len(self.history) > 1 and self.history[1][0] <= now - LATE_S:
+        while len(self.history) > 1 and self.history[1][0] <= now - OBJECTIVE_S:
             self.history.pop(0)
-        old = self.history[0][1] if self.history and self.history[0][0] <= now - LATE_S else None
+        old = (
+            self.history[0][1] if self.history and self.history[0][0] <= now - OBJECTIVE_S else None
+        )
         return 0 if old is None else int((self.position < np.floor(old) - 1e-6).sum())
 
     # What is seen and said ----------------------------------------------------------------------

@@ -30,7 +30,7 @@ def replayed(assignor: str) -> list[Stretch]:
 
 def late(stretches: Sequence[Stretch]) -> float:
     """Partition-minutes."""
-    return sum(stretch.late_s for stretch in stretches) / 60
+    return sum(stretch.over_objective_s for stretch in stretches) / 60
 
 
 def moves(stretches: Sequence[Stretch]) -> list[int]:
@@ -97,7 +97,7 @@ def test_sticky_sticks_to_its_own_assignment_not_to_the_real_one() -> None:
     assert moves([*replay(day, "sticky", Policy())]) == [0, 0, 1]
 
 
-def test_a_newcomer_takes_over_the_share_of_who_left() -> None:
+def test_a_new_member_takes_over_the_share_of_the_one_that_left() -> None:
     """Followers fit the plan: a restart under a new name neither moves nor plans anything."""
     day = hourly("abba", "acca", "acca")
     planned = [*replay(day, "sticky-lag-aware", Policy())]

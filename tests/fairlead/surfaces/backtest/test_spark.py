@@ -71,7 +71,7 @@ def test_command_says_what_would_have_happened(tmp_path: Path) -> None:
     }
     ranked = {row.pop("name"): row for row in report["in_charge"]}
     assert list(ranked) == ["recorded", "observed", "sticky", "sticky-lag-aware"]
-    late = {name: row["late_partition_minutes"] for name, row in ranked.items()}
+    late = {name: row["over_objective_partition_minutes"] for name, row in ranked.items()}
     # At 16 of 20 a second a minute's lateness takes five: two partitions are late from then on.
     assert late["recorded"] == pytest.approx(2 * 110, abs=1)
     assert late["observed"] == pytest.approx(2 * 110, rel=0.05)

@@ -199,12 +199,12 @@ def test_group_that_is_observed_says_what_plans_would_have_saved(week: str, serv
     """Of the last seven days, and day by day."""
     assert "What plans would have changed" not in get(f"{served}/group?group=orders")[2]
     with psycopg.connect(week) as connection:
-        for age, late_s in ((0, 18_000), (6, 12_000), (7, 99_999)):
+        for age, forecast_time_lag_s in ((0, 18_000), (6, 12_000), (7, 99_999)):
             connection.execute(
-                "INSERT INTO fairlead_raw.group_observed VALUES"
+                "INSERT INTO fairlead_raw.group_shadow VALUES"
                 " ('orders', (now() AT TIME ZONE 'UTC')::date - %s::int,"
                 " now(), 1, %s, 2640, 1, 45)",
-                (age, late_s),
+                (age, forecast_time_lag_s),
             )
     page = get(f"{served}/group?group=orders")[2]
     said = "412 of 500 partition-minutes behind, with 2 plans and 1.5 of downtime."

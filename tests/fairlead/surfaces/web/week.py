@@ -53,7 +53,7 @@ def end_now(url: str) -> None:
             " since = least(since, now() - interval '1 hour') WHERE until IS NULL"
         )
         connection.execute(
-            "UPDATE fairlead_raw.group_diagnosis SET caught_up_s = 5400"
+            "UPDATE fairlead_raw.group_diagnosis SET catch_up_s = 5400"
             " WHERE group_id = 'orders' AND until IS NULL"
         )
         connection.execute("UPDATE fairlead_raw.balance SET rack_gb_per_day = 12.5")

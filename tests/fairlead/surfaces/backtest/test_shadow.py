@@ -11,8 +11,8 @@ from benchmarks.simulation.catalogue import SCENARIOS
 from fairlead.archive import SampleArchive
 from fairlead.domain.policy import Policy
 from fairlead.domain.samples import SAMPLES, new_snapshot_id
-from fairlead.store.observed_plans import observed_days
-from fairlead.surfaces.backtest.observing import observe
+from fairlead.store.shadow_plans import shadow_days
+from fairlead.surfaces.backtest.shadow import replay_shadow_groups
 from tests.fairlead.store.conftest import engine, store_url  # noqa: F401 - fixtures
 from tests.fairlead.surfaces.backtest.recordings import recorded
 
@@ -27,19 +27,19 @@ def test_day_of_looks_is_replayed_once_an_hour(tmp_path: Path, engine: Engine) -
     for row in recording.to_pylist():
         taken = pa.Table.from_pylist([row | {"group": group} for group in GROUPS], SAMPLES)
         archive.append(taken, new_snapshot_id(row["at"]))
-    policies, now = (Policy(groups="watched", observe=True),), row["at"]
+    policies, now = (Policy(groups="watched", shadow=True),), row["at"]
 
-    observe(engine, archive, taken, policies, now)
+    replay_shadow_groups(engine, archive, taken, policies, now)
 
     yesterday = now.date() - timedelta(days=1)
-    (day,) = observed_days(engine, "watched", yesterday)
-    assert observed_days(engine, "planned", yesterday) == []
+    (day,) = shadow_days(engine, "watched", yesterday)
+    assert shadow_days(engine, "planned", yesterday) == []
     assert (day.day, day.until) == (now.date(), now)
-    assert day.late_s == pytest.approx(day.late_recorded_s, rel=0.1)
-    assert 0 < day.late_planned_s < 0.4 * day.late_s
+    assert day.over_objective_s == pytest.approx(day.over_objective_recorded_s, rel=0.1)
+    assert 0 < day.over_objective_planned_s < 0.4 * day.over_objective_s
     assert 1 <= day.plans <= 4
-    assert day.paused_s >= 10 * day.plans
+    assert day.downtime_s >= 10 * day.plans
 
     archive.append(taken, new_snapshot_id(now + timedelta(minutes=9)))
-    observe(engine, archive, taken, policies, now + timedelta(minutes=50))
-    assert observed_days(engine, "watched", yesterday) == [day]
+    replay_shadow_groups(engine, archive, taken, policies, now + timedelta(minutes=50))
+    assert shadow_days(engine, "watched", yesterday) == [day]

@@ -1,7 +1,7 @@
 """The effect that plans would have on observed groups: each day without and with plans.
 
 Belongs here: replaying the samples of a day, and its figures. Does not: the replay
-(`replay`), nor where figures are kept (`fairlead.store.observed_plans`).
+(`replay`), nor where figures are kept (`fairlead.store.shadow_plans`).
 """
 
 import logging
@@ -15,7 +15,7 @@ from sqlalchemy import Engine
 from fairlead.archive import SampleArchive
 from fairlead.domain.candidate_figures import OBSERVED
 from fairlead.domain.policy import Policy, policy_for
-from fairlead.store.observed_plans import ObservedDay, newest_observed, record_observed
+from fairlead.store.shadow_plans import ShadowDay, newest_shadow_days, record_shadow_day
 from fairlead.surfaces.backtest.recording import Recording, replayable
 from fairlead.surfaces.backtest.replay import RECORDED, Stretch, replay
 
@@ -27,7 +27,7 @@ EVERY: Final = timedelta(hours=1)
 LEAST: Final = 6
 
 
-def observe(
+def replay_shadow_groups(
     engine: Engine,
     archive: SampleArchive,
     samples: pa.Table,
@@ -45,20 +45,20 @@ def observe(
     now
         Time-zone-aware.
     """
-    groups = [name for name in samples["group"].to_pylist() if policy_for(name, policies).observe]
-    known = newest_observed(engine, groups) if groups else {}
+    groups = [name for name in samples["group"].to_pylist() if policy_for(name, policies).shadow]
+    known = newest_shadow_days(engine, groups) if groups else {}
     for group in groups:
         try:
             policy, last = policy_for(group, policies), known.get(group)
             for day in _days(archive, group, now, policy=policy, last=last):
-                record_observed(engine, group, day)
+                record_shadow_day(engine, group, day)
         except Exception:  # noqa: BLE001 - a replay must not end a planning run
             _log.exception("group %s: replaying its samples failed", group)
 
 
 def _days(
-    archive: SampleArchive, group: str, now: datetime, *, policy: Policy, last: ObservedDay | None
-) -> Iterator[ObservedDay]:
+    archive: SampleArchive, group: str, now: datetime, *, policy: Policy, last: ShadowDay | None
+) -> Iterator[ShadowDay]:
     """Yield the results for today, once an hour, and for the whole of yesterday."""
     today = now.astimezone(UTC).date()
     if last is not None and last.day == today and now - last.until < EVERY:
@@ -72,7 +72,7 @@ def _days(
             yield effect
 
 
-def effect_of_plans(day: date, samples: pa.Table, policy: Policy) -> ObservedDay | None:
+def effect_of_plans(day: date, samples: pa.Table, policy: Policy) -> ShadowDay | None:
     """Return the effect plans would have had on a day; None if too few samples can be replayed.
 
     Parameters
@@ -87,20 +87,20 @@ def effect_of_plans(day: date, samples: pa.Table, policy: Policy) -> ObservedDay
         return None
     recording = Recording.of(samples, latest=policy.auto_offset_reset == "latest")
     in_charge = policy.assignors[0]
-    acting = policy.model_copy(update={"observe": False})
+    acting = policy.model_copy(update={"shadow": False})
     recorded, observed, planned = (
         list(replay(recording, charge, acting)) for charge in (RECORDED, OBSERVED, in_charge)
     )
-    return ObservedDay(
+    return ShadowDay(
         day=day,
         until=samples["at"][-1].as_py(),
-        late_recorded_s=_late_s(recorded),
-        late_s=_late_s(observed),
-        late_planned_s=_late_s(planned),
+        over_objective_recorded_s=_over_objective_s(recorded),
+        over_objective_s=_over_objective_s(observed),
+        over_objective_planned_s=_over_objective_s(planned),
         plans=sum(outcome.published for outcome in planned),
-        paused_s=sum(outcome.paused_s for outcome in planned),
+        downtime_s=sum(outcome.downtime_s for outcome in planned),
     )
 
 
-def _late_s(stretches: Sequence[Stretch]) -> float:
-    return sum(stretch.late_s for stretch in stretches)
+def _over_objective_s(stretches: Sequence[Stretch]) -> float:
+    return sum(stretch.over_objective_s for stretch in stretches)
