@@ -20,7 +20,7 @@ Lags = Mapping[str, Mapping[int, int]]
 
 
 @dataclass(frozen=True)
-class Diagnosed:
+class DemoDiagnosis:
     """The planner's diagnosis of a group and its reason for a plan, or for none.
 
     Parameters
@@ -71,7 +71,7 @@ class NotPlanned:
     """
 
     group: str
-    diagnosed: Diagnosed
+    diagnosed: DemoDiagnosis
     owned: Ownership
 
     def as_dict(self) -> dict[str, Any]:
@@ -114,7 +114,7 @@ class GroupReport:
         `classic` or `consumer`: whether the members assign, or the broker.
     """
 
-    diagnosed: Diagnosed
+    diagnosed: DemoDiagnosis
     plan: PlanDocument
     before: Ownership
     after: Ownership

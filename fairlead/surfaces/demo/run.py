@@ -30,7 +30,7 @@ from fairlead.store.plans import PlanStore
 from fairlead.surfaces.demo.environment import DemoEnvironment, demo_environment, reset
 from fairlead.surfaces.demo.frequent_samples import FrequentSamples
 from fairlead.surfaces.demo.load import Load
-from fairlead.surfaces.demo.report import Diagnosed, GroupReport, Lags, NotPlanned, same_owners
+from fairlead.surfaces.demo.report import DemoDiagnosis, GroupReport, Lags, NotPlanned, same_owners
 from fairlead.surfaces.demo.scenario import CURED, CURED_BY_BROKER, DEMO_GROUPS, DemoGroup
 from fairlead.surfaces.demo.topics_and_consumers import Consumers, broker_follows, create_backlog
 from fairlead.wire.document import PlanDocument
@@ -185,14 +185,16 @@ class _Demo:
         with KafkaGateway(self._around.settings.kafka) as gateway:
             return lags_of(gateway.snapshot(ids).samples)
 
-    def _diagnosed(self) -> dict[str, Diagnosed]:
+    def _diagnosed(self) -> dict[str, DemoDiagnosis]:
         """Return the planner's diagnoses by group."""
         rows = {
             row["group"]: row | read_diagnoses(self._engine, row["group"], limit=1)[0]
             for row in read_groups(self._engine)
         }
         fields = ("diagnosis", "names", "evidence", "reason", "reported")
-        return {name: Diagnosed(**{key: row[key] for key in fields}) for name, row in rows.items()}
+        return {
+            name: DemoDiagnosis(**{key: row[key] for key in fields}) for name, row in rows.items()
+        }
 
     def _published(self, group: DemoGroup) -> PlanDocument | None:
         plan = PlanStore(self._engine).published(group.name)

@@ -194,7 +194,7 @@ def _row(group: Group, analysed: Sequence[Row]) -> Row:
     Keys: group; sampled_at, a time; state, protocol and group_type from Kafka; members, a count;
     owners, member to number of partitions; clients, ids; error; follow and kafka_5_6, sentences;
     diagnosis, evidence, forecast_time_lag_s, catch_up_s, loss_s, gain, consumers: of the
-    analysis, null without one; reported, the reported work. `Survey.found` adds not_planned,
+    analysis, null without one; reported, the reported work. `Survey.rows` adds not_planned,
     why the group cannot be planned for, and the figures of
     `fairlead.surfaces.survey.lag.group_lags`.
     """

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
-from fairlead.surfaces.demo.report import Diagnosed, GroupReport
+from fairlead.surfaces.demo.report import DemoDiagnosis, GroupReport
 from fairlead.surfaces.demo.run import lags_of
 from fairlead.wire.document import MemberShare, PlanDocument
 from tests.samples import samples
@@ -33,7 +33,7 @@ def test_after_is_measured_and_not_the_plans_own_weights() -> None:
     )
     seconds = {"0": [0.003, 0.004, 0.005], "1": [0.040, 0.052, 0.064]}
     made = GroupReport(
-        diagnosed=Diagnosed(
+        diagnosed=DemoDiagnosis(
             "slow member", ("a",), "evidence", "reason", {"partitions": {"t": seconds}}
         ),
         plan=plan,
