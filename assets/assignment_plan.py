@@ -48,10 +48,10 @@ def assignment_plan(
             context.log.info("Deciding on %s", plural(len(recent.groups), "group"))
             decided, samples = decide_on(plans, warehouse, recent, policies, datetime.now(UTC))
             outcomes += decided
-            if any(policy.observe for policy in policies):
-                from fairlead.surfaces.backtest.observing import observe  # noqa: PLC0415 - simulation
+            if any(policy.shadow for policy in policies):
+                from fairlead.surfaces.backtest.shadow import replay_shadow_groups  # noqa: PLC0415 - simulation
 
-                observe(engine, spark.archive(), samples, policies, datetime.now(UTC))
+                replay_shadow_groups(engine, spark.archive(), samples, policies, datetime.now(UTC))
         ordered = worst_first(outcomes)
         reasons = {outcome.decision.group: outcome.stored.reason for outcome in outcomes}
         for group in ordered[:ROWS]:

@@ -36,13 +36,13 @@ def check_adoption(
 ) -> Sequence[Observed]:
     """Have brokers follow the published plans of groups; store the adherence to plans."""
     with kafka.gateway() as gateway:
-        nudged = follow(
+        adoptions = follow(
             gateway,
             gateway.settings,
             groups,
             lambda assigned: plans.in_state("published", groups=assigned),
         )
-        for left in [left for left in nudged if not left.reached][:ROWS]:
+        for left in [left for left in adoptions if not left.reached][:ROWS]:
             log.warning(
                 "Group %s: its broker does not follow the plan: %s", left.group, left.reason
             )

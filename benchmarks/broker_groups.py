@@ -4,7 +4,7 @@
 
 Two brokers at once, one with the jar in it and one without; on each as many groups of one plain
 confluent-kafka consumer. They rest for a minute; then a wave comes over both: each group's plan and
-members are published, and a nudge joins each group and leaves it. The same records and nudges go to
+members are published, and a rebalance trigger joins each group and leaves it. The same records and rebalance triggers go to
 the broker without the jar, where nobody reads them, so that the difference is the jar's.
 
 Belongs here: the two brokers, the wave, the CPU time and memory of their processes; printing, and
@@ -32,9 +32,9 @@ from benchmarks.services import create_topics, folder, kafka
 from fairlead.kafka.consumer_protocol import ASSIGNOR
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.kafka.members_topic import MembersTopic
-from fairlead.kafka.nudge import Nudge, NudgeConnection
 from fairlead.kafka.plan_channel import Outgoing
 from fairlead.kafka.plan_topic import PlanTopic
+from fairlead.kafka.rebalance_trigger import RebalanceTrigger, TriggerConnection
 from fairlead.sandbox.jars import kafka_classpath
 from fairlead.sandbox.java import find_java
 from fairlead.sandbox.kafka import KafkaBroker
@@ -104,7 +104,7 @@ class Side:
 
 
 class Wave:
-    """A plan, its members and a nudge for each group of a broker."""
+    """A plan, its members and a rebalance trigger for each group of a broker."""
 
     def __init__(self, side: Side) -> None:
         self._groups = [seat.group for seat in side.seats]
@@ -123,7 +123,7 @@ class Wave:
         with (
             PlanTopic(self._settings) as plans,
             KafkaGateway(self._settings) as gateway,
-            NudgeConnection(self._settings) as connection,
+            TriggerConnection(self._settings) as connection,
         ):
             topics = gateway.topics_of([TOPIC])
             self._publish(plans, topics[TOPIC][0])
@@ -134,7 +134,7 @@ class Wave:
             if said := send_members(MembersTopic(self._settings), as_if, topics):
                 raise RuntimeError(said)
             for first in range(0, len(self._groups), AT_ONCE):
-                self._nudge(gateway, connection, self._groups[first : first + AT_ONCE])
+                self._trigger(gateway, connection, self._groups[first : first + AT_ONCE])
         return time.monotonic() - began
 
     def _publish(self, plans: PlanTopic, topic_id: str) -> None:
@@ -170,17 +170,17 @@ class Wave:
         )
         return Outgoing(group, value, headers)
 
-    def _nudge(
-        self, gateway: KafkaGateway, connection: NudgeConnection, groups: Sequence[str]
+    def _trigger(
+        self, gateway: KafkaGateway, connection: TriggerConnection, groups: Sequence[str]
     ) -> None:
-        nudges = [Nudge(self._settings, group, 1, by=connection) for group in groups]
-        for nudge in nudges:
-            nudge.join()
+        triggers = [RebalanceTrigger(self._settings, group, 1, by=connection) for group in groups]
+        for trigger in triggers:
+            trigger.join()
         found = gateway.broker_groups(groups)
-        if not all(any(m.is_nudge for m in described.members) for described in found.values()):
-            raise RuntimeError("nudges did not join")
-        for nudge in nudges:
-            nudge.leave()
+        if not all(any(m.is_trigger for m in described.members) for described in found.values()):
+            raise RuntimeError("rebalance triggers did not join")
+        for trigger in triggers:
+            trigger.leave()
 
 
 def main() -> None:

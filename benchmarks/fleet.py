@@ -223,7 +223,7 @@ def remember(url: str, snapshot: GroupSnapshot) -> None:
                 diagnosis="unknown",
                 names=(),
                 evidence="",
-                late_s=0.0,
+                forecast_time_lag_s=0.0,
                 utilisation=0.0,
                 capacities=dict.fromkeys(row["members"][::2], speed),
             ),

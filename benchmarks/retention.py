@@ -224,7 +224,7 @@ def findings() -> Findings:
         diagnosis="healthy",
         names=(),
         evidence="well",
-        late_s=2.0,
+        forecast_time_lag_s=2.0,
         utilisation=0.4,
         capacities={
             f"c{number}": Capacity(100.0, measured=True, at=LAST.timestamp()) for number in range(5)

@@ -16,7 +16,7 @@ from fairlead.domain.work_text import work_of_group
 
 #: Columns to read from the table of candidates.
 COLUMNS: Final = [
-    *("group", "assignor", "error", "outcome", "lag_max", "late_s", "utilisation"),
+    *("group", "assignor", "error", "outcome", "lag_max", "forecast_time_lag_s", "utilisation"),
     *("diagnosis", "names", "evidence", "reported"),
 ]
 
@@ -25,7 +25,7 @@ def worst_first(candidates: pa.Table) -> list[str]:
     """Return the groups of a table of candidates by forecast lag, then by lag, descending."""
     observed = candidates.filter(pc.equal(candidates["assignor"], OBSERVED))
     ordered = observed.sort_by(
-        [("late_s", "descending"), ("lag_max", "descending"), ("group", "ascending")]
+        [("forecast_time_lag_s", "descending"), ("lag_max", "descending"), ("group", "ascending")]
     )
     return list(ordered["group"].to_pylist())
 
@@ -52,7 +52,7 @@ def describe(candidates: pa.Table, groups: Sequence[str]) -> dict[str, Any]:
         **(_work(rows[0]) if rows else {}),
         "groups": len(groups),
         "failed": mine.num_rows - mine["error"].null_count,
-        "forecast lag (s)": pc.round(pc.max(observed["late_s"]), 1).as_py(),
+        "forecast lag (s)": pc.round(pc.max(observed["forecast_time_lag_s"]), 1).as_py(),
         "utilisation of the fullest member": pc.round(pc.max(observed["utilisation"]), 3).as_py(),
         "by group": table([_row(row) for row in rows]),
         **others(len(groups)),
@@ -65,7 +65,8 @@ def _row(row: Mapping[str, Any]) -> dict[str, Any]:
         "diagnosis": row["diagnosis"],
         "about": listed(sorted(row["names"] or ())),
         **{
-            FIGURES[name].label: FIGURES[name].text(row[name]) for name in ("late_s", "utilisation")
+            FIGURES[name].label: FIGURES[name].text(row[name])
+            for name in ("forecast_time_lag_s", "utilisation")
         },
         "evidence": _evidence(row),
         **_work(row),

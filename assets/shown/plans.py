@@ -10,7 +10,7 @@ import dagster as dg
 from sqlalchemy import Engine
 
 from assets.presentation import ROWS, details, in_order, link, others, table
-from fairlead.common.words import caught_up
+from fairlead.common.words import catch_up_time
 from fairlead.domain.figures import FIGURES, imbalance
 from fairlead.domain.reconciliation import WHAT_FOLLOWS
 from fairlead.domain.records import PlanDraft, StoredPlan
@@ -28,10 +28,10 @@ Metrics = Mapping[str, Any]
 MOVES: Final = 25
 _LAUNCH: Final = "Open the launchpad, type why, launch"
 _WAITS: Final = "waits for a person"
-_LATE: Final = FIGURES["late_s"].label
+_LATE: Final = FIGURES["forecast_time_lag_s"].label
 #: Figures that are compared before and after the plan.
 _COMPARED: Final = (
-    *("late_s", "utilisation", "lag_max", "imbalance", "topic_spread"),
+    *("forecast_time_lag_s", "utilisation", "lag_max", "imbalance", "topic_spread"),
     *("rack_gb_per_day", "rack_cost_per_day"),
 )
 #: State of a plan to what happens next.
@@ -133,7 +133,7 @@ def describe(
         "no change": sum(outcome.stored.outcome == "no change" for outcome in mine),
         "failed": sum(outcome.stored.outcome == "failed" for outcome in mine),
         "partitions moved": sum(metrics["moved"] for metrics in predicted),
-        "forecast lag (s)": round(max(map(_late_s, mine), default=0.0), 1),
+        "forecast lag (s)": round(max(map(_forecast_time_lag_s, mine), default=0.0), 1),
         **others(len(mine)),
     }
 
@@ -205,8 +205,8 @@ def _figures(metrics: Metrics | None, at: datetime) -> dict[str, str]:
         for name in _COMPARED
         if known.get(name) is not None
     }
-    if metrics.get("late_s") is not None:
-        figures[FIGURES["caught_up_s"].label] = caught_up(metrics.get("caught_up_s"), at)
+    if metrics.get("forecast_time_lag_s") is not None:
+        figures[FIGURES["catch_up_s"].label] = catch_up_time(metrics.get("catch_up_s"), at)
     return figures
 
 
@@ -231,16 +231,16 @@ def _predicted(outcome: Outcome) -> Metrics | None:
     return decision.predicted if isinstance(decision, PlanDraft) else None
 
 
-def _late_s(outcome: Outcome) -> float:
-    return float((outcome.decision.observed or {}).get("late_s") or 0)
+def _forecast_time_lag_s(outcome: Outcome) -> float:
+    return float((outcome.decision.observed or {}).get("forecast_time_lag_s") or 0)
 
 
 def _ways_to_decide(plan: StoredPlan) -> dict[str, Any]:
     """Return how a person approves or rejects a plan; empty if it is decided already."""
     if plan.state != "proposed":
         return {}
-    if plan.observed_only:
-        return {"approval": "none: the policy of the group observes, and publishes nothing"}
+    if plan.shadow:
+        return {"approval": "none: shadow mode"}
     approve, reject = ways.approve(plan, ""), ways.reject(plan, "")
     by_page = ", or by two people on its review's page" if plan.four_eyes == "proxy" else ""
     return {
@@ -257,7 +257,7 @@ def _attention(outcome: Outcome) -> tuple[bool, bool, float, float, str]:
     heaviest = float(observed["lag_max"] or 0) if observed else 0.0
     waits = _WAITS in (outcome.approval.reason or outcome.stored.reason)
     failed = outcome.stored.outcome == "failed"
-    return not failed, not waits, -_late_s(outcome), -heaviest, outcome.decision.group
+    return not failed, not waits, -_forecast_time_lag_s(outcome), -heaviest, outcome.decision.group
 
 
 def describe_step(step: Mapping[str, Any]) -> dict[str, Any]:

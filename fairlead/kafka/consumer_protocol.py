@@ -21,9 +21,9 @@ if TYPE_CHECKING:  # imported on use: it takes as long as the rest of the gatewa
 CONSUMER: Final = "consumer"
 #: Name of the broker's assignor that follows plans.
 ASSIGNOR: Final = "fairlead"
-#: Client id and rack prefix of a nudge, which joins for a moment to make the broker reassign.
-NUDGE: Final = "fairlead-nudge"
-NUDGE_RACK: Final = "fairlead:"
+#: Client id and rack prefix of a rebalance trigger, which joins for a moment to make the broker reassign.
+TRIGGER: Final = "fairlead-rebalance-trigger"
+TRIGGER_RACK: Final = "fairlead:"
 _CLASSIC_MEMBER: Final = 0
 
 Partitions = Mapping[str, tuple[int, ...]]
@@ -61,9 +61,9 @@ class BrokerMember:
     classic: bool
 
     @property
-    def is_nudge(self) -> bool:
-        """Whether the member is a nudge and not a consumer."""
-        return self.client_id == NUDGE and (self.rack or "").startswith(NUDGE_RACK)
+    def is_trigger(self) -> bool:
+        """Whether the member is a rebalance trigger and not a consumer."""
+        return self.client_id == TRIGGER and (self.rack or "").startswith(TRIGGER_RACK)
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class BrokerGroup:
     group, state, assignor
         The group id; `Empty`, `Assigning`, `Reconciling`, `Stable` or `Dead`; the assignor's name.
     members
-        All members including nudges, ascending by member id.
+        All members including rebalance triggers, ascending by member id.
     topic_ids
         Topic to its id, as Kafka writes it, for topics with an owned partition.
     error
@@ -91,8 +91,8 @@ class BrokerGroup:
 
     @property
     def consumers(self) -> tuple[BrokerMember, ...]:
-        """The members without nudges."""
-        return tuple(member for member in self.members if not member.is_nudge)
+        """The members without rebalance triggers."""
+        return tuple(member for member in self.members if not member.is_trigger)
 
     @property
     def behind(self) -> tuple[BrokerMember, ...]:

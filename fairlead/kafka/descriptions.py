@@ -13,7 +13,7 @@ from typing import Any, Final
 from fairlead.common.words import listed
 from fairlead.domain.groups import GroupDescription, LiveMember
 from fairlead.errors import GroupError
-from fairlead.kafka.consumer_protocol import CONSUMER, NUDGE, BrokerGroup
+from fairlead.kafka.consumer_protocol import CONSUMER, TRIGGER, BrokerGroup
 from fairlead.wire.members import GroupMember, member_names
 
 STABLE: Final = "Stable"
@@ -74,7 +74,7 @@ def read_description(group: str, raw: Mapping[str, Any]) -> GroupDescription:
 
 
 def read_broker_group(found: BrokerGroup) -> GroupDescription:
-    """Read the description of a group in which the broker assigns; nudges are left out.
+    """Read the description of a group in which the broker assigns; rebalance triggers are left out.
 
     Any problem of the group is in `error`.
     """
@@ -113,7 +113,7 @@ def read_broker_group(found: BrokerGroup) -> GroupDescription:
 
 
 def broker_names(found: BrokerGroup) -> dict[str, str]:
-    """Return member id to name in plans, also during a rebalance; nudges are left out."""
+    """Return member id to name in plans, also during a rebalance; rebalance triggers are left out."""
     return member_names(
         GroupMember(
             consumer.member_id,
@@ -189,7 +189,7 @@ def _read_members(raw_members: list[dict[str, Any]]) -> tuple[LiveMember, ...]:
             rack=_decoded(raw, "member_metadata", "subscription").get("rack_id") or None,
         )
         for raw in raw_members
-        if raw["client_id"] != NUDGE  # a nudge, which leaves at once
+        if raw["client_id"] != TRIGGER  # a rebalance trigger, which leaves at once
     )
 
 

@@ -30,6 +30,7 @@ from fairlead.domain.groups import (
 )
 from fairlead.domain.samples import GroupSnapshot, new_snapshot_id, samples_of
 from fairlead.errors import ConfigurationError, GroupError, KafkaUnavailableError
+from fairlead.kafka.agreed_shares import CoordinationReader, with_agreed_shares
 from fairlead.kafka.consumer_protocol import CONSUMER, BrokerGroup, describe_broker_groups
 from fairlead.kafka.descriptions import (
     CONSUMER_PROTOCOL,
@@ -48,7 +49,6 @@ from fairlead.kafka.offsets import (
     log_offsets,
     topic_sizes,
 )
-from fairlead.kafka.pinned import SharedPinLog, with_pinned_shares
 from fairlead.kafka.reachability import require_broker
 from fairlead.kafka.refusals import raise_if_refused, refusal
 from fairlead.kafka.requests import Answers, backoff, kafka_error
@@ -112,7 +112,7 @@ class KafkaGateway:
         self._settings = settings
         self._timeout_s = settings.request_timeout_s
         self._member_settings = kafka_python_settings(settings.librdkafka())
-        self._pins = SharedPinLog(settings)
+        self._coordination = CoordinationReader(settings)
         self._admin: AdminClient | None = None
         self._reader: Consumer | None = None
         self._member_admin: KafkaAdminClient | None = None
@@ -129,7 +129,7 @@ class KafkaGateway:
         if self._reader is not None:
             self._reader.close()
             self._reader = None
-        self._pins.close()
+        self._coordination.close()
         self._close_member_admin()
         raise_if_refused(error, self._settings)
 
@@ -334,7 +334,7 @@ class KafkaGateway:
             wait=wait_fixed(0.2),
             stop=stop_after_delay(min(patience_s, self._timeout_s)),
         )(describe_pending)
-        return with_pinned_shares(found, self._pins)
+        return with_agreed_shares(found, self._coordination)
 
     def _describe_each(self, groups: Sequence[str]) -> dict[str, GroupDescription]:
         """Describe some groups; if one of them makes the request fail, fewer at a time."""

@@ -28,15 +28,15 @@ _SUMMARY: Final = {
         figure.name: pa.float64() if figure.type is float else pa.int64()
         for figure in fields(Metrics)
     },
-    "late_s": pa.float64(),
+    "forecast_time_lag_s": pa.float64(),
     "utilisation": pa.float64(),
-    "caught_up_s": pa.float64(),
+    "catch_up_s": pa.float64(),
     "rack_gb_per_day": pa.float64(),
     "rack_cost_per_day": pa.float64(),
     "outcome": pa.string(),
 }
 _FRONTIER: Final = {
-    "frontier": pa.list_(pa.struct({"moves": pa.int64(), "late_s": pa.float64()})),
+    "frontier": pa.list_(pa.struct({"moves": pa.int64(), "forecast_time_lag_s": pa.float64()})),
 }
 _LAYOUT: Final = {
     "topics": pa.list_(pa.string()),
@@ -81,8 +81,8 @@ _ANALYSED: Final = {
 CANDIDATES: Final = pa.schema(_KEY | _SUMMARY | _FRONTIER | _LAYOUT | _ASSIGNMENT | _ANALYSED)
 """One row per candidate, and one for the observed assignment, with assignments as flat arrays.
 
-`late_s` and `utilisation` are the forecast: the lag in seconds of the worst partition at the
-policy's horizon, and the fullest member's arrivals divided by its capacity; `frontier` is `late_s`
+`forecast_time_lag_s` and `utilisation` are the forecast: the lag in seconds of the worst partition at the
+policy's horizon, and the fullest member's arrivals divided by its capacity; `frontier` is `forecast_time_lag_s`
 after fewer moves. `rack_gb_per_day`, gigabytes per day from other racks, and `rack_cost_per_day`
 are null if they are unknown or not counted. The row `observed` has the layout of the group:
 `topics` and their `partition_counts`, whose partitions follow one another in every array;
@@ -91,7 +91,7 @@ each partition, -1 without an owner. `reasons` are the assignor's, by the partit
 arrays.
 
 The row `observed` also has the analysis: the diagnosis with its names and evidence; `loss_s`,
-seconds until retention overtakes the group, null if it does not; `caught_up_s`, seconds until the
+seconds until retention overtakes the group, null if it does not; `catch_up_s`, seconds until the
 group is within its objective, null if it never is; the number of consumers needed, and why; the
 costs of records, as JSON; the decision (`plan` or `no change`) with its reason and the assignor
 `chosen`; `capacities`, the present knowledge of members; `arrival_rates`, records per second of

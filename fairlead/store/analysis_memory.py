@@ -36,7 +36,7 @@ _CALLS: Final = text("""
     SELECT group_id, called_for, call_reason, called_since, called_at
     FROM fairlead_raw.group_diagnosis
     WHERE until IS NULL AND called_for IS NOT NULL AND called_at >= now() - :age
-    ORDER BY late_s DESC NULLS LAST, group_id
+    ORDER BY forecast_time_lag_s DESC NULLS LAST, group_id
 """)
 #: Times of the highest versions; a withdrawal comes after the publication.
 _CHANGES: Final = text("""

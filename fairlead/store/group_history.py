@@ -25,11 +25,11 @@ ADOPTIONS: Final = 192
 DAYS: Final = 90
 
 _DIAGNOSES: Final = """
-SELECT since, until, last_seen, diagnosis, names, evidence, late_s, utilisation, reported
+SELECT since, until, last_seen, diagnosis, names, evidence, forecast_time_lag_s, utilisation, reported
 FROM fairlead_raw.group_diagnosis WHERE group_id = :group ORDER BY since DESC LIMIT :limit
 """
 _DAYS: Final = """
-SELECT day, plans, no_changes, failures, late_s_worst, lag_max_worst, imbalance_worst
+SELECT day, plans, no_changes, failures, forecast_time_lag_s_worst, lag_max_worst, imbalance_worst
 FROM fairlead.group_day WHERE group_id = :group ORDER BY day DESC LIMIT :limit
 """
 _ADOPTION: Final = """
@@ -38,7 +38,16 @@ WHERE group_id = :group ORDER BY observed_at DESC LIMIT :limit
 """
 #: Columns of a stored sample.
 _COLUMNS: Final = (
-    *("digest", "late_s", "utilisation", "group_type", "protocol", "topics", "counts", "members"),
+    *(
+        "digest",
+        "forecast_time_lag_s",
+        "utilisation",
+        "group_type",
+        "protocol",
+        "topics",
+        "counts",
+        "members",
+    ),
     *("owner", "lag", "arrival_rate", "behind_s", "capacity_share"),
 )
 _NAMES: Final = ", ".join(_COLUMNS)
@@ -54,10 +63,10 @@ LIMIT (
 _NEWEST: Final = f"{_SELECT} FROM fairlead_raw.group_sample_last WHERE group_id = :group"
 #: Reads only the last day: for a group that is gone, Postgres would search every stored day.
 _LAST: Final = text("""
-SELECT known.group_id, newest.sampled_at, newest.digest, newest.late_s
+SELECT known.group_id, newest.sampled_at, newest.digest, newest.forecast_time_lag_s
 FROM unnest(CAST(:groups AS text[])) known (group_id)
 CROSS JOIN LATERAL (
-    SELECT sampled_at, digest, late_s FROM fairlead_raw.group_sample
+    SELECT sampled_at, digest, forecast_time_lag_s FROM fairlead_raw.group_sample
     WHERE group_sample.group_id = known.group_id AND sampled_at > now() - interval '1 day'
     ORDER BY sampled_at DESC LIMIT 1
 ) newest
@@ -146,7 +155,8 @@ def last_samples(connection: Connection, groups: Iterable[str]) -> "dict[str, La
 
     rows = connection.execute(_LAST, {"groups": list(groups)})
     return {
-        row.group_id: LastStored(row.sampled_at, row.digest, row.late_s is not None) for row in rows
+        row.group_id: LastStored(row.sampled_at, row.digest, row.forecast_time_lag_s is not None)
+        for row in rows
     }
 
 

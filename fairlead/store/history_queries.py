@@ -34,15 +34,15 @@ _GROUPS: Final = """
 SELECT known.group_id AS "group", published.version AS published, published.adherence,
        published.adherence_at,
        waiting.version AS waiting, waiting.state AS waiting_state, waiting.frozen,
-       waiting.measured_at AS planned_at, waiting.caught_up_s AS caught_up_planned_s,
+       waiting.measured_at AS planned_at, waiting.catch_up_s AS catch_up_planned_s,
        attempt.version AS not_sent_version, attempt.at AS not_sent_at,
        attempt.reason AS not_sent, attempt.again_at AS sent_again_at,
        decided.outcome, decided.decided_at, decided.reason,
        observed.lag_max, observed.imbalance, observed.measured_at AS observed_at,
        live.sampled_at AS live_at, live.behind_s AS behind_now_s, live.lag AS lag_now,
        live.lag_max AS lag_max_now, rebalanced.since_yesterday AS rebalances,
-       found.diagnosis, found.names, found.evidence, found.since, found.last_seen, found.late_s,
-       found.utilisation, found.loss_s, found.caught_up_s, found.consumers_wanted,
+       found.diagnosis, found.names, found.evidence, found.since, found.last_seen, found.forecast_time_lag_s,
+       found.utilisation, found.loss_s, found.catch_up_s, found.consumers_wanted,
        found.consumers_why
 FROM fairlead_raw.consumer_group known
 LEFT JOIN fairlead.diagnosis found ON found.group_id = known.group_id
@@ -51,13 +51,13 @@ LEFT JOIN LATERAL (
     WHERE group_id = known.group_id AND state = 'published'
 ) published ON true
 LEFT JOIN LATERAL (
-    SELECT plan.version, predicted.caught_up_s,
-           CASE WHEN plan.observed_only THEN 'observed' ELSE plan.state END AS state,
+    SELECT plan.version, predicted.catch_up_s,
+           CASE WHEN plan.shadow THEN 'observed' ELSE plan.state END AS state,
            plan.state = 'approved' AND plan.rolled_back_from IS NULL AND EXISTS (
                SELECT FROM fairlead.freezes
                WHERE coalesce(freezes.group_id, plan.group_id) = plan.group_id
            ) AS frozen,
-           CASE WHEN predicted.late_s IS NOT NULL THEN predicted.measured_at END AS measured_at
+           CASE WHEN predicted.forecast_time_lag_s IS NOT NULL THEN predicted.measured_at END AS measured_at
     FROM fairlead.plan LEFT JOIN fairlead_raw.plan_balance predicted
         ON predicted.group_id = plan.group_id AND predicted.version = plan.version
         AND predicted.kind = 'predicted'
@@ -88,7 +88,7 @@ LEFT JOIN LATERAL (
                WHERE cell.owner >= 0 GROUP BY cell.owner
            ) by_owner) AS lag_max
     FROM fairlead_raw.group_sample_last
-    WHERE group_id = known.group_id AND late_s IS NOT NULL
+    WHERE group_id = known.group_id AND forecast_time_lag_s IS NOT NULL
 ) live ON true
 LEFT JOIN LATERAL (
     SELECT sum(rebalances)::integer AS since_yesterday FROM fairlead_raw.group_day
@@ -101,7 +101,7 @@ ORDER BY known.group_id
 #: groups that wait for a decision.
 _STATES: Final = """
 SELECT known.group_id AS "group", found.diagnosis, found.since, found.last_seen, found.evidence,
-       found.late_s, found.loss_s, waiting.version AS waiting, waiting.state AS waiting_state,
+       found.forecast_time_lag_s, found.loss_s, waiting.version AS waiting, waiting.state AS waiting_state,
        published.version AS published,
        adoption.adherence, decided.decided_at
 FROM fairlead_raw.consumer_group known
@@ -109,7 +109,7 @@ LEFT JOIN fairlead_raw.group_diagnosis found
     ON found.group_id = known.group_id AND found.until IS NULL
 LEFT JOIN (
     SELECT DISTINCT ON (group_id) group_id, version,
-        CASE WHEN observed_only THEN 'observed' ELSE state END AS state
+        CASE WHEN shadow THEN 'observed' ELSE state END AS state
     FROM fairlead_raw.plan WHERE state IN ('proposed', 'approved', 'sending')
     ORDER BY group_id, plan.state = 'sending' DESC
 ) waiting ON waiting.group_id = known.group_id
@@ -143,8 +143,8 @@ SELECT group_id AS "group", version, state, assignor, rolled_back_from, proposed
        decided_by, decided_at, decision, published_at, moved, placed, lag_max_before,
        lag_max_predicted, lag_max_achieved, imbalance_before, imbalance_predicted,
        imbalance_achieved, adherence, reason, snapshot_id, sha256, expires_at,
-       late_before, late_predicted, utilisation_before, utilisation_predicted,
-       caught_up_before, caught_up_predicted,
+       forecast_time_lag_before, forecast_time_lag_predicted, utilisation_before, utilisation_predicted,
+       catch_up_before, catch_up_predicted,
        topic_spread_before, topic_spread_predicted, topic_spread_achieved,
        rack_gb_per_day_before, rack_gb_per_day_predicted,
        rack_cost_per_day_before, rack_cost_per_day_predicted,
@@ -194,9 +194,9 @@ SELECT sampled_at, topic, partition, members[sampled.owner + 1], NULL, NULL, NUL
 FROM (
     SELECT sampled_at, members, name AS topic, number AS partition,
            value.owner, CAST(round(value.lag) AS bigint) AS lag,
-           CASE WHEN late_s IS NOT NULL THEN CAST(value.arrival_rate AS numeric) END
+           CASE WHEN forecast_time_lag_s IS NOT NULL THEN CAST(value.arrival_rate AS numeric) END
                AS arrival_rate,
-           CASE WHEN late_s IS NOT NULL THEN CAST(value.behind_s AS numeric) END AS behind_s
+           CASE WHEN forecast_time_lag_s IS NOT NULL THEN CAST(value.behind_s AS numeric) END AS behind_s
     FROM fairlead_raw.group_sample
     CROSS JOIN LATERAL (
         SELECT name, number, row_number() OVER (ORDER BY place, number) AS place
@@ -288,9 +288,9 @@ SELECT * FROM (
     FROM fairlead.freeze_event WHERE group_id = :group OR group_id IS NULL
     UNION ALL
     SELECT at, 'made worse', version, NULL,
-           format('%s; rests until %s UTC', evidence,
-                  to_char(rests_until AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI'))
-    FROM fairlead.made_worse WHERE group_id = :group
+           format('%s; is in back-off until %s UTC', evidence,
+                  to_char(back_off_until AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI'))
+    FROM fairlead.regression WHERE group_id = :group
     UNION ALL
     SELECT at, 'not sent', version, NULL, reason FROM fairlead.plan_attempt
     WHERE group_id = :group
@@ -408,7 +408,8 @@ def read_candidates(engine: Engine, group: str, snapshot: str) -> "list[Snapshot
     ]
     for row in rows:
         row["frontier"] = [
-            {"moves": moves, "late_s": late_s} for moves, late_s in row["frontier"] or ()
+            {"moves": moves, "forecast_time_lag_s": forecast_time_lag_s}
+            for moves, forecast_time_lag_s in row["frontier"] or ()
         ]
     return [candidate_of(row) for row in rows]
 

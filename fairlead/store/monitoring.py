@@ -87,7 +87,7 @@ LEFT JOIN LATERAL (
 ) far ON true
 """
 _DIAGNOSES: Final = """
-SELECT group_id, diagnosis, since, late_s, utilisation, loss_s, caught_up_s,
+SELECT group_id, diagnosis, since, forecast_time_lag_s, utilisation, loss_s, catch_up_s,
        consumers_wanted, last_seen, 1 AS holds
 FROM fairlead.diagnosis
 """
@@ -108,7 +108,7 @@ _PLANS: Final = """
 SELECT group_id, version, state, proposed_at, decided_at, lag_max_predicted, adherence,
        CASE state WHEN 'published' THEN lease_until ELSE expires_at END AS expires_at
 FROM fairlead.plan_history LEFT JOIN fairlead.plan_record USING (group_id, version)
-WHERE state IN ('published', 'proposed', 'approved', 'sending') AND NOT observed_only
+WHERE state IN ('published', 'proposed', 'approved', 'sending') AND NOT shadow
 """
 _DECISIONS: Final = """
 SELECT known.group_id, decided.decided_at, planned.created_at
@@ -135,10 +135,10 @@ CROSS JOIN LATERAL (
 ) counted
 """
 _FREEZES: Final = "SELECT group_id, since FROM fairlead.freezes"
-_RESTS: Final = "SELECT group_id, times FROM fairlead.rest"
-_TAKEN_BACK: Final = """
+_BACK_OFFS: Final = "SELECT group_id, times FROM fairlead.back_off"
+_ENDED_REGRESSIONS: Final = """
 SELECT group_id, max(ended.at) AS ended_at
-FROM fairlead.made_worse said JOIN fairlead.plan_event ended USING (group_id, version)
+FROM fairlead.regression said JOIN fairlead.plan_event ended USING (group_id, version)
 WHERE ended.state IN ('superseded', 'withdrawn') AND said.at > now() - interval '30 days'
 GROUP BY group_id
 """
@@ -194,8 +194,8 @@ class Readings:
         Last measured `group_id`, `lag_max` in records, `imbalance`, `topic_spread`, and
         `rack_bytes_per_day` from other racks.
     diagnoses
-        `group_id`, `diagnosis`, `since`, `late_s`, `utilisation`, `loss_s`,
-        `caught_up_s`, `consumers_wanted`, `last_seen`, of groups
+        `group_id`, `diagnosis`, `since`, `forecast_time_lag_s`, `utilisation`, `loss_s`,
+        `catch_up_s`, `consumers_wanted`, `last_seen`, of groups
         that were sampled lately; `holds` is 1.
     partition_work
         `group_id`, `topic`, `partition`, `seconds_per_record`, reported by consumers.
@@ -214,9 +214,9 @@ class Readings:
         Last decision on any group, and last sample of any group; None: never.
     freezes
         `group_id`, null for all groups, and the start of the freeze, `since`.
-    rests
+    back_offs
         `group_id` of groups that rest after a plan made them worse, and how many `times` plans did.
-    taken_back
+    ended_regressions
         `group_id` of groups that a plan of the last thirty days made worse, and `ended_at`: when
         the last such plan was replaced or withdrawn.
     histories
@@ -237,8 +237,8 @@ class Readings:
     last_decided_at: datetime | None
     last_seen_at: datetime | None
     freezes: Rows
-    rests: Rows
-    taken_back: Rows
+    back_offs: Rows
+    ended_regressions: Rows
     histories: Rows
 
 
@@ -290,8 +290,8 @@ def read_all_groups(
             last_decided_at=max((row["decided_at"] for row in ever), default=None),
             last_seen_at=max((row["last_seen"] for row in samples_ever), default=None),
             freezes=_rows(connection, _FREEZES),
-            rests=_rows(connection, _RESTS),
-            taken_back=_rows(connection, _TAKEN_BACK),
+            back_offs=_rows(connection, _BACK_OFFS),
+            ended_regressions=_rows(connection, _ENDED_REGRESSIONS),
             histories=_rows(connection, _HISTORIES),
         )
 

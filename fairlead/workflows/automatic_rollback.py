@@ -109,4 +109,4 @@ def _go_back(
 
 
 def _automatic(policy: Policy) -> bool:
-    return policy.approval.automatic and not (policy.four_eyes or policy.observe)
+    return policy.approval.automatic and not (policy.four_eyes or policy.shadow)

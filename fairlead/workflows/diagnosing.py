@@ -46,7 +46,7 @@ _NO_MEMBERS: Final = Findings(
     diagnosis="unknown",
     names=(),
     evidence=NO_MEMBERS,
-    late_s=0.0,
+    forecast_time_lag_s=0.0,
     utilisation=0.0,
     capacities={},
 )
@@ -195,7 +195,7 @@ def _analyse(
     evidence = with_advice(findings.evidence, group.now)
     kept = sample if sample.is_news(last) else None
     findings = replace(findings, evidence=evidence, seen=sample, kept=kept)
-    late = decision.kept.late_s > question.rules.objective_s
+    late = decision.kept.time_lag_s > question.rules.objective_s
     worse = find_regression(question) if late and question.changes else None
     if worse is not None:
         diagnosed.worse[name] = worse
@@ -261,14 +261,14 @@ def _sample(group: Group, question: Question, decision: PlanDecision) -> StoredS
     return StoredSample(
         at=group.now["at"],
         digest=digest_of(**laid_out),
-        late_s=decision.kept.late_s if known else None,
+        forecast_time_lag_s=decision.kept.time_lag_s if known else None,
         utilisation=decision.kept.utilisation if known else None,
         group_type=group.now["group_type"],
         protocol=group.now["protocol"],
         **laid_out,
         lag=question.series.lag[-1].tolist(),
         arrival_rate=outlook.records.tolist(),
-        behind_s=outlook.late_s.tolist(),
+        behind_s=outlook.time_lag_s.tolist(),
         capacity_share=outlook.capacity_share(problem.owner).tolist(),
     )
 

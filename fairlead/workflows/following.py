@@ -1,7 +1,7 @@
 """Groups that brokers assign: send brokers the members, and have them assign when plans arrive.
 
 Belongs here: groups of the consumer protocol (KIP-848) with a published plan: the record of their
-members, and nudges while the broker's target differs from the plan. Does not: publishing plans
+members, and rebalance triggers while the broker's target differs from the plan. Does not: publishing plans
 (`publication`), nor the adherence of consumers (`adoption`).
 
 Errors here fail neither a publication nor a sample: they are logged, and the next pass tries again.
@@ -20,7 +20,13 @@ from fairlead.kafka.gateway import KafkaGateway
 from fairlead.kafka.members_topic import MembersTopic
 from fairlead.settings import KafkaSettings
 from fairlead.wire.members_record import Membership
-from fairlead.workflows.nudging import STAYS_S, BrokerAdoption, BrokerPlan, nudge_all, out_of_reach
+from fairlead.workflows.rebalancing import (
+    STAYS_S,
+    BrokerAdoption,
+    BrokerPlan,
+    out_of_reach,
+    trigger_rebalances,
+)
 
 log = logging.getLogger(__name__)
 
@@ -40,7 +46,7 @@ def follow(
 ) -> list[BrokerAdoption]:
     """Make brokers follow the published plans of the groups that they assign.
 
-    Sends the record of members, then nudges groups whose target differs from their plan. Errors of
+    Sends the record of members, then rebalance triggers groups whose target differs from their plan. Errors of
     Kafka and of plans are in the result or the log.
 
     Parameters
@@ -52,7 +58,7 @@ def follow(
     published
         Returns the published plans of groups.
     stays_s
-        Maximum stays of consecutive nudges, in seconds.
+        Maximum stays of consecutive rebalance triggers, in seconds.
 
     Returns
     -------
@@ -88,7 +94,7 @@ def follow(
     names = list(goals)
     for first in range(0, len(names), AT_ONCE):
         portion = {name: goals[name] for name in names[first : first + AT_ONCE]}
-        done += nudge_all(portion, gateway.broker_groups, settings, stays_s=stays_s)
+        done += trigger_rebalances(portion, gateway.broker_groups, settings, stays_s=stays_s)
     return done
 
 

@@ -113,7 +113,7 @@ def _weighed(
     now: datetime,
 ) -> Weighed:
     """Return the decision to store beside the present versions, and the policy's answer."""
-    if waiting is not None and waiting.observed_only != draft.observed_only:
+    if waiting is not None and waiting.shadow != draft.shadow:
         waiting = None  # the policy has changed: the draft replaces the version
     answer = weigh(draft, policy, draft.statuses, now)
     reason = _overtaken([before for before in (waiting, published) if before is not None], draft)
@@ -228,11 +228,11 @@ def _merit(plan: PlanDocument, draft: PlanDraft, policy: Policy) -> str:
         return "which gives the same assignment"
     if draft.prospect is None:
         return ""
-    old, new = (draft.prospect.forecast(shares).late_s for shares in (plan, draft))
+    old, new = (draft.prospect.forecast(shares).time_lag_s for shares in (plan, draft))
     if old <= policy.objective.total_seconds():
         return "which still brings the group within its objective"
     required = max(policy.approval.min_improvement, BETTER)
-    gain = improvement({"late_s": old}, {"late_s": new}) or 0.0
+    gain = improvement({"forecast_time_lag_s": old}, {"forecast_time_lag_s": new}) or 0.0
     if gain <= 0:
         return "which leaves the group no further behind than a new one would"
     if gain < required:

@@ -29,7 +29,7 @@ from fairlead.store.plans import PlanStore
 from fairlead.workflows.automatic_rollback import roll_back_regressions
 from fairlead.workflows.diagnosing import diagnose, members_changed
 from fairlead.workflows.following import follow
-from fairlead.workflows.nudging import STAYS_S
+from fairlead.workflows.rebalancing import STAYS_S
 from fairlead.workflows.sampling_interval import interval
 
 _log = logging.getLogger(__name__)
@@ -164,7 +164,7 @@ def _update_brokers(
 ) -> None:
     """Have brokers follow the plans of groups whose members have changed; see `following`.
 
-    Leaves out the last and longest nudge: the next sample comes soon.
+    Leaves out the last and longest rebalance trigger: the next sample comes soon.
     """
     for adoption in follow(
         gateway,

@@ -23,7 +23,6 @@ from fairlead.store.models.plan import (
     FourEyes,
     FreezeEvent,
     LastRecord,
-    MadeWorse,
     MovedPartition,
     PageAct,
     Plan,
@@ -32,6 +31,7 @@ from fairlead.store.models.plan import (
     PlanIntent,
     PlanPartition,
     PlanPruned,
+    Regression,
 )
 
 __all__ = [
@@ -51,7 +51,7 @@ __all__ = [
     "LastAdoption",
     "LastRecord",
     "LastSample",
-    "MadeWorse",
+    "Regression",
     "MemberCapacity",
     "MovedPartition",
     "PageAct",

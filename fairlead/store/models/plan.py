@@ -120,9 +120,9 @@ class Plan(Base):
         comment="database: the approver is a database user who is neither the proposer nor a"
         " planner; proxy: or two people on pages; null: any approver."
     )
-    observed_only: Mapped[bool] = mapped_column(
+    shadow: Mapped[bool] = mapped_column(
         server_default=text("false"),
-        comment="Whether its policy only observes: the plan cannot be approved.",
+        comment="Whether the group was in shadow mode: the plan cannot be approved.",
     )
     rolled_back_from: Mapped[int | None] = mapped_column(
         Integer, comment="The version whose assignment this repeats; null: a new assignment."
@@ -400,7 +400,7 @@ class CandidatePlan(MeasuredBalance, Base):
     frontier: Mapped[list[list[float]] | None] = mapped_column(
         JSONB,
         sort_order=1,
-        comment="Forecast lag after fewer moves: [moves, late_s], ...",
+        comment="Forecast lag after fewer moves: [moves, forecast_time_lag_s], ...",
     )
     snapshot_at: Mapped[datetime] = mapped_column(
         sort_order=3, comment="When the snapshot was taken."
@@ -436,10 +436,10 @@ class FreezeEvent(Base):
     database_user: Mapped[str] = mapped_column(comment="The database's user who did it.")
 
 
-class MadeWorse(Base):
+class Regression(Base):
     """Versions that made their groups worse, with the evidence and the consequence."""
 
-    __tablename__ = "made_worse"
+    __tablename__ = "regression"
     __table_args__ = (of_plan(),)
 
     group_id: Mapped[str] = mapped_column(primary_key=True, comment="The consumer group.")
@@ -453,8 +453,8 @@ class MadeWorse(Base):
         comment="The same in the replay with the owners before the plan."
     )
     error_s: Mapped[float] = mapped_column(comment="The replay's error.")
-    late: Mapped[int] = mapped_column(Integer, comment="Partitions behind the objective.")
-    late_before: Mapped[int] = mapped_column(
+    over_objective: Mapped[int] = mapped_column(Integer, comment="Partitions behind the objective.")
+    over_objective_before: Mapped[int] = mapped_column(
         Integer, comment="Partitions that would have been behind under the owners before."
     )
     evidence: Mapped[str] = mapped_column(comment="In a sentence.")
@@ -464,4 +464,4 @@ class MadeWorse(Base):
     back_to: Mapped[int | None] = mapped_column(
         Integer, comment="The version before; null: there was none, so the plan is withdrawn."
     )
-    rests_until: Mapped[datetime] = mapped_column(comment="Until when the group gets no plan.")
+    back_off_until: Mapped[datetime] = mapped_column(comment="Until when the group gets no plan.")

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _CANDIDATES: Final = {
     "assignor": "assignor",
     "moved": "moved",
-    **dict.fromkeys(("late_s", "utilisation", "lag_max", "topic_spread"), ""),
+    **dict.fromkeys(("forecast_time_lag_s", "utilisation", "lag_max", "topic_spread"), ""),
     **dict.fromkeys(RACKS, ""),
     "error": "failed",
 }
@@ -37,7 +37,7 @@ _MOVES: Final = {
 }
 #: The figures of each candidate in JSON.
 _MEASURES: Final = (
-    *("moved", "late_s", "caught_up_s", "utilisation", "lag_max", "topic_spread"),
+    *("moved", "forecast_time_lag_s", "catch_up_s", "utilisation", "lag_max", "topic_spread"),
     *RACKS,
 )
 #: Columns that are left out if they are empty.
@@ -191,21 +191,23 @@ def _stored_plan(outcome: "Outcome | None") -> dict[str, Any]:
 
 
 def _print(document: dict[str, Any]) -> None:
-    from fairlead.common.words import caught_up, plural
+    from fairlead.common.words import catch_up_time, plural
 
     tell(
         f"{document['group']}, from {plural(document['samples'], 'sample')}: "
         + ": ".join(filter(None, (document["diagnosis"], document["evidence"])))
     )
     tell(f"{document['outcome']}: {document['reason']}")
-    known = document["diagnosis"] != "unknown" and document["late_s"] is not None
-    if known and document["caught_up_s"] != 0:
-        then = {"without a new plan": document["caught_up_s"]} | {
-            f"by {candidate['assignor']}": candidate["caught_up_s"]
+    known = document["diagnosis"] != "unknown" and document["forecast_time_lag_s"] is not None
+    if known and document["catch_up_s"] != 0:
+        then = {"without a new plan": document["catch_up_s"]} | {
+            f"by {candidate['assignor']}": candidate["catch_up_s"]
             for candidate in document["candidates"]
             if candidate["assignor"] == document["assignor"]
         }
-        forecasts = (f"{how}: {caught_up(s, document['sampled_at'])}" for how, s in then.items())
+        forecasts = (
+            f"{how}: {catch_up_time(s, document['sampled_at'])}" for how, s in then.items()
+        )
         tell(f"caught up {'; '.join(forecasts)}")
     if rows := document["candidates"]:
         known = {key for key in _SOMETIMES if any(row[key] is not None for row in rows)}

@@ -70,10 +70,10 @@ class Gauge:
 
 
 GAUGES: Final = (
-    Gauge("fairlead_group_forecast_lag_seconds", "diagnoses", "late_s"),
+    Gauge("fairlead_group_forecast_lag_seconds", "diagnoses", "forecast_time_lag_s"),
     Gauge("fairlead_group_utilisation_ratio", "diagnoses", "utilisation"),
     Gauge("fairlead_group_loss_seconds", "diagnoses", "loss_s"),
-    Gauge("fairlead_group_catch_up_seconds", "diagnoses", "caught_up_s"),
+    Gauge("fairlead_group_catch_up_seconds", "diagnoses", "catch_up_s"),
     Gauge("fairlead_group_consumers_wanted", "diagnoses", "consumers_wanted"),
     Gauge(
         "fairlead_group_diagnosis",
@@ -170,12 +170,12 @@ GAUGES: Final = (
     ),
     Gauge(
         "fairlead_group_plan_regressions",
-        *("rests", "times"),
+        *("back_offs", "times"),
         "How many plans made the group worse in thirty days, while it rests for the last of them.",
     ),
     Gauge(
         "fairlead_group_plan_regression_ended_timestamp_seconds",
-        *("taken_back", "ended_at"),
+        *("ended_regressions", "ended_at"),
         "When the last plan of thirty days that made the group worse was replaced or withdrawn.",
     ),
     Gauge(

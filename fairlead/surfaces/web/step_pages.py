@@ -126,7 +126,7 @@ def _approve(engine: Engine, plan: StoredPlan, now: datetime) -> Sheet:
         raise PlanStateError(
             f"{_name(plan)} cannot be approved: {facts.broken or 'it has expired'}"
         )
-    if plan.observed_only:
+    if plan.shadow:
         raise PlanStateError(f"{_name(plan)} is observed: its policy publishes nothing")
     held = freeze_on(plan, read_freezes(engine))
     return _sheet(

@@ -17,14 +17,14 @@ from fairlead.followers import aiokafka, kafka_python
 from fairlead.followers.confluent import PlanConsumer
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.kafka.members_topic import MembersTopic
-from fairlead.kafka.nudge import Nudge
 from fairlead.kafka.plan_topic import PlanTopic
+from fairlead.kafka.rebalance_trigger import RebalanceTrigger
 from fairlead.settings import KafkaSettings, Settings
 from fairlead.surfaces.doctor import Finding, examine_kafka
 from fairlead.surfaces.survey.finding import Survey
 from fairlead.wire.partitions import by_topic
 from fairlead.workflows.following import send_members
-from fairlead.workflows.nudging import BrokerPlan, nudge_all
+from fairlead.workflows.rebalancing import BrokerPlan, trigger_rebalances
 from tests.cluster import QUIET
 from tests.fairlead.followers.helpers import (
     AiokafkaMember,
@@ -135,7 +135,7 @@ def test_rights_suffice_to_plan_and_to_follow(
 
 
 def test_rights_suffice_where_the_broker_assigns(broker: SecuredBroker, orders: str) -> None:
-    """The planner describes the group, tells who is who, and nudges; without READ it is refused.
+    """The planner describes the group, tells who is who, and rebalance triggers; without READ it is refused.
 
     Plain consumers need nothing but their topics and their group; refused or not, they keep all.
     """
@@ -163,16 +163,16 @@ def test_rights_suffice_where_the_broker_assigns(broker: SecuredBroker, orders: 
         found = gateway.broker_groups([group])
         told = {group: replace(found[group], assignor="fairlead")}
         assert send_members(MembersTopic(settings), told, gateway.topics_of([orders])) == ""
-        (done,) = nudge_all(
+        (done,) = trigger_rebalances(
             {group: BrokerPlan(plan, {orders: 4})},
             gateway.broker_groups,
             settings,
             stays_s=(1.0, 1.0),
             any_assignor=True,
         )
-        assert done.nudges == 2
+        assert done.triggers == 2
         assert "not reached in time" in done.reason
-        with Nudge(broker.settings(stranger), group, 1) as refused:
+        with RebalanceTrigger(broker.settings(stranger), group, 1) as refused:
             eventually(lambda: "authoriz" in refused.refused().lower(), "it is refused")
         assert members.owned() == owned
 
@@ -203,7 +203,7 @@ def only(right: Right, operation: str) -> Right:
 OWN: Final = Settings().kafka
 PLANS: Final = Right("topic", OWN.plan_topic, ("DESCRIBE", "DESCRIBE_CONFIGS", "READ", "WRITE"))
 MEMBERS: Final = replace(PLANS, name=OWN.members_topic)
-PINS: Final = Right("topic", OWN.pin_topic, ("DESCRIBE", "READ"))
+COORDINATION: Final = Right("topic", OWN.coordination_topic, ("DESCRIBE", "READ"))
 SENDING: Final = Right("transactional ids", f"{OWN.plan_topic}-", ("WRITE",))
 LISTING: Final = Right("cluster", "kafka-cluster", ("DESCRIBE",))
 GROUP: Final = Right("group", "{classic}", ("DESCRIBE",))
@@ -224,7 +224,7 @@ WAYS: Final = [
     (only(MEMBERS, "DESCRIBE_CONFIGS"), OWN.members_topic, "DescribeConfigs --topic", False),
     (only(MEMBERS, "READ"), OWN.members_topic, "Read --topic", False),
     (only(MEMBERS, "WRITE"), OWN.members_topic, "Write --topic", False),
-    (only(PINS, "READ"), OWN.pin_topic, "Read --topic", False),
+    (only(COORDINATION, "READ"), OWN.coordination_topic, "Read --topic", False),
     (SENDING, "transactional ids", f"Write --transactional-id {SENDING.name}", False),
 ]
 
@@ -250,7 +250,7 @@ def test_each_right_that_is_missing_is_named_with_its_remedy(
         },
     )
     broker.add_user(user)
-    for right in (PLANS, MEMBERS, PINS, SENDING, LISTING, GROUP, BY_BROKER, TOPIC):
+    for right in (PLANS, MEMBERS, COORDINATION, SENDING, LISTING, GROUP, BY_BROKER, TOPIC):
         broker.allow(user, named(right, names))
     include = (names["classic"], names["by_broker"])
     settings = Settings(kafka=broker.settings(user), discovery=Discovery(include=include))
@@ -270,7 +270,7 @@ def test_each_right_that_is_missing_is_named_with_its_remedy(
             if surveyed:
                 assert missed_of(orders, settings.kafka) == {(missing.kind, missing.name)}, told
             broker.allow(user, missing)
-        others = [PLANS, MEMBERS, only(PINS, "READ"), only(BY_BROKER, "READ"), SENDING]
+        others = [PLANS, MEMBERS, only(COORDINATION, "READ"), only(BY_BROKER, "READ"), SENDING]
         for right in others:
             broker.deny(user, named(right, names))
         eventually(partial(_is_named, settings, "transactional ids", "Write"), "they are denied")
@@ -299,7 +299,9 @@ def _make(broker: SecuredBroker, kafka: KafkaSettings) -> None:
     topics = [
         NewTopic(name, 1, config=compacted) for name in (kafka.plan_topic, kafka.members_topic)
     ]
-    for future in broker.admin.create_topics([*topics, NewTopic(kafka.pin_topic, 1)]).values():
+    for future in broker.admin.create_topics(
+        [*topics, NewTopic(kafka.coordination_topic, 1)]
+    ).values():
         with suppress(KafkaException):
             future.result(PATIENCE_S)
 

@@ -33,7 +33,7 @@ pytestmark = pytest.mark.long
 AT = datetime(2026, 1, 31, 12, tzinfo=UTC)
 GROUPS = form(short=30, long=1_000)
 POLICY = Policy(assignors=("sticky-lag-aware", "sticky", "range"))
-FIGURES = ("late_s", "utilisation")
+FIGURES = ("forecast_time_lag_s", "utilisation")
 FIGURES_OF_PARTITIONS = ("arrival_rates", "capacity_used")
 
 Row = dict[str, Any]

@@ -25,7 +25,7 @@ SICK = Findings(
     diagnosis="slow member",
     names=("orders-2",),
     evidence="orders-2 can do 40/s where its peers do 100/s.",
-    late_s=321.5,
+    forecast_time_lag_s=321.5,
     utilisation=1.25,
     loss_s=2400.0,
     capacities={
@@ -33,7 +33,9 @@ SICK = Findings(
         "orders-2": Capacity(40.0, measured=True, at=SNAPSHOT_AT.timestamp()),
     },
 )
-WELL = replace(SICK, diagnosis="healthy", names=(), evidence="All is well.", late_s=0.0)
+WELL = replace(
+    SICK, diagnosis="healthy", names=(), evidence="All is well.", forecast_time_lag_s=0.0
+)
 MINUTE = timedelta(minutes=1)
 
 
@@ -84,7 +86,13 @@ def test_changes_of_the_diagnosis_are_rows(
     store: PlanStore, rows: Callable[[str], list[dict[str, Any]]]
 ) -> None:
     """The same again is one row that was seen later; another one ends it."""
-    seen = [WELL, WELL, SICK, replace(SICK, evidence="Slower still.", late_s=400.0), WELL]
+    seen = [
+        WELL,
+        WELL,
+        SICK,
+        replace(SICK, evidence="Slower still.", forecast_time_lag_s=400.0),
+        WELL,
+    ]
     for minute, findings in enumerate(seen):
         store.record_findings({"orders": (SNAPSHOT_AT + minute * MINUTE, findings)}, {})
     history = rows("SELECT * FROM fairlead.diagnosis_history WHERE group_id = 'orders'")
@@ -96,7 +104,7 @@ def test_changes_of_the_diagnosis_are_rows(
         ("slow member", after[2], after[4], after[3]),
         ("healthy", after[4], None, after[4]),
     ]
-    assert (history[1]["evidence"], history[1]["late_s"]) == ("Slower still.", 400.0)
+    assert (history[1]["evidence"], history[1]["forecast_time_lag_s"]) == ("Slower still.", 400.0)
     assert [row["loss_s"] for row in history[:2]] == [2400.0, 2400.0]
     assert history[1]["names"] == ["orders-2"]
     (now,) = rows("SELECT * FROM fairlead.diagnosis")

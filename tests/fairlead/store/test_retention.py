@@ -37,7 +37,7 @@ def count(engine: Engine, table: str, where: str = "true") -> int:
 
 def look(store: PlanStore, no_plan: NoPlan, at: datetime, *, lag_max: int, **changes: Any) -> None:
     """Look at a group at a moment, and leave it as it is."""
-    observed = make_metrics(lag_max=lag_max, lag_mean=100.0, late_s=float(lag_max))
+    observed = make_metrics(lag_max=lag_max, lag_mean=100.0, forecast_time_lag_s=float(lag_max))
     changed: dict[str, Any] = {
         "snapshot_id": f"{at:%Y%m%dT%H%M}",
         "snapshot_at": at,
@@ -48,7 +48,12 @@ def look(store: PlanStore, no_plan: NoPlan, at: datetime, *, lag_max: int, **cha
 
 def finding(diagnosis: str) -> Findings:
     return Findings(
-        diagnosis=diagnosis, names=(), evidence="", late_s=1.0, utilisation=0.5, capacities={}
+        diagnosis=diagnosis,
+        names=(),
+        evidence="",
+        forecast_time_lag_s=1.0,
+        utilisation=0.5,
+        capacities={},
     )
 
 
@@ -189,7 +194,7 @@ def test_a_day_in_summary_is_what_its_rows_say(
         "imbalance_last": Decimal("2.000"),
         "imbalance_worst": Decimal("3.000"),
         "lag_max_worst": 300,
-        "late_s_worst": 300.0,
+        "forecast_time_lag_s_worst": 300.0,
         "rebalances": 0,
     }
     assert (second["no_changes"], second["imbalance_worst"]) == (1, None)

@@ -31,7 +31,7 @@ INSERTED = {
     "moved_partition",
     "group_sample",
     "group_sample_last",
-    "group_observed",
+    "group_shadow",
     "last_sample",
     "partition_lag",
     "plan",
@@ -43,7 +43,7 @@ INSERTED = {
 }
 REWRITTEN = {
     "group_sample_last",
-    "group_observed",
+    "group_shadow",
     "last_sample",
     "plan_attempt",
     "plan_intent",
@@ -63,7 +63,7 @@ CALLED = {
         "lock_partition",
     }
     | {"needs_four_eyes", "partition_turn"}
-    | {"record_capacities", "record_diagnoses", "record_made_worse", "reject_plan", "unfreeze"},
+    | {"record_capacities", "record_diagnoses", "record_regression", "reject_plan", "unfreeze"},
     "fairlead_approver": READING | {"approve_plan", "freeze", "reject_plan", "unfreeze"},
     "fairlead_web": READING | {"act_as"},
     "fairlead_reader": READING,
@@ -170,7 +170,7 @@ def test_rights_are_exactly_these(store_url: str) -> None:
             planner = role == "fairlead_planner"
             assert held(role, "UPDATE") == (REWRITTEN if planner else set())
             assert held(role, "DELETE") == (
-                REWRITTEN - {"group_sample_last", "group_observed", "last_sample", "plan_record"}
+                REWRITTEN - {"group_sample_last", "group_shadow", "last_sample", "plan_record"}
                 if planner
                 else set()
             )

@@ -24,7 +24,7 @@ def test_group_that_follows_its_plan_has_adherence_one() -> None:
     assert (seen.planned, seen.as_planned, seen.adherence) == (3, 3, 1.0)
 
 
-def test_newcomer_with_the_share_of_a_member_that_is_gone_follows_the_plan() -> None:
+def test_new_member_with_the_share_of_a_member_that_is_gone_follows_the_plan() -> None:
     """As after a rolling restart without lasting names: the plan is held against who lives."""
     seen = compare(PLAN, {"a": {"t": [0]}, "c": {"t": [1, 2]}})
     assert (seen.planned, seen.as_planned) == (3, 3)

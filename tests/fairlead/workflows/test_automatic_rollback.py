@@ -43,7 +43,7 @@ def back(
 
 def ended(store: PlanStore) -> list[str]:
     """Return the groups for which monitoring has when a plan that made them worse ended."""
-    rows = read_all_groups(store.engine, DecisionCounts()).taken_back
+    rows = read_all_groups(store.engine, DecisionCounts()).ended_regressions
     return [row["group_id"] for row in rows if row["ended_at"] is not None]
 
 
@@ -61,11 +61,11 @@ def test_it_goes_back_to_the_version_before_and_rests(
     (said,) = [row for row in history if row["event"] == "made worse"]
     assert (said["version"], said["reason"].split(";")[0]) == (2, "much later than before")
     readings = read_all_groups(store.engine, DecisionCounts())
-    assert [(row["group_id"], row["times"]) for row in readings.rests] == [("orders", 1)]
-    assert readings.taken_back == []
+    assert [(row["group_id"], row["times"]) for row in readings.back_offs] == [("orders", 1)]
+    assert readings.ended_regressions == []
     (outcome,) = carry_out(store, [draft("s3")], [BY_ITSELF], NOW)
     assert outcome.stored.outcome == "no change"
-    assert "group orders rests until" in outcome.stored.reason
+    assert "group orders is in back-off until" in outcome.stored.reason
     record_publication(store, made)
     assert ended(store) == ["orders"]
 
@@ -137,7 +137,7 @@ def test_rest_doubles_with_each(store: PlanStore, publish: Step) -> None:
         assert record_regression(store.engine, "orders", version, WORSE, automatic=False)
         with store.engine.connect() as connection:
             row = connection.exec_driver_sql(
-                "SELECT extract(epoch FROM rests_until - at) / 3600 FROM fairlead.made_worse"
+                "SELECT extract(epoch FROM back_off_until - at) / 3600 FROM fairlead.regression"
                 " ORDER BY version DESC LIMIT 1"
             )
             hours.append(round(float(row.scalar_one()), 3))

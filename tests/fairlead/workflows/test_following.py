@@ -108,7 +108,7 @@ def test_a_group_of_the_consumer_protocol_is_published_and_its_broker_is_said_to
     assert findings is not None
     assert "the broker's assignor uniform follows no plans" in findings.evidence
     assert published.position is not None, published.reason
-    assert (followed.version, followed.reached, followed.nudges) == (1, False, 0)
+    assert (followed.version, followed.reached, followed.triggers) == (1, False, 0)
     assert "group.remote.assignor=fairlead" in followed.reason
     assert adopted.adoption is not None
     assert adopted.adoption.planned == 4

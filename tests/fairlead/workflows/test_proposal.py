@@ -74,7 +74,7 @@ def test_same_plan_is_not_proposed_while_it_waits(store: PlanStore, draft: MakeD
     assert re.fullmatch(
         r"version 1, which gives the same assignment, waits for approval since"
         r" \d{4}-\d\d-\d\d \d\d:\d\d UTC;"
-        r" sampled again; the heaviest member gets lighter",
+        r" sampled again; the most loaded member gets lighter",
         again.stored.reason,
     )
     assert states(store) == ["proposed"]
@@ -142,7 +142,7 @@ def test_published_plan_that_says_the_same_makes_a_new_one_needless(
     assert again.stored.outcome == "no change"
     assert again.stored.reason == (
         "version 1, which gives the same assignment, is published, and 66.7 % of its partitions"
-        " have their planned owner; the heaviest member gets lighter"
+        " have their planned owner; the most loaded member gets lighter"
     )
     assert states(store) == ["published"]
 
@@ -208,14 +208,14 @@ def test_plan_under_four_eyes_is_not_approved_by_who_proposed_it(
 
 def test_plan_that_is_observed_is_approved_by_nobody(store: PlanStore, draft: MakeDraft) -> None:
     """It is stored once; another one takes its place when the policy observes no more."""
-    observing = AT_NIGHT.model_copy(update={"observe": True})
-    outcome = look(store, draft("s1", observed_only=True), policy=observing)
+    observing = AT_NIGHT.model_copy(update={"shadow": True})
+    outcome = look(store, draft("s1", shadow=True), policy=observing)
     plan = outcome.stored.plan
     assert plan is not None
-    assert outcome.approval.reason.startswith("the policy only observes")
+    assert outcome.approval.reason.startswith("shadow mode: ")
     with pytest.raises(PlanStateError, match="version 1 is observed: its policy publishes nothing"):
         store.approve("orders", 1, sha256=plan.sha256, reason="mine", actor="kim")
-    look(store, draft("s2", observed_only=True), policy=observing)
+    look(store, draft("s2", shadow=True), policy=observing)
     assert states(store) == ["proposed"]
     look(store, draft("s3"), policy=AT_NIGHT)
     assert states(store) == ["expired", "approved"]

@@ -133,7 +133,11 @@ def test_groups_are_diagnosed_as_they_are_looked_at(
     first, *_ = read_samples(engine, unique_name)
     assert (first.topics, first.counts, first.members) == ([topic], [4], ["one", "two"])
     assert (first.owner, first.lag) == ([0, 0, 1, 1], [100, 80, 5, 5])
-    assert (first.group_type, first.protocol, first.late_s) == ("classic", "range", None)
+    assert (first.group_type, first.protocol, first.forecast_time_lag_s) == (
+        "classic",
+        "range",
+        None,
+    )
     digests = {look.digest for look in read_samples(engine, unique_name)}
     assert digests == {store.memories([unique_name]).samples[unique_name].digest}
 

@@ -155,13 +155,15 @@ def test_now_stands_beside_the_forecast_and_ends_the_charts(week: str) -> None:
     """
     engine, now = create_store_engine(week), datetime.now(UTC)
     series = read_samples(engine, "orders")
-    last = replace(series[-1], at=now, late_s=0.0, behind_s=[180.0, 9.0, 8.0, 7.0, 6.0, 5.0])
+    last = replace(
+        series[-1], at=now, forecast_time_lag_s=0.0, behind_s=[180.0, 9.0, 8.0, 7.0, 6.0, 5.0]
+    )
     with transaction(engine) as connection:
         replace_last_samples(connection, {"orders": last})
         replace_last_samples(connection, {"orders": replace(series[-1], behind_s=[1.0] * 6)})
         connection.execute(
             text(
-                "UPDATE fairlead_raw.group_diagnosis SET late_s = 0"
+                "UPDATE fairlead_raw.group_diagnosis SET forecast_time_lag_s = 0"
                 " WHERE group_id = 'orders' AND until IS NULL"
             )
         )
@@ -282,7 +284,7 @@ def test_a_group_that_rests_waits_and_no_other(week: str) -> None:
             " WHERE group_id = 'orders' AND until IS NULL"
         )
     told = run(week, "why", "orders").stdout.splitlines()
-    assert told[-2].startswith("  group orders rests until ")
+    assert told[-2].startswith("  group orders is in back-off until ")
     assert told[-2].endswith(" UTC: version 2 made it worse: it is 14 min later")
     assert told[-1] == "  next: wait: back-off"
     assert "wait: back-off" in run(week, "groups").stdout
