@@ -116,7 +116,7 @@ class _Week:
         """Sample the group, and store its diagnosis."""
         self._group.run(moment)
         names, store = [self._name], self._store
-        memory = store.memories(names)
+        memory = replace(store.memories(names), costs={})
         seen = self._group.snapshot().samples
         diagnosed = diagnose(self._kafka, [seen], POLICIES, memory)
         store.record_findings(diagnosed.findings, diagnosed.requests)
@@ -128,7 +128,7 @@ class _Week:
         before = self._group.read(moment - LAG_HISTORY, moment)
         samples = pa.concat_tables([before, self._group.snapshot().samples])
         store.record_lag(lag_of({name: samples}))
-        memory = store.memories([name])
+        memory = replace(store.memories([name]), costs={})
         done = plan_group(
             self._kafka, self._kafka, name, policies=POLICIES, memory=memory, now=moment
         )
