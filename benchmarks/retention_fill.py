@@ -36,10 +36,6 @@ class Size:
     versions: int
 
 
-FIRST_DAY = Size(days=1, kept=1, versions=3)
-#: Ninety days, thirty of them kept; a plan that is followed every third day.
-RETAINED = Size(days=90, kept=31, versions=30)
-
 _DOCUMENT = """
 '{{"format": 2, "group": "' || g || '", "version": ' || v || ', "members": {{'
     || (SELECT string_agg('"c' || m || '": {{"topics": ["' || g || '"], "partitions": {{"' || g
