@@ -9,6 +9,8 @@ from benchmarks.stories.reported import REPORTED
 from benchmarks.stories.retold import RETOLD
 
 _STORIES = [*RETOLD, *REPORTED, *COLLECTED]
+#: Stories whose answers are still wrong.
+_WRONG = {"one-broker-throttles", "a-dump-seen-once", "stuck-and-handed-to-and-fro"}
 
 
 def test_every_story_has_a_name_and_a_source_of_its_own() -> None:
@@ -18,9 +20,9 @@ def test_every_story_has_a_name_and_a_source_of_its_own() -> None:
 
 
 @pytest.mark.parametrize("story", _STORIES, ids=[story.name for story in _STORIES])
-def test_every_story_is_a_question_that_can_be_answered(story: Story) -> None:
-    """`fairlead decide` accepts each question."""
-    assert "error" not in mark(story).answer
+def test_story_is_answered_right(story: Story) -> None:
+    """A story that is answered right from now on is removed from `_WRONG`."""
+    assert bool(mark(story).faults) == (story.name in _WRONG)
 
 
 @pytest.mark.parametrize(

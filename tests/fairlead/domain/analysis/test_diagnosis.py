@@ -31,11 +31,7 @@ def said_of(group: Group, hours: float = 1.5) -> dict[str, Any]:
     ("group", "name", "names"),
     [
         (EVEN, "healthy", []),
-        (replace(EVEN, commit_s=600.0), "healthy", []),
         (replace(EVEN, commit_s=75.0), "healthy", []),
-        (replace(EVEN, by_count=2000), "healthy", []),
-        (replace(EVEN, batch_s=60.0), "healthy", []),
-        (replace(EVEN, markers=True, rates=steady(np.full(30, 0.05))), "healthy", []),
         (replace(EVEN, rates=steady(np.full(30, 0.0))), "healthy", []),
         (replace(EVEN, speeds=steady(SLOW)), "slow member", ["m2"]),
         (replace(EVEN, rates=steady(np.full(30, 24.0))), "overloaded", []),
@@ -57,15 +53,6 @@ def test_the_right_name_after_an_hour(group: Group, name: str, names: list[str])
     if name == "slow member":  # or one of what it reads, which nothing has told apart yet
         told = [word for word in told if "-" not in word]
     assert told == names, answer["evidence"]
-
-
-def test_one_look_says_what_it_does_not_know() -> None:
-    """It takes six."""
-    loop = Loop(EVEN)
-    loop.run(0.0)
-    answer = answer_question(loop.question())
-    assert answer["diagnosis"] == "unknown"
-    assert "1 sample" in answer["evidence"]
 
 
 @pytest.mark.parametrize(
