@@ -32,7 +32,6 @@ def shares(problem: Problem, owner: Int32) -> Counter[tuple[int, int]]:
 
 
 def test_deals_to_given_shares_as_near_as_can_be() -> None:
-    """Where nobody owns anything, no other dealing to the same shares is nearer."""
     nearer = 0
     for seed, problem in small_problems(200):
         nobody = np.full_like(problem.owner, -1)

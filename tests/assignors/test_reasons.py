@@ -39,7 +39,7 @@ def test_reasons_name_only_who_is_concerned() -> None:
         plan = moves(problem, assign("sticky-lag-aware", problem, band=0.0, **options))
         ends = {f"{move.topic}-{move.partition}": move for move in plan}
         for move in plan:
-            reason = move.reason or ""
+            reason = move.reason
             if relieved := RELIEVES.fullmatch(reason):
                 assert relieved[1] == move.from_member, f"seed {seed}: {move}"
             elif roomy := MAKES_ROOM.fullmatch(reason):

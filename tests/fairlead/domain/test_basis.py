@@ -29,12 +29,10 @@ def test_group_that_is_as_planned_has_no_differences() -> None:
 def test_each_difference_is_named(
     subscriptions: dict[str, list[str]], counts: dict[str, int], expected: list[str]
 ) -> None:
-    """Members, subscriptions and partition counts are what a plan stands on."""
     assert differences(PLAN, subscriptions, counts) == expected
 
 
 def test_a_long_list_of_differences_is_cut() -> None:
-    """A fleet that left is not listed member by member."""
     newcomers = {f"n{number}": ["t", "u"] for number in range(8)}
     assert differences(PLAN, BOTH | newcomers, COUNTS) == [
         "new members: n0, n1, n2, n3, n4, and 3 more"

@@ -102,7 +102,6 @@ def test_draft_holds_the_chosen_candidate_and_what_it_changes() -> None:
 
 
 def test_draft_has_the_findings() -> None:
-    """Diagnosis, forecast and speeds go where the decision goes, and each candidate's forecast."""
     draft = decide(snapshot(TWO, [100, 60, 5]))
     assert isinstance(draft, PlanDraft)
     found = draft.findings
@@ -130,7 +129,6 @@ def test_what_is_expected_under_other_plans_is_what_the_analysis_expects() -> No
 
 
 def test_shares_of_several_topics_are_cut_where_topics_end() -> None:
-    """A topic without partitions between others has no place in the arrays."""
     findings = Findings(
         diagnosis="healthy", names=(), evidence="", late_s=0.0, utilisation=0.5, capacities={}
     )
@@ -180,7 +178,6 @@ def test_shares_of_several_topics_are_cut_where_topics_end() -> None:
 
 
 def test_group_that_is_to_stay_as_it_is_is_no_plan() -> None:
-    """What the analysis says is the reason, and the candidates are kept."""
     decision = decide(snapshot(TWO, [0, 0, 0]))
     assert not isinstance(decision, PlanDraft)
     assert decision.outcome == "no change"
@@ -190,7 +187,6 @@ def test_group_that_is_to_stay_as_it_is_is_no_plan() -> None:
 
 
 def test_groups_are_decided_one_by_one_in_order() -> None:
-    """A failed group stands between others without touching them."""
     sample, candidates = snapshot(TWO, [100, 60, 5])
     failed = samples({"group": "a-failed", "at": DAY, "error": "gone", "topics": [], "counts": []})
     both = pa.concat_tables([sample, failed])

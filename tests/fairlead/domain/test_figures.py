@@ -4,7 +4,6 @@ from fairlead.domain.figures import FIGURES, figure
 
 
 def test_text_of_a_value_follows_its_unit() -> None:
-    """Durations, shares, counts and money; and a word if there is no value."""
     assert figure("late_s").text(7300.0) == "2 h"
     assert figure("adherence").text(0.9999) == "99.9 %"
     assert figure("lag_max_predicted").text(18_125) == "18,125"
@@ -16,6 +15,5 @@ def test_text_of_a_value_follows_its_unit() -> None:
 
 
 def test_every_figure_has_a_text_and_a_label_of_its_own() -> None:
-    """Two figures with the same label could not be told apart in a table."""
     assert all(each.text(1.0) and each.meaning.endswith(".") for each in FIGURES.values())
     assert len({each.label for each in FIGURES.values()}) == len(FIGURES)

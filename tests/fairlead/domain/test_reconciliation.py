@@ -83,7 +83,6 @@ def test_nothing_is_sent_that_may_not_be(group: Situation) -> None:
 
 @given(situations())
 def test_what_the_topic_has_is_recorded_before_anything_else(group: Situation) -> None:
-    """Consumers follow it, whatever has become of the group."""
     assert (decide(group).action is Action.FINISH) == (
         group.on_its_way is not None and group.arrived
     )
@@ -99,7 +98,6 @@ def test_a_group_at_rest_agrees(group: Situation) -> None:
 
 @given(situations())
 def test_an_alarm_says_why(group: Situation) -> None:
-    """So does a plan that ends."""
     step = decide(group)
     assert step.reason or step.action not in {Action.ALARM, Action.DISCARD}
 
@@ -114,7 +112,6 @@ def test_a_plan_that_waits_holds_no_lease_up(group: Situation) -> None:
 
 @pytest.mark.parametrize("row", range(len(TABLE)))
 def test_every_row_is_reached(row: int) -> None:
-    """No row is hidden by those above it."""
     found = find(
         situations(),
         lambda group: next(n for n, (applies, *_) in enumerate(TABLE) if applies(group)) == row,

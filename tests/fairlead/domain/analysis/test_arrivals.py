@@ -41,7 +41,6 @@ def test_slow_growth_of_a_topic_counts_where_single_partitions_are_too_noisy() -
 
 
 def test_a_change_is_followed_within_a_look() -> None:
-    """Five times as much for one step: the hour before says nothing any more."""
     per_step = np.full((60, 1), 300.0)
     per_step[-1] = 1500.0
     assert rates_of(per_step).per_s[0] == pytest.approx(25.0)
@@ -49,7 +48,6 @@ def test_a_change_is_followed_within_a_look() -> None:
 
 @pytest.mark.parametrize("every", [3, 5, 10])
 def test_batches_are_no_changes(every: int) -> None:
-    """What comes at once in one step of some is as much as what comes all the time."""
     per_step = np.zeros((60, every))
     for phase in range(every):
         per_step[phase::every, phase] = 60.0 * every
@@ -58,7 +56,6 @@ def test_batches_are_no_changes(every: int) -> None:
 
 
 def test_traffic_that_begins_is_believed_within_three_looks() -> None:
-    """Nothing for most of the hour, and then five a second."""
     per_step = np.zeros((60, 50))
     per_step[-3:] = np.random.default_rng(2).poisson(300.0, (3, 50))
     assert np.median(rates_of(per_step).per_s) == pytest.approx(5.0, rel=0.1)
@@ -72,7 +69,6 @@ def test_rare_records_have_a_rate_and_much_uncertainty() -> None:
 
 
 def test_a_log_that_is_made_anew_counts_from_there() -> None:
-    """The end goes back: what came before is of another log."""
     end = [[10_000 + 600 * look] for look in range(10)] + [[60 * look] for look in range(10)]
     found = arrival_rates(series_at(end, end, [0]))
     assert found.per_s[0] == pytest.approx(1.0)
@@ -80,6 +76,5 @@ def test_a_log_that_is_made_anew_counts_from_there() -> None:
 
 
 def test_one_look_knows_no_rate() -> None:
-    """It takes two to count."""
     found = arrival_rates(series_at([[5, 7]], [[5, 7]], [0, 1]))
     assert not found.known.any()

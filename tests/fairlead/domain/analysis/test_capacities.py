@@ -45,7 +45,6 @@ def test_saturated_members_are_measured_within_a_tenth(commit_s: float, look_s: 
 
 
 def test_one_hot_partition_measures_as_well() -> None:
-    """Nearly all of a member's load is on one of its partitions."""
     found = known_after(replace(GROUP, rates=steady(HOT)))
     assert found["m0"]["records_per_s"] == pytest.approx(SPEED, rel=0.1)
     assert found["m1"]["records_per_s"] == pytest.approx(SPEED, rel=0.1)
@@ -71,8 +70,6 @@ def test_pauses_are_not_taken_for_slowness() -> None:
 
 
 def test_a_member_that_slows_down_is_measured_anew() -> None:
-    """The newest stretch at the limit counts, not the mean of the hour."""
-
     def slowing(now: float) -> Any:
         return np.where((np.arange(6) == 0) & (now > HOUR), 0.4 * SPEED, SPEED)
 
@@ -93,7 +90,6 @@ def test_a_rolling_restart_measures_nobody_too_slow() -> None:
 
 
 def test_a_newer_measurement_beats_any_bound() -> None:
-    """Also one that is far below it; an older one does not."""
     bound = Capacity(90.0, measured=False, at=100.0)
     slow = Capacity(30.0, measured=True, at=200.0)
     assert remembered({"a": bound}, {"a": slow}, 200.0)["a"] == slow
@@ -102,7 +98,6 @@ def test_a_newer_measurement_beats_any_bound() -> None:
 
 
 def test_bounds_fade_within_a_day() -> None:
-    """Half a day later half of it counts, and after a day it is forgotten."""
     bound = Capacity(80.0, measured=False, at=0.0)
     none, idle = np.zeros(1), np.zeros(1, np.bool_)
     half = speeds(["a"], {"a": bound}, none, idle, DAY_S / 2).per_s[0]
@@ -111,7 +106,6 @@ def test_bounds_fade_within_a_day() -> None:
 
 
 def test_who_was_never_at_the_limit_counts_like_measured_peers() -> None:
-    """Or somewhat faster than what it has shown, where it has outdone them."""
     known = {
         "a": Capacity(50.0, measured=True, at=0.0),
         "b": Capacity(20.0, measured=False, at=0.0),
@@ -125,6 +119,5 @@ def test_who_was_never_at_the_limit_counts_like_measured_peers() -> None:
 
 
 def test_speed_beyond_every_rate_is_bounded() -> None:
-    """Looks that are no time apart make one of any two offsets; what is answered can be asked."""
     found = remembered({}, {"a": Capacity(5.4e20, measured=False, at=0.0)}, 0.0)
     assert found["a"].records_per_s == LARGEST_RATE

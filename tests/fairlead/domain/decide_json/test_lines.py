@@ -179,13 +179,11 @@ SPEED = {"records_per_s": 1.0, "measured": True, "at": written(0.0)}
     ],
 )
 def test_what_is_wrong_is_said(path: tuple[Any, ...], value: Any, message: str) -> None:
-    """The message begins with the place."""
     with pytest.raises(InvalidProblemError, match=message):
         answer_question(changed(path, value))
 
 
 def test_what_a_fast_clock_saw_gives_way_to_what_is_seen() -> None:
-    """Dated in the future, even beyond all times, it is older than these looks."""
     for at in ("2027-01-01T00:00:00+00:00", "9999-12-31T23:59:59-23:59"):
         slow = {"records_per_s": 1.0, "measured": True, "at": at}
         answer = answer_question(question(capacities={"a": slow}))
@@ -195,7 +193,6 @@ def test_what_a_fast_clock_saw_gives_way_to_what_is_seen() -> None:
 
 @pytest.mark.parametrize("without", ["begin", "committed", "owners"])
 def test_what_may_be_absent_may(without: str) -> None:
-    """Without commits or owners nobody can tell; without log starts one can."""
     line = question()
     for snapshot in line["snapshots"]:
         del snapshot[without]
@@ -205,7 +202,6 @@ def test_what_may_be_absent_may(without: str) -> None:
 
 @pytest.mark.parametrize("topics", [{}, {"t": 0}, {"u": 3}])
 def test_topics_that_are_gone_leave_nothing_to_plan(topics: dict[str, int]) -> None:
-    """Whatever snapshots say of them."""
     line = question(topics=topics)
     line["snapshots"][-1] = {"at": line["snapshots"][-1]["at"], "end": {}}
     answer = answer_question(line)
@@ -214,14 +210,12 @@ def test_topics_that_are_gone_leave_nothing_to_plan(topics: dict[str, int]) -> N
 
 @pytest.mark.parametrize("ends", [[None] * 8, [0] * 8])
 def test_logs_made_anew_are_unknown(ends: list[int | None]) -> None:
-    """Not healthy at 0 %: nothing has been counted in them yet."""
     line = question()
     line["snapshots"][-1]["end"]["t"] = ends
     assert answer_question(line)["diagnosis"] == "unknown"
 
 
 def test_offsets_near_the_largest_overflow_nowhere() -> None:
-    """Lags of 2^63 and rates that nobody has."""
     steps: list[Callable[[int, int], int]] = [
         lambda _, look: HUGE - 10**15 * (20 - look),
         lambda _, __: HUGE,
@@ -232,8 +226,6 @@ def test_offsets_near_the_largest_overflow_nowhere() -> None:
 
 
 def test_a_headroom_next_to_nothing_divides_by_nothing() -> None:
-    """The advice on a hot partition is absurd then, and an answer all the same."""
-
     def hot(partition: int, look: int) -> int:
         return skewed(partition, look) if partition == 0 else arriving(partition, look)
 
@@ -245,13 +237,11 @@ def test_a_headroom_next_to_nothing_divides_by_nothing() -> None:
 
 
 def test_thousands_of_looks_are_answered() -> None:
-    """Two days of looks a minute."""
     line = question(3000)
     assert answer_question(line)["diagnosis"] == "healthy"
 
 
 def test_bad_lines_stand_beside_good_ones() -> None:
-    """Each line gets its answer."""
     good = json.dumps(question(end=skewed, committed=behind)).encode()
     answers = list(answer_lines([b"{", good, b'{"topics": {}}', good], answer_question))
     assert ["error" in answer for answer in answers] == [True, False, True, False]
