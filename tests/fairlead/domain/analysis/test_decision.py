@@ -19,20 +19,17 @@ def gapped(partition: int, look: int) -> str | None:
 
 
 def test_an_orphan_gets_an_owner_and_nothing_else_moves() -> None:
-    """With two looks only, nobody can tell a backlog: what is owned stays."""
     answer = answer_question(question(2, owner=gapped, committed=lambda *_: 0))
     assert (answer["outcome"], answer["moved"]) == ("plan", 0)
     assert answer["assignment"]["a"]["t"][:6] == [0, 1, 2, 3, 4, 5]
 
 
 def test_where_nobody_is_known_to_own_anything_nothing_is_dealt() -> None:
-    """Owners that cannot be seen are not missing."""
     answer = answer_question(question(owner=lambda *_: None))
     assert (answer["outcome"], answer["diagnosis"]) == ("no change", "unknown")
 
 
 def test_after_a_plan_its_effect_is_awaited() -> None:
-    """Sick as the group is: three looks ago a plan took effect."""
     sick = question(end=skewed, committed=behind)
     assert answer_question(sick)["diagnosis"] != "healthy"
     answer = answer_question({**sick, "changed_at": written(16 * 60.0)})

@@ -46,7 +46,6 @@ def said_of(group: Group, hours: float = 1.5) -> dict[str, Any]:
     ],
 )
 def test_the_right_name_after_an_hour(group: Group, name: str, names: list[str]) -> None:
-    """And of the right member or partition."""
     answer = said_of(group)
     assert answer["diagnosis"] == name, answer["evidence"]
     told = answer["names"]

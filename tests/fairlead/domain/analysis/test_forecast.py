@@ -35,12 +35,10 @@ def test_what_is_furthest_behind_stays_so_until_all_is_read() -> None:
 
 
 def test_nothing_grows_older_faster_than_time() -> None:
-    """Ten times too much is at most as late as it was, and the horizon."""
     assert outlook([1000.0, 1.0], [0.0, 0.0]).lateness(APART, 1800.0).max() <= 1800.0
 
 
 def test_nobodys_partition_counts_for_nobody() -> None:
-    """A partition without an owner is in no member's forecast."""
     found = outlook([500.0, 50.0], [1e6, 0.0]).forecast(np.array([-1, 1], np.int32), 1800.0)
     assert (found.late_s, found.utilisation) == (0.0, 0.5)
 
@@ -67,7 +65,6 @@ def test_chance_excuses_where_arrivals_are_hardly_known() -> None:
 
 
 def test_an_unknown_member_stays_as_late_as_it_is() -> None:
-    """Nothing is known of its speed: nothing is said of its future."""
     found = Outlook(np.ones(2), NONE, np.array([50.0, 0.0]), np.array([50.0, 0.0]), NONE)
     assert found.lateness(APART, 1800.0).tolist() == [50.0, 0.0]
 

@@ -68,7 +68,6 @@ def test_a_plan_that_cures_loses_nothing() -> None:
 
 
 def test_what_is_taken_already_is_said() -> None:
-    """Its begin stands where the group stands."""
     answer = answer_question(losing(overtaken_at() + 5))
     assert answer["forecast"]["kept"]["loss_s"] == 0.0
     assert "loses records now" in answer["evidence"]
@@ -101,7 +100,6 @@ def test_a_group_that_keeps_up_loses_nothing() -> None:
 
 
 def test_a_log_that_is_made_anew_is_not_overtaken() -> None:
-    """What it lost before it was made anew was another one's."""
     series = series_at([[100], [200], [10], [20]], [[100], [200], [0], [5]], [0])
     series.begin[:2] = [[0], [90]]
     assert retention_of(series, np.ones(1)) is None

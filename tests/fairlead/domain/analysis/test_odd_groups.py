@@ -73,7 +73,6 @@ def test_an_ill_machine_among_idle_ones_is_relieved(members: int) -> None:
 
 
 def test_of_two_budgets_of_moves_the_smaller_counts() -> None:
-    """Whether the policy's own or its assignor's option is the smaller."""
     for rules, option in ((1, 3), (3, 1)):
         policy = {"max_moves": rules, "options": {"sticky-lag-aware": {"max_moves": option}}}
         answer = answer_question(question(end=skewed, committed=behind, policy=policy))
@@ -81,7 +80,6 @@ def test_of_two_budgets_of_moves_the_smaller_counts() -> None:
 
 
 def test_a_budget_of_moves_lifts_no_cooldown() -> None:
-    """A partition without an owner gets one meanwhile; all else stays."""
     policy = {"cooldown": "PT2H", "options": {"sticky-lag-aware": {"max_moves": 3}}}
 
     def nobodys(partition: int, look: int) -> str | None:
@@ -462,7 +460,6 @@ def replaying(share: float) -> dict[str, Any]:
 
 
 def test_a_backlog_that_is_older_than_all_looks_measures_members_all_the_same() -> None:
-    """They read it as fast as members do that catch up."""
     capacities = answer_question(replaying(2.0))["capacities"]
     assert [capacity["measured"] for capacity in capacities.values()] == [True, True]
     assert capacities["a"]["records_per_s"] == pytest.approx(8.0, rel=0.05)
@@ -561,7 +558,6 @@ def test_what_an_open_transaction_holds_back_is_not_stuck(partitions: int, marke
 
 
 def test_a_transaction_may_be_older_than_what_was_seen() -> None:
-    """It was open at the first look already."""
     line = held()
     line["snapshots"] = line["snapshots"][OPEN + 3 :]
     since = "on t-0 since before 2026-03-02 00:11 UTC (8 min)"

@@ -98,7 +98,6 @@ def test_with_a_price_money_decides() -> None:
 
 
 def test_little_traffic_is_not_worth_a_rebalance() -> None:
-    """Only a twentieth of what the group reads crosses."""
     per_s = [100, 100, 100, 100, 100, 100, 100, 40]
     near = [["1"]] * 4 + [["2"]] * 3 + [["1"]]
     assert decide(question(per_s=per_s, near=near)).outcome == "no change"
@@ -135,7 +134,6 @@ def test_one_that_is_late_pays_no_move_for_it() -> None:
 
 
 def test_where_sizes_are_not_known_shares_are_told() -> None:
-    """No gigabytes are made up."""
     decision = decide(replace(question(), record_bytes=None))
     assert decision.reason.endswith("read from other racks: 100%, then 0%")
     assert decision.chosen is not None
@@ -143,7 +141,6 @@ def test_where_sizes_are_not_known_shares_are_told() -> None:
 
 
 def test_partitions_of_unknown_size_are_like_their_topics_others() -> None:
-    """A partition without records has no average of its own."""
     asked = question()
     sizes = np.array([10.0, np.nan, 30.0, 20.0, 20.0, 20.0, 20.0, 20.0])
     traffic = RackTraffic.of(asked.problem, np.ones(PARTITIONS), sizes)

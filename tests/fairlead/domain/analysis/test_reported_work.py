@@ -263,7 +263,6 @@ def test_records_that_take_no_time_at_all_are_not_known() -> None:
 
 
 def test_a_restart_and_a_former_owner_say_nothing_of_the_present() -> None:
-    """Other tokens, and reports of others than the owner, are no differences of its counters."""
     line = Team(utilisation=0.6).line(2)
     for row in reports(line, 1)["consumers"].values():
         row["token"] = "b"  # noqa: S105 - of a restart
@@ -287,7 +286,6 @@ def test_how_busy_a_consumer_with_paused_partitions_is_nobody_knows() -> None:
 
 
 def test_a_group_without_members_has_reports_of_nobody() -> None:
-    """Reports stay with the offsets when all consumers have left."""
     line = Team().line(4) | {"members": {}}
     for snapshot in line["snapshots"]:
         snapshot["owners"] = {}
@@ -297,7 +295,6 @@ def test_a_group_without_members_has_reports_of_nobody() -> None:
 
 
 def test_records_of_strangers_are_left_out() -> None:
-    """Reports of consumers that are no members: of none of them is anything known."""
     line = Team(utilisation=0.6).line(4)
     for number in range(4):
         for row in reports(line, number)["partitions"]["t"]:
@@ -339,7 +336,6 @@ def test_consumers_that_flush_are_as_busy_as_they_report() -> None:
     ],
 )
 def test_what_is_no_report_is_an_error(change: Callable[[Any], None], message: str) -> None:
-    """It names the value; what is impossible is no error, and left out."""
     line = Team().line(2)
     change(reports(line, 1))
     with pytest.raises(ValueError, match=message):

@@ -63,7 +63,6 @@ def test_a_partition_that_takes_more_than_is_planned_is_told() -> None:
 
 
 def test_records_of_topics_that_nobody_reads_are_not_counted() -> None:
-    """The figures of the sentence are those that consumers are counted by."""
     problem = Problem.of({"t": 2, "u": 1}, {"a": ["t"]})
     loads, none = np.array([10.0, 10.0, 900.0]), np.zeros(3)
     outlook = Outlook(loads, none, none, none, np.array([100.0]))
@@ -72,7 +71,6 @@ def test_records_of_topics_that_nobody_reads_are_not_counted() -> None:
 
 
 def test_consumers_of_a_topic_whose_speed_nobody_knows_are_not_counted() -> None:
-    """That of another topic's says nothing of them."""
     problem = Problem.of({"t": 1, "u": 1}, {"a": ["t"], "b": ["u"]})
     loads, none = np.array([10.0, 10.0]), np.zeros(2)
     outlook = Outlook(loads, none, none, none, np.array([100.0, 0.0]))
@@ -81,13 +79,11 @@ def test_consumers_of_a_topic_whose_speed_nobody_knows_are_not_counted() -> None
 
 
 def test_a_late_group_needs_no_fewer_than_there_are() -> None:
-    """Whatever would do if it were not late."""
     assert sized([10.0] * 9, [100.0] * 4).wanted == 1
     assert sized([10.0] * 9, [100.0] * 4, late=True).wanted == 4
 
 
 def test_more_consumers_do_not_help_a_partition_that_is_too_large() -> None:
-    """More partitions would, and how many is said."""
     found = sized([150.0, 10.0, 10.0], [100.0] * 3, late=True)
     assert found.wanted is None
     assert "t-0" in found.why
@@ -95,13 +91,11 @@ def test_more_consumers_do_not_help_a_partition_that_is_too_large() -> None:
 
 
 def test_nothing_is_said_where_nothing_is_known() -> None:
-    """Of nobody's speed, or of too few looks."""
     assert sized([10.0] * 3, [0.0] * 3).wanted is None
     assert sized([10.0] * 3, [100.0] * 3, known=False).wanted is None
 
 
 def test_nobody_with_work_needs_nobody() -> None:
-    """One at least."""
     assert sized([0.001] * 3, [100.0] * 3).wanted == 1
 
 
@@ -117,7 +111,6 @@ def test_packing_is_never_below_the_bound_and_seldom_far_above(seed: int) -> Non
 
 
 def test_an_answer_says_how_many() -> None:
-    """And never fewer than there are for a group that is late."""
     answer = answer_question(question(end=skewed, committed=behind))
     assert answer["consumers"]["now"] == 2
     assert answer["consumers"]["wanted"] >= 2
