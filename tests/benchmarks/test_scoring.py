@@ -10,7 +10,6 @@ from benchmarks.random_scenarios import (
     random_scenario,
 )
 from benchmarks.scoring import mark, share_right
-from benchmarks.simulation.sharing.clients import CLIENTS
 from benchmarks.simulation.world import ScenarioWorld
 from tests.lengths import form
 
@@ -49,20 +48,6 @@ def is_calm_until_something_happens(labelled: Labelled) -> None:
         assert world.limits[since, crawls] < 0.7 * world.rates[since, crawls]
     if labelled.cause == "overloaded":
         assert work[since].sum() > 1.15 * world.speeds[since, :members].sum()
-
-
-def test_real_groups_have_what_is_real() -> None:
-    """Any client, 2 to 300 members, two kinds of them, dear records, missing looks, churn."""
-    groups = [random_scenario(number, real=True).scenario for number in range(120)]
-    assert {group.client for group in groups} == set(CLIENTS)
-    sizes = [len(group.speeds) - len(group.absent) for group in groups]
-    assert min(sizes) <= 3
-    assert max(sizes) >= 250
-    assert {len(group.topics) for group in groups} == {1, 2}
-    for real in ("changes", "reads", "crawling"):
-        assert 5 < sum(bool(getattr(group, real)) for group in groups) < 60
-    assert 20 < sum(group.costs.spread > 0 for group in groups) < 80
-    assert 40 < sum(group.misses.leader > 0 for group in groups) < 110
 
 
 @pytest.mark.long

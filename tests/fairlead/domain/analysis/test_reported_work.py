@@ -253,15 +253,6 @@ def test_whatever_reports_say_there_is_an_answer() -> None:
         assert answer_question(line)["outcome"] == "no change"
 
 
-def test_records_that_take_no_time_at_all_are_not_known() -> None:
-    """Milliseconds of all are 0: an application that hands its records on."""
-    line = Team(utilisation=0.6).line(20)
-    for number in range(20):
-        for row in reports(line, number)["partitions"]["t"]:
-            row["busy_s"] = row["busy_squares_s2"] = 0.0
-    assert answer_question(line)["seconds_per_record"]["t"] == [None] * 18
-
-
 def test_a_restart_and_a_former_owner_say_nothing_of_the_present() -> None:
     line = Team(utilisation=0.6).line(2)
     for row in reports(line, 1)["consumers"].values():
@@ -283,25 +274,6 @@ def test_how_busy_a_consumer_with_paused_partitions_is_nobody_knows() -> None:
     evidence = answer_question(line)["evidence"]
     assert "of t-9 takes 12 ms" in evidence
     assert "%" not in evidence
-
-
-def test_a_group_without_members_has_reports_of_nobody() -> None:
-    line = Team().line(4) | {"members": {}}
-    for snapshot in line["snapshots"]:
-        snapshot["owners"] = {}
-    answer = answer_question(line)
-    assert answer["seconds_per_record"]["t"] == [None] * 18
-    assert answer["outcome"] == "no change"
-
-
-def test_records_of_strangers_are_left_out() -> None:
-    line = Team(utilisation=0.6).line(4)
-    for number in range(4):
-        for row in reports(line, number)["partitions"]["t"]:
-            row["consumer"] = "stranger"
-    answer = answer_question(line)
-    assert answer["seconds_per_record"]["t"] == [None] * 18
-    assert "impossible" not in answer["evidence"]
 
 
 def test_records_that_are_only_handed_on_cost_nothing_that_is_known() -> None:
