@@ -78,7 +78,7 @@ def test_equals_kafka_partition_by_partition(oracle: Oracle, name: str, *, equal
 def test_range_with_racks_equals_kafka_partition_by_partition(
     oracle: Oracle, *, equal: bool
 ) -> None:
-    """So with racks: known to some members, the same for all partitions, or nowhere in common."""
+    """Racks are known to some members, equal for all partitions, or disjoint."""
     differs = 0
     for seed in range(form(short=300, long=3000)):
         rng = random.Random(seed)

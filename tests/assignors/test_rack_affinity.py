@@ -47,10 +47,7 @@ def test_deals_to_given_shares_as_near_as_can_be() -> None:
 
 
 def test_touches_nothing_above_racks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without the network of all aims: loads, kept, spread and older claims are as without racks.
-
-    And racks are as good as the network's in nearly all groups.
-    """
+    """Without the network, all other aims are as without racks; racks are nearly as good."""
     as_good = []
     for seed in range(150):
         problem = in_racks(random_problem(seed, equal=seed % 2 == 0, partitions=6), seed)

@@ -66,7 +66,7 @@ def test_equals_the_best_of_all_assignments() -> None:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_gives_back_the_same_shares_without_a_network(seed: int) -> None:
-    """Where no network is built, shares and what is kept stay, and the claims are heard in turn."""
+    """Without a network, shares and kept partitions stay; claims are granted in order."""
     problem = random_problem(seed, topics=4, partitions=8, members=5)
     start = flow.solve(problem)
     given = give_back(problem, start)
@@ -77,7 +77,7 @@ def test_gives_back_the_same_shares_without_a_network(seed: int) -> None:
 
 @pytest.mark.parametrize("keep_all", [True, False])
 def test_swaps_touch_neither_loads_nor_what_is_kept(*, keep_all: bool) -> None:
-    """From a start that is best in loads and kept they only spread, and nearly as far as can be."""
+    """From a start with optimal loads and kept partitions, spread is nearly optimal."""
     spread_best, improved = [], 0
     for seed, problem in small(400):
         start = as_loads_want(problem, keep_all=keep_all)
@@ -99,7 +99,7 @@ def as_loads_want(problem: Problem, *, keep_all: bool) -> Int32:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_spreads_what_no_network_is_built_for(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without OR-Tools, members that all read the same still get shares close to even ones."""
+    """Without OR-Tools, members with equal subscriptions get nearly even shares."""
     monkeypatch.setattr(exact_aims, "_has_solver", lambda: False)
     rng = random.Random(seed)
     topics = {f"t{n}": rng.randint(1, 30) for n in range(8)}
@@ -175,7 +175,7 @@ def improvable(problem: Problem, owner: np.ndarray[tuple[int], np.dtype[np.int32
 
 @pytest.mark.parametrize("seed", range(6))
 def test_refines_the_levels_of_very_uneven_loads(seed: int) -> None:
-    """Sparse subscriptions to topics of very different size: still no chain of moves evens it."""
+    """Sparse subscriptions to topics of very different size: no chain of moves improves loads."""
     rng = random.Random(seed)
     topics = {f"t{n:02}": 6000 // (n + 1) for n in range(30)}
     members = {

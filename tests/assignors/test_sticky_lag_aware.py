@@ -91,7 +91,7 @@ def test_capacity_shares_the_load_in_proportion() -> None:
 
 
 def test_a_heavy_partition_goes_to_a_faster_member_for_several_light_ones() -> None:
-    """No move or swap helps where only a faster member can read it, and only without the rest."""
+    """Only the faster member can read it, and only without its other partitions."""
     problem = spread_over("a" + "b" * 7, [88] + [8] * 7, a={"capacity": 68.0}, b={"capacity": 96.0})
     found = plan(problem)
     assert found.owner.tolist() == [1] + [0] * 7
@@ -160,7 +160,7 @@ def test_says_what_it_did_and_why(
 
 
 def test_frontier_shows_what_each_move_buys() -> None:
-    """From no move on, ever more moves and ever less load, beyond the budget too."""
+    """From zero moves, more moves and less load at each point, also beyond the budget."""
     rng = random.Random(5)
     problem = spread_over("a" * 30 + "bcd", [rng.randint(1, 100) for _ in range(33)])
     assignment = plan(problem, max_moves=3)

@@ -1,4 +1,4 @@
-"""User data: what is written is read, and garbage is refused."""
+"""User data: round trips, and refused garbage."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Random groups of which the truth is known, and marking what is said of them."""
+"""Random groups with known causes, and the marks of their diagnoses."""
 
 import numpy as np
 import pytest
@@ -16,16 +16,13 @@ from tests.lengths import form
 
 @pytest.mark.parametrize("number", range(len(CAUSES)))
 def test_plain_groups_are_calm_until_something_happens(number: int) -> None:
-    """Under range nobody is nearly full before the cause; afterwards, whoever is named is too full.
-
-    Stuck partitions and silent members change nothing in what arrives.
-    """
+    """Under range no member is near its limit before the cause; then the named members are."""
     is_calm_until_something_happens(random_scenario(number))
 
 
 @pytest.mark.parametrize("number", range(len(REAL_CAUSES)))
 def test_real_groups_are_calm_until_something_happens(number: int) -> None:
-    """The same in work: whatever records cost, whichever topics are read, whoever is replaced."""
+    """The same by work: for any costs, subscriptions and replaced members."""
     is_calm_until_something_happens(random_scenario(number, real=True))
 
 
@@ -63,7 +60,7 @@ def test_the_planner_says_what_is_the_matter(*, plans: bool) -> None:
 
 
 def test_a_wrong_answer_is_marked_wrong() -> None:
-    """What is said of one group is wrong of another."""
+    """The diagnosis of one group is wrong for another."""
     hot = next(random_scenario(n) for n in range(7) if CAUSES[n % 7] == "hot partition")
     said = mark(hot, plans=False)
     assert {verdict.said for verdict in said} == {f"hot partition {next(iter(hot.names))}"}

@@ -1,4 +1,4 @@
-"""The chart: what it makes is what is written down, valid for Kubernetes, and locked down."""
+"""The chart: its manifests are the golden files, valid for Kubernetes, and restricted."""
 
 import subprocess
 from collections.abc import Iterator
@@ -81,7 +81,7 @@ def test_each_service_has_its_own_login() -> None:
 
 
 def test_secret_of_the_proxy_reaches_the_pages_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With the address it is all that acting takes; nobody else could act by it."""
+    """Other services could use the secret to act on pages."""
     given = {
         "FAIRLEAD_WEB__HEADER__SECRET": "s" * 40,
         "FAIRLEAD_POSTGRES__URL": SECRETS["FAIRLEAD_POSTGRES__URL"],

@@ -1,4 +1,4 @@
-"""deploy/: what can be said of containers where no engine runs them.
+"""deploy/: checks of containers that need no engine.
 
 Every file, service and setting that is named exists, every program takes the options it is given,
 images are pinned, nobody is root, and Dagster accepts its configuration.

@@ -1,4 +1,4 @@
-"""Pages whose examples are run: `python -m tests.docs.pages` writes their output anew.
+"""Pages whose examples are run: `python -m tests.docs.pages` updates their output.
 
 What is done with a block depends on its language:
 
@@ -205,7 +205,7 @@ def _aligned(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def main() -> None:
-    """Write the pages anew, on a Postgres started for it."""
+    """Update all pages, on a Postgres of its own."""
     os.environ["FAIRLEAD_CONFIG"] = os.devnull
     with tempfile.TemporaryDirectory(prefix="fairlead-") as folder:
         postgres = Postgres(Path(folder))

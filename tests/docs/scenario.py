@@ -31,7 +31,7 @@ from fairlead.workflows.proposal import carry_out
 from tests.docs.simulated import SimulatedGroup
 
 MONDAY: Final = datetime(2026, 1, 5, tzinfo=UTC)
-#: Whatever is dated later has the time of the database's clock.
+#: Later dates are those of the database's clock.
 AFTERWARDS: Final = MONDAY + timedelta(days=7)
 SETTINGS: Final = Path(__file__).with_name("fairlead.toml")
 POLICIES: Final = tuple(
@@ -113,7 +113,7 @@ class _Week:
         self._kafka: Any = group  # answers as the gateway, and as the archive of samples
 
     def look(self, moment: datetime) -> None:
-        """NewDecision at the group, and say what is the matter."""
+        """Sample the group, and store its diagnosis."""
         self._group.run(moment)
         names, store = [self._name], self._store
         memory = GroupMemories(
@@ -124,7 +124,7 @@ class _Week:
         store.record_findings(diagnosed.found, diagnosed.requests)
 
     def plan(self, moment: datetime) -> None:
-        """NewDecision at the group, measure its lag, and decide on it within a minute."""
+        """Sample the group, measure its lag, and decide on it within a minute."""
         self.look(moment)
         name, store = self._name, self._store
         before = self._group.read(moment - LAG_HISTORY, moment)

@@ -9,13 +9,13 @@ from benchmarks.simulation.registry import CONTROLLERS
 
 
 def test_tables_are_those_of_the_last_run() -> None:
-    """Written anew, nothing differs; else run `python -m benchmarks.loop --report`."""
+    """If it fails, run `python -m benchmarks.loop --report`."""
     page = PAGE.read_text()
     assert rewritten(page, json.loads(RESULTS.read_text())) == page
 
 
 def test_the_last_run_was_whole() -> None:
-    """Every scenario there is, under everybody who can decide."""
+    """Every scenario was run with every controller."""
     courses = json.loads(RESULTS.read_text())["courses"]
     ran = [(row["scenario"], row["controller"]) for row in courses]
     assert ran == [(name, who) for name in SCENARIOS for who in CONTROLLERS]

@@ -111,7 +111,7 @@ def test_steps_that_pages_name_exist() -> None:
 
 
 def test_sensors_that_run_by_default_are_in_the_readme() -> None:
-    """All of them, and no other: whoever starts Fairlead knows what goes on."""
+    """All of them, and no other."""
     code = "".join(_sources("orchestration"))
     running = re.findall(
         r"@dg\.sensor\((?:(?!\n@|\ndef ).)*?DefaultSensorStatus\.RUNNING.*?\ndef (\w+)\(",

@@ -83,12 +83,12 @@ class Surroundings:
         return _column(self.dagster, statement, COHORT)
 
     def runs_under_way(self) -> bool:
-        """Whether a run that somebody launched has not ended: looks are a sensor's."""
+        """Whether a run other than a sample has not ended."""
         statement = "SELECT status FROM runs WHERE pipeline_name <> 'sample' AND status = ANY(%s)"
         return bool(_column(self.dagster, statement, UNFINISHED))
 
     def seen_to_change(self) -> bool:
-        """Whether looks have seen partitions of the group with other owners."""
+        """Whether samples show partitions of the group with other owners."""
         statement = (
             "SELECT digest FROM fairlead.group_sample"
             " WHERE group_id = %s AND cardinality(members) > 1"
@@ -151,7 +151,7 @@ horizon = "PT30S"
         eventually(lambda: all(member.owned.get(topic) for member in members), f"{group} settles")
         kafka = KafkaSettings(bootstrap_servers=services.bootstrap_servers)
         recall(kafka, str(folder / "warehouse"), group)
-        # Only now: a look at a group that settles is none of the past that is recalled.
+        # Only now: a sample of a group that settles must not follow the recalled samples.
         starting.append(stack.enter_context(dagster_dev(home, dagster, environment)))
         for ready in starting:
             ready()
@@ -216,7 +216,7 @@ def _column(database: Database, statement: str, value: object) -> list[str]:
 
 
 def keep(page: Page, name: str, *, whole: bool = False) -> Path:
-    """Take a screenshot of what is seen of a page, or of all of it, kept for people."""
+    """Take a screenshot of the visible part of a page, or of the whole page."""
     SCREENSHOTS.mkdir(parents=True, exist_ok=True)
     path = SCREENSHOTS / f"{name}.png"
     page.screenshot(path=path, full_page=whole)
@@ -233,7 +233,7 @@ def create_topic(
 
 
 def produce(services: Services, topic: str, counts: tuple[int, ...]) -> None:
-    """Append so many records to each partition of a topic."""
+    """Append records to each partition of a topic."""
     producer = Producer({"bootstrap.servers": services.bootstrap_servers})
     for partition, count in enumerate(counts):
         for _ in range(count):

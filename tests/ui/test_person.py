@@ -1,4 +1,4 @@
-"""What a person does in the Dagster UI, in a real browser: plan, look, approve, see it followed."""
+"""A person in the Dagster UI, in a real browser: plan, read, approve, see the plan followed."""
 
 import re
 from itertools import pairwise
@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.postgres, pytest.mark.spark]
 #: What the pinned version of Dagster calls what a newcomer clicks.
 LINEAGE, MATERIALIZE, CHOOSE = "Lineage", "Materialize all", "Select a partition or create one"
 LAUNCH, LAUNCH_RUN = "Launch backfill", "Launch 1 run"
-#: Without what is in order, which names thousands of elements.
+#: Only violations: passed checks name thousands of elements.
 VIOLATIONS = "axe.run({resultTypes: ['violations']}).then(found => found.violations)"
 #: For a wait: Dagster's pages ask and draw several times a second.
 NOWHERE = "about:blank"
@@ -155,9 +155,9 @@ def assert_left_to_right(page: Page, *names: str) -> None:
 
 
 def assert_open_to_all(page: Page) -> None:
-    """Let axe-core look for what keeps people out, in light and dark, wide and on a phone.
+    """Check a page with axe-core, in light and dark, wide and on a phone.
 
-    No page is wider than its window, or than paper; charts show their newest end.
+    No page is wider than its window or paper; charts show their newest end.
     """
     series: list[tuple[int, Literal["light", "dark"]]] = [
         (PHONE_PX, "light"),

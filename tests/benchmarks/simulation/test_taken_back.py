@@ -1,4 +1,4 @@
-"""Plans that make it worse are taken back, and nothing else is."""
+"""Plans that are regressions are rolled back, and no others."""
 
 from dataclasses import replace
 
@@ -19,7 +19,7 @@ SEED = 1
 
 
 def handovers(scenario: Scenario, hours: float, planner: str = PLANNER) -> tuple[Handover, ...]:
-    """Return what the planner does to a group."""
+    """Return the handovers of a simulated group."""
     world = ScenarioWorld.of(scenario, seed=SEED, hours=hours)
     return simulate(world, planner).handovers
 
@@ -36,7 +36,7 @@ def test_plan_that_makes_it_worse_is_taken_back(name: str) -> None:
 
 
 def test_plan_that_makes_more_partitions_late_for_hardly_anything_is_taken_back() -> None:
-    """Hours later somebody is tried who is no faster than before: he is late now, too."""
+    """Hours later, a member that is as slow as before gets partitions, and falls behind again."""
     first, _, plan, back = handovers(MISLED["turned"](SEED), hours=20.5)
     assert plan.planned
     assert isinstance(back, TakenBack)
@@ -46,7 +46,7 @@ def test_plan_that_makes_more_partitions_late_for_hardly_anything_is_taken_back(
 
 
 def test_nothing_is_said_when_somebody_comes_or_goes() -> None:
-    """A member restarts behind the plan: who it is now nobody measured before."""
+    """A member restarts after the plan: its new instance was not measured before."""
     misled = MISLED["crowded-skew"](SEED)
     restart = (MemberChange(1000.0, 3, joins=False), MemberChange(1100.0, 3, joins=True))
     done = handovers(replace(misled, changes=restart), hours=0.5)
@@ -55,7 +55,7 @@ def test_nothing_is_said_when_somebody_comes_or_goes() -> None:
 
 
 def test_what_makes_everybody_slower_is_no_plans_doing() -> None:
-    """A deploy right behind a plan: members that the plan gave nothing are later, too."""
+    """A deployment right after a plan: members without new partitions fall behind, too."""
     skew = replace(MISLED["crowded-skew"](SEED), spoils=())
     dear = TrueCosts(dear=(Dear(3.0, from_s=930.0),))
     done = handovers(replace(skew, costs=dear), hours=0.6)

@@ -1,4 +1,4 @@
-"""When progress is told."""
+"""Progress messages of long phases."""
 
 import pytest
 

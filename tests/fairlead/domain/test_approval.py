@@ -57,7 +57,7 @@ def test_all_objections_are_named() -> None:
     ],
 )
 def test_each_rule_at_its_bound(rules: Any, given: Any, *, approved: bool) -> None:
-    """Bounds themselves are allowed; placing what nobody owns needs no improvement."""
+    """Limits are inclusive; placing partitions without an owner needs no improvement."""
     assert decided(Approval(automatic=True, **rules), facts(**given)).approved is approved
 
 

@@ -66,7 +66,7 @@ def test_stretches_cover_the_choice_and_nothing_else(chosen: list[bool]) -> None
 def test_cohort_is_due_once_in_each_stretch_of_its_cadence(
     decided: datetime | None, tick: datetime, expected: list[str]
 ) -> None:
-    """From the full hour on, however late the run before was; without a cadence at every tick."""
+    """From the full hour, even if the last run was delayed; without a cadence at every tick."""
     decided_at = {"hourly": decided, "often": decided} if decided else {}
     assert due(["hourly", "often"], [HOURLY], decided_at, tick) == expected
 

@@ -140,7 +140,7 @@ def test_verdicts() -> None:
 
 
 def readers(count: int, capacity: float, per_partition: int, **known: Float64) -> Readers:
-    """Return consumers that are up to date with a topic of so many partitions."""
+    """Return consumers that are up to date with a topic of `per_partition` partitions."""
     none = np.zeros(per_partition)
     return Readers(
         group="g",

@@ -1,4 +1,4 @@
-"""What keeps processes running: real ones, which end, are killed, or do not want to end."""
+"""The supervisor with real processes, which end, are killed, or ignore signals."""
 
 import io
 import os
@@ -51,7 +51,7 @@ Told = tuple[Supervisor, list[str], io.StringIO]
 
 @contextmanager
 def supervised(state_dir: Path, *parts: Part) -> Iterator[Told]:
-    """Keep parts running; yields what was told, and the log."""
+    """Keep parts running; yield the supervisor, its messages, and the log."""
     told: list[str] = []
     log = io.StringIO()
     with Supervisor(
@@ -174,7 +174,7 @@ def left_by(path: Path) -> psutil.Process | None:
 
 
 def test_what_a_command_leaves_running_stands_for_it(tmp_path: Path) -> None:
-    """It ends with the others, and where it ends by itself, the command is run again."""
+    """It ends with the others; if it ends alone, the command is run again."""
     pid = tmp_path / "pid"
     command = (sys.executable, "-c", LEAVES, str(pid))
     part = Part("left", command, leaves=lambda: left_by(pid))

@@ -1,4 +1,4 @@
-"""What of a lag is a backlog, and what is stuck."""
+"""Which part of a lag is a backlog, and which partitions are stuck."""
 
 import numpy as np
 import pytest
@@ -10,14 +10,14 @@ TIMES = range(30)
 
 
 def commits_of(committed: list[list[int]], end: list[list[int]] | None = None) -> Commits:
-    """Read looks at four partitions, two of each member, at each of which 60 arrive in a step."""
+    """Read samples of four partitions, two a member; 60 records arrive at each in a step."""
     arriving = [[1000 + 60 * look] * 4 for look in TIMES]
     return read_commits(series_at(end or arriving, committed, [0, 0, 1, 1]))
 
 
 @pytest.mark.parametrize(("age", "backlog"), [(50, 0), (70, 60)])
 def test_a_lag_older_than_a_step_is_a_backlog_however_long_it_stays(age: int, backlog: int) -> None:
-    """Whoever commits in each step leaves so old a lag only where it is behind."""
+    """A member that commits in each step has so old a lag only if it is behind."""
     end = 10_000 + 600 * np.array(TIMES)[:, None].repeat(4, axis=1)
     committed = end - 10 * np.array([3, 4, 4, age])
     found = read_commits(
@@ -34,7 +34,7 @@ def test_less_than_what_a_member_counts_before_it_commits_is_no_backlog(
 ) -> None:
     """Member e commits after 100 records of each partition, or 250 of both; others by a timer.
 
-    Nearly as much comes between looks, so that ages rise and fall for long.
+    Nearly as many records arrive between samples, so ages rise and fall slowly.
     """
     end = 5000 + np.arange(40)[:, None] * np.array([300, 300, 300, 300, 97, 141])
     read = end - waiting
@@ -80,12 +80,12 @@ def test_what_commits_hold_back_adds_up_by_squares() -> None:
 
 
 def rarely(look: int) -> list[int]:
-    """Return what is committed of four partitions, each after 240 records, at a look."""
+    """Return the offsets at a sample of four partitions, each committed after 240 records."""
     return [1000 - 60 * ahead + 240 * ((look + ahead) // 4) for ahead in range(4)]
 
 
 def test_what_waits_for_its_turn_counts_as_read_when_it_is_committed() -> None:
-    """Member b reads a chunk of 240 records after the other, while a commits all at every look."""
+    """Member b reads one chunk of 240 records after another; a commits all at every sample."""
     rows = [
         [997 + 60 * look] * 2 + [1000 + 240 * (look // 4), 1000 + 240 * ((look + 2) // 4)]
         for look in TIMES
@@ -96,7 +96,7 @@ def test_what_waits_for_its_turn_counts_as_read_when_it_is_committed() -> None:
 
 @pytest.mark.parametrize(("come", "backlog"), [(75, 0), (200, 360)])
 def test_what_others_commit_at_once_is_no_backlog_without_a_commit(come: int, backlog: int) -> None:
-    """Nothing is committed of a partition to which records come since three looks."""
+    """For three samples, nothing of a partition with arrivals was committed."""
     rows = [[1000, *rarely(look)[1:]] for look in TIMES]
     ends = [[1000 + come * max(look - 26, 0)] + [1000 + 60 * look] * 3 for look in TIMES]
     assert commits_of(rows, ends).backlog.tolist() == [backlog, 0, 0, 0]
@@ -113,7 +113,7 @@ def test_who_has_read_nothing_yet_holds_nothing_back() -> None:
 
 
 def test_turns_that_others_gave_to_partitions_leave_none_stuck() -> None:
-    """Member b works off one chunk of its first; a plan gives it what a read as it came."""
+    """Member b reads a chunk of its first partition when a plan gives it those of a."""
     rows = [[997 + 60 * look] * 2 + [1000 + 30 * look, 1000 + 60 * min(look, 10)] for look in TIMES]
     owner = [[0, 0, 1, 1]] * (len(TIMES) - 1) + [[1, 1, 1, 1]]
     found = read_commits(series_at([[1000 + 60 * look] * 4 for look in TIMES], rows, owner))
@@ -121,7 +121,7 @@ def test_turns_that_others_gave_to_partitions_leave_none_stuck() -> None:
 
 
 def test_who_takes_over_a_partition_is_silent_as_long_as_it_waits() -> None:
-    """All partitions change hands every four looks, and nothing is committed since the tenth."""
+    """All partitions change owners every four samples; the last commit is in the tenth."""
     rows = [[997 + 60 * min(look, 10)] * 4 for look in TIMES]
     end = [[1000 + 60 * look] * 4 for look in TIMES]
     owner = [[look // 4 % 2] * 2 + [1 - look // 4 % 2] * 2 for look in TIMES]
@@ -133,7 +133,7 @@ def test_who_takes_over_a_partition_is_silent_as_long_as_it_waits() -> None:
 
 @pytest.mark.parametrize(("every", "first"), [(1, 0), (2, 0), (2, 1), (5, 0), (5, 2)])
 def test_a_partition_crawls_however_rarely_its_owner_commits(every: int, first: int) -> None:
-    """A tenth of what comes to it is read; all else is committed up to the look before."""
+    """A tenth of its arrivals is read; all other partitions are at the previous sample's end."""
     rows = []
     for look in range(60):
         commit = (look - first) // every * every + first
@@ -146,7 +146,7 @@ def test_a_partition_crawls_however_rarely_its_owner_commits(every: int, first: 
 
 
 def test_what_is_committed_after_so_many_records_does_not_stand_whoever_owns_it() -> None:
-    """A commit comes at every eighth look, though all else of its owners is at rest."""
+    """It is committed at every eighth sample; its owners keep up with all other partitions."""
     rows = [[997 + 60 * look] * 5 + [1000 + 480 * (look // 8)] for look in range(48)]
     end = [[1000 + 60 * look] * 6 for look in range(48)]
     owner = [[0, 0, 0, 1, 1, look // 5 % 2] for look in range(48)]

@@ -14,7 +14,7 @@ SPEEDS = steady(np.full(10, 100.0))
 
 
 def gapped(partition: int, look: int) -> str | None:
-    """Say who owns what: nobody the last partition, `a` most others."""
+    """Return the owner: none of the last partition, `a` of most others."""
     return None if partition == 7 else "a" if partition < 6 else halves(partition, look)
 
 
@@ -38,7 +38,7 @@ def test_after_a_plan_its_effect_is_awaited() -> None:
 
 
 def test_after_many_plans_a_group_rests() -> None:
-    """What is known does not suffice: after the twentieth plan there is none for an hour."""
+    """After the twentieth plan there is no other for an hour."""
     sick, memory = question(end=skewed, committed=behind), None
     outcomes = []
     for number in range(21):
@@ -65,7 +65,7 @@ def test_how_long_a_group_rests_is_until_its_plans_are_two_days_old() -> None:
 
 @pytest.mark.parametrize("hours", [1.0, 4.0])
 def test_a_group_that_was_late_for_hours_is_cured(hours: float) -> None:
-    """The backlog takes hours to be read; that is no reason to leave it where it grows."""
+    """Reading the backlog takes hours; it still must not grow."""
     rates = np.sort(zipf(100, 0.6, 0.85, 1000.0))[::-1]
     loop = Loop(Group(steady(rates), SPEEDS), decide_s=1e9)
     loop.run(hours)
@@ -77,7 +77,7 @@ def test_a_group_that_was_late_for_hours_is_cured(hours: float) -> None:
 
 @pytest.mark.long
 def test_an_even_catch_up_is_left_alone() -> None:
-    """Hours of backlog everywhere, and everybody at the limit: no assignment is faster."""
+    """All members are at their limit with hours of backlog: no assignment is faster."""
     group = Group(steady(np.full(100, 6.0)), SPEEDS, backlog=np.full(100, 20_000.0))
     course = Loop(group, decide_s=300, since_h=0.0).run(1.5)
     assert course.plans == []
@@ -85,7 +85,7 @@ def test_an_even_catch_up_is_left_alone() -> None:
 
 
 def test_a_full_decision_costs_no_more_than_a_few_million_additions() -> None:
-    """A hundred partitions, an hour of looks, a plan: half a million, the line included."""
+    """A hundred partitions, an hour of samples, a plan; measured as half a million additions."""
     rates = np.sort(zipf(100, 0.6, 0.85, 1000.0))[::-1]
     loop = Loop(Group(steady(rates), SPEEDS), decide_s=1e9)
     loop.run(1.0)

@@ -1,4 +1,4 @@
-"""What is said to be the matter, where it is known: one course for each."""
+"""Diagnoses of groups whose problem is known."""
 
 from dataclasses import replace
 from typing import Any
@@ -21,7 +21,7 @@ HOT = np.where(np.arange(30) == 11, 130.0, 8.0)
 
 
 def said_of(group: Group, hours: float = 1.5) -> dict[str, Any]:
-    """Return the answer after so long."""
+    """Return the answer after this many hours."""
     loop = Loop(group, decide_s=1e9)
     loop.run(hours)
     return answer_question(loop.question())
@@ -49,7 +49,7 @@ def test_the_right_name_after_an_hour(group: Group, name: str, names: list[str])
     answer = said_of(group)
     assert answer["diagnosis"] == name, answer["evidence"]
     told = answer["names"]
-    if name == "slow member":  # or one of what it reads, which nothing has told apart yet
+    if name == "slow member":  # the alternative, an expensive partition, is named too
         told = [word for word in told if "-" not in word]
     assert told == names, answer["evidence"]
 
@@ -65,13 +65,13 @@ def test_the_right_name_after_an_hour(group: Group, name: str, names: list[str])
 def test_six_looks_name_what_was_there_before_them(
     group: Group, behind: np.ndarray[Any, np.dtype[np.bool_]], name: str
 ) -> None:
-    """A backlog older than a look shows that the first step was spent at the limit, too."""
+    """A backlog older than one sample shows that members were at their limit from the start."""
     answer = said_of(replace(group, backlog=2000.0 * behind.astype(np.float64)), hours=5 / 60)
     assert answer["diagnosis"] == name, answer["evidence"]
 
 
 def test_who_has_no_room_is_not_unbalanced() -> None:
-    """All fall behind from the first look on; what they can do shows later."""
+    """All members fall behind from the first sample; their capacity becomes known later."""
     late = replace(EVEN, rates=steady(np.full(30, 28.0)))
     answer = said_of(late, hours=5 / 60)
     assert (answer["outcome"], answer["diagnosis"]) == ("no change", "unknown")
@@ -80,7 +80,7 @@ def test_who_has_no_room_is_not_unbalanced() -> None:
 
 
 def test_a_silent_member_is_one_whatever_single_looks_did_not_see() -> None:
-    """The coordinator did not say who owns what, at two looks."""
+    """Two samples have no owners."""
     line = question(
         40,
         end=lambda _, look: 1000 + 600 * look,
@@ -96,7 +96,7 @@ def test_a_silent_member_is_one_whatever_single_looks_did_not_see() -> None:
 
 
 def test_members_never_at_their_limit_are_given_what_a_slow_one_cannot_do() -> None:
-    """Nobody knows how fast they are; the only one that was measured is slow."""
+    """Their capacity is unknown; the only measured member is slow."""
     rates = np.repeat([18.0, 11.0, 11.0, 11.0], 5)
     speeds = steady(np.array([60.0, 100.0, 100.0, 100.0]))
     reads = {f"m{n}": ("t",) for n in range(4)}

@@ -1,4 +1,4 @@
-"""Lateness and utilisation at a horizon."""
+"""Time lag and utilisation at a horizon."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ APART, TOGETHER = np.array([0, 1], np.int32), np.array([0, 0], np.int32)
 
 
 def outlook(arrivals: list[float], backlog: list[float], deviation: float = 0.0) -> Outlook:
-    """Return what is expected of two partitions and two members of 100 records a second."""
+    """Return the outlook for two partitions and two members of 100 records a second."""
     late_s = np.array(backlog) / np.array(arrivals)
     return Outlook(
         np.array(arrivals), np.full(2, deviation), np.array(backlog), late_s, np.full(2, 100.0)
@@ -18,14 +18,14 @@ def outlook(arrivals: list[float], backlog: list[float], deviation: float = 0.0)
 
 
 def test_a_backlog_that_is_read_in_time_is_no_lateness() -> None:
-    """60,000 records, 40 a second to spare, half an hour: 12,000 are left only if it is more."""
+    """40 records a second of spare capacity read 72,000 in half an hour."""
     assert outlook([60.0, 50.0], [60_000.0, 0.0]).forecast(APART, 1800.0).late_s == 0.0
     left = outlook([60.0, 50.0], [84_000.0, 0.0]).lateness(APART, 1800.0)
     assert left == pytest.approx([12_000 / 60.0, 0.0])
 
 
 def test_what_is_furthest_behind_stays_so_until_all_is_read() -> None:
-    """A member is just full: what is 138 s behind will be; in sum it is as late as on average."""
+    """A partition of a fully utilised member stays 138 s behind; the sum is by the average."""
     late_s = np.array([138.0, 0.0])
     found = Outlook(
         np.array([60.0, 40.0]), NONE, np.array([2000.0, 0.0]), late_s, np.full(2, 100.0)
@@ -58,7 +58,7 @@ def test_assignments_side_by_side_are_as_late_as_each_by_itself() -> None:
 
 
 def test_chance_excuses_where_arrivals_are_hardly_known() -> None:
-    """105 % of a member is late for certain where that is known to a percent, else it is not."""
+    """105 % utilisation is certain to fall behind only if it is known to within a percent."""
     for deviation, late in ((0.1, True), (5.0, False)):
         sure = outlook([60.0, 45.0], [0.0, 0.0], deviation).sure_lateness(TOGETHER, 1800.0)
         assert bool((sure > 60.0).any()) is late
@@ -70,7 +70,7 @@ def test_an_unknown_member_stays_as_late_as_it_is() -> None:
 
 
 def test_the_time_until_all_is_read_is_told() -> None:
-    """60,000 records at 40/s to spare: 25 min, less the minute that may be late."""
+    """60,000 records at 40/s of spare capacity: 25 min, less the objective of a minute."""
     found = outlook([60.0, 50.0], [60_000.0, 0.0]).full_forecast(APART, 1800.0)
     assert found.caught_up_s == pytest.approx(60_000 / 40 - 90)
     low, high = found.caught_up_between_s
@@ -79,7 +79,7 @@ def test_the_time_until_all_is_read_is_told() -> None:
 
 
 def test_who_is_in_time_has_caught_up_and_who_falls_behind_never_does() -> None:
-    """Above what a member can do nothing is ever read."""
+    """A member over its capacity never catches up."""
     well, ill = outlook([60.0, 50.0], [600.0, 0.0]), outlook([120.0, 50.0], [60_000.0, 0.0])
     assert well.full_forecast(APART, 1800.0).caught_up_s == 0.0
     assert ill.full_forecast(APART, 1800.0).caught_up_s is None
@@ -90,7 +90,7 @@ def test_who_is_in_time_has_caught_up_and_who_falls_behind_never_does() -> None:
 
 
 def test_partitions_read_one_after_the_other_are_late_until_the_last_one_is_read() -> None:
-    """One of a member's two is an hour behind, the other not at all."""
+    """One of the member's two partitions is an hour behind, the other is up to date."""
     none = np.zeros(2)
     waiting, late_s = np.array([108_000.0, 0.0]), np.array([3600.0, 0.0])
     found = Outlook(np.array([30.0, 30.0]), none, waiting, late_s, np.full(2, 100.0))

@@ -1,8 +1,4 @@
-"""Groups that are not equal members with equal records, fully read at every look.
-
-Belongs here: what an analysis makes of each such oddity, through `fairlead decide` lines. Does not:
-how the odd figures are read (`test_commits`, `test_capacities`).
-"""
+"""Unusual groups: missing samples, different subscriptions, odd commits, transactions."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -26,7 +22,7 @@ from tests.fairlead.domain.analysis.questions import (
 
 
 def names(count: int) -> Mapping[str, tuple[str, ...]]:
-    """Return so many members of the topic t."""
+    """Return subscriptions of this many members to the topic t."""
     return {f"m{number}": ("t",) for number in range(count)}
 
 
@@ -46,7 +42,7 @@ def catching_up() -> dict[str, Any]:
 
 @pytest.mark.parametrize("ago", [1, 2, 3, 4, 7])
 def test_a_partition_that_a_look_did_not_see_makes_nobody_slow(ago: int) -> None:
-    """Whether the last look or one of those before it missed two partitions of a member."""
+    """The last or an earlier sample lacks two partitions of a member."""
     line = catching_up()
     whole = answer_question(line)
     assert whole["diagnosis"] == "recovering"
@@ -60,7 +56,7 @@ def test_a_partition_that_a_look_did_not_see_makes_nobody_slow(ago: int) -> None
 
 @pytest.mark.parametrize("members", [2, 3])
 def test_an_ill_machine_among_idle_ones_is_relieved(members: int) -> None:
-    """It does 15 of 40/s; its peers are at 40 % of what they can, and were never at their limit."""
+    """It reads 15 of 40/s; its peers are at 40 % and were never at their limit."""
     speeds = np.full(members, 100.0)
     speeds[0] = 15.0
     topics = {"t": 2 * members}
@@ -145,7 +141,7 @@ def test_who_reads_other_topics_has_no_room_for_this(
 
 @pytest.mark.parametrize("committed", [None, 0])
 def test_a_topic_that_nobody_reads_is_nobodys_work(committed: int | None) -> None:
-    """Ten times what the group can do arrives in it: the answer is as it would be without it."""
+    """Ten times the group's capacity arrives in it; the answer is the same as without it."""
     alone, beside = (question(end=skewed, committed=behind) for _ in range(2))
     beside["topics"]["u"] = 2
     for look, snapshot in enumerate(beside["snapshots"]):
@@ -160,7 +156,7 @@ def test_a_topic_that_nobody_reads_is_nobodys_work(committed: int | None) -> Non
 
 
 def test_owners_of_several_hot_partitions_read_nothing_else() -> None:
-    """Two members of 60/s own a partition of 200/s each; whoever has room takes all else."""
+    """Two members of 60/s own a partition of 200/s each; other members take everything else."""
     rates, speeds = np.full(30, 4.0), np.array([60.0, 60.0, 60.0, 160.0, 160.0])
     rates[[0, 6]] = 200.0
     reads = {f"m{number}": ("t",) for number in range(5)}
@@ -192,7 +188,7 @@ def test_large_partitions_that_fit_into_a_member_each_are_told_apart() -> None:
 
 
 def test_two_measured_members_do_not_say_that_a_group_is_overloaded() -> None:
-    """They say that what arrives leaves no room; the other two were never at their limit."""
+    """The other two were never at their limit, so their capacity is unknown."""
     speeds, rates = np.array([249.0, 249.0, 249.0, 107.0]), np.full(34, 25.0)
     owner = np.array([0] * 10 + [1] * 9 + [2] * 9 + [3] * 6)
     group = Group(steady(rates), steady(speeds), topics={"t": 34}, reads=names(4), owner=owner)
@@ -224,7 +220,7 @@ def test_one_silent_member_keeps_its_partitions_and_holds_nobody_up() -> None:
 def test_a_healthy_group_that_commits_after_so_many_records_in_all_gets_no_plan(
     count: int, seed: int
 ) -> None:
-    """Whoever has less to read commits less often, or nearly as often as looks are taken."""
+    """Members with fewer records commit less often, or nearly as often as samples are taken."""
     rng = np.random.default_rng(seed)
     members = 12
     rates = np.exp(rng.normal(np.log(5.0), 0.5, 4 * members))
@@ -246,7 +242,7 @@ def test_a_healthy_group_that_commits_after_so_many_records_in_all_gets_no_plan(
 def test_a_member_that_commits_less_often_than_others_is_no_reason_for_a_plan(
     seldom_s: float,
 ) -> None:
-    """Its timer moves everything at once, as the batches do that some clients commit ahead."""
+    """Its timer commits all partitions at once."""
     rates = np.exp(np.random.default_rng(1).normal(np.log(5.0), 0.3, 24))
     group = Group(
         steady(rates),
@@ -261,7 +257,7 @@ def test_a_member_that_commits_less_often_than_others_is_no_reason_for_a_plan(
 
 
 def test_a_group_of_which_somebody_is_always_replaced_is_planned() -> None:
-    """One member in sixty, every other look, gives its partitions to a new one."""
+    """At every other sample, one of sixty members is replaced by a new one."""
     members, step_s = 60, 120.0
     spare = 40
 
@@ -289,7 +285,7 @@ def test_a_group_of_which_somebody_is_always_replaced_is_planned() -> None:
 
 
 def test_a_look_without_owners_says_nothing_of_who_came_or_went() -> None:
-    """The coordinator did not answer at one look two minutes ago."""
+    """The coordinator did not answer at the sample two minutes ago."""
     line = question(end=skewed, committed=behind)
     whole = answer_question(line)
     line["snapshots"][-3]["owners"]["t"] = [None] * 8
@@ -298,12 +294,12 @@ def test_a_look_without_owners_says_nothing_of_who_came_or_went() -> None:
 
 
 def of_both(_: int, look: int) -> int:
-    """Say where the log ends: at two records a second."""
+    """Return the log end at two records a second."""
     return 100_000 + 2 * PER_STEP * look
 
 
 def test_who_reads_what_retention_takes_away_is_not_silent() -> None:
-    """Retention is a minute ahead of each commit of a's; a commits at every look."""
+    """Retention is a minute ahead of each commit of a, which commits at every sample."""
     line = question(61, end=of_both, committed=lambda p, look: of_both(p, look) - 600 * (p < 4))
     for look, snapshot in enumerate(line["snapshots"]):
         snapshot["begin"]["t"] = [of_both(p, look) - 500 for p in range(8)]
@@ -312,7 +308,7 @@ def test_who_reads_what_retention_takes_away_is_not_silent() -> None:
 
 
 def test_what_retention_took_away_does_not_count_as_read() -> None:
-    """Positions of a move by 4/s, of which retention takes 2/s; it is behind all the time."""
+    """Committed offsets of a advance by 4/s; retention skips 2/s of it."""
 
     def left(partition: int, look: int) -> int:
         return of_both(partition, look) - (900 if partition < 4 else FRESH)
@@ -327,7 +323,7 @@ def test_what_retention_took_away_does_not_count_as_read() -> None:
 
 @pytest.mark.parametrize("beyond", [300, 1_000_000])
 def test_commits_of_another_log_say_nothing(beyond: int) -> None:
-    """A mirror copied the commits of a's partitions; further than a look takes to read them."""
+    """A mirror copied the commits of a's partitions; they lie beyond the log ends."""
 
     def copied(partition: int, look: int) -> int:
         return arriving(partition, 20) + beyond if partition < 4 else prompt(partition, look)
@@ -362,14 +358,14 @@ def test_without_a_commit_all_may_be_unread_unless_consumers_begin_at_the_end(re
 
 @pytest.mark.parametrize("late", [1, 2, 5])
 def test_steps_of_seconds_weigh_as_seconds(late: int) -> None:
-    """A planning run looks some seconds behind each look; clients commit every 5 s."""
+    """A planning run takes samples seconds after the regular ones; clients commit every 5 s."""
     group = Group(
         steady(np.full(6, 10.0)), steady(np.full(2, 100.0)), topics={"t": 6}, reads=names(2)
     )
     every = [60.0 * look + after for look in range(61) for after in (0.0, late)]
 
     def read(now: float, partition: int) -> int:
-        """Say what had been committed at its last commit, 5 s apart."""
+        """Return the offset of the last commit; commits are 5 s apart."""
         return int(10 * 5 * ((now + partition) // 5))
 
     line = Loop(group, decide_s=1e9)
@@ -394,7 +390,7 @@ def test_steps_of_seconds_weigh_as_seconds(late: int) -> None:
 
 @pytest.mark.parametrize("minutes", range(57, 64))
 def test_a_stuck_partition_stays_stuck_as_the_hour_passes(minutes: int) -> None:
-    """It was committed until so many minutes ago; its owner goes on with its others."""
+    """Its last commit was this many minutes ago; its owner commits all other partitions."""
     series = 90
 
     def still(partition: int, look: int) -> int:
@@ -408,7 +404,7 @@ def test_a_stuck_partition_stays_stuck_as_the_hour_passes(minutes: int) -> None:
     ("read", "diagnosis"), [(0.0, "stuck partition"), (0.5, "throttled partition")]
 )
 def test_what_is_the_matter_with_a_partition_goes_with_it(read: float, diagnosis: str) -> None:
-    """Its owner changes every four looks, too soon to tell by one alone; or it has changed once."""
+    """Its owner changes every four samples, too soon to decide by one owner; or changed once."""
 
     def throttled(partition: int, look: int) -> int:
         if partition == 0:
@@ -447,7 +443,7 @@ def test_a_partition_that_waits_for_its_turn_is_not_stuck() -> None:
 
 
 def replaying(share: float) -> dict[str, Any]:
-    """Return a line about members that read old records so many times faster than new ones come."""
+    """Return a line about members that read old records; `share` is reads over arrivals."""
     series, old = 30, 10_000_000
 
     def filling(partition: int, look: int) -> int:
@@ -466,7 +462,7 @@ def test_a_backlog_that_is_older_than_all_looks_measures_members_all_the_same() 
 
 
 def slowly(share: float, others: int = 3) -> dict[str, Any]:
-    """Return a line about a partition that is read at a share of what comes; a's others rest."""
+    """Return a line about a partition of a that is read at a share of its arrivals."""
     series = 30
 
     def throttled(partition: int, look: int) -> int:
@@ -478,7 +474,7 @@ def slowly(share: float, others: int = 3) -> dict[str, Any]:
 
 
 def test_a_partition_that_crawls_blames_nobody_and_gets_no_plan() -> None:
-    """Half of what comes is read, while its owner reads as much of three others at once."""
+    """Half of its arrivals is read, though its owner keeps up with three others."""
     answer = answer_question(slowly(0.5))
     assert (answer["outcome"], answer["diagnosis"]) == ("no change", "throttled partition")
     assert answer["names"] == ["t-0"]
@@ -490,12 +486,12 @@ def test_a_partition_that_crawls_blames_nobody_and_gets_no_plan() -> None:
 
 @pytest.mark.parametrize(("share", "others"), [(0.5, 1), (0.9, 3)])
 def test_a_partition_does_not_crawl_for_certain(share: float, others: int) -> None:
-    """One other at rest is too few; and others to which hardly more comes may be easier to read."""
+    """One other partition without lag is too little evidence; so is a small difference."""
     assert answer_question(slowly(share, others))["diagnosis"] != "throttled partition"
 
 
 def test_what_else_its_owner_does_not_do_is_planned() -> None:
-    """A partition of b's crawls; a gets too much and is relieved."""
+    """A partition of b is throttled; a is overloaded and gets a plan."""
 
     def both(partition: int, look: int) -> int:
         if partition == 7:
@@ -508,7 +504,7 @@ def test_what_else_its_owner_does_not_do_is_planned() -> None:
     assert answer["moved"] > 0
 
 
-#: The look at which `held` has its transaction open, and records read of it until then.
+#: The sample at which the transaction of `held` opens.
 OPEN = 8
 
 
@@ -522,7 +518,7 @@ def held(
     partitions
         How many of eight.
     until
-        The look by which the transaction has ended.
+        The sample by which the transaction has ended.
     short
         How many records that can be read have not been committed.
     marker
@@ -547,7 +543,7 @@ def held(
 @pytest.mark.parametrize("partitions", [1, 4, 8])
 @pytest.mark.parametrize("marker", [0, 1])
 def test_what_an_open_transaction_holds_back_is_not_stuck(partitions: int, marker: int) -> None:
-    """The evidence says since when; nobody is silent, slow or overloaded; no plan is made."""
+    """The evidence has the start of the transaction; the group is healthy and gets no plan."""
     answer = answer_question(held(partitions, marker=marker))
     assert (answer["outcome"], answer["diagnosis"]) == ("no change", "healthy")
     assert (
@@ -572,7 +568,7 @@ def test_what_can_be_read_in_front_of_a_transaction_may_be_stuck() -> None:
 
 
 def test_who_reads_beyond_the_stable_end_reads_uncommitted() -> None:
-    """Its lag is all that it has not read, as if nothing were open."""
+    """Its lag counts up to the log end."""
 
     def committed(partition: int, look: int) -> int:
         return min(arriving(partition, look), 2000) if partition == 0 else prompt(partition, look)

@@ -1,4 +1,4 @@
-"""Groups whose looks are seen side by side."""
+"""Groups that are analysed together."""
 
 from dataclasses import fields, replace
 
@@ -10,7 +10,7 @@ from fairlead.domain.analysis.sample_series import SampleSeries
 
 
 def group(rng: np.random.Generator, series: int) -> SampleSeries:
-    """Return a group of chance: partitions stand, crawl, are made anew; owners come, go and lag."""
+    """Return a random group: stuck, throttled and re-created partitions, changing owners."""
     partitions, members = int(rng.integers(1, 30)), int(rng.integers(0, 5))
     shape = (series, partitions)
     end = rng.poisson(rng.lognormal(3, 2, partitions), shape).cumsum(axis=0) + 100
@@ -40,7 +40,7 @@ def group(rng: np.random.Generator, series: int) -> SampleSeries:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_what_is_seen_of_a_group_is_the_same_in_any_company(seed: int) -> None:
-    """To the last bit, in any order, for groups with and without members, at few looks and many."""
+    """To the last bit, in any order, with and without members, for few samples and many."""
     rng = np.random.default_rng(seed)
     groups = [group(rng, int(rng.choice([1, 2, 7, 20]))) for _ in range(60)]
     alone = [read_together([replace(series)])[0] for series in groups]

@@ -1,4 +1,4 @@
-"""Reports of work in `fairlead decide`: what is known from them, and what is not believed."""
+"""Reports of work in `fairlead decide`: results, and reports that are ignored."""
 
 import random
 import re
@@ -57,7 +57,7 @@ class Team:
         self.rate = self.utilisation / busiest
 
     def line(self, samples: int, factor: Callable[[int], float] = lambda _: 1.0) -> Line:
-        """Return a question with so many samples, a minute apart, after ten minutes of work."""
+        """Return a question with samples a minute apart, after ten minutes of work."""
         rng, size = np.random.default_rng(self.seed), self.partitions
         records, busy, squares = np.zeros((3, size))
         elapsed, snapshots = 0.0, []
@@ -162,7 +162,7 @@ def test_with_few_usual_partitions_both_explanations_are_named() -> None:
 
 
 def test_a_consumer_that_is_faster_than_its_load_gets_no_plan_and_its_speed_is_known() -> None:
-    """What it can do is told from 60 % utilisation on, without anybody behind."""
+    """From 60 % utilisation its capacity is known, though no member is behind."""
     answer = answer_question(Team(utilisation=0.6).line(10))
     speeds = {name: row["records_per_s"] for name, row in answer["capacities"].items()}
     assert speeds == pytest.approx(dict.fromkeys(["c0", "c1", "c2"], 250.0), rel=0.05)
@@ -171,7 +171,7 @@ def test_a_consumer_that_is_faster_than_its_load_gets_no_plan_and_its_speed_is_k
 
 
 def test_all_consumers_slower_at_once_is_a_shared_cause() -> None:
-    """A database, or a deploy: it is said, and there is no plan."""
+    """Such as a database or a deployment: the evidence has it, and there is no plan."""
     team = Team(utilisation=0.45)
     answer = answer_question(team.line(20, lambda sample: 2.0 if sample >= 14 else 1.0))
     assert "times as long as before on all consumers" in answer["evidence"]
@@ -211,7 +211,7 @@ def spoil_numbers(line: Line) -> None:
 
 @pytest.mark.parametrize("spoil", [spoil_records, spoil_time, spoil_counter, spoil_numbers])
 def test_impossible_reports_are_left_out_and_mentioned(spoil: Callable[[Line], None]) -> None:
-    """Those alone: what the others say, of that partition and of all others, stays known."""
+    """Only these; all other reports count, also of that partition."""
     team = Team(utilisation=0.6, **UNEVEN)  # type: ignore[arg-type]
     line = team.line(12)
     spoil(line)
@@ -266,7 +266,7 @@ def test_a_restart_and_a_former_owner_say_nothing_of_the_present() -> None:
 
 
 def test_how_busy_a_consumer_with_paused_partitions_is_nobody_knows() -> None:
-    """It works beside its calls: what records take it is said, and no share of its time."""
+    """It works outside of its calls: time per record is known, its utilisation is not."""
     line = Team(**UNEVEN).line(4)  # type: ignore[arg-type]
     for number in range(4):
         for row in reports(line, number)["consumers"].values():
@@ -277,7 +277,7 @@ def test_how_busy_a_consumer_with_paused_partitions_is_nobody_knows() -> None:
 
 
 def test_records_that_are_only_handed_on_cost_nothing_that_is_known() -> None:
-    """An application that puts records into a queue is as quick with each of them."""
+    """An application that puts records into a queue takes the same time for each."""
     line = Team(seconds=4e-6, utilisation=0.01).line(8)
     answer = answer_question(line)
     assert answer["seconds_per_record"]["t"] == [None] * 18
@@ -286,7 +286,7 @@ def test_records_that_are_only_handed_on_cost_nothing_that_is_known() -> None:
 
 
 def test_consumers_that_flush_are_as_busy_as_they_report() -> None:
-    """Most records only go into a list; the time of flushes is no record's, and still theirs."""
+    """Most records go into a list; the time of flushes counts for the consumer, not a record."""
     line = Team(seconds=4e-6, utilisation=0.01).line(8)
     for number in range(8):
         for its in reports(line, number)["consumers"].values():

@@ -30,7 +30,7 @@ def test_the_fewest_are_told_partitions_being_whole() -> None:
 
 
 def test_the_sentence_holds_by_the_figures_that_it_names() -> None:
-    """One fast consumer among slow ones: of a late group, what all can do together is named."""
+    """With one fast consumer among slow ones, a group that is behind names the total capacity."""
     unequal = [85.6, 170.0, 85.6]
     found = sized([40.0] * 8, unequal, late=True)
     assert found.why == (

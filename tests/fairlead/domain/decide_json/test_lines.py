@@ -116,7 +116,7 @@ def test_any_question_has_a_sane_answer(line: dict[str, Any]) -> None:
 @settings(max_examples=form(short=50, long=1000), deadline=None)
 @given(questions())
 def test_no_change_while_the_forecast_is_within_the_objective(line: dict[str, Any]) -> None:
-    """Unless a partition lacks an owner; and such a plan moves nothing else."""
+    """Except a plan for partitions without an owner, which moves nothing else."""
     answer = answer_question(line)
     if answer["outcome"] == "plan" and answer["forecast"]["kept"]["time_lag_s"] <= line[
         "policy"
@@ -128,7 +128,7 @@ def test_no_change_while_the_forecast_is_within_the_objective(line: dict[str, An
 @settings(max_examples=form(short=50, long=1000), deadline=None)
 @given(questions())
 def test_capacities_of_an_answer_go_into_the_next_question(line: dict[str, Any]) -> None:
-    """At the same look they say the same to nine digits, and nothing is learnt twice."""
+    """The same samples give the same capacities to nine digits."""
     first = answer_question(line)
     again = answer_question({**line, "capacities": first["capacities"]})
     assert again["capacities"] == {

@@ -1,4 +1,4 @@
-"""The memory of an answer: within its bounds, and harmless whatever somebody makes of it."""
+"""The memory of an answer: its size, and robustness against damaged memories."""
 
 import copy
 import json

@@ -34,7 +34,7 @@ CASES: dict[str, list[Offsets | None]] = {
     "vanished": [(None, None, 40)],
     "vanished since": [(0, 100, 40), (None, None, 40)],
     "huge": [(0, 2**62, 1)],
-    # Rates: looks are 100 s apart.
+    # Rates: samples are 100 s apart.
     "steady": [(0, 1000, 500), (0, 2000, 1500), (0, 3000, 2500)],
     "faster lately": [(0, 0, 0), (0, 0, 0), (0, 1000, 1000)],
     "gap in history": [(0, 0, 0), None, (0, 1000, 1000)],
