@@ -109,7 +109,7 @@ def test_no_file_names_the_machine_it_was_written_on() -> None:
     assert found == []
 
 
-def test_nobody_is_told_to_install_from_an_index() -> None:
+def test_no_text_asks_to_install_from_an_index() -> None:
     """Nothing is released: what has such a name on an index is of strangers."""
     asks = (
         r"(?:pip install|poetry add|uv add|uvx|pipx \w+) [^\n`]*(?<![\w./-])(?:kafka-)?fairlead\b"

@@ -86,7 +86,7 @@ def test_documentation_is_short_enough_to_be_read() -> None:
     assert sum(len(page.read_text().split()) for page in read) <= 26_000
 
 
-def test_the_product_is_as_large_as_is_said() -> None:
+def test_the_product_has_the_documented_size() -> None:
     """By what its lines are for, within a tenth."""
     said = {
         name: int(lines.replace(",", ""))

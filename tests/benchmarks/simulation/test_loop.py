@@ -43,7 +43,7 @@ def test_an_overload_grows_by_what_is_too_much(scripted: Any) -> None:
     assert ran.time_lags()[-1] == pytest.approx(2 * 3600 / 3, rel=0.1)
 
 
-def test_what_moves_stands_still(scripted: Any) -> None:
+def test_a_moved_partition_is_paused(scripted: Any) -> None:
     """A moved partition is not read for the pause; the others are."""
     ran = run(world(traffic=Traffic(used=0.2)), scripted({0: [1, 1, 0, 1]}), Cadence(pause_s=20))
     assert (ran.waiting[91:93, 0] > 0).all()
@@ -85,7 +85,7 @@ def test_truth_is_in_work() -> None:
     assert truths[-1].waiting.sum() > 1000
 
 
-def test_what_nobody_commits_is_read_again_by_the_next(scripted: Any) -> None:
+def test_uncommitted_records_are_read_again_by_the_next_owner(scripted: Any) -> None:
     """Lag grows while the partition is read; its next owner starts at the commit."""
     stuck = (Stuck(0, from_s=600.0),)
     script = scripted({3: [1, 1, 0, 1]})
@@ -95,7 +95,7 @@ def test_what_nobody_commits_is_read_again_by_the_next(scripted: Any) -> None:
     assert ran.waiting[361, 0] == pytest.approx(15 * 3000, rel=0.1)
 
 
-def test_a_poisoned_partition_is_read_by_nobody(scripted: Any) -> None:
+def test_a_poisoned_partition_is_not_read(scripted: Any) -> None:
     """It waits under any owner, and counts in the figure `stuck`."""
     crawling = (Crawl(0, from_s=600.0),)
     ran = run(world(traffic=Traffic(used=0.3), crawling=crawling), scripted({3: [1, 1, 0, 1]}))
@@ -119,7 +119,7 @@ def test_members_leave_and_come_back(scripted: Any) -> None:
     assert set(series.owner[absent].ravel()) == {0}
 
 
-def test_looks_are_kept_for_an_hour_and_then_thinned() -> None:
+def test_samples_are_thinned_after_an_hour() -> None:
     """All samples of the last hour, one each quarter of an hour before that."""
     moments: list[Any] = []
 

@@ -25,7 +25,7 @@ def handovers(scenario: Scenario, hours: float, planner: str = PLANNER) -> tuple
 
 
 @pytest.mark.parametrize("name", form(short=["crowded-skew"], long=[*MISLED]))
-def test_plan_that_makes_it_worse_is_taken_back(name: str) -> None:
+def test_a_regression_is_rolled_back(name: str) -> None:
     """Within a quarter of an hour, all of it; then the group rests."""
     plan, back, *later = handovers(MISLED[name](SEED), hours=5.0 if name == "turned" else 0.8)
     assert plan.planned
@@ -35,7 +35,7 @@ def test_plan_that_makes_it_worse_is_taken_back(name: str) -> None:
     assert later == []
 
 
-def test_plan_that_makes_more_partitions_late_for_hardly_anything_is_taken_back() -> None:
+def test_a_later_regression_is_rolled_back() -> None:
     """Hours later, a member that is as slow as before gets partitions, and falls behind again."""
     first, _, plan, back = handovers(MISLED["turned"](SEED), hours=20.5)
     assert plan.planned
@@ -45,7 +45,7 @@ def test_plan_that_makes_more_partitions_late_for_hardly_anything_is_taken_back(
     assert back.at_s - plan.at_s < 1200
 
 
-def test_nothing_is_said_when_somebody_comes_or_goes() -> None:
+def test_a_plan_before_a_restart_is_not_rolled_back() -> None:
     """A member restarts after the plan: its new instance was not measured before."""
     misled = MISLED["crowded-skew"](SEED)
     restart = (MemberChange(1000.0, 3, joins=False), MemberChange(1100.0, 3, joins=True))
@@ -54,7 +54,7 @@ def test_nothing_is_said_when_somebody_comes_or_goes() -> None:
     assert not any(isinstance(handover, TakenBack) for handover in done)
 
 
-def test_what_makes_everybody_slower_is_no_plans_doing() -> None:
+def test_a_slowdown_of_all_members_is_no_regression() -> None:
     """A deployment right after a plan: members without new partitions fall behind, too."""
     skew = replace(MISLED["crowded-skew"](SEED), spoils=())
     dear = TrueCosts(dear=(Dear(3.0, from_s=930.0),))

@@ -89,7 +89,7 @@ def test_one_group_that_was_decided_on_does_not_count_for_its_cohort() -> None:
     assert due(["fleet"], fleet, dict.fromkeys(decided_at, at(12, 1)), at(12, 15)) == []
 
 
-def test_groups_that_the_last_look_did_not_see_are_not_waited_for() -> None:
+def test_groups_outside_the_last_sample_are_not_waited_for() -> None:
     fleet = [Policy(groups="f-*", cohort="fleet", cadence=timedelta(hours=6))]
     decided_at = {"f-1": at(12, 1), "f-gone": at(6, 2)}
     assert due(["fleet"], fleet, decided_at, at(12, 15), seen=["f-1"]) == []

@@ -60,9 +60,7 @@ def test_what_is_written_down_is_ended_and_said(
     assert sleeper.wait(PATIENCE_S) != 0
 
 
-def test_pid_that_is_somebody_elses_by_now_is_left_alone(
-    sleeper: subprocess.Popen[bytes], tmp_path: Path
-) -> None:
+def test_reused_pid_is_left_alone(sleeper: subprocess.Popen[bytes], tmp_path: Path) -> None:
     """A process is its pid and when it started."""
     with recorded(tmp_path, "webserver", sleeper.pid):
         (path,) = (tmp_path / "running").glob("*.json")

@@ -35,7 +35,7 @@ def _port(broker: KafkaBroker) -> int:
     return int(broker.bootstrap_servers.rpartition(":")[2])
 
 
-def test_unfinished_format_is_made_anew(broker: KafkaBroker) -> None:
+def test_unfinished_format_is_replaced(broker: KafkaBroker) -> None:
     """A format that was killed half-way leaves data that the next start does not trust."""
     broker.stop()
     (broker.state_dir / "cluster.id").unlink(missing_ok=True)

@@ -113,7 +113,7 @@ def test_server_is_started_once_and_found_again(state_dir: Path, server: WarmSer
 
 
 @pytest.mark.spark
-def test_server_that_runs_and_does_not_answer_is_told(
+def test_server_that_does_not_answer_is_reported(
     state_dir: Path, server: WarmServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of a process that is there and computes nothing `status` says what replaces it."""
@@ -197,7 +197,7 @@ def test_run_goes_on_where_the_warm_spark_is_killed_in_its_middle(state_dir: Pat
     ]
 
 
-def test_stale_record_is_nobody_else_s_process(tmp_path: Path) -> None:
+def test_stale_record_names_no_other_process(tmp_path: Path) -> None:
     """A pid that somebody else has by now is no server, and stopping leaves it alone."""
     (tmp_path / "spark").mkdir()
     with decoy(tmp_path / "other") as process:

@@ -70,7 +70,7 @@ def soon(condition: Callable[[], object]) -> None:
     eventually(condition, "it happens")
 
 
-def test_what_is_killed_is_started_again_and_that_is_said(tmp_path: Path) -> None:
+def test_a_killed_part_is_started_again_with_a_message(tmp_path: Path) -> None:
     """The process is another one, its lines are in the log, and it is written down."""
     with supervised(tmp_path, python("sleeper", SLEEPS)) as (running, told, log):
         running.wait_ready("sleeper")
@@ -117,7 +117,7 @@ def test_states_of_parts_can_be_read_while_they_are_supervised(tmp_path: Path) -
     assert part_states(tmp_path) == {}
 
 
-def test_parts_are_started_again_though_nobody_can_be_told(tmp_path: Path) -> None:
+def test_parts_are_started_again_without_a_log(tmp_path: Path) -> None:
     """The disk of the log is full, or the terminal is gone."""
     told: list[str] = []
 

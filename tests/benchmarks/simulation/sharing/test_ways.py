@@ -47,7 +47,7 @@ def test_all_time_is_used_while_anything_waits(client: str) -> None:
 
 
 @pytest.mark.parametrize("client", CLIENTS)
-def test_a_partition_that_crawls_holds_nobody_up(client: str) -> None:
+def test_a_throttled_partition_delays_no_other(client: str) -> None:
     """It is read at its limit, and its owner reads the others beside it; healed, it is read out."""
     crawl = Crawl(4, per_s=5.0, from_s=300.0, until_s=900.0)
     traffic = Traffic(used=0.6)
@@ -59,7 +59,7 @@ def test_a_partition_that_crawls_holds_nobody_up(client: str) -> None:
 
 
 @pytest.mark.parametrize("client", CLIENTS)
-def test_what_moves_is_read_from_the_commit_by_the_next(client: str) -> None:
+def test_a_moved_partition_is_read_from_its_commit(client: str) -> None:
     """What the last owner had fetched and not worked off is fetched again."""
     scenario = replace(GROUP, traffic=Traffic(used=1.2, zipf=1.0))
     world = ScenarioWorld.of(replace(scenario, client=client), seed=5, hours=0.5)

@@ -40,7 +40,7 @@ def test_slow_growth_of_a_topic_counts_where_single_partitions_are_too_noisy() -
     assert found.per_s[100:] == pytest.approx(alone.per_s[100:])
 
 
-def test_a_change_is_followed_within_a_look() -> None:
+def test_a_change_is_followed_within_a_sample() -> None:
     per_step = np.full((60, 1), 300.0)
     per_step[-1] = 1500.0
     assert rates_of(per_step).per_s[0] == pytest.approx(25.0)
@@ -55,7 +55,7 @@ def test_batches_are_no_changes(every: int) -> None:
     assert found.per_s == pytest.approx(np.ones(every), rel=0.1)
 
 
-def test_traffic_that_begins_is_believed_within_three_looks() -> None:
+def test_new_traffic_has_a_rate_within_three_samples() -> None:
     per_step = np.zeros((60, 50))
     per_step[-3:] = np.random.default_rng(2).poisson(300.0, (3, 50))
     assert np.median(rates_of(per_step).per_s) == pytest.approx(5.0, rel=0.1)
@@ -68,13 +68,13 @@ def test_rare_records_have_a_rate_and_much_uncertainty() -> None:
     assert (found.deviation[found.per_s > 0] > 0.2 * found.per_s[found.per_s > 0]).all()
 
 
-def test_a_log_that_is_made_anew_counts_from_there() -> None:
+def test_a_new_log_counts_from_its_start() -> None:
     end = [[10_000 + 600 * look] for look in range(10)] + [[60 * look] for look in range(10)]
     found = arrival_rates(series_at(end, end, [0]))
     assert found.per_s[0] == pytest.approx(1.0)
     assert 300 < found.seconds[0] <= 540
 
 
-def test_one_look_knows_no_rate() -> None:
+def test_one_sample_gives_no_rate() -> None:
     found = arrival_rates(series_at([[5, 7]], [[5, 7]], [0, 1]))
     assert not found.known.any()

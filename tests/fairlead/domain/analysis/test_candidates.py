@@ -62,7 +62,7 @@ def test_moves_are_counted_over_all_parts() -> None:
     assert planned(UNEVEN | FULL | later, [100.0] * 6).moved == 2
 
 
-def test_what_is_hardly_better_in_one_set_takes_no_move_of_another() -> None:
+def test_a_negligible_gain_takes_no_move_of_another_set() -> None:
     """Moves of b gain next to nothing, so a gets the only move."""
     hardly = {"b0": {"b": [200.0, 40.0, 3.0]}, "b1": {"b": [236.0]}}
     assert planned(hardly, [100.0] * 2).moved == 1
@@ -71,7 +71,7 @@ def test_what_is_hardly_better_in_one_set_takes_no_move_of_another() -> None:
     assert owners(planned(UNEVEN | hardly, [100.0] * 4)) == owners(found)
 
 
-def test_nobody_is_left_too_full_where_all_are_nearly_full() -> None:
+def test_no_member_stays_overloaded_in_a_full_group() -> None:
     """The group is 98 % utilised; 101 % for one member is too much, though close to even."""
     nearly = {"a": {"t": [60.0, 41.0]}, "b": {"t": [57.0, 38.0]}}
     found = planned(nearly, [100.0] * 2)

@@ -51,7 +51,7 @@ def test_one_hot_partition_measures_as_well() -> None:
     assert not found["m3"]["measured"]
 
 
-def test_members_that_replace_all_others_can_do_what_those_could() -> None:
+def test_replacements_of_all_members_inherit_their_capacity() -> None:
     """A deployment renames them; once one is known, it counts instead."""
     known, busy = {"old": Capacity(50.0, measured=True, at=0.0)}, np.zeros(2, np.bool_)
     assert speeds(["a", "b"], known, np.ones(2), busy, 60.0).per_s.tolist() == [65.0, 65.0]
@@ -69,7 +69,7 @@ def test_pauses_are_not_taken_for_slowness() -> None:
     assert found["m0"]["records_per_s"] == pytest.approx(SPEED, rel=0.1)
 
 
-def test_a_member_that_slows_down_is_measured_anew() -> None:
+def test_a_member_that_slows_down_is_measured_again() -> None:
     def slowing(now: float) -> Any:
         return np.where((np.arange(6) == 0) & (now > HOUR), 0.4 * SPEED, SPEED)
 
@@ -78,7 +78,7 @@ def test_a_member_that_slows_down_is_measured_anew() -> None:
     assert found["m1"]["records_per_s"] == pytest.approx(SPEED, rel=0.1)
 
 
-def test_a_rolling_restart_measures_nobody_too_slow() -> None:
+def test_a_rolling_restart_measures_no_member_too_slow() -> None:
     """Members are away for two minutes each, one after the other, and partitions go round."""
 
     def present(now: float) -> Any:
@@ -105,7 +105,7 @@ def test_bounds_fade_within_a_day() -> None:
     assert remembered({"a": bound}, {}, DAY_S + 1) == {}
 
 
-def test_who_was_never_at_the_limit_counts_like_measured_peers() -> None:
+def test_members_never_at_their_limit_count_like_measured_peers() -> None:
     known = {
         "a": Capacity(50.0, measured=True, at=0.0),
         "b": Capacity(20.0, measured=False, at=0.0),

@@ -29,9 +29,7 @@ def test_a_lag_older_than_a_step_is_a_backlog_however_long_it_stays(age: int, ba
 
 @pytest.mark.parametrize("counts", ["each partition", "all together"])
 @pytest.mark.parametrize("waiting", [0, 600])
-def test_less_than_what_a_member_counts_before_it_commits_is_no_backlog(
-    counts: str, waiting: int
-) -> None:
+def test_less_than_the_records_of_a_commit_is_no_backlog(counts: str, waiting: int) -> None:
     """Member e commits after 100 records of each partition, or 250 of both; others by a timer.
 
     Nearly as many records arrive between samples, so ages rise and fall slowly.
@@ -50,7 +48,7 @@ def test_less_than_what_a_member_counts_before_it_commits_is_no_backlog(
     assert found.backlog[4:].any() == (waiting > 0)
 
 
-def test_what_a_commit_left_is_a_backlog_until_the_next() -> None:
+def test_records_left_by_a_commit_are_a_backlog_until_the_next() -> None:
     """Each of b's partitions is committed after 160 records, of 240 that came: it falls behind."""
     rows = [
         [997 + 60 * look] * 2 + [1000 + 160 * (look // 4), 920 + 160 * ((look + 2) // 4)]
@@ -61,7 +59,7 @@ def test_what_a_commit_left_is_a_backlog_until_the_next() -> None:
     assert not found.busy[:, 0].any()
 
 
-def test_what_the_next_commit_does_not_leave_is_no_backlog_before_it() -> None:
+def test_records_of_the_next_commit_are_no_backlog_before_it() -> None:
     """A partition of b is committed after 120 records of 240, then after all 360."""
     rows = [
         [997 + 60 * look] * 3 + [760 + 240 * (look // 4) + (240, 120)[look // 4 % 2]]
@@ -70,7 +68,7 @@ def test_what_the_next_commit_does_not_leave_is_no_backlog_before_it() -> None:
     assert np.flatnonzero(commits_of(rows).busy[:28, 1]).tolist() == [3, 11, 19, 27]
 
 
-def test_what_commits_hold_back_adds_up_by_squares() -> None:
+def test_records_held_back_by_commits_add_up_by_squares() -> None:
     """Each of a's partitions is committed after 240 records, where two a second are read."""
     rows = [
         [1000 + 240 * (look // 4), 880 + 240 * ((look + 2) // 4), 997 + 60 * look, 997 + 60 * look]
@@ -84,7 +82,7 @@ def rarely(look: int) -> list[int]:
     return [1000 - 60 * ahead + 240 * ((look + ahead) // 4) for ahead in range(4)]
 
 
-def test_what_waits_for_its_turn_counts_as_read_when_it_is_committed() -> None:
+def test_a_chunk_counts_as_read_when_it_is_committed() -> None:
     """Member b reads one chunk of 240 records after another; a commits all at every sample."""
     rows = [
         [997 + 60 * look] * 2 + [1000 + 240 * (look // 4), 1000 + 240 * ((look + 2) // 4)]
@@ -95,14 +93,14 @@ def test_what_waits_for_its_turn_counts_as_read_when_it_is_committed() -> None:
 
 
 @pytest.mark.parametrize(("come", "backlog"), [(75, 0), (200, 360)])
-def test_what_others_commit_at_once_is_no_backlog_without_a_commit(come: int, backlog: int) -> None:
+def test_few_records_without_a_commit_are_no_backlog(come: int, backlog: int) -> None:
     """For three samples, nothing of a partition with arrivals was committed."""
     rows = [[1000, *rarely(look)[1:]] for look in TIMES]
     ends = [[1000 + come * max(look - 26, 0)] + [1000 + 60 * look] * 3 for look in TIMES]
     assert commits_of(rows, ends).backlog.tolist() == [backlog, 0, 0, 0]
 
 
-def test_who_has_read_nothing_yet_holds_nothing_back() -> None:
+def test_a_new_owner_holds_nothing_back() -> None:
     """A partition is committed after 240 records; its second owner has just come."""
     rows = [[1000 + 240 * (look // 4), 997 + 60 * look] for look in TIMES]
     owner = [[0, 1]] * (len(TIMES) - 1) + [[2, 1]]
@@ -120,7 +118,7 @@ def test_turns_that_others_gave_to_partitions_leave_none_stuck() -> None:
     assert not found.stuck.any()
 
 
-def test_who_takes_over_a_partition_is_silent_as_long_as_it_waits() -> None:
+def test_a_new_owner_is_silent_as_long_as_its_partition_waits() -> None:
     """All partitions change owners every four samples; the last commit is in the tenth."""
     rows = [[997 + 60 * min(look, 10)] * 4 for look in TIMES]
     end = [[1000 + 60 * look] * 4 for look in TIMES]
@@ -132,7 +130,7 @@ def test_who_takes_over_a_partition_is_silent_as_long_as_it_waits() -> None:
 
 
 @pytest.mark.parametrize(("every", "first"), [(1, 0), (2, 0), (2, 1), (5, 0), (5, 2)])
-def test_a_partition_crawls_however_rarely_its_owner_commits(every: int, first: int) -> None:
+def test_a_partition_is_throttled_at_any_commit_interval(every: int, first: int) -> None:
     """A tenth of its arrivals is read; all other partitions are at the previous sample's end."""
     rows = []
     for look in range(60):
@@ -145,7 +143,7 @@ def test_a_partition_crawls_however_rarely_its_owner_commits(every: int, first: 
     assert not found.busy[1:].any()
 
 
-def test_what_is_committed_after_so_many_records_does_not_stand_whoever_owns_it() -> None:
+def test_rare_commits_under_changing_owners_are_not_stuck() -> None:
     """It is committed at every eighth sample; its owners keep up with all other partitions."""
     rows = [[997 + 60 * look] * 5 + [1000 + 480 * (look // 8)] for look in range(48)]
     end = [[1000 + 60 * look] * 6 for look in range(48)]
@@ -155,7 +153,7 @@ def test_what_is_committed_after_so_many_records_does_not_stand_whoever_owns_it(
 
 
 @pytest.mark.parametrize("share", [1, 3])
-def test_three_commits_tell_that_a_partition_crawls_where_they_come_late(share: int) -> None:
+def test_three_rare_commits_show_a_throttled_partition(share: int) -> None:
     """Commits every seven minutes: a third is read of it for 24, and of the others all."""
     series = range(48)
     end = [[1000 + 60 * look] * 4 for look in series]

@@ -24,7 +24,7 @@ def test_an_orphan_gets_an_owner_and_nothing_else_moves() -> None:
     assert answer["assignment"]["a"]["t"][:6] == [0, 1, 2, 3, 4, 5]
 
 
-def test_where_nobody_is_known_to_own_anything_nothing_is_dealt() -> None:
+def test_a_group_without_known_owners_gets_no_plan() -> None:
     answer = answer_question(question(owner=lambda *_: None))
     assert (answer["outcome"], answer["diagnosis"]) == ("no change", "unknown")
 

@@ -62,7 +62,7 @@ def test_the_right_name_after_an_hour(group: Group, name: str, names: list[str])
         (replace(EVEN, rates=steady(HOT)), np.arange(30) // 5 == 2, "hot partition"),
     ],
 )
-def test_six_looks_name_what_was_there_before_them(
+def test_six_samples_suffice_for_an_older_problem(
     group: Group, behind: np.ndarray[Any, np.dtype[np.bool_]], name: str
 ) -> None:
     """A backlog older than one sample shows that members were at their limit from the start."""
@@ -70,7 +70,7 @@ def test_six_looks_name_what_was_there_before_them(
     assert answer["diagnosis"] == name, answer["evidence"]
 
 
-def test_who_has_no_room_is_not_unbalanced() -> None:
+def test_a_group_without_spare_capacity_is_not_unbalanced() -> None:
     """All members fall behind from the first sample; their capacity becomes known later."""
     late = replace(EVEN, rates=steady(np.full(30, 28.0)))
     answer = said_of(late, hours=5 / 60)
@@ -79,7 +79,7 @@ def test_who_has_no_room_is_not_unbalanced() -> None:
     assert said_of(late, hours=0.25)["diagnosis"] == "overloaded"
 
 
-def test_a_silent_member_is_one_whatever_single_looks_did_not_see() -> None:
+def test_a_silent_member_is_named_despite_samples_without_owners() -> None:
     """Two samples have no owners."""
     line = question(
         40,
@@ -95,7 +95,7 @@ def test_a_silent_member_is_one_whatever_single_looks_did_not_see() -> None:
     )
 
 
-def test_members_never_at_their_limit_are_given_what_a_slow_one_cannot_do() -> None:
+def test_members_of_unknown_capacity_relieve_a_slow_one() -> None:
     """Their capacity is unknown; the only measured member is slow."""
     rates = np.repeat([18.0, 11.0, 11.0, 11.0], 5)
     speeds = steady(np.array([60.0, 100.0, 100.0, 100.0]))

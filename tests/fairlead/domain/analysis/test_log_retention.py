@@ -67,7 +67,7 @@ def test_a_plan_that_cures_loses_nothing() -> None:
     assert kept["loss_s"] > 0
 
 
-def test_what_is_taken_already_is_said() -> None:
+def test_loss_that_has_begun_is_reported() -> None:
     answer = answer_question(losing(overtaken_at() + 5))
     assert answer["forecast"]["kept"]["loss_s"] == 0.0
     assert "loses records now" in answer["evidence"]
@@ -99,7 +99,7 @@ def test_a_group_that_keeps_up_loses_nothing() -> None:
     assert "loses" not in kept["evidence"]
 
 
-def test_a_log_that_is_made_anew_is_not_overtaken() -> None:
+def test_a_new_log_is_not_overtaken() -> None:
     series = series_at([[100], [200], [10], [20]], [[100], [200], [0], [5]], [0])
     series.begin[:2] = [[0], [90]]
     assert retention_of(series, np.ones(1)) is None

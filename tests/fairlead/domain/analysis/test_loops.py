@@ -55,7 +55,7 @@ def test_a_batch_that_has_just_come_is_no_backlog(batch_s: float) -> None:
     assert {name for name, _ in course.said} <= {"healthy", "recovering", "unknown"}
 
 
-def test_what_a_plan_did_is_awaited_for_two_commits() -> None:
+def test_the_effect_of_a_plan_is_awaited_for_two_commits() -> None:
     """Members commit every seven minutes; decisions are every two."""
     slow = group(1.3 * EVEN, speeds=steady(np.array([60.0, 140.0] * 3)), commit_s=420.0)
     course = Loop(slow, step_s=20.0, decide_s=120.0, since_h=2.0).run(4)
@@ -99,7 +99,7 @@ def hot_partition(*speeds: float, hot: float = 90.0) -> Loop:
     return Loop(uneven, step_s=20.0, since_h=1.5)
 
 
-def test_who_can_be_helped_does_not_wait_for_who_cannot() -> None:
+def test_an_overload_without_a_cure_delays_no_other_plan() -> None:
     """Members of b are at 200 % and no plan helps them; one move helps a."""
     shares = np.random.default_rng(1).uniform(2.0, 30.0, 96)
     both = Group(

@@ -41,7 +41,7 @@ def catching_up() -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("ago", [1, 2, 3, 4, 7])
-def test_a_partition_that_a_look_did_not_see_makes_nobody_slow(ago: int) -> None:
+def test_a_partition_missing_in_a_sample_makes_no_member_slow(ago: int) -> None:
     """The last or an earlier sample lacks two partitions of a member."""
     line = catching_up()
     whole = answer_question(line)
@@ -55,7 +55,7 @@ def test_a_partition_that_a_look_did_not_see_makes_nobody_slow(ago: int) -> None
 
 
 @pytest.mark.parametrize("members", [2, 3])
-def test_an_ill_machine_among_idle_ones_is_relieved(members: int) -> None:
+def test_a_slow_member_among_idle_ones_is_relieved(members: int) -> None:
     """It reads 15 of 40/s; its peers are at 40 % and were never at their limit."""
     speeds = np.full(members, 100.0)
     speeds[0] = 15.0
@@ -93,7 +93,7 @@ def test_a_budget_of_moves_lifts_no_cooldown() -> None:
     assert (answer["outcome"], answer["moved"]) == ("plan", 0)
 
 
-def test_who_reads_other_topics_is_no_peer() -> None:
+def test_readers_of_other_topics_are_no_peers() -> None:
     """Three read heavy records, 50/s; three others read light ones, 5,000/s, and had a backlog."""
     heavy, light = {f"a{n}": ("heavy",) for n in range(3)}, {f"b{n}": ("light",) for n in range(3)}
     rates = np.concatenate((np.full(8, 15.0), np.full(6, 1500.0)))
@@ -121,7 +121,7 @@ def test_who_reads_other_topics_is_no_peer() -> None:
         ([30.0] * 4, "overloaded", "the 2 members that read these topics can process 100/s"),
     ],
 )
-def test_who_reads_other_topics_has_no_room_for_this(
+def test_readers_of_other_topics_cannot_help(
     rates: list[float], diagnosis: str, words: str
 ) -> None:
     """Two members of 50/s get too much; two of 500/s with room read another topic."""
@@ -140,7 +140,7 @@ def test_who_reads_other_topics_has_no_room_for_this(
 
 
 @pytest.mark.parametrize("committed", [None, 0])
-def test_a_topic_that_nobody_reads_is_nobodys_work(committed: int | None) -> None:
+def test_a_topic_without_readers_changes_no_answer(committed: int | None) -> None:
     """Ten times the group's capacity arrives in it; the answer is the same as without it."""
     alone, beside = (question(end=skewed, committed=behind) for _ in range(2))
     beside["topics"]["u"] = 2
@@ -169,7 +169,7 @@ def test_owners_of_several_hot_partitions_read_nothing_else() -> None:
     assert [answer["assignment"][name]["t"] for name in ("m0", "m1")] == [[0], [6]]
 
 
-def test_large_partitions_that_fit_into_a_member_each_are_told_apart() -> None:
+def test_large_partitions_go_to_different_members() -> None:
     """Two of 97/s are with a member of 100/s: more than is planned with, and no more than it does.
 
     Four others have room for one of them.
@@ -199,7 +199,7 @@ def test_two_measured_members_do_not_say_that_a_group_is_overloaded() -> None:
     assert "1 more would do, of 249/s each" in answer["consumers"]["why"]
 
 
-def test_one_silent_member_keeps_its_partitions_and_holds_nobody_up() -> None:
+def test_a_silent_member_keeps_its_partitions_and_blocks_no_plan() -> None:
     """The last of ten hangs at a record; the first gets 144/s of 100."""
     owner = np.array([0] * 8 + [member for member in range(1, 9) for _ in range(2)] + [9])
     rates = np.array([18.0] * 24 + [5.0])
@@ -256,7 +256,7 @@ def test_a_member_that_commits_less_often_than_others_is_no_reason_for_a_plan(
     assert {name for name, _ in course.said} == {"healthy"}
 
 
-def test_a_group_of_which_somebody_is_always_replaced_is_planned() -> None:
+def test_a_group_with_constant_replacements_is_planned() -> None:
     """At every other sample, one of sixty members is replaced by a new one."""
     members, step_s = 60, 120.0
     spare = 40
@@ -284,7 +284,7 @@ def test_a_group_of_which_somebody_is_always_replaced_is_planned() -> None:
     assert answer["diagnosis"] == "unbalanced"
 
 
-def test_a_look_without_owners_says_nothing_of_who_came_or_went() -> None:
+def test_a_sample_without_owners_is_no_rebalance() -> None:
     """The coordinator did not answer at the sample two minutes ago."""
     line = question(end=skewed, committed=behind)
     whole = answer_question(line)
@@ -298,7 +298,7 @@ def of_both(_: int, look: int) -> int:
     return 100_000 + 2 * PER_STEP * look
 
 
-def test_who_reads_what_retention_takes_away_is_not_silent() -> None:
+def test_a_member_overtaken_by_retention_is_not_silent() -> None:
     """Retention is a minute ahead of each commit of a, which commits at every sample."""
     line = question(61, end=of_both, committed=lambda p, look: of_both(p, look) - 600 * (p < 4))
     for look, snapshot in enumerate(line["snapshots"]):
@@ -307,7 +307,7 @@ def test_who_reads_what_retention_takes_away_is_not_silent() -> None:
     assert answer["diagnosis"] != "unknown", answer["evidence"]
 
 
-def test_what_retention_took_away_does_not_count_as_read() -> None:
+def test_deleted_records_do_not_count_as_read() -> None:
     """Committed offsets of a advance by 4/s; retention skips 2/s of it."""
 
     def left(partition: int, look: int) -> int:
@@ -322,7 +322,7 @@ def test_what_retention_took_away_does_not_count_as_read() -> None:
 
 
 @pytest.mark.parametrize("beyond", [300, 1_000_000])
-def test_commits_of_another_log_say_nothing(beyond: int) -> None:
+def test_commits_beyond_the_log_are_unknown(beyond: int) -> None:
     """A mirror copied the commits of a's partitions; they lie beyond the log ends."""
 
     def copied(partition: int, look: int) -> int:
@@ -333,7 +333,7 @@ def test_commits_of_another_log_say_nothing(beyond: int) -> None:
     assert "another log" in answer["evidence"]
 
 
-def test_who_begins_at_the_end_and_commits_nowhere_is_unknown() -> None:
+def test_a_group_without_commits_that_starts_at_the_end_is_unknown() -> None:
     """Its offsets are kept elsewhere: there is no lag to see, and none is there for certain."""
     line = question(20, committed=lambda _, __: None, policy={"auto_offset_reset": "latest"})
     answer = answer_question(line)
@@ -403,7 +403,9 @@ def test_a_stuck_partition_stays_stuck_as_the_hour_passes(minutes: int) -> None:
 @pytest.mark.parametrize(
     ("read", "diagnosis"), [(0.0, "stuck partition"), (0.5, "throttled partition")]
 )
-def test_what_is_the_matter_with_a_partition_goes_with_it(read: float, diagnosis: str) -> None:
+def test_a_stuck_or_throttled_partition_stays_so_under_new_owners(
+    read: float, diagnosis: str
+) -> None:
     """Its owner changes every four samples, too soon to decide by one owner; or changed once."""
 
     def throttled(partition: int, look: int) -> int:
@@ -455,7 +457,7 @@ def replaying(share: float) -> dict[str, Any]:
     return question(series, end=filling, committed=replayed)
 
 
-def test_a_backlog_that_is_older_than_all_looks_measures_members_all_the_same() -> None:
+def test_a_backlog_older_than_all_samples_measures_members() -> None:
     capacities = answer_question(replaying(2.0))["capacities"]
     assert [capacity["measured"] for capacity in capacities.values()] == [True, True]
     assert capacities["a"]["records_per_s"] == pytest.approx(8.0, rel=0.05)
@@ -473,7 +475,7 @@ def slowly(share: float, others: int = 3) -> dict[str, Any]:
     return question(series, committed=throttled)
 
 
-def test_a_partition_that_crawls_blames_nobody_and_gets_no_plan() -> None:
+def test_a_throttled_partition_gets_no_plan() -> None:
     """Half of its arrivals is read, though its owner keeps up with three others."""
     answer = answer_question(slowly(0.5))
     assert (answer["outcome"], answer["diagnosis"]) == ("no change", "throttled partition")
@@ -485,12 +487,12 @@ def test_a_partition_that_crawls_blames_nobody_and_gets_no_plan() -> None:
 
 
 @pytest.mark.parametrize(("share", "others"), [(0.5, 1), (0.9, 3)])
-def test_a_partition_does_not_crawl_for_certain(share: float, others: int) -> None:
+def test_a_partition_is_not_certainly_throttled(share: float, others: int) -> None:
     """One other partition without lag is too little evidence; so is a small difference."""
     assert answer_question(slowly(share, others))["diagnosis"] != "throttled partition"
 
 
-def test_what_else_its_owner_does_not_do_is_planned() -> None:
+def test_an_overload_beside_a_throttled_partition_is_planned() -> None:
     """A partition of b is throttled; a is overloaded and gets a plan."""
 
     def both(partition: int, look: int) -> int:
@@ -542,7 +544,7 @@ def held(
 
 @pytest.mark.parametrize("partitions", [1, 4, 8])
 @pytest.mark.parametrize("marker", [0, 1])
-def test_what_an_open_transaction_holds_back_is_not_stuck(partitions: int, marker: int) -> None:
+def test_records_behind_an_open_transaction_are_not_stuck(partitions: int, marker: int) -> None:
     """The evidence has the start of the transaction; the group is healthy and gets no plan."""
     answer = answer_question(held(partitions, marker=marker))
     assert (answer["outcome"], answer["diagnosis"]) == ("no change", "healthy")
@@ -553,21 +555,21 @@ def test_what_an_open_transaction_holds_back_is_not_stuck(partitions: int, marke
     assert answer["forecast"]["kept"]["time_lag_s"] == 0.0
 
 
-def test_a_transaction_may_be_older_than_what_was_seen() -> None:
+def test_a_transaction_may_be_older_than_all_samples() -> None:
     line = held()
     line["snapshots"] = line["snapshots"][OPEN + 3 :]
     since = "on t-0 since before 2026-03-02 00:11 UTC (8 min)"
     assert since in answer_question(line)["evidence"]
 
 
-def test_what_can_be_read_in_front_of_a_transaction_may_be_stuck() -> None:
+def test_readable_records_before_a_transaction_may_be_stuck() -> None:
     """Thirty records wait that consumers may read whatever their isolation level."""
     answer = answer_question(held(short=30))
     assert (answer["diagnosis"], answer["names"]) == ("stuck partition", ["t-0"])
     assert "transaction" not in answer["evidence"]
 
 
-def test_who_reads_beyond_the_stable_end_reads_uncommitted() -> None:
+def test_a_reader_beyond_the_stable_end_reads_uncommitted() -> None:
     """Its lag counts up to the log end."""
 
     def committed(partition: int, look: int) -> int:

@@ -103,7 +103,7 @@ def test_little_traffic_is_not_worth_a_rebalance() -> None:
     assert decide(question(per_s=per_s, near=near)).outcome == "no change"
 
 
-def test_nobody_becomes_late_for_it() -> None:
+def test_no_member_falls_behind_for_racks() -> None:
     """All replicas are in rack 1, whose only member cannot read everything."""
     asked = question(near=[["1"]] * PARTITIONS)
     speeds = {name: Capacity(500.0, measured=True, at=asked.series.now) for name in ("a", "b")}
@@ -112,7 +112,7 @@ def test_nobody_becomes_late_for_it() -> None:
     assert decision.moved <= 1
 
 
-def test_one_that_is_late_pays_no_move_for_it() -> None:
+def test_a_group_that_is_behind_gets_no_more_moves_for_racks() -> None:
     """Racks may change which partitions move, not how many."""
     per_s = [400, 400, 400, 400, 20, 20, 20, 20]
 
@@ -133,7 +133,7 @@ def test_one_that_is_late_pays_no_move_for_it() -> None:
     assert with_racks.planned.late_s <= max(late.rules.objective_s, without.planned.late_s)
 
 
-def test_where_sizes_are_not_known_shares_are_told() -> None:
+def test_without_known_sizes_the_reason_has_shares() -> None:
     decision = decide(replace(question(), record_bytes=None))
     assert decision.reason.endswith("read from other racks: 100%, then 0%")
     assert decision.chosen is not None

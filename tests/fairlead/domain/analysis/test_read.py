@@ -39,7 +39,7 @@ def group(rng: np.random.Generator, series: int) -> SampleSeries:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_what_is_seen_of_a_group_is_the_same_in_any_company(seed: int) -> None:
+def test_a_group_is_read_the_same_beside_any_others(seed: int) -> None:
     """To the last bit, in any order, with and without members, for few samples and many."""
     rng = np.random.default_rng(seed)
     groups = [group(rng, int(rng.choice([1, 2, 7, 20]))) for _ in range(60)]

@@ -142,7 +142,7 @@ def test_intervals_hold_the_mean_nine_times_in_ten(spread: float) -> None:
     assert 0.85 <= np.mean(held) <= 0.95
 
 
-def test_expensive_partitions_and_a_slow_consumer_are_named_before_anybody_is_late() -> None:
+def test_expensive_partitions_and_a_slow_consumer_are_named_early() -> None:
     """After two samples, at 30 % utilisation: no plan."""
     answer = answer_question(Team(**UNEVEN).line(2))  # type: ignore[arg-type]
     assert answer["outcome"] == "no change"
@@ -265,7 +265,7 @@ def test_a_restart_and_a_former_owner_say_nothing_of_the_present() -> None:
     assert "impossible" not in answer_question(line)["evidence"]
 
 
-def test_how_busy_a_consumer_with_paused_partitions_is_nobody_knows() -> None:
+def test_utilisation_of_a_consumer_with_paused_partitions_is_unknown() -> None:
     """It works outside of its calls: time per record is known, its utilisation is not."""
     line = Team(**UNEVEN).line(4)  # type: ignore[arg-type]
     for number in range(4):
@@ -307,7 +307,7 @@ def test_consumers_that_flush_are_as_busy_as_they_report() -> None:
         (lambda its: its.update(more={}), r"more"),
     ],
 )
-def test_what_is_no_report_is_an_error(change: Callable[[Any], None], message: str) -> None:
+def test_an_invalid_report_is_an_error(change: Callable[[Any], None], message: str) -> None:
     line = Team().line(2)
     change(reports(line, 1))
     with pytest.raises(ValueError, match=message):

@@ -22,14 +22,14 @@ def sized(
     return size(problem, outlook, Peers.of(problem), 0.95, late=late, known=known)
 
 
-def test_the_fewest_are_told_partitions_being_whole() -> None:
+def test_the_fewest_consumers_of_whole_partitions() -> None:
     """9 partitions of 40/s: two to a consumer of 100/s, so that it takes five."""
     assert sized([40.0] * 9, [100.0] * 7).wanted == 5
     assert sized([40.0] * 9, [100.0] * 4, late=True).wanted == 5
     assert sized([10.0] * 36, [100.0] * 7).wanted == 4
 
 
-def test_the_sentence_holds_by_the_figures_that_it_names() -> None:
+def test_the_sentence_agrees_with_its_figures() -> None:
     """With one fast consumer among slow ones, a group that is behind names the total capacity."""
     unequal = [85.6, 170.0, 85.6]
     found = sized([40.0] * 8, unequal, late=True)
@@ -52,7 +52,7 @@ def test_the_sentence_holds_by_the_figures_that_it_names() -> None:
     assert "5 consumers would do (partitions are not split)" in sized([40.0] * 9, [100.0] * 7).why
 
 
-def test_a_partition_that_takes_more_than_is_planned_is_told() -> None:
+def test_a_partition_above_the_target_is_mentioned() -> None:
     """29.4/s are more than 95 % of 30/s, and yet three consumers do, since nothing is split."""
     found = sized([9.8] * 3, [10.0] * 3, late=True)
     assert found.wanted == 3
@@ -62,7 +62,7 @@ def test_a_partition_that_takes_more_than_is_planned_is_told() -> None:
     )
 
 
-def test_records_of_topics_that_nobody_reads_are_not_counted() -> None:
+def test_topics_without_readers_are_not_counted() -> None:
     problem = Problem.of({"t": 2, "u": 1}, {"a": ["t"]})
     loads, none = np.array([10.0, 10.0, 900.0]), np.zeros(3)
     outlook = Outlook(loads, none, none, none, np.array([100.0]))
@@ -70,7 +70,7 @@ def test_records_of_topics_that_nobody_reads_are_not_counted() -> None:
     assert found.why.startswith("20/s arrive in 2 partitions")
 
 
-def test_consumers_of_a_topic_whose_speed_nobody_knows_are_not_counted() -> None:
+def test_consumers_of_unknown_capacity_are_not_counted() -> None:
     problem = Problem.of({"t": 1, "u": 1}, {"a": ["t"], "b": ["u"]})
     loads, none = np.array([10.0, 10.0]), np.zeros(2)
     outlook = Outlook(loads, none, none, none, np.array([100.0, 0.0]))
@@ -90,12 +90,12 @@ def test_more_consumers_do_not_help_a_partition_that_is_too_large() -> None:
     assert "6 partitions of t instead of 3" in found.why
 
 
-def test_nothing_is_said_where_nothing_is_known() -> None:
+def test_without_capacities_no_number_is_given() -> None:
     assert sized([10.0] * 3, [0.0] * 3).wanted is None
     assert sized([10.0] * 3, [100.0] * 3, known=False).wanted is None
 
 
-def test_nobody_with_work_needs_nobody() -> None:
+def test_any_arrivals_need_one_consumer() -> None:
     assert sized([0.001] * 3, [100.0] * 3).wanted == 1
 
 

@@ -178,12 +178,14 @@ SPEED = {"records_per_s": 1.0, "measured": True, "at": written(0.0)}
         (("extra",), 1, "extra: unknown"),
     ],
 )
-def test_what_is_wrong_is_said(path: tuple[Any, ...], value: Any, message: str) -> None:
+def test_an_invalid_question_is_an_error_with_its_place(
+    path: tuple[Any, ...], value: Any, message: str
+) -> None:
     with pytest.raises(InvalidProblemError, match=message):
         answer_question(changed(path, value))
 
 
-def test_what_a_fast_clock_saw_gives_way_to_what_is_seen() -> None:
+def test_capacities_dated_in_the_future_are_replaced() -> None:
     for at in ("2027-01-01T00:00:00+00:00", "9999-12-31T23:59:59-23:59"):
         slow = {"records_per_s": 1.0, "measured": True, "at": at}
         answer = answer_question(question(capacities={"a": slow}))
@@ -192,7 +194,7 @@ def test_what_a_fast_clock_saw_gives_way_to_what_is_seen() -> None:
 
 
 @pytest.mark.parametrize("without", ["begin", "committed", "owners"])
-def test_what_may_be_absent_may(without: str) -> None:
+def test_optional_values_may_be_absent(without: str) -> None:
     line = question()
     for snapshot in line["snapshots"]:
         del snapshot[without]
@@ -209,7 +211,7 @@ def test_topics_that_are_gone_leave_nothing_to_plan(topics: dict[str, int]) -> N
 
 
 @pytest.mark.parametrize("ends", [[None] * 8, [0] * 8])
-def test_logs_made_anew_are_unknown(ends: list[int | None]) -> None:
+def test_new_logs_are_unknown(ends: list[int | None]) -> None:
     line = question()
     line["snapshots"][-1]["end"]["t"] = ends
     assert answer_question(line)["diagnosis"] == "unknown"
@@ -236,7 +238,7 @@ def test_a_headroom_next_to_nothing_divides_by_nothing() -> None:
     assert answer_question(line)["diagnosis"] == "hot partition"
 
 
-def test_thousands_of_looks_are_answered() -> None:
+def test_thousands_of_samples_are_answered() -> None:
     line = question(3000)
     assert answer_question(line)["diagnosis"] == "healthy"
 
