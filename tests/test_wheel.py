@@ -1,4 +1,4 @@
-"""What is built for others to install: the wheel, and the source that it can be built from."""
+"""The wheel, and the source distribution from which it can be built."""
 
 import tarfile
 from collections.abc import Iterable
@@ -30,7 +30,7 @@ def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def wheel(sdist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Build the wheel of the source distribution, as an installer does that finds no wheel."""
+    """Build the wheel of the source distribution."""
     folder = tmp_path_factory.mktemp("wheel")
     with tarfile.open(sdist) as archive:
         archive.extractall(folder, filter="data")
@@ -39,18 +39,18 @@ def wheel(sdist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def names(wheel: Path) -> set[str]:
-    """Return what a wheel holds."""
+    """Return the files of a wheel."""
     with ZipFile(wheel) as archive:
         return set(archive.namelist())
 
 
 def tops(files: Iterable[str]) -> set[str]:
-    """Return what would stand in site-packages."""
+    """Return the names in site-packages."""
     return {name.partition("/")[0] for name in files}
 
 
 def test_wheel_puts_nothing_of_a_common_name_into_site_packages(wheel: Path) -> None:
-    """Packages of our own names alone, with their types, and the metadata."""
+    """Only our packages, their types, and metadata."""
     files = names(wheel)
     assert tops(files) == {
         "assignors",
@@ -66,7 +66,6 @@ def test_wheel_puts_nothing_of_a_common_name_into_site_packages(wheel: Path) -> 
 def test_wheel_of_the_checkout_is_that_of_the_source_distribution(
     wheel: Path, tmp_path: Path
 ) -> None:
-    """Nothing that the wheel needs is missing in what it can be built from."""
     assert names(build("wheel", tmp_path)) == names(wheel)
 
 
@@ -80,10 +79,7 @@ def test_wheel_alone_surveys_a_cluster(
     page: Page,  # noqa: F811
     tmp_path: Path,
 ) -> None:
-    """With the extra `survey`: what is the matter with a group at work, in a page that is open.
-
-    Consumers fall behind while it looks. What comes at once is said beside the page.
-    """
+    """With the extra `survey`: diagnose a group that falls behind, in an accessible page."""
     python = new_environment(tmp_path, wheel, "survey")
     # The first consumer gets 1.8 times as much as it can do, all together half: a busy machine
     # that slows consumers or bunches arrivals changes neither.

@@ -61,7 +61,7 @@ def test_heaviest_member_is_near_the_best_there_is() -> None:
 @pytest.mark.parametrize("skew", [0, 1, 3])
 def test_counts_are_as_even_as_asked_for(skew: int) -> None:
     """With max_count_skew k the spread is at most k wider than sticky's; with 0, as even."""
-    for seed in range(100):
+    for seed in range(50):
         problem = random_problem(seed, equal=True, topics=4, partitions=8, members=5)
         even = measure(problem, assign("sticky", problem))
         ours = measure(problem, plan(problem, max_count_skew=skew))
@@ -102,18 +102,18 @@ def test_a_heavy_partition_goes_to_a_faster_member_for_several_light_ones() -> N
         assert not moves(problem, plan(problem, **options))
 
 
-def test_a_heavy_partition_goes_for_a_hundred_thousand_light_ones_in_one_step() -> None:
-    """Two thirds of 150,000 partitions change hands, in ten times the time of a tenth of them."""
+def test_a_heavy_partition_goes_for_thousands_of_light_ones_in_one_step() -> None:
+    """Two thirds of 30,000 partitions move, in about ten times the time of a tenth of them."""
 
     def heavy_and(light: int) -> Problem:
         return spread_over(
             "a" + "b" * light, [light] + [1] * light, a={"capacity": 1.0}, b={"capacity": 2.0}
         )
 
-    few, many = heavy_and(15_000), heavy_and(150_000)
+    few, many = heavy_and(3_000), heavy_and(30_000)
     found: list[Assignment] = []
     costs_at_most(40, lambda: found.append(plan(many)), lambda: plan(few))
-    assert len(moves(many, found[0])) == 100_001
+    assert len(moves(many, found[0])) == 20_001
 
 
 def test_works_ahead_by_the_horizon() -> None:

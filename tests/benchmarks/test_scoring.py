@@ -49,7 +49,7 @@ def is_calm_until_something_happens(labelled: Labelled) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("plans", form(short=[True], long=[False, True]))
-def test_the_planner_says_what_is_the_matter(*, plans: bool) -> None:
+def test_diagnoses_of_random_groups_are_right(*, plans: bool) -> None:
     """Of a group of each cause, nearly every diagnosis is right, with its name."""
     numbers = range(len(CAUSES))
     marks = [

@@ -114,7 +114,6 @@ def test_version_is_that_of_the_package() -> None:
 
 
 def test_dagsters_variables_are_settings(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those that come from Secrets, too."""
     values = yaml.safe_load((ROOT / "deploy/kubernetes/dagster-values.yaml").read_text())
     (location,) = values["dagster-user-deployments"]["deployments"]
     for variable in location["env"]:
@@ -125,7 +124,7 @@ def test_dagsters_variables_are_settings(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 @pytest.mark.test_long(guarded_by="tests/deploy/test_chart.py::test_pods_are_restricted")
-def test_helm_makes_what_is_written_down(tmp_path: Path) -> None:
+def test_helm_renders_the_golden_files(tmp_path: Path) -> None:
     """Helm lints, every set renders to its golden file, bad values are refused by their schema."""
     program = tool(HELM, tmp_path)
     subprocess.run(
@@ -145,7 +144,7 @@ def test_helm_makes_what_is_written_down(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_kubernetes_takes_it() -> None:
+def test_manifests_match_the_kubernetes_schemas() -> None:
     """Kubernetes' own schemas know every field; the Prometheus operator's kinds are left out."""
     from kubernetes_validate import validate  # noqa: PLC0415 - compiles forty grammars
 

@@ -39,7 +39,6 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
 
 
 def test_site_is_built_without_a_warning(site: tuple[Path, str]) -> None:
-    """Its start page is there."""
     folder, said = site
     assert "WARNING" not in said
     assert (folder / "index.html").exists()

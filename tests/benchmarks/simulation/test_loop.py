@@ -44,7 +44,6 @@ def test_an_overload_grows_by_what_is_too_much(scripted: Any) -> None:
 
 
 def test_a_moved_partition_is_paused(scripted: Any) -> None:
-    """A moved partition is not read for the pause; the others are."""
     ran = run(world(traffic=Traffic(used=0.2)), scripted({0: [1, 1, 0, 1]}), Cadence(pause_s=20))
     assert (ran.waiting[91:93, 0] > 0).all()
     assert ran.waiting[92, 0] > ran.waiting[91, 0]
@@ -69,7 +68,7 @@ def test_commits_are_as_old_as_their_interval(scripted: Any) -> None:
     assert not ran.waiting.any()
 
 
-def test_truth_is_in_work() -> None:
+def test_the_truth_is_in_units_of_work() -> None:
     """The truth has the cost of arrivals, and the limit of throttled partitions."""
     truths: list[Any] = []
 

@@ -119,7 +119,6 @@ def test_a_restarted_consumer_has_a_new_token() -> None:
     "flaw", [{"missing": 0.3}, {"stale": 0.3}, {"impossible": 0.1}, {"silent": 0.5, "seed": 2}]
 )
 def test_flawed_reports_make_no_wrong_cost_known(flaw: dict[str, Any]) -> None:
-    """The remaining costs are right."""
     found = work(reports=ReportHabit(**flaw))
     truth = np.array([0.01, 0.05, 0.02, 0.02])[found.partition]
     assert found.mean_s[found.known] == pytest.approx(truth[found.known], rel=0.1)

@@ -6,7 +6,7 @@ from fairlead.common import progress
 
 
 def test_long_phases_report_progress(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every few seconds a line, however often something is done, and the end once."""
+    """One line every few seconds, and one at the end."""
     now = 0.0
     monkeypatch.setattr("fairlead.common.progress.time.monotonic", lambda: now)
     lines: list[str] = []

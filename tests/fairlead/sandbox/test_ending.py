@@ -1,4 +1,4 @@
-"""What `make clean` ends before it removes anything, and where it refuses."""
+"""Processes that `make clean` ends before it removes files."""
 
 import json
 import os
@@ -50,10 +50,9 @@ def clean(python: Path, folder: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_what_is_written_down_is_ended_and_said(
+def test_recorded_processes_are_ended(
     python: Path, sleeper: subprocess.Popen[bytes], tmp_path: Path
 ) -> None:
-    """Then nothing is in the way of removing it all."""
     with recorded(tmp_path / ".fairlead", "webserver", sleeper.pid):
         done = clean(python, tmp_path)
     assert (done.returncode, done.stderr) == (0, f"ended webserver, process {sleeper.pid}\n")

@@ -71,7 +71,6 @@ def test_crash_loses_no_acknowledged_record(broker: KafkaBroker, unique_name: st
 
 
 def test_taken_port_is_replaced(broker: KafkaBroker) -> None:
-    """If another process uses the port, the broker uses a free one."""
     broker.start()
     port = _port(broker)
     broker.stop()

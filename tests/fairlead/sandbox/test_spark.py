@@ -1,4 +1,4 @@
-"""The warm Spark: one process, found again, for its user alone, gone when it is to be."""
+"""The warm Spark: one process, found again, private to its user, and ended on request."""
 
 import json
 import os
@@ -97,7 +97,7 @@ def server(state_dir: Path, monkeypatch: pytest.MonkeyPatch) -> WarmServer:
 
 @pytest.mark.spark
 def test_server_is_started_once_and_found_again(state_dir: Path, server: WarmServer) -> None:
-    """Starting again finds it; `status` tells where, and of other properties that it has not."""
+    """Starting again finds it; `status` shows its address; other properties need a new one."""
     assert SparkServer(state_dir, AUTO).start() == server
     assert SparkServer(state_dir, AUTO).for_run(pytest.fail) == server
     said = status(state_dir)
@@ -116,7 +116,7 @@ def test_server_is_started_once_and_found_again(state_dir: Path, server: WarmSer
 def test_server_that_does_not_answer_is_reported(
     state_dir: Path, server: WarmServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of a process that is there and computes nothing `status` says what replaces it."""
+    """`status` names the command that replaces a process without answers."""
     process = psutil.Process(server.pid)
     process.suspend()
     try:
@@ -140,10 +140,8 @@ def asked_without_secret(port: int) -> bytes:
 
 
 @pytest.mark.spark
-def test_others_of_the_machine_neither_read_the_token_nor_do_without(
-    state_dir: Path, server: WarmServer
-) -> None:
-    """It is in a file of the user's own, on no command line; without it nobody is answered."""
+def test_other_users_have_neither_token_nor_access(state_dir: Path, server: WarmServer) -> None:
+    """The token is in a private file, on no command line, and required for each answer."""
     record = state_dir / "spark" / "server.json"
     assert stat.S_IMODE(record.stat().st_mode) == 0o600
     assert stat.S_IMODE(record.parent.stat().st_mode) == 0o700
@@ -176,8 +174,8 @@ def test_others_of_the_machine_neither_read_the_token_nor_do_without(
 @pytest.mark.test_long(
     guarded_by="tests/fairlead/sandbox/test_spark.py::test_server_is_started_once_and_found_again"
 )
-def test_run_goes_on_where_the_warm_spark_is_killed_in_its_middle(state_dir: Path) -> None:
-    """Its step is done once more, on the server that it has started again."""
+def test_a_run_survives_the_kill_of_the_warm_spark(state_dir: Path) -> None:
+    """Its step is repeated on a new server."""
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM],
         env={**os.environ, "FAIRLEAD_STATE_DIR": str(state_dir)},
@@ -198,7 +196,7 @@ def test_run_goes_on_where_the_warm_spark_is_killed_in_its_middle(state_dir: Pat
 
 
 def test_stale_record_names_no_other_process(tmp_path: Path) -> None:
-    """A pid that somebody else has by now is no server, and stopping leaves it alone."""
+    """A reused pid is no server, and stopping leaves it alone."""
     (tmp_path / "spark").mkdir()
     with decoy(tmp_path / "other") as process:
         stale = WarmServer(1, "", "", process.pid, 0.0, made_of({}))
@@ -212,8 +210,8 @@ def test_stale_record_names_no_other_process(tmp_path: Path) -> None:
     assert (said.exit_code, said.stdout) == (1, "not running\n")
 
 
-def test_code_is_part_of_what_a_server_is_made_of() -> None:
-    """Properties of sessions are not, those of the process are."""
+def test_a_server_depends_on_code_and_process_properties() -> None:
+    """Properties of sessions do not matter."""
     bare = made_of({})
     assert bare == made_of({"spark.sql.shuffle.partitions": "3"})
     assert bare != made_of({"spark.driver.memory": "3g"})

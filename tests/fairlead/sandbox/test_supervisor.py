@@ -66,12 +66,12 @@ def python(name: str, program: str, *words: str) -> Part:
 
 
 def soon(condition: Callable[[], object]) -> None:
-    """Wait for something."""
+    """Wait for a condition."""
     eventually(condition, "it happens")
 
 
 def test_a_killed_part_is_started_again_with_a_message(tmp_path: Path) -> None:
-    """The process is another one, its lines are in the log, and it is written down."""
+    """The new process is recorded, and its output is in the log."""
     with supervised(tmp_path, python("sleeper", SLEEPS)) as (running, told, log):
         running.wait_ready("sleeper")
         soon(lambda: "sleeper   | asleep" in log.getvalue())
@@ -147,10 +147,9 @@ def test_parts_are_started_again_without_a_log(tmp_path: Path) -> None:
     assert told == ["sleeper has ended (by signal SIGKILL): it is started again in 1 s"]
 
 
-def test_nothing_is_left_of_what_does_not_heed_ctrl_c(
+def test_parts_that_ignore_ctrl_c_are_killed_with_their_children(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nor of what it has started."""
     monkeypatch.setattr(supervisor, "GRACE_S", 0.5)
     monkeypatch.setattr(supervisor, "_KILLED_S", PATIENCE_S)
     with supervised(tmp_path, python("mule", STUBBORN)) as (_, told, log):
@@ -173,7 +172,7 @@ def left_by(path: Path) -> psutil.Process | None:
         return None
 
 
-def test_what_a_command_leaves_running_stands_for_it(tmp_path: Path) -> None:
+def test_a_part_is_the_process_that_its_command_leaves(tmp_path: Path) -> None:
     """It ends with the others; if it ends alone, the command is run again."""
     pid = tmp_path / "pid"
     command = (sys.executable, "-c", LEAVES, str(pid))
@@ -190,10 +189,10 @@ def test_what_a_command_leaves_running_stands_for_it(tmp_path: Path) -> None:
     assert left_by(pid) is None
 
 
-def test_what_cannot_start_is_given_up_with_its_last_words(
+def test_a_part_that_cannot_start_is_given_up_with_its_output(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Three times, and longer from one to the next."""
+    """After three attempts with growing waits."""
     monkeypatch.setattr(supervisor, "_FIRST_WAIT_S", 0.01)
     part = Part("broken", (sys.executable, "-c", FAILS), answers="http://127.0.0.1:1/")
     with (
