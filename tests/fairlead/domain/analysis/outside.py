@@ -337,6 +337,13 @@ class Loop:
         return owner
 
 
+def answer_after(group: Group, hours: float = 1.0) -> dict[str, Any]:
+    """Return the answer about a group after hours without a decision."""
+    loop = Loop(group, decide_s=1e9)
+    loop.run(hours)
+    return answer_question(loop.question())
+
+
 def written(now: float) -> str:
     """Write seconds from the start as a time."""
     return datetime.fromtimestamp(START + now, UTC).isoformat()

@@ -7,7 +7,15 @@ import pytest
 
 from fairlead.domain.decide_json.lines import answer_question
 from tests.cost import costs_at_most
-from tests.fairlead.domain.analysis.outside import START, Group, Loop, steady, written, zipf
+from tests.fairlead.domain.analysis.outside import (
+    START,
+    Group,
+    Loop,
+    answer_after,
+    steady,
+    written,
+    zipf,
+)
 from tests.fairlead.domain.analysis.questions import behind, halves, question, skewed
 
 SPEEDS = steady(np.full(10, 100.0))
@@ -67,9 +75,7 @@ def test_how_long_a_group_rests_is_until_its_plans_are_two_days_old() -> None:
 def test_a_group_that_was_late_for_hours_is_cured(hours: float) -> None:
     """Reading the backlog takes hours; it still must not grow."""
     rates = np.sort(zipf(100, 0.6, 0.85, 1000.0))[::-1]
-    loop = Loop(Group(steady(rates), SPEEDS), decide_s=1e9)
-    loop.run(hours)
-    answer = answer_question(loop.question())
+    answer = answer_after(Group(steady(rates), SPEEDS), hours)
     assert answer["outcome"] == "plan"
     assert answer["moved"] <= 20
     assert answer["forecast"]["planned"]["utilisation"] < 1

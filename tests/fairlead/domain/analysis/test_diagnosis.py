@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from fairlead.domain.decide_json.lines import answer_question
-from tests.fairlead.domain.analysis.outside import Group, Loop, steady, zipf
+from tests.fairlead.domain.analysis.outside import Group, Loop, answer_after, steady, zipf
 from tests.fairlead.domain.analysis.questions import halves, question
 
 EVEN = Group(
@@ -18,13 +18,6 @@ EVEN = Group(
 )
 SLOW = np.array([100.0, 100.0, 30.0, 100.0, 100.0, 100.0])
 HOT = np.where(np.arange(30) == 11, 130.0, 8.0)
-
-
-def said_of(group: Group, hours: float = 1.5) -> dict[str, Any]:
-    """Return the answer after this many hours."""
-    loop = Loop(group, decide_s=1e9)
-    loop.run(hours)
-    return answer_question(loop.question())
 
 
 @pytest.mark.parametrize(
@@ -46,7 +39,7 @@ def said_of(group: Group, hours: float = 1.5) -> dict[str, Any]:
     ],
 )
 def test_the_right_name_after_an_hour(group: Group, name: str, names: list[str]) -> None:
-    answer = said_of(group)
+    answer = answer_after(group, 1.5)
     assert answer["diagnosis"] == name, answer["evidence"]
     told = answer["names"]
     if name == "slow member":  # the alternative, an expensive partition, is named too
@@ -66,17 +59,17 @@ def test_six_samples_suffice_for_an_older_problem(
     group: Group, behind: np.ndarray[Any, np.dtype[np.bool_]], name: str
 ) -> None:
     """A backlog older than one sample shows that members were at their limit from the start."""
-    answer = said_of(replace(group, backlog=2000.0 * behind.astype(np.float64)), hours=5 / 60)
+    answer = answer_after(replace(group, backlog=2000.0 * behind.astype(np.float64)), hours=5 / 60)
     assert answer["diagnosis"] == name, answer["evidence"]
 
 
 def test_a_group_without_spare_capacity_is_not_unbalanced() -> None:
     """All members fall behind from the first sample; their capacity becomes known later."""
     late = replace(EVEN, rates=steady(np.full(30, 28.0)))
-    answer = said_of(late, hours=5 / 60)
+    answer = answer_after(late, hours=5 / 60)
     assert (answer["outcome"], answer["diagnosis"]) == ("no change", "unknown")
     assert "every member falls behind" in answer["evidence"]
-    assert said_of(late, hours=0.25)["diagnosis"] == "overloaded"
+    assert answer_after(late, hours=0.25)["diagnosis"] == "overloaded"
 
 
 def test_a_silent_member_is_named_despite_samples_without_owners() -> None:

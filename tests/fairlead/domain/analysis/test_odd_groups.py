@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from fairlead.domain.decide_json.lines import answer_question
-from tests.fairlead.domain.analysis.outside import Group, Loop, steady, written
+from tests.fairlead.domain.analysis.outside import Group, Loop, answer_after, steady, written
 from tests.fairlead.domain.analysis.questions import (
     FRESH,
     PER_STEP,
@@ -106,9 +106,7 @@ def test_readers_of_other_topics_are_no_peers() -> None:
         backlog=backlog,
         owner=np.array([0, 0, 0, 0, 1, 1, 1, 2, 3, 3, 4, 4, 5, 5]),
     )
-    loop = Loop(group, decide_s=1e9)
-    loop.run(1.0)
-    answer = answer_question(loop.question())
+    answer = answer_after(group)
     assert answer["outcome"] == "plan"
     assert answer["diagnosis"] == "unbalanced"
     assert all(len(answer["assignment"][name]["heavy"]) <= 3 for name in heavy)
@@ -132,9 +130,7 @@ def test_readers_of_other_topics_cannot_help(
         topics={"a": count, "b": 4},
         reads={"a1": ("a",), "a2": ("a",), "b1": ("b",), "b2": ("b",)},
     )
-    loop = Loop(group, decide_s=1e9)
-    loop.run(1.0)
-    answer = answer_question(loop.question())
+    answer = answer_after(group)
     assert answer["diagnosis"] == diagnosis
     assert words in answer["evidence"]
 
@@ -162,9 +158,7 @@ def test_owners_of_several_hot_partitions_read_nothing_else() -> None:
     reads = {f"m{number}": ("t",) for number in range(5)}
     owner = np.repeat(np.arange(5), 6)
     group = Group(steady(rates), steady(speeds), topics={"t": 30}, reads=reads, owner=owner)
-    loop = Loop(group, decide_s=1e9)
-    loop.run(1.0)
-    answer = answer_question(loop.question())
+    answer = answer_after(group)
     assert (answer["outcome"], answer["diagnosis"]) == ("plan", "hot partition")
     assert [answer["assignment"][name]["t"] for name in ("m0", "m1")] == [[0], [6]]
 
@@ -180,9 +174,7 @@ def test_large_partitions_go_to_different_members() -> None:
     group = Group(
         steady(rates), steady(np.full(5, 100.0)), topics={"t": 30}, reads=names(5), owner=owner
     )
-    loop = Loop(group, decide_s=1e9)
-    loop.run(1.0)
-    answer = answer_question(loop.question())
+    answer = answer_after(group)
     assert (answer["outcome"], answer["diagnosis"]) == ("plan", "unbalanced")
     assert all(not {0, 1} <= set(reads["t"]) for reads in answer["assignment"].values())
 
@@ -192,9 +184,7 @@ def test_two_measured_members_do_not_say_that_a_group_is_overloaded() -> None:
     speeds, rates = np.array([249.0, 249.0, 249.0, 107.0]), np.full(34, 25.0)
     owner = np.array([0] * 10 + [1] * 9 + [2] * 9 + [3] * 6)
     group = Group(steady(rates), steady(speeds), topics={"t": 34}, reads=names(4), owner=owner)
-    loop = Loop(group, decide_s=1e9)
-    loop.run(1.0)
-    answer = answer_question(loop.question())
+    answer = answer_after(group)
     assert (answer["diagnosis"], answer["names"]) == ("slow member", ["m3"])
     assert "1 more would do, of 249/s each" in answer["consumers"]["why"]
 
@@ -206,9 +196,7 @@ def test_a_silent_member_keeps_its_partitions_and_blocks_no_plan() -> None:
     speeds = np.array([100.0] * 9 + [0.0])
     reads = {f"m{number}": ("t",) for number in range(10)}
     group = Group(steady(rates), steady(speeds), topics={"t": 25}, reads=reads, owner=owner)
-    loop = Loop(group, decide_s=1e9)
-    loop.run(1.0)
-    answer = answer_question(loop.question())
+    answer = answer_after(group)
     assert (answer["outcome"], answer["diagnosis"]) == ("plan", "unbalanced")
     assert "m9 has committed nothing" in answer["evidence"]
     assert answer["assignment"]["m9"] == {"t": [24]}
@@ -277,9 +265,7 @@ def test_a_group_with_constant_replacements_is_planned() -> None:
         present=present,
         owner=np.repeat(np.arange(members), 2),
     )
-    loop = Loop(group, decide_s=1e9)
-    loop.run(1.0)
-    answer = answer_question(loop.question())
+    answer = answer_after(group)
     assert answer["outcome"] == "plan"
     assert answer["diagnosis"] == "unbalanced"
 
