@@ -43,7 +43,8 @@ def test_an_overload_grows_by_what_is_too_much(scripted: Any) -> None:
     assert ran.time_lags()[-1] == pytest.approx(2 * 3600 / 3, rel=0.1)
 
 
-def test_a_moved_partition_is_paused(scripted: Any) -> None:
+def test_what_moves_stands_still(scripted: Any) -> None:
+    """A moved partition is not read for the pause; the others are."""
     ran = run(world(traffic=Traffic(used=0.2)), scripted({0: [1, 1, 0, 1]}), Cadence(pause_s=20))
     assert (ran.waiting[91:93, 0] > 0).all()
     assert ran.waiting[92, 0] > ran.waiting[91, 0]

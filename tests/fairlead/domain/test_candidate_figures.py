@@ -26,4 +26,5 @@ def test_every_metric_of_an_assignment_is_stored() -> None:
     ],
 )
 def test_improvement_is_a_share_of_the_forecast(before: Any, after: Any, share: Any) -> None:
+    """Of what was not late nothing can be gained; of what nobody forecast nothing is known."""
     assert improvement({"late_s": before}, {"late_s": after}) == share

@@ -4,6 +4,7 @@ from fairlead.domain.figures import FIGURES, figure
 
 
 def test_text_of_a_value_follows_its_unit() -> None:
+    """Durations, shares, counts and money; and a word if there is no value."""
     assert figure("late_s").text(7300.0) == "2 h"
     assert figure("adherence").text(0.9999) == "99.9 %"
     assert figure("lag_max_predicted").text(18_125) == "18,125"

@@ -1,4 +1,4 @@
-"""Processes that `make clean` ends before it removes files."""
+"""What `make clean` ends before it removes anything, and where it refuses."""
 
 import json
 import os

@@ -33,7 +33,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.parametrize("missing", form(short=[SMALL_JAR], long=[SMALL_JAR, "listing"]))
 def test_half_cache_is_resolved_again(cache: Path, missing: str) -> None:
-    """A cache that lacks a jar, or the listing that is written last, is resolved again."""
+    """A cache that lacks a jar, or the listing that is written last, is made anew."""
     cache.mkdir(parents=True)
     for name in {SMALL_JAR, "listing"} - {missing}:
         (cache / name).write_text(SMALL_JAR)

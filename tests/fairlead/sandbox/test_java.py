@@ -53,6 +53,7 @@ def test_version_is_read_without_starting_java(
 def test_old_java_is_refused(
     says: str, version: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """An older Java is named with its version, and what to do is said."""
     _fake_java(tmp_path, says)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     with pytest.raises(ConfigurationError, match=rf"Java {version}, .*too old.*Install Java 17"):

@@ -35,7 +35,7 @@ def _port(broker: KafkaBroker) -> int:
     return int(broker.bootstrap_servers.rpartition(":")[2])
 
 
-def test_unfinished_format_is_replaced(broker: KafkaBroker) -> None:
+def test_unfinished_format_is_made_anew(broker: KafkaBroker) -> None:
     """A format that was killed half-way leaves data that the next start does not trust."""
     broker.stop()
     (broker.state_dir / "cluster.id").unlink(missing_ok=True)
@@ -71,6 +71,7 @@ def test_crash_loses_no_acknowledged_record(broker: KafkaBroker, unique_name: st
 
 
 def test_taken_port_is_replaced(broker: KafkaBroker) -> None:
+    """When somebody has taken the port since the last run, the broker finds another."""
     broker.start()
     port = _port(broker)
     broker.stop()

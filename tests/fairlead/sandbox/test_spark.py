@@ -97,7 +97,7 @@ def server(state_dir: Path, monkeypatch: pytest.MonkeyPatch) -> WarmServer:
 
 @pytest.mark.spark
 def test_server_is_started_once_and_found_again(state_dir: Path, server: WarmServer) -> None:
-    """Starting again finds it; `status` shows its address; other properties need a new one."""
+    """Starting again finds it; `status` tells where, and of other properties that it has not."""
     assert SparkServer(state_dir, AUTO).start() == server
     assert SparkServer(state_dir, AUTO).for_run(pytest.fail) == server
     said = status(state_dir)
@@ -116,7 +116,7 @@ def test_server_is_started_once_and_found_again(state_dir: Path, server: WarmSer
 def test_server_that_does_not_answer_is_reported(
     state_dir: Path, server: WarmServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`status` names the command that replaces a process without answers."""
+    """Of a process that is there and computes nothing `status` says what replaces it."""
     process = psutil.Process(server.pid)
     process.suspend()
     try:
@@ -140,8 +140,10 @@ def asked_without_secret(port: int) -> bytes:
 
 
 @pytest.mark.spark
-def test_other_users_have_neither_token_nor_access(state_dir: Path, server: WarmServer) -> None:
-    """The token is in a private file, on no command line, and required for each answer."""
+def test_others_of_the_machine_neither_read_the_token_nor_do_without(
+    state_dir: Path, server: WarmServer
+) -> None:
+    """It is in a file of the user's own, on no command line; without it nobody is answered."""
     record = state_dir / "spark" / "server.json"
     assert stat.S_IMODE(record.stat().st_mode) == 0o600
     assert stat.S_IMODE(record.parent.stat().st_mode) == 0o700
@@ -195,8 +197,8 @@ def test_a_run_survives_the_kill_of_the_warm_spark(state_dir: Path) -> None:
     ]
 
 
-def test_stale_record_names_no_other_process(tmp_path: Path) -> None:
-    """A reused pid is no server, and stopping leaves it alone."""
+def test_stale_record_is_nobody_else_s_process(tmp_path: Path) -> None:
+    """A pid that somebody else has by now is no server, and stopping leaves it alone."""
     (tmp_path / "spark").mkdir()
     with decoy(tmp_path / "other") as process:
         stale = WarmServer(1, "", "", process.pid, 0.0, made_of({}))

@@ -51,7 +51,7 @@ Told = tuple[Supervisor, list[str], io.StringIO]
 
 @contextmanager
 def supervised(state_dir: Path, *parts: Part) -> Iterator[Told]:
-    """Keep parts running; yield the supervisor, its messages, and the log."""
+    """Keep parts running; yields what was told, and the log."""
     told: list[str] = []
     log = io.StringIO()
     with Supervisor(
@@ -147,7 +147,7 @@ def test_parts_are_started_again_without_a_log(tmp_path: Path) -> None:
     assert told == ["sleeper has ended (by signal SIGKILL): it is started again in 1 s"]
 
 
-def test_parts_that_ignore_ctrl_c_are_killed_with_their_children(
+def test_nothing_is_left_of_what_does_not_heed_ctrl_c(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(supervisor, "GRACE_S", 0.5)
@@ -172,8 +172,8 @@ def left_by(path: Path) -> psutil.Process | None:
         return None
 
 
-def test_a_part_is_the_process_that_its_command_leaves(tmp_path: Path) -> None:
-    """It ends with the others; if it ends alone, the command is run again."""
+def test_what_a_command_leaves_running_stands_for_it(tmp_path: Path) -> None:
+    """It ends with the others, and where it ends by itself, the command is run again."""
     pid = tmp_path / "pid"
     command = (sys.executable, "-c", LEAVES, str(pid))
     part = Part("left", command, leaves=lambda: left_by(pid))

@@ -10,22 +10,22 @@ APART, TOGETHER = np.array([0, 1], np.int32), np.array([0, 0], np.int32)
 
 
 def outlook(arrivals: list[float], backlog: list[float], deviation: float = 0.0) -> Outlook:
-    """Return the outlook for two partitions and two members of 100 records a second."""
+    """Return what is expected of two partitions and two members of 100 records a second."""
     late_s = np.array(backlog) / np.array(arrivals)
     return Outlook(
         np.array(arrivals), np.full(2, deviation), np.array(backlog), late_s, np.full(2, 100.0)
     )
 
 
-def test_a_backlog_read_in_time_is_no_time_lag() -> None:
-    """40 records a second of spare capacity read 72,000 in half an hour."""
+def test_a_backlog_that_is_read_in_time_is_no_lateness() -> None:
+    """60,000 records, 40 a second to spare, half an hour: 12,000 are left only if it is more."""
     assert outlook([60.0, 50.0], [60_000.0, 0.0]).forecast(APART, 1800.0).late_s == 0.0
     left = outlook([60.0, 50.0], [84_000.0, 0.0]).lateness(APART, 1800.0)
     assert left == pytest.approx([12_000 / 60.0, 0.0])
 
 
-def test_a_full_member_keeps_the_time_lag() -> None:
-    """A partition of a fully utilised member stays 138 s behind; the sum is by the average."""
+def test_what_is_furthest_behind_stays_so_until_all_is_read() -> None:
+    """A member is just full: what is 138 s behind will be; in sum it is as late as on average."""
     late_s = np.array([138.0, 0.0])
     found = Outlook(
         np.array([60.0, 40.0]), NONE, np.array([2000.0, 0.0]), late_s, np.full(2, 100.0)
@@ -34,7 +34,8 @@ def test_a_full_member_keeps_the_time_lag() -> None:
     assert found.lateness_in_all(TOGETHER, 1800.0) == pytest.approx([2 * 20.0, 0.0])
 
 
-def test_time_lag_grows_no_faster_than_time() -> None:
+def test_nothing_grows_older_faster_than_time() -> None:
+    """Ten times too much is at most as late as it was, and the horizon."""
     assert outlook([1000.0, 1.0], [0.0, 0.0]).lateness(APART, 1800.0).max() <= 1800.0
 
 

@@ -211,7 +211,8 @@ def test_topics_that_are_gone_leave_nothing_to_plan(topics: dict[str, int]) -> N
 
 
 @pytest.mark.parametrize("ends", [[None] * 8, [0] * 8])
-def test_new_logs_are_unknown(ends: list[int | None]) -> None:
+def test_logs_made_anew_are_unknown(ends: list[int | None]) -> None:
+    """Not healthy at 0 %: nothing has been counted in them yet."""
     line = question()
     line["snapshots"][-1]["end"]["t"] = ends
     assert answer_question(line)["diagnosis"] == "unknown"
@@ -228,6 +229,8 @@ def test_offsets_near_the_largest_overflow_nowhere() -> None:
 
 
 def test_a_headroom_next_to_nothing_divides_by_nothing() -> None:
+    """The advice on a hot partition is absurd then, and an answer all the same."""
+
     def hot(partition: int, look: int) -> int:
         return skewed(partition, look) if partition == 0 else arriving(partition, look)
 
