@@ -21,7 +21,7 @@ Floats = npt.NDArray[np.float64]
 HOUR = 3600.0
 START = datetime(2026, 3, 2, tzinfo=UTC).timestamp()
 #: Seconds. A partition further behind is over the objective.
-LATE_S = 60.0
+OBJECTIVE_S = 60.0
 #: Seconds for which a moved partition is not read.
 DOWNTIME_S = 10.0
 
@@ -88,7 +88,7 @@ class Course:
 
     Parameters
     ----------
-    late
+    over_objective
         Partition-minutes over the objective, after `since_h` hours.
     plans
         Hour, moves, diagnosis and reason of each plan.
@@ -98,7 +98,7 @@ class Course:
         Hour and answer of each decision.
     """
 
-    late: int = 0
+    over_objective: int = 0
     plans: list[tuple[float, int, str, str]] = field(default_factory=list)
     said: Counter[tuple[str, tuple[str, ...]]] = field(default_factory=Counter)
     answers: list[tuple[float, dict[str, Any]]] = field(default_factory=list)
@@ -113,12 +113,12 @@ class Loop:
         *,
         seed: int = 1,
         step_s: float = 10.0,
-        look_s: float = 60.0,
+        sample_s: float = 60.0,
         decide_s: float = 900.0,
         since_h: float = 6.0,
     ) -> None:
         self.group, self.rng = group, np.random.default_rng(seed)
-        self.step_s, self.look_s, self.decide_s = step_s, look_s, decide_s
+        self.step_s, self.sample_s, self.decide_s = step_s, sample_s, decide_s
         self.since_s = since_h * HOUR
         self.topics = dict(group.topics)
         self.reads = group.subscriptions()
@@ -145,7 +145,7 @@ class Loop:
     def run(self, hours: float) -> Course:
         """Simulate this many hours."""
         ends = round(hours * HOUR / self.step_s)
-        look_every = round(self.look_s / self.step_s)
+        sample_every = round(self.sample_s / self.step_s)
         decide_every = round(self.decide_s / self.step_s)
         for step in range(ends + 1):
             now = step * self.step_s
@@ -153,9 +153,9 @@ class Loop:
             if step:
                 self._pass(now)
             if step % round(60 / self.step_s) == 0 and now > self.since_s:
-                self.course.late += self._late(now)
-            if step % look_every == 0:
-                self._look(now)
+                self.course.over_objective += self._late(now)
+            if step % sample_every == 0:
+                self._sample(now)
             if step and step % decide_every == 0:
                 self._decide(now)
         return self.course
@@ -267,9 +267,11 @@ class Loop:
         return np.where(due, reached, self.committed)
 
     def _late(self, now: float) -> int:
-        while len(self.history) > 1 and self.history[1][0] <= now - LATE_S:
+        while len(self.history) > 1 and self.history[1][0] <= now - OBJECTIVE_S:
             self.history.pop(0)
-        old = self.history[0][1] if self.history and self.history[0][0] <= now - LATE_S else None
+        old = (
+            self.history[0][1] if self.history and self.history[0][0] <= now - OBJECTIVE_S else None
+        )
         return 0 if old is None else int((self.position < np.floor(old) - 1e-6).sum())
 
     def _by_topic(self, values: list[Any]) -> dict[str, list[Any]]:
@@ -279,20 +281,20 @@ class Loop:
             for number, topic in enumerate(self.topics)
         }
 
-    def _look(self, now: float) -> None:
+    def _sample(self, now: float) -> None:
         self.history.append((now, self.end.copy()))
         marker = 1.0 if self.group.markers else 0.0
         end = (self.base + np.floor(self.end) + marker).astype(int).tolist()
         committed = (self.base + np.floor(self.committed)).astype(int).tolist()
         owners = [self.names[owner] if owner >= 0 else None for owner in self.owner]
-        look = {
+        sample = {
             "at": written(now),
             "begin": self._by_topic(self.base.astype(int).tolist()),
             "end": self._by_topic(end),
             "committed": self._by_topic(committed),
             "owners": self._by_topic(owners),
         }
-        self.series.append((now, look))
+        self.series.append((now, sample))
         # All samples of the last hour, and one each quarter of an hour before that.
         self.series = [
             (at, taken)
@@ -309,7 +311,7 @@ class Loop:
                 for name, there in zip(self.names, self.there, strict=True)
                 if there
             },
-            "snapshots": [look for _, look in self.series],
+            "snapshots": [sample for _, sample in self.series],
             "changed_at": None if self.changed_at is None else written(self.changed_at),
         }
         if self.capacities is not None:

@@ -19,25 +19,25 @@ GROUP = Group(steady(RATES), steady(np.full(6, SPEED)), topics={"t": 30}, reads=
 HOT = np.where(np.arange(30) % 5 == 0, RATES * 5 - 4 * 0.2, 0.2)
 
 
-def known_after(group: Group, *, hours: float = 1.0, look_s: float = 60.0) -> dict[str, Any]:
+def known_after(group: Group, *, hours: float = 1.0, sample_s: float = 60.0) -> dict[str, Any]:
     """Return what an answer says of capacities after so long without a plan."""
-    loop = Loop(group, step_s=5.0, look_s=look_s, decide_s=1e9)
+    loop = Loop(group, step_s=5.0, sample_s=sample_s, decide_s=1e9)
     loop.run(hours)
     known: dict[str, Any] = answer_question(loop.question())["capacities"]
     return known
 
 
-@pytest.mark.parametrize("look_s", [15.0, 60.0, 300.0])
+@pytest.mark.parametrize("sample_s", [15.0, 60.0, 300.0])
 @pytest.mark.parametrize("commit_s", [5.0, 30.0, 75.0, 420.0, 600.0])
-def test_saturated_members_are_measured_within_a_tenth(commit_s: float, look_s: float) -> None:
+def test_saturated_members_are_measured_within_a_tenth(commit_s: float, sample_s: float) -> None:
     """After one saturated hour; what others consumed is never more than their bound."""
-    found = known_after(replace(GROUP, commit_s=commit_s), look_s=look_s, hours=1.05)
+    found = known_after(replace(GROUP, commit_s=commit_s), sample_s=sample_s, hours=1.05)
     for number, name in enumerate(READS):
         consumed = min(5 * RATES[5 * number], SPEED)
         if consumed == SPEED:
             assert found[name]["measured"]
             # A commit that comes somewhere within five minutes is counted to the minutes.
-            near = 0.1 if look_s < commit_s / 2 or commit_s < look_s else 0.15
+            near = 0.1 if sample_s < commit_s / 2 or commit_s < sample_s else 0.15
             assert found[name]["records_per_s"] == pytest.approx(SPEED, rel=near)
         else:
             assert not found[name]["measured"]

@@ -96,7 +96,7 @@ def test_members_of_unknown_capacity_relieve_a_slow_one() -> None:
     group = Group(steady(rates), speeds, topics={"t": 20}, reads=reads)
     course = Loop(group, step_s=20.0, since_h=2.0).run(4)
     assert 1 <= len(course.plans) <= 3
-    assert course.late == 0
+    assert course.over_objective == 0
 
 
 @pytest.mark.parametrize(("young", "name"), [(1, "healthy"), (3, "unknown")])

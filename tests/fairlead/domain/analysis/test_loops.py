@@ -34,7 +34,7 @@ def group(rates: object = EVEN, **more: object) -> Group:
 def test_a_healthy_group_is_left_alone(healthy: Group) -> None:
     """No plan, nothing over the objective, and no other diagnosis after 1.5 hours."""
     course = Loop(healthy, step_s=20.0, since_h=1.5).run(6)
-    assert (course.plans, course.late) == ([], 0)
+    assert (course.plans, course.over_objective) == ([], 0)
     assert {name for name, _ in course.said} <= {"healthy", "unknown"}
 
 
@@ -63,7 +63,7 @@ def test_the_effect_of_a_plan_is_awaited_for_two_commits() -> None:
     assert min(np.diff([*hours, 4.0])) > 13 / 60
     reasons = [answer["reason"] for _, answer in course.answers]
     assert any("members commit rarely" in reason for reason in reasons)
-    assert course.late == 0
+    assert course.over_objective == 0
 
 
 @pytest.mark.long
@@ -83,7 +83,7 @@ def test_a_sick_group_is_cured_by_few_plans(sick: Group) -> None:
     course = Loop(sick, step_s=20.0, since_h=3.0).run(8)
     never = Loop(sick, step_s=20.0, since_h=3.0, decide_s=1e9).run(8)
     assert 1 <= len(course.plans) <= 4
-    assert course.late <= 0.01 * never.late
+    assert course.over_objective <= 0.01 * never.over_objective
 
 
 def hot_partition(*speeds: float, hot: float = 90.0) -> Loop:
@@ -118,7 +118,7 @@ def test_members_are_not_tried_one_after_the_other() -> None:
     """Three members measured at their limit suffice; only the hot partition is behind."""
     course = hot_partition(*[60.0] * 8).run(30)
     assert len(course.plans) <= 6
-    assert course.late <= 28.5 * 60 + 30
+    assert course.over_objective <= 28.5 * 60 + 30
     assert course.answers[-1][1]["names"] == ["t-0"]
 
 

@@ -65,7 +65,7 @@ def test_a_slow_member_among_idle_ones_is_relieved(members: int) -> None:
     loop = Loop(group, decide_s=900.0, since_h=2.0)
     course = loop.run(3.0)
     assert course.plans
-    assert course.late == 0
+    assert course.over_objective == 0
 
 
 def test_of_two_budgets_of_moves_the_smaller_counts() -> None:
