@@ -1,34 +1,31 @@
-"""A database as retention leaves it: groups looked at every quarter of an hour, for days.
+"""A database after days of samples and decisions every quarter of an hour.
 
-Belongs here: rows by the million, made in the database. Does not: what is asked of them
-(`retention`).
+Lag by partition, most of all rows, is left out: pages do not read it.
 """
 
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, timedelta
 
 import psycopg
 from psycopg import sql
 
 #: The day that is under way; the week of docs/sql.md has it, too.
 TODAY = date(2026, 1, 6)
-#: Its last look.
-LAST = datetime(2026, 1, 6, 23, 45, tzinfo=UTC)
 TIMES = 96  # a day
 
 
 @dataclass(frozen=True)
 class Size:
-    """How long there has been a planner, and what is kept of that.
+    """The age of the planner's database.
 
     Parameters
     ----------
     days
-        Since the first look: so many are in summary.
+        Days with a summary.
     kept
-        Of which there is history.
+        Days with history.
     versions
-        Of each group's plan, all of which were followed.
+        Published versions of each group's plan.
     """
 
     days: int
@@ -120,19 +117,6 @@ _OF_GROUPS = (
 )
 _LOOKS = "generate_series(0, {looks} - 1) k, LATERAL (SELECT {day}::timestamptz + k"
 _LOOK = f"{_GROUPS}, {_LOOKS} * interval '15 minutes' AS at) looked"
-_LAG = (
-    f"""
-    INSERT INTO fairlead_raw.lag_snapshot (group_id, snapshot_id, snapshot_at)
-    SELECT g, to_char(at, 'YYYYMMDD"T"HH24MI'), at FROM {_LOOK} ORDER BY at, g
-    """,
-    f"""
-    INSERT INTO fairlead_raw.partition_lag (group_id, snapshot_at, topic, partition, member,
-        begin_offset, end_offset, committed_offset, lag, arrival_rate, consumption_rate,
-        time_lag_s, status)
-    SELECT g, at, g, p, 'c' || p % 5, 0, 1000000, 999000, 1000, 50.5, 49.5, 20.2, 'OK'
-    FROM {_LOOK}, generate_series(0, {{partitions}} - 1) p ORDER BY at, g, p
-    """,
-)
 _SEEN = f"""
     INSERT INTO fairlead_raw.group_sample (group_id, sampled_at, digest, late_s, utilisation,
         group_type, protocol, topics, counts, members, owner, lag, arrival_rate, behind_s,
@@ -179,22 +163,17 @@ _OF_A_DAY = (
 )
 
 
-def fill(
-    url: str, size: Size, *, groups: int, partitions: int, seen: int | None = None, lag: bool = True
-) -> None:
-    """Fill a migrated database with rows as a planner would have left them.
+def fill(url: str, size: Size, *, groups: int, partitions: int, seen: int) -> None:
+    """Fill a migrated database with the rows of a planner.
 
     Parameters
     ----------
     partitions
-        Of each group.
+        Partitions of each group.
     seen
-        Days whose looks are kept, the last ones; None: all that are kept.
-    lag
-        Whether snapshots and the lag of each partition in them are among them, most of all rows.
+        Last days with samples.
     """
     began_kept = TODAY - timedelta(days=size.kept - 1)
-    unseen = size.kept - (size.kept if seen is None else seen)
     given = {
         "groups": groups,
         "partitions": partitions,
@@ -216,8 +195,8 @@ def fill(
         for number in range(size.kept):
             day = began_kept + timedelta(days=number)
             connection.execute("SELECT fairlead_raw.ensure_day(%s)", [day])
-            series = (_SEEN,) if number >= unseen else ()
-            for statement in (*_OF_A_DAY, *series, *(_LAG if lag else ())):
+            series = (_SEEN,) if number >= size.kept - seen else ()
+            for statement in (*_OF_A_DAY, *series):
                 _run(connection, statement, given | {"day": day.isoformat()})
             connection.commit()
         connection.execute("SELECT fairlead_raw.ensure_day(%s)", [TODAY + timedelta(days=1)])
