@@ -115,8 +115,8 @@ _OF_GROUPS = (
     FROM {_GROUPS}, generate_series(0, {{days}} - 1) d
     """,
 )
-_LOOKS = "generate_series(0, {looks} - 1) k, LATERAL (SELECT {day}::timestamptz + k"
-_LOOK = f"{_GROUPS}, {_LOOKS} * interval '15 minutes' AS at) looked"
+_SAMPLES = "generate_series(0, {samples} - 1) k, LATERAL (SELECT {day}::timestamptz + k"
+_SAMPLE = f"{_GROUPS}, {_SAMPLES} * interval '15 minutes' AS at) sampled"
 _SEEN = f"""
     INSERT INTO fairlead_raw.group_sample (group_id, sampled_at, digest, late_s, utilisation,
         group_type, protocol, topics, counts, members, owner, lag, arrival_rate, behind_s,
@@ -128,8 +128,8 @@ _SEEN = f"""
             ARRAY(SELECT ((p + k / 24) % 5)::smallint FROM generate_series(0, {{partitions}} - 1) p)
                 AS owner,
             ARRAY(SELECT (p * k)::real FROM generate_series(0, {{partitions}} - 1) p) AS figures
-        FROM generate_series(0, {{series}} - 1) k
-    ) looked, {_GROUPS} ORDER BY at, g
+        FROM generate_series(0, {{samples}} - 1) k
+    ) sampled, {_GROUPS} ORDER BY at, g
 """
 _OF_A_DAY = (
     f"""
@@ -137,7 +137,7 @@ _OF_A_DAY = (
         (group_id, snapshot_id, snapshot_at, decided_at, outcome, reason)
     SELECT g, to_char(at, 'YYYYMMDD"T"HH24MI'), at, at + interval '1 minute', 'no change',
         'healthy: every partition is forecast within 60 s in 30 min'
-    FROM {_LOOK} ORDER BY at, g
+    FROM {_SAMPLE} ORDER BY at, g
     """,
     f"""
     INSERT INTO fairlead_raw.candidate (group_id, snapshot_id, snapshot_at, assignor, outcome,
@@ -145,7 +145,7 @@ _OF_A_DAY = (
         placed, late_s, utilisation)
     SELECT g, to_char(at, 'YYYYMMDD"T"HH24MI'), at, 'assignor-' || a, 'balanced', 1, 2, 4, 2000,
         1000, 1500, 0.3, 8, 4, 0, 60, 0.8
-    FROM {_LOOK}, generate_series(1, 6) a WHERE (n + k) % 24 = 0 ORDER BY at, g, a
+    FROM {_SAMPLE}, generate_series(1, 6) a WHERE (n + k) % 24 = 0 ORDER BY at, g, a
     """,
     f"""
     INSERT INTO fairlead_raw.balance (group_id, measured_at, kind, snapshot_id, count_min,
@@ -153,12 +153,12 @@ _OF_A_DAY = (
         late_s, utilisation)
     SELECT g, at, 'observed', to_char(at, 'YYYYMMDD"T"HH24MI'), 1, 2, 4, 2000, 1000, 1500, 0.3, 8,
         4, 0, 60, 0.8
-    FROM {_LOOK} ORDER BY at, g
+    FROM {_SAMPLE} ORDER BY at, g
     """,
     f"""
     INSERT INTO fairlead_raw.plan_adoption
         (group_id, version, observed_at, planned, as_planned, lag_max)
-    SELECT g, {{version}}, at, 5, 5, 2000 FROM {_LOOK} WHERE k % 4 = 0 ORDER BY at, g
+    SELECT g, {{version}}, at, 5, 5, 2000 FROM {_SAMPLE} WHERE k % 4 = 0 ORDER BY at, g
     """,
 )
 
