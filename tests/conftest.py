@@ -226,7 +226,7 @@ def sandbox() -> Sandbox:
 def own_services(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the folder of a sandbox that tests may end, damage and start again.
 
-    Tests leave valid data: formatting a broker takes seconds.
+    Its data are there again for the next test: a broker that is formatted anew takes seconds.
     """
     return tmp_path_factory.mktemp("own") / "sandbox"
 

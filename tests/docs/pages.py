@@ -1,4 +1,4 @@
-"""Pages whose examples are run: `python -m tests.docs.pages` updates their output.
+"""Pages whose examples are run: `python -m tests.docs.pages` writes their output anew.
 
 What is done with a block depends on its language:
 
@@ -205,7 +205,7 @@ def _aligned(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def main() -> None:
-    """Update all pages, on a Postgres of its own."""
+    """Write the pages anew, on a Postgres started for it."""
     os.environ["FAIRLEAD_CONFIG"] = os.devnull
     with tempfile.TemporaryDirectory(prefix="fairlead-") as folder:
         postgres = Postgres(Path(folder))

@@ -1,4 +1,4 @@
-"""The page of all settings: `python -m tests.docs.settings` generates it.
+"""The page of all settings: `python -m tests.docs.settings` writes it anew from the models.
 
 Descriptions are those of the models.
 """

@@ -24,7 +24,7 @@ RECORDS = {b"customer-7": 18_000} | {b"customer-%d" % number: 42 for number in r
 def test_example_is_what_the_command_prints(
     services: Services, kafka_topic: KafkaTopic, week: str
 ) -> None:
-    """Except the bytes and seconds of a run; WRITE_KEYS_PAGE=1 updates the page."""
+    """But for the bytes and seconds of a run; WRITE_KEYS_PAGE=1 writes the page anew."""
     topic = kafka_topic("orders", partitions=6)
     servers = {"bootstrap.servers": services.bootstrap_servers}
     producer = Producer({**servers, "partitioner": "murmur2_random"})

@@ -12,6 +12,6 @@ pytestmark = pytest.mark.postgres
 
 @pytest.mark.parametrize("path", pages(), ids=name_of)
 def test_page_shows_what_its_examples_print(path: Path, request: pytest.FixtureRequest) -> None:
-    """If it fails, run `python -m tests.docs.pages` and review the change."""
+    """Run anew, nothing differs; else run `python -m tests.docs.pages` and look at the change."""
     page = path.read_text()
     assert Runner(page, lambda: str(request.getfixturevalue("week"))).rewritten() == page
