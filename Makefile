@@ -75,7 +75,7 @@ bench-followers: install
 
 bench-loop: install
 	$(BIN)/python -m benchmarks.loop
-	$(BIN)/python -m benchmarks.taken_back
+	$(BIN)/python -m benchmarks.rolled_back
 
 bench-fleet: install
 	$(BIN)/python -m benchmarks.fleet_fetch

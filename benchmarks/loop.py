@@ -106,7 +106,7 @@ def how(seconds: float) -> dict[str, Any]:
         "step_s": 10.0,
         "look_s": CADENCE.look_s,
         "decision_s": CADENCE.decision_s,
-        "pause_s": CADENCE.pause_s,
+        "move_downtime_s": CADENCE.move_downtime_s,
         "diagnosis": {"seed": SEED, "groups": loop_diagnosis.GROUPS},
         "flips": {"seed": SEED, "groups": loop_flips.GROUPS},
         "seconds": round(seconds, 1),

@@ -32,8 +32,17 @@ _PEERS: Final = (NEVER_PLANNED, STICKY, PUBLISHED_RULE, PUBLISHED_RULE_ALWAYS)
 def show_courses(bench: Bench, rows: Sequence[Row]) -> None:
     """Print everybody in one scenario."""
     first = SCENARIOS[rows[0]["scenario"]]
-    headings = ("who decides", "late", "p99 s", "plans", "moves", "rebalances", "moved", "s")
-    keys = ("late", "p99_s", "plans", "moves", "rebalances", "rebalance_moves", "seconds")
+    headings = (
+        "who decides",
+        "over_objective",
+        "p99 s",
+        "plans",
+        "moves",
+        "rebalances",
+        "moved",
+        "s",
+    )
+    keys = ("over_objective", "p99_s", "plans", "moves", "rebalances", "rebalance_moves", "seconds")
     bench.show(
         f"{first.name} ({first.kind}): {first.what}",
         headings,
@@ -89,7 +98,7 @@ def _courses(document: Mapping[str, Any]) -> str:
     """Lateness where the planner's groups are late for long, and the sum of all others."""
     late, others = [], []
     for name, found in _by_scenario(document).items():
-        if any(found[who]["late"] > _LONG for who in _PLANNERS):
+        if any(found[who]["over_objective"] > _LONG for who in _PLANNERS):
             late.append(_course(f"`{name}`", [found]))
         else:
             others.append(found)
@@ -100,7 +109,7 @@ def _course(name: str, found: Sequence[Mapping[str, Row]]) -> Sequence[str]:
     """Return a row: the sums over some scenarios."""
 
     def total(who: str) -> float:
-        return sum(float(by[who]["late"]) for by in found)
+        return sum(float(by[who]["over_objective"]) for by in found)
 
     return (name, *(_number(total(who)) for who in _IN_COLUMNS))
 
@@ -152,9 +161,9 @@ def draw(document: Mapping[str, Any], path: Path) -> None:
         figure = Figure(figsize=(10, 6), layout="constrained")
         late = figure.subplots()
         found = _by_scenario(document)
-        sick = [name for name, by in found.items() if by[NEVER_PLANNED]["late"]][::-1]
+        sick = [name for name, by in found.items() if by[NEVER_PLANNED]["over_objective"]][::-1]
         for who, marker in zip((*_PEERS, ORACLE, *_PLANNERS), "os^vdD*", strict=True):
-            values = [found[name][who]["late"] for name in sick]
+            values = [found[name][who]["over_objective"] for name in sick]
             colour = colours.get(who)
             late.plot(values, sick, marker, label=who, color=colour, markersize=6, alpha=0.9)
         late.set_xscale("symlog", linthresh=10)

@@ -44,7 +44,7 @@ INSERT INTO fairlead_raw.plan (group_id, version, plan_id, state, assignor, reas
     snapshot_at, created_at, document, sha256)
 SELECT g, v, gen_random_uuid(),
     CASE WHEN v = {{versions}} THEN 'published' ELSE 'superseded' END, 'sticky-lag-aware',
-    'the heaviest member gets lighter', 's', planned_at, planned_at, document,
+    'the most loaded member gets lighter', 's', planned_at, planned_at, document,
     encode(sha256(document), 'hex')
 FROM {_GROUPS}, generate_series(1, {{versions}}) v,
     LATERAL (SELECT {{began}}::timestamptz + {{days}} * (v - 1) / {{versions}}::float8
@@ -71,7 +71,7 @@ _OF_PLANS = (
     """
     INSERT INTO fairlead_raw.plan_balance (group_id, version, kind, measured_at, snapshot_id,
         count_min, count_max, balance_score, lag_max, lag_mean, lag_lower_bound, gap, kept, moved,
-        placed, late_s, utilisation)
+        placed, forecast_time_lag_s, utilisation)
     SELECT group_id, version, kind, created_at, snapshot_id, 1, 2, 4, 2000, 1000, 1500, 0.3, 8, 4,
         0, 60, 0.8
     FROM fairlead_raw.plan, unnest(ARRAY['observed', 'predicted', 'achieved']) kind
@@ -97,7 +97,7 @@ _OF_GROUPS = (
     """,
     f"""
     INSERT INTO fairlead_raw.group_diagnosis
-        (group_id, since, until, last_seen, diagnosis, names, evidence, late_s, utilisation,
+        (group_id, since, until, last_seen, diagnosis, names, evidence, forecast_time_lag_s, utilisation,
          consumers_why, costs)
     SELECT g, {{began_kept}}::timestamptz + d * interval '12 hours',
         CASE WHEN d < 2 * {{kept}} - 1
@@ -118,7 +118,7 @@ _OF_GROUPS = (
 _SAMPLES = "generate_series(0, {samples} - 1) k, LATERAL (SELECT {day}::timestamptz + k"
 _SAMPLE = f"{_GROUPS}, {_SAMPLES} * interval '15 minutes' AS at) sampled"
 _SEEN = f"""
-    INSERT INTO fairlead_raw.group_sample (group_id, sampled_at, digest, late_s, utilisation,
+    INSERT INTO fairlead_raw.group_sample (group_id, sampled_at, digest, forecast_time_lag_s, utilisation,
         group_type, protocol, topics, counts, members, owner, lag, arrival_rate, behind_s,
         capacity_share)
     SELECT g, at, k / 24, 5, 0.8, 'classic', 'fairlead', ARRAY[g], ARRAY[{{partitions}}],
@@ -142,7 +142,7 @@ _OF_A_DAY = (
     f"""
     INSERT INTO fairlead_raw.candidate (group_id, snapshot_id, snapshot_at, assignor, outcome,
         count_min, count_max, balance_score, lag_max, lag_mean, lag_lower_bound, gap, kept, moved,
-        placed, late_s, utilisation)
+        placed, forecast_time_lag_s, utilisation)
     SELECT g, to_char(at, 'YYYYMMDD"T"HH24MI'), at, 'assignor-' || a, 'balanced', 1, 2, 4, 2000,
         1000, 1500, 0.3, 8, 4, 0, 60, 0.8
     FROM {_SAMPLE}, generate_series(1, 6) a WHERE (n + k) % 24 = 0 ORDER BY at, g, a
@@ -150,7 +150,7 @@ _OF_A_DAY = (
     f"""
     INSERT INTO fairlead_raw.balance (group_id, measured_at, kind, snapshot_id, count_min,
         count_max, balance_score, lag_max, lag_mean, lag_lower_bound, gap, kept, moved, placed,
-        late_s, utilisation)
+        forecast_time_lag_s, utilisation)
     SELECT g, at, 'observed', to_char(at, 'YYYYMMDD"T"HH24MI'), 1, 2, 4, 2000, 1000, 1500, 0.3, 8,
         4, 0, 60, 0.8
     FROM {_SAMPLE} ORDER BY at, g

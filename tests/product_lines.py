@@ -24,14 +24,14 @@ PRODUCT: Final = (
 )
 #: What lines are for, by the path of their file: the first that is found in it.
 CAPABILITIES: Final = {
-    "freezing, regression checks": "hindsight|regression|freeze|automatic_rollback",
+    "freezing, regression checks": "regression|freeze|automatic_rollback",
     "backtest": "simulation|backtest|observed",
     "survey, doctor, up": "survey|doctor|surfaces/up/|cli/(up|running_sandbox|look)[.]|kafka/rights"
     "|surfaces/pipeline|switches",
     "pages, and acting on them": "surfaces/(web|plots|review|offers|links|next_step)|acts"
     "|stored_samples|group_history|domain/identity|sql/web|worst_first",
     "analysis": "domain/|diagnosing|fairlead/spark|looking|analysis|proposal",
-    "followers and brokers": "followers|jvm/|fairlead/wire|nudg|following|fairlead/kafka|testing",
+    "followers and brokers": "followers|jvm/|fairlead/wire|rebalancing|following|fairlead/kafka|testing",
     "the life of a plan": "workflows|store/|sql/",
     "the command line": "surfaces/cli",
     "sandbox and demo": "sandbox|surfaces/demo",

@@ -28,20 +28,20 @@ def rolling_restart(
 
 
 def replacements(
-    members: int, newcomers: int, *, from_s: float, every_s: float, away_s: float = 30.0
+    members: int, new_members: int, *, from_s: float, every_s: float, away_s: float = 30.0
 ) -> tuple[MemberChange, ...]:
-    """Let the oldest member leave, time and again, and a newcomer of another name join instead.
+    """Let the oldest member leave, time and again, and a new member of another name join instead.
 
     Parameters
     ----------
     members
         How many there are at the start: numbers 0 to `members` - 1.
-    newcomers
+    new_members
         How many join: the numbers after those.
     """
     return tuple(
         change
-        for number in range(newcomers)
+        for number in range(new_members)
         for at_s in (from_s + number * every_s,)
         for change in (
             MemberChange(at_s, number, joins=False),

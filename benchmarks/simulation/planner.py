@@ -24,7 +24,7 @@ _FIRST_REST_S: Final = 1800.0
 def rest_s(times: int) -> float:
     """Return how long a group rests after the n-th plan that made it worse, in seconds.
 
-    As migrations/sql/hindsight.sql has it for real groups.
+    As migrations/sql/regression_checks.sql has it for real groups.
 
     Examples
     --------

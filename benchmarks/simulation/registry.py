@@ -27,7 +27,9 @@ _Maker = Callable[[Scenario, Cadence], Controller]
 
 
 def _planner(scenario: Scenario, cadence: Cadence, *, reports: bool = False) -> Controller:
-    return Planner(Rules(pause_s=cadence.pause_s), eager=scenario.eager, reports=reports)
+    return Planner(
+        Rules(move_downtime_s=cadence.move_downtime_s), eager=scenario.eager, reports=reports
+    )
 
 
 def _oracle(scenario: Scenario, cadence: Cadence) -> Controller:

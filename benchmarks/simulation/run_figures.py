@@ -8,7 +8,7 @@ import numpy as np
 from benchmarks.simulation.loop import ScenarioRun, TakenBack
 
 #: Later than this is late, seconds.
-LATE_S = 60.0
+OBJECTIVE_S = 60.0
 #: What happens before is not counted, seconds: whoever decides has to see something first.
 WARM_UP_S = 6 * 3600.0
 
@@ -27,7 +27,7 @@ class RunFigures:
         Of all partitions at all moments: how far behind, seconds.
     plans, moves
         Published, and partitions that plans moved.
-    taken_back
+    rolled_back
         Plans that were, since they had made it worse.
     rebalances, rebalance_moves
         Because members or partitions came or went, and what they moved of members that stayed.
@@ -35,7 +35,7 @@ class RunFigures:
         Partitions that stood still, counted each time.
     """
 
-    late: float
+    over_objective: float
     stuck: float
     p99_s: float
     max_s: float
@@ -44,7 +44,7 @@ class RunFigures:
     rebalances: int
     rebalance_moves: int
     pauses: int
-    taken_back: int = 0
+    rolled_back: int = 0
 
     @classmethod
     def of(cls, run: ScenarioRun, *, warm_up_s: float = WARM_UP_S) -> "RunFigures":
@@ -54,13 +54,13 @@ class RunFigures:
         behind = run.time_lags()[first + 1 :]
         minutes = world.step_s / 60
         ill, counts = np.isfinite(world.limits[first:]), world.exists[first:]
-        late = (behind > LATE_S) & counts
+        late = (behind > OBJECTIVE_S) & counts
         healthy = behind[counts & ~ill]
         plans = [handover for handover in run.handovers if handover.planned]
         back = [handover for handover in run.handovers if isinstance(handover, TakenBack)]
         others = [each for each in run.handovers if not (each.planned or each in back)]
         return cls(
-            late=round(float((late & ~ill).sum() * minutes), 1),
+            over_objective=round(float((late & ~ill).sum() * minutes), 1),
             stuck=round(float((late & ill).sum() * minutes), 1),
             p99_s=float(np.percentile(healthy, 99)) if healthy.size else 0.0,
             max_s=float(healthy.max(initial=0.0)),
@@ -69,7 +69,7 @@ class RunFigures:
             rebalances=len(others),
             rebalance_moves=sum(other.moved for other in others),
             pauses=sum(handover.paused for handover in run.handovers),
-            taken_back=len(back),
+            rolled_back=len(back),
         )
 
     def as_dict(self) -> dict[str, Any]:

@@ -163,5 +163,5 @@ def in_racks(problem: Problem, seed: int) -> Problem:
 
 
 def heaviest_lag(problem: Problem, owner: Int32) -> int:
-    """Lag of the heaviest member."""
+    """Lag of the most loaded member."""
     return max(member_lags(problem, owner), default=0)

@@ -47,7 +47,7 @@ def test_no_assignment_beats_the_lower_bound() -> None:
 
 
 def test_the_bound_accounts_for_eligibility() -> None:
-    """Topics that few may read bound the heaviest member above the mean: the densest set decides.
+    """Topics that few may read bound the most loaded member above the mean: the densest set decides.
 
     `t` and `u` have 90 for a and b, which is 45 each; all of it together is 100 for five members.
     """

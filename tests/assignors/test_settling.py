@@ -104,7 +104,7 @@ def test_saves_the_most_traffic_where_rates_are_known() -> None:
 
 
 def test_spreads_a_topic_among_plans_that_are_as_good() -> None:
-    """Two newcomers take over two topics of one lag: each gets one partition of either."""
+    """Two new members take over two topics of one lag: each gets one partition of either."""
     members = {name: Member(["t", "u"]) for name in ("b", "c")}
     members["a"] = Member(["t", "u"], {"t": [0, 1, 2], "u": [0, 1, 2]})
     problem = Problem.of({"t": 3, "u": 3}, members, {"t": [10] * 3, "u": [10] * 3})
@@ -114,7 +114,7 @@ def test_spreads_a_topic_among_plans_that_are_as_good() -> None:
 
 
 def test_is_not_done_where_the_next_plan_would_go_on_from_it() -> None:
-    """Exchanged, the heaviest member had a partition that a member of one topic could take."""
+    """Exchanged, the most loaded member had a partition that a member of one topic could take."""
     both = ["t", "u"]
     owned = {"t": [0], "u": [0, 1]}
     members = {"a": Member(both, owned), "b": Member(both, rack="r"), "c": Member(["t"])}

@@ -47,7 +47,7 @@ def spread_over(owners: str, lags: list[int], **member: Any) -> Problem:
 
 
 def test_heaviest_member_is_near_the_best_there_is() -> None:
-    """On small problems the heaviest member is within 7 % of the optimum in nine of ten cases."""
+    """On small problems the most loaded member is within 7 % of the optimum in nine of ten cases."""
     ratios = []
     for _, problem in small_problems(300):
         best = min(heaviest_lag(problem, owner) for owner in every_owner(problem))
@@ -165,7 +165,7 @@ def test_frontier_shows_what_each_move_buys() -> None:
     problem = spread_over("a" * 30 + "bcd", [rng.randint(1, 100) for _ in range(33)])
     assignment = plan(problem, max_moves=3)
     spent = [point.moves for point in assignment.frontier]
-    heaviest = [point.heaviest for point in assignment.frontier]
+    heaviest = [point.highest_load for point in assignment.frontier]
     assert spent == sorted(set(spent))
     assert heaviest == sorted(set(heaviest), reverse=True)
     assert spent[0] == 0

@@ -102,8 +102,8 @@ def approve_for_another_group(url: str) -> None:
                 " VALUES ('invoices', 's', now(), 'plan', 'better', 1)"
             ),
             (  # the version before the one in force
-                "INSERT INTO fairlead_raw.made_worse (group_id, version, at, seen_s, before_s,"
-                " error_s, late, late_before, evidence, automatic, rests_until)"
+                "INSERT INTO fairlead_raw.regression (group_id, version, at, seen_s, before_s,"
+                " error_s, over_objective, over_objective_before, evidence, automatic, back_off_until)"
                 " SELECT group_id, version, now(), 900, 60, 30, 1, 0, 'later', false, now()"
                 " FROM fairlead_raw.plan_event WHERE state = 'superseded'"
             ),

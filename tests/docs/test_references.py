@@ -70,7 +70,7 @@ _STEP: Final = re.compile(r"\b(?:asset|check|job|schedule|sensor)s? `(\w+)`")
 _METRIC: Final = re.compile(r"`(fairlead_\w+_(?:bytes|info|ratio|records|seconds|total|worse|up))`")
 _SQL: Final = re.compile(r"`fairlead(?:_raw)?\.([a-z_]+)`")
 #: What looks like a relation, and is a file, a topic or a package.
-_NO_RELATIONS: Final = {"toml", "plans", "pins", "members", "fallback"}
+_NO_RELATIONS: Final = {"toml", "plans", "coordination", "members", "fallback"}
 
 
 def test_settings_that_pages_name_exist() -> None:
@@ -170,12 +170,14 @@ def test_the_table_of_clients_names_each_fallback() -> None:
 
 
 def test_rights_of_confluent_kafka_are_those_of_the_table() -> None:
-    """Its page asks for what the table of all rights gives followers on the pin topic."""
+    """Its page asks for what the table of all rights gives followers on the coordination topic."""
     table = re.search(
-        r"`fairlead\.pins` \|.*\| confluent-kafka alone: (.*) \|", (DOCS / "trust.md").read_text()
+        r"`fairlead\.coordination` \|.*\| confluent-kafka alone: (.*) \|",
+        (DOCS / "trust.md").read_text(),
     )
     page = re.search(
-        r"Rights\]\S+ (.*) on the pin topic", (DOCS / "consumers/confluent-kafka.md").read_text()
+        r"Rights\]\S+ (.*) on the coordination topic",
+        (DOCS / "consumers/confluent-kafka.md").read_text(),
     )
     assert table is not None
     assert page is not None

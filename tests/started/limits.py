@@ -50,7 +50,7 @@ OWN_SERVICES: Final = {
     "tests/fairlead/spark/test_launch.py": "looks at the command line of a Spark",
     "tests/fairlead/surfaces/cli/test_keys.py": "a Spark with its Kafka source",
     "tests/fairlead/surfaces/cli/test_sandbox.py": "commands start and end services",
-    "tests/fairlead/surfaces/demo/test_demo.py": "the demo as a newcomer runs it",
+    "tests/fairlead/surfaces/demo/test_demo.py": "the demo as a new member runs it",
     "tests/fairlead/surfaces/up/test_up.py": "all of the planner, started and ended",
     "tests/fairlead/surfaces/web/test_frozen_database.py": "the database is frozen",
     "tests/fairlead/workflows/test_crashes.py": "the broker and the database crash",

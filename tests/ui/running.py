@@ -19,7 +19,7 @@ from typing import Final
 from fairlead.sandbox.spark import SparkServer
 from fairlead.settings import SparkSettings
 from fairlead.surfaces.demo.environment import dagster_yaml
-from tests.interrupts import heeding_ctrl_c
+from tests.interrupts import accepting_ctrl_c
 from tests.waiting import PATIENCE_S, eventually
 
 ROOT: Final = Path(__file__).parents[2]
@@ -84,7 +84,7 @@ def _running(
     command: list[str], port: int, log: Path, environment: Mapping[str, str]
 ) -> Iterator[Ready]:
     """Run a server in a process group of its own until the context ends, as Ctrl-C would end it."""
-    with log.open("wb") as output, heeding_ctrl_c():
+    with log.open("wb") as output, accepting_ctrl_c():
         started = subprocess.Popen(
             command,
             cwd=ROOT,

@@ -15,7 +15,7 @@ from tests.waiting import eventually
 
 pytestmark = [pytest.mark.kafka, pytest.mark.postgres, pytest.mark.spark]
 
-#: What the pinned version of Dagster calls what a newcomer clicks.
+#: What the pinned version of Dagster calls what a new member clicks.
 LINEAGE, MATERIALIZE, CHOOSE = "Lineage", "Materialize all", "Select a partition or create one"
 LAUNCH, LAUNCH_RUN = "Launch backfill", "Launch 1 run"
 #: Only violations: passed checks name thousands of elements.
@@ -137,7 +137,7 @@ def look_up_why_a_partition_moved(page: Page, around: Surroundings) -> None:
 
 @pytest.mark.parametrize("page_of_the_site", ["README.md", "docs/own-cluster.md"])
 def test_words_are_those_that_the_ui_has(page_of_the_site: str) -> None:
-    """What the pages tell a newcomer to click is what the test before this one clicks."""
+    """What the pages tell a new member to click is what the test before this one clicks."""
     text = " ".join((ROOT / page_of_the_site).read_text().split())
     assert [word for word in (LINEAGE, MATERIALIZE, LAUNCH_RUN) if f"*{word}*" not in text] == []
 

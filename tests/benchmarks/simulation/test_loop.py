@@ -45,7 +45,9 @@ def test_an_overload_grows_by_what_is_too_much(scripted: Any) -> None:
 
 def test_what_moves_stands_still(scripted: Any) -> None:
     """A moved partition is not read for the pause; the others are."""
-    ran = run(world(traffic=Traffic(used=0.2)), scripted({0: [1, 1, 0, 1]}), Cadence(pause_s=20))
+    ran = run(
+        world(traffic=Traffic(used=0.2)), scripted({0: [1, 1, 0, 1]}), Cadence(move_downtime_s=20)
+    )
     assert (ran.waiting[91:93, 0] > 0).all()
     assert ran.waiting[92, 0] > ran.waiting[91, 0]
     assert not ran.waiting[93:].any()
@@ -101,7 +103,7 @@ def test_a_poisoned_partition_is_not_read(scripted: Any) -> None:
     ran = run(world(traffic=Traffic(used=0.3), crawling=crawling), scripted({3: [1, 1, 0, 1]}))
     course = RunFigures.of(ran, warm_up_s=0)
     assert ran.waiting[-1, 0] == pytest.approx(15 * 6600, rel=0.05)
-    assert course.late == 0
+    assert course.over_objective == 0
     assert course.stuck == pytest.approx(110, abs=2)
 
 

@@ -110,11 +110,19 @@ def test_draft_has_the_findings() -> None:
     assert found.evidence.startswith("a is at ")
     assert found.capacities["a"].measured
     assert draft.observed is not None
-    assert draft.observed["late_s"] == found.late_s > draft.predicted["late_s"]
+    assert (
+        draft.observed["forecast_time_lag_s"]
+        == found.forecast_time_lag_s
+        > draft.predicted["forecast_time_lag_s"]
+    )
     assert draft.reason.startswith("lag-aware: time lag in 30 min: ")
-    assert [candidate.metrics["late_s"] for candidate in draft.candidates if candidate.metrics] == [
-        draft.predicted["late_s"],
-        found.late_s,
+    assert [
+        candidate.metrics["forecast_time_lag_s"]
+        for candidate in draft.candidates
+        if candidate.metrics
+    ] == [
+        draft.predicted["forecast_time_lag_s"],
+        found.forecast_time_lag_s,
     ]
 
 
@@ -125,12 +133,17 @@ def test_what_is_expected_under_other_plans_is_what_the_analysis_expects() -> No
     assert draft.prospect is not None
     assert draft.findings is not None
     as_it_is = draft.prospect.outlook.forecast(np.array([0, 0, 1], np.int32), 1800.0)
-    assert as_it_is.late_s == pytest.approx(draft.findings.late_s)
+    assert as_it_is.time_lag_s == pytest.approx(draft.findings.forecast_time_lag_s)
 
 
 def test_shares_of_several_topics_are_cut_where_topics_end() -> None:
     findings = Findings(
-        diagnosis="healthy", names=(), evidence="", late_s=0.0, utilisation=0.5, capacities={}
+        diagnosis="healthy",
+        names=(),
+        evidence="",
+        forecast_time_lag_s=0.0,
+        utilisation=0.5,
+        capacities={},
     )
     layout = {
         **findings.columns(),

@@ -5,14 +5,14 @@ from fairlead.domain.figures import FIGURES, figure
 
 def test_text_of_a_value_follows_its_unit() -> None:
     """Durations, shares, counts and money; and a word if there is no value."""
-    assert figure("late_s").text(7300.0) == "2 h"
+    assert figure("forecast_time_lag_s").text(7300.0) == "2 h"
     assert figure("adherence").text(0.9999) == "99.9 %"
     assert figure("lag_max_predicted").text(18_125) == "18,125"
     assert figure("rack_cost_per_day").text(1234.5) == "1,234.50"
     assert figure("rack_gb_per_day").text(None) == "unknown"
-    assert [figure(name).text(None) for name in ("late_s", "caught_up_s", "loss_s")] == [
-        *("unknown", "never", "none")
-    ]
+    assert [
+        figure(name).text(None) for name in ("forecast_time_lag_s", "catch_up_s", "loss_s")
+    ] == [*("unknown", "never", "none")]
 
 
 def test_every_figure_has_a_text_and_a_label_of_its_own() -> None:

@@ -59,7 +59,7 @@ def test_discovery_excludes_after_it_includes(group: str, covered: bool) -> None
         {"approval": {"min_improvement": 1.5}},
         {"band": 0.1},
         {"objective": "PT0S"},
-        {"headroom": 1.5},
+        {"target_utilisation": 1.5},
         {"assignors": ()},
         {"approval": {"max_moves": -1}},
         {"approval": {"forbidden_statuses": ["STOPPED"]}},

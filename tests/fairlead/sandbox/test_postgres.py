@@ -79,7 +79,7 @@ def test_server_that_ends_early_is_reported_with_its_log(postgres: Postgres) -> 
     configuration.write_text(before)
 
 
-def test_unfinished_data_directory_is_made_anew(postgres: Postgres) -> None:
+def test_unfinished_data_directory_is_created_again(postgres: Postgres) -> None:
     """An initialisation that was killed half-way leaves nothing that the next start trusts."""
     if (postgres.state_dir / "data").exists():
         shutil.rmtree(postgres.state_dir / "data")

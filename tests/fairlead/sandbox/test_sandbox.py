@@ -13,7 +13,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from fairlead.errors import SandboxError
 from fairlead.sandbox import Sandbox
 from tests.cluster import QUIET
-from tests.interrupts import heeding_ctrl_c
+from tests.interrupts import accepting_ctrl_c
 from tests.lengths import form
 from tests.topics import create_topics
 from tests.waiting import PATIENCE_S
@@ -58,7 +58,7 @@ def run(own: Sandbox) -> Iterator[Callable[[str], "subprocess.Popen[str]"]]:
     started: list[subprocess.Popen[str]] = []
 
     def start(code: str) -> "subprocess.Popen[str]":
-        with heeding_ctrl_c():
+        with accepting_ctrl_c():
             process = subprocess.Popen(
                 [sys.executable, "-c", code, str(own.state_dir)],
                 stdin=subprocess.PIPE,

@@ -147,7 +147,7 @@ def test_parts_are_started_again_without_a_log(tmp_path: Path) -> None:
     assert told == ["sleeper has ended (by signal SIGKILL): it is started again in 1 s"]
 
 
-def test_nothing_is_left_of_what_does_not_heed_ctrl_c(
+def test_nothing_is_left_of_what_ignores_ctrl_c(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(supervisor, "GRACE_S", 0.5)

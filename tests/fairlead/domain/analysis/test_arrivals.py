@@ -68,7 +68,7 @@ def test_rare_records_have_a_rate_and_much_uncertainty() -> None:
     assert (found.deviation[found.per_s > 0] > 0.2 * found.per_s[found.per_s > 0]).all()
 
 
-def test_a_log_that_is_made_anew_counts_from_there() -> None:
+def test_a_log_that_is_created_again_counts_from_there() -> None:
     """The end goes back: what came before is of another log."""
     end = [[10_000 + 600 * look] for look in range(10)] + [[60 * look] for look in range(10)]
     found = arrival_rates(series_at(end, end, [0]))

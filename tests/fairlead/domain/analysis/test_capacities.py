@@ -69,7 +69,7 @@ def test_pauses_are_not_taken_for_slowness() -> None:
     assert found["m0"]["records_per_s"] == pytest.approx(SPEED, rel=0.1)
 
 
-def test_a_member_that_slows_down_is_measured_anew() -> None:
+def test_a_member_that_slows_down_is_measured_again() -> None:
     """The newest stretch at the limit counts, not the mean of the hour."""
 
     def slowing(now: float) -> Any:

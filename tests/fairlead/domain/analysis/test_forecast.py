@@ -11,70 +11,70 @@ APART, TOGETHER = np.array([0, 1], np.int32), np.array([0, 0], np.int32)
 
 def outlook(arrivals: list[float], backlog: list[float], deviation: float = 0.0) -> Outlook:
     """Return what is expected of two partitions and two members of 100 records a second."""
-    late_s = np.array(backlog) / np.array(arrivals)
+    time_lag_s = np.array(backlog) / np.array(arrivals)
     return Outlook(
-        np.array(arrivals), np.full(2, deviation), np.array(backlog), late_s, np.full(2, 100.0)
+        np.array(arrivals), np.full(2, deviation), np.array(backlog), time_lag_s, np.full(2, 100.0)
     )
 
 
 def test_a_backlog_that_is_read_in_time_is_no_lateness() -> None:
     """60,000 records, 40 a second to spare, half an hour: 12,000 are left only if it is more."""
-    assert outlook([60.0, 50.0], [60_000.0, 0.0]).forecast(APART, 1800.0).late_s == 0.0
-    left = outlook([60.0, 50.0], [84_000.0, 0.0]).lateness(APART, 1800.0)
+    assert outlook([60.0, 50.0], [60_000.0, 0.0]).forecast(APART, 1800.0).time_lag_s == 0.0
+    left = outlook([60.0, 50.0], [84_000.0, 0.0]).forecast_time_lag(APART, 1800.0)
     assert left == pytest.approx([12_000 / 60.0, 0.0])
 
 
 def test_what_is_furthest_behind_stays_so_until_all_is_read() -> None:
     """A member is just full: what is 138 s behind will be; in sum it is as late as on average."""
-    late_s = np.array([138.0, 0.0])
+    time_lag_s = np.array([138.0, 0.0])
     found = Outlook(
-        np.array([60.0, 40.0]), NONE, np.array([2000.0, 0.0]), late_s, np.full(2, 100.0)
+        np.array([60.0, 40.0]), NONE, np.array([2000.0, 0.0]), time_lag_s, np.full(2, 100.0)
     )
-    assert found.lateness(TOGETHER, 1800.0) == pytest.approx([138.0, 0.0])
-    assert found.lateness_in_all(TOGETHER, 1800.0) == pytest.approx([2 * 20.0, 0.0])
+    assert found.forecast_time_lag(TOGETHER, 1800.0) == pytest.approx([138.0, 0.0])
+    assert found.total_time_lag(TOGETHER, 1800.0) == pytest.approx([2 * 20.0, 0.0])
 
 
 def test_nothing_grows_older_faster_than_time() -> None:
     """Ten times too much is at most as late as it was, and the horizon."""
-    assert outlook([1000.0, 1.0], [0.0, 0.0]).lateness(APART, 1800.0).max() <= 1800.0
+    assert outlook([1000.0, 1.0], [0.0, 0.0]).forecast_time_lag(APART, 1800.0).max() <= 1800.0
 
 
 def test_a_partition_without_an_owner_is_in_no_forecast() -> None:
     found = outlook([500.0, 50.0], [1e6, 0.0]).forecast(np.array([-1, 1], np.int32), 1800.0)
-    assert (found.late_s, found.utilisation) == (0.0, 0.5)
+    assert (found.time_lag_s, found.utilisation) == (0.0, 0.5)
 
 
 def test_many_assignments_are_forecast_like_each_alone() -> None:
     """To the last bit, partitions without an owner included."""
     rng = np.random.default_rng(29)
-    arrivals, backlog, late_s = (
+    arrivals, backlog, time_lag_s = (
         rng.uniform(1, 99, 40),
         rng.uniform(0, 1e5, 40),
         rng.uniform(0, 99, 40),
     )
-    found = Outlook(arrivals, arrivals, backlog, late_s, rng.uniform(0, 900, 5).round(-2))
+    found = Outlook(arrivals, arrivals, backlog, time_lag_s, rng.uniform(0, 900, 5).round(-2))
     owners = rng.integers(-1, 5, (7, 40)).astype(np.int32)
-    each = [found.lateness(owner, 1800.0).tolist() for owner in owners]
-    assert found.lateness_of_each(owners, 1800.0).tolist() == each
+    each = [found.forecast_time_lag(owner, 1800.0).tolist() for owner in owners]
+    assert found.forecast_time_lags(owners, 1800.0).tolist() == each
 
 
 def test_uncertain_arrivals_give_no_certain_overload() -> None:
     """105 % utilisation is certain to fall behind only if it is known to within a percent."""
     for deviation, late in ((0.1, True), (5.0, False)):
-        sure = outlook([60.0, 45.0], [0.0, 0.0], deviation).sure_lateness(TOGETHER, 1800.0)
+        sure = outlook([60.0, 45.0], [0.0, 0.0], deviation).sure_time_lag(TOGETHER, 1800.0)
         assert bool((sure > 60.0).any()) is late
 
 
 def test_a_member_of_unknown_capacity_keeps_its_time_lag() -> None:
     found = Outlook(np.ones(2), NONE, np.array([50.0, 0.0]), np.array([50.0, 0.0]), NONE)
-    assert found.lateness(APART, 1800.0).tolist() == [50.0, 0.0]
+    assert found.forecast_time_lag(APART, 1800.0).tolist() == [50.0, 0.0]
 
 
 def test_time_to_catch_up_has_an_interval() -> None:
     """60,000 records at 40/s of spare capacity: 25 min, less the objective of a minute."""
     found = outlook([60.0, 50.0], [60_000.0, 0.0]).full_forecast(APART, 1800.0)
-    assert found.caught_up_s == pytest.approx(60_000 / 40 - 90)
-    low, high = found.caught_up_between_s
+    assert found.catch_up_s == pytest.approx(60_000 / 40 - 90)
+    low, high = found.catch_up_between_s
     assert low == pytest.approx((60_000 - 60 * 60) / (1.13 * 100 - 60), rel=0.01)
     assert high == pytest.approx((60_000 - 60 * 60) / (0.87 * 100 - 60), rel=0.01)
 
@@ -82,18 +82,18 @@ def test_time_to_catch_up_has_an_interval() -> None:
 def test_a_member_over_capacity_never_catches_up() -> None:
     """A member over its capacity never catches up."""
     well, ill = outlook([60.0, 50.0], [600.0, 0.0]), outlook([120.0, 50.0], [60_000.0, 0.0])
-    assert well.full_forecast(APART, 1800.0).caught_up_s == 0.0
-    assert ill.full_forecast(APART, 1800.0).caught_up_s is None
+    assert well.full_forecast(APART, 1800.0).catch_up_s == 0.0
+    assert ill.full_forecast(APART, 1800.0).catch_up_s is None
     # A speed that is hardly above what arrives is not known well enough for an end.
     close = outlook([95.0, 50.0], [60_000.0, 0.0]).full_forecast(APART, 1800.0)
-    assert close.caught_up_s is not None
-    assert close.caught_up_between_s[1] is None
+    assert close.catch_up_s is not None
+    assert close.catch_up_between_s[1] is None
 
 
 def test_catching_up_ends_with_the_last_partition() -> None:
     """One of the member's two partitions is an hour behind, the other is up to date."""
     none = np.zeros(2)
-    waiting, late_s = np.array([108_000.0, 0.0]), np.array([3600.0, 0.0])
-    found = Outlook(np.array([30.0, 30.0]), none, waiting, late_s, np.full(2, 100.0))
-    caught_up_s = found.full_forecast(TOGETHER, 1800.0).caught_up_s
-    assert caught_up_s == pytest.approx(108_000 / 40, rel=0.01)
+    waiting, time_lag_s = np.array([108_000.0, 0.0]), np.array([3600.0, 0.0])
+    found = Outlook(np.array([30.0, 30.0]), none, waiting, time_lag_s, np.full(2, 100.0))
+    catch_up_s = found.full_forecast(TOGETHER, 1800.0).catch_up_s
+    assert catch_up_s == pytest.approx(108_000 / 40, rel=0.01)

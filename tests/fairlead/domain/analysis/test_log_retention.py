@@ -99,7 +99,7 @@ def test_a_group_that_keeps_up_loses_nothing() -> None:
     assert "loses" not in kept["evidence"]
 
 
-def test_a_log_that_is_made_anew_is_not_overtaken() -> None:
+def test_a_log_that_is_created_again_is_not_overtaken() -> None:
     """What it lost before it was made anew was another one's."""
     series = series_at([[100], [200], [10], [20]], [[100], [200], [0], [5]], [0])
     series.begin[:2] = [[0], [90]]

@@ -108,7 +108,7 @@ def test_no_member_falls_behind_for_racks() -> None:
     asked = question(near=[["1"]] * PARTITIONS)
     speeds = {name: Capacity(500.0, measured=True, at=asked.series.now) for name in ("a", "b")}
     decision = decide(replace(asked, capacities=speeds))
-    assert decision.planned is None or decision.planned.late_s <= asked.rules.objective_s
+    assert decision.planned is None or decision.planned.time_lag_s <= asked.rules.objective_s
     assert decision.moved <= 1
 
 
@@ -130,7 +130,7 @@ def test_a_group_that_is_behind_gets_no_more_moves_for_racks() -> None:
     assert not with_racks.for_racks
     assert with_racks.planned is not None
     assert without.planned is not None
-    assert with_racks.planned.late_s <= max(late.rules.objective_s, without.planned.late_s)
+    assert with_racks.planned.time_lag_s <= max(late.rules.objective_s, without.planned.time_lag_s)
 
 
 def test_without_known_sizes_the_reason_has_shares() -> None:

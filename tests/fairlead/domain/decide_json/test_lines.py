@@ -58,7 +58,7 @@ def questions(draw: st.DrawFn) -> dict[str, Any]:
     return {
         "policy": draw(
             st.sampled_from(
-                [{}, {"objective": 2}, {"horizon": "PT5M"}, {"max_moves": 1}, {"pause": 0}]
+                [{}, {"objective": 2}, {"horizon": "PT5M"}, {"max_moves": 1}, {"move_downtime": 0}]
             )
         ),
         "topics": topics,
@@ -211,7 +211,7 @@ def test_topics_that_are_gone_leave_nothing_to_plan(topics: dict[str, int]) -> N
 
 
 @pytest.mark.parametrize("ends", [[None] * 8, [0] * 8])
-def test_logs_made_anew_are_unknown(ends: list[int | None]) -> None:
+def test_logs_created_again_are_unknown(ends: list[int | None]) -> None:
     """Not healthy at 0 %: nothing has been counted in them yet."""
     line = question()
     line["snapshots"][-1]["end"]["t"] = ends
@@ -228,7 +228,7 @@ def test_offsets_near_the_largest_overflow_nowhere() -> None:
         sane(answer_question(line), line)
 
 
-def test_a_headroom_next_to_nothing_divides_by_nothing() -> None:
+def test_a_target_utilisation_next_to_nothing_divides_by_nothing() -> None:
     """The advice on a hot partition is absurd then, and an answer all the same."""
 
     def hot(partition: int, look: int) -> int:
@@ -237,7 +237,7 @@ def test_a_headroom_next_to_nothing_divides_by_nothing() -> None:
     def read(partition: int, look: int) -> int:
         return behind(partition, look) if partition == 0 else prompt(partition, look)
 
-    line = question(end=hot, committed=read, policy={"headroom": 5e-324})
+    line = question(end=hot, committed=read, policy={"target_utilisation": 5e-324})
     assert answer_question(line)["diagnosis"] == "hot partition"
 
 
